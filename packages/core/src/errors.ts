@@ -1,0 +1,85 @@
+/**
+ * Every error that Carillon raises on purpose, by its stable code. Codes are public: scripts, tests and
+ * the HTTP API compare them, so one is never renamed.
+ */
+export const ERROR_CODES = [
+  // input
+  "INVALID_TASK",
+  "INVALID_NAME",
+  "INVALID_SCHEDULE",
+  "INVALID_TIMEZONE",
+  "INVALID_DURATION",
+  "INVALID_PAYLOAD",
+  "PAYLOAD_TOO_LARGE",
+  "INVALID_OPTION",
+  "INVALID_FILTER",
+  "NEVER_FIRES",
+  "UNKNOWN_TASK_TYPE",
+  "UNSUPPORTED_FORMAT",
+  // state
+  "TASK_NOT_FOUND",
+  "AMBIGUOUS_TASK",
+  "RUN_NOT_FOUND",
+  "TASK_PAUSED",
+  "CONFLICT",
+  // surroundings
+  "REDIS_UNAVAILABLE",
+  "REDIS_AUTH",
+  "REDIS_READ_ONLY",
+  "REDIS_OUT_OF_MEMORY",
+  "REDIS_UNSAFE",
+  "REDIS_ERROR",
+  "UNAUTHORIZED",
+  "FORBIDDEN",
+  "INTERNAL",
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+export interface CarillonErrorOptions {
+  /** The input at fault, as a path: `schedule.cron`, `tags[2]`. */
+  field?: string;
+  /** What to do about it, one sentence. */
+  remedy?: string;
+  cause?: unknown;
+}
+
+/**
+ * The one error class. `message` already contains the field and the remedy, so printing it is enough;
+ * `code`, `field` and `remedy` are there for programs.
+ */
+export class CarillonError extends Error {
+  readonly code: ErrorCode;
+  readonly field: string | undefined;
+  readonly remedy: string | undefined;
+
+  constructor(code: ErrorCode, what: string, options: CarillonErrorOptions = {}) {
+    const at = options.field ? `${options.field}: ` : "";
+    const then = options.remedy ? ` ${options.remedy}` : "";
+    super(`${at}${what}${then}`, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = "CarillonError";
+    this.code = code;
+    this.field = options.field;
+    this.remedy = options.remedy;
+  }
+
+  toJSON(): { code: ErrorCode; message: string; field?: string; remedy?: string } {
+    return {
+      code: this.code,
+      message: this.message,
+      ...(this.field === undefined ? {} : { field: this.field }),
+      ...(this.remedy === undefined ? {} : { remedy: this.remedy }),
+    };
+  }
+}
+
+export function isCarillonError(error: unknown, code?: ErrorCode): error is CarillonError {
+  return error instanceof CarillonError && (code === undefined || error.code === code);
+}
+
+/** A user's text, made safe to print in one line of a message: quoted, escaped, cut at `max` characters. */
+export function quote(value: unknown, max = 60): string {
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
+  const cut = text.length > max ? `${text.slice(0, max)}…` : text;
+  return JSON.stringify(cut);
+}
