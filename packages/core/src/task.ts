@@ -1,0 +1,118 @@
+import { z } from "zod";
+import { CarillonError, type ErrorCode, quote } from "./errors.js";
+import { DEFAULT_PAYLOAD_LIMITS, encodePayload, type Json, type PayloadLimits } from "./json.js";
+import { DEFAULT_OWNER, NAME_PATTERN } from "./names.js";
+import { scheduleSchema } from "./schedule/index.js";
+import type { Schedule } from "./schedule/types.js";
+
+/** Written into every stored definition. A node that meets a newer one leaves the task alone and warns. */
+export const FORMAT_VERSION = 1;
+
+/** What happens to an occurrence while an earlier run of its task is not final. */
+export const OVERLAP_POLICIES = ["skip", "allow"] as const;
+export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number];
+
+/** What happens to occurrences that fell due while no node could claim them. */
+export const CATCH_UP_POLICIES = ["skip", "one", "all"] as const;
+export type CatchUpPolicy = (typeof CATCH_UP_POLICIES)[number];
+
+export const TASK_STATES = ["scheduled", "paused", "finished"] as const;
+export type TaskState = (typeof TASK_STATES)[number];
+
+/** BullMQ's own upper bound. */
+export const MAX_PRIORITY = 2_097_152;
+
+const name = (what: string) =>
+  z.string(`${what} must be a string`).regex(NAME_PATTERN, {
+    error: (issue) => `got ${quote(issue.input)}. Use 1 to 128 letters, digits, '.', '_' or '-'.`,
+  });
+const line = (max: number) => z.string().max(max);
+
+/** The one schema of a task definition, shared by SDK, CLI and API. Payloads are checked apart, by `parseTask`. */
+export const taskSchema = z.strictObject({
+  id: name("id"),
+  type: name("type"),
+  queue: name("queue"),
+  schedule: scheduleSchema,
+  payload: z.unknown().optional(),
+  owner: name("owner").default(DEFAULT_OWNER),
+  tags: z
+    .array(name("tag"))
+    .max(32)
+    .default([])
+    .transform((tags) => [...new Set(tags)].sort()),
+  /** How a new task starts; a put never resumes or pauses an existing one. */
+  enabled: z.boolean().default(true),
+  /** BullMQ's order: 0 (the default) goes before all, then 1, 2, …. */
+  priority: z.int().min(0).max(MAX_PRIORITY).default(0),
+  overlap: z.enum(OVERLAP_POLICIES).default("skip"),
+  catchUp: z.enum(CATCH_UP_POLICIES).default("one"),
+  description: line(1024).optional(),
+  subject: line(256).optional(),
+  submitter: line(256).optional(),
+  group: line(256).optional(),
+});
+
+/** What a caller writes: only `id`, `type`, `queue` and `schedule` are required. */
+export type TaskInput = z.input<typeof taskSchema>;
+
+/** A definition that passed: defaults filled in, payload as JSON. */
+export interface TaskDefinition {
+  readonly id: string;
+  readonly type: string;
+  readonly queue: string;
+  readonly owner: string;
+  readonly schedule: Schedule;
+  readonly payload: Json;
+  readonly tags: readonly string[];
+  readonly enabled: boolean;
+  readonly priority: number;
+  readonly overlap: OverlapPolicy;
+  readonly catchUp: CatchUpPolicy;
+  readonly description?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly submitter?: string | undefined;
+  readonly group?: string | undefined;
+}
+
+export interface ParsedTask {
+  definition: TaskDefinition;
+  /** The payload's JSON, encoded once: what is stored and what the job carries. */
+  payloadJson: string;
+}
+
+/**
+ * The boundary: whatever comes from outside passes here before anything is written.
+ *
+ * @throws `INVALID_TASK`, `INVALID_NAME`, `INVALID_SCHEDULE`, `INVALID_TIMEZONE`, `INVALID_DURATION`,
+ * `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`; each names the field.
+ */
+export function parseTask(input: unknown, limits: PayloadLimits = DEFAULT_PAYLOAD_LIMITS): ParsedTask {
+  const parsed = taskSchema.safeParse(input);
+  if (!parsed.success) throw fromZod(parsed.error);
+  const payloadJson = encodePayload(parsed.data.payload ?? {}, limits);
+  const definition: TaskDefinition = { ...parsed.data, payload: (parsed.data.payload ?? {}) as Json };
+  return { definition, payloadJson };
+}
+
+const NAME_FIELDS = new Set(["id", "type", "queue", "owner", "tags"]);
+
+/** The first zod issue as a coded error: one clear thing to mend beats a list. */
+export function fromZod(error: z.ZodError, fallback: ErrorCode = "INVALID_TASK"): CarillonError {
+  const issue = error.issues[0];
+  if (!issue) return new CarillonError(fallback, error.message);
+  const field = issue.path.reduce<string>(
+    (path, part) =>
+      typeof part === "number" ? `${path}[${part}]` : path ? `${path}.${String(part)}` : String(part),
+    "",
+  );
+  const own = (issue as { params?: { code?: ErrorCode } }).params?.code;
+  const root = String(issue.path[0] ?? "");
+  const code =
+    own ?? (root === "schedule" ? "INVALID_SCHEDULE" : NAME_FIELDS.has(root) ? "INVALID_NAME" : fallback);
+  const message = issue.message.length > 500 ? `${issue.message.slice(0, 500)}…` : issue.message;
+  return new CarillonError(code, /[.!?…]$/.test(message) ? message : `${message}.`, {
+    ...(field ? { field: field.slice(0, 100) } : {}),
+    cause: error,
+  });
+}

@@ -1,0 +1,139 @@
+import { randomBytes } from "node:crypto";
+import { decide, ScheduleCache } from "@carillon/core";
+import { type ClaimItem, type ClaimResult, type DueEntry, isForeign, type Lease, type Store } from "@carillon/store";
+import { BatchSize } from "./batch-size.js";
+import type { Decided } from "./events.js";
+import type { Settings } from "./options.js";
+import type { ServerClock } from "./server-clock.js";
+
+export interface ShardReport {
+  /** Whether anything was committed; without progress the shard is left alone for a while. */
+  progress: boolean;
+  decided: Decided[];
+  refused: { task: string; status: string }[];
+}
+
+/** Turns the due tasks of a shard into jobs: read, decide, commit, until a short batch. */
+export class Claimer {
+  readonly #store: Store;
+  readonly #clock: ServerClock;
+  readonly #settings: Settings;
+  readonly #schedules = new ScheduleCache();
+  readonly #size = new BatchSize();
+  readonly #tokenBase = randomBytes(5).toString("hex");
+  #tokens = 0;
+  readonly #warned = new Set<string>();
+
+  constructor(store: Store, clock: ServerClock, settings: Settings) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#settings = settings;
+  }
+
+  async claim(queue: string, shard: number, lease: Lease): Promise<ShardReport> {
+    const report: ShardReport = { progress: false, decided: [], refused: [] };
+    for (;;) {
+      const limit = this.#size.current;
+      const sentAt = this.#clock.mark();
+      const { now, entries } = await this.#store.claims.readDue(queue, shard, limit);
+      this.#clock.observe(now, sentAt);
+      if (entries.length === 0) {
+        // Fired a little early: nothing is wrong, the timer is armed again.
+        report.progress = true;
+        return report;
+      }
+      if (this.#clock.holding) return report;
+
+      const items = entries.flatMap((entry) => this.#decide(queue, entry, now));
+      if (items.length === 0) return report;
+      const progressed = await this.#commit(queue, shard, items, now, report);
+      if (!progressed || entries.length < limit) return report;
+      if (lease.remaining < this.#settings.mutexTtl / 2) await lease.extend(this.#settings.mutexTtl);
+    }
+  }
+
+  #decide(queue: string, entry: DueEntry, now: number): ClaimItem[] {
+    const { task, local, due } = entry;
+    if (!task || isForeign(task)) {
+      this.#warnOnce(
+        `${queue} ${local}`,
+        task ? `written in format ${task.version}, newer than ours: left to newer nodes` : "due, but not stored",
+        { queue, task: local },
+      );
+      return [];
+    }
+    const { definition, nominal } = task;
+    try {
+      const decision = decide(
+        {
+          nominal: nominal ?? due,
+          overlap: definition.overlap,
+          catchUp: definition.catchUp,
+          schedule: this.#schedules.get(definition.schedule, definition.id),
+          running: entry.running,
+        },
+        now,
+        this.#settings.grace,
+      );
+      return [{ entry: { ...entry, task }, decision }];
+    } catch (error) {
+      this.#warnOnce(`${queue} ${local} ${task.generation}`, "cannot be decided here: left alone", {
+        queue,
+        task: local,
+        error: String(error),
+      });
+      return [];
+    }
+  }
+
+  async #commit(
+    queue: string,
+    shard: number,
+    items: ClaimItem[],
+    now: number,
+    report: ShardReport,
+  ): Promise<boolean> {
+    const by = { token: this.#nextToken(), node: this.#settings.nodeId };
+    const sentAt = this.#clock.mark();
+    const { now: at, results } = await this.#store.claims.commit(queue, shard, items, by, now);
+    this.#size.learn(this.#clock.mark() - sentAt, items.length);
+    this.#clock.observe(at, sentAt);
+    let progressed = false;
+    for (const result of results) {
+      if (result.status === "OK" || result.status === "DONE") {
+        progressed = true;
+        report.progress = true;
+        report.decided.push(...decisionsOf(queue, result, at));
+      } else {
+        report.refused.push({ task: result.item.entry.local, status: result.status });
+        // What changed under us is read again at once; what came too early or failed is not.
+        if (result.status === "STALE" || result.status === "OVERLAP") progressed = true;
+      }
+    }
+    return progressed;
+  }
+
+  /** Unique in the cluster: the claim's identity when its answer is lost, and part of the run's id. */
+  #nextToken(): string {
+    this.#tokens += 1;
+    return `${this.#tokenBase}${this.#tokens.toString(36)}`;
+  }
+
+  #warnOnce(key: string, message: string, details: object): void {
+    if (this.#warned.has(key)) return;
+    if (this.#warned.size > 10_000) this.#warned.clear();
+    this.#warned.add(key);
+    this.#settings.logger.warn(details, message);
+  }
+}
+
+function decisionsOf(queue: string, { item, run }: ClaimResult, at: number): Decided[] {
+  const { entry, decision } = item;
+  const base = { queue, task: entry.local, due: entry.due, at };
+  const skipped = decision.skipped.map(
+    ({ reason, to }): Decided => ({ ...base, nominal: to, outcome: "skipped", reason }),
+  );
+  if (!decision.enqueue || run === undefined) return skipped;
+  const { nominal, trigger } = decision.enqueue;
+  return [...skipped, { ...base, nominal, outcome: "enqueued", trigger, run }];
+}

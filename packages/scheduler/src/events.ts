@@ -1,0 +1,34 @@
+import type { SkipReason, Trigger } from "@carillon/core";
+
+/** One decision that this node committed. Times in UTC ms of Redis time. */
+export interface Decided {
+  readonly queue: string;
+  readonly task: string;
+  readonly nominal: number;
+  readonly due: number;
+  /** When it was committed: `at - due` is the lateness. */
+  readonly at: number;
+  readonly outcome: "enqueued" | "skipped";
+  readonly trigger?: Trigger;
+  readonly reason?: SkipReason;
+  readonly run?: string;
+}
+
+export interface Reconciled {
+  readonly queue: string;
+  readonly run: string;
+  /** An outcome, `removed` or `reopened`. */
+  readonly what: string;
+}
+
+/** What a node tells while it runs; for metrics and tests. */
+export interface SchedulerEvents {
+  decided: [Decided];
+  /** A claim that was not committed: someone else was first, or it came too early. */
+  refused: [{ queue: string; task: string; status: string }];
+  reconciled: [Reconciled];
+  /** A shard was due and another node held its mutex. */
+  lost: [{ queue: string; part: string }];
+  /** Redis became unusable, or usable again. */
+  connection: [{ ready: boolean; message?: string }];
+}

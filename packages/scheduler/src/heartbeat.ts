@@ -1,0 +1,64 @@
+import { hostname } from "node:os";
+import type { NodeInfo, Store } from "@carillon/store";
+import type { Settings } from "./options.js";
+import type { ServerClock } from "./server-clock.js";
+import { VERSION } from "./version.js";
+
+/** A node that has not beaten for this long is taken off the list, in ms. */
+const FORGET_AFTER = 3_600_000;
+
+/** Tells the others, every few seconds, that this node is alive. */
+export class Heartbeat {
+  readonly #store: Store;
+  readonly #clock: ServerClock;
+  readonly #settings: Settings;
+  #timer: NodeJS.Timeout | undefined;
+  #started = 0;
+  #beats = 0;
+
+  constructor(store: Store, clock: ServerClock, settings: Settings) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#settings = settings;
+  }
+
+  async start(): Promise<void> {
+    this.#started = Math.round(this.#clock.now());
+    await this.tick();
+    this.#timer = setInterval(() => void this.tick().catch(() => {}), this.#settings.heartbeatEvery);
+  }
+
+  /** One beat; now and then also a look for nodes that are long gone. */
+  async tick(): Promise<void> {
+    await this.#store.registry.beat(this.info());
+    this.#beats += 1;
+    if (this.#beats % 60 === 1) await this.#forgetTheGone();
+  }
+
+  info(): NodeInfo {
+    return {
+      id: this.#settings.nodeId,
+      host: hostname(),
+      pid: process.pid,
+      version: VERSION,
+      started: this.#started,
+      beat: Math.round(this.#clock.now()),
+      every: this.#settings.heartbeatEvery,
+      tzdata: process.versions.tz ?? "unknown",
+      clockOffset: this.#clock.wallOffset,
+    };
+  }
+
+  async #forgetTheGone(): Promise<void> {
+    const now = this.#clock.now();
+    for (const node of await this.#store.registry.nodes()) {
+      if (node.beat < now - FORGET_AFTER) await this.#store.registry.removeNode(node.id);
+    }
+  }
+
+  /** Last of all, so that the node is listed until its work is done. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#store.registry.removeNode(this.#settings.nodeId).catch(() => {});
+  }
+}

@@ -1,0 +1,110 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import { assertName, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
+import type { ConnectionSpec, Retention, Store } from "@carillon/store";
+import { pino } from "pino";
+
+/** What the node says goes here: pino, or anything with its four methods. */
+export interface Logger {
+  debug(details: object, message: string): void;
+  info(details: object, message: string): void;
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
+export interface SchedulerOptions {
+  /** A Redis URL, several for a cluster, or an ioredis client whose options are taken over. */
+  connection?: ConnectionSpec | undefined;
+  /** Instead of `connection`: a store of your own; `stop` leaves it open. */
+  store?: Store | undefined;
+  /** Default `carillon`. */
+  namespace?: string | undefined;
+  /** This node's name in logs, records and the registry; default `host-pid-random`. */
+  nodeId?: string | undefined;
+  logger?: Logger | undefined;
+  /** How long a shard's mutex is held at most, in ms; default 3,000. A dead node's work is taken over after it. */
+  mutexTtl?: number | undefined;
+  /** Everything is read again at least this often, in ms; default and maximum 30,000. */
+  rereadEvery?: number | undefined;
+  /** Default 10,000 ms. */
+  heartbeatEvery?: number | undefined;
+  /** A lone occurrence later than this is missed where `catchUp` is `skip`, in ms; default 60,000. */
+  grace?: number | undefined;
+  /**
+   * A Redis that evicts keys or has no AOF: `refuse` to start (default), or only `warn`. What cannot be read
+   * (managed servers hide it) is a warning in either case.
+   */
+  unsafeRedis?: "refuse" | "warn" | undefined;
+  retention?: Partial<Retention> | undefined;
+}
+
+export interface Settings {
+  readonly namespace: string;
+  readonly nodeId: string;
+  readonly logger: Logger;
+  readonly mutexTtl: number;
+  readonly rereadEvery: number;
+  readonly heartbeatEvery: number;
+  readonly grace: number;
+  readonly unsafeRedis: "refuse" | "warn";
+}
+
+const KNOWN = [
+  "connection",
+  "store",
+  "namespace",
+  "nodeId",
+  "logger",
+  "mutexTtl",
+  "rereadEvery",
+  "heartbeatEvery",
+  "grace",
+  "unsafeRedis",
+  "retention",
+];
+
+/** Checks everything once; from here on the settings are frozen. @throws `INVALID_OPTION`, `INVALID_NAME` */
+export function settle(options: SchedulerOptions): Settings {
+  for (const key of Object.keys(options)) {
+    if (!KNOWN.includes(key)) {
+      throw new CarillonError("INVALID_OPTION", "there is no such option.", {
+        field: key,
+        remedy: `Known: ${KNOWN.join(", ")}.`,
+      });
+    }
+  }
+  if (options.connection === undefined && options.store === undefined) {
+    throw new CarillonError("INVALID_OPTION", "missing.", {
+      field: "connection",
+      remedy: "Give a Redis URL, for example redis://localhost:6379.",
+    });
+  }
+  const unsafeRedis = options.unsafeRedis ?? "refuse";
+  if (unsafeRedis !== "refuse" && unsafeRedis !== "warn") {
+    throw new CarillonError("INVALID_OPTION", "must be refuse or warn.", { field: "unsafeRedis" });
+  }
+  return Object.freeze({
+    namespace: assertName(options.store?.namespace ?? options.namespace ?? DEFAULT_NAMESPACE, "namespace"),
+    nodeId: assertName(options.nodeId ?? defaultNodeId(), "nodeId"),
+    logger: options.logger ?? pino({ name: "carillon" }),
+    mutexTtl: ms(options.mutexTtl, "mutexTtl", 3_000, 100, 60_000),
+    rereadEvery: ms(options.rereadEvery, "rereadEvery", 30_000, 10, 30_000),
+    heartbeatEvery: ms(options.heartbeatEvery, "heartbeatEvery", 10_000, 100, 300_000),
+    grace: ms(options.grace, "grace", 60_000, 0, Number.MAX_SAFE_INTEGER),
+    unsafeRedis,
+  });
+}
+
+function ms(value: number | undefined, field: string, fallback: number, least: number, most: number): number {
+  if (value === undefined) return fallback;
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new CarillonError("INVALID_OPTION", `got ${String(value)}.`, {
+    field,
+    remedy: `Give whole milliseconds from ${least} to ${most}.`,
+  });
+}
+
+function defaultNodeId(): string {
+  const host = hostname().replace(/[^A-Za-z0-9._-]/g, "-").slice(0, 80) || "node";
+  return `${host}-${process.pid}-${randomBytes(2).toString("hex")}`;
+}

@@ -1,0 +1,406 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import {
+  assertName,
+  CarillonError,
+  DEFAULT_OWNER,
+  DEFAULT_PAYLOAD_LIMITS,
+  lintSchedule,
+  neverFires,
+  type ParsedTask,
+  parseRef,
+  parseTask,
+  type ResolvedRef,
+  type Run,
+  type TaskInput,
+  type TaskName,
+  type TaskRef,
+  type TaskState,
+  type TriggerOptions,
+} from "@carillon/core";
+import { type ConnectionSpec, type LedgerEntry, type PutOutcome, type PutResult, Store } from "@carillon/store";
+import { type AnyTaskType, type TypedTask, validatePayload } from "./task-type.js";
+import { type NodeView, nodeView, type Task, taskView } from "./view.js";
+
+export interface ClientOptions {
+  /** A Redis URL, several for a cluster, or an ioredis client whose options are taken over. */
+  connection?: ConnectionSpec | undefined;
+  /** Instead of `connection`: a store of your own; `close` leaves it open. */
+  store?: Store | undefined;
+  /** Default `carillon`. */
+  namespace?: string | undefined;
+  /** Binds the client to one owner: it neither sees nor touches another's tasks. Default: `system`, and all are visible. */
+  owner?: string | undefined;
+  /** Largest payload in bytes of JSON; default 262,144. */
+  maxPayloadBytes?: number | undefined;
+  /** The only task types that may be put; their payloads are checked. Default: any type, checked where it is given. */
+  types?: readonly AnyTaskType[] | undefined;
+  /** Longest wait for a connection, in ms; default 5,000. */
+  connectTimeout?: number | undefined;
+}
+
+export interface Warning {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What a put did. */
+export interface Put {
+  readonly task: TaskName;
+  readonly outcome: PutOutcome;
+  readonly state: TaskState;
+  /** When it is next acted on, UTC ms. */
+  readonly nextExecution: number | undefined;
+  readonly warnings: readonly Warning[];
+}
+
+export interface ListOptions {
+  queue?: string | undefined;
+  owner?: string | undefined;
+  tag?: string | undefined;
+  state?: TaskState | undefined;
+  /** At most this many; default 100, at most 1,000. */
+  limit?: number | undefined;
+  /** Of the page before. */
+  cursor?: string | undefined;
+}
+
+export interface EnqueueOptions {
+  /** ISO 8601 with offset, a Date or epoch ms; default now. */
+  at?: string | number | Date | undefined;
+  /** Milliseconds from now; instead of `at`. */
+  delay?: number | undefined;
+  /** Default: the type's name with a random end. */
+  id?: string | undefined;
+  queue?: string | undefined;
+  owner?: string | undefined;
+  priority?: number | undefined;
+}
+
+export type Enqueued =
+  /** The job is in its queue. */
+  | { readonly task: TaskName; readonly run: string; readonly at: number }
+  /** A one-off task waits for its time. */
+  | { readonly task: TaskName; readonly run: undefined; readonly at: number };
+
+export type Triggered =
+  | { readonly outcome: "enqueued"; readonly run: string; readonly key: string; readonly enqueued: number }
+  | { readonly outcome: "skipped"; readonly code: "SKIPPED_OVERLAP" };
+
+/**
+ * Puts tasks and asks about them. One connection; safe to share.
+ *
+ * @example
+ * const client = new Client({ connection: "redis://localhost:6379" });
+ * await client.put({ id: "nightly", type: "report", queue: "reports", schedule: { cron: "0 3 * * *", timezone: "Europe/Berlin" } });
+ */
+export class Client {
+  readonly store: Store;
+  readonly #ownsStore: boolean;
+  readonly #owner: string | undefined;
+  readonly #maxPayloadBytes: number;
+  readonly #types: ReadonlyMap<string, AnyTaskType> | undefined;
+  readonly #who = `client-${hostname().replace(/[^A-Za-z0-9._-]/g, "-")}-${process.pid}`;
+
+  /** @throws `INVALID_OPTION`, `INVALID_NAME` */
+  constructor(options: ClientOptions) {
+    if (options.connection === undefined && options.store === undefined) {
+      throw new CarillonError("INVALID_OPTION", "missing.", {
+        field: "connection",
+        remedy: "Give a Redis URL, for example redis://localhost:6379.",
+      });
+    }
+    this.#owner = options.owner === undefined ? undefined : assertName(options.owner, "owner");
+    this.#maxPayloadBytes = options.maxPayloadBytes ?? DEFAULT_PAYLOAD_LIMITS.maxBytes;
+    this.#types = options.types && new Map(options.types.map((type) => [type.type, type]));
+    this.#ownsStore = options.store === undefined;
+    this.store =
+      options.store ??
+      new Store({
+        connection: options.connection as ConnectionSpec,
+        namespace: options.namespace,
+        readyTimeout: options.connectTimeout,
+      });
+  }
+
+  get namespace(): string {
+    return this.store.namespace;
+  }
+
+  /**
+   * Stores a task, or changes it. Idempotent: an identical put changes nothing. A put never resumes a paused task;
+   * one that leaves the schedule alone leaves the next time alone.
+   *
+   * @throws `INVALID_TASK` and its kin (each names the field), `NEVER_FIRES`, `UNKNOWN_TASK_TYPE`, `PAYLOAD_TOO_LARGE`
+   */
+  put(task: TaskInput): Promise<Put>;
+  put<Type extends AnyTaskType>(type: Type, task: TypedTask<Type>): Promise<Put>;
+  async put(first: TaskInput | AnyTaskType, second?: TypedTask<AnyTaskType>): Promise<Put> {
+    const parsed =
+      second === undefined
+        ? await this.#parse(first as TaskInput)
+        : await this.#parse(fill(first as AnyTaskType, second), first as AnyTaskType);
+    const [result] = await this.store.tasks.put(parsed.definition.queue, [parsed]);
+    return putView(result as PutResult, parsed);
+  }
+
+  /**
+   * Stores many tasks. All are checked before the first is written; each is then stored for itself, in batches.
+   *
+   * @throws as `put`; the field begins with the task's position: `[3].schedule.cron`
+   */
+  async putMany(tasks: Iterable<TaskInput>): Promise<Put[]> {
+    const parsed: ParsedTask[] = [];
+    for (const task of tasks) {
+      try {
+        parsed.push(await this.#parse(task));
+      } catch (error) {
+        throw at(error, parsed.length);
+      }
+    }
+    const byQueue = new Map<string, { index: number; task: ParsedTask }[]>();
+    for (const [index, task] of parsed.entries()) {
+      const list = byQueue.get(task.definition.queue) ?? [];
+      list.push({ index, task });
+      byQueue.set(task.definition.queue, list);
+    }
+    const results = new Array<Put>(parsed.length);
+    for (const [queue, list] of byQueue) {
+      const stored = await this.store.tasks.put(
+        queue,
+        list.map(({ task }) => task),
+      );
+      for (const [i, { index, task }] of list.entries()) results[index] = putView(stored[i] as PutResult, task);
+    }
+    return results;
+  }
+
+  async #parse(input: TaskInput, given?: AnyTaskType): Promise<ParsedTask> {
+    const bound = this.#bind(input);
+    const parsed = parseTask(bound, { ...DEFAULT_PAYLOAD_LIMITS, maxBytes: this.#maxPayloadBytes });
+    const type = given ?? this.#types?.get(parsed.definition.type);
+    if (this.#types && !this.#types.has(parsed.definition.type)) {
+      throw new CarillonError("UNKNOWN_TASK_TYPE", `${parsed.definition.type} is not one of this client's types.`, {
+        field: "type",
+        remedy: `Known: ${[...this.#types.keys()].join(", ") || "none"}.`,
+      });
+    }
+    if (type) await validatePayload(type, parsed.definition.payload);
+    if (neverFires(parsed.definition.schedule)) {
+      throw new CarillonError("NEVER_FIRES", "no such date ever exists.", {
+        field: "schedule",
+        remedy: "Check day and month; `carillon next` shows what an expression means.",
+      });
+    }
+    return parsed;
+  }
+
+  /** A bound client's tasks belong to its owner; naming another one is refused, not corrected. */
+  #bind(input: TaskInput): TaskInput {
+    if (this.#owner === undefined || typeof input !== "object" || input === null) return input;
+    if (input.owner !== undefined && input.owner !== this.#owner) throw this.#foreignOwner();
+    return { ...input, owner: this.#owner };
+  }
+
+  #foreignOwner(): CarillonError {
+    return new CarillonError("FORBIDDEN", `this client is bound to owner ${this.#owner}.`, { field: "owner" });
+  }
+
+  #resolve(ref: TaskRef): ResolvedRef {
+    const resolved = parseRef(ref, this.#owner ?? DEFAULT_OWNER);
+    if (this.#owner !== undefined && resolved.owner !== this.#owner) {
+      // What belongs to others does not exist for a bound client.
+      throw new CarillonError("TASK_NOT_FOUND", `there is no task ${resolved.owner}/${resolved.id}.`);
+    }
+    return resolved;
+  }
+
+  async #locate(ref: TaskRef): Promise<TaskName> {
+    return this.store.tasks.locate(this.#resolve(ref));
+  }
+
+  /** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` (say which queue) */
+  async get(ref: TaskRef): Promise<Task> {
+    const name = await this.#locate(ref);
+    const stored = await this.store.tasks.get(name);
+    if (!stored) throw notFound(name);
+    return taskView(stored);
+  }
+
+  /** A page of tasks in the order of queue, owner, id. */
+  async list(options: ListOptions = {}): Promise<{ tasks: Task[]; cursor: string | undefined }> {
+    const limit = wholeNumber(options.limit ?? 100, "limit", 1, 1_000);
+    for (const field of ["queue", "owner", "tag"] as const) {
+      if (options[field] !== undefined) assertName(options[field], field);
+    }
+    if (this.#owner !== undefined && options.owner !== undefined && options.owner !== this.#owner) {
+      return { tasks: [], cursor: undefined };
+    }
+    const filter = { ...options, owner: this.#owner ?? options.owner };
+    const page = await this.store.tasks.list(filter, limit, options.cursor);
+    return { tasks: page.tasks.map(taskView), cursor: page.cursor };
+  }
+
+  /** Deletes a task with its records. Jobs that no worker holds go with it. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
+  async delete(ref: TaskRef): Promise<void> {
+    const name = await this.#locate(ref);
+    if (!(await this.store.tasks.delete(name))) throw notFound(name);
+  }
+
+  /** Holds a task's future occurrences; queued runs go on. Returns false where it was paused already. */
+  async pause(ref: TaskRef, options: { note?: string; by?: string } = {}): Promise<boolean> {
+    const name = await this.#locate(ref);
+    const answer = await this.store.tasks.pause(name, shortText(options.by, "by"), shortText(options.note, "note"));
+    if (answer === "MISSING") throw notFound(name);
+    if (answer === "FINISHED") {
+      throw new CarillonError("CONFLICT", `${name.id} is finished; there is nothing to pause.`);
+    }
+    return answer === "OK";
+  }
+
+  /**
+   * Lets a paused task go on. `from: "now"` (default) passes over what fell due meanwhile; `"catch-up"` owes it, and the
+   * task's catch-up policy decides. Returns false where it was not paused.
+   */
+  async resume(ref: TaskRef, options: { from?: "now" | "catch-up"; by?: string } = {}): Promise<boolean> {
+    const from = options.from ?? "now";
+    if (from !== "now" && from !== "catch-up") {
+      throw new CarillonError("INVALID_OPTION", "must be now or catch-up.", { field: "from" });
+    }
+    const name = await this.#locate(ref);
+    const answer = await this.store.tasks.resume(name, from, shortText(options.by, "by").replace(/\s/g, "_"));
+    if (answer === "MISSING") throw notFound(name);
+    return answer === "OK";
+  }
+
+  /** Runs a task now, paused or not; its schedule is not touched. The overlap policy applies unless told otherwise. */
+  async trigger(ref: TaskRef, options: TriggerOptions = {}): Promise<Triggered> {
+    const name = await this.#locate(ref);
+    const by = this.#identity();
+    const result = await this.store.claims.trigger(name, by, options.overlap);
+    if (result.outcome === "skipped") return { outcome: "skipped", code: "SKIPPED_OVERLAP" };
+    return { outcome: "enqueued", run: result.run, key: by.key, enqueued: result.enqueued };
+  }
+
+  /** Runs a task type once, now or later, with a checked payload. The one-off task goes away after its run. */
+  async enqueue<Type extends AnyTaskType>(
+    type: Type,
+    payload: TypedTask<Type>["payload"],
+    options: EnqueueOptions = {},
+  ): Promise<Enqueued> {
+    const id = options.id ?? `${type.type.slice(0, 100)}-${randomBytes(8).toString("hex")}`;
+    const queue = assertName(options.queue ?? type.queue, "queue");
+    const now = await this.store.tasks.time(queue);
+    const at = moment(options, now);
+    const parsed = await this.#parse(
+      { ...fill(type, { id, payload, schedule: { at } }), queue, owner: options.owner, priority: options.priority ?? 0 },
+      type,
+    );
+    const task = { queue, owner: parsed.definition.owner, id };
+    if (at > now) {
+      const [result] = await this.store.tasks.put(queue, [parsed], true);
+      if (result?.state === "scheduled") return { task, run: undefined, at };
+    }
+    const enqueued = await this.#enqueueNow(queue, parsed);
+    return { task, run: enqueued.run, at: enqueued.enqueued };
+  }
+
+  async #enqueueNow(queue: string, parsed: ParsedTask): Promise<{ run: string; enqueued: number }> {
+    await this.store.registry.enter(queue);
+    try {
+      const result = await this.store.claims.enqueueNow(parsed, this.#identity());
+      if (result.outcome !== "enqueued") throw new CarillonError("INTERNAL", "an unguarded run was skipped.");
+      return result;
+    } finally {
+      await this.store.registry.leave(queue);
+    }
+  }
+
+  #identity(): { key: string; token: string; node: string } {
+    return { key: randomUUID(), token: randomBytes(8).toString("hex"), node: this.#who };
+  }
+
+  /** A task's runs, newest first; those that are not final before the others. */
+  async runs(ref: TaskRef, options: { limit?: number; offset?: number } = {}): Promise<Run[]> {
+    const limit = wholeNumber(options.limit ?? 20, "limit", 1, 1_000);
+    const offset = wholeNumber(options.offset ?? 0, "offset", 0, 1_000_000);
+    return this.store.runs.list(await this.#locate(ref), limit, offset);
+  }
+
+  /** What of a task was not enqueued, and why; newest first. */
+  async ledger(ref: TaskRef): Promise<LedgerEntry[]> {
+    return this.store.runs.ledger(await this.#locate(ref));
+  }
+
+  async nodes(): Promise<NodeView[]> {
+    const [nodes, now] = await Promise.all([this.store.registry.nodes(), this.store.serverTime()]);
+    return nodes.map((node) => nodeView(node, now));
+  }
+
+  async queues(): Promise<string[]> {
+    return this.store.registry.queues();
+  }
+
+  async close(): Promise<void> {
+    if (this.#ownsStore) await this.store.close();
+  }
+}
+
+function fill<Type extends AnyTaskType>(type: Type, task: TypedTask<Type>): TaskInput {
+  return { queue: type.queue, ...task, type: type.type };
+}
+
+function putView(result: PutResult, { definition }: ParsedTask): Put {
+  const warnings: Warning[] = [...lintSchedule(definition.schedule)];
+  if (result.state === "finished") {
+    warnings.push({ code: "NO_NEXT", message: "All times of this schedule are past: the task is stored as finished." });
+  }
+  return {
+    task: result.name,
+    outcome: result.outcome,
+    state: result.state,
+    nextExecution: result.due,
+    warnings,
+  };
+}
+
+function moment({ at, delay }: EnqueueOptions, now: number): number {
+  if (at !== undefined && delay !== undefined) {
+    throw new CarillonError("INVALID_OPTION", "given beside at.", { field: "delay", remedy: "Give one of the two." });
+  }
+  if (delay !== undefined) return now + wholeNumber(delay, "delay", 0, 10 * 365 * 86_400_000);
+  if (at === undefined) return now;
+  const time = at instanceof Date ? at.getTime() : typeof at === "number" ? at : Date.parse(at);
+  if (Number.isFinite(time)) return Math.round(time);
+  throw new CarillonError("INVALID_OPTION", "not a time.", {
+    field: "at",
+    remedy: "Give ISO 8601 with an offset, a Date, or epoch milliseconds.",
+  });
+}
+
+function wholeNumber(value: number, field: string, least: number, most: number): number {
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new CarillonError("INVALID_FILTER", `got ${String(value)}.`, {
+    field,
+    remedy: `Give a whole number from ${least} to ${most}.`,
+  });
+}
+
+function shortText(value: string | undefined, field: string): string {
+  if (value === undefined) return "";
+  if (typeof value === "string" && value.length <= 500) return value;
+  throw new CarillonError("INVALID_OPTION", "longer than 500 characters.", { field, remedy: "Shorten it." });
+}
+
+function notFound(name: TaskName): CarillonError {
+  return new CarillonError("TASK_NOT_FOUND", `there is no task ${name.owner}/${name.id} in queue ${name.queue}.`);
+}
+
+function at(error: unknown, index: number): unknown {
+  if (!(error instanceof CarillonError)) return error;
+  const what = error.field === undefined ? error.message : error.message.slice(error.field.length + 2);
+  return new CarillonError(error.code, what, {
+    field: error.field === undefined ? `[${index}]` : `[${index}].${error.field}`,
+    cause: error,
+  });
+}

@@ -1,0 +1,67 @@
+import {
+  describeSchedule,
+  type Json,
+  type OverlapPolicy,
+  type CatchUpPolicy,
+  type Schedule,
+  type TaskState,
+} from "@carillon/core";
+import type { NodeInfo, StoredTask } from "@carillon/store";
+
+/** A task as clients see it. Times in UTC ms. */
+export interface Task {
+  readonly id: string;
+  readonly owner: string;
+  readonly queue: string;
+  readonly type: string;
+  readonly schedule: Schedule;
+  /** The schedule in words; computed, never stored. */
+  readonly humanized: string;
+  readonly payload: Json;
+  readonly state: TaskState;
+  /** When it is next acted on; undefined while paused or finished. Computed from the stored due time. */
+  readonly nextExecution: number | undefined;
+  /** The last decided nominal time. */
+  readonly cursor: number | undefined;
+  readonly nominal: number | undefined;
+  readonly due: number | undefined;
+  readonly generation: number;
+  readonly priority: number;
+  readonly tags: readonly string[];
+  readonly overlap: OverlapPolicy;
+  readonly catchUp: CatchUpPolicy;
+  readonly description?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly submitter?: string | undefined;
+  readonly group?: string | undefined;
+  readonly paused?: { at: number; by?: string; note?: string } | undefined;
+  readonly created: number;
+  readonly updated: number;
+}
+
+export function taskView(stored: StoredTask): Task {
+  const { definition } = stored;
+  const { enabled: _, ...rest } = definition;
+  return {
+    ...rest,
+    humanized: describeSchedule(definition.schedule),
+    state: stored.state,
+    nextExecution: stored.state === "scheduled" ? stored.due : undefined,
+    cursor: stored.cursor,
+    nominal: stored.nominal,
+    due: stored.due,
+    generation: Number(stored.generation),
+    ...(stored.paused ? { paused: stored.paused } : {}),
+    created: stored.created,
+    updated: stored.updated,
+  };
+}
+
+/** A node of the registry; `alive` while its last heartbeat is not older than three of its intervals. */
+export interface NodeView extends NodeInfo {
+  readonly alive: boolean;
+}
+
+export function nodeView(node: NodeInfo, now: number): NodeView {
+  return { ...node, alive: now - node.beat <= 3 * node.every };
+}

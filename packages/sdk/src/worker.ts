@@ -1,0 +1,176 @@
+import { EventEmitter } from "node:events";
+import { hostname } from "node:os";
+import { CarillonError, type Json, type JobData, type Outcome } from "@carillon/core";
+import { bullPrefix, type ConnectionSpec, type RedisClient, redisError, Store } from "@carillon/store";
+import { type Job, UnrecoverableError, Worker as BullWorker } from "bullmq";
+import type { Context } from "./context.js";
+import { type AnyTaskType, validatePayload } from "./task-type.js";
+
+/** pino, or anything with its methods. */
+export interface WorkerLogger {
+  debug(details: object, message: string): void;
+  info(details: object, message: string): void;
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
+export interface WorkerOptions {
+  connection: ConnectionSpec;
+  /** Default `carillon`. */
+  namespace?: string | undefined;
+  /** What this worker can do; it works every queue that these types name, and `queues`. */
+  types: readonly AnyTaskType[];
+  /** More queues to work. */
+  queues?: readonly string[] | undefined;
+  /** Jobs at a time, per queue; default 10. */
+  concurrency?: number | undefined;
+  /** How long a job stays ours without a sign of life, in ms; default 30,000. */
+  lockDuration?: number | undefined;
+  logger?: WorkerLogger | undefined;
+}
+
+export interface WorkerEvents {
+  started: [{ queue: string; run: string; task: string; attempt: number }];
+  settled: [{ queue: string; run: string; task: string; outcome: Outcome | "retrying"; ms: number; error?: string }];
+  error: [Error];
+}
+
+const SILENT: WorkerLogger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/**
+ * Runs handlers by task type, and records each run: its start before the handler, its end after it.
+ *
+ * @example
+ * const worker = new Worker({ connection: "redis://localhost:6379", types: [report] });
+ * await worker.start();
+ */
+export class Worker extends EventEmitter<WorkerEvents> {
+  readonly #options: WorkerOptions;
+  readonly #types: ReadonlyMap<string, AnyTaskType>;
+  readonly #store: Store;
+  readonly #logger: WorkerLogger;
+  readonly #workers: BullWorker[] = [];
+  readonly #connections: RedisClient[] = [];
+
+  /** @throws `INVALID_OPTION` */
+  constructor(options: WorkerOptions) {
+    super();
+    if (!Array.isArray(options.types)) {
+      throw new CarillonError("INVALID_OPTION", "missing.", { field: "types", remedy: "Give the task types to run." });
+    }
+    this.#options = options;
+    this.#types = new Map(options.types.map((type) => [type.type, type]));
+    this.#logger = options.logger ?? SILENT;
+    this.#store = new Store({
+      connection: options.connection,
+      namespace: options.namespace,
+      onError: (error) => this.#logger.error({ code: error.code }, error.message),
+    });
+  }
+
+  get queues(): string[] {
+    const named = this.#options.types.map((type) => type.queue);
+    return [...new Set([...named, ...(this.#options.queues ?? [])])].sort();
+  }
+
+  /** Begins to take jobs. While Redis cannot be reached it waits. */
+  async start(): Promise<void> {
+    if (this.#workers.length > 0) return;
+    for (const queue of this.queues) {
+      const connection = this.#store.connect("patient");
+      this.#connections.push(connection);
+      const worker = new BullWorker(queue, (job, _token, signal) => this.#process(queue, job, signal), {
+        connection,
+        prefix: bullPrefix(this.#store.namespace, queue),
+        concurrency: this.#options.concurrency ?? 10,
+        lockDuration: this.#options.lockDuration ?? 30_000,
+      });
+      worker.on("error", (error) => {
+        this.#logger.error({ queue, error: error.message }, "worker");
+        if (this.listenerCount("error") > 0) this.emit("error", error);
+      });
+      // The lock is gone: another worker will take the job over, so this attempt must end.
+      worker.on("lockRenewalFailed", (ids) => {
+        for (const id of ids) worker.cancelJob(id, "the job's lock was lost");
+      });
+      this.#workers.push(worker);
+    }
+  }
+
+  /** Record started, resolve, run, normalise, record finished. */
+  async #process(queue: string, job: Job, signal: AbortSignal | undefined): Promise<unknown> {
+    const { occurrence } = (job.data ?? {}) as Partial<JobData>;
+    if (!occurrence?.run) {
+      throw new UnrecoverableError("This job was not added by Carillon: it has no occurrence.");
+    }
+    const name = { queue, owner: occurrence.owner, id: occurrence.task };
+    const attempt = job.attemptsStarted || job.attemptsMade + 1;
+    const started = await this.#store.runs.start(name, occurrence.run, {
+      worker: job.processedBy ?? `${hostname()}-${process.pid}`,
+      pid: process.pid,
+      host: hostname(),
+      attempt,
+    });
+    // A deleted task's job does nothing; a run that is over is not done again.
+    if (started.word !== "OK") return null;
+
+    const about = { queue, run: occurrence.run, task: `${occurrence.owner}/${occurrence.task}` };
+    this.emit("started", { ...about, attempt });
+    const begun = performance.now();
+    const { fence } = started;
+    const context: Context = {
+      occurrence,
+      idempotencyKey: occurrence.key,
+      fence,
+      attempt,
+      signal: signal ?? new AbortController().signal,
+      log: (message, details) => {
+        this.#logger.info({ ...about, ...details }, message);
+        job.log(details ? `${message} ${JSON.stringify(details)}` : message).catch(() => {});
+      },
+    };
+    const settle = async (outcome: Outcome | undefined, error?: string, result?: Json) => {
+      try {
+        await this.#store.runs.settle(name, occurrence.run, { fence, outcome, error, result });
+      } catch (failure) {
+        // The job itself will tell the reconciler.
+        this.#logger.error({ ...about, code: redisError(failure).code }, "the run's end could not be recorded");
+      }
+      const ms = Math.round(performance.now() - begun);
+      this.emit("settled", { ...about, outcome: outcome ?? "retrying", ms, ...(error ? { error } : {}) });
+    };
+    try {
+      const result = await this.#run(job, context);
+      await settle("succeeded", undefined, result);
+      return result ?? null;
+    } catch (error) {
+      const last = job.attemptsMade + 1 >= (job.opts.attempts ?? 1) || error instanceof UnrecoverableError;
+      await settle(last ? "failed" : undefined, error instanceof Error ? (error.stack ?? error.message) : String(error));
+      throw error;
+    }
+  }
+
+  async #run(job: Job, context: Context): Promise<Json | undefined> {
+    const type = this.#types.get(job.name);
+    if (!type) {
+      throw new UnrecoverableError(
+        `No handler for task type ${job.name}; this worker has ${[...this.#types.keys()].join(", ")}.`,
+      );
+    }
+    let payload: unknown;
+    try {
+      payload = await validatePayload(type, (job.data as JobData).payload);
+    } catch (error) {
+      // The payload will not get better by trying again.
+      throw new UnrecoverableError(error instanceof Error ? error.message : String(error));
+    }
+    return (await type.handler(payload, context)) ?? undefined;
+  }
+
+  /** Takes no more jobs, waits for the running ones, and closes. */
+  async stop(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.close()));
+    for (const connection of this.#connections) connection.disconnect();
+    await this.#store.close();
+  }
+}

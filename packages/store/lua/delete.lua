@@ -1,0 +1,13 @@
+-- Deletes a task: from here on it never fires, and jobs still queued for it do nothing. Its runs are cleared by
+-- clear-runs.lua, in bounded steps.
+--
+-- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger
+-- ARGV: 1 local name, 2 shard, 3 prefix of tag sets
+-- Returns: 1, or 0 where there was none
+local tags = redis.call("HGET", KEYS[1], "tags")
+if redis.call("DEL", KEYS[1], KEYS[5]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return 0 end
+for tag in string.gmatch(tags or "", "[^,]+") do redis.call("ZREM", ARGV[3] .. tag, ARGV[1]) end
+redis.call("ZREM", KEYS[4], ARGV[1])
+setDue(KEYS[2], ARGV[1], "")
+rearm(KEYS[3], ARGV[2], KEYS[2])
+return 1

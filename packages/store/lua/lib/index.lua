@@ -1,0 +1,31 @@
+-- Indexes. `next` names, for each part of a queue (a shard, or `r` for the reconciler), the earliest time at which
+-- a node must look at it; it is all that an idle node ever reads.
+
+-- Makes `next` say what `source` (a due index, or the runs) now begins with. Returns that time, or nil.
+local function rearm(nextKey, part, source)
+  local head = redis.call("ZRANGE", source, 0, 0, "WITHSCORES")[2]
+  if head then
+    redis.call("ZADD", nextKey, head, part)
+  else
+    redis.call("ZREM", nextKey, part)
+  end
+  return head
+end
+
+-- Puts a task into its shard's due index, or takes it out where due is "".
+local function setDue(dueKey, member, due)
+  if due == "" then
+    redis.call("ZREM", dueKey, member)
+  else
+    redis.call("ZADD", dueKey, due, member)
+  end
+end
+
+-- rearm, and tell the nodes (`queue part time`) where the part's earliest time came nearer.
+local function rearmAndWake(nextKey, part, source, channel, queue)
+  local before = redis.call("ZSCORE", nextKey, part)
+  local head = rearm(nextKey, part, source)
+  if head and (not before or tonumber(head) < tonumber(before)) then
+    redis.call("PUBLISH", channel, table.concat({ queue, part, head }, " "))
+  end
+end

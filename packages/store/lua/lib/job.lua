@@ -1,0 +1,10 @@
+-- The truth about a run is its BullMQ job, whoever works it: BullMQ sets finishedOn when a job completes or fails
+-- for good, and removes it when the job is retried.
+
+-- Returns "missing", "done" or "live".
+local function jobState(jobKey)
+  local fields = redis.call("HMGET", jobKey, "timestamp", "finishedOn")
+  if not fields[1] then return "missing" end
+  if fields[2] then return "done" end
+  return "live"
+end

@@ -1,0 +1,104 @@
+-- Creates or changes tasks of one queue. What the caller believes about each (absent, or a generation) is checked; a
+-- task that is otherwise comes back as it is, for the caller to decide again.
+--
+-- KEYS: 1 tasks, 2 next, 3-10 the eight due indexes, then for each task: task
+-- ARGV: 1 prefix of tag sets, 2 wake channel, 3 queue, 4 number of tasks
+--       then for each: local name, shard, believed generation ("" absent), state, cursor, nominal, due ("" none),
+--       fresh ("1": due was computed from the present), number of definition fields, then field and value of each
+-- Returns: { now, answer of each }: { "CREATED" | "UPDATED" | "UNCHANGED" } or { "CONFLICT", field, value, … } or
+--          { "LATE" } where the due time has passed while the put was under way
+local now = nowMs()
+local tagPrefix, channel, queue, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local a = 4
+local function arg()
+  a = a + 1
+  return ARGV[a]
+end
+
+-- The bookkeeping fields; all others are the definition.
+local BOOKKEEPING = {
+  gen = true, state = true, cursor = true, nominal = true, due = true, token = true, created = true,
+  updated = true, fence = true, pausedAt = true, pausedBy = true, pauseNote = true,
+}
+
+local function definitionOf(taskKey)
+  local flat, fields, n = redis.call("HGETALL", taskKey), {}, 0
+  for i = 1, #flat, 2 do
+    if not BOOKKEEPING[flat[i]] then
+      fields[flat[i]] = flat[i + 1]
+      n = n + 1
+    end
+  end
+  return fields, n, flat
+end
+
+local function setTags(name, before, after)
+  local keep = {}
+  for tag in string.gmatch(after or "", "[^,]+") do
+    keep[tag] = true
+    redis.call("ZADD", tagPrefix .. tag, 0, name)
+  end
+  for tag in string.gmatch(before or "", "[^,]+") do
+    if not keep[tag] then redis.call("ZREM", tagPrefix .. tag, name) end
+  end
+end
+
+local out, touched = { now }, {}
+for n = 1, count do
+  local taskKey = KEYS[10 + n]
+  local name, shard, believed, state = arg(), tonumber(arg()), arg(), arg()
+  local cursor, nominal, due, fresh = arg(), arg(), arg(), arg()
+  local definition, size = {}, tonumber(arg())
+  local flat = {}
+  for i = 1, size do
+    local field, value = arg(), arg()
+    definition[field] = value
+    flat[#flat + 1] = field
+    flat[#flat + 1] = value
+  end
+
+  local stored, storedSize, storedFlat = definitionOf(taskKey)
+  local gen = redis.call("HGET", taskKey, "gen")
+  local same = gen and storedSize == size
+  if same then
+    for field, value in pairs(definition) do
+      if stored[field] ~= value then same = false end
+    end
+  end
+
+  local answer
+  if same then
+    answer = { "UNCHANGED" }
+  elseif (gen or "") ~= believed then
+    answer = { "CONFLICT", unpack(storedFlat) }
+  elseif fresh == "1" and due ~= "" and tonumber(due) <= now then
+    answer = { "LATE" }
+  else
+    if gen then
+      answer = { "UPDATED" }
+      for field in pairs(stored) do
+        if definition[field] == nil then redis.call("HDEL", taskKey, field) end
+      end
+      gen = string.format("%.0f", tonumber(gen) + 1)
+    else
+      answer = { "CREATED" }
+      gen = nowMicros()
+      redis.call("HSET", taskKey, "created", now)
+      redis.call("ZADD", KEYS[1], 0, name)
+    end
+    redis.call("HSET", taskKey, "gen", gen, "state", state, "updated", now, unpack(flat))
+    if cursor ~= "" then redis.call("HSET", taskKey, "cursor", cursor) end
+    if due == "" then
+      redis.call("HDEL", taskKey, "nominal", "due")
+    else
+      redis.call("HSET", taskKey, "nominal", nominal, "due", due)
+    end
+    setDue(KEYS[3 + shard], name, state == "scheduled" and due or "")
+    setTags(name, stored.tags, definition.tags)
+    touched[shard] = true
+  end
+  out[n + 1] = answer
+end
+
+for shard in pairs(touched) do rearmAndWake(KEYS[2], shard, KEYS[3 + shard], channel, queue) end
+return out

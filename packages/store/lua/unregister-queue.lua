@@ -1,0 +1,7 @@
+-- Takes an empty queue out of the registry, unless a put has begun since the caller looked.
+--
+-- KEYS: 1 queues
+-- ARGV: 1 queue, 2 its value in the registry when the caller looked
+-- Returns: 1 where it went
+if redis.call("HGET", KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end
+return redis.call("HDEL", KEYS[1], ARGV[1])

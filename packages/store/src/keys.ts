@@ -1,0 +1,91 @@
+import { SHARDS } from "@carillon/core";
+
+/**
+ * Every Redis key name of Carillon, and there is no other place that makes one.
+ *
+ * All keys of one queue share the hash tag `{namespace:queue}`, which is also that queue's BullMQ prefix: the claim
+ * touches the task and BullMQ's keys in one script, so one cluster slot must hold both. Ours go on with `:~`, which
+ * no queue name can contain, so they never meet BullMQ's `{namespace:queue}:queue:…`.
+ */
+export interface QueueKeys {
+  /** The hash tag; also BullMQ's `prefix` for this queue. */
+  readonly tag: string;
+  /** BullMQ's own key prefix, with its closing colon. */
+  readonly bull: string;
+  /** Sorted set: `owner/id` of every task, all scores 0, so ranges by owner are ranges by name. */
+  readonly tasks: string;
+  /** Sorted set: shard number, or `r` for the reconciler, by the earliest time it must be looked at. */
+  readonly next: string;
+  /** Sorted set: run id by the time the reconciler must look at it. */
+  readonly runs: string;
+  /** Sorted set, one a shard: `owner/id` by due time. */
+  due(shard: number): string;
+  task(local: string): string;
+  /** Sorted set: run ids of a task that are not final, by enqueue time. */
+  open(local: string): string;
+  /** Sorted set: run ids of a task that are final and kept, by finish time. */
+  history(local: string): string;
+  /** List, newest first: what was not enqueued, and why. */
+  ledger(local: string): string;
+  /** Sorted set: `owner/id` of the tasks with this tag. */
+  tagged(tag: string): string;
+  run(id: string): string;
+  job(id: string): string;
+  /** The redlock mutex of a shard, or of the reconciler (`r`). */
+  mutex(part: number | "r"): string;
+}
+
+export interface NamespaceKeys {
+  /** Hash: queue name by the number of puts under way in it. */
+  readonly queues: string;
+  /** Hash: node id by its last heartbeat, as JSON. */
+  readonly nodes: string;
+  /** Channel on which an earlier due time is announced. */
+  readonly wake: string;
+  queue(queue: string): QueueKeys;
+}
+
+export function namespaceKeys(namespace: string): NamespaceKeys {
+  const cache = new Map<string, QueueKeys>();
+  return {
+    queues: `{${namespace}}:queues`,
+    nodes: `{${namespace}}:nodes`,
+    wake: `{${namespace}}:wake`,
+    queue(queue) {
+      let keys = cache.get(queue);
+      if (!keys) {
+        keys = queueKeys(namespace, queue);
+        cache.set(queue, keys);
+      }
+      return keys;
+    },
+  };
+}
+
+function queueKeys(namespace: string, queue: string): QueueKeys {
+  const tag = `{${namespace}:${queue}}`;
+  const ours = `${tag}:~`;
+  const bull = `${tag}:${queue}:`;
+  const due = Array.from({ length: SHARDS }, (_, shard) => `${ours}due:${shard}`);
+  return {
+    tag,
+    bull,
+    tasks: `${ours}tasks`,
+    next: `${ours}next`,
+    runs: `${ours}runs`,
+    due: (shard) => due[shard] as string,
+    task: (local) => `${ours}t:${local}`,
+    open: (local) => `${ours}open:${local}`,
+    history: (local) => `${ours}hist:${local}`,
+    ledger: (local) => `${ours}ledger:${local}`,
+    tagged: (tagName) => `${ours}tag:${tagName}`,
+    run: (id) => `${ours}r:${id}`,
+    job: (id) => `${bull}${id}`,
+    mutex: (part) => `${ours}lock:${part}`,
+  };
+}
+
+/** BullMQ's `prefix` for a queue: what a plain `new Worker(queue, fn, { prefix })` needs. */
+export function bullPrefix(namespace: string, queue: string): string {
+  return `{${namespace}:${queue}}`;
+}

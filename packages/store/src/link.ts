@@ -1,0 +1,88 @@
+import type { CarillonError } from "@carillon/core";
+import {
+  type ConnectionSpec,
+  connect,
+  isUnknown,
+  type RedisClient,
+  redisError,
+  untilReady,
+} from "./connection.js";
+import type { Script } from "./scripts.js";
+
+export interface LinkOptions {
+  connection: ConnectionSpec;
+  /** How long one call may wait for the connection, in ms; default 5,000. */
+  readyTimeout?: number | undefined;
+  /** How often a call whose answer was lost is sent again; default 3. */
+  retries?: number | undefined;
+  /** Hears of every connection error; without it they only surface in the calls that fail. */
+  onError?: ((error: CarillonError) => void) | undefined;
+  onReady?: (() => void) | undefined;
+}
+
+type Arg = string | number | Buffer;
+
+/**
+ * One connection, and the rule for lost answers: a script that may or may not have run is sent again with the same
+ * arguments. All our scripts are made for that (claim token, run id, generation), so repeating is safe.
+ */
+export class Link {
+  readonly client: RedisClient;
+  readonly #readyTimeout: number;
+  readonly #retries: number;
+  #lastError: unknown;
+  #closed = false;
+
+  constructor(options: LinkOptions) {
+    this.#readyTimeout = options.readyTimeout ?? 5_000;
+    this.#retries = options.retries ?? 3;
+    this.client = connect(options.connection, "safe");
+    this.client.on("error", (error: unknown) => {
+      this.#lastError = error;
+      options.onError?.(redisError(error));
+    });
+    this.client.on("ready", () => {
+      this.#lastError = undefined;
+      options.onReady?.();
+    });
+  }
+
+  get ready(): boolean {
+    return this.client.status === "ready";
+  }
+
+  /** Runs a script until Redis has answered it, or the retries are used up. @throws coded Redis errors */
+  async run(script: Script, keys: readonly string[], args: readonly Arg[]): Promise<unknown> {
+    return this.repeat(async () => {
+      const all = [...keys, ...args];
+      try {
+        return await this.client.evalsha(script.sha, keys.length, ...all);
+      } catch (error) {
+        if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+        return await this.client.eval(script.lua, keys.length, ...all);
+      }
+    });
+  }
+
+  /** One command or a few that may be sent again. @throws coded Redis errors */
+  async ask<T>(command: (client: RedisClient) => Promise<T>): Promise<T> {
+    return this.repeat(() => command(this.client));
+  }
+
+  private async repeat<T>(send: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        await untilReady(this.client, () => this.#lastError, this.#readyTimeout);
+        return await send();
+      } catch (error) {
+        const coded = redisError(error);
+        if (this.#closed || !isUnknown(coded) || attempt >= this.#retries) throw coded;
+      }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.client.disconnect();
+  }
+}

@@ -1,0 +1,51 @@
+import Redlock from "redlock";
+import type { RedisClient } from "./connection.js";
+
+/**
+ * Saves wasted work, no more: two nodes that both believe they hold it do no harm, the generation fence decides.
+ */
+export interface Mutex {
+  /** Takes `key` for `ttl` ms. Undefined: someone else holds it (or Redis did not answer). Never waits. */
+  take(key: string, ttl: number): Promise<Lease | undefined>;
+}
+
+export interface Lease {
+  /** How long the lease still saves work, in ms; 0 when it has run out. */
+  readonly remaining: number;
+  extend(ttl: number): Promise<void>;
+  /** Never throws: an expired or lost lease is gone anyway. */
+  release(): Promise<void>;
+}
+
+/** redlock 4.2.0. `retryCount: 0` belongs on the instance: this version ignores a 0 given per call. */
+export function redlockMutex(client: RedisClient): Mutex {
+  const redlock = new Redlock([client as unknown as Redlock.CompatibleRedisClient], { retryCount: 0 });
+  redlock.on("clientError", () => {});
+  return {
+    async take(key, ttl) {
+      try {
+        const lock = await redlock.lock(key, ttl);
+        return {
+          get remaining() {
+            return Math.max(0, lock.expiration - Date.now());
+          },
+          async extend(more) {
+            await lock.extend(more).catch(() => {});
+          },
+          async release() {
+            await lock.unlock().catch(() => {});
+          },
+        };
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+/** For tests of the fence: everybody gets everything. */
+export const NO_MUTEX: Mutex = {
+  async take() {
+    return { remaining: Number.POSITIVE_INFINITY, extend: async () => {}, release: async () => {} };
+  },
+};

@@ -1,0 +1,82 @@
+import { randomInt } from "node:crypto";
+import type { NamespaceKeys } from "./keys.js";
+import type { Link } from "./link.js";
+import type { Scripts } from "./scripts.js";
+
+/** What a node says of itself with each heartbeat. Times in UTC ms of Redis time. */
+export interface NodeInfo {
+  id: string;
+  host: string;
+  pid: number;
+  version: string;
+  started: number;
+  /** The last heartbeat. */
+  beat: number;
+  /** How often it beats, in ms. */
+  every: number;
+  /** The version of the time zone data that it computes with. */
+  tzdata: string;
+  /** How far its clock is ahead of Redis, in ms. */
+  clockOffset: number;
+}
+
+/** How many puts one queue's value can hold apart; the rest of the number tells one put from another. */
+const MARKS = 1024;
+
+/**
+ * The queues of a namespace and its nodes. These live in another cluster slot than the queues themselves, so no
+ * script can hold both: a put marks its queue before it writes and takes the mark off after, and a delete takes a
+ * queue out only if its value has not moved since it saw the queue empty.
+ */
+export class Registry {
+  readonly #link: Link;
+  readonly #keys: NamespaceKeys;
+  readonly #scripts: Scripts;
+
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
+    this.#link = link;
+    this.#keys = keys;
+    this.#scripts = scripts;
+  }
+
+  async queues(): Promise<string[]> {
+    const names = await this.#link.ask((client) => client.hkeys(this.#keys.queues));
+    return names.sort();
+  }
+
+  /** A put into the queue begins. Random, so that a queue that left and came back is never taken for the old one. */
+  async enter(queue: string): Promise<void> {
+    const step = 1 + MARKS * randomInt(1, 2 ** 20);
+    await this.#link.ask((client) => client.hincrby(this.#keys.queues, queue, step));
+  }
+
+  /** The put has ended. */
+  async leave(queue: string): Promise<void> {
+    await this.#link.ask((client) => client.hincrby(this.#keys.queues, queue, -1));
+  }
+
+  /** Takes the queue out of the registry if nothing of ours is left in it and nobody is putting into it. */
+  async forgetIfEmpty(queue: string): Promise<boolean> {
+    const value = await this.#link.ask((client) => client.hget(this.#keys.queues, queue));
+    if (value === null || BigInt(value) % BigInt(MARKS) !== 0n) return false;
+    const { tasks, runs } = this.#keys.queue(queue);
+    const left = await this.#link.ask((client) => client.exists(tasks, runs));
+    if (left > 0) return false;
+    return (await this.#link.run(this.#scripts["unregister-queue"], [this.#keys.queues], [queue, value])) === 1;
+  }
+
+  async beat(node: NodeInfo): Promise<void> {
+    await this.#link.ask((client) => client.hset(this.#keys.nodes, node.id, JSON.stringify(node)));
+  }
+
+  async nodes(): Promise<NodeInfo[]> {
+    const all = await this.#link.ask((client) => client.hgetall(this.#keys.nodes));
+    return Object.values(all)
+      .map((text) => JSON.parse(text) as NodeInfo)
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  async removeNode(id: string): Promise<void> {
+    await this.#link.ask((client) => client.hdel(this.#keys.nodes, id));
+  }
+}

@@ -1,0 +1,84 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { bullAddLua, bullRemoveLua } from "./bullmq.js";
+
+/**
+ * Where scripts take their time from. Production reads Redis `TIME`; only `@carillon/testing` makes another one, and
+ * no option or environment variable of a node can.
+ */
+export interface TimeSource {
+  /** Lua that defines `nowMs()` (a number) and `nowMicros()` (a string of digits). */
+  readonly lua: string;
+}
+
+export const REDIS_TIME: TimeSource = {
+  lua: `local time = redis.call("TIME")
+local function nowMs() return time[1] * 1000 + math.floor(time[2] / 1000) end
+local function nowMicros() return string.format("%.0f", time[1] * 1000000 + time[2]) end`,
+};
+
+/** Safety parts that a test can take out to see its check fail. Nothing else may. */
+export type Sabotage = "fence" | "overlap-guard";
+
+const LIBRARIES = {
+  index: () => read("lib/index.lua"),
+  job: () => read("lib/job.lua"),
+  ledger: () => read("lib/ledger.lua"),
+  finish: () => read("lib/finish.lua"),
+  enqueue: () => `${bullAddLua()}\n${read("lib/enqueue.lua")}`,
+  remove: bullRemoveLua,
+} as const;
+
+/** One Lua file a transition, and the libraries each is built on. */
+const SCRIPTS = {
+  claim: ["index", "job", "ledger", "enqueue"],
+  "read-due": ["job"],
+  put: ["index"],
+  pause: ["index"],
+  resume: ["index", "ledger"],
+  trigger: ["index", "job", "enqueue"],
+  "read-task": ["job"],
+  delete: ["index"],
+  "clear-runs": ["index", "job", "remove"],
+  "start-run": [],
+  "settle-run": ["index", "finish"],
+  reconcile: ["index", "job", "finish", "remove"],
+  "read-time": [],
+  "unregister-queue": [],
+} as const satisfies Record<string, readonly (keyof typeof LIBRARIES)[]>;
+
+export type ScriptName = keyof typeof SCRIPTS;
+
+export interface Script {
+  readonly name: ScriptName;
+  readonly lua: string;
+  readonly sha: string;
+}
+
+export type Scripts = Readonly<Record<ScriptName, Script>>;
+
+function read(file: string): string {
+  return readFileSync(new URL(`../lua/${file}`, import.meta.url), "utf8");
+}
+
+export function loadScripts(time: TimeSource = REDIS_TIME, sabotage: readonly Sabotage[] = []): Scripts {
+  const switches = [
+    `local FENCED = ${!sabotage.includes("fence")}`,
+    `local GUARDED = ${!sabotage.includes("overlap-guard")}`,
+  ].join("\n");
+  const libraries = new Map<string, string>();
+  const library = (name: keyof typeof LIBRARIES): string => {
+    let text = libraries.get(name);
+    if (text === undefined) {
+      text = LIBRARIES[name]();
+      libraries.set(name, text);
+    }
+    return text;
+  };
+  const entries = (Object.keys(SCRIPTS) as ScriptName[]).map((name) => {
+    const own = SCRIPTS[name].map(library);
+    const lua = [time.lua, name === "claim" ? switches : "", ...own, read(`${name}.lua`)].join("\n");
+    return [name, { name, lua, sha: createHash("sha1").update(lua).digest("hex") }] as const;
+  });
+  return Object.fromEntries(entries) as unknown as Scripts;
+}

@@ -1,0 +1,81 @@
+import { assertName, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
+import { ClaimRepository } from "./claims.js";
+import { type ConnectionProfile, type ConnectionSpec, connect, type RedisClient } from "./connection.js";
+import { type NamespaceKeys, namespaceKeys } from "./keys.js";
+import { Link, type LinkOptions } from "./link.js";
+import { type Mutex, NO_MUTEX, redlockMutex } from "./mutex.js";
+import { Registry } from "./registry.js";
+import { DEFAULT_RETENTION, type Retention, RunRepository } from "./runs.js";
+import { loadScripts, REDIS_TIME, type Sabotage, type TimeSource } from "./scripts.js";
+import { TaskRepository } from "./tasks.js";
+
+export interface StoreOptions extends Omit<LinkOptions, "connection"> {
+  connection: ConnectionSpec;
+  /** Default `carillon`. */
+  namespace?: string | undefined;
+  retention?: Partial<Retention> | undefined;
+}
+
+/** What only tests may change. Not reachable from any option of a node, a client or the environment. */
+export interface TestSeams {
+  time?: TimeSource;
+  /** Parts of the protocol to leave out, to see the check for them fail. */
+  sabotage?: readonly (Sabotage | "mutex")[];
+}
+
+/** Everything Carillon keeps in Redis, by what it is about. One connection. */
+export class Store {
+  readonly namespace: string;
+  readonly keys: NamespaceKeys;
+  readonly tasks: TaskRepository;
+  readonly claims: ClaimRepository;
+  readonly runs: RunRepository;
+  readonly registry: Registry;
+  readonly mutex: Mutex;
+  readonly link: Link;
+  /** Scripts go by a test's clock, which may jump. */
+  readonly virtualTime: boolean;
+  readonly #connection: ConnectionSpec;
+
+  constructor(options: StoreOptions, seams: TestSeams = {}) {
+    this.namespace = assertName(options.namespace ?? DEFAULT_NAMESPACE, "namespace");
+    this.#connection = options.connection;
+    this.keys = namespaceKeys(this.namespace);
+    this.virtualTime = seams.time !== undefined;
+    const sabotage = seams.sabotage ?? [];
+    const scripts = loadScripts(
+      seams.time ?? REDIS_TIME,
+      sabotage.filter((part) => part !== "mutex"),
+    );
+    this.link = new Link(options);
+    this.registry = new Registry(this.link, this.keys, scripts);
+    this.tasks = new TaskRepository(this.link, this.keys, scripts, this.registry);
+    this.claims = new ClaimRepository(this.link, this.keys, scripts, this.namespace);
+    this.runs = new RunRepository(this.link, this.keys, scripts, retention(options.retention));
+    this.mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(this.link.client);
+  }
+
+  /** Another connection to the same Redis: for a subscriber, or for BullMQ's workers. */
+  connect(profile: ConnectionProfile): RedisClient {
+    return connect(this.#connection, profile);
+  }
+
+  /** The server's time in ms, with how long the answer took. */
+  async serverTime(): Promise<number> {
+    const [seconds, micros] = (await this.link.ask((client) => client.time())) as unknown as [string, string];
+    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+  }
+
+  async close(): Promise<void> {
+    await this.link.close();
+  }
+}
+
+function retention(given: Partial<Retention> = {}): Retention {
+  for (const [option, value] of Object.entries(given)) {
+    if (value !== undefined && (!Number.isInteger(value) || value < 0)) {
+      throw new CarillonError("INVALID_OPTION", "must be a whole number of 0 or more.", { field: `retention.${option}` });
+    }
+  }
+  return { ...DEFAULT_RETENTION, ...given };
+}

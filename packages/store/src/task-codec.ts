@@ -1,0 +1,129 @@
+import {
+  type CatchUpPolicy,
+  type Json,
+  type OverlapPolicy,
+  type ParsedTask,
+  type Schedule,
+  type TaskDefinition,
+  type TaskState,
+  FORMAT_VERSION,
+  parseLocalName,
+} from "@carillon/core";
+
+/** A task as stored: its definition and what claims have made of it. Times in UTC ms of Redis time. */
+export interface StoredTask {
+  readonly definition: TaskDefinition;
+  readonly payloadJson: string;
+  readonly state: TaskState;
+  /** Digits: it starts in µs and is compared as text. */
+  readonly generation: string;
+  readonly cursor: number | undefined;
+  readonly nominal: number | undefined;
+  readonly due: number | undefined;
+  readonly created: number;
+  readonly updated: number;
+  readonly paused: { at: number; by?: string; note?: string } | undefined;
+  /** The fields of the definition as stored: what a put compares and writes. */
+  readonly fields: ReadonlyMap<string, string>;
+}
+
+/** Written by a newer version of Carillon than this one: to be left alone. */
+export interface ForeignTask {
+  readonly foreign: true;
+  readonly version: string;
+}
+
+const TEXT_FIELDS = ["description", "subject", "submitter", "group"] as const;
+
+/** Hash fields of a definition. Defaults are left out: a million small tasks should stay small. */
+export function definitionFields({ definition, payloadJson }: ParsedTask, once = false): Map<string, string> {
+  const fields = new Map<string, string>([
+    ["v", String(FORMAT_VERSION)],
+    ["type", definition.type],
+    ["schedule", JSON.stringify(definition.schedule)],
+  ]);
+  if (payloadJson !== "{}") fields.set("payload", payloadJson);
+  if (definition.priority) fields.set("priority", String(definition.priority));
+  if (definition.overlap !== "skip") fields.set("overlap", definition.overlap);
+  if (definition.catchUp !== "one") fields.set("catchUp", definition.catchUp);
+  if (definition.tags.length > 0) fields.set("tags", definition.tags.join(","));
+  for (const field of TEXT_FIELDS) {
+    const value = definition[field];
+    if (value !== undefined && value !== "") fields.set(field, value);
+  }
+  if (once) fields.set("once", "1");
+  return fields;
+}
+
+const BOOKKEEPING = new Set([
+  "gen",
+  "state",
+  "cursor",
+  "nominal",
+  "due",
+  "token",
+  "created",
+  "updated",
+  "fence",
+  "pausedAt",
+  "pausedBy",
+  "pauseNote",
+]);
+
+/** Decodes a task hash as `HGETALL` returns it in a script. Undefined: there is none. */
+export function decodeTask(
+  queue: string,
+  local: string,
+  flat: readonly string[],
+): StoredTask | ForeignTask | undefined {
+  if (flat.length === 0) return undefined;
+  const hash = new Map<string, string>();
+  for (let i = 0; i < flat.length; i += 2) hash.set(flat[i] as string, flat[i + 1] as string);
+  const version = hash.get("v") ?? "0";
+  if (Number(version) > FORMAT_VERSION) return { foreign: true, version };
+
+  const time = (field: string): number | undefined => {
+    const value = hash.get(field);
+    return value === undefined ? undefined : Number(value);
+  };
+  const payloadJson = hash.get("payload") ?? "{}";
+  const state = (hash.get("state") ?? "scheduled") as TaskState;
+  const pausedBy = hash.get("pausedBy");
+  const note = hash.get("pauseNote");
+  return {
+    definition: {
+      ...parseLocalName(local),
+      queue,
+      type: hash.get("type") ?? "",
+      schedule: JSON.parse(hash.get("schedule") ?? "null") as Schedule,
+      payload: JSON.parse(payloadJson) as Json,
+      enabled: state !== "paused",
+      priority: Number(hash.get("priority") ?? 0),
+      overlap: (hash.get("overlap") ?? "skip") as OverlapPolicy,
+      catchUp: (hash.get("catchUp") ?? "one") as CatchUpPolicy,
+      tags: hash.get("tags")?.split(",") ?? [],
+      ...Object.fromEntries(TEXT_FIELDS.flatMap((field) => (hash.has(field) ? [[field, hash.get(field)]] : []))),
+    },
+    payloadJson,
+    state,
+    generation: hash.get("gen") ?? "0",
+    cursor: time("cursor"),
+    nominal: time("nominal"),
+    due: time("due"),
+    created: time("created") ?? 0,
+    updated: time("updated") ?? 0,
+    paused:
+      state === "paused"
+        ? {
+            at: time("pausedAt") ?? 0,
+            ...(pausedBy === undefined ? {} : { by: pausedBy }),
+            ...(note === undefined ? {} : { note }),
+          }
+        : undefined,
+    fields: new Map([...hash].filter(([field]) => !BOOKKEEPING.has(field))),
+  };
+}
+
+export function isForeign(task: StoredTask | ForeignTask): task is ForeignTask {
+  return "foreign" in task;
+}

@@ -1,0 +1,374 @@
+import {
+  CarillonError,
+  firstNext,
+  localName,
+  type ParsedTask,
+  parseLocalName,
+  quote,
+  type ResolvedRef,
+  ScheduleCache,
+  shardOf,
+  type TaskName,
+  type TaskState,
+} from "@carillon/core";
+import type { NamespaceKeys, QueueKeys } from "./keys.js";
+import type { Link } from "./link.js";
+import type { Registry } from "./registry.js";
+import type { Scripts } from "./scripts.js";
+import { decodeTask, definitionFields, isForeign, type StoredTask } from "./task-codec.js";
+
+export type PutOutcome = "created" | "updated" | "unchanged";
+
+export interface PutResult {
+  readonly name: TaskName;
+  readonly outcome: PutOutcome;
+  readonly state: TaskState;
+  /** The next due time, UTC ms; undefined where the task is paused or finished. */
+  readonly due: number | undefined;
+}
+
+export interface TaskFilter {
+  queue?: string | undefined;
+  owner?: string | undefined;
+  tag?: string | undefined;
+  state?: TaskState | undefined;
+}
+
+export interface TaskPage {
+  tasks: StoredTask[];
+  /** Where the next page begins; undefined: this was the last. */
+  cursor: string | undefined;
+}
+
+interface Plan {
+  parsed: ParsedTask;
+  fields: Map<string, string>;
+  local: string;
+  /** "": believed absent. */
+  believed: string;
+  state: TaskState;
+  cursor: number | undefined;
+  nominal: number | undefined;
+  due: number | undefined;
+  fresh: boolean;
+}
+
+/** Tasks in one script; enough to amortise the round trip, few enough that Redis is not held for long. */
+const PUT_BATCH = 100;
+const SHARD_NUMBERS = [0, 1, 2, 3, 4, 5, 6, 7] as const;
+
+export class TaskRepository {
+  readonly #link: Link;
+  readonly #keys: NamespaceKeys;
+  readonly #scripts: Scripts;
+  readonly #registry: Registry;
+  readonly #schedules = new ScheduleCache();
+
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, registry: Registry) {
+    this.#link = link;
+    this.#keys = keys;
+    this.#scripts = scripts;
+    this.#registry = registry;
+  }
+
+  /** The time of this queue's Redis, in ms. */
+  async time(queue: string): Promise<number> {
+    return (await this.#link.run(this.#scripts["read-time"], [this.#keys.queue(queue).tasks], [])) as number;
+  }
+
+  /** Stores tasks of one queue, each for itself, in the order given. An identical one changes nothing. */
+  async put(queue: string, tasks: readonly ParsedTask[], once = false): Promise<PutResult[]> {
+    // Two definitions of one name in the same batch: the later put must see what the earlier one stored.
+    const results: PutResult[] = [];
+    const [now] = await Promise.all([this.time(queue), this.#registry.enter(queue)]);
+    try {
+      for (const batch of batches(tasks)) results.push(...(await this.#putBatch(queue, batch, now, once)));
+    } finally {
+      await this.#registry.leave(queue);
+    }
+    return results;
+  }
+
+  async #putBatch(queue: string, tasks: readonly ParsedTask[], now: number, once: boolean): Promise<PutResult[]> {
+    const results = new Array<PutResult>(tasks.length);
+    let open = tasks.map((parsed, index) => ({ index, plan: this.#planNew(parsed, now, once) }));
+    for (let attempt = 0; open.length > 0; attempt++) {
+      if (attempt === 10) {
+        throw new CarillonError("CONFLICT", `${quote(open[0]?.plan.local)} kept changing while it was put.`, {
+          remedy: "Try again.",
+        });
+      }
+      const answers = await this.#sendPut(queue, open.map(({ plan }) => plan));
+      const at = answers.now;
+      const left: typeof open = [];
+      for (const [i, { index, plan }] of open.entries()) {
+        const [word, ...stored] = answers.each[i] as string[];
+        if (word === "CONFLICT") {
+          left.push({ index, plan: this.#planAgainst(queue, plan, stored, at) });
+        } else if (word === "LATE") {
+          left.push({ index, plan: this.#planLate(plan, at) });
+        } else {
+          results[index] = this.#result(queue, plan, (word as string).toLowerCase() as PutOutcome);
+        }
+      }
+      open = left;
+    }
+    return results;
+  }
+
+  #planNew(parsed: ParsedTask, now: number, once: boolean): Plan {
+    const { definition } = parsed;
+    const nominal = firstNext(this.#schedules.get(definition.schedule, definition.id), undefined, now);
+    return {
+      parsed,
+      fields: definitionFields(parsed, once),
+      local: localName(definition),
+      believed: "",
+      state: nominal === undefined ? "finished" : definition.enabled ? "scheduled" : "paused",
+      cursor: undefined,
+      nominal,
+      due: nominal,
+      fresh: true,
+    };
+  }
+
+  /** The task exists. Only an edited schedule moves its times; its state is never changed from paused. */
+  #planAgainst(queue: string, plan: Plan, flat: string[], now: number): Plan {
+    const stored = decodeTask(queue, plan.local, flat);
+    if (!stored) return this.#planNew(plan.parsed, now, plan.fields.has("once"));
+    if (isForeign(stored)) throw unsupportedFormat(plan.local, stored.version);
+    const { definition } = plan.parsed;
+    if (stored.fields.get("schedule") === plan.fields.get("schedule")) {
+      const { generation: believed, state, nominal, due } = stored;
+      return { ...plan, believed, state, cursor: undefined, nominal, due, fresh: false };
+    }
+    const nominal = firstNext(this.#schedules.get(definition.schedule, definition.id), stored.cursor, now);
+    const state = stored.state === "paused" ? "paused" : nominal === undefined ? "finished" : "scheduled";
+    return { ...plan, believed: stored.generation, state, cursor: undefined, nominal, due: nominal, fresh: true };
+  }
+
+  /** The first time passed while the put was under way: the next one is strictly after the put. */
+  #planLate(plan: Plan, now: number): Plan {
+    const { definition } = plan.parsed;
+    const nominal = firstNext(this.#schedules.get(definition.schedule, definition.id), plan.cursor, now);
+    const state = plan.state === "paused" ? "paused" : nominal === undefined ? "finished" : "scheduled";
+    return { ...plan, state, nominal, due: nominal };
+  }
+
+  #result(queue: string, plan: Plan, outcome: PutOutcome): PutResult {
+    return {
+      name: { queue, ...parseLocalName(plan.local) },
+      outcome,
+      state: plan.state,
+      due: plan.state === "scheduled" ? plan.due : undefined,
+    };
+  }
+
+  async #sendPut(queue: string, plans: readonly Plan[]): Promise<{ now: number; each: string[][] }> {
+    const keys = this.#keys.queue(queue);
+    const args: (string | number)[] = [keys.tagged(""), this.#keys.wake, queue, plans.length];
+    for (const plan of plans) {
+      args.push(plan.local, shardOf(plan.local), plan.believed, plan.state);
+      args.push(plan.cursor ?? "", plan.nominal ?? "", plan.due ?? "", plan.fresh ? 1 : 0, plan.fields.size);
+      for (const [field, value] of plan.fields) args.push(field, value);
+    }
+    const all = [
+      keys.tasks,
+      keys.next,
+      ...SHARD_NUMBERS.map((shard) => keys.due(shard)),
+      ...plans.map((plan) => keys.task(plan.local)),
+    ];
+    const [now, ...each] = (await this.#link.run(this.#scripts.put, all, args)) as [number, ...string[][]];
+    return { now, each };
+  }
+
+  async get(name: TaskName): Promise<StoredTask | undefined> {
+    const local = localName(name);
+    const hash = await this.#link.ask((client) => client.hgetall(this.#keys.queue(name.queue).task(local)));
+    return this.#known(name.queue, local, Object.entries(hash).flat());
+  }
+
+  #known(queue: string, local: string, flat: string[]): StoredTask | undefined {
+    const task = decodeTask(queue, local, flat);
+    if (task && isForeign(task)) throw unsupportedFormat(local, task.version);
+    return task;
+  }
+
+  /** Finds a task whose queue was not said. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
+  async locate(ref: ResolvedRef): Promise<TaskName> {
+    const local = localName(ref);
+    const queues = ref.queue === undefined ? await this.#registry.queues() : [ref.queue];
+    const found = await Promise.all(
+      queues.map(async (queue) =>
+        (await this.#link.ask((client) => client.exists(this.#keys.queue(queue).task(local)))) ? queue : undefined,
+      ),
+    );
+    const holding = found.filter((queue) => queue !== undefined);
+    if (holding.length > 1) {
+      throw new CarillonError("AMBIGUOUS_TASK", `${local} exists in the queues ${holding.join(", ")}.`, {
+        field: "queue",
+        remedy: "Say which queue.",
+      });
+    }
+    const queue = holding[0];
+    if (queue === undefined) {
+      const where = ref.queue === undefined ? "" : ` in queue ${ref.queue}`;
+      throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local}${where}.`, {
+        remedy: "List the tasks to see what there is.",
+      });
+    }
+    return { queue, owner: ref.owner, id: ref.id };
+  }
+
+  /** Tasks in the order of queue, owner, id; a page at a time. */
+  async list(filter: TaskFilter, limit: number, cursor?: string): Promise<TaskPage> {
+    const start = cursor === undefined ? undefined : decodeCursor(cursor);
+    const queues = filter.queue === undefined ? await this.#registry.queues() : [filter.queue];
+    const tasks: StoredTask[] = [];
+    for (const queue of queues) {
+      if (start && queue < start.queue) continue;
+      let after = start && queue === start.queue ? start.local : undefined;
+      for (;;) {
+        const locals = await this.#locals(this.#keys.queue(queue), filter, after, Math.max(limit, 100));
+        for (const task of await this.#read(queue, locals)) {
+          if (filter.state !== undefined && task.state !== filter.state) continue;
+          if (filter.owner !== undefined && task.definition.owner !== filter.owner) continue;
+          tasks.push(task);
+          if (tasks.length === limit) {
+            return { tasks, cursor: encodeCursor(queue, localName(task.definition)) };
+          }
+        }
+        if (locals.length < Math.max(limit, 100)) break;
+        after = locals.at(-1);
+      }
+    }
+    return { tasks, cursor: undefined };
+  }
+
+  /** Names of a queue's tasks after `after`. All scores are 0, so a range by name is a range by owner. */
+  async #locals(keys: QueueKeys, filter: TaskFilter, after: string | undefined, limit: number): Promise<string[]> {
+    const source = filter.tag === undefined ? keys.tasks : keys.tagged(filter.tag);
+    const first = filter.owner === undefined ? "-" : `[${filter.owner}/`;
+    const last = filter.owner === undefined ? "+" : `(${filter.owner}0`;
+    const from = after === undefined ? first : `(${after}`;
+    return this.#link.ask((client) => client.zrangebylex(source, from, last, "LIMIT", 0, limit));
+  }
+
+  async #read(queue: string, locals: readonly string[]): Promise<StoredTask[]> {
+    if (locals.length === 0) return [];
+    const keys = this.#keys.queue(queue);
+    const replies = await this.#link.ask((client) => {
+      const pipeline = client.pipeline();
+      for (const local of locals) pipeline.hgetall(keys.task(local));
+      return pipeline.exec();
+    });
+    return (replies ?? []).flatMap(([error, hash], i) => {
+      if (error) throw error;
+      const task = decodeTask(queue, locals[i] as string, Object.entries(hash as Record<string, string>).flat());
+      return task && !isForeign(task) ? [task] : [];
+    });
+  }
+
+  async pause(name: TaskName, by = "", note = ""): Promise<"OK" | "UNCHANGED" | "MISSING" | "FINISHED"> {
+    const keys = this.#keys.queue(name.queue);
+    const local = localName(name);
+    const shard = shardOf(local);
+    const answer = await this.#link.run(
+      this.#scripts.pause,
+      [keys.task(local), keys.due(shard), keys.next],
+      [local, shard, note, by],
+    );
+    return answer as "OK" | "UNCHANGED" | "MISSING" | "FINISHED";
+  }
+
+  /**
+   * Resumes a paused task. `from: "now"`: what fell due in the pause is passed over, with a ledger entry.
+   * `"catch-up"`: it is owed, and the catch-up policy decides.
+   */
+  async resume(name: TaskName, from: "now" | "catch-up", by = ""): Promise<"OK" | "UNCHANGED" | "MISSING"> {
+    const keys = this.#keys.queue(name.queue);
+    const local = localName(name);
+    const shard = shardOf(local);
+    for (;;) {
+      const [now, task] = await Promise.all([this.time(name.queue), this.get(name)]);
+      if (!task) return "MISSING";
+      if (task.state !== "paused") return "UNCHANGED";
+      const schedule = this.#schedules.get(task.definition.schedule, task.definition.id);
+      const owed = task.nominal;
+      const nominal = from === "catch-up" ? owed : firstNext(schedule, task.cursor, now);
+      const skipped = from === "now" && owed !== undefined && owed <= now ? (schedule.latest(now) ?? owed) : undefined;
+      const answer = await this.#link.run(
+        this.#scripts.resume,
+        [keys.task(local), keys.due(shard), keys.next, keys.ledger(local)],
+        [
+          ...[local, shard, task.generation, skipped ?? "", nominal ?? "", nominal ?? ""],
+          ...[this.#keys.wake, name.queue, skipped === undefined ? "" : (owed as number), skipped ?? "", by || "-"],
+        ],
+      );
+      if (answer !== "STALE") return answer as "OK" | "MISSING";
+    }
+  }
+
+  /** Deletes a task with all that belongs to it. Returns whether there was one. */
+  async delete(name: TaskName): Promise<boolean> {
+    const keys = this.#keys.queue(name.queue);
+    const local = localName(name);
+    const shard = shardOf(local);
+    const now = await this.time(name.queue);
+    const gone = await this.#link.run(
+      this.#scripts.delete,
+      [keys.task(local), keys.due(shard), keys.next, keys.tasks, keys.ledger(local)],
+      [local, shard, keys.tagged("")],
+    );
+    for (const set of [keys.open(local), keys.history(local)]) {
+      let taken: number;
+      do {
+        const answer = await this.#link.run(
+          this.#scripts["clear-runs"],
+          [set, keys.runs, keys.next, `${keys.bull}repeat`],
+          [keys.run(""), keys.bull, now, 200, 5_000],
+        );
+        taken = answer as number;
+      } while (taken > 0);
+    }
+    await this.#registry.forgetIfEmpty(name.queue);
+    return gone === 1;
+  }
+}
+
+function* batches(tasks: readonly ParsedTask[]): Generator<ParsedTask[]> {
+  let batch: ParsedTask[] = [];
+  let names = new Set<string>();
+  for (const task of tasks) {
+    const local = localName(task.definition);
+    if (batch.length === PUT_BATCH || names.has(local)) {
+      yield batch;
+      batch = [];
+      names = new Set();
+    }
+    batch.push(task);
+    names.add(local);
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function encodeCursor(queue: string, local: string): string {
+  return Buffer.from(`${queue} ${local}`).toString("base64url");
+}
+
+function decodeCursor(cursor: string): { queue: string; local: string } {
+  const [queue, local] = Buffer.from(cursor, "base64url").toString().split(" ");
+  if (!queue || !local) {
+    throw new CarillonError("INVALID_FILTER", `got ${quote(cursor)}.`, {
+      field: "cursor",
+      remedy: "Give back the cursor of the page before.",
+    });
+  }
+  return { queue, local };
+}
+
+export function unsupportedFormat(local: string, version: string): CarillonError {
+  return new CarillonError("UNSUPPORTED_FORMAT", `${local} was written in format ${version}, newer than ours.`, {
+    remedy: "Upgrade Carillon here too; until then this version leaves the task alone.",
+  });
+}

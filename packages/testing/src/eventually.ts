@@ -1,0 +1,36 @@
+// Taken once, so that a test that fakes timers later does not freeze its own waiting.
+const later = globalThis.setTimeout;
+const now = performance.now.bind(performance);
+
+export interface EventuallyOptions {
+  /** How long to keep trying; default 5,000. */
+  timeoutMs?: number;
+  /** Pause between two tries; default 20. */
+  intervalMs?: number;
+}
+
+/**
+ * Calls `fn` until it neither throws nor returns `false`, and returns what it returned. When time is up it
+ * throws the last error of `fn`, so an assertion inside keeps its own message and diff.
+ *
+ * @example await eventually(() => expect(seen).toHaveLength(3));
+ * @example const job = await eventually(async () => (await queue.getJob(id)) ?? false);
+ */
+export async function eventually<T>(
+  fn: () => T | Promise<T>,
+  { timeoutMs = 5_000, intervalMs = 20 }: EventuallyOptions = {},
+): Promise<Exclude<T, false>> {
+  const deadline = now() + timeoutMs;
+  for (;;) {
+    let failure: unknown;
+    try {
+      const value = await fn();
+      if (value !== false) return value as Exclude<T, false>;
+      failure = new Error(`The condition was still false after ${timeoutMs} ms.`);
+    } catch (error) {
+      failure = error;
+    }
+    if (now() >= deadline) throw failure;
+    await new Promise((resolve) => later(resolve, intervalMs));
+  }
+}

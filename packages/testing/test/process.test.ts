@@ -1,0 +1,41 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+import { eventually, freePort } from "../src/index.js";
+
+it("finds ports on which a server can listen", async () => {
+  const port = await freePort();
+  const server = createServer().listen(port, "127.0.0.1");
+  await once(server, "listening");
+  server.close();
+});
+
+function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+it("leaves no server and no folder behind when its process is killed", async () => {
+  const started = await startedElsewhere();
+  expect(alive(started.pid)).toBe(true);
+
+  started.child.kill("SIGKILL");
+
+  await eventually(() => !alive(started.pid) && !existsSync(started.dir));
+});
+
+/** Uses the built package, as any program does. */
+async function startedElsewhere(): Promise<{ child: ChildProcess; pid: number; dir: string }> {
+  const script = fileURLToPath(new URL("./fixtures/start-redis.mjs", import.meta.url));
+  const child = spawn(process.execPath, [script], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = (await once(createInterface(child.stdout), "line")) as [string];
+  return { child, ...JSON.parse(line) };
+}

@@ -1,0 +1,45 @@
+// npm run check: everything that can be known without running the code. Every step runs, whatever failed before.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { checkLuaNames } from "./check/lua.mjs";
+import { packageSteps } from "./check/packages.mjs";
+import { main, say, stateDir } from "./lib/project.mjs";
+import { runTool } from "./lib/run.mjs";
+import { setUp } from "./lib/setup.mjs";
+
+const tool = (file, ...args) => runTool(file, args, { capture: true, env: { FORCE_COLOR: "0" } });
+
+const STEPS = [
+  ["format", () => tool("@biomejs/biome/bin/biome", "format", ".")],
+  ["lint", () => tool("@biomejs/biome/bin/biome", "lint", "--error-on-warnings", ".")],
+  [
+    "imports in order",
+    () =>
+      tool("@biomejs/biome/bin/biome", "check", "--formatter-enabled=false", "--linter-enabled=false", "."),
+  ],
+  ["types", () => tool("typescript/bin/tsc", "-b")],
+  ["types of tests", () => tool("typescript/bin/tsc", "-p", "tsconfig.test.json")],
+  ["dead code", () => tool("knip/bin/knip.js", "--no-progress")],
+  ["Lua files", checkLuaNames],
+  ...packageSteps(tool),
+];
+
+await main(async () => {
+  await setUp();
+  const failed = [];
+  for (const [name, step] of STEPS) {
+    const started = Date.now();
+    const { code, output } = await step();
+    const seconds = ((Date.now() - started) / 1000).toFixed(1);
+    console.log(`${code === 0 ? "ok    " : "FAILED"} ${name} (${seconds} s)`);
+    if (code === 0) continue;
+    failed.push(name);
+    console.log(output.trimEnd().replace(/^/gm, "         "));
+  }
+  const count = { passed: STEPS.length - failed.length, failed: failed.length };
+  writeFileSync(join(stateDir(), "check-report.json"), JSON.stringify(count));
+  say(
+    `${count.passed} checks passed, ${count.failed} failed${failed.length ? `: ${failed.join(", ")}` : ""}`,
+  );
+  return failed.length === 0 ? 0 : 1;
+});

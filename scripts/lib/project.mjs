@@ -1,0 +1,40 @@
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+/** What our commands keep between two runs: the private Redis, locks, reports. Safe to delete. */
+export const state = join(root, ".carillon");
+
+export function stateDir(...parts) {
+  const dir = join(state, ...parts);
+  mkdirSync(dir, { recursive: true });
+  return dir;
+}
+
+/** The tools that we run report to nobody and ask nothing. */
+export const quietTools = {
+  TURBO_TELEMETRY_DISABLED: "1",
+  TURBO_NO_UPDATE_NOTIFIER: "1",
+  DO_NOT_TRACK: "1",
+  npm_config_update_notifier: "false",
+};
+
+/** A message of our own, one line. */
+export function say(text) {
+  console.log(`carillon: ${text}`);
+}
+
+/** Something the reader can act upon: printed without a stack. */
+export class Trouble extends Error {}
+
+/** Runs a command's main function: its result is the exit code, trouble is told in one message. */
+export async function main(run) {
+  try {
+    process.exitCode = await run();
+  } catch (error) {
+    console.error(error instanceof Trouble ? `carillon: ${error.message}` : error);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,42 @@
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { constants } from "node:os";
+import { delimiter, join } from "node:path";
+import { quietTools, root } from "./project.mjs";
+
+/** The first file of this name on PATH. */
+export function onPath(name) {
+  const folders = (process.env.PATH ?? "").split(delimiter).filter(Boolean);
+  return folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
+}
+
+/** Runs a program and returns its exit code, with its output when `capture` is set. Never throws. */
+export function run(command, args, { env = {}, cwd = root, capture = false, timeoutMs } = {}) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, {
+      cwd,
+      env: { ...process.env, ...quietTools, ...env },
+      stdio: capture ? ["ignore", "pipe", "pipe"] : ["ignore", "inherit", "inherit"],
+      timeout: timeoutMs,
+    });
+    let output = "";
+    child.stdout?.on("data", (chunk) => {
+      output += chunk;
+    });
+    child.stderr?.on("data", (chunk) => {
+      output += chunk;
+    });
+    child.once("error", (error) => resolve({ code: 127, output: error.message }));
+    child.once("close", (code, signal) => resolve({ code: exitCode(code, signal), output }));
+  });
+}
+
+/** Runs a program of a dependency, by its file, so that nothing depends on PATH or a shell. */
+export function runTool(file, args, options) {
+  return run(process.execPath, [join(root, "node_modules", file), ...args], options);
+}
+
+/** What a shell would report. */
+export function exitCode(code, signal) {
+  return code ?? 128 + (constants.signals[signal] ?? 0);
+}

@@ -1,0 +1,84 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { withLock } from "./lock.mjs";
+import { root, say, Trouble } from "./project.mjs";
+import { run, runTool } from "./run.mjs";
+
+const NODE = [20, 19];
+
+/** Dependencies installed, packages built. Quick when there is nothing to do. */
+export async function setUp() {
+  checkNode();
+  await withLock(
+    "setup",
+    async () => {
+      await installDependencies();
+      await build();
+    },
+    (pid) => say(`waiting for another set-up of this checkout (process ${pid})`),
+  );
+}
+
+function checkNode() {
+  const [major, minor] = process.versions.node.split(".").map(Number);
+  if (major > NODE[0] || (major === NODE[0] && minor >= NODE[1])) return;
+  throw new Trouble(`Node.js ${NODE.join(".")} or newer is needed; this is ${process.versions.node}.`);
+}
+
+async function installDependencies() {
+  if (isInstalled()) return;
+  say("installing dependencies (npm ci)");
+  const npm = process.env.npm_execpath?.endsWith(".js")
+    ? [process.execPath, process.env.npm_execpath]
+    : ["npm"];
+  const [command, ...first] = npm;
+  const { code, output } = await run(
+    command,
+    // Without its development dependencies nothing here builds, whatever NODE_ENV says.
+    [...first, "ci", "--include=dev", "--no-audit", "--no-fund"],
+    { capture: true },
+  );
+  if (code !== 0) throw new Trouble(`npm ci failed:\n${output.split("\n").slice(0, 30).join("\n")}`);
+}
+
+/** Compares the tree that npm wrote down in node_modules with the lock file, so an `npm install` by hand counts. */
+function isInstalled() {
+  const wanted = packagesOf("package-lock.json");
+  const present = packagesOf("node_modules/.package-lock.json");
+  if (!wanted || !present) return false;
+  return Object.entries(wanted).every(([path, entry]) => {
+    if (path === "") return true;
+    const found = present[path];
+    if (found) return found.version === entry.version && found.integrity === entry.integrity;
+    // A native build for other machines, or something only such a build needs.
+    return entry.optional === true && !isForThisMachine(entry);
+  });
+}
+
+function isForThisMachine({ os, cpu, libc }) {
+  if (!os || !cpu || libc) return false;
+  return os.includes(process.platform) && cpu.includes(process.arch);
+}
+
+function packagesOf(file) {
+  try {
+    return JSON.parse(readFileSync(join(root, file), "utf8")).packages;
+  } catch {
+    return undefined;
+  }
+}
+
+async function build() {
+  const started = Date.now();
+  const { code, output } = await buildWithTurbo();
+  if (code !== 0) throw new Trouble(`the build failed:\n${output}`);
+  const seconds = (Date.now() - started) / 1000;
+  if (seconds > 2) say(`built in ${seconds.toFixed(1)} s`);
+}
+
+async function buildWithTurbo() {
+  const turbo = ["turbo/bin/turbo", ["run", "build", "--output-logs=errors-only"], { capture: true }];
+  const works = await runTool(turbo[0], ["--version"], { capture: true });
+  // No turbo for this machine: the compiler alone builds the same, it just does not cache.
+  return works.code === 0 ? runTool(...turbo) : runTool("typescript/bin/tsc", ["-b"], { capture: true });
+}
