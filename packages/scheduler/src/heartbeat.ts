@@ -59,6 +59,7 @@ export class Heartbeat {
   /** Last of all, so that the node is listed until its work is done. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
+    if (!this.#store.link.ready) return;
     await this.#store.registry.removeNode(this.#settings.nodeId).catch(() => {});
   }
 }

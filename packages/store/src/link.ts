@@ -71,8 +71,9 @@ export class Link {
 
   private async repeat<T>(send: () => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt++) {
+      // Nothing was sent yet: a connection that does not come is an answer.
+      await untilReady(this.client, () => this.#lastError, this.#readyTimeout);
       try {
-        await untilReady(this.client, () => this.#lastError, this.#readyTimeout);
         return await send();
       } catch (error) {
         const coded = redisError(error);

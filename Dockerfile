@@ -1,0 +1,15 @@
+# One image for every process; the command chooses which.
+FROM node:22-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+COPY packages packages
+COPY apps apps
+COPY turbo.json tsconfig.json tsconfig.base.json ./
+RUN npm ci --ignore-scripts && npx tsc -b && npm prune --omit=dev --ignore-scripts
+
+FROM node:22-slim
+ENV NODE_ENV=production
+WORKDIR /app
+COPY --from=build /app /app
+USER node
+CMD ["node", "apps/scheduler/dist/main.js"]

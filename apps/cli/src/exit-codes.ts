@@ -1,0 +1,56 @@
+import type { ErrorCode } from "@carillon/sdk";
+
+/** What a script may branch on. Public: a number never changes its meaning. */
+export const EXIT = {
+  ok: 0,
+  unexpected: 1,
+  usage: 2,
+  notFound: 3,
+  redis: 4,
+  refused: 5,
+} as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+export const EXIT_HELP = `
+Exit codes:
+  0  done
+  1  unexpected error
+  2  wrong usage or invalid input; nothing was written (but see put --batch)
+  3  no such task, or several answer to the name (say --queue)
+  4  Redis: unreachable, refused the password, read-only, out of memory
+  5  refused by the task's state: trigger met a running run (overlap), a finished task cannot be paused`;
+
+/** Complete on purpose: a new code does not compile until its exit code is chosen. */
+const BY_ERROR: Record<ErrorCode, ExitCode> = {
+  INVALID_TASK: EXIT.usage,
+  INVALID_NAME: EXIT.usage,
+  INVALID_SCHEDULE: EXIT.usage,
+  INVALID_TIMEZONE: EXIT.usage,
+  INVALID_DURATION: EXIT.usage,
+  INVALID_PAYLOAD: EXIT.usage,
+  PAYLOAD_TOO_LARGE: EXIT.usage,
+  INVALID_OPTION: EXIT.usage,
+  INVALID_FILTER: EXIT.usage,
+  NEVER_FIRES: EXIT.usage,
+  UNKNOWN_TASK_TYPE: EXIT.usage,
+  FORBIDDEN: EXIT.usage,
+  UNAUTHORIZED: EXIT.usage,
+  TASK_NOT_FOUND: EXIT.notFound,
+  RUN_NOT_FOUND: EXIT.notFound,
+  AMBIGUOUS_TASK: EXIT.notFound,
+  REDIS_UNAVAILABLE: EXIT.redis,
+  REDIS_AUTH: EXIT.redis,
+  REDIS_READ_ONLY: EXIT.redis,
+  REDIS_OUT_OF_MEMORY: EXIT.redis,
+  REDIS_UNSAFE: EXIT.redis,
+  TASK_PAUSED: EXIT.refused,
+  CONFLICT: EXIT.refused,
+  UNSUPPORTED_FORMAT: EXIT.refused,
+  REDIS_ERROR: EXIT.unexpected,
+  INTERNAL: EXIT.unexpected,
+};
+
+export function exitCodeOf(code: string): ExitCode {
+  return BY_ERROR[code as ErrorCode] ?? EXIT.unexpected;
+}

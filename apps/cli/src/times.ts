@@ -1,0 +1,81 @@
+const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** ISO 8601 in UTC; whole seconds without a fraction. */
+export function utcIso(ms: number): string {
+  return new Date(ms).toISOString().replace(".000Z", "Z");
+}
+
+/** ISO 8601 with the offset that `zone` has then: `2026-01-01T01:00:00+01:00`. */
+export function localIso(ms: number, zone: string = HERE): string {
+  const parts: Record<string, string> = {};
+  for (const { type, value } of formatOf(zone).formatToParts(ms)) parts[type] = value;
+  const { year = "", month, day, hour, minute, second } = parts;
+  const date = `${year.padStart(4, "0")}-${month}-${day}`;
+  const wall = Date.parse(`${date}T${hour}:${minute}:${second}Z`);
+  // Beyond the years that ISO writes with four digits; UTC says it too.
+  if (Number.isNaN(wall)) return utcIso(ms);
+  const offset = Math.round((wall - Math.floor(ms / 1000) * 1000) / 1000);
+  const fraction = ms % 1000 === 0 ? "" : `.${String(((ms % 1000) + 1000) % 1000).padStart(3, "0")}`;
+  return `${date}T${hour}:${minute}:${second}${fraction}${offsetText(offset)}`;
+}
+
+function offsetText(seconds: number): string {
+  const abs = Math.abs(seconds);
+  const two = (value: number) => String(value).padStart(2, "0");
+  const rest = abs % 60 === 0 ? "" : `:${two(abs % 60)}`;
+  return `${seconds < 0 ? "-" : "+"}${two(Math.floor(abs / 3600))}:${two(Math.floor(abs / 60) % 60)}${rest}`;
+}
+
+function formatOf(zone: string): Intl.DateTimeFormat {
+  let format = formats.get(zone);
+  if (!format) {
+    const two = "2-digit";
+    format = new Intl.DateTimeFormat("en-US", {
+      timeZone: zone,
+      calendar: "gregory",
+      hourCycle: "h23",
+      ...{ year: "numeric", month: two, day: two, hour: two, minute: two, second: two },
+    });
+    formats.set(zone, format);
+  }
+  return format;
+}
+
+const UNITS = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "min"],
+  [1_000, "s"],
+] as const;
+
+/** `1 h 5 min`, `12 s`, `340 ms`: the two largest units. */
+export function duration(ms: number): string {
+  const whole = Math.round(Math.abs(ms));
+  if (whole < 1_000) return `${whole} ms`;
+  const at = UNITS.findIndex(([size]) => whole >= size);
+  const [size, unit] = UNITS[at] ?? [1_000, "s"];
+  const [smaller, next] = UNITS[at + 1] ?? [];
+  const rest = smaller === undefined ? 0 : Math.floor((whole % size) / smaller);
+  return `${Math.floor(whole / size)} ${unit}${rest > 0 ? ` ${rest} ${next}` : ""}`;
+}
+
+export function relative(ms: number, now: number): string {
+  if (Math.abs(ms - now) < 1_000) return "now";
+  return ms > now ? `in ${duration(ms - now)}` : `${duration(now - ms)} ago`;
+}
+
+/** For people: the local time and how far away it is. */
+export function when(ms: number | undefined, now: number = Date.now()): string {
+  return ms === undefined ? "-" : `${localIso(ms)} (${relative(ms, now)})`;
+}
+
+/** Epoch ms of an ISO 8601 time with offset, or a date (midnight UTC); undefined for anything else. */
+export function parseInstant(text: string): number | undefined {
+  if (!INSTANT.test(text)) return undefined;
+  const ms = Date.parse(text.replace(" ", "T"));
+  return Number.isNaN(ms) ? undefined : ms;
+}
+
+const INSTANT =
+  /^([+-]\d{2})?\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.]\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/i;

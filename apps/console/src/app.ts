@@ -1,0 +1,68 @@
+import { CarillonError, type Client } from "@carillon/sdk";
+import express, { type Express } from "express";
+import type { Logger } from "pino";
+import { Auth, FailureLimiter } from "./auth.js";
+import { BOARD_PATH, Board, type Connection } from "./board.js";
+import { errorHandler, refuse } from "./errors.js";
+import { Guard, identityOf } from "./guard.js";
+import { sameOrigin, securityHeaders } from "./headers.js";
+import { LOGO } from "./pages.js";
+
+export interface AppOptions {
+  client: Client;
+  /** For BullMQ's queues; `connect(spec, "safe")`. Stays the caller's to close. */
+  connection: Connection;
+  logger: Logger;
+  token: string;
+  viewerToken?: string | undefined;
+  refreshEvery?: number | undefined;
+  limiter?: FailureLimiter | undefined;
+}
+
+/** The console without its listening: the order of these lines is the order in which a request meets them. */
+export function createApp(options: AppOptions): { app: Express; board: Board } {
+  const {
+    client,
+    connection,
+    logger,
+    token,
+    viewerToken,
+    refreshEvery,
+    limiter = new FailureLimiter(),
+  } = options;
+  const board = new Board({ client, connection, logger, refreshEvery });
+  const auth = new Auth({ token, viewerToken, namespace: client.namespace });
+  const guard = new Guard({ auth, limiter, logger });
+  const app = express();
+  app.disable("x-powered-by");
+  app.set("query parser", "simple");
+
+  app.use(securityHeaders);
+  app.get("/health", (_req, res) => void res.json({ status: "ok" }));
+  app.get("/ready", (_req, res) => {
+    const { problem } = board;
+    if (problem) res.status(503).json({ status: "unavailable", code: problem.code });
+    else res.json({ status: "ready" });
+  });
+  app.get("/carillon.svg", (_req, res) => void res.type("svg").send(LOGO));
+
+  app.use(sameOrigin);
+  app.post("/login", express.urlencoded({ extended: false, limit: "4kb" }), guard.form);
+  app.get("/logout", guard.signOut);
+  app.use(guard.link, guard.identify, guard.viewersOnlyLook, guard.audit);
+
+  app.get("/", (_req, res) => res.redirect(303, `${BOARD_PATH}/`));
+  app.use(`${BOARD_PATH}/api`, (_req, res, next) => {
+    const { problem } = board;
+    if (problem) refuse(res, problem);
+    else next();
+  });
+  app.use(BOARD_PATH, (req, res, next) => board.router(identityOf(res).role)(req, res, next));
+  app.use((_req, res) => {
+    const error = new CarillonError("INVALID_OPTION", "there is nothing at this address.", { field: "path" });
+    res.status(404);
+    res.json({ error: error.toJSON() });
+  });
+  app.use(errorHandler(logger));
+  return { app, board };
+}

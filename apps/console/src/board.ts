@@ -1,0 +1,182 @@
+import { createBullBoard } from "@bull-board/api";
+import type { ControllerHandlerReturnType, UIConfig } from "@bull-board/api/typings/app";
+import { ExpressAdapter } from "@bull-board/express";
+import { bullPrefix, type CarillonError, type Client, type connect } from "@carillon/sdk";
+import { Queue } from "bullmq";
+import type { RequestHandler } from "express";
+import type { Logger } from "pino";
+import type { Role } from "./auth.js";
+import { coded, errorBody, statusOf, unreachable } from "./errors.js";
+import { TaskAdapter } from "./task-adapter.js";
+
+export type Connection = ReturnType<typeof connect>;
+
+export const BOARD_PATH = "/queues";
+
+export interface BoardOptions {
+  client: Client;
+  /** Shared by all queues. Of the profile "safe": what an operator asked for must not be sent twice. */
+  connection: Connection;
+  logger: Logger;
+  /** How often the list of queues is read, in ms; default 3,000. */
+  refreshEvery?: number | undefined;
+}
+
+/** Bull Board over all queues of the namespace, once for each role. */
+export class Board {
+  readonly #client: Client;
+  readonly #connection: Connection;
+  readonly #logger: Logger;
+  readonly #refreshEvery: number;
+  readonly #views: Record<Role, View>;
+  readonly #queues = new Map<string, Queue>();
+  #problem: CarillonError | undefined = unreachable();
+  #refreshing: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor({ client, connection, logger, refreshEvery = 3_000 }: BoardOptions) {
+    this.#client = client;
+    this.#connection = connection;
+    this.#logger = logger;
+    this.#refreshEvery = refreshEvery;
+    this.#views = { admin: view("admin", logger), viewer: view("viewer", logger) };
+  }
+
+  router(role: Role): RequestHandler {
+    return this.#views[role].router;
+  }
+
+  /** Why the board cannot answer now. */
+  get problem(): CarillonError | undefined {
+    if (this.#connection.status === "ready") return this.#problem;
+    return this.#problem ?? unreachable();
+  }
+
+  /** Looks for queues now and every few seconds, and whenever Redis is back. */
+  start(): void {
+    const loop = async () => {
+      await this.refresh();
+      if (!this.#closed) this.#timer = setTimeout(() => void loop(), this.#refreshEvery);
+    };
+    this.#connection.on("ready", () => void this.refresh());
+    void loop();
+  }
+
+  /** Takes in queues that came, and drops those that went. Never throws; calls do not overlap. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined;
+    });
+    return this.#refreshing;
+  }
+
+  async #refresh(): Promise<void> {
+    try {
+      const names = new Set(await this.#client.queues());
+      for (const name of this.#queues.keys()) if (!names.has(name)) await this.#drop(name);
+      for (const name of names) if (!this.#queues.has(name) && !this.#closed) await this.#add(name);
+      if (this.#problem) this.#logger.info({ queues: names.size }, "the board is ready");
+      this.#problem = undefined;
+    } catch (error) {
+      const problem = coded(error);
+      if (this.#closed) return;
+      if (problem.code !== this.#problem?.code) {
+        this.#logger.error({ code: problem.code }, problem.message);
+      }
+      this.#problem = problem;
+    }
+  }
+
+  async #add(name: string): Promise<void> {
+    // A queue whose connection is not ready waits for it, and one that failed to become ready never recovers.
+    if (this.#connection.status !== "ready") throw unreachable();
+    const queue = new Queue(name, {
+      connection: this.#connection,
+      prefix: bullPrefix(this.#client.namespace, name),
+      skipMetasUpdate: true, // looking at a queue writes nothing
+    });
+    queue.on("error", (error) => this.#logger.debug({ queue: name, error: error.message }, "queue"));
+    try {
+      await queue.waitUntilReady();
+    } catch (error) {
+      await queue.close();
+      throw error;
+    }
+    this.#queues.set(name, queue);
+    for (const role of ["admin", "viewer"] as const) {
+      this.#views[role].addQueue(new TaskAdapter(queue, this.#client, { readOnly: role === "viewer" }));
+    }
+    this.#logger.info({ queue: name }, "queue added");
+  }
+
+  async #drop(name: string): Promise<void> {
+    for (const { removeQueue } of Object.values(this.#views)) removeQueue(name);
+    await this.#queues.get(name)?.close();
+    this.#queues.delete(name);
+    this.#logger.info({ queue: name }, "queue removed");
+  }
+
+  /** Leaves the connection open: it is the caller's. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
+  }
+}
+
+interface View {
+  router: RequestHandler;
+  addQueue(adapter: TaskAdapter): void;
+  removeQueue(name: string): void;
+}
+
+function view(role: Role, logger: Logger): View {
+  const adapter = new CodedErrors(logger).setBasePath(BOARD_PATH) as CodedErrors;
+  const { addQueue, removeQueue } = createBullBoard({
+    queues: [],
+    serverAdapter: adapter,
+    options: { uiConfig: uiConfig(role) },
+  });
+  const router = adapter.getRouter();
+  router.disable("x-powered-by");
+  return { router, addQueue, removeQueue };
+}
+
+/** Bull Board answers every error with 500; ours say what they are. */
+class CodedErrors extends ExpressAdapter {
+  readonly #logger: Logger;
+
+  constructor(logger: Logger) {
+    super();
+    this.#logger = logger;
+  }
+
+  override setErrorHandler(): this {
+    return super.setErrorHandler((thrown) => {
+      const error = coded(thrown);
+      if (error.code === "INTERNAL") this.#logger.error({ err: thrown }, "a request failed");
+      return { status: statusOf(error), body: errorBody(error) } as unknown as ControllerHandlerReturnType;
+    });
+  }
+}
+
+function uiConfig(role: Role): UIConfig {
+  return {
+    boardTitle: "Carillon",
+    boardLogo: { path: "/carillon.svg", width: 28, height: 28 },
+    favIcon: { default: "/carillon.svg", alternative: "/carillon.svg" },
+    hideDocsLink: true,
+    miscLinks: [{ text: "Sign out", url: "/logout" }],
+    // Its web fonts come from elsewhere, and nothing here does.
+    theme: { light: FONTS, dark: FONTS },
+    ...(role === "viewer"
+      ? { environment: { label: "read-only", color: "#8a6d1d", textColor: "#fff" } }
+      : {}),
+  };
+}
+
+const FONTS = {
+  "font-sans": "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",
+  "font-mono": "ui-monospace, 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace",
+};

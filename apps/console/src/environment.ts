@@ -1,0 +1,82 @@
+import { CarillonError, type Environment, readEnvironment } from "@carillon/sdk";
+import { z } from "zod";
+
+export interface Config extends Environment {
+  host: string;
+  port: number;
+  logLevel: string;
+  /** Undefined: one is made at start. */
+  token: string | undefined;
+  viewerToken: string | undefined;
+}
+
+const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+
+/** What Compose writes for a variable that is not set; the same as none. */
+const optional = (value: unknown) => (value === "" ? undefined : value);
+
+// No control characters: what cannot be typed into a form or sent in a header is a mistake.
+const token = (what: string) =>
+  z.preprocess(
+    optional,
+    z
+      .string()
+      .regex(/^[\x21-\x7e]{1,512}$/, `${what} must be 1 to 512 visible ASCII characters without spaces`)
+      .optional(),
+  );
+
+const schema = z.object({
+  CARILLON_CONSOLE_PORT: z.preprocess(
+    optional,
+    z
+      .string()
+      .regex(/^\d{1,5}$/, "not a port")
+      .transform(Number)
+      .refine((port) => port <= 65_535, "not a port")
+      .default(3000),
+  ),
+  CARILLON_HOST: z.preprocess(
+    optional,
+    z
+      .string()
+      .regex(/^[A-Za-z0-9.:_-]{1,253}$/, "not a host name or address")
+      .default("127.0.0.1"),
+  ),
+  CARILLON_LOG_LEVEL: z.preprocess(optional, z.enum(LOG_LEVELS, "not a log level").default("info")),
+  CARILLON_TOKEN: token("the token"),
+  CARILLON_VIEWER_TOKEN: token("the token"),
+});
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  CARILLON_CONSOLE_PORT: "Use a number from 0 to 65535; 0 takes any free port.",
+  CARILLON_HOST: "Use an address of this machine, for example 127.0.0.1, or 0.0.0.0 for all.",
+  CARILLON_LOG_LEVEL: `Use one of ${LOG_LEVELS.join(", ")}.`,
+  CARILLON_TOKEN: "Use a long random one, for example from `openssl rand -hex 32`.",
+  CARILLON_VIEWER_TOKEN: "Use a long random one that is not CARILLON_TOKEN, or leave it out.",
+};
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME` naming the variable; no value of a token is ever quoted. */
+export function readConfig(env: Record<string, string | undefined>): Config {
+  const shared = readEnvironment(env);
+  const parsed = schema.safeParse(env);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    throw refused(String(issue?.path[0]), issue?.message ?? parsed.error.message);
+  }
+  const given = parsed.data;
+  if (given.CARILLON_TOKEN !== undefined && given.CARILLON_TOKEN === given.CARILLON_VIEWER_TOKEN) {
+    throw refused("CARILLON_VIEWER_TOKEN", "the same as CARILLON_TOKEN");
+  }
+  return {
+    ...shared,
+    host: given.CARILLON_HOST,
+    port: given.CARILLON_CONSOLE_PORT,
+    logLevel: given.CARILLON_LOG_LEVEL,
+    token: given.CARILLON_TOKEN,
+    viewerToken: given.CARILLON_VIEWER_TOKEN,
+  };
+}
+
+function refused(field: string, what: string): CarillonError {
+  return new CarillonError("INVALID_OPTION", `${what}.`, { field, remedy: REMEDIES[field] ?? "" });
+}

@@ -1,0 +1,82 @@
+import { CarillonError, type ErrorCode, isCarillonError } from "@carillon/sdk";
+import type { NextFunction, Request, Response } from "express";
+import type { Logger } from "pino";
+
+const STATUS: Partial<Record<ErrorCode, number>> = {
+  PAYLOAD_TOO_LARGE: 413,
+  NEVER_FIRES: 400,
+  UNKNOWN_TASK_TYPE: 400,
+  UNSUPPORTED_FORMAT: 409,
+  TASK_NOT_FOUND: 404,
+  RUN_NOT_FOUND: 404,
+  AMBIGUOUS_TASK: 409,
+  TASK_PAUSED: 409,
+  CONFLICT: 409,
+  UNAUTHORIZED: 401,
+  FORBIDDEN: 403,
+  INTERNAL: 500,
+};
+
+export function statusOf(error: CarillonError): number {
+  const known = STATUS[error.code];
+  if (known !== undefined) return known;
+  if (error.code.startsWith("INVALID_")) return 400;
+  return error.code.startsWith("REDIS_") ? 503 : 500;
+}
+
+/** Headlines that Bull Board's page can translate; any other code is shown as it is. */
+const BOARD_KEYS: Partial<Record<ErrorCode, string>> = {
+  TASK_NOT_FOUND: "ERRORS.JOB_SCHEDULER_NOT_FOUND",
+  RUN_NOT_FOUND: "ERRORS.JOB_NOT_FOUND",
+  FORBIDDEN: "ERRORS.FORBIDDEN",
+  INTERNAL: "ERRORS.INTERNAL_SERVER_ERROR",
+};
+
+export interface ErrorBody {
+  error: { key: string; code: ErrorCode; message: string; field?: string; remedy?: string };
+  /** Bull Board's page shows `error.key` as the headline and this below it. */
+  message: string;
+}
+
+export function errorBody(error: CarillonError): ErrorBody {
+  return { error: { key: BOARD_KEYS[error.code] ?? error.code, ...error.toJSON() }, message: error.message };
+}
+
+const UNREACHABLE =
+  /ECONN|EPIPE|ETIMEDOUT|Connection is closed|Stream isn't writeable|Command timed out|CLUSTERDOWN|LOADING/i;
+
+/** Whatever was thrown, as one of our codes. BullMQ's and Express' errors have none of their own. */
+export function coded(error: unknown): CarillonError {
+  if (isCarillonError(error)) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  if (UNREACHABLE.test(text)) return unreachable(error);
+  const status = (error as { status?: unknown } | null)?.status;
+  if (typeof status === "number" && status >= 400 && status < 500) {
+    return new CarillonError("INVALID_OPTION", `${text}.`, { field: "request", cause: error });
+  }
+  return new CarillonError("INTERNAL", text, { cause: error });
+}
+
+export function unreachable(cause?: unknown): CarillonError {
+  return new CarillonError("REDIS_UNAVAILABLE", "Redis cannot be reached.", {
+    remedy: "The console tries again by itself; check that Redis runs and that REDIS_URL is right.",
+    cause,
+  });
+}
+
+export function refuse(res: Response, error: CarillonError): void {
+  res.status(statusOf(error)).json(errorBody(error));
+}
+
+/** Express finds an error handler by its four parameters. */
+export function errorHandler(logger: Logger) {
+  return (thrown: unknown, _req: Request, res: Response, next: NextFunction): void => {
+    if (res.headersSent) {
+      next(thrown);
+      return;
+    }
+    const error = coded(thrown);
+    if (error.code === "INTERNAL") logger.error({ err: thrown }, "a request failed");
+    refuse(res, error);
+  };
+}

@@ -1,0 +1,171 @@
+import { CarillonError } from "@carillon/sdk";
+import type { Request, RequestHandler, Response } from "express";
+import type { Logger } from "pino";
+import type { Auth, FailureLimiter, Role } from "./auth.js";
+import { errorBody, refuse } from "./errors.js";
+import { isRead } from "./headers.js";
+import { loginPage } from "./pages.js";
+
+/** Who asks, and how we know. */
+interface Identity {
+  role: Role;
+  by: "bearer" | "session";
+}
+
+export interface GuardOptions {
+  auth: Auth;
+  limiter: FailureLimiter;
+  logger: Logger;
+}
+
+/** `res.locals.identity`, set for every request that came through the guard. */
+export function identityOf(res: Response): Identity {
+  return res.locals["identity"] as Identity;
+}
+
+/** The front door: sign-in by link, form or header; without one of them nothing behind it is reached. */
+export class Guard {
+  readonly #auth: Auth;
+  readonly #limiter: FailureLimiter;
+  readonly #logger: Logger;
+
+  constructor({ auth, limiter, logger }: GuardOptions) {
+    this.#auth = auth;
+    this.#limiter = limiter;
+    this.#logger = logger;
+  }
+
+  /** `?token=…` opens a session and leaves the address bar and the history without the token. */
+  readonly link: RequestHandler = (req, res, next) => {
+    const url = new URL(req.originalUrl, "http://console.invalid");
+    const token = url.searchParams.get("token");
+    if (token === null || !isRead(req)) return next();
+    url.searchParams.delete("token");
+    this.#signIn(req, res, token, url.pathname + url.search);
+  };
+
+  readonly form: RequestHandler = (req, res) => {
+    const body = (req.body ?? {}) as Record<string, unknown>;
+    const token = typeof body["token"] === "string" ? body["token"] : "";
+    this.#signIn(req, res, token, typeof body["next"] === "string" ? body["next"] : "/");
+  };
+
+  #signIn(req: Request, res: Response, token: string, next: string): void {
+    const role = this.#roleOfToken(req, res, token, localPath(next));
+    if (!role) return;
+    const { value, maxAgeMs } = this.#auth.openSession(role);
+    res.cookie(this.#auth.cookie, value, { ...cookieOptions(req), maxAge: maxAgeMs });
+    this.#logger.info({ role, from: req.ip }, "signed in");
+    res.redirect(303, localPath(next));
+  }
+
+  /** Undefined: the answer is sent already. */
+  #roleOfToken(req: Request, res: Response, token: string, next: string): Role | undefined {
+    const from = req.ip ?? "";
+    const locked = this.#limiter.lockedFor(from);
+    if (locked > 0) {
+      res.set("Retry-After", String(Math.ceil(locked / 1000)));
+      this.#turnAway(req, res, 429, "Too many failed sign-ins. Try again in a minute.", next);
+      return undefined;
+    }
+    const role = this.#auth.roleOfToken(token);
+    if (role) return role;
+    this.#limiter.failed(from);
+    this.#logger.warn({ from }, "sign-in failed");
+    this.#turnAway(req, res, 401, "This token is not the right one.", next);
+    return undefined;
+  }
+
+  readonly signOut: RequestHandler = (req, res) => {
+    // A page of another site cannot send the session (SameSite=Strict), so it cannot end one either.
+    if (this.#sessionRole(req)) res.clearCookie(this.#auth.cookie, cookieOptions(req));
+    res.redirect(303, "/");
+  };
+
+  readonly identify: RequestHandler = (req, res, next) => {
+    const [scheme, bearer] = (req.get("authorization") ?? "").split(/ +/, 2);
+    if (scheme?.toLowerCase() === "bearer" && bearer) {
+      const role = this.#roleOfToken(req, res, bearer, "/");
+      if (!role) return;
+      res.locals["identity"] = { role, by: "bearer" } satisfies Identity;
+      return next();
+    }
+    const role = this.#sessionRole(req);
+    if (!role) return this.#turnAway(req, res, 401, undefined, req.originalUrl);
+    // A cookie is sent by the browser whoever wrote the page: without an Origin nobody vouches for the request.
+    if (!isRead(req) && req.get("origin") === undefined) {
+      return refuse(
+        res,
+        new CarillonError("FORBIDDEN", "missing.", {
+          field: "Origin",
+          remedy: "Programs authenticate with `Authorization: Bearer <token>`.",
+        }),
+      );
+    }
+    res.locals["identity"] = { role, by: "session" } satisfies Identity;
+    next();
+  };
+
+  #sessionRole(req: Request): Role | undefined {
+    const session = cookieOf(req, this.#auth.cookie);
+    return session === undefined ? undefined : this.#auth.roleOfSession(session);
+  }
+
+  readonly viewersOnlyLook: RequestHandler = (req, res, next) => {
+    if (isRead(req) || identityOf(res).role === "admin") return next();
+    refuse(
+      res,
+      new CarillonError("FORBIDDEN", "a viewer can only look.", {
+        remedy: "Sign in with the token of an admin.",
+      }),
+    );
+  };
+
+  /** Who changed what. Paths hold names of queues, tasks and jobs, never a token. */
+  readonly audit: RequestHandler = (req, res, next) => {
+    if (isRead(req)) return next();
+    const { role, by } = identityOf(res);
+    res.once("finish", () => {
+      const { method, originalUrl } = req;
+      this.#logger.info(
+        { role, by, from: req.ip, method, path: originalUrl.split("?")[0], status: res.statusCode },
+        "write",
+      );
+    });
+    next();
+  };
+
+  #turnAway(req: Request, res: Response, status: 401 | 429, problem: string | undefined, next: string): void {
+    res.status(status);
+    if (status === 401) res.set("WWW-Authenticate", 'Bearer realm="carillon"');
+    if (wantsPage(req)) return void res.type("html").send(loginPage(localPath(next), problem));
+    const error = new CarillonError("UNAUTHORIZED", problem ?? "sign in first.", {
+      ...(status === 401
+        ? { remedy: "Open the console in a browser, or send `Authorization: Bearer <token>`." }
+        : {}),
+    });
+    res.json(errorBody(error));
+  }
+}
+
+function wantsPage(req: Request): boolean {
+  return !/^\/queues\/api(\/|$)/.test(req.path) && (req.get("accept") ?? "").includes("text/html");
+}
+
+function cookieOptions(req: Request) {
+  const secure = req.secure || req.get("x-forwarded-proto") === "https";
+  return { httpOnly: true, sameSite: "strict", path: "/", secure } as const;
+}
+
+function cookieOf(req: Request, name: string): string | undefined {
+  for (const pair of (req.get("cookie") ?? "").split(";")) {
+    const equals = pair.indexOf("=");
+    if (equals > 0 && pair.slice(0, equals).trim() === name) return pair.slice(equals + 1).trim();
+  }
+  return undefined;
+}
+
+/** Only ever a path of this console: not `//elsewhere`, not `/\elsewhere`, not a whole URL. */
+function localPath(path: string): string {
+  return /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(path) ? path : "/";
+}

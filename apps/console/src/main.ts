@@ -1,0 +1,99 @@
+#!/usr/bin/env node
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Client, connect, isCarillonError } from "@carillon/sdk";
+import { type Logger, pino } from "pino";
+import { createApp } from "./app.js";
+import { newToken } from "./auth.js";
+import { type Config, readConfig } from "./environment.js";
+
+/** How long requests under way may take once the console is told to stop. */
+const GRACE_MS = 5_000;
+
+async function main(config: Config): Promise<void> {
+  const logger = pino({ name: "carillon-console", level: config.logLevel });
+  const token = config.token ?? newToken();
+  const client = new Client({
+    connection: config.connection,
+    namespace: config.namespace,
+    // An edit here puts back the payload that is stored; whoever stored it has set the limit.
+    maxPayloadBytes: Number.MAX_SAFE_INTEGER,
+  });
+  const connection = connect(config.connection, "safe");
+  watch(connection, logger);
+  const { app, board } = createApp({ ...config, token, client, connection, logger });
+
+  const server = createServer(app);
+  const { port } = await listen(server, config);
+  const url = `http://${urlHost(config.host)}:${port}`;
+  logger.info({ port, url }, "listening");
+  if (config.token === undefined) logger.info({ url: `${url}/?token=${token}` }, "sign in");
+  else if (config.token.length < 16) logger.warn("CARILLON_TOKEN is short: anybody might guess it");
+  board.start();
+
+  await signal();
+  logger.info("stopping");
+  await closeServer(server); // first: what is under way still needs Redis
+  await board.close();
+  await client.close();
+  connection.disconnect();
+  logger.info("stopped");
+}
+
+/** One line when Redis goes and one when it is back, whatever number of attempts lies between. */
+function watch(connection: ReturnType<typeof connect>, logger: Logger): void {
+  let down = false;
+  connection.on("error", (error: Error) => {
+    if (!down) logger.error({ error: error.message }, "Redis cannot be reached; trying again");
+    down = true;
+  });
+  connection.on("ready", () => {
+    if (down) logger.info("Redis is back");
+    down = false;
+  });
+}
+
+function listen(server: Server, { host, port }: Config): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => resolve(server.address() as AddressInfo));
+  });
+}
+
+/** A name that a browser on this machine can open. */
+function urlHost(host: string): string {
+  if (host === "0.0.0.0" || host === "::") return "127.0.0.1";
+  return host.includes(":") ? `[${host}]` : host;
+}
+
+function signal(): Promise<void> {
+  return new Promise((resolve) => {
+    // A second one finds no listener and ends the process at once.
+    for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => resolve());
+  });
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const hard = setTimeout(() => server.closeAllConnections(), GRACE_MS);
+  await closed;
+  clearTimeout(hard);
+}
+
+function fail(error: unknown, status: number): never {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const known = isCarillonError(error) || code !== undefined;
+  console.error(`carillon-console: ${known ? message : ((error as Error).stack ?? error)}`);
+  if (code === "EADDRINUSE")
+    console.error("Set CARILLON_CONSOLE_PORT to another port; 0 takes any free one.");
+  process.exit(status);
+}
+
+let config: Config;
+try {
+  config = readConfig(process.env);
+} catch (error) {
+  fail(error, isCarillonError(error) ? 2 : 1);
+}
+await main(config).catch((error: unknown) => fail(error, 1));

@@ -1,0 +1,50 @@
+/** A bell: the board's logo and the browser tab's. */
+export const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
+<rect width="32" height="32" rx="7" fill="#1f4e5f"/>
+<path d="M7 22.5c2.2-2 2.6-4.3 2.6-7.7a6.4 6.4 0 0 1 12.8 0c0 3.4.4 5.7 2.6 7.7zM16 8.2V5.8"
+  fill="none" stroke="#f4c95d" stroke-width="2.4" stroke-linecap="round" stroke-linejoin="round"/>
+<circle cx="16" cy="25.6" r="1.9" fill="#f4c95d"/>
+</svg>`;
+
+const STYLE = `
+:root { color-scheme: light dark }
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; font: 16px/1.5 system-ui, sans-serif;
+  background: #f3f5f6; color: #1b2a30 }
+main { width: min(22rem, calc(100vw - 3rem)); padding: 2rem; border-radius: 12px; background: #fff;
+  box-shadow: 0 1px 3px rgb(0 0 0 / .16) }
+h1 { display: flex; gap: .6rem; align-items: center; margin: 0 0 1rem; font-size: 1.35rem }
+label { display: block; margin-bottom: .35rem }
+input { box-sizing: border-box; width: 100%; padding: .55rem .7rem; font: inherit; border: 1px solid #9fb0b8;
+  border-radius: 7px; background: transparent; color: inherit }
+button { margin-top: 1rem; width: 100%; padding: .6rem; font: inherit; font-weight: 600; border: 0; border-radius: 7px;
+  background: #1f4e5f; color: #fff; cursor: pointer }
+[role=alert] { margin: 0 0 1rem; padding: .5rem .7rem; border-radius: 7px; background: #fbe4e1; color: #7c1d12 }
+small { display: block; margin-top: 1rem; color: #5b6b72 }
+@media (prefers-color-scheme: dark) {
+  body { background: #12191c; color: #e4ecef } main { background: #1b2529 } small { color: #9fb0b8 }
+  [role=alert] { background: #4a1d17; color: #ffd9d3 }
+}`;
+
+/** @param next where to go afterwards: a path of ours */
+export function loginPage(next: string, problem?: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex"><title>Sign in · Carillon</title>
+<link rel="icon" type="image/svg+xml" href="/carillon.svg"><style>${STYLE}</style></head>
+<body><main>
+<h1><img src="/carillon.svg" width="32" height="32" alt="">Carillon</h1>
+${problem === undefined ? "" : `<p role="alert">${escapeHtml(problem)}</p>`}
+<form method="post" action="/login">
+<input type="hidden" name="next" value="${escapeHtml(next)}">
+<label for="token">Token</label>
+<input id="token" name="token" type="password" required autofocus autocomplete="current-password">
+<button>Sign in</button>
+</form>
+<small>It is what CARILLON_TOKEN says; without one, the console's log holds a sign-in address.</small>
+</main></body></html>`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (char) => `&#${char.charCodeAt(0)};`);
+}

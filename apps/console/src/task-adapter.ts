@@ -1,0 +1,141 @@
+import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
+import type {
+  AppJobScheduler,
+  JobSchedulerRepeatOptions,
+  JobSchedulerUpdateResult,
+  QueueJob,
+} from "@bull-board/api/typings/app";
+import { CarillonError, type Client, type Task, type TaskInput, taskSchema } from "@carillon/sdk";
+import type { Queue } from "bullmq";
+import { editSchedule, showSchedule } from "./schedule-form.js";
+
+type Scheduler = Omit<AppJobScheduler, "queueName">;
+
+/** The page is one plain table that asks again every few seconds: more than this would help nobody. */
+export const SHOWN_TASKS = 500;
+
+/**
+ * A queue in Bull Board whose Schedulers are our tasks. Everything about jobs is BullMQ's; everything about schedules
+ * goes through the client to our store. A scheduler's id is `owner/id`, which Bull Board's page encodes in its URLs.
+ */
+export class TaskAdapter extends BullMQAdapter {
+  readonly #queue: Queue;
+  readonly #client: Client;
+  #tasks = 0;
+
+  constructor(queue: Queue, client: Client, options: { readOnly: boolean }) {
+    super(queue, { readOnlyMode: options.readOnly });
+    this.#queue = queue;
+    this.#client = client;
+  }
+
+  override getDescription(): string {
+    return this.#tasks > SHOWN_TASKS
+      ? `Schedulers shows the first ${SHOWN_TASKS} of ${this.#tasks} tasks.`
+      : "";
+  }
+
+  override async getJobSchedulersCount(): Promise<number> {
+    const { link, keys } = this.#client.store;
+    this.#tasks = await link.ask((redis) => redis.zcard(keys.queue(this.#queue.name).tasks));
+    return this.#tasks;
+  }
+
+  override async getJobSchedulers(): Promise<Scheduler[]> {
+    const { tasks } = await this.#client.list({ queue: this.#queue.name, limit: SHOWN_TASKS });
+    return Promise.all(
+      tasks.map(async (task) => ({ ...schedulerView(task), ...(await this.#lastRun(task)) })),
+    );
+  }
+
+  async #lastRun(task: Task): Promise<{ lastRun?: number; lastRunJobId?: string }> {
+    const [run] = await this.#client.runs(task, { limit: 1 });
+    if (!run) return {};
+    // A run's record outlives its job; without the job there is nothing to link to.
+    const redis = await this.#queue.getBackend().client;
+    const exists = await redis.hexists(this.#queue.toKey(run.id), "name");
+    return { lastRun: run.started ?? run.enqueued, ...(exists === 1 ? { lastRunJobId: run.id } : {}) };
+  }
+
+  /** @throws `CONFLICT` where the overlap policy skips it, `TASK_NOT_FOUND` */
+  override async runJobSchedulerNow(id: string): Promise<QueueJob> {
+    const triggered = await this.#client.trigger(this.#ref(id));
+    if (triggered.outcome === "skipped") {
+      throw new CarillonError("CONFLICT", `${triggered.code}: an earlier run of ${id} is not over.`, {
+        remedy: "Wait for it, or let the task overlap.",
+      });
+    }
+    const job = await this.getJob(triggered.run);
+    if (job) return job as QueueJob;
+    throw new CarillonError("RUN_NOT_FOUND", `${triggered.run} was enqueued, and its job is gone already.`);
+  }
+
+  /** @throws `TASK_NOT_FOUND` */
+  override async removeJobScheduler(id: string): Promise<boolean> {
+    await this.#client.delete(this.#ref(id));
+    return true;
+  }
+
+  /** @throws `TASK_NOT_FOUND`, and what `put` throws about the schedule */
+  override async updateJobScheduler(
+    id: string,
+    repeat: JobSchedulerRepeatOptions,
+  ): Promise<JobSchedulerUpdateResult> {
+    const task = await this.#client.get(this.#ref(id));
+    await this.#client.put({ ...definitionOf(task), schedule: editSchedule(task.schedule, repeat) });
+    return "updated";
+  }
+
+  #ref(id: string): { queue: string; owner?: string; id: string } {
+    const queue = this.#queue.name;
+    const slash = id.indexOf("/");
+    return slash < 0 ? { queue, id } : { queue, owner: id.slice(0, slash), id: id.slice(slash + 1) };
+  }
+}
+
+function schedulerView(task: Task): Scheduler {
+  return {
+    id: `${task.owner}/${task.id}`,
+    name: task.state === "scheduled" ? task.type : `${task.type} (${task.state})`,
+    ...showSchedule(task.schedule),
+    ...(task.nextExecution === undefined ? {} : { next: task.nextExecution }),
+    template: { data: task.payload, opts: detailsOf(task) },
+  };
+}
+
+/** What the page has no column for. */
+function detailsOf(task: Task): Record<string, unknown> {
+  const {
+    id,
+    owner,
+    queue,
+    type,
+    payload,
+    nextExecution,
+    created,
+    updated,
+    paused,
+    cursor,
+    nominal,
+    due,
+    ...rest
+  } = task;
+  const time = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
+  const details = {
+    ...rest,
+    paused: paused && { ...paused, at: time(paused.at) },
+    cursor: time(cursor),
+    created: time(created),
+    updated: time(updated),
+  };
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
+}
+
+/** All that a put can say about a task, as it is stored: whatever fields the schema will have. */
+function definitionOf(task: Task): TaskInput {
+  const fields = Object.keys(taskSchema.shape).flatMap((field) => {
+    const value = (task as unknown as Record<string, unknown>)[field];
+    return value === undefined ? [] : [[field, value] as const];
+  });
+  return { ...(Object.fromEntries(fields) as unknown as TaskInput), enabled: task.state !== "paused" };
+}

@@ -1,0 +1,134 @@
+#!/usr/bin/env node
+import { randomBytes } from "node:crypto";
+import { createServer } from "node:net";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Client, isCarillonError, readEnvironment } from "@carillon/sdk";
+import { type Line, Managed } from "./processes.js";
+import { seed } from "./seed.js";
+import { Tally } from "./tally.js";
+import { demoTypes } from "./types.js";
+import { View } from "./view.js";
+
+/** The demo: three replicas, two workers, the console, some tasks, and a view of it all. */
+const project = fileURLToPath(new URL("../../..", import.meta.url));
+const namespace = process.env.CARILLON_NAMESPACE ?? "demo";
+const { connection } = readEnvironment({ ...process.env, CARILLON_NAMESPACE: namespace });
+const redisUrl = process.env.REDIS_URL as string;
+const folder = resolve(project, ".carillon/demo");
+const token = process.env.CARILLON_TOKEN ?? randomBytes(12).toString("hex");
+const port = await firstFree(Number(process.env.CARILLON_CONSOLE_PORT ?? 3000));
+const consoleUrl = `http://127.0.0.1:${port}`;
+const signInUrl = `${consoleUrl}/?token=${token}`;
+
+const view = new View(process.stdout);
+const tally = new Tally();
+const client = new Client({ connection, namespace });
+const processes = makeProcesses();
+
+function makeProcesses(): Managed[] {
+  const shared = { CARILLON_NAMESPACE: namespace, REDIS_URL: redisUrl };
+  const hear = (line: Line) => view.hear(line);
+  const replicas = ["node-1", "node-2", "node-3"].map((name) => {
+    const env = { ...shared, CARILLON_NODE_ID: name, CARILLON_PORT: "0", CARILLON_LOG_LEVEL: "debug" };
+    return new Managed(name, "replica", "../../scheduler/dist/main.js", env, hear);
+  });
+  const workers = ["worker-1", "worker-2"].map((name) => {
+    const env = { ...shared, DEMO_WORKER: name, DEMO_FOLDER: folder, CARILLON_LOG_LEVEL: "info" };
+    return new Managed(name, "worker", "./worker.js", env, hear);
+  });
+  const env = { ...shared, CARILLON_CONSOLE_PORT: String(port), CARILLON_TOKEN: token, CARILLON_LOG_LEVEL: "info" };
+  return [...replicas, ...workers, new Managed("console", "console", "../../console/dist/main.js", env, hear)];
+}
+
+async function main(): Promise<void> {
+  for (const one of processes) one.start();
+  const types = demoTypes({ client, redisUrl, folder });
+  await seed(client, types, { consoleUrl, project });
+  view.start({ namespace, consoleUrl: signInUrl, redisUrl: withoutPassword(redisUrl) }, processes, tally);
+  view.say("demo", `Bull Board: ${signInUrl}`);
+  keepTally();
+  listenToKeys();
+}
+
+/** From the records, not from what the processes say: a replica that is killed says nothing. */
+function keepTally(): void {
+  const every = view.live ? 1_000 : 10_000;
+  setInterval(async () => {
+    try {
+      await tally.refresh(client);
+      if (!view.live) {
+        view.say("tally", `${tally.enqueued} enqueued, ${tally.missed} missed, ${tally.doubled} doubled`);
+      }
+    } catch (error) {
+      view.say("tally", error instanceof Error ? error.message : String(error));
+    }
+  }, every).unref();
+}
+
+function listenToKeys(): void {
+  if (!process.stdin.isTTY || !view.live) return;
+  process.stdin.setRawMode(true).resume();
+  process.stdin.on("data", (key) => {
+    const text = key.toString();
+    if (text === "q" || text === "\u0003") void stop();
+    if (text === "k") {
+      const alive = processes.filter(({ kind, alive }) => kind === "replica" && alive);
+      const victim = alive[Math.floor(Math.random() * alive.length)];
+      if (victim) {
+        view.say("demo", `kill -9 ${victim.name}`);
+        victim.kill();
+      }
+    }
+  });
+}
+
+let stopping = false;
+
+/** Nothing new first, then what runs, then the rest. A second Ctrl-C does not wait. */
+async function stop(code = 0): Promise<void> {
+  if (stopping) {
+    for (const one of processes) one.kill();
+    process.exit(130);
+  }
+  stopping = true;
+  view.stop();
+  process.stdout.write("Stopping: replicas, workers, console. Ctrl-C again to stop at once.\n");
+  const of = (kind: Managed["kind"]) => processes.filter((one) => one.kind === kind);
+  await Promise.all(of("replica").map((one) => one.stop(10_000)));
+  await Promise.all(of("worker").map((one) => one.stop(15_000)));
+  await Promise.all(of("console").map((one) => one.stop(5_000)));
+  await client.close();
+  process.exit(code);
+}
+
+async function firstFree(wanted: number): Promise<number> {
+  for (const candidate of [wanted, 0]) {
+    const found = await new Promise<number | undefined>((settle) => {
+      const server = createServer();
+      server.once("error", () => settle(undefined));
+      server.listen(candidate, "127.0.0.1", () => {
+        const address = server.address();
+        server.close(() => settle(typeof address === "object" && address ? address.port : undefined));
+      });
+    });
+    if (found !== undefined) return found;
+  }
+  throw new Error("No free port for the console.");
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/\/\/[^@/]*@/g, "//");
+}
+
+process.on("SIGINT", () => void stop());
+process.on("SIGTERM", () => void stop());
+process.on("exit", () => {
+  for (const one of processes) one.kill();
+});
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`${isCarillonError(error) ? error.message : String(error)}\n`);
+  await stop(1);
+}

@@ -1,0 +1,73 @@
+import { type Client, compileSchedule, type LedgerEntry, type Run, type Task } from "@carillon/sdk";
+
+/** Nominal times remembered of each task. */
+const MEMORY = 500;
+
+interface History {
+  /** By nominal time: the runs that were enqueued for it. */
+  readonly runs: Map<number, Set<string>>;
+  missed: Set<number>;
+  skipped: number;
+}
+
+/**
+ * Checks the promise while the demo runs, from records alone: each nominal time has one run, or a ledger entry that says
+ * why not.
+ */
+export class Tally {
+  readonly #tasks = new Map<string, History>();
+
+  get enqueued(): number {
+    return this.#sum((history) => history.runs.size);
+  }
+
+  get doubled(): number {
+    return this.#sum((history) => [...history.runs.values()].filter((runs) => runs.size > 1).length);
+  }
+
+  get missed(): number {
+    return this.#sum((history) => history.missed.size);
+  }
+
+  get skipped(): number {
+    return this.#sum((history) => history.skipped);
+  }
+
+  #sum(of: (history: History) => number): number {
+    return [...this.#tasks.values()].reduce((sum, history) => sum + of(history), 0);
+  }
+
+  async refresh(client: Client): Promise<void> {
+    const { tasks } = await client.list({ limit: 1_000 });
+    for (const task of tasks) {
+      const ref = { queue: task.queue, owner: task.owner, id: task.id };
+      const [runs, ledger] = await Promise.all([client.runs(ref, { limit: 100 }), client.ledger(ref)]);
+      this.learn(task, runs, ledger);
+    }
+  }
+
+  learn(task: Task, runs: readonly Run[], ledger: readonly LedgerEntry[]): void {
+    const key = `${task.queue} ${task.owner}/${task.id}`;
+    const history = this.#tasks.get(key) ?? { runs: new Map(), missed: new Set(), skipped: 0 };
+    this.#tasks.set(key, history);
+    for (const run of runs) {
+      if (run.trigger === "manual") continue;
+      const known = history.runs.get(run.nominal) ?? new Set();
+      known.add(run.id);
+      history.runs.set(run.nominal, known);
+    }
+    history.skipped = ledger.reduce((sum, entry) => sum + entry.decisions, 0);
+    if (history.runs.size === 0 || task.cursor === undefined) return;
+
+    const schedule = compileSchedule(task.schedule, task.id);
+    const recorded = (time: number) =>
+      history.runs.has(time) || ledger.some(({ from, to }) => from <= time && time <= to);
+    const nominals = [...history.runs.keys()].sort((a, b) => a - b).slice(-MEMORY);
+    history.missed = new Set();
+    let time: number | undefined = nominals[0];
+    while (time !== undefined && time <= task.cursor) {
+      if (!recorded(time)) history.missed.add(time);
+      time = schedule.next(time);
+    }
+  }
+}

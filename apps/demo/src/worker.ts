@@ -1,0 +1,33 @@
+#!/usr/bin/env node
+import { Client, readEnvironment, Worker } from "@carillon/sdk";
+import { pino } from "pino";
+import { demoTypes } from "./types.js";
+
+/** A worker process: two of these run beside the replicas, as in production. */
+const { connection, namespace } = readEnvironment();
+const logger = pino({ name: process.env.DEMO_WORKER ?? "worker", level: process.env.CARILLON_LOG_LEVEL ?? "info" });
+const client = new Client({ connection, namespace });
+const types = demoTypes({
+  client,
+  redisUrl: process.env.REDIS_URL as string,
+  folder: process.env.DEMO_FOLDER ?? ".carillon/demo",
+});
+const worker = new Worker({ connection, namespace, types: Object.values(types), concurrency: 4, logger });
+
+worker.on("started", (details) => logger.info(details, "started"));
+worker.on("settled", (details) => logger.info(details, "settled"));
+worker.on("error", () => {});
+await worker.start();
+logger.info({ queues: worker.queues }, "working");
+
+let stopping = false;
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.on(signal, async () => {
+    if (stopping) process.exit(130);
+    stopping = true;
+    // Running jobs end well; a second signal does not wait.
+    await worker.stop();
+    await client.close();
+    process.exit(0);
+  });
+}

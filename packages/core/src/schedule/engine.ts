@@ -1,0 +1,105 @@
+import { HOUR, MAX_TIME } from "./civil.js";
+import { type Fields, nextLocal, prevLocal } from "./fields.js";
+import type { CompiledSchedule } from "./types.js";
+import { MAX_CHANGE, MAX_OFFSET, type Segment, type Zone } from "./zone.js";
+
+/**
+ * What happens to local times that a zone skips or repeats.
+ *
+ * - `elapsed`: each instant whose wall clock matches. Nothing in a gap, both passes of an overlap.
+ * - `fixed`: times lost in a gap of at most three hours run once, at the first instant after it; in an overlap
+ *   only the first pass counts. (cronie; larger jumps are taken for a corrected clock.)
+ * - `calendar`: the smallest later local time that exists, at its earliest instant later than the base. Nothing
+ *   in a gap. An overlap's second pass counts only for who asks from within it, so here alone `next` is not
+ *   monotone during that hour.
+ */
+export type DstRule = "elapsed" | "fixed" | "calendar";
+
+const LONGEST_CAUGHT_GAP = 3 * HOUR;
+
+/** Cron and calendar schedules: sets of local values in a zone. `zone` undefined is UTC. */
+export class FieldSchedule implements CompiledSchedule {
+  readonly #fields: Fields;
+  readonly #zone: Zone | undefined;
+  readonly #rule: DstRule;
+
+  constructor(fields: Fields, zone: Zone | undefined, rule: DstRule) {
+    this.#fields = fields;
+    this.#zone = zone;
+    this.#rule = rule;
+  }
+
+  next(after: number): number | undefined {
+    if (!(Math.abs(after) <= MAX_TIME)) {
+      if (after !== Number.NEGATIVE_INFINITY) return undefined;
+      after = -MAX_TIME;
+    }
+    const base = Math.floor(after) + 1;
+    const found = this.#zone === undefined ? nextLocal(this.#fields, base) : this.#next(base, this.#zone);
+    return found <= MAX_TIME ? found : undefined;
+  }
+
+  latest(at: number): number | undefined {
+    if (!(Math.abs(at) <= MAX_TIME)) {
+      if (at !== Number.POSITIVE_INFINITY) return undefined;
+      at = MAX_TIME;
+    }
+    const base = Math.floor(at);
+    const found = this.#zone === undefined ? prevLocal(this.#fields, base) : this.#latest(base, this.#zone);
+    return found >= -MAX_TIME ? found : undefined;
+  }
+
+  /** The first occurrence at or after `from`, segment by segment, or Infinity. */
+  #next(from: number, zone: Zone): number {
+    // The calendar rule looks at local times later than that of its base, whichever pass it is in.
+    const base = zone.at(from - 1);
+    const floor = this.#rule === "calendar" ? from + base.offset : Number.NEGATIVE_INFINITY;
+    let cursor = from;
+    for (;;) {
+      const segment = zone.at(cursor);
+      if (cursor === segment.start && this.#lost(segment)) return cursor;
+      const wall = Math.max(cursor + segment.offset, this.#firstWall(segment), floor);
+      const local = nextLocal(this.#fields, wall);
+      if (local < segment.end + segment.offset) return local - segment.offset;
+      if (segment.end === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
+      // No wall clock from `wall` to `local` matches. Times before `wall` can still come again when the clock goes
+      // back soon; later than that, everything up to the neighbourhood of `local` can be passed over.
+      const repeats = this.#rule === "elapsed" && segment.end - cursor <= MAX_CHANGE;
+      if (local === Number.POSITIVE_INFINITY && !repeats) return local;
+      cursor = repeats ? segment.end : Math.max(segment.end, local - MAX_OFFSET);
+    }
+  }
+
+  /** The last occurrence at or before `to`, or -Infinity. */
+  #latest(to: number, zone: Zone): number {
+    let cursor = to;
+    for (;;) {
+      const segment = zone.at(cursor);
+      const first = Math.max(segment.start + segment.offset, this.#firstWall(segment));
+      const wall = cursor + segment.offset;
+      let local = Number.POSITIVE_INFINITY;
+      if (wall >= first) {
+        local = prevLocal(this.#fields, wall);
+        if (local >= first) return local - segment.offset;
+      }
+      if (this.#lost(segment)) return segment.start;
+      if (segment.start === Number.NEGATIVE_INFINITY) return Number.NEGATIVE_INFINITY;
+      const repeats = this.#rule !== "fixed" && cursor - segment.start <= MAX_CHANGE;
+      if (local === Number.NEGATIVE_INFINITY && !repeats) return local;
+      cursor = repeats ? segment.start - 1 : Math.min(segment.start - 1, local + MAX_OFFSET);
+    }
+  }
+
+  /** The first wall clock of a segment that counts: fixed times do not run in an overlap's second pass. */
+  #firstWall(segment: Segment): number {
+    if (this.#rule !== "fixed" || segment.before <= segment.offset) return Number.NEGATIVE_INFINITY;
+    return segment.start + segment.before;
+  }
+
+  /** Whether a time was lost in the gap before this segment and has to run at its start. */
+  #lost(segment: Segment): boolean {
+    const gap = segment.offset - segment.before;
+    if (this.#rule !== "fixed" || gap <= 0 || gap > LONGEST_CAUGHT_GAP) return false;
+    return nextLocal(this.#fields, segment.start + segment.before) < segment.start + segment.offset;
+  }
+}

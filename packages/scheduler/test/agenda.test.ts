@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { Agenda } from "../src/agenda.js";
+
+describe("the agenda", () => {
+  it("knows the earliest part over all queues, and what is due", () => {
+    const agenda = new Agenda();
+    agenda.set("a", new Map([["0", 500], ["r", 900]]));
+    agenda.set("b", new Map([["3", 200]]));
+    expect(agenda.earliest()).toBe(200);
+    expect(agenda.due(500)).toEqual([
+      { queue: "b", part: "3", at: 200 },
+      { queue: "a", part: "0", at: 500 },
+    ]);
+  });
+
+  it("takes news that come nearer, and ignores later ones until it is read again", () => {
+    const agenda = new Agenda();
+    agenda.nearer("a", "0", 500);
+    agenda.nearer("a", "0", 700);
+    expect(agenda.earliest()).toBe(500);
+    agenda.nearer("a", "0", 300);
+    expect(agenda.earliest()).toBe(300);
+    agenda.set("a", new Map());
+    expect(agenda.earliest()).toBeUndefined();
+  });
+
+  it("leaves a held part alone until its time, or until its work is seen done", () => {
+    const agenda = new Agenda();
+    agenda.set("a", new Map([["0", 100]]));
+    agenda.hold("a", "0", 3_000);
+    expect(agenda.due(200)).toEqual([]);
+    expect(agenda.earliest()).toBe(3_000);
+    agenda.set("a", new Map([["0", 150]]));
+    agenda.releaseDone("a", 200);
+    expect(agenda.due(200)).toEqual([]);
+    agenda.set("a", new Map([["0", 1_100]]));
+    agenda.releaseDone("a", 200);
+    expect(agenda.earliest()).toBe(1_100);
+  });
+
+  it("forgets queues that left the registry", () => {
+    const agenda = new Agenda();
+    agenda.set("a", new Map([["0", 100]]));
+    agenda.keepOnly(["b"]);
+    expect(agenda.earliest()).toBeUndefined();
+  });
+});

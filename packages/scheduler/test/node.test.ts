@@ -1,0 +1,149 @@
+import { once } from "node:events";
+import { isCarillonError, parseTask, type TaskInput } from "@carillon/core";
+import { Scheduler, type SchedulerOptions } from "@carillon/scheduler";
+import { Store } from "@carillon/store";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+let serial = 0;
+
+describe("a node on real time", () => {
+  let redis: RedisServer;
+  let store: Store;
+  let namespace: string;
+  const nodes: Scheduler[] = [];
+
+  beforeAll(async () => {
+    redis = await startRedis({ appendonly: true });
+  });
+  afterAll(async () => {
+    await redis.stop();
+  });
+  beforeEach(() => {
+    serial += 1;
+    namespace = `real${serial}`;
+    store = new Store({ connection: redis.url, namespace });
+  });
+  afterEach(async () => {
+    await Promise.all(nodes.splice(0).map((node) => node.stop()));
+    await store.close();
+  });
+
+  function node(options: Partial<SchedulerOptions> = {}): Scheduler {
+    const made = new Scheduler({ connection: redis.url, namespace, logger: SILENT, ...options });
+    nodes.push(made);
+    return made;
+  }
+  const put = (input: Partial<TaskInput> & { id: string }) =>
+    store.tasks.put("q", [parseTask({ type: "noop", queue: "q", schedule: { every: "1h" }, ...input })]);
+
+  it("is woken by a put from elsewhere and fires at its time, not before", async () => {
+    const scheduler = node();
+    await scheduler.start();
+    await put({ id: "later" });
+    const decided = once(scheduler, "decided");
+    const due = (await store.serverTime()) + 300;
+    await put({ id: "soon", schedule: { at: due } });
+    const [{ task, at }] = await decided;
+    expect(task).toBe("system/soon");
+    expect(at).toBeGreaterThanOrEqual(due);
+    expect(at - due).toBeLessThan(5_000);
+  });
+
+  it("finds a task without any message, at the next re-read", async () => {
+    const scheduler = node({ rereadEvery: 50 });
+    await scheduler.start();
+    const decided = once(scheduler, "decided");
+    // The message goes to nobody: its channel is another namespace's.
+    const muted = new Store({ connection: redis.url, namespace });
+    Object.assign(muted.keys, { wake: "{nobody}:wake" });
+    await muted.tasks.put("q", [
+      parseTask({ id: "t", type: "noop", queue: "q", schedule: { at: (await store.serverTime()) + 100 } }),
+    ]);
+    await muted.close();
+    const [{ task }] = await decided;
+    expect(task).toBe("system/t");
+  });
+
+  it("is listed while it runs, and not after", async () => {
+    const scheduler = node({ nodeId: "n1" });
+    await scheduler.start();
+    expect(await store.registry.nodes()).toMatchObject([{ id: "n1", pid: process.pid }]);
+    await scheduler.stop();
+    expect(await store.registry.nodes()).toEqual([]);
+  });
+
+  it("refuses a Redis that would lose tasks, or warns when told to", async () => {
+    const forgetful = await startRedis();
+    try {
+      const refusing = node({ connection: forgetful.url });
+      await expect(refusing.start()).rejects.toSatisfy(
+        (error) => isCarillonError(error, "REDIS_UNSAFE") && error.message.includes("appendonly"),
+      );
+      const warnings: string[] = [];
+      const logger = { ...SILENT, warn: (_details: object, message: string) => warnings.push(message) };
+      const warned = node({ connection: forgetful.url, unsafeRedis: "warn", logger });
+      await warned.start();
+      expect(warnings.some((message) => message.includes("appendonly is off"))).toBe(true);
+    } finally {
+      await forgetful.stop();
+    }
+  });
+
+  it("waits for a Redis that is down at its start, and goes on after an outage, without a restart", async () => {
+    const server = await startRedis({ appendonly: true });
+    const own = new Store({ connection: server.url, namespace });
+    await server.kill();
+    const said: string[] = [];
+    const logger = { ...SILENT, error: (details: object) => said.push((details as { code: string }).code) };
+    const scheduler = node({ connection: server.url, logger });
+    const started = scheduler.start();
+    await eventually(() => expect(said).toContain("REDIS_UNAVAILABLE"));
+    expect(scheduler.ready).toBe(false);
+    await server.restart();
+    await started;
+    expect(scheduler.ready).toBe(true);
+
+    await server.kill();
+    await eventually(() => expect(scheduler.ready).toBe(false));
+    await server.restart();
+    await eventually(() => expect(scheduler.ready).toBe(true));
+    const decided = once(scheduler, "decided");
+    await own.tasks.put("q", [
+      parseTask({ id: "after", type: "noop", queue: "q", schedule: { at: (await own.serverTime()) + 50 } }),
+    ]);
+    const [{ task }] = await decided;
+    expect(task).toBe("system/after");
+    await scheduler.stop();
+    await own.close();
+    await server.stop();
+  });
+
+  it("takes over from a node that died holding a mutex, once its time-to-live is over", async () => {
+    const scheduler = node({ mutexTtl: 500 });
+    await scheduler.start();
+    const due = (await store.serverTime()) + 100;
+    // What a node killed in mid-claim leaves behind: every mutex of the queue.
+    for (let shard = 0; shard < 8; shard++) {
+      await store.mutex.take(store.keys.queue("q").mutex(shard), 500);
+    }
+    const decided = once(scheduler, "decided");
+    await put({ id: "orphan", schedule: { at: due } });
+    const [{ at }] = await decided;
+    expect(at).toBeGreaterThan(due + 200);
+  });
+
+  it.each([
+    [{ mutexTtl: 5 }, "mutexTtl"],
+    [{ rereadEvery: 60_000 }, "rereadEvery"],
+    [{ namespace: "a:b" }, "namespace"],
+    [{ nodeId: "{x}" }, "nodeId"],
+    [{ mutexTTL: 500 } as object, "mutexTTL"],
+    [{ unsafeRedis: "ignore" as never }, "unsafeRedis"],
+  ])("refuses the option %j by name", (option, field) => {
+    expect(() => new Scheduler({ connection: redis.url, logger: SILENT, ...option })).toThrowError(
+      expect.objectContaining({ field }),
+    );
+  });
+});

@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { ServerClock } from "../src/server-clock.js";
+
+describe("the server's clock, seen from here", () => {
+  function make() {
+    let monotonic = 1_000;
+    const clock = new ServerClock(() => monotonic);
+    /** A read that takes `trip` ms and finds the server at `server` half way. */
+    const read = (server: number, trip = 2) => {
+      const sentAt = clock.mark();
+      monotonic += trip;
+      clock.observe(server, sentAt);
+    };
+    const pass = (ms: number) => {
+      monotonic += ms;
+    };
+    return { clock, read, pass };
+  }
+
+  it("goes on with the monotonic clock between reads", () => {
+    const { clock, read, pass } = make();
+    read(50_000, 2);
+    expect(clock.now()).toBe(50_001);
+    pass(1_234);
+    expect(clock.now()).toBe(51_235);
+  });
+
+  it("prefers the read with the shorter round trip", () => {
+    const { clock, read } = make();
+    read(50_000, 2);
+    const before = clock.now();
+    read(50_090, 100);
+    // Within what a slow read can tell, nothing contradicts the good sample.
+    expect(clock.now()).toBe(before + 100);
+  });
+
+  it("follows a server that went back, at once", () => {
+    const { clock, read } = make();
+    read(50_000_000);
+    read(10_000_000);
+    expect(clock.holding).toBe(false);
+    expect(Math.abs(clock.now() - 10_000_001)).toBeLessThanOrEqual(1);
+  });
+
+  it("holds claims when the server jumps forward by more than a minute, until a read 5 s later agrees", () => {
+    const { clock, read, pass } = make();
+    read(50_000_000);
+    read(50_100_000);
+    expect(clock.holding).toBe(true);
+    expect(Math.abs(clock.now() - 50_000_003)).toBeLessThanOrEqual(2);
+    pass(2_000);
+    read(50_102_000);
+    expect(clock.holding).toBe(true);
+    pass(3_000);
+    read(50_105_004);
+    expect(clock.holding).toBe(false);
+    expect(Math.abs(clock.now() - 50_105_005)).toBeLessThanOrEqual(2);
+  });
+
+  it("forgets a jump that does not come again", () => {
+    const { clock, read, pass } = make();
+    read(50_000_000);
+    read(90_000_000);
+    expect(clock.holding).toBe(true);
+    pass(1_000);
+    read(50_001_004);
+    expect(clock.holding).toBe(false);
+  });
+});

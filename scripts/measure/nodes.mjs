@@ -1,0 +1,69 @@
+// Scheduler replicas as real processes, for the measurements beside this file.
+import { spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const SCHEDULER = fileURLToPath(new URL("../../apps/scheduler/dist/main.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../../apps/cli/dist/main.js", import.meta.url));
+
+export class Node {
+  /** @param {string} id @param {Record<string, string>} env */
+  constructor(id, env) {
+    this.id = id;
+    this.env = { ...process.env, CARILLON_NODE_ID: id, CARILLON_PORT: "0", CARILLON_LOG_LEVEL: "info", ...env };
+    this.start();
+  }
+
+  start() {
+    const child = spawn(process.execPath, [SCHEDULER], { env: this.env, stdio: ["ignore", "pipe", "inherit"] });
+    this.child = child;
+    /** Settles when this process is armed. */
+    this.running = new Promise((resolve) => {
+      createInterface({ input: child.stdout }).on("line", (line) => {
+        if (line.includes("node is running")) resolve(undefined);
+      });
+    });
+    this.ended = new Promise((resolve) => child.once("exit", resolve));
+  }
+
+  async kill() {
+    this.child.kill("SIGKILL");
+    await this.ended;
+  }
+
+  async stop() {
+    this.child.kill("SIGTERM");
+    await this.ended;
+  }
+}
+
+/** Runs the CLI and returns what it printed. */
+export async function carillon(args, env, input = "") {
+  const child = spawn(process.execPath, [CLI, ...args], { env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "inherit"] });
+  let out = "";
+  child.stdout.on("data", (chunk) => {
+    out += chunk;
+  });
+  child.stdin.end(input);
+  const code = await new Promise((resolve) => child.once("exit", resolve));
+  if (code !== 0) throw new Error(`carillon ${args.join(" ")} ended with ${code}`);
+  return out;
+}
+
+/** mulberry32: the same faults for the same seed. */
+export function random(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+export function percentile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+}
