@@ -8,7 +8,7 @@ import { newToken } from "./auth.js";
 import { type Config, readConfig } from "./environment.js";
 
 /** How long requests under way may take once the console is told to stop. */
-const GRACE_MS = 5_000;
+const GRACE_MS = 3_000;
 
 async function main(config: Config): Promise<void> {
   const logger = pino({ name: "carillon-console", level: config.logLevel });

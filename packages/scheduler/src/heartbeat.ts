@@ -24,7 +24,8 @@ export class Heartbeat {
 
   async start(): Promise<void> {
     this.#started = Math.round(this.#clock.now());
-    await this.tick();
+    // A beat that fails is followed by another one.
+    await this.tick().catch(() => {});
     this.#timer = setInterval(() => void this.tick().catch(() => {}), this.#settings.heartbeatEvery);
   }
 

@@ -110,6 +110,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       pid: process.pid,
       host: hostname(),
       attempt,
+      made: job.attemptsMade,
     });
     // A deleted task's job does nothing; a run that is over is not done again.
     if (started.word !== "OK") return null;
@@ -131,7 +132,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     };
     const settle = async (outcome: Outcome | undefined, error?: string, result?: Json) => {
       try {
-        await this.#store.runs.settle(name, occurrence.run, { fence, outcome, error, result });
+        await this.#store.runs.settle(name, occurrence.run, { fence, made: job.attemptsMade, outcome, error, result });
       } catch (failure) {
         // The job itself will tell the reconciler.
         this.#logger.error({ ...about, code: redisError(failure).code }, "the run's end could not be recorded");

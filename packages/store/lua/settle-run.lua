@@ -3,7 +3,7 @@
 --
 -- KEYS: 1 run, 2 open, 3 history, 4 runs, 5 next
 -- ARGV: 1 run id, 2 fence, 3 outcome ("" another attempt is left), 4 error, 5 result as JSON, 6 prefix of run keys,
---       7 runs kept a task, 8 the job stays for (ms)
+--       7 runs kept a task, 8 the job stays for (ms), 9 attempts that BullMQ counts as made
 -- Returns: "OK" | "FENCED" (another attempt took over) | "GONE" | "FINAL"
 local run = redis.call("HMGET", KEYS[1], "state", "fence")
 if not run[1] then return "GONE" end
@@ -15,6 +15,7 @@ if ARGV[3] == "" then
   redis.call("HSET", KEYS[1], "state", "queued")
   return "OK"
 end
+redis.call("HSET", KEYS[1], "made", ARGV[9])
 if ARGV[5] ~= "" then redis.call("HSET", KEYS[1], "result", ARGV[5]) end
 finish(KEYS[1], KEYS[2], KEYS[3], ARGV[6], ARGV[1], ARGV[3], now, tonumber(ARGV[7]))
 redis.call("ZADD", KEYS[4], now + tonumber(ARGV[8]), ARGV[1])

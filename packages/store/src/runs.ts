@@ -31,11 +31,16 @@ export interface Worked {
   worker: string;
   pid: number;
   host: string;
+  /** From 1. */
   attempt: number;
+  /** Attempts that BullMQ counts as made (`job.attemptsMade`). */
+  made: number;
 }
 
 export interface Settlement {
   fence: number;
+  /** As at the attempt's start. */
+  made: number;
   /** Undefined: this attempt failed and another is left. */
   outcome: Outcome | undefined;
   error?: string | undefined;
@@ -63,10 +68,11 @@ export class RunRepository {
   /** An attempt starts: written before its handler runs. */
   async start(name: TaskName, run: string, by: Worked): Promise<StartResult> {
     const keys = this.#keys.queue(name.queue);
+    const local = localName(name);
     const [word, value, now] = (await this.#link.run(
       this.#scripts["start-run"],
-      [keys.run(run), keys.task(localName(name))],
-      [by.worker, by.pid, by.host, by.attempt],
+      [keys.run(run), keys.task(local), keys.open(local), keys.history(local)],
+      [run, by.worker, by.pid, by.host, by.attempt, by.made],
     )) as [StartResult["word"], number | string, number];
     if (word === "OK") return { word, fence: Number(value), now };
     return word === "FINAL" ? { word, outcome: value as Outcome } : { word };
@@ -84,7 +90,7 @@ export class RunRepository {
       [
         ...[run, end.fence, end.outcome ?? "", (end.error ?? "").slice(0, CAP)],
         ...[result.length > CAP ? JSON.stringify({ cut: true, length: result.length }) : result],
-        ...[keys.run(""), this.#retention.runsPerTask, stays],
+        ...[keys.run(""), this.#retention.runsPerTask, stays, end.made],
       ],
     );
     return answer as "OK" | "FENCED" | "GONE" | "FINAL";

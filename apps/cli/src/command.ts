@@ -1,0 +1,60 @@
+import type { Client, TaskRef } from "@carillon/sdk";
+import type { Command } from "commander";
+import { misuse } from "./failure.js";
+import type { Output } from "./output.js";
+
+/** Options that every command takes, before or after its name. */
+export interface Globals {
+  redis?: string;
+  namespace?: string;
+  owner?: string;
+  json?: boolean;
+}
+
+/** Adds one command to the program. */
+export type Register = (program: Command, out: Output) => void;
+
+/**
+ * Opens a client for as long as `use` takes. The SDK is loaded here and not at the top: it brings BullMQ and
+ * ioredis, which `--help` need not wait for.
+ */
+export async function withClient<T>(options: Globals, use: (client: Client) => Promise<T>): Promise<T> {
+  const sdk = await import("@carillon/sdk");
+  const env = {
+    REDIS_URL: options.redis ?? process.env.REDIS_URL,
+    CARILLON_NAMESPACE: options.namespace ?? (process.env.CARILLON_NAMESPACE || undefined),
+    CARILLON_TOPOLOGY: process.env.CARILLON_TOPOLOGY || undefined,
+  };
+  if (!env.REDIS_URL) throw misuse("REDIS_URL", "missing.", "Give --redis URL, or set REDIS_URL=redis://localhost:6379.");
+  // Per try; the store tries four times.
+  const client = new sdk.Client({ ...sdk.readEnvironment(env), owner: options.owner, connectTimeout: 1_500 });
+  try {
+    return await use(client);
+  } finally {
+    await client.close();
+  }
+}
+
+/** `[owner/]id` with the queue beside it. */
+export function taskRef(text: string, queue: string | undefined, owner: string | undefined): TaskRef {
+  const slash = text.indexOf("/");
+  return slash < 0
+    ? { id: text, owner, queue }
+    : { owner: text.slice(0, slash), id: text.slice(slash + 1), queue };
+}
+
+/** For commander: a whole number; its range is checked where it is used. */
+export function wholeNumber(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw misuse("number", `got ${JSON.stringify(text)}.`, "Give a whole number.");
+}
+
+/** A command about one task: `[owner/]id` and `--queue`. */
+export function taskCommand(program: Command, name: string, summary: string): Command {
+  return program
+    .command(name)
+    .summary(summary)
+    .description(`${summary}.`)
+    .argument("<task>", "[owner/]id; no owner means --owner, else system")
+    .option("-q, --queue <queue>", "the task's queue; needed when the same id exists in several");
+}
