@@ -75,7 +75,9 @@ function untilAskedToStop() {
   // npm may die without a word to the shell between it and us; then our parent changes.
   const parent = process.ppid;
   const watch = setInterval(() => {
-    if (process.env.npm_lifecycle_event === "start" && process.ppid !== parent) ask("SIGTERM");
+    if (process.env.npm_lifecycle_event !== "start" || process.ppid === parent) return;
+    clearInterval(watch);
+    ask("SIGTERM");
   }, 1_000);
   watch.unref();
   return state;

@@ -17,8 +17,13 @@ export function run(command, args, { env = {}, cwd = root, capture = false, time
       cwd,
       env: { ...process.env, ...quietTools, ...env },
       stdio: capture ? ["ignore", "pipe", "pipe"] : ["ignore", "inherit", "inherit"],
-      timeout: timeoutMs,
     });
+    // Not spawn's own `timeout`: its timer goes on, and keeps us alive, when the program cannot be started.
+    const limit = timeoutMs && setTimeout(() => child.kill(), timeoutMs);
+    const finish = (result) => {
+      clearTimeout(limit);
+      resolve(result);
+    };
     let output = "";
     child.stdout?.on("data", (chunk) => {
       output += chunk;
@@ -26,8 +31,8 @@ export function run(command, args, { env = {}, cwd = root, capture = false, time
     child.stderr?.on("data", (chunk) => {
       output += chunk;
     });
-    child.once("error", (error) => resolve({ code: 127, output: error.message }));
-    child.once("close", (code, signal) => resolve({ code: exitCode(code, signal), output }));
+    child.once("error", (error) => finish({ code: 127, output: error.message }));
+    child.once("close", (code, signal) => finish({ code: exitCode(code, signal), output }));
   });
 }
 

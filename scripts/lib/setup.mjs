@@ -6,14 +6,14 @@ import { run, runTool } from "./run.mjs";
 
 const NODE = [20, 19];
 
-/** Dependencies installed, packages built. Quick when there is nothing to do. */
-export async function setUp() {
+/** Dependencies installed, packages built, unless that is left to the caller. Quick when there is nothing to do. */
+export async function setUp({ withBuild = true } = {}) {
   checkNode();
   await withLock(
     "setup",
     async () => {
       await installDependencies();
-      await build();
+      if (withBuild) await build();
     },
     (pid) => say(`waiting for another set-up of this checkout (process ${pid})`),
   );

@@ -16,7 +16,12 @@ const { values } = parseArgs({
 const redis = await startRedis({ appendonly: true });
 const env = { REDIS_URL: redis.url, CARILLON_NAMESPACE: "idle", CARILLON_LOG_LEVEL: "info" };
 const at = new Date(Date.now() + 3_600_000).toISOString();
-const tasks = Array.from({ length: Number(values.tasks) }, (_, i) => ({ id: `t${i}`, type: "noop", queue: "q", schedule: { at } }));
+const tasks = Array.from({ length: Number(values.tasks) }, (_, i) => ({
+  id: `t${i}`,
+  type: "noop",
+  queue: "q",
+  schedule: { at },
+}));
 await carillon(["put", "--batch"], env, tasks.map((task) => JSON.stringify(task)).join("\n"));
 const nodes = Array.from({ length: Number(values.nodes) }, (_, i) => new Node(`n${i}`, env));
 await Promise.all(nodes.map((node) => node.running));
@@ -25,7 +30,9 @@ await pause(Number(values.warmup) * 1000);
 const client = new Redis(redis.url);
 const stats = async () => {
   const text = await client.info("commandstats");
-  return new Map([...text.matchAll(/cmdstat_(\S+?):calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]));
+  return new Map(
+    [...text.matchAll(/cmdstat_(\S+?):calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]),
+  );
 };
 const before = await stats();
 await pause(Number(values.seconds) * 1000);
@@ -36,7 +43,13 @@ const rows = [...after]
   .sort((a, b) => b[1] - a[1]);
 const total = rows.reduce((sum, [, calls]) => sum + calls, 0);
 const perSecondAndNode = total / Number(values.seconds) / nodes.length;
-const report = { seconds: Number(values.seconds), nodes: nodes.length, tasks: tasks.length, commands: Object.fromEntries(rows), perSecondAndNode: Number(perSecondAndNode.toFixed(3)) };
+const report = {
+  seconds: Number(values.seconds),
+  nodes: nodes.length,
+  tasks: tasks.length,
+  commands: Object.fromEntries(rows),
+  perSecondAndNode: Number(perSecondAndNode.toFixed(3)),
+};
 console.log(values.json ? JSON.stringify(report) : report);
 client.disconnect();
 await Promise.all(nodes.map((node) => node.stop()));

@@ -10,12 +10,21 @@ export class Node {
   /** @param {string} id @param {Record<string, string>} env */
   constructor(id, env) {
     this.id = id;
-    this.env = { ...process.env, CARILLON_NODE_ID: id, CARILLON_PORT: "0", CARILLON_LOG_LEVEL: "info", ...env };
+    this.env = {
+      ...process.env,
+      CARILLON_NODE_ID: id,
+      CARILLON_PORT: "0",
+      CARILLON_LOG_LEVEL: "info",
+      ...env,
+    };
     this.start();
   }
 
   start() {
-    const child = spawn(process.execPath, [SCHEDULER], { env: this.env, stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, [SCHEDULER], {
+      env: this.env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     this.child = child;
     /** Settles when this process is armed. */
     this.running = new Promise((resolve) => {
@@ -39,7 +48,10 @@ export class Node {
 
 /** Runs the CLI and returns what it printed. */
 export async function carillon(args, env, input = "") {
-  const child = spawn(process.execPath, [CLI, ...args], { env: { ...process.env, ...env }, stdio: ["pipe", "pipe", "inherit"] });
+  const child = spawn(process.execPath, [CLI, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
   let out = "";
   child.stdout.on("data", (chunk) => {
     out += chunk;

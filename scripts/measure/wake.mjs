@@ -43,7 +43,12 @@ for (let found = 0; found < rounds; ) {
 }
 const jobs = await queue.getJobs(["wait"]);
 const late = jobs.map(({ data }) => data.occurrence.enqueued - data.occurrence.due);
-const report = { rounds, nodes: nodes.length, messages: !values.mute, lateMs: { median: percentile(late, 0.5), max: Math.max(...late) } };
+const report = {
+  rounds,
+  nodes: nodes.length,
+  messages: !values.mute,
+  lateMs: { median: percentile(late, 0.5), max: Math.max(...late) },
+};
 console.log(values.json ? JSON.stringify(report) : report);
 await queue.close();
 admin.disconnect();

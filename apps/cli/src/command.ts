@@ -1,5 +1,5 @@
 import type { Client, TaskRef } from "@carillon/sdk";
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { misuse } from "./failure.js";
 import type { Output } from "./output.js";
 
@@ -25,7 +25,8 @@ export async function withClient<T>(options: Globals, use: (client: Client) => P
     CARILLON_NAMESPACE: options.namespace ?? (process.env.CARILLON_NAMESPACE || undefined),
     CARILLON_TOPOLOGY: process.env.CARILLON_TOPOLOGY || undefined,
   };
-  if (!env.REDIS_URL) throw misuse("REDIS_URL", "missing.", "Give --redis URL, or set REDIS_URL=redis://localhost:6379.");
+  if (!env.REDIS_URL)
+    throw misuse("REDIS_URL", "missing.", "Give --redis URL, or set REDIS_URL=redis://localhost:6379.");
   // Per try; the store tries four times.
   const client = new sdk.Client({ ...sdk.readEnvironment(env), owner: options.owner, connectTimeout: 1_500 });
   try {
@@ -46,7 +47,7 @@ export function taskRef(text: string, queue: string | undefined, owner: string |
 /** For commander: a whole number; its range is checked where it is used. */
 export function wholeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw misuse("number", `got ${JSON.stringify(text)}.`, "Give a whole number.");
+  throw new InvalidArgumentError("Give a whole number.");
 }
 
 /** A command about one task: `[owner/]id` and `--queue`. */

@@ -47,6 +47,8 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   TASK_PAUSED: EXIT.refused,
   CONFLICT: EXIT.refused,
   UNSUPPORTED_FORMAT: EXIT.refused,
+  SKIPPED_OVERLAP: EXIT.refused,
+  RATE_LIMITED: EXIT.refused,
   REDIS_ERROR: EXIT.unexpected,
   INTERNAL: EXIT.unexpected,
 };

@@ -1,6 +1,6 @@
 import type * as Sdk from "@carillon/sdk";
 import { Failure, misuse } from "./failure.js";
-import { parseInstant } from "./times.js";
+import { localIso, parseInstant } from "./times.js";
 
 export const SYNTAXES = ["cron", "calendar", "every", "at"] as const;
 export type Syntax = (typeof SYNTAXES)[number];
@@ -33,18 +33,19 @@ export interface Answer {
 /** Checks what is asked, as data from strangers. @throws `INVALID_OPTION`, `INVALID_SCHEDULE` */
 export function readQuestion(input: unknown, now: number): Question {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
-    throw misuse("line", "not an object.", 'Give {"expr": …}, with syntax, timezone, from and count as needed.');
+    throw misuse(
+      "line",
+      "not an object.",
+      'Give {"expr": …}, with syntax, timezone, from and count as needed.',
+    );
   }
   const { expr, syntax, timezone, from, count, id } = input as Record<string, unknown>;
   if (typeof expr !== "string") throw misuse("expr", "missing.", "Give the expression as a string.");
-  if (timezone != null && typeof timezone !== "string") {
-    throw misuse("timezone", "not a string.", "Give an IANA zone, for example Europe/Berlin.");
-  }
   if (id != null && typeof id !== "string") throw misuse("id", "not a string.", "Give a task id.");
   return {
     expr,
     syntax: syntax == null ? guessSyntax(expr) : syntaxOf(syntax),
-    timezone: timezone ?? undefined,
+    timezone: timezone == null ? undefined : zoneOf(timezone),
     from: from == null ? now : fromOf(from),
     count: count == null ? 5 : countOf(count),
     id: id ?? "",
@@ -57,6 +58,11 @@ function syntaxOf(value: unknown): Syntax {
   throw misuse("syntax", "unknown.", `Use ${SYNTAXES.join(", ")}, or leave it out.`);
 }
 
+function zoneOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  throw misuse("timezone", "not a string.", "Give an IANA zone, for example Europe/Berlin.");
+}
+
 function fromOf(value: unknown): number {
   const ms = typeof value === "string" ? parseInstant(value) : value;
   // The range of Date, so that what is printed is a time.
@@ -65,7 +71,8 @@ function fromOf(value: unknown): number {
 }
 
 function countOf(value: unknown): number {
-  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MOST_TIMES) return value as number;
+  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MOST_TIMES)
+    return value as number;
   throw misuse("count", "out of range.", `Give a whole number from 0 to ${MOST_TIMES}.`);
 }
 
@@ -83,15 +90,19 @@ export function guessSyntax(expr: string): Syntax {
 
 function scheduleOf({ expr, syntax, timezone }: Question): Sdk.Schedule {
   const zone = timezone === undefined ? {} : { timezone };
-  switch (syntax) {
-    case "cron":
-      return { cron: expr, ...zone };
-    case "calendar":
-      return { calendar: expr, ...zone };
-    case "every":
-      return { every: expr };
-    case "at":
-      return { at: /^\d+$/.test(expr) ? Number(expr) : expr };
+  if (syntax === "cron") return { cron: expr, ...zone };
+  if (syntax === "calendar") return { calendar: expr, ...zone };
+  // These two know no zone; the times are only shown in it.
+  if (timezone !== undefined) assertZone(timezone);
+  return syntax === "every" ? { every: expr } : { at: /^\d+$/.test(expr) ? Number(expr) : expr };
+}
+
+function assertZone(zone: string): void {
+  try {
+    localIso(0, zone);
+  } catch (error) {
+    const message = "timezone: not known here. Use an IANA zone, for example Europe/Berlin.";
+    throw new Failure({ code: "INVALID_TIMEZONE", message, field: "timezone" }, error);
   }
 }
 
@@ -108,7 +119,7 @@ export function answer(sdk: typeof Sdk, question: Question): Answer {
     time = compiled.next(time);
   }
   return {
-    canonical: sdk.canonicalSchedule(schedule),
+    canonical: sdk.canonicalSchedule(schedule, question.id),
     description: sdk.describeSchedule(schedule),
     next,
     exhausted: time === undefined,

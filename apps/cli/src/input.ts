@@ -91,6 +91,9 @@ export function parseJson(text: string, hint: string, line?: number): unknown {
   } catch (error) {
     const at = line === undefined ? "" : `line ${line}: `;
     const why = (error as Error).message;
-    throw new Failure({ code: "INVALID_TASK", message: `${at}not JSON: ${why}. ${hint}`, remedy: hint, line }, error);
+    throw new Failure(
+      { code: "INVALID_TASK", message: `${at}not JSON: ${why}. ${hint}`, remedy: hint, line },
+      error,
+    );
   }
 }

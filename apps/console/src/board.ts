@@ -1,5 +1,5 @@
 import { createBullBoard } from "@bull-board/api";
-import type { ControllerHandlerReturnType, UIConfig } from "@bull-board/api/typings/app";
+import type { AppViewRoute, ControllerHandlerReturnType, UIConfig } from "@bull-board/api/typings/app";
 import { ExpressAdapter } from "@bull-board/express";
 import { bullPrefix, type CarillonError, type Client, type connect } from "@carillon/sdk";
 import { Queue } from "bullmq";
@@ -10,6 +10,8 @@ import { coded, errorBody, statusOf, unreachable } from "./errors.js";
 import { TaskAdapter } from "./task-adapter.js";
 
 export type Connection = ReturnType<typeof connect>;
+
+const ROLES = ["admin", "viewer"] as const satisfies readonly Role[];
 
 export const BOARD_PATH = "/queues";
 
@@ -29,7 +31,7 @@ export class Board {
   readonly #logger: Logger;
   readonly #refreshEvery: number;
   readonly #views: Record<Role, View>;
-  readonly #queues = new Map<string, Queue>();
+  readonly #queues = new Map<string, { queue: Queue; adapters: Record<Role, TaskAdapter> }>();
   #problem: CarillonError | undefined = unreachable();
   #refreshing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -103,16 +105,26 @@ export class Board {
       await queue.close();
       throw error;
     }
-    this.#queues.set(name, queue);
-    for (const role of ["admin", "viewer"] as const) {
-      this.#views[role].addQueue(new TaskAdapter(queue, this.#client, { readOnly: role === "viewer" }));
-    }
+    const adapter = (role: Role) => new TaskAdapter(queue, this.#client, { readOnly: role === "viewer" });
+    this.#queues.set(name, { queue, adapters: { admin: adapter("admin"), viewer: adapter("viewer") } });
+    this.#showInOrder();
     this.#logger.info({ queue: name }, "queue added");
   }
 
+  /** Bull Board shows queues in the order in which it got them. */
+  #showInOrder(): void {
+    const sorted = [...this.#queues].sort(([a], [b]) => (a < b ? -1 : 1));
+    for (const [name, { adapters }] of sorted) {
+      for (const role of ROLES) {
+        this.#views[role].removeQueue(name);
+        this.#views[role].addQueue(adapters[role]);
+      }
+    }
+  }
+
   async #drop(name: string): Promise<void> {
-    for (const { removeQueue } of Object.values(this.#views)) removeQueue(name);
-    await this.#queues.get(name)?.close();
+    for (const role of ROLES) this.#views[role].removeQueue(name);
+    await this.#queues.get(name)?.queue.close();
     this.#queues.delete(name);
     this.#logger.info({ queue: name }, "queue removed");
   }
@@ -121,7 +133,7 @@ export class Board {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
-    await Promise.all([...this.#queues.values()].map((queue) => queue.close()));
+    await Promise.all([...this.#queues.values()].map(({ queue }) => queue.close()));
   }
 }
 
@@ -132,7 +144,7 @@ interface View {
 }
 
 function view(role: Role, logger: Logger): View {
-  const adapter = new CodedErrors(logger).setBasePath(BOARD_PATH) as CodedErrors;
+  const adapter = new BoardAdapter(logger).setBasePath(BOARD_PATH) as BoardAdapter;
   const { addQueue, removeQueue } = createBullBoard({
     queues: [],
     serverAdapter: adapter,
@@ -143,8 +155,8 @@ function view(role: Role, logger: Logger): View {
   return { router, addQueue, removeQueue };
 }
 
-/** Bull Board answers every error with 500; ours say what they are. */
-class CodedErrors extends ExpressAdapter {
+/** Bull Board's Express adapter, with our errors and without a page that loads fonts from elsewhere. */
+class BoardAdapter extends ExpressAdapter {
   readonly #logger: Logger;
 
   constructor(logger: Logger) {
@@ -152,6 +164,18 @@ class CodedErrors extends ExpressAdapter {
     this.#logger = logger;
   }
 
+  override setEntryRoute({ route, handler }: AppViewRoute): this {
+    this.app.get(route, (_req, res, next) => {
+      const { name, params } = handler({ basePath: this.basePath, uiConfig: this.uiConfig });
+      res.render(name, params, (error: unknown, html: string) => {
+        if (error) next(error);
+        else res.send(html.replace(FOREIGN_FONTS, ""));
+      });
+    });
+    return this;
+  }
+
+  /** Bull Board answers every error with 500; ours say what they are. */
   override setErrorHandler(): this {
     return super.setErrorHandler((thrown) => {
       const error = coded(thrown);
@@ -161,6 +185,8 @@ class CodedErrors extends ExpressAdapter {
   }
 }
 
+const FOREIGN_FONTS = /<link[^>]+fonts\.googleapis\.com[^>]*>/;
+
 function uiConfig(role: Role): UIConfig {
   return {
     boardTitle: "Carillon",
@@ -168,7 +194,6 @@ function uiConfig(role: Role): UIConfig {
     favIcon: { default: "/carillon.svg", alternative: "/carillon.svg" },
     hideDocsLink: true,
     miscLinks: [{ text: "Sign out", url: "/logout" }],
-    // Its web fonts come from elsewhere, and nothing here does.
     theme: { light: FONTS, dark: FONTS },
     ...(role === "viewer"
       ? { environment: { label: "read-only", color: "#8a6d1d", textColor: "#fff" } }

@@ -37,11 +37,12 @@ export class Guard {
 
   /** `?token=…` opens a session and leaves the address bar and the history without the token. */
   readonly link: RequestHandler = (req, res, next) => {
-    const url = new URL(req.originalUrl, "http://console.invalid");
-    const token = url.searchParams.get("token");
+    const [path = "/", query = ""] = req.originalUrl.split(/\?(.*)/s, 2);
+    const params = new URLSearchParams(query);
+    const token = params.get("token");
     if (token === null || !isRead(req)) return next();
-    url.searchParams.delete("token");
-    this.#signIn(req, res, token, url.pathname + url.search);
+    params.delete("token");
+    this.#signIn(req, res, token, params.size > 0 ? `${path}?${params}` : path);
   };
 
   readonly form: RequestHandler = (req, res) => {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Client, connect, isCarillonError } from "@carillon/sdk";
+import { CarillonError, Client, connect, isCarillonError } from "@carillon/sdk";
 import { type Logger, pino } from "pino";
 import { createApp } from "./app.js";
 import { newToken } from "./auth.js";
@@ -13,13 +13,7 @@ const GRACE_MS = 3_000;
 async function main(config: Config): Promise<void> {
   const logger = pino({ name: "carillon-console", level: config.logLevel });
   const token = config.token ?? newToken();
-  const client = new Client({
-    connection: config.connection,
-    namespace: config.namespace,
-    // An edit here puts back the payload that is stored; whoever stored it has set the limit.
-    maxPayloadBytes: Number.MAX_SAFE_INTEGER,
-  });
-  const connection = connect(config.connection, "safe");
+  const { client, connection } = open(config);
   watch(connection, logger);
   const { app, board } = createApp({ ...config, token, client, connection, logger });
 
@@ -38,6 +32,20 @@ async function main(config: Config): Promise<void> {
   await client.close();
   connection.disconnect();
   logger.info("stopped");
+  process.exit(); // a call that waits for Redis holds the process for seconds more
+}
+
+/** Neither waits for Redis. @throws `INVALID_OPTION` for a URL that is none */
+function open({ connection, namespace }: Config) {
+  try {
+    // An edit here puts back the payload that is stored; whoever stored it has set the limit.
+    const client = new Client({ connection, namespace, maxPayloadBytes: Number.MAX_SAFE_INTEGER });
+    return { client, connection: connect(connection, "safe") };
+  } catch (error) {
+    if (!isCarillonError(error, "INVALID_OPTION") || error.field !== "connection") throw error;
+    const remedy = error.remedy ?? "";
+    throw new CarillonError("INVALID_OPTION", "not a Redis URL.", { field: "REDIS_URL", remedy });
+  }
 }
 
 /** One line when Redis goes and one when it is back, whatever number of attempts lies between. */
@@ -81,19 +89,18 @@ async function closeServer(server: Server): Promise<void> {
   clearTimeout(hard);
 }
 
-function fail(error: unknown, status: number): never {
+/** 2: the environment is wrong; 1: anything else. */
+function fail(error: unknown): never {
   const { code, message } = error as NodeJS.ErrnoException;
   const known = isCarillonError(error) || code !== undefined;
   console.error(`carillon-console: ${known ? message : ((error as Error).stack ?? error)}`);
   if (code === "EADDRINUSE")
     console.error("Set CARILLON_CONSOLE_PORT to another port; 0 takes any free one.");
-  process.exit(status);
+  process.exit(isCarillonError(error) ? 2 : 1);
 }
 
-let config: Config;
 try {
-  config = readConfig(process.env);
+  await main(readConfig(process.env));
 } catch (error) {
-  fail(error, isCarillonError(error) ? 2 : 1);
+  fail(error);
 }
-await main(config).catch((error: unknown) => fail(error, 1));

@@ -83,9 +83,9 @@ function refuse(value: unknown, field: string, what: string): void {
 function refuseForeignPattern(before: Schedule, pattern: string): void {
   const kind = "at" in before ? "at" : "calendar";
   if (/^(\S+\s+){4,5}\S+$/.test(pattern)) return;
-  throw new CarillonError("INVALID_SCHEDULE", `this task has no cron pattern but "${kind}".`, {
+  throw new CarillonError("INVALID_SCHEDULE", `neither "${kind} …" nor a cron pattern of 5 or 6 fields.`, {
     field: `schedule.${kind}`,
-    remedy: `Begin with "${kind} ", for example "${showSchedule(before).pattern}", or give a cron pattern of 5 or 6 fields.`,
+    remedy: `Give one of them, for example ${showSchedule(before).pattern}.`,
   });
 }
 

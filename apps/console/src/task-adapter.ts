@@ -12,7 +12,7 @@ import { editSchedule, showSchedule } from "./schedule-form.js";
 type Scheduler = Omit<AppJobScheduler, "queueName">;
 
 /** The page is one plain table that asks again every few seconds: more than this would help nobody. */
-export const SHOWN_TASKS = 500;
+const SHOWN_TASKS = 500;
 
 /**
  * A queue in Bull Board whose Schedulers are our tasks. Everything about jobs is BullMQ's; everything about schedules
@@ -105,28 +105,18 @@ function schedulerView(task: Task): Scheduler {
 
 /** What the page has no column for. */
 function detailsOf(task: Task): Record<string, unknown> {
-  const {
-    id,
-    owner,
-    queue,
-    type,
-    payload,
-    nextExecution,
-    created,
-    updated,
-    paused,
-    cursor,
-    nominal,
-    due,
-    ...rest
-  } = task;
   const time = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
+  const { state, humanized, tags, priority, overlap, catchUp, description, subject, submitter, group } = task;
   const details = {
-    ...rest,
-    paused: paused && { ...paused, at: time(paused.at) },
-    cursor: time(cursor),
-    created: time(created),
-    updated: time(updated),
+    state,
+    paused: task.paused && { ...task.paused, at: time(task.paused.at) },
+    humanized,
+    schedule: task.schedule,
+    ...{ description, tags, priority, overlap, catchUp, subject, submitter, group },
+    cursor: time(task.cursor),
+    generation: task.generation,
+    created: time(task.created),
+    updated: time(task.updated),
   };
   return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
 }

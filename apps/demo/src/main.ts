@@ -24,11 +24,15 @@ const signInUrl = `${consoleUrl}/?token=${token}`;
 const view = new View(process.stdout);
 const tally = new Tally();
 const client = new Client({ connection, namespace });
+let onListening = () => {};
 const processes = makeProcesses();
 
 function makeProcesses(): Managed[] {
   const shared = { CARILLON_NAMESPACE: namespace, REDIS_URL: redisUrl };
-  const hear = (line: Line) => view.hear(line);
+  const hear = (line: Line) => {
+    if (line.from.kind === "console" && line.msg === "listening") onListening();
+    view.hear(line);
+  };
   const replicas = ["node-1", "node-2", "node-3"].map((name) => {
     const env = { ...shared, CARILLON_NODE_ID: name, CARILLON_PORT: "0", CARILLON_LOG_LEVEL: "debug" };
     return new Managed(name, "replica", "../../scheduler/dist/main.js", env, hear);
@@ -42,7 +46,13 @@ function makeProcesses(): Managed[] {
 }
 
 async function main(): Promise<void> {
+  const listening = new Promise<void>((settle) => {
+    onListening = settle;
+    // A console that does not come up is no reason to hold the rest.
+    setTimeout(settle, 10_000).unref();
+  });
   for (const one of processes) one.start();
+  await listening;
   const types = demoTypes({ client, redisUrl, folder });
   await seed(client, types, { consoleUrl, project });
   view.start({ namespace, consoleUrl: signInUrl, redisUrl: withoutPassword(redisUrl) }, processes, tally);
@@ -83,15 +93,17 @@ function listenToKeys(): void {
   });
 }
 
-let stopping = false;
+let stoppingSince: number | undefined;
 
 /** Nothing new first, then what runs, then the rest. A second Ctrl-C does not wait. */
 async function stop(code = 0): Promise<void> {
-  if (stopping) {
+  if (stoppingSince !== undefined) {
+    // The terminal signals the whole group, and whoever started us passes the signal on: that is one Ctrl-C, not two.
+    if (performance.now() - stoppingSince < 1_000) return;
     for (const one of processes) one.kill();
     process.exit(130);
   }
-  stopping = true;
+  stoppingSince = performance.now();
   view.stop();
   process.stdout.write("Stopping: replicas, workers, console. Ctrl-C again to stop at once.\n");
   const of = (kind: Managed["kind"]) => processes.filter((one) => one.kind === kind);
@@ -121,8 +133,12 @@ function withoutPassword(url: string): string {
   return url.replace(/\/\/[^@/]*@/g, "//");
 }
 
-process.on("SIGINT", () => void stop());
-process.on("SIGTERM", () => void stop());
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => void stop());
+// Whoever started us was killed: nobody else would end the children.
+const parent = process.ppid;
+setInterval(() => {
+  if (process.ppid !== parent) void stop();
+}, 2_000).unref();
 process.on("exit", () => {
   for (const one of processes) one.kill();
 });

@@ -22,6 +22,7 @@ export const ERROR_CODES = [
   "RUN_NOT_FOUND",
   "TASK_PAUSED",
   "CONFLICT",
+  "SKIPPED_OVERLAP",
   // surroundings
   "REDIS_UNAVAILABLE",
   "REDIS_AUTH",
@@ -31,6 +32,7 @@ export const ERROR_CODES = [
   "REDIS_ERROR",
   "UNAUTHORIZED",
   "FORBIDDEN",
+  "RATE_LIMITED",
   "INTERNAL",
 ] as const;
 

@@ -3,6 +3,8 @@ import { CarillonError, quote } from "./errors.js";
 /** What namespace, queue, owner, id, tag and task type are made of; nothing else ever reaches a Redis key. */
 export const NAME_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
+export const NAME_REMEDY = "Use 1 to 128 letters, digits, '.', '_' or '-'.";
+
 export const DEFAULT_OWNER = "system";
 export const DEFAULT_NAMESPACE = "carillon";
 
@@ -32,7 +34,7 @@ export function assertName(value: unknown, field: string): string {
   if (isName(value)) return value;
   throw new CarillonError("INVALID_NAME", `got ${quote(value)}.`, {
     field,
-    remedy: "Use 1 to 128 letters, digits, '.', '_' or '-'.",
+    remedy: NAME_REMEDY,
   });
 }
 

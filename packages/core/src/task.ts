@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CarillonError, type ErrorCode, quote } from "./errors.js";
 import { DEFAULT_PAYLOAD_LIMITS, encodePayload, type Json, type PayloadLimits } from "./json.js";
-import { DEFAULT_OWNER, NAME_PATTERN } from "./names.js";
+import { DEFAULT_OWNER, NAME_PATTERN, NAME_REMEDY } from "./names.js";
 import { scheduleSchema } from "./schedule/index.js";
 import type { Schedule } from "./schedule/types.js";
 
@@ -23,9 +23,7 @@ export type TaskState = (typeof TASK_STATES)[number];
 export const MAX_PRIORITY = 2_097_152;
 
 const name = (what: string) =>
-  z.string(`${what} must be a string`).regex(NAME_PATTERN, {
-    error: (issue) => `got ${quote(issue.input)}. Use 1 to 128 letters, digits, '.', '_' or '-'.`,
-  });
+  z.string(`${what} must be a string`).regex(NAME_PATTERN, { error: (issue) => `got ${quote(issue.input)}` });
 const line = (max: number) => z.string().max(max);
 
 /** The one schema of a task definition, shared by SDK, CLI and API. Payloads are checked apart, by `parseTask`. */
@@ -90,9 +88,10 @@ export interface ParsedTask {
 export function parseTask(input: unknown, limits: PayloadLimits = DEFAULT_PAYLOAD_LIMITS): ParsedTask {
   const parsed = taskSchema.safeParse(input);
   if (!parsed.success) throw fromZod(parsed.error);
-  const payloadJson = encodePayload(parsed.data.payload ?? {}, limits);
-  const definition: TaskDefinition = { ...parsed.data, payload: (parsed.data.payload ?? {}) as Json };
-  return { definition, payloadJson };
+  // Only what was not given is empty: null is a payload.
+  const payload = parsed.data.payload === undefined ? {} : parsed.data.payload;
+  const payloadJson = encodePayload(payload, limits);
+  return { definition: { ...parsed.data, payload: payload as Json }, payloadJson };
 }
 
 const NAME_FIELDS = new Set(["id", "type", "queue", "owner", "tags"]);
@@ -101,18 +100,72 @@ const NAME_FIELDS = new Set(["id", "type", "queue", "owner", "tags"]);
 export function fromZod(error: z.ZodError, fallback: ErrorCode = "INVALID_TASK"): CarillonError {
   const issue = error.issues[0];
   if (!issue) return new CarillonError(fallback, error.message);
-  const field = issue.path.reduce<string>(
-    (path, part) =>
-      typeof part === "number" ? `${path}[${part}]` : path ? `${path}.${String(part)}` : String(part),
+  const unknown = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined;
+  const path = unknown === undefined ? issue.path : [...issue.path, unknown];
+  const field = path.reduce<string>(
+    (text, part) =>
+      typeof part === "number" ? `${text}[${part}]` : text ? `${text}.${String(part)}` : String(part),
     "",
   );
   const own = (issue as { params?: { code?: ErrorCode } }).params?.code;
   const root = String(issue.path[0] ?? "");
   const code =
     own ?? (root === "schedule" ? "INVALID_SCHEDULE" : NAME_FIELDS.has(root) ? "INVALID_NAME" : fallback);
-  const message = issue.message.length > 500 ? `${issue.message.slice(0, 500)}…` : issue.message;
+  const { what, remedy } = saidOf(issue, root);
+  const message = what.length > 500 ? `${what.slice(0, 500)}…` : what;
   return new CarillonError(code, /[.!?…]$/.test(message) ? message : `${message}.`, {
     ...(field ? { field: field.slice(0, 100) } : {}),
+    ...(remedy === undefined ? {} : { remedy }),
     cause: error,
   });
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  array: "a list",
+  boolean: "true or false, a boolean",
+  int: "a whole number",
+  object: "an object with id, type, queue and schedule",
+};
+
+/** The fault and what to do about it. An issue of our own says both in its message, the remedy last. */
+function saidOf(issue: z.core.$ZodIssue, root: string): { what: string; remedy: string | undefined } {
+  if (issue.code === "unrecognized_keys") return { what: "there is no such field", remedy: remedyOf(issue, root) };
+  const own = issue.code === "custom" ? /^(.*[.!?…]) ([A-Z].*[.?])$/s.exec(issue.message) : null;
+  return { what: own?.[1] ?? issue.message, remedy: own?.[2] ?? remedyOf(issue, root) };
+}
+
+function remedyOf(issue: z.core.$ZodIssue, root: string): string | undefined {
+  if (root === "schedule" && issue.path.length === 1) return "Give one of cron, calendar, every and at.";
+  switch (issue.code) {
+    case "invalid_format":
+      return NAME_REMEDY;
+    case "invalid_type":
+      if (issue.expected === "string" && NAME_FIELDS.has(root)) return NAME_REMEDY;
+      return `Give ${KINDS[issue.expected] ?? `a ${issue.expected}`}.`;
+    case "invalid_value":
+      return `Use one of ${issue.values.map(String).join(", ")}.`;
+    case "too_small":
+      return `Use at least ${String(issue.minimum)}${unitOf(issue.origin)}.`;
+    case "too_big":
+      return `Use at most ${String(issue.maximum)}${unitOf(issue.origin)}.`;
+    case "unrecognized_keys":
+      return issue.path.length === 0 ? nearest(issue.keys[0] ?? "") : "Remove it.";
+    case "invalid_union":
+      return "Give a string or a finite number.";
+    default:
+      return undefined;
+  }
+}
+
+function unitOf(origin: string): string {
+  return origin === "string" ? " characters" : origin === "array" ? " entries" : "";
+}
+
+function nearest(unknown: string): string {
+  const known = Object.keys(taskSchema.shape);
+  const lower = unknown.toLowerCase();
+  const near =
+    known.find((key) => key.toLowerCase() === lower) ??
+    known.find((key) => lower.length > 2 && (key.toLowerCase().startsWith(lower) || lower.startsWith(key.toLowerCase())));
+  return near === undefined ? `Known are ${known.join(", ")}.` : `Did you mean ${near}?`;
 }

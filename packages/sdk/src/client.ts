@@ -241,10 +241,18 @@ export class Client {
     return { tasks: page.tasks.map(taskView), cursor: page.cursor };
   }
 
+  /** How many tasks a queue holds, or the namespace; of all owners. */
+  async count(options: { queue?: string } = {}): Promise<number> {
+    const queues = options.queue === undefined ? await this.queues() : [assertName(options.queue, "queue")];
+    const counts = await Promise.all(queues.map((queue) => this.store.tasks.count(queue)));
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
   /** Deletes a task with its records. Jobs that no worker holds go with it. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
   async delete(ref: TaskRef): Promise<void> {
     const name = await this.#locate(ref);
-    if (!(await this.store.tasks.delete(name))) throw notFound(name);
+    // It was there a moment ago. Gone since: by someone else, or by our own call, whose answer was lost and which was repeated.
+    await this.store.tasks.delete(name);
   }
 
   /** Holds a task's future occurrences; queued runs go on. Returns false where it was paused already. */
@@ -299,20 +307,23 @@ export class Client {
     const task = { queue, owner: parsed.definition.owner, id };
     if (at > now) {
       const [result] = await this.store.tasks.put(queue, [parsed], true);
-      if (result?.state === "scheduled") return { task, run: undefined, at };
+      if (result?.state === "scheduled" || result?.outcome === "unchanged") return { task, run: undefined, at };
+      // Its time passed while it was put: stored, but finished without a run.
+      const run = await this.store.claims.trigger(task, this.#identity(), "allow");
+      if (run.outcome === "enqueued") return { task, run: run.run, at: run.enqueued };
     }
     const enqueued = await this.#enqueueNow(queue, parsed);
     return { task, run: enqueued.run, at: enqueued.enqueued };
   }
 
   async #enqueueNow(queue: string, parsed: ParsedTask): Promise<{ run: string; enqueued: number }> {
-    await this.store.registry.enter(queue);
+    const mark = await this.store.registry.enter(queue);
     try {
       const result = await this.store.claims.enqueueNow(parsed, this.#identity());
       if (result.outcome !== "enqueued") throw new CarillonError("INTERNAL", "an unguarded run was skipped.");
       return result;
     } finally {
-      await this.store.registry.leave(queue);
+      await this.store.registry.leave(queue, mark);
     }
   }
 

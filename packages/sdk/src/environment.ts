@@ -1,5 +1,5 @@
 import { assertName, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
-import type { ConnectionSpec } from "@carillon/store";
+import { type ConnectionSpec, parseRedisUrls } from "@carillon/store";
 
 export interface Environment {
   connection: ConnectionSpec;
@@ -23,6 +23,7 @@ export function readEnvironment(env: Record<string, string | undefined> = proces
       remedy: "Set it, for example REDIS_URL=redis://localhost:6379.",
     });
   }
+  parseRedisUrls(url, "REDIS_URL");
   const topology = env.CARILLON_TOPOLOGY ?? (url.includes(",") ? "cluster" : "single");
   if (topology !== "single" && topology !== "cluster") {
     throw new CarillonError("INVALID_OPTION", `got ${JSON.stringify(topology)}.`, {

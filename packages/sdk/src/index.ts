@@ -9,6 +9,7 @@ export {
   type JobData,
   type Json,
   lintSchedule,
+  parseDuration,
   type Occurrence,
   type Outcome,
   type Run,
@@ -21,7 +22,7 @@ export {
   type Trigger,
   taskSchema,
 } from "@carillon/core";
-export { bullPrefix, type ConnectionSpec, connect, type LedgerEntry } from "@carillon/store";
+export { bullPrefix, type ConnectionSpec, connect, type LedgerEntry, redisError } from "@carillon/store";
 export * from "./client.js";
 export type { Context } from "./context.js";
 export { type Environment, readEnvironment } from "./environment.js";

@@ -1,5 +1,6 @@
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
+import { setTimeout as pause } from "node:timers/promises";
 import { CarillonError, type Json, type JobData, type Outcome } from "@carillon/core";
 import { bullPrefix, type ConnectionSpec, type RedisClient, redisError, Store } from "@carillon/store";
 import { type Job, UnrecoverableError, Worker as BullWorker } from "bullmq";
@@ -51,6 +52,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #logger: WorkerLogger;
   readonly #workers: BullWorker[] = [];
   readonly #connections: RedisClient[] = [];
+  #running = 0;
 
   /** @throws `INVALID_OPTION` */
   constructor(options: WorkerOptions) {
@@ -79,8 +81,17 @@ export class Worker extends EventEmitter<WorkerEvents> {
     for (const queue of this.queues) {
       const connection = this.#store.connect("patient");
       this.#connections.push(connection);
-      const worker = new BullWorker(queue, (job, _token, signal) => this.#process(queue, job, signal), {
+      const run = async (job: Job, _token: string | undefined, signal: AbortSignal | undefined) => {
+        this.#running += 1;
+        try {
+          return await this.#process(queue, job, signal);
+        } finally {
+          this.#running -= 1;
+        }
+      };
+      const worker = new BullWorker(queue, run, {
         connection,
+        name: `${hostname()}-${process.pid}`,
         prefix: bullPrefix(this.#store.namespace, queue),
         concurrency: this.#options.concurrency ?? 10,
         lockDuration: this.#options.lockDuration ?? 30_000,
@@ -168,10 +179,28 @@ export class Worker extends EventEmitter<WorkerEvents> {
     return (await type.handler(payload, context)) ?? undefined;
   }
 
-  /** Takes no more jobs, waits for the running ones, and closes. */
+  /**
+   * Takes no more jobs, waits for the running ones, and closes. Where Redis cannot be reached there is nothing that could
+   * be recorded, so it does not wait for it.
+   */
   async stop(): Promise<void> {
-    await Promise.all(this.#workers.map((worker) => worker.close()));
+    await Promise.all(this.#workers.map((worker, i) => this.#close(worker, this.#connections[i] as RedisClient)));
     for (const connection of this.#connections) connection.disconnect();
     await this.#store.close();
+  }
+
+  /** BullMQ's close waits for its connections for ever; ours ends when handlers have, and Redis is still gone. */
+  async #close(worker: BullWorker, connection: RedisClient): Promise<void> {
+    const closed = worker.close().catch(() => {});
+    let done = false;
+    void closed.then(() => {
+      done = true;
+    });
+    let unreachable = 0;
+    while (!done) {
+      await Promise.race([closed, pause(200, undefined, { ref: false })]);
+      unreachable = connection.status === "ready" || this.#running > 0 ? 0 : unreachable + 1;
+      if (unreachable > 10) return;
+    }
   }
 }

@@ -47,7 +47,7 @@ for n = 1, count do
   local firstJob = k + 5
   k = firstJob + reckonedCount
 
-  local stored = redis.call("HMGET", taskKey, "token", "gen", "state")
+  local stored = redis.call("HMGET", taskKey, "token", "gen", "state", "cursor")
   local status
   if stored[1] == token then
     status = "DONE"
@@ -73,7 +73,11 @@ for n = 1, count do
       redis.call("HSET", taskKey, "gen", gen, "token", token, "cursor", cursor, "nominal", nominal, "due", newDue)
     end
     setDue(KEYS[1], name, newDue)
-    for _, skip in ipairs(skips) do record(ledgerKey, skip[1], skip[2], skip[3], now, node) end
+    local decided = stored[4]
+    for _, skip in ipairs(skips) do
+      record(ledgerKey, skip[1], skip[2], skip[3], now, node, decided)
+      decided = skip[3]
+    end
     if run then openRun(runKey, openKey, KEYS[3], run, name, now, node, details, now + checkAfter) end
   end
   out[n + 1] = status

@@ -1,10 +1,12 @@
 -- Pauses a task: its future occurrences are held; runs that are queued go on.
 --
 -- KEYS: 1 task, 2 due index of its shard, 3 next
--- ARGV: 1 local name, 2 shard, 3 note, 4 who
--- Returns: "OK" | "UNCHANGED" (paused already: note and who stay) | "MISSING" | "FINISHED"
+-- ARGV: 1 local name, 2 shard, 3 note, 4 who, 5 newest format that the caller knows
+-- Returns: "OK" | "UNCHANGED" (paused already: note and who stay) | "MISSING" | "FINISHED" | "FOREIGN <format>"
 local state = redis.call("HGET", KEYS[1], "state")
 if not state then return "MISSING" end
+local version = redis.call("HGET", KEYS[1], "v")
+if tonumber(version or 0) > tonumber(ARGV[5]) then return "FOREIGN " .. version end
 if state == "paused" then return "UNCHANGED" end
 if state == "finished" then return "FINISHED" end
 local now = nowMs()

@@ -1,12 +1,13 @@
 -- Creates or changes tasks of one queue. What the caller believes about each (absent, or a generation) is checked; a
 -- task that is otherwise comes back as it is, for the caller to decide again.
 --
--- KEYS: 1 tasks, 2 next, 3-10 the eight due indexes, then for each task: task
+-- KEYS: 1 tasks, 2 next, 3-10 the eight due indexes, then for each task: task, ledger
 -- ARGV: 1 prefix of tag sets, 2 wake channel, 3 queue, 4 number of tasks
 --       then for each: local name, shard, believed generation ("" absent), state, cursor, nominal, due ("" none),
---       fresh ("1": due was computed from the present), number of definition fields, then field and value of each
--- Returns: { now, answer of each }: { "CREATED" | "UPDATED" | "UNCHANGED" } or { "CONFLICT", field, value, … } or
---          { "LATE" } where the due time has passed while the put was under way
+--       fresh ("1": due was computed from the present), first and last owed time that an edited schedule gives up
+--       ("" none; the last one is the new cursor), number of definition fields, then field and value of each
+-- Returns: { now, answer of each }: { "CREATED" | "UPDATED" } or { "UNCHANGED", state, due ("" none) } or
+--          { "CONFLICT", field, value, … } or, of a new task whose due time has passed meanwhile, { "LATE" }
 local now = nowMs()
 local tagPrefix, channel, queue, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local a = 4
@@ -15,12 +16,7 @@ local function arg()
   return ARGV[a]
 end
 
--- The bookkeeping fields; all others are the definition.
-local BOOKKEEPING = {
-  gen = true, state = true, cursor = true, nominal = true, due = true, token = true, created = true,
-  updated = true, fence = true, pausedAt = true, pausedBy = true, pauseNote = true,
-}
-
+-- BOOKKEEPING (task-codec.ts) names the fields that are not the definition's.
 local function definitionOf(taskKey)
   local flat, fields, n = redis.call("HGETALL", taskKey), {}, 0
   for i = 1, #flat, 2 do
@@ -45,9 +41,9 @@ end
 
 local out, touched = { now }, {}
 for n = 1, count do
-  local taskKey = KEYS[10 + n]
+  local taskKey, ledgerKey = KEYS[9 + 2 * n], KEYS[10 + 2 * n]
   local name, shard, believed, state = arg(), tonumber(arg()), arg(), arg()
-  local cursor, nominal, due, fresh = arg(), arg(), arg(), arg()
+  local cursor, nominal, due, fresh, from, to = arg(), arg(), arg(), arg(), arg(), arg()
   local definition, size = {}, tonumber(arg())
   local flat = {}
   for i = 1, size do
@@ -68,11 +64,13 @@ for n = 1, count do
 
   local answer
   if same then
-    answer = { "UNCHANGED" }
+    local is = redis.call("HMGET", taskKey, "state", "due")
+    answer = { "UNCHANGED", is[1], is[2] or "" }
   elseif (gen or "") ~= believed then
     answer = { "CONFLICT", unpack(storedFlat) }
   elseif fresh == "1" and due ~= "" and tonumber(due) <= now then
-    answer = { "LATE" }
+    -- What an edited schedule gives up must be reckoned anew as well.
+    answer = gen and { "CONFLICT", unpack(storedFlat) } or { "LATE" }
   else
     if gen then
       answer = { "UPDATED" }
@@ -86,6 +84,7 @@ for n = 1, count do
       redis.call("HSET", taskKey, "created", now)
       redis.call("ZADD", KEYS[1], 0, name)
     end
+    if from ~= "" then record(ledgerKey, "superseded", from, to, now, "put", redis.call("HGET", taskKey, "cursor")) end
     redis.call("HSET", taskKey, "gen", gen, "state", state, "updated", now, unpack(flat))
     if cursor ~= "" then redis.call("HSET", taskKey, "cursor", cursor) end
     if due == "" then

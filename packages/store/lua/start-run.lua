@@ -18,6 +18,11 @@ if run[1] == "final" then
   redis.call("ZADD", KEYS[3], now, ARGV[1])
 end
 local fence = redis.call("HINCRBY", KEYS[2], "fence", 1)
+if fence == 1 then
+  -- From the clock on, as the generation: a task that was deleted and put again goes on above its old fences.
+  fence = nowMicros()
+  redis.call("HSET", KEYS[2], "fence", fence)
+end
 redis.call("HSETNX", KEYS[1], "started", now)
 redis.call("HSET", KEYS[1], "state", "running", "fence", fence, "worker", ARGV[2], "pid", ARGV[3], "host", ARGV[4],
   "attempts", ARGV[5], "attemptStarted", now)

@@ -12,6 +12,7 @@ import {
   type TaskName,
 } from "@carillon/core";
 import { bullKeys, JobPacker, jobOptions } from "./bullmq.js";
+import { redisError } from "./connection.js";
 import type { NamespaceKeys, QueueKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import { encodeDetails } from "./run-codec.js";
@@ -23,7 +24,7 @@ import {
   isForeign,
   type StoredTask,
 } from "./task-codec.js";
-import { unsupportedFormat } from "./tasks.js";
+import { nameTaken, unsupportedFormat } from "./tasks.js";
 
 /** A due task as the claim reads it. */
 export interface DueEntry {
@@ -240,12 +241,12 @@ export class ClaimRepository {
       guarded: false,
       over: [],
       local,
-      now: definition.schedule && "at" in definition.schedule ? Number(definition.schedule.at) : 0,
+      now: "at" in definition.schedule ? new Date(definition.schedule.at).getTime() : 0,
       by,
       create: definitionFields(parsed, true),
     });
     if (answer) return answer;
-    throw new CarillonError("CONFLICT", `there is a task ${local} already.`, { field: "id", remedy: "Use another id." });
+    throw nameTaken(local);
   }
 
   async #sendTrigger(request: {
@@ -308,10 +309,7 @@ function references(definition: StoredTask["definition"]): Pick<Occurrence, "sub
 
 function addFailed(word: string): CarillonError {
   const text = word.slice("ERROR ".length);
-  if (text.includes("OOM")) {
-    return new CarillonError("REDIS_OUT_OF_MEMORY", "Redis is out of memory; nothing was enqueued.", {
-      remedy: "Raise maxmemory or remove data.",
-    });
-  }
+  const coded = redisError(new Error(text));
+  if (coded.code === "REDIS_OUT_OF_MEMORY" || coded.code === "REDIS_READ_ONLY") return coded;
   return new CarillonError("REDIS_ERROR", `BullMQ's add failed: ${text}.`);
 }

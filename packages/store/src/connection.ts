@@ -48,7 +48,7 @@ export function connect(spec: ConnectionSpec, profile: ConnectionProfile): Redis
   }
   if (spec instanceof Redis) return spec.duplicate({ ...wanted, replyMapping: "legacy" });
   const { url, topology, options } = typeof spec === "string" ? { url: spec } : { options: undefined, ...spec };
-  const urls = url.split(",").map((part) => parseRedisUrl(part.trim()));
+  const urls = parseRedisUrls(url);
   const first = urls[0] as RedisOptions;
   const redisOptions = { ...credentials(first), ...options, ...wanted };
   if (topology === "cluster" || urls.length > 1) {
@@ -67,16 +67,25 @@ function clusterOptions(wanted: RedisOptions): ClusterOptions {
   };
 }
 
-function parseRedisUrl(text: string): RedisOptions {
-  let url: URL;
+/** Reads one URL or several. @throws `INVALID_OPTION`; the message never holds the URL, which may hold a password */
+export function parseRedisUrls(text: string, field = "connection"): RedisOptions[] {
   try {
-    url = new URL(text);
+    return text.split(",").map((part) => parseRedisUrl(part.trim()));
   } catch {
-    throw badUrl();
+    throw new CarillonError("INVALID_OPTION", "not a Redis URL.", {
+      field,
+      remedy: "Use redis://[user:password@]host:port[/db], rediss:// for TLS; separate cluster nodes by commas.",
+    });
   }
-  if (!["redis:", "rediss:"].includes(url.protocol) || !url.hostname) throw badUrl();
+}
+
+/** @throws anything, where it is none */
+function parseRedisUrl(text: string): RedisOptions {
+  const url = new URL(text);
   const db = url.pathname.length > 1 ? Number(url.pathname.slice(1)) : 0;
-  if (!Number.isInteger(db) || db < 0) throw badUrl();
+  if (!["redis:", "rediss:"].includes(url.protocol) || !url.hostname || !Number.isInteger(db) || db < 0) {
+    throw new TypeError("not a Redis URL");
+  }
   return {
     host: url.hostname.replace(/^\[|\]$/g, ""),
     port: url.port ? Number(url.port) : 6379,
@@ -87,37 +96,12 @@ function parseRedisUrl(text: string): RedisOptions {
   };
 }
 
-/** Never quotes the URL: it may hold a password. */
-function badUrl(): CarillonError {
-  return new CarillonError("INVALID_OPTION", "not a Redis URL.", {
-    field: "connection",
-    remedy: "Use redis://[user:password@]host:port[/db], rediss:// for TLS; separate cluster nodes by commas.",
-  });
-}
-
 function credentials({ username, password, tls }: RedisOptions): RedisOptions {
   return withoutUndefined({ username, password, tls });
 }
 
 function withoutUndefined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T;
-}
-
-/** Waits until the connection can take commands. @throws `REDIS_UNAVAILABLE`, `REDIS_AUTH` after `timeout` ms. */
-export async function untilReady(client: RedisClient, lastError: () => unknown, timeout: number): Promise<void> {
-  if (client.status === "ready") return;
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => {
-      client.off("ready", onReady);
-      reject(redisError(lastError() ?? new Error("Connection is closed.")));
-    }, timeout);
-    const onReady = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    client.once("ready", onReady);
-    if (client.status === "wait" || client.status === "end") client.connect().catch(() => {});
-  });
 }
 
 /** What Redis or the connection said, as one of our codes. */

@@ -5,6 +5,7 @@ export {
   type ConnectionSpec,
   connect,
   isUnknown,
+  parseRedisUrls,
   type RedisClient,
   redisError,
 } from "./connection.js";

@@ -36,7 +36,7 @@ export interface QueueKeys {
 }
 
 export interface NamespaceKeys {
-  /** Hash: queue name by the number of puts under way in it. */
+  /** Hash: queue name by the marks of the puts under way in it. */
   readonly queues: string;
   /** Hash: node id by its last heartbeat, as JSON. */
   readonly nodes: string;

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import type { CarillonError } from "@carillon/core";
 import {
   type ConnectionSpec,
@@ -5,7 +6,6 @@ import {
   isUnknown,
   type RedisClient,
   redisError,
-  untilReady,
 } from "./connection.js";
 import type { Script } from "./scripts.js";
 
@@ -20,6 +20,9 @@ export interface LinkOptions {
   onReady?: (() => void) | undefined;
 }
 
+/** Before a call is sent again, in ms; twice as long each time. */
+const PAUSE = 20;
+
 type Arg = string | number | Buffer;
 
 /**
@@ -32,11 +35,14 @@ export class Link {
   readonly #retries: number;
   #lastError: unknown;
   #closed = false;
+  #readiness: Promise<void> | undefined;
 
   constructor(options: LinkOptions) {
     this.#readyTimeout = options.readyTimeout ?? 5_000;
     this.#retries = options.retries ?? 3;
     this.client = connect(options.connection, "safe");
+    // Every call that waits for the connection listens to it.
+    this.client.setMaxListeners(0);
     this.client.on("error", (error: unknown) => {
       this.#lastError = error;
       options.onError?.(redisError(error));
@@ -69,15 +75,35 @@ export class Link {
     return this.repeat(() => command(this.client));
   }
 
+  /** All calls that wait share one wait. @throws `REDIS_UNAVAILABLE`, `REDIS_AUTH` when the time is up */
+  #untilReady(): Promise<void> {
+    this.#readiness ??= new Promise<void>((resolve, reject) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.client.off("ready", end);
+        this.#readiness = undefined;
+        if (this.ready) resolve();
+        else reject(redisError(this.#lastError ?? new Error("Connection is closed.")));
+      };
+      const timer = setTimeout(end, this.#readyTimeout);
+      this.client.once("ready", end);
+      if (this.client.status === "end" && !this.#closed) this.client.connect().catch(() => {});
+      if (this.#closed) end();
+    });
+    return this.#readiness;
+  }
+
   private async repeat<T>(send: () => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt++) {
       // Nothing was sent yet: a connection that does not come is an answer.
-      await untilReady(this.client, () => this.#lastError, this.#readyTimeout);
+      if (!this.ready) await this.#untilReady();
       try {
         return await send();
       } catch (error) {
         const coded = redisError(error);
         if (this.#closed || !isUnknown(coded) || attempt >= this.#retries) throw coded;
+        // ioredis takes a moment to notice that its socket has ended; until then it says "ready" and refuses all.
+        await delay(PAUSE * 2 ** attempt);
       }
     }
   }

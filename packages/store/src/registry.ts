@@ -1,4 +1,4 @@
-import { randomInt } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import type { Scripts } from "./scripts.js";
@@ -19,9 +19,6 @@ export interface NodeInfo {
   /** How far its clock is ahead of Redis, in ms. */
   clockOffset: number;
 }
-
-/** How many puts one queue's value can hold apart; the rest of the number tells one put from another. */
-const MARKS = 1024;
 
 /**
  * The queues of a namespace and its nodes. These live in another cluster slot than the queues themselves, so no
@@ -44,21 +41,22 @@ export class Registry {
     return names.sort();
   }
 
-  /** A put into the queue begins. Random, so that a queue that left and came back is never taken for the old one. */
-  async enter(queue: string): Promise<void> {
-    const step = 1 + MARKS * randomInt(1, 2 ** 20);
-    await this.#link.ask((client) => client.hincrby(this.#keys.queues, queue, step));
+  /** A put into the queue begins. Returns its mark; random, so that a queue that left and came back is never taken for the old one. */
+  async enter(queue: string): Promise<string> {
+    const mark = randomBytes(8).toString("hex");
+    await this.#link.run(this.#scripts["mark-queue"], [this.#keys.queues], [queue, mark, 1]);
+    return mark;
   }
 
   /** The put has ended. */
-  async leave(queue: string): Promise<void> {
-    await this.#link.ask((client) => client.hincrby(this.#keys.queues, queue, -1));
+  async leave(queue: string, mark: string): Promise<void> {
+    await this.#link.run(this.#scripts["mark-queue"], [this.#keys.queues], [queue, mark, 0]);
   }
 
   /** Takes the queue out of the registry if nothing of ours is left in it and nobody is putting into it. */
   async forgetIfEmpty(queue: string): Promise<boolean> {
     const value = await this.#link.ask((client) => client.hget(this.#keys.queues, queue));
-    if (value === null || BigInt(value) % BigInt(MARKS) !== 0n) return false;
+    if (value === null || value.includes(" ")) return false;
     const { tasks, runs } = this.#keys.queue(queue);
     const left = await this.#link.ask((client) => client.exists(tasks, runs));
     if (left > 0) return false;

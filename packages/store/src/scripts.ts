@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { bullAddLua, bullRemoveLua } from "./bullmq.js";
+import { BOOKKEEPING } from "./task-codec.js";
 
 /**
  * Where scripts take their time from. Production reads Redis `TIME`; only `@carillon/testing` makes another one, and
@@ -27,13 +28,14 @@ const LIBRARIES = {
   finish: () => read("lib/finish.lua"),
   enqueue: () => `${bullAddLua()}\n${read("lib/enqueue.lua")}`,
   remove: bullRemoveLua,
+  fields: () => `local BOOKKEEPING = { ${[...BOOKKEEPING].map((field) => `${field} = true`).join(", ")} }`,
 } as const;
 
 /** One Lua file a transition, and the libraries each is built on. */
 const SCRIPTS = {
   claim: ["index", "job", "ledger", "enqueue"],
   "read-due": ["job"],
-  put: ["index"],
+  put: ["index", "fields", "ledger"],
   pause: ["index"],
   resume: ["index", "ledger"],
   trigger: ["index", "job", "enqueue"],
@@ -44,6 +46,7 @@ const SCRIPTS = {
   "settle-run": ["index", "finish"],
   reconcile: ["index", "job", "finish", "remove"],
   "read-time": [],
+  "mark-queue": [],
   "unregister-queue": [],
 } as const satisfies Record<string, readonly (keyof typeof LIBRARIES)[]>;
 

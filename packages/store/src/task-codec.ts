@@ -55,7 +55,8 @@ export function definitionFields({ definition, payloadJson }: ParsedTask, once =
   return fields;
 }
 
-const BOOKKEEPING = new Set([
+/** The fields of a task hash that are not its definition's: what claims and runs have made of it. */
+export const BOOKKEEPING = new Set([
   "gen",
   "state",
   "cursor",
@@ -115,7 +116,8 @@ export function decodeTask(
     paused:
       state === "paused"
         ? {
-            at: time("pausedAt") ?? 0,
+            // Put as disabled: paused from the start.
+            at: time("pausedAt") ?? time("created") ?? 0,
             ...(pausedBy === undefined ? {} : { by: pausedBy }),
             ...(note === undefined ? {} : { note }),
           }

@@ -1,5 +1,6 @@
 import {
   CarillonError,
+  FORMAT_VERSION,
   firstNext,
   localName,
   type ParsedTask,
@@ -51,6 +52,8 @@ interface Plan {
   nominal: number | undefined;
   due: number | undefined;
   fresh: boolean;
+  /** Owed times that an edited schedule gives up, both ends included. */
+  superseded: { from: number; to: number } | undefined;
 }
 
 /** Tasks in one script; enough to amortise the round trip, few enough that Redis is not held for long. */
@@ -80,11 +83,12 @@ export class TaskRepository {
   async put(queue: string, tasks: readonly ParsedTask[], once = false): Promise<PutResult[]> {
     // Two definitions of one name in the same batch: the later put must see what the earlier one stored.
     const results: PutResult[] = [];
-    const [now] = await Promise.all([this.time(queue), this.#registry.enter(queue)]);
+    const mark = this.#registry.enter(queue);
     try {
+      const [now] = await Promise.all([this.time(queue), mark]);
       for (const batch of batches(tasks)) results.push(...(await this.#putBatch(queue, batch, now, once)));
     } finally {
-      await this.#registry.leave(queue);
+      await this.#registry.leave(queue, await mark);
     }
     return results;
   }
@@ -108,7 +112,7 @@ export class TaskRepository {
         } else if (word === "LATE") {
           left.push({ index, plan: this.#planLate(plan, at) });
         } else {
-          results[index] = this.#result(queue, plan, (word as string).toLowerCase() as PutOutcome);
+          results[index] = this.#result(queue, plan, (word as string).toLowerCase() as PutOutcome, stored);
         }
       }
       open = left;
@@ -129,6 +133,7 @@ export class TaskRepository {
       nominal,
       due: nominal,
       fresh: true,
+      superseded: undefined,
     };
   }
 
@@ -138,13 +143,23 @@ export class TaskRepository {
     if (!stored) return this.#planNew(plan.parsed, now, plan.fields.has("once"));
     if (isForeign(stored)) throw unsupportedFormat(plan.local, stored.version);
     const { definition } = plan.parsed;
+    if (plan.fields.has("once") && !stored.fields.has("once")) throw nameTaken(plan.local);
     if (stored.fields.get("schedule") === plan.fields.get("schedule")) {
       const { generation: believed, state, nominal, due } = stored;
-      return { ...plan, believed, state, cursor: undefined, nominal, due, fresh: false };
+      return { ...plan, believed, state, cursor: undefined, nominal, due, fresh: false, superseded: undefined };
     }
+    const superseded = this.#owed(stored, now);
+    const cursor = superseded?.to;
     const nominal = firstNext(this.#schedules.get(definition.schedule, definition.id), stored.cursor, now);
     const state = stored.state === "paused" ? "paused" : nominal === undefined ? "finished" : "scheduled";
-    return { ...plan, believed: stored.generation, state, cursor: undefined, nominal, due: nominal, fresh: true };
+    return { ...plan, believed: stored.generation, state, cursor, nominal, due: nominal, fresh: true, superseded };
+  }
+
+  /** The times of a stored task that are past and not decided yet. */
+  #owed({ definition, nominal }: StoredTask, now: number): { from: number; to: number } | undefined {
+    if (nominal === undefined || nominal > now) return undefined;
+    const last = this.#schedules.get(definition.schedule, definition.id).latest(now);
+    return { from: nominal, to: Math.max(last ?? nominal, nominal) };
   }
 
   /** The first time passed while the put was under way: the next one is strictly after the put. */
@@ -155,12 +170,15 @@ export class TaskRepository {
     return { ...plan, state, nominal, due: nominal };
   }
 
-  #result(queue: string, plan: Plan, outcome: PutOutcome): PutResult {
+  #result(queue: string, plan: Plan, outcome: PutOutcome, stored: string[]): PutResult {
+    // An unchanged task is as it was, which is not what a new one would be.
+    const [state, due] =
+      outcome === "unchanged" ? [stored[0] as TaskState, Number(stored[1])] : [plan.state, plan.due];
     return {
       name: { queue, ...parseLocalName(plan.local) },
       outcome,
-      state: plan.state,
-      due: plan.state === "scheduled" ? plan.due : undefined,
+      state,
+      due: state === "scheduled" ? due : undefined,
     };
   }
 
@@ -169,14 +187,15 @@ export class TaskRepository {
     const args: (string | number)[] = [keys.tagged(""), this.#keys.wake, queue, plans.length];
     for (const plan of plans) {
       args.push(plan.local, shardOf(plan.local), plan.believed, plan.state);
-      args.push(plan.cursor ?? "", plan.nominal ?? "", plan.due ?? "", plan.fresh ? 1 : 0, plan.fields.size);
+      args.push(plan.cursor ?? "", plan.nominal ?? "", plan.due ?? "", plan.fresh ? 1 : 0);
+      args.push(plan.superseded?.from ?? "", plan.superseded?.to ?? "", plan.fields.size);
       for (const [field, value] of plan.fields) args.push(field, value);
     }
     const all = [
       keys.tasks,
       keys.next,
       ...SHARD_NUMBERS.map((shard) => keys.due(shard)),
-      ...plans.map((plan) => keys.task(plan.local)),
+      ...plans.flatMap((plan) => [keys.task(plan.local), keys.ledger(plan.local)]),
     ];
     const [now, ...each] = (await this.#link.run(this.#scripts.put, all, args)) as [number, ...string[][]];
     return { now, each };
@@ -269,6 +288,11 @@ export class TaskRepository {
     });
   }
 
+  /** How many tasks a queue holds. */
+  async count(queue: string): Promise<number> {
+    return this.#link.ask((client) => client.zcard(this.#keys.queue(queue).tasks));
+  }
+
   async pause(name: TaskName, by = "", note = ""): Promise<"OK" | "UNCHANGED" | "MISSING" | "FINISHED"> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
@@ -276,8 +300,10 @@ export class TaskRepository {
     const answer = await this.#link.run(
       this.#scripts.pause,
       [keys.task(local), keys.due(shard), keys.next],
-      [local, shard, note, by],
+      [local, shard, note, by, FORMAT_VERSION],
     );
+    const [word, version] = String(answer).split(" ");
+    if (word === "FOREIGN") throw unsupportedFormat(local, version as string);
     return answer as "OK" | "UNCHANGED" | "MISSING" | "FINISHED";
   }
 
@@ -314,12 +340,11 @@ export class TaskRepository {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
     const shard = shardOf(local);
-    const now = await this.time(name.queue);
-    const gone = await this.#link.run(
+    const [gone, now] = (await this.#link.run(
       this.#scripts.delete,
       [keys.task(local), keys.due(shard), keys.next, keys.tasks, keys.ledger(local)],
       [local, shard, keys.tagged("")],
-    );
+    )) as [number, number];
     for (const set of [keys.open(local), keys.history(local)]) {
       let taken: number;
       do {
@@ -365,6 +390,10 @@ function decodeCursor(cursor: string): { queue: string; local: string } {
     });
   }
   return { queue, local };
+}
+
+export function nameTaken(local: string): CarillonError {
+  return new CarillonError("CONFLICT", `there is a task ${local} already.`, { field: "id", remedy: "Use another id." });
 }
 
 export function unsupportedFormat(local: string, version: string): CarillonError {

@@ -10,6 +10,9 @@ import { localIso, relative, utcIso } from "../times.js";
 
 type Sdk = typeof import("@carillon/sdk");
 
+/** Answers are collected up to this many characters: a write for each would cost more than the answer. */
+const WRITE_AT = 256 * 1024;
+
 interface NextOptions extends Globals {
   syntax?: string;
   timezone?: string;
@@ -40,7 +43,8 @@ export const registerNext: Register = (program, out) => {
         if (expr !== undefined) throw misuse("EXPR", "given beside --batch.", "Leave one of the two out.");
         return answerAll(await import("@carillon/sdk"), out);
       }
-      if (expr === undefined) throw misuse("EXPR", "missing.", "Give an expression, or --batch with JSON lines.");
+      if (expr === undefined)
+        throw misuse("EXPR", "missing.", "Give an expression, or --batch with JSON lines.");
       const now = Date.now();
       const question = readQuestion({ ...options, expr }, now);
       const found = answer(await import("@carillon/sdk"), question);
@@ -49,8 +53,8 @@ export const registerNext: Register = (program, out) => {
     });
 };
 
-function documentOf({ canonical, description, next, exhausted, warnings }: Answer) {
-  return { canonical, description, next: next.map(utcIso), exhausted, ...(warnings.length ? { warnings } : {}) };
+function documentOf({ warnings, ...found }: Answer) {
+  return { ...found, next: found.next.map(utcIso), ...(warnings.length ? { warnings } : {}) };
 }
 
 function describe(found: Answer, syntax: string, zone: string | undefined, now: number, out: Output): string {
@@ -78,17 +82,27 @@ function describe(found: Answer, syntax: string, zone: string | undefined, now: 
 /** In order, one answer a line; a bad line is answered with its error, and the rest goes on. */
 async function answerAll(sdk: Sdk, out: Output): Promise<void> {
   for await (const lines of readLines(undefined)) {
-    await out.write(lines.map((line) => `${JSON.stringify(answerLine(sdk, line))}\n`).join(""));
+    let text = "";
+    for (const line of lines) {
+      text += `${JSON.stringify(answerLine(sdk, line))}\n`;
+      if (text.length < WRITE_AT) continue;
+      await out.write(text);
+      text = "";
+    }
+    await out.write(text);
     if (out.closed) return;
   }
 }
 
 function answerLine(sdk: Sdk, { text, number }: Line): object {
   try {
-    if (text === undefined) throw new Failure({ code: "INVALID_SCHEDULE", message: `line ${number}: too long.` });
-    return documentOf(answer(sdk, readQuestion(parseJson(text, "Give one JSON object a line."), Date.now())));
+    if (text === undefined)
+      throw new Failure({ code: "INVALID_SCHEDULE", message: `line ${number}: too long.` });
+    const asked = parseJson(text, "Give one JSON object a line.");
+    const { warnings: _, ...found } = answer(sdk, readQuestion(asked, Date.now()));
+    return { ...found, next: found.next.map(utcIso) };
   } catch (error) {
-    const { code, message, field, remedy } = reportOf(error);
-    return { error: { code, message, ...(field ? { field } : {}), ...(remedy ? { remedy } : {}) } };
+    const { code, message } = reportOf(error);
+    return { error: { code, message } };
   }
 }

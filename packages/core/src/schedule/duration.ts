@@ -20,9 +20,12 @@ const REMEDY = "Write whole numbers with units, largest first: 90s, 1h30m, 1d12h
 /**
  * Milliseconds of a duration: `90s`, `1h30m`, `2w`, or ISO 8601 `PT5M`, `P1D`. A day is 24 hours.
  * At most {@link MAX_DURATION}, at least 1 ms.
+ * @param field the input at fault, for the error
  * @throws `INVALID_DURATION` for anything else: zero, negative numbers, fractions, months and years
  */
-export function parseDuration(text: string): number {
+export function parseDuration(text: string, field?: string): number {
+  const fault = (what: string, remedy: string) =>
+    new CarillonError("INVALID_DURATION", what, field === undefined ? { remedy } : { field, remedy });
   if (typeof text !== "string") throw fault(`${quote(text)} is not a duration.`, REMEDY);
   if (text.length > MAX_LENGTH) throw fault(`The duration is longer than ${MAX_LENGTH} characters.`, REMEDY);
   const parts = PARTS.exec(text);
@@ -38,7 +41,7 @@ export function parseDuration(text: string): number {
           : iso
             ? sum(iso.slice(1), ["d", "h", "m", "s"])
             : undefined;
-  if (total === undefined) throw explain(text);
+  if (total === undefined) throw fault(...explain(text));
   if (total === 0) throw fault(`${quote(text)} is zero.`, "Give a duration of at least 1ms.");
   if (total > MAX_DURATION) throw fault(`${quote(text)} is longer than ten years.`, "Give a shorter duration.");
   return total;
@@ -48,26 +51,23 @@ function sum(counts: ReadonlyArray<string | undefined>, units: readonly string[]
   return counts.reduce((total, count, i) => total + Number(count ?? 0) * UNITS[units[i]!]!, 0);
 }
 
-function explain(text: string): CarillonError {
-  if (text.trim() === "") return fault("The duration is empty.", REMEDY);
+/** What is wrong, and what to do about it. */
+function explain(text: string): [what: string, remedy: string] {
+  if (text.trim() === "") return ["The duration is empty.", REMEDY];
   if (/^\d+$/.test(text)) {
-    return fault(`${quote(text)} has no unit.`, `Write ${text.slice(0, 12)}s for seconds, or ms, m, h, d, w.`);
+    return [`${quote(text)} has no unit.`, `Write ${text.slice(0, 12)}s for seconds, or ms, m, h, d, w.`];
   }
-  if (/^\s*-|\d-\d|P-/.test(text)) return fault(`${quote(text)} is negative.`, "Give a positive duration.");
+  if (/^\s*-|\d-\d|P-/.test(text)) return [`${quote(text)} is negative.`, "Give a positive duration."];
   if (/^P[\d.]*\d+[YM]|^P\d+Y|\d\s*(?:y|yr|years?|mo|months?|M)(?![a-z])/.test(text)) {
-    return fault(
+    return [
       `${quote(text)} counts months or years, whose length depends on the date.`,
       "Use days or weeks, or a cron or calendar schedule.",
-    );
+    ];
   }
   if (/\d[.,]\d/.test(text)) {
-    return fault(`${quote(text)} has a fraction.`, "Use a smaller unit: 1h30m rather than 1.5h.");
+    return [`${quote(text)} has a fraction.`, "Use a smaller unit: 1h30m rather than 1.5h."];
   }
-  return fault(`${quote(text)} is not a duration.`, REMEDY);
-}
-
-function fault(what: string, remedy: string): CarillonError {
-  return new CarillonError("INVALID_DURATION", what, { remedy });
+  return [`${quote(text)} is not a duration.`, REMEDY];
 }
 
 /** The shortest text of whole milliseconds that {@link parseDuration} reads back: `1h30m`, `1d`, `250ms`; 0 is `0s`. */

@@ -8,17 +8,19 @@ import { CarillonError, quote } from "../errors.js";
 const LEGACY = new Set(
   "ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT IET IST JST MIT NET NST PLT PNT PRT PST SST VST".split(" "),
 );
-/** Aliases that are spelled unlike `Area/City_Name`. */
+/** Aliases that are not spelled `Area/City_Name`; Intl does not tell how an alias is spelled. */
 const ODD = new Set(
   (
+    "CET CST6CDT Cuba EET EST EST5EDT Egypt Eire GB GB-Eire GMT GMT+0 GMT-0 GMT0 Greenwich HST Hongkong Iceland Iran " +
+    "Israel Jamaica Japan Kwajalein Libya MET MST MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK " +
+    "Singapore Turkey UCT Universal W-SU WET Zulu Etc/GMT Etc/GMT0 Etc/Greenwich Etc/UCT Etc/UTC Etc/Universal Etc/Zulu " +
     "Antarctica/DumontDUrville Antarctica/McMurdo America/Argentina/ComodRivadavia Brazil/DeNoronha Chile/EasterIsland " +
-    "Mexico/BajaNorte Mexico/BajaSur GB-Eire Australia/ACT Australia/LHI Australia/NSW GMT0 Etc/GMT0 GMT-0 GMT+0 " +
-    "America/Knox_IN America/Indiana/Knox_IN"
+    "Mexico/BajaNorte Mexico/BajaSur Australia/ACT Australia/LHI Australia/NSW America/Knox_IN"
   ).split(" "),
 );
 const SHAPE = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/;
-const WORDS = /^(?:[A-Z][a-z]+|[A-Z]{2,3})(?:[_-](?:[A-Z][a-z]*|of|es|au|[A-Z]{2,4}))*$/;
-const ABBREVIATED = /^(?:[A-Z]{3}\d[A-Z]{3}|(?:Etc\/)?GMT[+-]\d{1,2}|[A-Z]{1,4}(?:-[A-Z]{2,4})?)$/;
+const CITY = /^(?:US|[A-Z][a-z]+)(?:\/[A-Z][a-z]+(?:[_-](?:[A-Z][a-z]*|of|es|au))*){1,2}$/;
+const OFFSET = /^Etc\/GMT[+-]\d{1,2}$/;
 const MAX_KNOWN = 2_000;
 
 const known = new Map<string, string | undefined>();
@@ -47,8 +49,7 @@ function lookUp(name: string): string | undefined {
   if (!intlKnows(name)) return undefined;
   const own = canonicalNames().get(name.toLowerCase());
   if (own !== undefined) return own === name ? name : undefined;
-  const spelled = ODD.has(name) || ABBREVIATED.test(name) || name.split("/").every((part) => WORDS.test(part));
-  return spelled ? name : undefined;
+  return ODD.has(name) || OFFSET.test(name) || CITY.test(name) ? name : undefined;
 }
 
 function intlKnows(name: string): boolean {

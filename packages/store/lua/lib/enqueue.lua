@@ -12,7 +12,8 @@ local function enqueue(bull, prioritized, args, data, opts, jobKey)
   local ok, result = pcall(add, keys, { args, data, opts })
   if ok and (type(result) ~= "number" or result >= 0) then return nil end
   -- Lua has no rollback. Whatever the add wrote before it failed, a job without its key is passed over by workers.
-  redis.pcall("DEL", jobKey)
+  -- (Only where there is one: a script that has written is let past maxmemory, and the next task would be half done.)
+  if redis.call("EXISTS", jobKey) == 1 then redis.pcall("DEL", jobKey) end
   if type(result) == "table" then result = result.err end
   return tostring(result)
 end

@@ -1,12 +1,13 @@
 -- The ledger: what was not enqueued, and why. Newest first, `reason from to count at by`; bounded; an entry equal in
--- reason to the newest one extends it (consecutive skips are one range).
+-- reason to the newest one extends it where nothing was decided between the two: a range names skipped times only.
 local LEDGER_CAP = 50
 
-local function record(ledgerKey, reason, from, to, now, by)
+-- `cursor`: the last time that was decided before `from`, or false.
+local function record(ledgerKey, reason, from, to, now, by, cursor)
   local newest = redis.call("LINDEX", ledgerKey, 0)
   if newest then
-    local r, f, _, n = string.match(newest, "^(%S+) (%S+) (%S+) (%S+)")
-    if r == reason then
+    local r, f, t, n = string.match(newest, "^(%S+) (%S+) (%S+) (%S+)")
+    if r == reason and t == cursor then
       redis.call("LSET", ledgerKey, 0, table.concat({ r, f, to, n + 1, now, by }, " "))
       return
     end

@@ -1,0 +1,49 @@
+import type { Client, Put, TaskInput } from "@carillon/sdk";
+import { type Globals, type Register, withClient } from "../command.js";
+import { parseJson, readAll } from "../input.js";
+import { table } from "../text.js";
+import { when } from "../times.js";
+import { putLines } from "./put-lines.js";
+import { warn } from "./warnings.js";
+
+interface PutOptions extends Globals {
+  batch?: boolean;
+}
+
+export const registerPut: Register = (program, out) => {
+  program
+    .command("put")
+    .summary("store tasks, or change them")
+    .description(
+      "Stores tasks, or changes them. Idempotent: what is stored already does not change.\n" +
+        "FILE holds one task as a JSON object, or an array of them: all are checked before the first is written.\n" +
+        "With --batch it holds one task a line, any number of lines.",
+    )
+    .argument("[file]", "a file; - or nothing for standard input")
+    .option("--batch", "JSON lines, stored as they are read; stops at the first bad line and names it")
+    .action(async (file: string | undefined, _: unknown, command) => {
+      const options: PutOptions = command.optsWithGlobals();
+      if (options.batch) return withClient(options, (client) => putLines(client, file, options.json, out));
+      const input = parseJson(
+        await readAll(file),
+        "Give one task, or an array; --batch takes one task a line.",
+      );
+      const puts = await withClient(options, (client) => putDocument(client, input));
+      if (options.json) return out.json(Array.isArray(input) ? puts : puts[0]);
+      await out.write(table(COLUMNS, puts, out.paint));
+      for (const { task, warnings } of puts) warn(`${task.owner}/${task.id}`, warnings);
+    });
+};
+
+async function putDocument(client: Client, input: unknown): Promise<Put[]> {
+  // The SDK's schema judges what is in it.
+  return Array.isArray(input) ? client.putMany(input as TaskInput[]) : [await client.put(input as TaskInput)];
+}
+
+const COLUMNS = [
+  { title: "RESULT", value: (put: Put) => put.outcome },
+  { title: "QUEUE", value: (put: Put) => put.task.queue },
+  { title: "TASK", value: (put: Put) => `${put.task.owner}/${put.task.id}` },
+  { title: "STATE", value: (put: Put) => put.state },
+  { title: "NEXT", value: (put: Put) => when(put.nextExecution) },
+];

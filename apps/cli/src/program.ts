@@ -1,0 +1,70 @@
+import { readFileSync } from "node:fs";
+import { Command, CommanderError } from "commander";
+import type { Register } from "./command.js";
+import { registerList } from "./commands/list.js";
+import { registerNext } from "./commands/next.js";
+import { registerNodes } from "./commands/nodes.js";
+import { registerPut } from "./commands/put.js";
+import { registerRuns } from "./commands/runs.js";
+import { registerShow } from "./commands/show.js";
+import { registerPause, registerResume, registerRm, registerTrigger } from "./commands/task-verbs.js";
+import { EXIT, EXIT_HELP, type ExitCode } from "./exit-codes.js";
+import { fail } from "./failure.js";
+import { Output } from "./output.js";
+
+const COMMANDS: readonly Register[] = [
+  registerPut,
+  registerList,
+  registerShow,
+  registerRm,
+  registerPause,
+  registerResume,
+  registerTrigger,
+  registerRuns,
+  registerNodes,
+  registerNext,
+];
+
+function createProgram(out: Output): Command {
+  const program = new Command("carillon");
+  // Before the commands: they inherit it. Errors are printed in one place, by `fail`.
+  program.exitOverride().configureOutput({ outputError: () => {} });
+  program
+    .description("Puts tasks into Carillon and asks about them.")
+    .version(version())
+    .option(
+      "--redis <url>",
+      "redis:// or rediss://; several, separated by commas, for a cluster; default $REDIS_URL",
+    )
+    .option("--namespace <name>", "default $CARILLON_NAMESPACE, else carillon")
+    .option("--owner <owner>", "act for one owner: it sees and touches only its own tasks")
+    .option(
+      "--json",
+      "JSON on stdout, one document (or one a line where it streams); errors as JSON on stderr",
+    )
+    .showSuggestionAfterError()
+    .addHelpText("after", EXIT_HELP);
+  // Every command knows the global options; its help shows them too.
+  program.configureHelp({ showGlobalOptions: true });
+  for (const register of COMMANDS) register(program, out);
+  return program;
+}
+
+function version(): string {
+  const file = new URL("../package.json", import.meta.url);
+  return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
+}
+
+/** Runs one command line, `argv` without node and script. Never throws. */
+export async function run(argv: readonly string[]): Promise<ExitCode> {
+  const program = createProgram(new Output());
+  try {
+    await program.parseAsync(argv, { from: "user" });
+    return (process.exitCode as ExitCode | undefined) ?? EXIT.ok;
+  } catch (error) {
+    // Help and version end this way too.
+    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
+    if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage;
+    return fail(error, argv.includes("--json"));
+  }
+}

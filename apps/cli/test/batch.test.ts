@@ -1,0 +1,113 @@
+import { once } from "node:events";
+import { Client } from "@carillon/sdk";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { carillon, jsonLines, spawnCarillon } from "./helpers.js";
+
+let redis: RedisServer;
+let client: Client;
+let env: Record<string, string>;
+let serial = 0;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => {
+  await redis.stop();
+});
+beforeEach(() => {
+  serial += 1;
+  env = { REDIS_URL: redis.url, CARILLON_NAMESPACE: `batch-${serial}` };
+  client = new Client({ connection: redis.url, namespace: `batch-${serial}` });
+  return () => client.close();
+});
+
+const line = (id: string) =>
+  `{"id":"${id}","type":"noop","queue":"bar","schedule":{"every":"1s"},"overlap":"allow","catchUp":"all","payload":{}}\n`;
+
+function* lines(count: number): Generator<string> {
+  for (let from = 0; from < count; from += 500) {
+    let text = "";
+    for (let i = from; i < Math.min(count, from + 500); i++) text += line(`t${i}`);
+    yield text;
+  }
+}
+
+async function stored(): Promise<number> {
+  let count = 0;
+  let cursor: string | undefined;
+  do {
+    const page = await client.list({ limit: 1_000, cursor });
+    count += page.tasks.length;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return count;
+}
+
+describe("carillon put --batch", () => {
+  it("stores sixty tasks, and the same sixty again changes nothing", async () => {
+    const first = await carillon(["put", "--batch"], { env, input: lines(60) });
+    expect(first.code).toBe(0);
+    expect(first.stdout).toBe("60 tasks: 60 created, 0 updated, 0 unchanged (warnings: 60 EACH_SECOND)\n");
+    // The first few of a kind, the rest is counted.
+    expect(first.stderr.match(/warning: line \d+: .* \[EACH_SECOND\]\n/g)).toHaveLength(3);
+    const again = await carillon(["put", "--batch"], { env, input: lines(60) });
+    expect(again.stdout).toContain("60 tasks: 0 created, 0 updated, 60 unchanged");
+    expect(await stored()).toBe(60);
+  });
+
+  it("tells with --json of each line", async () => {
+    const past = line("b").replace('"every":"1s"', '"at":"2020-01-01T00:00:00Z"');
+    const { code, stdout } = await carillon(["put", "--batch", "--json"], {
+      env,
+      input: `${line("a").replace("1s", "1h")}\n${past}`,
+    });
+    expect(code).toBe(0);
+    expect(jsonLines(stdout)).toEqual([
+      expect.objectContaining({ line: 1, outcome: "created", state: "scheduled", warnings: [] }),
+      expect.objectContaining({
+        line: 3,
+        state: "finished",
+        warnings: [expect.objectContaining({ code: "NO_NEXT" })],
+      }),
+    ]);
+  });
+
+  it.each([
+    ["an invalid task", line("a:b"), "INVALID_NAME"],
+    ["broken JSON", "{\n", "INVALID_TASK"],
+  ])("stops at %s, names its line, and has stored all before it", async (_, bad, code) => {
+    const input = [...lines(1_499), bad, line("after")];
+    const { code: exit, stderr } = await carillon(["put", "--batch", "--json"], { env, input });
+    expect(exit).toBe(2);
+    expect(JSON.parse(stderr).error).toMatchObject({
+      code,
+      line: 1_500,
+      message: expect.stringContaining("line 1500:"),
+    });
+    expect(await stored()).toBe(1_499);
+  });
+
+  it("holds no more than a chunk: 60 MB of lines in a heap of 40 MB", async () => {
+    // The same thousand tasks again and again: this is about the client's memory, not the server's.
+    const thousand = [...lines(1_000)].join("").replaceAll("{}", `{"pad":"${"x".repeat(3_000)}"}`);
+    const { code, stdout } = await carillon(["put", "--batch"], {
+      env: { ...env, NODE_OPTIONS: "--max-old-space-size=40" },
+      input: Array.from({ length: 20 }, () => thousand),
+    });
+    expect(code).toBe(0);
+    expect(stdout).toContain("20000 tasks: 1000 created, 0 updated, 19000 unchanged");
+  });
+
+  it("goes on storing when its reader leaves", async () => {
+    const child = spawnCarillon(["put", "--batch", "--json"], env);
+    const ended = once(child, "exit");
+    for (const part of lines(1_000)) child.stdin?.write(part);
+    await once(child.stdout as never, "data");
+    child.stdout?.destroy();
+    for (let i = 0; i < 3; i++) for (const part of lines(1_000)) child.stdin?.write(part);
+    child.stdin?.end(line("last"));
+    expect(await ended).toEqual([0, null]);
+    expect(await stored()).toBe(1_001);
+  });
+});

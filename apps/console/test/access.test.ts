@@ -1,0 +1,274 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { FailureLimiter } from "../src/auth.js";
+import { ADMIN, type Console, sessionOf, startConsole, VIEWER } from "./harness.js";
+
+const HTML = { accept: "text/html" };
+const JOBS = "/queues/api/queues";
+const PAUSE = "/queues/api/queues/pause";
+
+let console_: Console;
+let now = 0;
+let limiter = new FailureLimiter();
+beforeAll(async () => {
+  limiter = new FailureLimiter({ failures: 3, now: () => now });
+  console_ = await startConsole({ limiter });
+  await console_.board.refresh();
+});
+afterEach(() => {
+  now += 120_000;
+});
+afterAll(() => console_.stop());
+
+const ask: Console["ask"] = (path, init) => console_.ask(path, init);
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+async function signIn(token: string): Promise<string> {
+  return sessionOf(await ask(`/?token=${token}`, { headers: HTML }));
+}
+
+function postLogin(fields: Record<string, string>, headers: Record<string, string> = {}): Promise<Response> {
+  return ask("/login", {
+    method: "POST",
+    body: new URLSearchParams(fields),
+    headers: { ...HTML, ...headers },
+  });
+}
+
+describe("without a token", () => {
+  test.each([
+    ["GET", "/"],
+    ["GET", "/queues/"],
+    ["GET", "/queues/static/js/main.js"],
+    ["GET", JOBS],
+    ["GET", "/queues/api/redis/stats"],
+    ["GET", "/queues/api/job-schedulers"],
+    ["PUT", PAUSE],
+    ["POST", "/queues/api/queues/q/add"],
+    ["DELETE", "/anything"],
+  ])("%s %s is closed", async (method, path) => {
+    const answer = await ask(path, { method });
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get("www-authenticate")).toBe('Bearer realm="carillon"');
+    expect(await answer.json()).toMatchObject({
+      error: { code: "UNAUTHORIZED", remedy: expect.any(String) },
+    });
+  });
+
+  test("a browser gets a form that leads back to where it wanted to go", async () => {
+    const answer = await ask('/queues/queue/q?status="><script>', { headers: HTML });
+    expect(answer.status).toBe(401);
+    const page = await answer.text();
+    expect(page).toContain('<form method="post" action="/login">');
+    expect(page).toContain("/queues/queue/q?status=");
+    expect(page).not.toContain("<script>");
+  });
+
+  test("health, readiness and the logo are open", async () => {
+    const answers = await Promise.all(["/health", "/ready", "/carillon.svg"].map((path) => ask(path)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(await answers[0]?.json()).toEqual({ status: "ok" });
+    expect(await answers[1]?.json()).toEqual({ status: "ready" });
+  });
+});
+
+describe("signing in", () => {
+  test("by link: a cookie that is not the token, and the address without it", async () => {
+    const answer = await ask(`/queues/queue/q?status=failed&token=${ADMIN}`, { headers: HTML });
+    expect(answer.status).toBe(303);
+    expect(answer.headers.get("location")).toBe("/queues/queue/q?status=failed");
+    const [cookie = ""] = answer.headers.getSetCookie();
+    expect(cookie).toMatch(/^carillon_console-test=admin\./);
+    expect(cookie).toMatch(/; HttpOnly/);
+    expect(cookie).toMatch(/; SameSite=Strict/);
+    expect(cookie).not.toMatch(/; Secure/);
+    expect(cookie).not.toContain(ADMIN);
+    const page = await ask("/queues/", { headers: { ...HTML, cookie: sessionOf(answer) } });
+    expect(page.status).toBe(200);
+    expect(await page.text()).toContain("<title>Carillon</title>");
+  });
+
+  test("behind TLS the cookie never travels without it", async () => {
+    const answer = await ask(`/?token=${ADMIN}`, { headers: { "x-forwarded-proto": "https" } });
+    expect(answer.headers.getSetCookie()[0]).toMatch(/; Secure/);
+  });
+
+  test("by form, back to where one came from", async () => {
+    const answer = await postLogin({ token: VIEWER, next: "/queues/job-schedulers?queueName=q" });
+    expect(answer.status).toBe(303);
+    expect(answer.headers.get("location")).toBe("/queues/job-schedulers?queueName=q");
+    expect((await ask(JOBS, { headers: { cookie: sessionOf(answer) } })).status).toBe(200);
+  });
+
+  test.each([
+    "//elsewhere.example",
+    "/\\elsewhere.example",
+    "https://elsewhere.example/",
+    "elsewhere",
+    "/a\nb",
+  ])("never leads to %j", async (next) => {
+    expect((await postLogin({ token: ADMIN, next })).headers.get("location")).toBe("/");
+  });
+
+  test("a link cannot lead elsewhere either", async () => {
+    const answer = await ask(`//elsewhere.example/?token=${ADMIN}`);
+    expect(answer.headers.get("location")).toMatch(/^\/(?!\/)/);
+  });
+
+  test.each(["//", "//?a", "/%", "/%ff/..//x?token", "/?token=%ff"])("%s does no harm", async (path) => {
+    expect((await ask(path)).status).toBe(401);
+  });
+
+  test("with a wrong token: the form again, and no cookie", async () => {
+    for (const answer of [
+      await postLogin({ token: "wrong" }),
+      await ask("/?token=wrong", { headers: HTML }),
+    ]) {
+      expect(answer.status).toBe(401);
+      expect(answer.headers.getSetCookie()).toEqual([]);
+      expect(await answer.text()).toContain("This token is not the right one.");
+    }
+  });
+
+  test("by header, for programs; a wrong one opens nothing, even beside a session", async () => {
+    expect((await ask(JOBS, { headers: bearer(ADMIN) })).status).toBe(200);
+    const cookie = await signIn(ADMIN);
+    expect((await ask(JOBS, { headers: { ...bearer("wrong"), cookie } })).status).toBe(401);
+  });
+
+  test("signing out ends the session of this browser", async () => {
+    const cookie = await signIn(ADMIN);
+    const answer = await ask("/logout", { headers: { cookie } });
+    expect(answer.headers.getSetCookie()[0]).toMatch(/^carillon_console-test=;.*Expires=Thu, 01 Jan 1970/);
+    expect((await ask("/logout")).headers.getSetCookie()).toEqual([]);
+  });
+
+  test("no token is ever logged", async () => {
+    await ask(`/?token=${ADMIN}`);
+    await ask(`/?token=${VIEWER}x`);
+    await console_.admin("PUT", `${PAUSE}?token=${ADMIN}`);
+    expect(console_.log()).toContain("signed in");
+    expect(console_.log()).toContain(PAUSE);
+    expect(console_.log()).not.toContain(ADMIN);
+    expect(console_.log()).not.toContain(VIEWER);
+  });
+});
+
+describe("guessing", () => {
+  test("is stopped after a few tries, by whatever door, and not even the right token opens then", async () => {
+    const tries = [
+      await postLogin({ token: "a" }),
+      await ask("/?token=b"),
+      await ask(JOBS, { headers: bearer("c") }),
+      await ask(JOBS, { headers: bearer(ADMIN) }),
+    ];
+    expect(tries.map(({ status }) => status)).toEqual([401, 401, 401, 429]);
+    expect(Number(tries[3]?.headers.get("retry-after"))).toBeGreaterThan(0);
+    now += 60_000;
+    expect((await ask(JOBS, { headers: bearer(ADMIN) })).status).toBe(200);
+  });
+
+  test("does not end sessions that are open", async () => {
+    const cookie = await signIn(ADMIN);
+    for (let i = 0; i < 4; i++) await ask("/?token=wrong");
+    expect((await ask(`/?token=${ADMIN}`)).status).toBe(429);
+    expect((await ask(JOBS, { headers: { cookie } })).status).toBe(200);
+  });
+});
+
+describe("a viewer", () => {
+  test("sees everything and changes nothing", async () => {
+    for (const headers of [bearer(VIEWER), { cookie: await signIn(VIEWER), origin: console_.url }]) {
+      expect((await ask(JOBS, { headers })).status).toBe(200);
+      for (const [method, path] of [
+        ["PUT", PAUSE],
+        ["PUT", "/queues/api/queues/q/job-schedulers/system%2Fa/run"],
+        ["PATCH", "/queues/api/queues/q/job-schedulers/system%2Fa"],
+        ["POST", "/queues/api/queues/q/add"],
+        ["DELETE", "/queues/api/queues/q"],
+        ["OPTIONS", PAUSE],
+      ] as const) {
+        const answer = await ask(path, { method, headers });
+        expect(answer.status).toBe(403);
+        expect(await answer.json()).toMatchObject({ error: { code: "FORBIDDEN" } });
+      }
+    }
+  });
+
+  test("is told by the board that it is read-only, at the same time as an admin is not", async () => {
+    await console_.client.put({ id: "a", type: "t", queue: "q", schedule: { every: "1h" } });
+    await console_.board.refresh();
+    const modes = await Promise.all(
+      [VIEWER, ADMIN].map(async (token) => {
+        const { queues } = (await (await ask(JOBS, { headers: bearer(token) })).json()) as {
+          queues: Array<{ readOnlyMode: boolean }>;
+        };
+        return queues.map(({ readOnlyMode }) => readOnlyMode);
+      }),
+    );
+    expect(modes).toEqual([[true], [false]]);
+  });
+});
+
+describe("a write from another site", () => {
+  test.each(["https://evil.example", "null", "http://127.0.0.1:1", "http://127.0.0.1.evil.example"])(
+    "is refused: Origin %s",
+    async (origin) => {
+      const cookie = await signIn(ADMIN);
+      for (const headers of [
+        { cookie, origin },
+        { ...bearer(ADMIN), origin },
+      ]) {
+        const answer = await ask(PAUSE, { method: "PUT", headers });
+        expect(answer.status).toBe(403);
+        expect(await answer.json()).toMatchObject({ error: { code: "FORBIDDEN", field: "Origin" } });
+      }
+      expect((await postLogin({ token: ADMIN }, { origin })).status).toBe(403);
+    },
+  );
+
+  test("with a session, an Origin must be there; a program with a token needs none", async () => {
+    const cookie = await signIn(ADMIN);
+    expect((await ask(PAUSE, { method: "PUT", headers: { cookie } })).status).toBe(403);
+    expect((await ask(PAUSE, { method: "PUT", headers: { cookie, origin: console_.url } })).status).toBe(200);
+    expect((await ask(PAUSE, { method: "PUT", headers: bearer(ADMIN) })).status).toBe(200);
+  });
+
+  test("the name that a proxy was asked by counts as ours", async () => {
+    const headers = {
+      ...bearer(ADMIN),
+      origin: "https://console.example",
+      "x-forwarded-host": "console.example",
+    };
+    expect((await ask(PAUSE, { method: "PUT", headers })).status).toBe(200);
+  });
+});
+
+test("every answer carries the security headers", async () => {
+  for (const [path, headers] of [
+    ["/", HTML],
+    ["/health", {}],
+    ["/queues/", bearer(ADMIN)],
+    [JOBS, bearer(ADMIN)],
+    ["/nothing", bearer(ADMIN)],
+  ] as const) {
+    const answer = await ask(path, { headers });
+    const get = (name: string) => answer.headers.get(name);
+    expect(get("content-security-policy")).toMatch(
+      /default-src 'none'; script-src 'self';.*frame-ancestors 'none'/,
+    );
+    expect([get("x-frame-options"), get("x-content-type-options")]).toEqual(["DENY", "nosniff"]);
+    expect([get("referrer-policy"), get("cache-control")]).toEqual(["same-origin", "no-store"]);
+    expect(get("x-powered-by")).toBeNull();
+  }
+});
+
+test("the board's page loads nothing from elsewhere", async () => {
+  const page = await (await ask("/queues/", { headers: bearer(ADMIN) })).text();
+  expect(page).toContain('<base href="/queues/"');
+  expect([...page.matchAll(/(?:src|href)="(https?:[^"]*)"/g)].map(([, url]) => url)).toEqual([]);
+});
+
+test("an address with nothing behind it is a coded 404", async () => {
+  const { status, body } = await console_.admin("GET", "/nothing");
+  expect([status, body.error?.code]).toEqual([404, "INVALID_OPTION"]);
+});

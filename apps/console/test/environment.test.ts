@@ -1,0 +1,52 @@
+import { describe, expect, test } from "vitest";
+import { readConfig } from "../src/environment.js";
+
+const REDIS_URL = "redis://localhost:6379";
+
+describe("the environment", () => {
+  test("has defaults for all but Redis", () => {
+    expect(readConfig({ REDIS_URL })).toEqual({
+      connection: { url: REDIS_URL, topology: "single" },
+      namespace: "carillon",
+      host: "127.0.0.1",
+      port: 3000,
+      logLevel: "info",
+      token: undefined,
+      viewerToken: undefined,
+    });
+  });
+
+  test("an empty variable is the same as none: an empty token never opens anything", () => {
+    const empty = {
+      CARILLON_TOKEN: "",
+      CARILLON_VIEWER_TOKEN: "",
+      CARILLON_CONSOLE_PORT: "",
+      CARILLON_HOST: "",
+    };
+    expect(readConfig({ REDIS_URL, ...empty })).toEqual(readConfig({ REDIS_URL }));
+  });
+
+  test.each([
+    [{ REDIS_URL: undefined }, "REDIS_URL"],
+    [{ CARILLON_NAMESPACE: "a b" }, "CARILLON_NAMESPACE"],
+    [{ CARILLON_TOPOLOGY: "ring" }, "CARILLON_TOPOLOGY"],
+    [{ CARILLON_CONSOLE_PORT: "65536" }, "CARILLON_CONSOLE_PORT"],
+    [{ CARILLON_CONSOLE_PORT: "-1" }, "CARILLON_CONSOLE_PORT"],
+    [{ CARILLON_CONSOLE_PORT: "3000x" }, "CARILLON_CONSOLE_PORT"],
+    [{ CARILLON_HOST: "a b" }, "CARILLON_HOST"],
+    [{ CARILLON_LOG_LEVEL: "loud" }, "CARILLON_LOG_LEVEL"],
+    [{ CARILLON_TOKEN: "with space" }, "CARILLON_TOKEN"],
+    [{ CARILLON_VIEWER_TOKEN: "new\nline" }, "CARILLON_VIEWER_TOKEN"],
+    [{ CARILLON_TOKEN: "same", CARILLON_VIEWER_TOKEN: "same" }, "CARILLON_VIEWER_TOKEN"],
+  ])("%o is refused by name, with a remedy", (env, field) => {
+    let error: unknown;
+    try {
+      readConfig({ REDIS_URL, ...env });
+    } catch (thrown) {
+      error = thrown;
+    }
+    expect(error).toMatchObject({ field, remedy: expect.stringMatching(/\w/) });
+    expect((error as Error).message).toMatch(new RegExp(`^${field}: `));
+    expect((error as Error).message).not.toMatch(/with space|same\b(?! as)/);
+  });
+});

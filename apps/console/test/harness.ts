@@ -1,0 +1,101 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Client, connect } from "@carillon/sdk";
+import { type RedisCluster, type RedisServer, startCluster, startRedis } from "@carillon/testing";
+import { pino } from "pino";
+import { type AppOptions, createApp } from "../src/app.js";
+import type { Board } from "../src/board.js";
+
+export const ADMIN = "the-token-of-an-admin";
+export const VIEWER = "the-token-of-a-viewer";
+
+export interface Console {
+  redis: RedisServer;
+  client: Client;
+  board: Board;
+  url: string;
+  /** What it logged, as text. */
+  log(): string;
+  /** Answers without following redirects. */
+  ask(path: string, init?: RequestInit): Promise<Response>;
+  /** As a program with the token of an admin; a body is sent as JSON. */
+  admin(method: string, path: string, body?: unknown): Promise<{ status: number; body: Answer }>;
+  stop(): Promise<void>;
+}
+
+/** What the API says, as far as the tests look at it. */
+export interface Answer {
+  error?: { code?: string; key?: string; message?: string; field?: string; remedy?: string };
+  schedulers?: Array<Record<string, unknown> & { id: string; queueName: string }>;
+  queues?: Array<Record<string, unknown> & { name: string }>;
+  job?: { id: string; name: string; data: { payload: unknown; occurrence: Record<string, unknown> } };
+}
+
+export async function startConsole(options: Partial<AppOptions> = {}): Promise<Console> {
+  const redis = await startRedis({ appendonly: true });
+  return { redis, ...(await startOn(redis.url, redis, options)) };
+}
+
+/** A console on three masters. */
+export async function startOnCluster(): Promise<Omit<Console, "redis">> {
+  const cluster = await startCluster();
+  return startOn(cluster.nodes.map(({ url }) => url).join(","), cluster, {});
+}
+
+async function startOn(
+  redisUrl: string,
+  engine: RedisServer | RedisCluster,
+  options: Partial<AppOptions>,
+): Promise<Omit<Console, "redis">> {
+  const client = new Client({ connection: redisUrl, namespace: "console-test", connectTimeout: 500 });
+  const connection = connect(redisUrl, "safe");
+  connection.on("error", () => {});
+  const lines: string[] = [];
+  const logger = pino({ level: "trace" }, { write: (line: string) => void lines.push(line) });
+  const { app, board } = createApp({
+    client,
+    connection,
+    logger,
+    token: ADMIN,
+    viewerToken: VIEWER,
+    refreshEvery: 50,
+    ...options,
+  });
+  const server = createServer(app);
+  const url = `http://127.0.0.1:${await listen(server)}`;
+  const ask: Console["ask"] = (path, init) => fetch(url + path, { redirect: "manual", ...init });
+  return {
+    client,
+    board,
+    url,
+    log: () => lines.join(""),
+    ask,
+    async admin(method, path, body) {
+      const response = await ask(path, {
+        method,
+        headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      return { status: response.status, body: text === "" ? {} : (JSON.parse(text) as Answer) };
+    },
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+      await board.close();
+      await client.close();
+      connection.disconnect();
+      await engine.stop();
+    },
+  };
+}
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+/** The cookie that a sign-in set, as a browser sends it back. */
+export function sessionOf(response: Response): string {
+  return response.headers.getSetCookie().map((line) => line.split(";")[0])[0] ?? "";
+}

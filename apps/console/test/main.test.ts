@@ -1,0 +1,137 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { Client } from "@carillon/sdk";
+import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+
+/** The built program: `npm test` builds first. */
+const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
+
+interface Program {
+  child: ChildProcess;
+  exit: Promise<number | string>;
+  stderr(): string;
+  /** Waits for a line of the log. */
+  line(msg: string): Promise<Record<string, unknown>>;
+}
+
+let redis: RedisServer;
+const running: ChildProcess[] = [];
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterEach(() => {
+  for (const child of running.splice(0)) child.kill("SIGKILL");
+});
+afterAll(() => redis.stop());
+
+function start(env: Record<string, string>): Program {
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env["PATH"], CARILLON_CONSOLE_PORT: "0", ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  running.push(child);
+  let stdout = "";
+  let stderr = "";
+  child.stdout.on("data", (chunk: Buffer) => {
+    stdout += chunk;
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    stderr += chunk;
+  });
+  return {
+    child,
+    exit: once(child, "close").then(([code, signal]) => code ?? signal),
+    stderr: () => stderr,
+    line: (msg) =>
+      eventually(
+        () => {
+          const lines = stdout.split("\n").filter(Boolean);
+          return lines.map((line) => JSON.parse(line)).find((line) => line.msg === msg) ?? false;
+        },
+        { timeoutMs: 10_000 },
+      ),
+  };
+}
+
+test("without a token it makes one and logs the address that signs in", async () => {
+  const program = start({ REDIS_URL: redis.url });
+  const { port, url } = await program.line("listening");
+  expect(url).toBe(`http://127.0.0.1:${port}`);
+  const signIn = (await program.line("sign in"))["url"] as string;
+  expect(signIn).toMatch(new RegExp(`^${url}/\\?token=[\\w-]{43}$`));
+  expect((await fetch(`${url}/health`)).status).toBe(200);
+  expect((await fetch(`${url}/queues/`)).status).toBe(401);
+  expect((await fetch(signIn, { redirect: "manual" })).status).toBe(303);
+});
+
+test("with Redis down it starts, says so, and finds Redis later", async () => {
+  const port = await freePort();
+  const url = `redis://127.0.0.1:${port}`;
+  const program = start({ REDIS_URL: url, CARILLON_TOKEN: "a-token-for-this-test" });
+  const console_ = (await program.line("listening"))["url"] as string;
+  await program.line("Redis cannot be reached; trying again");
+  const headers = { authorization: "Bearer a-token-for-this-test" };
+  const answer = await fetch(`${console_}/queues/api/queues`, { headers });
+  expect(answer.status).toBe(503);
+  expect(await answer.json()).toMatchObject({ error: { code: "REDIS_UNAVAILABLE" } });
+
+  const late = await startRedis({ port });
+  try {
+    const client = new Client({ connection: url });
+    await client.put({ id: "a", type: "t", queue: "q", schedule: { every: "1h" } });
+    await client.close();
+    await eventually(
+      async () => {
+        const found = await fetch(`${console_}/queues/api/job-schedulers`, { headers });
+        expect(await found.json()).toMatchObject({ schedulers: [{ id: "system/a" }] });
+      },
+      { timeoutMs: 15_000 },
+    );
+  } finally {
+    await late.stop();
+  }
+});
+
+test.each(["SIGTERM", "SIGINT"] as const)("%s ends it in order", async (signal) => {
+  const program = start({ REDIS_URL: redis.url, CARILLON_TOKEN: "a-token-for-this-test" });
+  const { url } = await program.line("listening");
+  await fetch(`${url}/health`); // leaves a kept-alive connection behind
+  program.child.kill(signal);
+  expect(await program.exit).toBe(0);
+  await program.line("stopped");
+});
+
+test("a wrong variable ends it with 2 and one line that names variable and remedy", async () => {
+  const program = start({ REDIS_URL: redis.url, CARILLON_CONSOLE_PORT: "99999" });
+  expect(await program.exit).toBe(2);
+  expect(program.stderr()).toBe(
+    "carillon-console: CARILLON_CONSOLE_PORT: not a port. Use a number from 0 to 65535; 0 takes any free port.\n",
+  );
+});
+
+test("a wrong Redis URL ends it with 2, without quoting it", async () => {
+  const program = start({ REDIS_URL: "http://user:hunter2@localhost" });
+  expect(await program.exit).toBe(2);
+  expect(program.stderr()).toMatch(/^carillon-console: REDIS_URL: not a Redis URL\. Use redis:/);
+  expect(program.stderr()).not.toContain("hunter2");
+});
+
+test("a taken port ends it with a hint", async () => {
+  const program = start({ REDIS_URL: redis.url, CARILLON_CONSOLE_PORT: String(redis.port) });
+  expect(await program.exit).toBe(1);
+  expect(program.stderr()).toContain("Set CARILLON_CONSOLE_PORT to another port");
+});
+
+test("SIGTERM ends it at once while Redis is down", async () => {
+  const program = start({
+    REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
+    CARILLON_TOKEN: "a-token-for-this-test",
+  });
+  await program.line("Redis cannot be reached; trying again");
+  const begun = performance.now();
+  program.child.kill("SIGTERM");
+  expect(await program.exit).toBe(0);
+  expect(performance.now() - begun).toBeLessThan(2_000);
+});

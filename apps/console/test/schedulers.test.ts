@@ -1,0 +1,332 @@
+import { bullPrefix, type TaskInput } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { Queue } from "bullmq";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Answer, type Console, startConsole } from "./harness.js";
+
+const FAR = "2100-01-01T00:00:00Z";
+const full: TaskInput = {
+  id: "nightly",
+  owner: "tenant-a",
+  type: "disk.report",
+  queue: "reports",
+  schedule: { cron: "0 3 * * *", timezone: "Europe/Berlin" },
+  payload: { disk: "/var", deep: { list: [1, null, "x"] } },
+  tags: ["ops", "disk"],
+  priority: 7,
+  overlap: "allow",
+  catchUp: "all",
+  description: "Every night",
+  subject: "disk",
+  submitter: "ann",
+  group: "g",
+};
+
+let console_: Console;
+beforeAll(async () => {
+  console_ = await startConsole();
+});
+afterAll(() => console_.stop());
+beforeEach(async () => {
+  const { tasks } = await console_.client.list({ limit: 1_000 });
+  await Promise.all(tasks.map((task) => console_.client.delete(task)));
+});
+
+async function put(...tasks: TaskInput[]): Promise<void> {
+  await console_.client.putMany(tasks);
+  await console_.board.refresh();
+}
+
+const minimal = (id: string, more: Partial<TaskInput> = {}): TaskInput => ({
+  id,
+  type: "t",
+  queue: "q",
+  schedule: { every: "1h" },
+  ...more,
+});
+
+/** The address as Bull Board's page makes it. */
+const at = (queue: string, id: string, action = "") =>
+  `/queues/api/queues/${encodeURIComponent(queue)}/job-schedulers/${encodeURIComponent(id)}${action}`;
+
+const schedulers = async (query = ""): Promise<NonNullable<Answer["schedulers"]>> =>
+  (await console_.admin("GET", `/queues/api/job-schedulers${query}`)).body.schedulers ?? [];
+
+describe("the list", () => {
+  test("shows our tasks in the form of Bull Board", async () => {
+    await put(full);
+    const task = await console_.client.get({ owner: "tenant-a", id: "nightly" });
+    const [shown] = await schedulers();
+    expect(shown).toMatchObject({
+      id: "tenant-a/nightly",
+      queueName: "reports",
+      name: "disk.report",
+      pattern: "0 3 * * *",
+      tz: "Europe/Berlin",
+      next: task.nextExecution,
+      template: {
+        data: full.payload,
+        opts: { state: "scheduled", tags: ["disk", "ops"], description: "Every night" },
+      },
+    });
+    expect(shown).not.toHaveProperty("lastRun");
+  });
+
+  test("tells paused and finished tasks, which have no next run", async () => {
+    await put(minimal("held"), minimal("over", { schedule: { at: "2020-01-01T00:00:00Z" } }));
+    await console_.client.pause("held", { by: "ann", note: "upstream is down" });
+    const [held, over] = await schedulers();
+    expect(held).toMatchObject({
+      name: "t (paused)",
+      every: 3_600_000,
+      template: { opts: { state: "paused", paused: { by: "ann", note: "upstream is down" } } },
+    });
+    expect(over).toMatchObject({ name: "t (finished)", pattern: "at 2020-01-01T00:00:00Z" });
+    expect([held, over].map((one) => one && "next" in one)).toEqual([false, false]);
+  });
+
+  test("can be of one queue, and is counted by queue", async () => {
+    await put(minimal("a"), minimal("b"), minimal("c", { queue: "other" }));
+    expect((await schedulers("?queueName=q")).map(({ id }) => id)).toEqual(["system/a", "system/b"]);
+    const { queues } = (await console_.admin("GET", "/queues/api/queues")).body;
+    expect(queues?.map(({ name, jobSchedulerCount }) => [name, jobSchedulerCount])).toEqual([
+      ["other", 1],
+      ["q", 2],
+    ]);
+  });
+
+  test("is bounded, and the queue says what is missing", async () => {
+    await put(...Array.from({ length: 501 }, (_, i) => minimal(`t${i}`, { queue: "many" })));
+    expect(await schedulers("?queueName=many")).toHaveLength(500);
+    const { queues } = (await console_.admin("GET", "/queues/api/queues")).body;
+    expect(queues).toMatchObject([
+      { jobSchedulerCount: 501, description: "Schedulers shows the first 500 of 501 tasks." },
+    ]);
+  });
+
+  test("links the last run to its job, as long as there is one", async () => {
+    await put(minimal("a"));
+    const triggered = await console_.client.trigger("a");
+    const run = triggered.outcome === "enqueued" ? triggered : undefined;
+    expect(await schedulers()).toMatchObject([{ lastRun: run?.enqueued, lastRunJobId: run?.run }]);
+    const queue = new Queue("q", {
+      connection: { host: console_.redis.host, port: console_.redis.port },
+      prefix: bullPrefix("console-test", "q"),
+    });
+    await queue.obliterate({ force: true });
+    await queue.close();
+    const [after] = await schedulers();
+    expect(after?.["lastRun"]).toBe(run?.enqueued);
+    expect(after).not.toHaveProperty("lastRunJobId");
+  });
+});
+
+describe("run now", () => {
+  test("enqueues a manual occurrence and leaves the schedule alone, paused or not", async () => {
+    await put(full);
+    await console_.client.pause({ owner: "tenant-a", id: "nightly" });
+    const before = await console_.client.get({ owner: "tenant-a", id: "nightly" });
+    const { status, body } = await console_.admin("PUT", at("reports", "tenant-a/nightly", "/run"));
+    expect(status).toBe(200);
+    expect(body.job).toMatchObject({
+      name: "disk.report",
+      data: { payload: full.payload, occurrence: { trigger: "manual", owner: "tenant-a", task: "nightly" } },
+    });
+    const after = await console_.client.get({ owner: "tenant-a", id: "nightly" });
+    expect([after.state, after.due]).toEqual(["paused", before.due]);
+    const runs = await console_.client.runs({ owner: "tenant-a", id: "nightly" });
+    expect(runs.map(({ id, state, trigger }) => ({ id, state, trigger }))).toEqual([
+      { id: body.job?.id, state: "queued", trigger: "manual" },
+    ]);
+  });
+
+  test("obeys the overlap policy, and says so", async () => {
+    await put(minimal("a", { overlap: "skip" }));
+    const run = () => console_.admin("PUT", at("q", "system/a", "/run"));
+    expect((await run()).status).toBe(200);
+    const { status, body } = await run();
+    expect(status).toBe(409);
+    expect(body.error).toMatchObject({
+      code: "CONFLICT",
+      message: expect.stringContaining("SKIPPED_OVERLAP"),
+    });
+    expect(await console_.client.runs("a")).toHaveLength(1);
+  });
+});
+
+describe("remove", () => {
+  test("deletes the task and no other, not even of the same name", async () => {
+    await put(
+      minimal("a"),
+      minimal("b"),
+      minimal("a", { owner: "other" }),
+      minimal("a", { queue: "second" }),
+    );
+    expect((await console_.admin("PUT", at("q", "system/a", "/remove"))).status).toBe(204);
+    const { tasks } = await console_.client.list({ limit: 1_000 });
+    expect(tasks.map(({ queue, owner, id }) => `${queue}/${owner}/${id}`)).toEqual([
+      "q/other/a",
+      "q/system/b",
+      "second/system/a",
+    ]);
+  });
+});
+
+describe("edit", () => {
+  test("changes the schedule and keeps every other field", async () => {
+    await put(full);
+    const ref = { owner: "tenant-a", id: "nightly" };
+    const before = await console_.client.get(ref);
+    const edit = { pattern: "30 4 * * *", tz: "Asia/Tokyo" };
+    expect(await console_.admin("PATCH", at("reports", "tenant-a/nightly"), edit)).toEqual({
+      status: 204,
+      body: {},
+    });
+    const after = await console_.client.get(ref);
+    expect(after.schedule).toEqual({ cron: "30 4 * * *", timezone: "Asia/Tokyo" });
+    expect(after.nextExecution).not.toBe(before.nextExecution);
+    const rest = ({
+      schedule,
+      humanized,
+      nominal,
+      due,
+      nextExecution,
+      generation,
+      updated,
+      ...same
+    }: typeof after) => same;
+    expect(rest(after)).toEqual(rest(before));
+  });
+
+  test("saved without a change changes nothing", async () => {
+    await put(minimal("a", { schedule: { every: "1h", origin: "2026-01-01T00:10:00Z" } }));
+    const before = await console_.client.get("a");
+    const [{ every } = { every: 0 }] = await schedulers();
+    expect((await console_.admin("PATCH", at("q", "system/a"), { every })).status).toBe(204);
+    expect(await console_.client.get("a")).toEqual(before);
+  });
+
+  test("never resumes a paused task", async () => {
+    await put(minimal("a"));
+    await console_.client.pause("a", { note: "hold it" });
+    expect((await console_.admin("PATCH", at("q", "system/a"), { every: 60_000 })).status).toBe(204);
+    expect(await console_.client.get("a")).toMatchObject({
+      state: "paused",
+      schedule: { every: "1m" },
+      paused: { note: "hold it" },
+    });
+  });
+
+  test("a one-off task is moved by its shown text", async () => {
+    await put(minimal("a", { schedule: { at: "2099-01-01T00:00:00Z" } }));
+    expect((await console_.admin("PATCH", at("q", "system/a"), { pattern: `at ${FAR}` })).status).toBe(204);
+    expect(await console_.client.get("a")).toMatchObject({ schedule: { at: FAR }, due: Date.parse(FAR) });
+  });
+
+  test.each([
+    [{ pattern: "61 3 * * *" }, 400],
+    [{ pattern: "nonsense" }, 400],
+    [{ pattern: "at nonsense" }, 400],
+    [{ every: 0.5 }, 400],
+    [{ every: -1 }, 400],
+    [{ every: 60_000, limit: 3 }, 400],
+    [{ every: 60_000, endDate: Date.parse(FAR) }, 400],
+    [{}, 400],
+    [{ pattern: "0 3 * * *", every: 5 }, 400],
+  ])("%o is refused and changes nothing", async (edit, status) => {
+    await put(minimal("a"));
+    const before = await console_.client.get("a");
+    const answer = await console_.admin("PATCH", at("q", "system/a"), edit);
+    expect(answer.status).toBe(status);
+    expect(answer.body.error?.key).toMatch(/\w/);
+    expect(await console_.client.get("a")).toEqual(before);
+  });
+
+  test("tells what is wrong with a pattern", async () => {
+    await put(minimal("a"));
+    const { body } = await console_.admin("PATCH", at("q", "system/a"), { pattern: "61 3 * * *" });
+    expect(body.error).toMatchObject({
+      code: "INVALID_SCHEDULE",
+      field: expect.stringMatching(/^schedule/),
+      message: expect.stringMatching(/\w/),
+    });
+  });
+});
+
+describe("what is not there", () => {
+  test.each([
+    ["PUT", "/run", undefined],
+    ["PUT", "/remove", undefined],
+    ["PATCH", "", { every: 60_000 }],
+  ] as const)("%s …%s of an unknown task is 404, in an unknown queue too", async (method, action, body) => {
+    await put(minimal("a"));
+    for (const id of ["system/b", "other/a", "b"]) {
+      const answer = await console_.admin(method, at("q", id, action), body);
+      expect([answer.status, answer.body.error?.code]).toEqual([404, "TASK_NOT_FOUND"]);
+    }
+    expect((await console_.admin(method, at("nowhere", "system/a", action), body)).status).toBe(404);
+    expect(await console_.client.list()).toMatchObject({ tasks: [{ id: "a" }] });
+  });
+
+  test.each(["a/b/c", "sy:tem/a", "{x}/a", "system/", "x".repeat(200)])(
+    "the id %s is refused",
+    async (id) => {
+      await put(minimal("a"));
+      const answer = await console_.admin("PUT", at("q", id, "/remove"));
+      expect([answer.status, answer.body.error?.code]).toEqual([400, "INVALID_NAME"]);
+    },
+  );
+
+  test("a body that is not JSON is a coded 400", async () => {
+    await put(minimal("a"));
+    const headers = { authorization: "Bearer the-token-of-an-admin", "content-type": "application/json" };
+    const answer = await console_.ask(at("q", "system/a"), { method: "PATCH", headers, body: "{" });
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ error: { code: "INVALID_OPTION" } });
+  });
+});
+
+describe("queues", () => {
+  const names = async () =>
+    (await console_.admin("GET", "/queues/api/queues")).body.queues?.map(({ name }) => name);
+
+  test("come and go with their tasks, without a restart", async () => {
+    await put(minimal("a"));
+    expect(await names()).toEqual(["q"]);
+    await put(minimal("b", { queue: "second" }));
+    expect(await names()).toEqual(["q", "second"]);
+    await console_.client.delete("b");
+    await console_.board.refresh();
+    expect(await names()).toEqual(["q"]);
+  });
+
+  test("looking at a queue writes nothing into Redis", async () => {
+    await console_.client.put(minimal("a", { queue: "untouched" }));
+    const keys = async () => (await console_.client.store.link.ask((redis) => redis.keys("*"))).sort();
+    const before = await keys();
+    await console_.board.refresh();
+    expect(await schedulers()).toHaveLength(1);
+    await console_.admin("GET", "/queues/api/queues?activeQueue=untouched");
+    await console_.admin("GET", "/queues/api/redis/stats");
+    expect(await keys()).toEqual(before);
+  });
+});
+
+test("Redis may go and come back: an error meanwhile, and no restart after", async () => {
+  await put(minimal("a"));
+  console_.board.start();
+  await eventually(async () => (await console_.ask("/ready")).status === 200);
+  await console_.redis.kill();
+  const answer = await eventually(async () => {
+    const got = await console_.admin("GET", "/queues/api/queues");
+    return got.status === 503 && got;
+  });
+  expect(answer.body.error).toMatchObject({ code: "REDIS_UNAVAILABLE", remedy: expect.any(String) });
+  expect((await console_.ask("/health")).status).toBe(200);
+  expect((await console_.ask("/ready")).status).toBe(503);
+  const page = await console_.ask("/queues/", { headers: { authorization: "Bearer the-token-of-an-admin" } });
+  expect(page.status).toBe(200);
+  await console_.redis.start();
+  await eventually(async () => (await console_.ask("/ready")).status === 200, { timeoutMs: 15_000 });
+  expect((await schedulers()).map(({ id }) => id)).toEqual(["system/a"]);
+});

@@ -1,0 +1,40 @@
+#!/usr/bin/env node
+import { isCarillonError } from "@carillon/sdk";
+import { pino } from "pino";
+import { readConfig } from "./config.js";
+import { EXIT } from "./exit-codes.js";
+import { runNode } from "./node.js";
+
+const { config, problems, warnings } = readConfig(process.env);
+// Synchronous, which is not pino's default: otherwise what is logged last before the exit overtakes what came before.
+const stdout = pino.destination({ dest: 1, sync: true });
+const logger = pino({ name: "carillon", level: config?.logLevel ?? "info" }, stdout);
+
+for (const { variable, message } of warnings) logger.warn({ variable }, message);
+for (const { variable, message } of problems) logger.fatal({ variable }, message);
+
+process.on("uncaughtException", (error) => {
+  logger.fatal({ err: error }, "unexpected error");
+  process.exit(EXIT.unexpected);
+});
+
+// Nothing is left to write, and no open handle can hold the process.
+process.exit(config ? await runNode(config, logger).catch(mistake) : EXIT.config);
+
+/** What only shows when the settings are used. */
+function mistake(error: unknown): number {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === "listen" || syscall === "getaddrinfo") {
+    logger.fatal(
+      { variable: "CARILLON_PORT", code },
+      `CARILLON_PORT: cannot listen: ${(error as Error).message}. Choose another port (0 means any free one) or CARILLON_HOST.`,
+    );
+    return EXIT.config;
+  }
+  if (isCarillonError(error, "INVALID_OPTION") && error.field === "connection") {
+    logger.fatal({ variable: "REDIS_URL" }, `REDIS_URL: ${error.message.replace(/^connection: /, "")}`);
+    return EXIT.config;
+  }
+  logger.fatal({ err: error }, "unexpected error");
+  return EXIT.unexpected;
+}

@@ -1,0 +1,95 @@
+import { Client } from "@carillon/sdk";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { killNodes, Node } from "./helpers.js";
+
+const TASKS = Array.from({ length: 12 }, (_, i) => `t${i}`);
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis({ appendonly: true });
+});
+afterAll(async () => {
+  await redis.stop();
+});
+afterEach(killNodes);
+
+async function putTasks(namespace: string): Promise<Client> {
+  const client = new Client({ connection: redis.url, namespace });
+  await client.putMany(
+    TASKS.map((id) => ({
+      ...{ id, type: "noop", queue: "bar", schedule: { every: "1s" } },
+      ...{ overlap: "allow" as const, catchUp: "all" as const },
+    })),
+  );
+  return client;
+}
+
+/** The nominal times of a task's runs, in order. No worker runs, so every run is still there. */
+async function nominals(client: Client, id: string): Promise<number[]> {
+  const runs = await client.runs({ id, queue: "bar" }, { limit: 1_000 });
+  return runs.map(({ nominal }) => nominal).sort((a, b) => a - b);
+}
+
+/** Pairs of neighbours that are not exactly one second apart. */
+function faults(times: readonly number[]): string[] {
+  return times.slice(1).flatMap((time, i) => {
+    const gap = time - (times[i] as number);
+    return gap === 1_000 ? [] : [`${gap === 0 ? "twice" : `gap of ${gap} ms`} at ${time}`];
+  });
+}
+
+async function until(client: Client, runs: number): Promise<void> {
+  await eventually(
+    async () => {
+      for (const id of TASKS) expect((await nominals(client, id)).length).toBeGreaterThanOrEqual(runs);
+    },
+    { timeoutMs: 25_000, intervalMs: 100 },
+  );
+}
+
+describe("three nodes on one set of tasks", () => {
+  it.each([
+    ["with everything", {}],
+    ["without the mutex", { CARILLON_TEST_ONLY_SABOTAGE: "mutex" }],
+  ])(
+    "enqueue each occurrence once, %s, while one after the other is killed and replaced",
+    async (name, more) => {
+      const namespace = name.replaceAll(" ", "-");
+      const env = { REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace, ...more };
+      const start = () => new Node(env);
+      const nodes = [start(), start(), start()];
+      await Promise.all(nodes.map((node) => node.ready(200)));
+      const client = await putTasks(namespace);
+      for (const runs of [2, 4, 6]) {
+        await until(client, runs);
+        nodes.shift()?.kill("SIGKILL");
+        nodes.push(start());
+      }
+      await until(client, 9);
+      for (const id of TASKS) expect(faults(await nominals(client, id))).toEqual([]);
+      await client.close();
+    },
+  );
+
+  it("positive control: without mutex and fence this very check fails", async () => {
+    const namespace = "broken";
+    const env = {
+      REDIS_URL: redis.url,
+      CARILLON_NAMESPACE: namespace,
+      CARILLON_TEST_ONLY_SABOTAGE: "mutex,fence",
+    };
+    const nodes = [new Node(env), new Node(env), new Node(env)];
+    await Promise.all(nodes.map((node) => node.ready(200)));
+    expect(await nodes[0]?.logged(/BREAKS THE PROMISE/)).toMatchObject({ level: 40 });
+    const client = await putTasks(namespace);
+    await eventually(
+      async () => {
+        const all = await Promise.all(TASKS.map((id) => nominals(client, id)));
+        expect(all.flatMap(faults)).not.toEqual([]);
+      },
+      { timeoutMs: 20_000 },
+    );
+    await client.close();
+  });
+});

@@ -1,0 +1,142 @@
+import { createServer } from "node:net";
+import { Client } from "@carillon/sdk";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { killNodes, Node } from "./helpers.js";
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis({ appendonly: true });
+});
+afterAll(async () => {
+  await redis.stop();
+});
+afterEach(killNodes);
+
+describe("a node that cannot start", () => {
+  it("ends with 2 and names the variable", async () => {
+    const node = new Node({ CARILLON_PORT: "many" });
+    expect(await node.ended).toEqual([2, null]);
+    expect(node.log.map(({ level, variable }) => [level, variable])).toEqual([
+      [60, "REDIS_URL"],
+      [60, "CARILLON_PORT"],
+    ]);
+  });
+
+  it("ends with 2 for what is no Redis URL, and does not print it", async () => {
+    const node = new Node({ REDIS_URL: "http://user:secret@host" });
+    expect(await node.ended).toEqual([2, null]);
+    expect(node.log).toMatchObject([{ variable: "REDIS_URL" }]);
+    expect(JSON.stringify(node.log)).not.toContain("secret");
+  });
+
+  it("ends with 2 when the port is taken", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    const port = await eventually(() => (other.address() as { port: number } | null)?.port ?? false);
+    const node = new Node({ REDIS_URL: redis.url, CARILLON_PORT: String(port) });
+    expect(await node.ended).toEqual([2, null]);
+    other.close();
+    expect(node.log).toMatchObject([{ variable: "CARILLON_PORT", code: "EADDRINUSE" }]);
+  });
+
+  it("ends with 3 on a Redis that would lose tasks, unless told to warn", async () => {
+    const forgetful = await startRedis({ config: { "maxmemory-policy": "allkeys-lru" } });
+    const strict = new Node({ REDIS_URL: forgetful.url });
+    expect(await strict.ended).toEqual([3, null]);
+    expect(strict.log.at(-1)).toMatchObject({ level: 60, code: "REDIS_UNSAFE", remedy: expect.any(String) });
+
+    const lenient = new Node({ REDIS_URL: forgetful.url, CARILLON_UNSAFE_REDIS: "warn" });
+    await lenient.ready(200);
+    expect(lenient.log.filter(({ level }) => level === 40).map(({ what }) => what)).toEqual([
+      "eviction",
+      "aof",
+    ]);
+    lenient.kill("SIGTERM");
+    expect(await lenient.ended).toEqual([0, null]);
+    await forgetful.stop();
+  });
+});
+
+describe("a running node", () => {
+  it("listens before Redis is there, and says why it is not ready, each time Redis goes", async () => {
+    const flaky = await startRedis({ appendonly: true });
+    await flaky.kill();
+    const node = new Node({ REDIS_URL: flaky.url });
+    expect(await node.get("/health")).toEqual({ status: 200, text: '{"status":"ok"}' });
+    await eventually(async () => expect((await node.ready(503)).why).toContain("ECONNREFUSED"));
+    expect(await node.metric("carillon_redis_ready")).toBe(0);
+
+    await flaky.start();
+    expect(await node.ready(200)).toEqual({ ready: true });
+    expect(await node.metric("carillon_redis_ready")).toBe(1);
+    await flaky.kill();
+    expect((await node.ready(503)).ready).toBe(false);
+    await flaky.start();
+    await node.ready(200);
+
+    node.kill("SIGINT");
+    expect(await node.ended).toEqual([0, null]);
+    await flaky.stop();
+  });
+
+  it("counts what it does", async () => {
+    const namespace = "counted";
+    const client = new Client({ connection: redis.url, namespace });
+    const node = new Node({ REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace, CARILLON_NODE_ID: "n1" });
+    await node.ready(200);
+    await client.put({ id: "a", type: "noop", queue: "q", schedule: { every: "1s" } });
+    // Nobody works the queue: the first is enqueued, the others meet it.
+    const of = (labels: string) => node.metric(`carillon_occurrences_total{${labels}}`);
+    await eventually(async () => {
+      expect(await of('outcome="skipped",trigger="",reason="overlap"')).toBeGreaterThan(0);
+    });
+    expect(await of('outcome="enqueued",trigger="schedule",reason=""')).toBe(1);
+    expect(await node.metric("carillon_lateness_seconds_count")).toBe(1);
+    expect(await node.metric('carillon_lateness_seconds_bucket{le="5"}')).toBe(1);
+    expect(Math.abs((await node.metric("carillon_clock_offset_seconds")) ?? Number.NaN)).toBeLessThan(5);
+    expect(await node.metric("carillon_mutex_lost_total")).toBe(0);
+    expect(await node.metric("process_start_time_seconds")).toBeGreaterThan(0);
+    expect(await client.nodes()).toMatchObject([{ id: "n1", alive: true }]);
+
+    node.kill("SIGTERM");
+    expect(await node.ended).toEqual([0, null]);
+    expect(await client.nodes()).toEqual([]);
+    await client.close();
+  });
+
+  it("knows no other path and no other method", async () => {
+    const node = new Node({ REDIS_URL: redis.url });
+    expect((await node.get("/")).status).toBe(404);
+    expect((await node.get("/metrics/")).status).toBe(404);
+    expect((await node.get("/ready?verbose")).status).not.toBe(404);
+    expect((await node.get("/health", "POST")).status).toBe(405);
+    expect(await node.get("/health", "HEAD")).toEqual({ status: 200, text: "" });
+  });
+
+  it("warns of a misspelt variable", async () => {
+    const node = new Node({ REDIS_URL: redis.url, CARILLON_HEARTBEAT: "1000" });
+    expect(await node.logged(/Did you mean CARILLON_HEARTBEAT_MS/)).toMatchObject({ level: 40 });
+  });
+});
+
+describe("stopping", () => {
+  it("says so on /ready, and a second signal ends it at once with 130", async () => {
+    const frozen = await startRedis({ appendonly: true });
+    const node = new Node({ REDIS_URL: frozen.url });
+    await node.ready(200);
+    frozen.pause();
+    node.kill("SIGTERM");
+    await node.logged("stopping");
+    expect(await node.ready(503)).toEqual({ ready: false, why: "stopping" });
+    node.kill("SIGTERM");
+    expect(await node.ended).toEqual([130, null]);
+    await frozen.stop();
+  });
+
+  it("does not wait for a Redis that is gone", async () => {
+    const node = new Node({ REDIS_URL: "redis://127.0.0.1:1" });
+    await node.logged(/ECONNREFUSED/);
+    node.kill("SIGTERM");
+    expect(await node.ended).toEqual([0, null]);
+  });
+});

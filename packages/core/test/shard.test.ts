@@ -1,0 +1,35 @@
+import { SHARDS, shardOf } from "@carillon/core";
+import { describe, expect, it } from "vitest";
+
+describe("shards", () => {
+  // Stored tasks sit in the shard that this function named when they were put: were it to change, nodes of two versions
+  // would look for one task in two places.
+  it.each([
+    ["system/t", 7],
+    ["system/nightly", 6],
+    ["acme/nightly", 5],
+    ["a/b", 1],
+    ["a.b/c", 6],
+    [`system/${"x".repeat(128)}`, 1],
+  ])("puts %s where it always was", (name, shard) => {
+    expect(shardOf(name)).toBe(shard);
+  });
+
+  it("there are eight, the number that keys and scripts count on", () => {
+    expect(SHARDS).toBe(8);
+  });
+
+  it.each([
+    ["numbered ids", (i: number) => `system/t${i}`],
+    ["owners with one task each", (i: number) => `tenant-${i}/report`],
+    ["long ids that differ at the end", (i: number) => `system/${"very-long-".repeat(8)}${i}`],
+  ])("spreads %s evenly", (_what, name) => {
+    const counts = new Array<number>(SHARDS).fill(0);
+    for (let i = 0; i < 8_000; i++) {
+      const shard = shardOf(name(i));
+      counts[shard] = (counts[shard] as number) + 1;
+    }
+    expect(Math.min(...counts)).toBeGreaterThan(850);
+    expect(Math.max(...counts)).toBeLessThan(1_150);
+  });
+});

@@ -1,0 +1,200 @@
+import { decide, parseTask, ScheduleCache, shardOf, type TaskInput, type TaskName } from "@carillon/core";
+import {
+  bullPrefix,
+  type ClaimItem,
+  type ConnectionSpec,
+  isForeign,
+  type PutResult,
+  type RedisClient,
+  type Retention,
+  type Store,
+  type StoredTask,
+} from "@carillon/store";
+import { type VirtualClock, virtualStore } from "@carillon/testing";
+import { type Job, Queue, Worker } from "bullmq";
+import { Cluster, type Redis } from "ioredis";
+
+export const START = Date.parse("2026-01-01T00:00:00Z");
+export const QUEUE = "bells";
+
+let serial = 0;
+
+export interface Half {
+  readonly items: ClaimItem[];
+  readonly now: number;
+  readonly shard: number;
+}
+
+/** A store on a virtual clock, and what a test does with it. */
+export class Bench {
+  readonly store: Store;
+  readonly clock: VirtualClock;
+  readonly #schedules = new ScheduleCache();
+  readonly #open: { close(): Promise<unknown> }[] = [];
+
+  constructor(store: Store, clock: VirtualClock) {
+    this.store = store;
+    this.clock = clock;
+  }
+
+  static async open(
+    connection: ConnectionSpec,
+    options: { queues?: string[]; retention?: Partial<Retention>; namespace?: string } = {},
+  ): Promise<Bench> {
+    serial += 1;
+    const { store, clock } = await virtualStore({
+      connection,
+      namespace: options.namespace ?? `b${serial}`,
+      queues: options.queues ?? [QUEUE],
+      start: START,
+      retention: options.retention,
+    });
+    return new Bench(store, clock);
+  }
+
+  name(id: string, owner = "system"): TaskName {
+    return { queue: QUEUE, owner, id };
+  }
+
+  async put(input: Partial<TaskInput> & { id: string }): Promise<PutResult> {
+    const parsed = parseTask({ type: "noop", queue: QUEUE, schedule: { every: "10s" }, ...input });
+    const [result] = await this.store.tasks.put(parsed.definition.queue, [parsed]);
+    return result as PutResult;
+  }
+
+  async stored(id: string, owner?: string): Promise<StoredTask> {
+    return (await this.store.tasks.get(this.name(id, owner))) as StoredTask;
+  }
+
+  async trigger(id: string, token: string, overlap?: "skip" | "allow") {
+    return this.store.claims.trigger(this.name(id), { key: `key-${token}`, token, node: "test" }, overlap);
+  }
+
+  /** The two halves of a claim, apart, so that a test can do something between them. */
+  async read(id: string, owner = "system"): Promise<Half> {
+    const shard = shardOf(`${owner}/${id}`);
+    const { now, entries } = await this.store.claims.readDue(QUEUE, shard, 50);
+    const items = entries.flatMap((entry): ClaimItem[] => {
+      const { task } = entry;
+      if (!task || isForeign(task)) return [];
+      const { overlap, catchUp, schedule } = task.definition;
+      const decision = decide(
+        {
+          nominal: task.nominal as number,
+          overlap,
+          catchUp,
+          schedule: this.#schedules.get(schedule, task.definition.id),
+          running: entry.running,
+        },
+        now,
+      );
+      return [{ entry: { ...entry, task }, decision }];
+    });
+    return { items, now, shard };
+  }
+
+  async commit(half: Half, token: string): Promise<string[]> {
+    const by = { token, node: "test" };
+    const { results } = await this.store.claims.commit(QUEUE, half.shard, half.items, by, half.now);
+    return results.map(({ status }) => status);
+  }
+
+  async claim(id: string, token: string, owner?: string): Promise<string[]> {
+    return this.commit(await this.read(id, owner), token);
+  }
+
+  /** Everything that any task of the queue is due for, as a node would. */
+  async claimAll(token: string): Promise<string[]> {
+    const seen: string[] = [];
+    for (let shard = 0; shard < 8; shard++) {
+      const { entries } = await this.store.claims.readDue(QUEUE, shard, 1);
+      const first = entries[0]?.local;
+      if (first === undefined) continue;
+      const [owner, id] = first.split("/") as [string, string];
+      seen.push(...(await this.claim(id, `${token}${shard}`, owner)));
+    }
+    return seen;
+  }
+
+  queue(name = QUEUE): Queue {
+    const connection = this.connect();
+    const queue = new Queue(name, { connection, prefix: bullPrefix(this.store.namespace, name) });
+    this.#open.push(queue);
+    return queue;
+  }
+
+  connect(): RedisClient {
+    const connection = this.store.connect("patient");
+    this.#open.push({ close: async () => connection.disconnect() });
+    return connection;
+  }
+
+  async jobs(): Promise<Job[]> {
+    return this.queue().getJobs(["wait", "prioritized", "active", "completed", "failed", "delayed"], 0, -1, true);
+  }
+
+  /** A plain BullMQ worker, none of ours, works all that waits. */
+  async workAll(handler: (job: Job) => Promise<unknown> = async () => null): Promise<void> {
+    const worker = new Worker(QUEUE, handler, {
+      connection: this.connect(),
+      prefix: bullPrefix(this.store.namespace, QUEUE),
+    });
+    await new Promise<void>((resolve) => worker.once("drained", resolve));
+    await worker.close();
+  }
+
+  /** Every key of the namespace but the test's clock, with its value. */
+  async dump(): Promise<Record<string, unknown>> {
+    const { namespace } = this.store;
+    return dump(
+      this.store.link.client,
+      (key) => (key.startsWith(`{${namespace}}`) || key.startsWith(`{${namespace}:`)) && !key.endsWith(":~clock"),
+    );
+  }
+
+  /** Keys of Carillon's own; BullMQ's apart. */
+  async ownKeys(): Promise<string[]> {
+    const all = Object.keys(await this.dump());
+    const tag = `{${this.store.namespace}`;
+    return all.filter((key) => key.startsWith(tag) && (key.includes(":~") || !key.startsWith(`${tag}:`))).sort();
+  }
+
+  async close(): Promise<void> {
+    for (const one of this.#open.reverse()) await one.close();
+    await this.store.close();
+  }
+}
+
+/**
+ * All keys of a server, or of all masters, with their whole values. Not by DUMP: Redis moves the fields of a hash
+ * about while it is only read.
+ */
+export async function dump(client: RedisClient, wanted: (key: string) => boolean): Promise<Record<string, unknown>> {
+  const masters = client instanceof Cluster ? client.nodes("master") : [client];
+  const found: [string, unknown][] = [];
+  for (const master of masters) {
+    for (const key of (await master.keys("*")).filter(wanted)) {
+      found.push([key, { value: await valueOf(master, key), expires: (await master.pttl(key)) >= 0 }]);
+    }
+  }
+  return Object.fromEntries(found.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+async function valueOf(client: Redis, key: string): Promise<unknown> {
+  switch (await client.type(key)) {
+    case "string":
+      return client.get(key);
+    case "hash":
+      return client.hgetall(key);
+    case "list":
+      return client.lrange(key, 0, -1);
+    case "set":
+      return (await client.smembers(key)).sort();
+    case "zset":
+      return client.zrange(key, 0, -1, "WITHSCORES");
+    case "stream":
+      return client.xrange(key, "-", "+");
+    default:
+      throw new Error(`What is ${key}?`);
+  }
+}

@@ -1,0 +1,311 @@
+import { shardOf } from "@carillon/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+const HOUR = 3_600_000;
+
+onEveryEngine("pause, resume, trigger, delete", (connection) => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+  const ledger = (id: string) => bench.store.runs.ledger(bench.name(id));
+  const nominals = async () => (await bench.jobs()).map((job) => job.data.occurrence.nominal - START).sort((a, b) => a - b);
+
+  describe("pause and resume", () => {
+    it("holds what is to come, says who and why, and is idempotent", async () => {
+      await bench.put({ id: "t" });
+      const { generation } = await bench.stored("t");
+      await bench.clock.advance(1_000);
+      expect(await bench.store.tasks.pause(bench.name("t"), "ann", "maintenance")).toBe("OK");
+      const paused = await bench.stored("t");
+      expect(paused).toMatchObject({
+        state: "paused",
+        nominal: START + 10_000,
+        generation: String(Number(generation) + 1),
+        paused: { at: START + 1_000, by: "ann", note: "maintenance" },
+      });
+      const before = await bench.dump();
+      await bench.clock.advance(1_000);
+      expect(await bench.store.tasks.pause(bench.name("t"), "bob", "other")).toBe("UNCHANGED");
+      expect(await bench.dump()).toEqual(before);
+      await bench.clock.advance(HOUR);
+      expect((await bench.read("t")).items).toEqual([]);
+      expect(await bench.store.claims.next(QUEUE)).toEqual(new Map());
+    });
+
+    it("answers what cannot be paused or resumed", async () => {
+      await bench.put({ id: "over", schedule: { at: START - 1 } });
+      await bench.put({ id: "on" });
+      expect(await bench.store.tasks.pause(bench.name("none"))).toBe("MISSING");
+      expect(await bench.store.tasks.pause(bench.name("over"))).toBe("FINISHED");
+      expect(await bench.store.tasks.resume(bench.name("none"), "now")).toBe("MISSING");
+      expect(await bench.store.tasks.resume(bench.name("on"), "now")).toBe("UNCHANGED");
+    });
+
+    it("resume from now passes over what fell due, as one range", async () => {
+      await bench.put({ id: "t", catchUp: "all" });
+      await bench.store.tasks.pause(bench.name("t"));
+      await bench.clock.set(START + HOUR + 5_000);
+      expect(await bench.store.tasks.resume(bench.name("t"), "now", "ann")).toBe("OK");
+      expect(await ledger("t")).toEqual([
+        {
+          reason: "paused",
+          from: START + 10_000,
+          to: START + HOUR,
+          decisions: 1,
+          at: START + HOUR + 5_000,
+          by: "ann",
+        },
+      ]);
+      expect(await bench.stored("t")).toMatchObject({
+        state: "scheduled",
+        cursor: START + HOUR,
+        nominal: START + HOUR + 10_000,
+        due: START + HOUR + 10_000,
+        paused: undefined,
+      });
+      await bench.clock.set(START + HOUR + 10_000);
+      expect(await bench.claim("t", "a")).toEqual(["OK"]);
+      expect(await nominals()).toEqual([HOUR + 10_000]);
+    });
+
+    it("resume from now leaves no ledger entry where nothing fell due", async () => {
+      await bench.put({ id: "t" });
+      await bench.store.tasks.pause(bench.name("t"));
+      await bench.clock.advance(9_999);
+      await bench.store.tasks.resume(bench.name("t"), "now");
+      expect(await ledger("t")).toEqual([]);
+      expect(await bench.stored("t")).toMatchObject({ state: "scheduled", due: START + 10_000 });
+    });
+
+    it("resume in order to catch up owes what fell due", async () => {
+      await bench.put({ id: "t", catchUp: "all", overlap: "allow" });
+      await bench.store.tasks.pause(bench.name("t"));
+      await bench.clock.advance(35_000);
+      expect(await bench.store.tasks.resume(bench.name("t"), "catch-up")).toBe("OK");
+      for (const token of ["a", "b", "c"]) expect(await bench.claim("t", token)).toEqual(["OK"]);
+      expect((await bench.read("t")).items).toEqual([]);
+      expect(await nominals()).toEqual([10_000, 20_000, 30_000]);
+      expect(await ledger("t")).toEqual([]);
+    });
+
+    it("a one-off whose time passed in the pause: finished from now, run when caught up", async () => {
+      for (const id of ["now", "owed"]) {
+        await bench.put({ id, schedule: { at: START + 5_000 } });
+        await bench.store.tasks.pause(bench.name(id));
+      }
+      await bench.clock.advance(60_000);
+      await bench.store.tasks.resume(bench.name("now"), "now");
+      expect(await bench.stored("now")).toMatchObject({ state: "finished", cursor: START + 5_000, due: undefined });
+      expect(await ledger("now")).toMatchObject([{ reason: "paused", from: START + 5_000, to: START + 5_000 }]);
+      await bench.store.tasks.resume(bench.name("owed"), "catch-up");
+      expect(await bench.claim("owed", "a")).toEqual(["OK"]);
+      expect(await nominals()).toEqual([5_000]);
+    });
+
+    it("queued runs go on while the task is paused", async () => {
+      await bench.put({ id: "t" });
+      await bench.clock.advance(10_000);
+      await bench.claim("t", "a");
+      await bench.store.tasks.pause(bench.name("t"));
+      const [run] = await bench.store.runs.list(bench.name("t"), 10);
+      expect(run).toMatchObject({ state: "queued" });
+      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      expect(await bench.store.runs.start(bench.name("t"), run?.id as string, by)).toMatchObject({ word: "OK" });
+    });
+  });
+
+  describe("trigger", () => {
+    it("adds an occurrence of its own and leaves the schedule alone", async () => {
+      await bench.put({ id: "t", payload: { a: 1 } });
+      await bench.clock.advance(3_000);
+      const before = await bench.stored("t");
+      const result = await bench.trigger("t", "tok");
+      const after = await bench.stored("t");
+      expect(after).toEqual({ ...before, generation: String(Number(before.generation) + 1) });
+      const [job, ...others] = await bench.jobs();
+      expect(others).toEqual([]);
+      expect(result).toEqual({ outcome: "enqueued", run: job?.id, enqueued: START + 3_000 });
+      expect(job?.data).toEqual({
+        payload: { a: 1 },
+        occurrence: {
+          key: "key-tok",
+          task: "t",
+          owner: "system",
+          queue: QUEUE,
+          nominal: START + 3_000,
+          due: START + 3_000,
+          enqueued: START + 3_000,
+          generation: Number(after.generation),
+          trigger: "manual",
+          run: job?.id,
+        },
+      });
+      // The scheduled occurrence still comes, once.
+      await bench.workAll();
+      await bench.clock.advance(7_000);
+      expect(await bench.claim("t", "a")).toEqual(["OK"]);
+      expect(await nominals()).toEqual([3_000, 10_000]);
+    });
+
+    it("obeys the overlap policy, unless told otherwise", async () => {
+      await bench.put({ id: "t" });
+      expect(await bench.trigger("t", "a")).toMatchObject({ outcome: "enqueued" });
+      const before = await bench.dump();
+      expect(await bench.trigger("t", "b")).toEqual({ outcome: "skipped", reason: "overlap" });
+      expect(await bench.dump()).toEqual(before);
+      expect(await bench.trigger("t", "c", "allow")).toMatchObject({ outcome: "enqueued" });
+      expect(await bench.jobs()).toHaveLength(2);
+      await bench.put({ id: "free", overlap: "allow" });
+      expect(await bench.trigger("free", "d")).toMatchObject({ outcome: "enqueued" });
+      expect(await bench.trigger("free", "e", "skip")).toEqual({ outcome: "skipped", reason: "overlap" });
+      expect(await bench.trigger("free", "f")).toMatchObject({ outcome: "enqueued" });
+    });
+
+    it("works while the task is paused or finished, and changes neither", async () => {
+      await bench.put({ id: "paused", enabled: false });
+      await bench.put({ id: "over", schedule: { at: START - 1 } });
+      expect(await bench.trigger("paused", "a")).toMatchObject({ outcome: "enqueued" });
+      expect(await bench.trigger("over", "b")).toMatchObject({ outcome: "enqueued" });
+      expect(await bench.stored("paused")).toMatchObject({ state: "paused" });
+      expect(await bench.stored("over")).toMatchObject({ state: "finished" });
+    });
+
+    it("of a task that is not there is told", async () => {
+      await expect(bench.trigger("none", "a")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+      expect(await bench.ownKeys()).toEqual([]);
+    });
+
+    it("with the same run id, adds one job", async () => {
+      await bench.put({ id: "t", overlap: "allow" });
+      const first = await bench.trigger("t", "same");
+      const before = await bench.dump();
+      expect(await bench.trigger("t", "same")).toEqual(first);
+      expect(await bench.dump()).toEqual(before);
+    });
+
+    it("twenty at once: a task that must not overlap runs once", async () => {
+      await bench.put({ id: "t" });
+      const results = await Promise.all(Array.from({ length: 20 }, (_, i) => bench.trigger("t", `t${i}`)));
+      expect(results.filter(({ outcome }) => outcome === "enqueued")).toHaveLength(1);
+      expect(await bench.jobs()).toHaveLength(1);
+    });
+  });
+
+  describe("delete", () => {
+    it("takes the task, its runs, its jobs and its ledger with it, and nothing else", async () => {
+      await bench.put({ id: "stays", tags: ["x"] });
+      await bench.clock.advance(10_000);
+      await bench.claimAll("s");
+      const queue = bench.queue();
+      const counter = await queue.getJobCounts();
+      const { [`{${bench.store.namespace}}:queues`]: _, ...before } = pickOwn(await bench.dump());
+
+      await bench.clock.advance(10_000);
+      await bench.put({ id: "t", tags: ["x", "y"], overlap: "skip", schedule: { every: "5s" } });
+      await bench.clock.advance(5_000);
+      await bench.claim("t", "a");
+      await bench.clock.advance(5_000);
+      await bench.claim("t", "b");
+      await bench.trigger("t", "c", "allow");
+      expect(await ledger("t")).toHaveLength(1);
+      expect(await bench.store.tasks.delete(bench.name("t"))).toBe(true);
+      const { [`{${bench.store.namespace}}:queues`]: __, ...after } = pickOwn(await bench.dump());
+      expect(after).toEqual(before);
+      expect(await queue.getJobCounts()).toEqual(counter);
+      expect(await bench.store.tasks.delete(bench.name("t"))).toBe(false);
+    });
+
+    function pickOwn(all: Record<string, unknown>): Record<string, unknown> {
+      return Object.fromEntries(Object.entries(all).filter(([key]) => !key.includes("}:bells:")));
+    }
+
+    it("keeps a job that a worker holds, and the reconciler clears it once it is over", async () => {
+      await bench.put({ id: "t" });
+      await bench.clock.advance(10_000);
+      await bench.claim("t", "a");
+      const [run] = await bench.store.runs.list(bench.name("t"), 1);
+      await bench.workAll(async () => {
+        await bench.store.tasks.delete(bench.name("t"));
+        expect(await bench.jobs()).toHaveLength(1);
+        // Its queue stays registered, or no node would ever look.
+        expect(await bench.store.registry.queues()).toEqual([QUEUE]);
+        await bench.clock.advance(5_000);
+        expect((await bench.store.runs.reconcile(QUEUE)).seen).toEqual([]);
+      });
+      await bench.clock.advance(5_000);
+      expect((await bench.store.runs.reconcile(QUEUE)).seen).toEqual([[run?.id, "removed"]]);
+      expect(await bench.jobs()).toEqual([]);
+      expect(await bench.store.registry.forgetIfEmpty(QUEUE)).toBe(true);
+      expect(await bench.ownKeys()).toEqual([]);
+    });
+
+    it("a queued job of a deleted task is not started, even when a task of that name came again", async () => {
+      await bench.put({ id: "t" });
+      await bench.clock.advance(10_000);
+      await bench.claim("t", "a");
+      const [run] = await bench.store.runs.list(bench.name("t"), 1);
+      await bench.store.tasks.delete(bench.name("t"));
+      await bench.clock.advance(1);
+      await bench.put({ id: "t" });
+      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      expect(await bench.store.runs.start(bench.name("t"), run?.id as string, by)).toEqual({ word: "GONE" });
+      expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
+    });
+
+    it("clears a thousand runs", async () => {
+      await bench.put({ id: "t", overlap: "allow", catchUp: "all", schedule: { every: "1s" } });
+      await bench.clock.advance(450_000);
+      for (let i = 0; i < 450; i++) await bench.claim("t", `k${i}`);
+      expect(await bench.jobs()).toHaveLength(450);
+      await bench.store.tasks.delete(bench.name("t"));
+      expect(await bench.jobs()).toEqual([]);
+      expect(await bench.ownKeys()).toEqual([]);
+    });
+
+    it("generation and fence go on above those of the deleted task", async () => {
+      await bench.put({ id: "t", overlap: "allow" });
+      const fences: number[] = [];
+      const generations: number[] = [];
+      for (let life = 0; life < 3; life++) {
+        for (let n = 0; n < 3; n++) {
+          const result = await bench.trigger("t", `l${life}n${n}`);
+          if (result.outcome !== "enqueued") throw new Error("skipped");
+          const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+          const started = await bench.store.runs.start(bench.name("t"), result.run, by);
+          if (started.word !== "OK") throw new Error(started.word);
+          fences.push(started.fence);
+          generations.push(Number((await bench.stored("t")).generation));
+        }
+        await bench.store.tasks.delete(bench.name("t"));
+        await bench.clock.advance(1);
+        await bench.put({ id: "t", overlap: "allow" });
+      }
+      for (const series of [fences, generations]) {
+        expect(series).toEqual([...new Set(series)].sort((a, b) => a - b));
+      }
+    });
+  });
+
+  it("every index forgets a tag that a task no longer has", async () => {
+    const tagged = async (tag: string) =>
+      bench.store.link.client.zrange(bench.store.keys.queue(QUEUE).tagged(tag), 0, -1);
+    await bench.put({ id: "t", tags: ["a", "b"] });
+    await bench.put({ id: "u", tags: ["b"] });
+    await bench.put({ id: "t", tags: ["b", "c"] });
+    expect([await tagged("a"), await tagged("b"), await tagged("c")]).toEqual([
+      [],
+      ["system/t", "system/u"],
+      ["system/t"],
+    ]);
+    await bench.put({ id: "t" });
+    await bench.store.tasks.delete(bench.name("u"));
+    expect((await bench.ownKeys()).filter((key) => key.includes(":~tag:"))).toEqual([]);
+    expect(shardOf("system/t")).toBe(7);
+  });
+});

@@ -1,0 +1,198 @@
+import { parseTask } from "@carillon/core";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
+import { LossyProxy } from "./lossy-proxy.js";
+
+const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+
+/** Each act twice: undisturbed, and with one of its answers lost, for each answer in turn. The state must be the same. */
+describe("an answer that is lost", () => {
+  let plain: RedisServer;
+  let shaken: RedisServer;
+  let proxy: LossyProxy;
+  let serial = 0;
+  beforeAll(async () => {
+    [plain, shaken] = await Promise.all([startRedis(), startRedis()]);
+    proxy = await LossyProxy.to(shaken);
+  });
+  afterAll(async () => {
+    await proxy.close();
+    await Promise.all([plain.stop(), shaken.stop()]);
+  });
+
+  type Act = (bench: Bench) => Promise<unknown>;
+  const nothing: Act = async () => {};
+  async function due(bench: Bench): Promise<void> {
+    await bench.put({ id: "t", overlap: "allow", tags: ["x"] });
+    await bench.clock.advance(10_000);
+  }
+  async function claimed(bench: Bench): Promise<void> {
+    await due(bench);
+    await bench.claim("t", "first");
+  }
+  const run = async (bench: Bench) => (await bench.store.runs.list(bench.name("t"), 1))[0]?.id as string;
+  async function running(bench: Bench): Promise<void> {
+    await claimed(bench);
+    await bench.store.runs.start(bench.name("t"), await run(bench), BY);
+  }
+  const fence = async (bench: Bench) =>
+    bench.store.link.ask(async (client) =>
+      Number(await client.hget(bench.store.keys.queue(QUEUE).run(await run(bench)), "fence")),
+    );
+  async function finished(bench: Bench): Promise<void> {
+    await claimed(bench);
+    await bench.workAll();
+    await bench.clock.advance(10_000);
+  }
+
+  const acts: [string, Act, Act][] = [
+    ["put a new task", nothing, (bench) => bench.put({ id: "t", tags: ["a"] })],
+    ["put a changed task", due, (bench) => bench.put({ id: "t", priority: 3 })],
+    ["put another schedule over an owed time", due, (bench) => bench.put({ id: "t", schedule: { every: "1h" } })],
+    ["pause", due, (bench) => bench.store.tasks.pause(bench.name("t"), "me", "why")],
+    [
+      "resume",
+      async (bench) => {
+        await due(bench);
+        await bench.store.tasks.pause(bench.name("t"));
+        await bench.clock.advance(60_000);
+      },
+      (bench) => bench.store.tasks.resume(bench.name("t"), "now"),
+    ],
+    ["delete", claimed, (bench) => bench.store.tasks.delete(bench.name("t"))],
+    ["claim", due, (bench) => bench.claim("t", "tok")],
+    [
+      "claim that skips",
+      async (bench) => {
+        await bench.put({ id: "t" });
+        await bench.clock.advance(10_000);
+        await bench.claim("t", "first");
+        await bench.clock.advance(10_000);
+      },
+      (bench) => bench.claim("t", "tok"),
+    ],
+    ["trigger", due, (bench) => bench.trigger("t", "tok")],
+    [
+      "enqueue now",
+      nothing,
+      (bench) =>
+        bench.store.claims.enqueueNow(
+          parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { at: START } }),
+          { key: "k", token: "tok", node: "test" },
+        ),
+    ],
+    ["settle", running, async (bench) => {
+      const end = { fence: await fence(bench), made: 0, outcome: "failed", error: "no" } as const;
+      await bench.store.runs.settle(bench.name("t"), await run(bench), end);
+    }],
+    ["settle an attempt, another is left", running, async (bench) => {
+      const end = { fence: await fence(bench), made: 0, outcome: undefined, error: "no" } as const;
+      await bench.store.runs.settle(bench.name("t"), await run(bench), end);
+    }],
+    ["reconcile", finished, (bench) => bench.store.runs.reconcile(QUEUE)],
+    [
+      "reconcile that removes",
+      async (bench) => {
+        await finished(bench);
+        await bench.store.runs.reconcile(QUEUE);
+        await bench.clock.advance(600_000);
+      },
+      (bench) => bench.store.runs.reconcile(QUEUE),
+    ],
+  ];
+
+  /** What the act leaves behind, with the stream's ids and the registry's marks left out: they are never alike. */
+  async function outcome(url: string, namespace: string, before: Act, act: Act, lose?: number) {
+    const bench = await Bench.open(url, { namespace });
+    await before(bench);
+    if (lose !== undefined) proxy.lose(lose);
+    await act(bench);
+    const lost = lose !== undefined && !proxy.calm();
+    const state: Record<string, unknown> = {};
+    for (const [key, held] of Object.entries(await bench.dump())) {
+      const value = (held as { value: unknown }).value;
+      if (key.endsWith(":stalled-check")) continue;
+      if (key.endsWith(":completed")) state[key] = (value as string[])[0];
+      else if (key.endsWith(":queues")) state[key] = Object.keys(value as object);
+      else if (key.endsWith(":events")) state[key] = (value as [string, string[]][]).map(([, fields]) => fields);
+      else if (key.includes(":bells:t@")) {
+        const { processedOn: _, finishedOn: __, ...rest } = value as Record<string, string>;
+        state[key] = rest;
+      } else state[key] = value;
+      if (typeof state[key] === "object" && "started" in (state[key] as object)) {
+        delete (state[key] as Record<string, unknown>)["started"];
+      }
+    }
+    await bench.close();
+    return { state, lost };
+  }
+
+  it.each(acts)("%s: nothing is done twice", async (_what, before, act) => {
+    serial += 1;
+    for (let n = 0; ; n++) {
+      const namespace = `s${serial}n${n}`;
+      const wanted = await outcome(plain.url, namespace, before, act);
+      const got = await outcome(proxy.url, namespace, before, act, n);
+      expect(got.state).toEqual(wanted.state);
+      if (!got.lost) {
+        // Every answer of the act has been lost once.
+        expect(n).toBeGreaterThan(0);
+        return;
+      }
+    }
+  });
+
+  it("start: the attempt goes on with the fence of the last answer", async () => {
+    const bench = await Bench.open(proxy.url, { namespace: "start" });
+    await claimed(bench);
+    const id = await run(bench);
+    proxy.lose(0);
+    const started = await bench.store.runs.start(bench.name("t"), id, BY);
+    if (started.word !== "OK") throw new Error(started.word);
+    const end = { fence: started.fence, made: 0, outcome: "succeeded" } as const;
+    expect(await bench.store.runs.settle(bench.name("t"), id, end)).toBe("OK");
+    await bench.close();
+  });
+
+  it("a registry mark whose answer was lost keeps the queue, and never loses it", async () => {
+    for (let n = 0; n < 6; n++) {
+      const bench = await Bench.open(proxy.url, { namespace: `mark${n}` });
+      proxy.lose(n);
+      await bench.put({ id: "t" });
+      proxy.calm();
+      expect(await bench.store.registry.queues()).toEqual([QUEUE]);
+      await bench.store.tasks.delete(bench.name("t"));
+      // All is gone again, the queue's place in the registry included.
+      expect(await bench.ownKeys()).toEqual([]);
+      await bench.close();
+    }
+  });
+
+  it("scripts that were flushed are sent again", async () => {
+    const bench = await Bench.open(plain.url, { namespace: "flush" });
+    const flush = () => bench.store.link.client.script("FLUSH");
+    await flush();
+    await bench.put({ id: "t", overlap: "allow" });
+    await bench.clock.advance(10_000);
+    await flush();
+    const half = await bench.read("t");
+    await flush();
+    expect(await bench.commit(half, "a")).toEqual(["OK"]);
+    await flush();
+    expect(await bench.commit(half, "a")).toEqual(["DONE"]);
+    await flush();
+    expect(await bench.trigger("t", "m")).toMatchObject({ outcome: "enqueued" });
+    await flush();
+    expect(await bench.store.tasks.pause(bench.name("t"))).toBe("OK");
+    await flush();
+    expect(await bench.store.tasks.resume(bench.name("t"), "now")).toBe("OK");
+    await flush();
+    expect((await bench.store.runs.reconcile(QUEUE)).seen).toEqual([]);
+    await flush();
+    expect(await bench.jobs()).toHaveLength(2);
+    await bench.store.tasks.delete(bench.name("t"));
+    expect(await bench.ownKeys()).toEqual([]);
+    await bench.close();
+  });
+});

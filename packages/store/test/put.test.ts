@@ -1,0 +1,286 @@
+import { parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+onEveryEngine("put", (connection) => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  const withoutRegistry = async () => {
+    // A put marks its queue in the registry, so that value moves; everything else is compared.
+    const { [`{${bench.store.namespace}}:queues`]: _, ...rest } = await bench.dump();
+    return rest;
+  };
+  const dueIndex = async () => {
+    const found: Record<string, string[]> = {};
+    for (let shard = 0; shard < 8; shard++) {
+      const key = bench.store.keys.queue(QUEUE).due(shard);
+      const flat = await bench.store.link.client.zrange(key, 0, -1, "WITHSCORES");
+      for (let i = 0; i < flat.length; i += 2) found[flat[i] as string] = [String(shard), flat[i + 1] as string];
+    }
+    return found;
+  };
+
+  it("creates: the whole task, its index entries, its queue", async () => {
+    expect(await bench.put({ id: "t", tags: ["x"], payload: { a: 1 }, description: "d" })).toEqual({
+      name: bench.name("t"),
+      outcome: "created",
+      state: "scheduled",
+      due: START + 10_000,
+    });
+    const { client } = bench.store.link;
+    const keys = bench.store.keys.queue(QUEUE);
+    const shard = shardOf("system/t");
+    expect(await client.hgetall(keys.task("system/t"))).toEqual({
+      v: "1",
+      type: "noop",
+      schedule: '{"every":"10s"}',
+      payload: '{"a":1}',
+      tags: "x",
+      description: "d",
+      state: "scheduled",
+      gen: `${START}000`,
+      nominal: String(START + 10_000),
+      due: String(START + 10_000),
+      created: String(START),
+      updated: String(START),
+    });
+    expect(await bench.ownKeys()).toEqual(
+      [keys.task("system/t"), keys.due(shard), keys.next, keys.tagged("x"), keys.tasks, bench.store.keys.queues].sort(),
+    );
+    expect(await dueIndex()).toEqual({ "system/t": [String(shard), String(START + 10_000)] });
+    expect(await client.zrange(keys.next, 0, -1, "WITHSCORES")).toEqual([String(shard), String(START + 10_000)]);
+    expect(await bench.store.registry.queues()).toEqual([QUEUE]);
+  });
+
+  it("an identical put changes not one byte, however much later", async () => {
+    const input = { id: "t", tags: ["b", "a"], payload: { a: [1, { b: null }] }, priority: 3, group: "g" };
+    await bench.put(input);
+    const before = await withoutRegistry();
+    await bench.clock.advance(7_000);
+    expect(await bench.put({ ...input, tags: ["a", "b", "a"] })).toEqual({
+      name: bench.name("t"),
+      outcome: "unchanged",
+      state: "scheduled",
+      due: START + 10_000,
+    });
+    expect(await withoutRegistry()).toEqual(before);
+  });
+
+  it.each<[string, Partial<TaskInput>]>([
+    ["payload", { payload: { a: 2 } }],
+    ["priority", { priority: 1 }],
+    ["overlap", { overlap: "allow" }],
+    ["catch-up", { catchUp: "all" }],
+    ["type", { type: "other" }],
+    ["tags", { tags: ["new"] }],
+    ["description", { description: "d" }],
+  ])("keeps due, and moves the generation, when its %s changes", async (_what, change) => {
+    await bench.put({ id: "t" });
+    const before = await bench.stored("t");
+    await bench.clock.advance(4_000);
+    const result = await bench.put({ id: "t", ...change });
+    expect(result).toEqual({
+      name: bench.name("t"),
+      outcome: "updated",
+      state: "scheduled",
+      due: START + 10_000,
+    });
+    const after = await bench.stored("t");
+    expect(after).toEqual({
+      ...before,
+      ...(change.payload === undefined ? {} : { payloadJson: JSON.stringify(change.payload) }),
+      definition: { ...before.definition, ...change },
+      fields: after.fields,
+      generation: String(Number(before.generation) + 1),
+      updated: START + 4_000,
+    });
+    // And back again.
+    await bench.put({ id: "t" });
+    expect([...(await bench.stored("t")).fields]).toEqual([...before.fields]);
+  });
+
+  it("keeps an overdue time too: it is still owed", async () => {
+    await bench.put({ id: "t", catchUp: "all" });
+    await bench.clock.advance(60_000);
+    expect(await bench.put({ id: "t", catchUp: "all", priority: 1 })).toMatchObject({ due: START + 10_000 });
+    expect(await bench.claim("t", "a")).toEqual(["OK"]);
+  });
+
+  it("an edited schedule starts strictly after now", async () => {
+    await bench.put({ id: "t" });
+    await bench.clock.advance(5_000);
+    expect(await bench.put({ id: "t", schedule: { every: "1s" } })).toMatchObject({
+      outcome: "updated",
+      due: START + 6_000,
+    });
+    expect(await bench.put({ id: "t", schedule: { every: "1h" } })).toMatchObject({ due: START + 3_600_000 });
+    expect(await dueIndex()).toEqual({ "system/t": [String(shardOf("system/t")), String(START + 3_600_000)] });
+  });
+
+  it("never resumes a paused task, nor pauses one", async () => {
+    await bench.put({ id: "t" });
+    await bench.store.tasks.pause(bench.name("t"), "me", "why");
+    const paused = { outcome: "updated", state: "paused", due: undefined };
+    expect(await bench.put({ id: "t", priority: 2 })).toMatchObject(paused);
+    expect(await bench.put({ id: "t", schedule: { every: "1s" } })).toMatchObject(paused);
+    expect(await bench.stored("t")).toMatchObject({ paused: { at: START, by: "me", note: "why" } });
+    expect(await dueIndex()).toEqual({});
+    await bench.store.tasks.resume(bench.name("t"), "now");
+    expect(await bench.put({ id: "t", enabled: false, schedule: { every: "1s" } })).toMatchObject({
+      outcome: "unchanged",
+      state: "scheduled",
+    });
+    expect(await bench.put({ id: "t", enabled: false, priority: 1 })).toMatchObject({ state: "scheduled" });
+  });
+
+  it("an identical put of a paused or claimed task says how that task is, not how a new one would be", async () => {
+    await bench.put({ id: "t" });
+    await bench.store.tasks.pause(bench.name("t"));
+    expect(await bench.put({ id: "t" })).toEqual({
+      name: bench.name("t"),
+      outcome: "unchanged",
+      state: "paused",
+      due: undefined,
+    });
+    await bench.put({ id: "late" });
+    await bench.clock.advance(25_000);
+    // Overdue since 15 s: that is its next execution, not the time 5 s ahead.
+    expect(await bench.put({ id: "late" })).toMatchObject({ outcome: "unchanged", due: START + 10_000 });
+  });
+
+  it("stores a task that starts disabled as paused, without a due time", async () => {
+    expect(await bench.put({ id: "t", enabled: false })).toMatchObject({
+      outcome: "created",
+      state: "paused",
+      due: undefined,
+    });
+    expect(await dueIndex()).toEqual({});
+    expect(await bench.stored("t")).toMatchObject({ state: "paused", paused: { at: START } });
+    await bench.store.tasks.resume(bench.name("t"), "now");
+    expect(await dueIndex()).toEqual({ "system/t": [String(shardOf("system/t")), String(START + 10_000)] });
+  });
+
+  it("stores a one-off in the past as finished; an edit to the future wakes it", async () => {
+    const past = { id: "t", schedule: { at: START - 1 } };
+    expect(await bench.put(past)).toMatchObject({ outcome: "created", state: "finished", due: undefined });
+    expect(await dueIndex()).toEqual({});
+    expect(await bench.put(past)).toMatchObject({ outcome: "unchanged", state: "finished" });
+    // This very millisecond is past too: strictly after the put.
+    expect(await bench.put({ id: "now", schedule: { at: START } })).toMatchObject({ state: "finished" });
+    expect(await bench.put({ id: "t", schedule: { at: START + 1 } })).toMatchObject({
+      outcome: "updated",
+      state: "scheduled",
+      due: START + 1,
+    });
+    await bench.clock.advance(1);
+    expect(await bench.claim("t", "a")).toEqual(["OK"]);
+    expect(await bench.put({ id: "t", schedule: { at: START + 1 } })).toMatchObject({ state: "finished" });
+  });
+
+  it("ten puts at once make one task", async () => {
+    const results = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => bench.put({ id: "t", payload: { by: i }, tags: [`tag${i}`] })),
+    );
+    const outcomes = results.map(({ outcome }) => outcome).sort();
+    expect(outcomes).toEqual(["created", ...new Array(9).fill("updated")]);
+    const task = await bench.stored("t");
+    const winner = (task.definition.payload as { by: number }).by;
+    expect(task.generation).toBe(`${START}009`);
+    expect(task.definition.tags).toEqual([`tag${winner}`]);
+    const tagged = (await bench.ownKeys()).filter((key) => key.includes(":~tag:"));
+    expect(tagged).toEqual([bench.store.keys.queue(QUEUE).tagged(`tag${winner}`)]);
+    expect(await bench.store.link.client.zrange(bench.store.keys.queue(QUEUE).tasks, 0, -1)).toEqual(["system/t"]);
+    expect(Object.keys(await dueIndex())).toEqual(["system/t"]);
+  });
+
+  it("ten identical puts at once create one and leave it alone", async () => {
+    const results = await Promise.all(Array.from({ length: 10 }, () => bench.put({ id: "t" })));
+    expect(results.map(({ outcome }) => outcome).sort()).toEqual(["created", ...new Array(9).fill("unchanged")]);
+    expect((await bench.stored("t")).generation).toBe(`${START}000`);
+  });
+
+  it("one call may name a task twice: the later one counts", async () => {
+    const tasks = [1, 2, 3].map((n) =>
+      parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { every: "10s" }, payload: { n } }),
+    );
+    const results = await bench.store.tasks.put(QUEUE, tasks);
+    expect(results.map(({ outcome }) => outcome)).toEqual(["created", "updated", "updated"]);
+    expect((await bench.stored("t")).definition.payload).toEqual({ n: 3 });
+  });
+
+  it("a thousand tasks in one call, each with its own answer", async () => {
+    const tasks = Array.from({ length: 1_000 }, (_, i) =>
+      parseTask({ id: `t${i}`, type: "noop", queue: QUEUE, schedule: { every: "10s" } }),
+    );
+    const results = await bench.store.tasks.put(QUEUE, tasks);
+    expect(results.map(({ name, outcome }) => `${name.id} ${outcome}`)).toEqual(
+      tasks.map((_, i) => `t${i} created`),
+    );
+    expect(Object.keys(await dueIndex())).toHaveLength(1_000);
+  });
+
+  describe("a put during which the first time passes", () => {
+    /** Moves the clock while the put is between its read of the time and its write. */
+    async function late(input: Partial<TaskInput> & { id: string }, ms: number) {
+      const put = bench.store.tasks.put.bind(bench.store.tasks);
+      const { time } = bench.store.tasks;
+      let moved = false;
+      bench.store.tasks.time = async (queue) => {
+        const now = await time.call(bench.store.tasks, queue);
+        if (!moved) {
+          moved = true;
+          await bench.clock.advance(ms);
+        }
+        return now;
+      };
+      const parsed = parseTask({ type: "noop", queue: QUEUE, schedule: { every: "10s" }, ...input });
+      const [result] = await put(QUEUE, [parsed]);
+      bench.store.tasks.time = time;
+      return result;
+    }
+
+    it("starts with the next one, strictly after the put", async () => {
+      expect(await late({ id: "t" }, 10_000)).toMatchObject({ outcome: "created", due: START + 20_000 });
+      expect(await bench.stored("t")).toMatchObject({ nominal: START + 20_000, due: START + 20_000 });
+    });
+
+    it("is finished where there is no next one", async () => {
+      expect(await late({ id: "t", schedule: { at: START + 5 } }, 5)).toMatchObject({
+        outcome: "created",
+        state: "finished",
+        due: undefined,
+      });
+      expect(await dueIndex()).toEqual({});
+    });
+
+    it("does not matter where the time is not new", async () => {
+      await bench.put({ id: "t" });
+      expect(await late({ id: "t", priority: 1 }, 30_000)).toMatchObject({ outcome: "updated", due: START + 10_000 });
+    });
+  });
+
+  it("leaves a task of a newer format alone, whatever is asked of it", async () => {
+    await bench.put({ id: "t", tags: ["x"] });
+    const key = bench.store.keys.queue(QUEUE).task("system/t");
+    await bench.store.link.client.hset(key, "v", "99", "shape", "new");
+    await bench.clock.advance(60_000);
+    const before = await withoutRegistry();
+    const refused = { code: "UNSUPPORTED_FORMAT", remedy: expect.stringMatching(/^Upgrade/) };
+    await expect(bench.put({ id: "t", priority: 1 })).rejects.toMatchObject(refused);
+    await expect(bench.stored("t")).rejects.toMatchObject(refused);
+    await expect(bench.trigger("t", "a")).rejects.toMatchObject(refused);
+    await expect(bench.store.tasks.resume(bench.name("t"), "now")).rejects.toMatchObject(refused);
+    await expect(bench.store.tasks.pause(bench.name("t"))).rejects.toMatchObject(refused);
+    expect(await bench.store.tasks.list({}, 10)).toEqual({ tasks: [], cursor: undefined });
+    const { entries } = await bench.store.claims.readDue(QUEUE, shardOf("system/t"), 10);
+    expect(entries.map(({ task }) => task)).toEqual([{ foreign: true, version: "99" }]);
+    expect(await withoutRegistry()).toEqual(before);
+  });
+});

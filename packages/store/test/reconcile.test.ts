@@ -1,0 +1,214 @@
+import { parseTask } from "@carillon/core";
+import { UnrecoverableError } from "bullmq";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+const RETENTION = { runsPerTask: 3, completedJobs: 60_000, failedJobs: 600_000 };
+const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+
+onEveryEngine("the reconciler", (connection) => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.open(connection(), { retention: RETENTION });
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  const reconcile = async () => (await bench.store.runs.reconcile(QUEUE)).seen;
+  const runs = () => bench.store.runs.list(bench.name("t"), 100);
+
+  async function fire(id = "t", token = "a"): Promise<string> {
+    await bench.clock.advance(10_000);
+    expect(await bench.claim(id, token)).toEqual(["OK"]);
+    const [run] = await bench.store.runs.list(bench.name(id), 1);
+    return run?.id as string;
+  }
+
+  it("settles what a plain worker completed, and takes the job away after its grace", async () => {
+    await bench.put({ id: "t" });
+    const run = await fire();
+    await bench.workAll();
+    // The first look is ten seconds after the claim.
+    expect(await reconcile()).toEqual([]);
+    await bench.clock.advance(10_000);
+    expect(await reconcile()).toEqual([[run, "succeeded"]]);
+    expect(await runs()).toEqual([
+      {
+        id: run,
+        task: bench.name("t"),
+        type: "noop",
+        state: "final",
+        outcome: "succeeded",
+        key: `bells/system/t@${START + 10_000}`,
+        nominal: START + 10_000,
+        due: START + 10_000,
+        enqueued: START + 10_000,
+        trigger: "schedule",
+        node: "test",
+        started: expect.any(Number),
+        finished: START + 20_000,
+        attempts: 1,
+      },
+    ]);
+    expect(await bench.jobs()).toHaveLength(1);
+    await bench.clock.advance(RETENTION.completedJobs - 1);
+    expect(await reconcile()).toEqual([]);
+    await bench.clock.advance(1);
+    expect(await reconcile()).toEqual([[run, "removed"]]);
+    expect(await bench.jobs()).toEqual([]);
+    // The history outlives the job.
+    expect(await runs()).toMatchObject([{ id: run, outcome: "succeeded" }]);
+    expect((await bench.store.claims.next(QUEUE)).has("r")).toBe(false);
+  });
+
+  it("settles what a plain worker failed, with the reason, and keeps that job for longer", async () => {
+    await bench.put({ id: "t" });
+    const run = await fire();
+    await bench.workAll(async () => {
+      throw new UnrecoverableError("no paper");
+    });
+    await bench.clock.advance(10_000);
+    expect(await reconcile()).toEqual([[run, "failed"]]);
+    expect(await runs()).toMatchObject([{ state: "final", outcome: "failed", error: "no paper" }]);
+    await bench.clock.advance(RETENTION.completedJobs);
+    expect(await reconcile()).toEqual([]);
+    await bench.clock.advance(RETENTION.failedJobs - RETENTION.completedJobs);
+    expect(await reconcile()).toEqual([[run, "removed"]]);
+  });
+
+  it("a job that was removed in BullMQ is lost, and the task goes on", async () => {
+    await bench.put({ id: "t" });
+    const run = await fire();
+    await (await bench.jobs())[0]?.remove();
+    await bench.clock.advance(10_000);
+    expect(await bench.claim("t", "b")).toEqual(["OK"]);
+    expect(await reconcile()).toEqual([[run, "lost"]]);
+    expect(await runs()).toMatchObject([
+      { state: "queued", nominal: START + 20_000 },
+      { id: run, state: "final", outcome: "lost", attempts: 0 },
+    ]);
+  });
+
+  it("looks ever more rarely at a job that waits, and at last every five minutes", async () => {
+    await bench.put({ id: "t" });
+    const claimed = bench.clock.now + 10_000;
+    await fire();
+    const looks: number[] = [];
+    for (let i = 0; i < 14; i++) {
+      const next = (await bench.store.claims.next(QUEUE)).get("r") as number;
+      looks.push(next - claimed);
+      await bench.clock.set(next);
+      await reconcile();
+    }
+    const gaps = looks.map((at, i) => at - (looks[i - 1] ?? 0));
+    expect(gaps.slice(0, 4)).toEqual([10_000, 5_000, 7_500, 11_250]);
+    expect(gaps).toEqual([...gaps.slice(0, 1), ...gaps.slice(1).sort((a, b) => a - b)]);
+    expect(gaps.at(-1)).toBe(300_000);
+  });
+
+  it("opens a final run again that was retried from outside", async () => {
+    await bench.put({ id: "t" });
+    const run = await fire();
+    await bench.workAll(async () => {
+      throw new UnrecoverableError("once");
+    });
+    await bench.clock.advance(10_000);
+    await reconcile();
+    await (await bench.jobs())[0]?.retry("failed");
+    await bench.clock.advance(RETENTION.failedJobs);
+    expect(await reconcile()).toEqual([[run, "reopened"]]);
+    expect(await runs()).toMatchObject([{ id: run, state: "queued" }]);
+    // And it guards against overlap again.
+    expect(await bench.claim("t", "b")).toEqual(["OK"]);
+    expect((await bench.store.runs.ledger(bench.name("t"))).map(({ reason }) => reason)).toContain("overlap");
+    await bench.workAll();
+    await bench.clock.advance(5_000);
+    expect(await reconcile()).toEqual([[run, "succeeded"]]);
+  });
+
+  it("leaves to a Carillon worker what that worker settled", async () => {
+    await bench.put({ id: "t" });
+    const run = await fire();
+    const started = await bench.store.runs.start(bench.name("t"), run, BY);
+    if (started.word !== "OK") throw new Error(started.word);
+    const end = { fence: started.fence, made: 0, outcome: "succeeded", result: { n: 1 } } as const;
+    expect(await bench.store.runs.settle(bench.name("t"), run, end)).toBe("OK");
+    expect(await bench.store.runs.settle(bench.name("t"), run, { ...end, outcome: "failed" })).toBe("FINAL");
+    await bench.workAll();
+    await bench.clock.advance(10_000);
+    expect(await reconcile()).toEqual([]);
+    expect(await runs()).toMatchObject([{ id: run, outcome: "succeeded", result: { n: 1 } }]);
+    await bench.clock.advance(RETENTION.completedJobs);
+    expect(await reconcile()).toEqual([[run, "removed"]]);
+  });
+
+  it("keeps the newest runs of a task, and clears every job that lost its record", async () => {
+    await bench.put({ id: "t" });
+    const all: string[] = [];
+    for (let i = 0; i < 5; i++) {
+      all.push(await fire("t", `k${i}`));
+      await bench.workAll();
+      await bench.clock.advance(10_000);
+      await reconcile();
+      await bench.claim("t", `x${i}`);
+      await bench.workAll();
+      await bench.clock.advance(10_000);
+      await reconcile();
+    }
+    expect(await runs()).toHaveLength(RETENTION.runsPerTask);
+    await bench.clock.advance(RETENTION.completedJobs);
+    await reconcile();
+    expect(await bench.jobs()).toEqual([]);
+    const records = (await bench.ownKeys()).filter((key) => key.includes(":~r:"));
+    expect(records).toHaveLength(RETENTION.runsPerTask);
+    await bench.store.tasks.delete(bench.name("t"));
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("a one-off task from “enqueue” goes away with its run, all of it", async () => {
+    const { store, clock } = bench;
+    const once = (id: string, at: number) =>
+      parseTask({ id, type: "noop", queue: QUEUE, schedule: { at }, priority: 5, payload: { a: 1 } });
+    const mark = await store.registry.enter(QUEUE);
+    const by = { key: "k", token: "tok", node: "test" };
+    const result = await store.claims.enqueueNow(once("now", START), by);
+    await store.registry.leave(QUEUE, mark);
+    expect(result).toMatchObject({ outcome: "enqueued", enqueued: START });
+    await store.tasks.put(QUEUE, [once("later", START + 10_000)], true);
+    await clock.advance(10_000);
+    expect(await bench.claim("later", "b")).toEqual(["OK"]);
+    await bench.workAll();
+    await clock.advance(10_000);
+    expect((await reconcile()).map(([, what]) => what)).toEqual(["succeeded", "succeeded"]);
+    await clock.advance(RETENTION.completedJobs);
+    expect((await reconcile()).map(([, what]) => what)).toEqual(["removed", "removed"]);
+    expect(await store.registry.forgetIfEmpty(QUEUE)).toBe(true);
+    expect(await bench.ownKeys()).toEqual([]);
+    expect(await bench.jobs()).toEqual([]);
+  });
+
+  it("“enqueue” never takes the name of a task that is there", async () => {
+    await bench.put({ id: "t" });
+    const before = await bench.stored("t");
+    const once = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { at: START + 60_000 } });
+    const taken = { code: "CONFLICT", field: "id", remedy: expect.any(String) };
+    await expect(bench.store.tasks.put(QUEUE, [once], true)).rejects.toMatchObject(taken);
+    const by = { key: "k", token: "tok", node: "test" };
+    await expect(bench.store.claims.enqueueNow(once, by)).rejects.toMatchObject(taken);
+    expect(await bench.stored("t")).toEqual(before);
+    expect(await bench.jobs()).toEqual([]);
+  });
+
+  it("says when there is more to look at", async () => {
+    await bench.put({ id: "t", overlap: "allow", catchUp: "all", schedule: { every: "1s" } });
+    await bench.clock.advance(150_000);
+    for (let i = 0; i < 150; i++) await bench.claim("t", `k${i}`);
+    await bench.workAll();
+    await bench.clock.advance(10_000);
+    const first = await bench.store.runs.reconcile(QUEUE);
+    const second = await bench.store.runs.reconcile(QUEUE);
+    expect([first.seen.length, first.more, second.seen.length, second.more]).toEqual([100, true, 50, false]);
+  });
+});

@@ -1,0 +1,205 @@
+import { parseTask } from "@carillon/core";
+import { bullPrefix, Store } from "@carillon/store";
+import { freePort, type RedisServer, startRedis } from "@carillon/testing";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
+
+describe("a Redis that refuses", () => {
+  let redis: RedisServer;
+  let admin: Redis;
+  let bench: Bench;
+  beforeAll(async () => {
+    redis = await startRedis();
+    admin = new Redis(redis.url);
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await redis.stop();
+  });
+  beforeEach(async () => {
+    bench = await Bench.open(redis.url);
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  const task = (id: string) => parseTask({ id, type: "noop", queue: QUEUE, schedule: { every: "10s" } });
+
+  describe("for want of memory", () => {
+    afterEach(async () => {
+      await admin.config("SET", "maxmemory", "0");
+    });
+
+    it("put: the code, and not one key changed; then it works again", async () => {
+      await bench.put({ id: "there" });
+      const before = await bench.dump();
+      await admin.config("SET", "maxmemory", "1");
+      const full = { code: "REDIS_OUT_OF_MEMORY", remedy: expect.stringContaining("maxmemory") };
+      await expect(bench.put({ id: "new" })).rejects.toMatchObject(full);
+      await expect(bench.put({ id: "there", priority: 1 })).rejects.toMatchObject(full);
+      await expect(bench.store.tasks.pause(bench.name("there"))).rejects.toMatchObject(full);
+      await expect(bench.trigger("there", "a")).rejects.toMatchObject(full);
+      expect(await bench.dump()).toEqual(before);
+      await admin.config("SET", "maxmemory", "0");
+      expect(await bench.put({ id: "new" })).toMatchObject({ outcome: "created" });
+    });
+
+    it.each([0, 5])("claim of a batch (priority %d): refused as a whole, and no occurrence is lost by it", async (priority) => {
+      // All in one shard, so that they are one batch; one of them would skip.
+      const ids = sameShard(4);
+      for (const id of ids) await bench.put({ id, priority });
+      await bench.clock.advance(10_000);
+      await bench.claim(ids[0] as string, "first");
+      await bench.put({ id: ids[3] as string, priority, tags: ["changed"] });
+      await bench.clock.advance(10_000);
+      const half = await bench.read(ids[0] as string);
+      expect(half.items).toHaveLength(4);
+      const before = await bench.dump();
+      for (const items of [half.items, half.items.slice(1), half.items.slice(0, 1)]) {
+        await admin.config("SET", "maxmemory", "1");
+        const outcome = await bench.commit({ ...half, items }, "a").catch((error: unknown) => error);
+        await admin.config("SET", "maxmemory", "0");
+        expect(refusal(outcome)).toBe(true);
+        expect(await bench.dump()).toEqual(before);
+      }
+      expect(await bench.commit(half, "b")).toEqual(["OK", "OK", "OK", "OK"]);
+    });
+
+    function refusal(outcome: unknown): boolean {
+      if (Array.isArray(outcome)) return outcome.every((status) => /^ERROR .*OOM/.test(String(status)));
+      return (outcome as { code?: string }).code === "REDIS_OUT_OF_MEMORY";
+    }
+  });
+
+  it("BullMQ's add that fails half-way leaves no job, and the others of its batch are done", async () => {
+    const ids = sameShard(2);
+    await bench.put({ id: ids[0] as string, priority: 1 });
+    await bench.put({ id: ids[1] as string });
+    await bench.clock.advance(10_000);
+    // A key of the wrong type makes the very last step of the prioritized add fail.
+    const prioritized = `${bullPrefix(bench.store.namespace, QUEUE)}:${QUEUE}:prioritized`;
+    await admin.set(prioritized, "in the way");
+    const half = await bench.read(ids[0] as string);
+    const before = await bench.stored(ids[0] as string);
+    const statuses = await bench.commit(half, "a");
+    const of = (id: string) => statuses[half.items.findIndex(({ entry }) => entry.local === `system/${id}`)];
+    expect(of(ids[0] as string)).toMatch(/^ERROR .*WRONGTYPE/);
+    expect(of(ids[1] as string)).toBe("OK");
+    expect(await bench.stored(ids[0] as string)).toEqual(before);
+    const jobs = await admin.keys(`${bullPrefix(bench.store.namespace, QUEUE)}:${QUEUE}:*@*`);
+    expect(jobs).toHaveLength(1);
+    await admin.del(prioritized);
+    expect(await bench.claim(ids[0] as string, "b")).toEqual(["OK"]);
+    expect(await bench.jobs()).toHaveLength(2);
+  });
+
+  it("a read-only replica: the code, reads go on, and writes do when it is the master again", async () => {
+    await bench.put({ id: "t" });
+    await bench.clock.advance(10_000);
+    const half = await bench.read("t");
+    const before = await bench.dump();
+    await admin.call("REPLICAOF", "127.0.0.1", await freePort());
+    try {
+      const readOnly = { code: "REDIS_READ_ONLY", remedy: expect.stringContaining("master") };
+      await expect(bench.put({ id: "new" })).rejects.toMatchObject(readOnly);
+      await expect(bench.commit(half, "a")).rejects.toMatchObject(readOnly);
+      await expect(bench.trigger("t", "m")).rejects.toMatchObject(readOnly);
+      await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toMatchObject(readOnly);
+      expect(await bench.stored("t")).toMatchObject({ due: START + 10_000 });
+    } finally {
+      await admin.call("REPLICAOF", "NO", "ONE");
+    }
+    expect(await bench.dump()).toEqual(before);
+    expect(await bench.commit(half, "a")).toEqual(["OK"]);
+    expect(await bench.jobs()).toHaveLength(1);
+  });
+
+  /** Ids whose tasks share a shard with each other. */
+  function sameShard(count: number): string[] {
+    // FNV-1a mod 8 looks at the last three bits only, and so does this: every eighth letter.
+    const ids = ["a", "i", "q", "y"].map((letter) => `batch-${letter}`);
+    return ids.slice(0, count);
+  }
+});
+
+describe("a Redis with a password", () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis({ config: { requirepass: "s3cret" } });
+  });
+  afterAll(async () => {
+    await redis.stop();
+  });
+  const url = (credentials: string) => redis.url.replace("redis://", `redis://${credentials}`);
+  const task = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { every: "10s" } });
+
+  it.each([
+    ["none", ""],
+    ["a wrong one", ":wrong@"],
+    ["an unknown user", "nobody:s3cret@"],
+  ])("given %s: the code, in time, and the password is not in the message", async (_what, credentials) => {
+    const store = new Store({ connection: url(credentials), readyTimeout: 500 });
+    try {
+      const error = await store.tasks.put(QUEUE, [task]).catch((failure: unknown) => failure);
+      expect(error).toMatchObject({ code: "REDIS_AUTH", remedy: expect.stringContaining("password") });
+      expect(String(error)).not.toContain("s3cret");
+    } finally {
+      await store.close();
+    }
+  });
+
+  it("given the right one: works", async () => {
+    const store = new Store({ connection: url(":s3cret@") });
+    expect(await store.tasks.put(QUEUE, [task])).toMatchObject([{ outcome: "created" }]);
+    await store.close();
+  });
+});
+
+describe("a Redis that is not there", () => {
+  const task = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { every: "10s" } });
+
+  it("a call fails with the code within its time, and the next one works once it runs", async () => {
+    const port = await freePort();
+    const heard: string[] = [];
+    const store = new Store({
+      connection: `redis://127.0.0.1:${port}`,
+      readyTimeout: 300,
+      onError: ({ code }) => heard.push(code),
+    });
+    const begun = performance.now();
+    await expect(store.tasks.put(QUEUE, [task])).rejects.toMatchObject({
+      code: "REDIS_UNAVAILABLE",
+      remedy: expect.any(String),
+    });
+    expect(performance.now() - begun).toBeLessThan(2_000);
+    expect(new Set(heard)).toEqual(new Set(["REDIS_UNAVAILABLE"]));
+    const redis = await startRedis({ port });
+    const patient = new Store({ connection: redis.url });
+    expect(await patient.tasks.put(QUEUE, [task])).toMatchObject([{ outcome: "created" }]);
+    // The first store has come back by itself.
+    while (!store.link.ready) await new Promise<void>((resolve) => store.link.client.once("ready", resolve));
+    expect(await store.tasks.put(QUEUE, [task])).toMatchObject([{ outcome: "unchanged" }]);
+    await Promise.all([store.close(), patient.close()]);
+    await redis.stop();
+  });
+
+  it("killed under load: every put that was answered is there, and none is there twice", async () => {
+    const redis = await startRedis({ appendonly: true, config: { appendfsync: "always" } });
+    const store = new Store({ connection: redis.url, readyTimeout: 10_000 });
+    const answered: string[] = [];
+    const puts = Array.from({ length: 40 }, async (_, i) => {
+      const one = parseTask({ id: `t${i}`, type: "noop", queue: QUEUE, schedule: { every: "1h" } });
+      await store.tasks.put(QUEUE, [one]);
+      answered.push(`t${i}`);
+      if (answered.length === 5) await redis.kill().then(() => redis.start());
+    });
+    await Promise.all(puts);
+    expect(answered).toHaveLength(40);
+    const { tasks } = await store.tasks.list({}, 1_000);
+    expect(tasks.map(({ definition }) => definition.id).sort()).toEqual(answered.sort());
+    expect(tasks.map(({ updated, created }) => updated - created)).toEqual(new Array(40).fill(0));
+    await store.close();
+    await redis.stop();
+  });
+});

@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Bench, QUEUE } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+onEveryEngine("the registry of queues", (connection) => {
+  let bench: Bench;
+  let other: Bench;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+    other = await Bench.open(connection(), { namespace: bench.store.namespace });
+  });
+  afterEach(async () => {
+    await other.close();
+    await bench.close();
+  });
+
+  it("a stored task's queue is always registered: the last delete against a put, 300 times", async () => {
+    await bench.put({ id: "t0" });
+    for (let i = 0; i < 300; i++) {
+      const deleting = bench.store.tasks.delete(bench.name(`t${i}`));
+      const putting = other.put({ id: `t${i + 1}` });
+      await Promise.all([deleting, putting]);
+      expect(await bench.store.registry.queues()).toEqual([QUEUE]);
+    }
+    await bench.store.tasks.delete(bench.name("t300"));
+    expect(await bench.store.registry.queues()).toEqual([]);
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("two deletes against two puts of the same name, 200 times", async () => {
+    for (let i = 0; i < 200; i++) {
+      await Promise.all([
+        bench.put({ id: "t" }),
+        other.store.tasks.delete(bench.name("t")),
+        other.put({ id: "t", priority: 1 }),
+        bench.store.tasks.delete(bench.name("t")),
+        bench.store.registry.forgetIfEmpty(QUEUE),
+      ]);
+      const stored = await bench.store.tasks.get(bench.name("t"));
+      if (stored) expect(await bench.store.registry.queues()).toEqual([QUEUE]);
+    }
+    await bench.store.tasks.delete(bench.name("t"));
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("does not forget a queue while a put into it is under way, nor one with runs left", async () => {
+    const mark = await bench.store.registry.enter(QUEUE);
+    expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(false);
+    const second = await other.store.registry.enter(QUEUE);
+    await bench.store.registry.leave(QUEUE, mark);
+    expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(false);
+    await other.store.registry.leave(QUEUE, second);
+    await bench.store.link.client.zadd(bench.store.keys.queue(QUEUE).runs, 1, "t@1.a");
+    expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(false);
+    await bench.store.link.client.del(bench.store.keys.queue(QUEUE).runs);
+    expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(true);
+    expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(false);
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("nodes come, beat and go", async () => {
+    const node = {
+      id: "n1",
+      host: "h",
+      pid: 1,
+      version: "1",
+      started: 1,
+      beat: 2,
+      every: 5_000,
+      tzdata: "2026a",
+      clockOffset: 0,
+    };
+    await bench.store.registry.beat({ ...node, id: "n2" });
+    await bench.store.registry.beat(node);
+    await bench.store.registry.beat({ ...node, beat: 3 });
+    expect(await other.store.registry.nodes()).toEqual([
+      { ...node, beat: 3 },
+      { ...node, id: "n2" },
+    ]);
+    await bench.store.registry.removeNode("n1");
+    await bench.store.registry.removeNode("n2");
+    expect(await other.store.registry.nodes()).toEqual([]);
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+});
