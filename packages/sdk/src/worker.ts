@@ -36,6 +36,10 @@ export interface WorkerEvents {
   error: [Error];
 }
 
+/** A close is given up when no handler has run for this many looks, 200 ms apart. */
+const QUIET_LOOKS = 15;
+const LOOK_EVERY = 200;
+
 const SILENT: WorkerLogger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
@@ -180,27 +184,27 @@ export class Worker extends EventEmitter<WorkerEvents> {
   }
 
   /**
-   * Takes no more jobs, waits for the running ones, and closes. Where Redis cannot be reached there is nothing that could
-   * be recorded, so it does not wait for it.
+   * Takes no more jobs, waits for the running ones as long as they take, and closes; also where Redis cannot be reached.
    */
   async stop(): Promise<void> {
-    await Promise.all(this.#workers.map((worker, i) => this.#close(worker, this.#connections[i] as RedisClient)));
+    await Promise.all(this.#workers.map((worker) => this.#close(worker)));
     for (const connection of this.#connections) connection.disconnect();
     await this.#store.close();
   }
 
-  /** BullMQ's close waits for its connections for ever; ours ends when handlers have, and Redis is still gone. */
-  async #close(worker: BullWorker, connection: RedisClient): Promise<void> {
+  /**
+   * BullMQ's close can wait for ever on a connection that was lost. Once no handler has run for a while there is nothing left
+   * to wait for: whatever was not said, the job itself will tell.
+   */
+  async #close(worker: BullWorker): Promise<void> {
     const closed = worker.close().catch(() => {});
     let done = false;
     void closed.then(() => {
       done = true;
     });
-    let unreachable = 0;
-    while (!done) {
-      await Promise.race([closed, pause(200, undefined, { ref: false })]);
-      unreachable = connection.status === "ready" || this.#running > 0 ? 0 : unreachable + 1;
-      if (unreachable > 10) return;
+    for (let quiet = 0; !done && quiet < QUIET_LOOKS; ) {
+      await Promise.race([closed, pause(LOOK_EVERY, undefined, { ref: false })]);
+      quiet = this.#running > 0 ? 0 : quiet + 1;
     }
   }
 }

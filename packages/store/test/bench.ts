@@ -135,12 +135,23 @@ export class Bench {
 
   /** A plain BullMQ worker, none of ours, works all that waits. */
   async workAll(handler: (job: Job) => Promise<unknown> = async () => null): Promise<void> {
-    const worker = new Worker(QUEUE, handler, {
+    let failed: unknown;
+    const processor = async (job: Job) => {
+      try {
+        return await handler(job);
+      } catch (error) {
+        // An expectation of the test, not a failure of the job.
+        if ((error as Error).name === "AssertionError") failed = error;
+        throw error;
+      }
+    };
+    const worker = new Worker(QUEUE, processor, {
       connection: this.connect(),
       prefix: bullPrefix(this.store.namespace, QUEUE),
     });
     await new Promise<void>((resolve) => worker.once("drained", resolve));
     await worker.close();
+    if (failed !== undefined) throw failed;
   }
 
   /** Every key of the namespace but the test's clock, with its value. */

@@ -11,6 +11,8 @@ export interface Limits {
   readonly to: number;
 }
 
+/** Seconds are counted in microseconds, as systemd does. */
+export const MICROS = 1_000_000;
 export const MIN_YEAR = 1970;
 export const MAX_YEAR = 2199;
 
@@ -22,7 +24,11 @@ export function once(start: number): Component {
  * systemd's normal form of a chain: ranges end on their last step, ranges of one value become that value, sorted,
  * without doubles. A chain outside of its limits gives what is wrong as text.
  */
-export function normalise(chain: readonly Component[], limits: Limits, fromEnd: boolean): Component[] | string {
+export function normalise(
+  chain: readonly Component[],
+  limits: Limits,
+  fromEnd: boolean,
+): Component[] | string {
   // Every month has 28 days to count back from.
   const to = fromEnd ? limits.to - 3 : limits.to;
   const sorted = chain.map(trim).sort(compare);
@@ -43,7 +49,12 @@ function compare(a: Component, b: Component): number {
   return a.start - b.start || a.stop - b.stop || a.repeat - b.repeat;
 }
 
-function outside({ start, stop, repeat }: Component, from: number, to: number, fromEnd: boolean): string | undefined {
+function outside(
+  { start, stop, repeat }: Component,
+  from: number,
+  to: number,
+  fromEnd: boolean,
+): string | undefined {
   if (start < from || start > to || stop > to) return "a value is out of range";
   if (repeat > to - from) return "a repetition is too long";
   if (stop >= 0) return stop < from || start + repeat > stop ? "a range is reversed" : undefined;
@@ -53,7 +64,12 @@ function outside({ start, stop, repeat }: Component, from: number, to: number, f
 }
 
 /** Calls `add` with each value of a chain; those counted from the end repeat towards the end. */
-export function eachValue(chain: readonly Component[], limits: Limits, fromEnd: boolean, add: (n: number) => void): void {
+export function eachValue(
+  chain: readonly Component[],
+  limits: Limits,
+  fromEnd: boolean,
+  add: (n: number) => void,
+): void {
   for (const { start, stop, repeat } of chain) {
     if (repeat === 0) add(start);
     else if (stop >= 0) for (let n = start; n <= stop; n += repeat) add(n);

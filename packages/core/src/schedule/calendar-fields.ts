@@ -1,6 +1,6 @@
 import { HALF, type Sixty, sixty } from "./bits.js";
-import { type CalendarEvent, calendarFault, MICROS } from "./calendar.js";
-import { type Component, eachValue, MAX_YEAR, MIN_YEAR } from "./calendar-chain.js";
+import { type CalendarEvent, calendarFault } from "./calendar.js";
+import { type Component, eachValue, MAX_YEAR, MICROS, MIN_YEAR } from "./calendar-chain.js";
 import { ALL_WEEKDAYS, type DayRule, everyDay } from "./days.js";
 import type { Fields } from "./fields.js";
 import { SubSeconds } from "./subseconds.js";
@@ -68,7 +68,10 @@ function subSecondsOf(chain: readonly Component[]): SubSeconds {
     return { start: start / 1_000, stop: Math.floor(end / 1_000), repeat: repeat / 1_000 };
   });
   if (ranges.some((range) => !Number.isInteger(range.start) || !Number.isInteger(range.repeat))) {
-    throw calendarFault("The seconds are finer than milliseconds.", "Times are kept in milliseconds: use at most three decimals.");
+    throw calendarFault(
+      "The seconds are finer than milliseconds.",
+      "Times are kept in milliseconds: use at most three decimals.",
+    );
   }
   return new SubSeconds(ranges);
 }

@@ -1,5 +1,5 @@
-import { type CalendarEvent, MICROS } from "./calendar.js";
-import type { Component } from "./calendar-chain.js";
+import type { CalendarEvent } from "./calendar.js";
+import { type Component, MICROS } from "./calendar-chain.js";
 
 const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
@@ -7,7 +7,9 @@ const DAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 export function formatCalendar(event: CalendarEvent): string {
   const date = `${chain(event.years, 4)}-${chain(event.months, 2)}${event.fromEnd ? "~" : "-"}${chain(event.days, 2)}`;
   const time = `${chain(event.hours, 2)}:${chain(event.minutes, 2)}:${chain(event.seconds, 2, MICROS)}`;
-  return [event.weekdays === 0 ? "" : weekdays(event.weekdays), date, time, event.zone ?? ""].filter(Boolean).join(" ");
+  return [event.weekdays === 0 ? "" : weekdays(event.weekdays), date, time, event.zone ?? ""]
+    .filter(Boolean)
+    .join(" ");
 }
 
 /** Three days in a row and more become a range, two stay a list. */
@@ -34,8 +36,15 @@ function chain(components: readonly Component[] | undefined, width: number, unit
 function format({ start, stop, repeat }: Component, width: number, unit: number): string {
   const number = (n: number, digits: number) => {
     const rest = n % unit;
-    return String(Math.floor(n / unit)).padStart(digits, "0") + (rest > 0 ? `.${String(rest).padStart(6, "0")}` : "");
+    return (
+      String(Math.floor(n / unit)).padStart(digits, "0") +
+      (rest > 0 ? `.${String(rest).padStart(6, "0")}` : "")
+    );
   };
   const range = stop >= 0 ? `..${number(stop, width)}` : "";
-  return number(start, width) + range + (repeat > 0 && !(stop >= 0 && repeat === unit) ? `/${number(repeat, 1)}` : "");
+  return (
+    number(start, width) +
+    range +
+    (repeat > 0 && !(stop >= 0 && repeat === unit) ? `/${number(repeat, 1)}` : "")
+  );
 }

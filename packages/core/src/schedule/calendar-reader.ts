@@ -1,9 +1,8 @@
-import { type Component, once } from "./calendar-chain.js";
+import { type Component, MICROS, once } from "./calendar-chain.js";
 
 const NAMES = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 /** As systemd; far more than any real event has. */
 const MAX_COMPONENTS = 240;
-const MICROS = 1_000_000;
 const MAX_NUMBER = 2_147_483_647;
 
 /** A chain, `*`, or unreadable. */
@@ -71,7 +70,8 @@ export class CalendarReader {
     const word = /^[a-z]+/i.exec(this.#text.slice(this.#at, this.#at + 10))?.[0].toLowerCase();
     if (word === undefined) return undefined;
     const day = NAMES.findIndex((name) => name === word || name.slice(0, 3) === word);
-    if (day < 0 || !["", "-", ".", ",", " "].includes(this.#text[this.#at + word.length] ?? "")) return undefined;
+    if (day < 0 || !["", "-", ".", ",", " "].includes(this.#text[this.#at + word.length] ?? ""))
+      return undefined;
     this.#at += word.length;
     return day;
   }
@@ -123,7 +123,10 @@ export class CalendarReader {
     if (!this.#take(":")) return undefined;
     const seconds = this.#chain(MICROS);
     if (seconds === undefined || this.peek() !== "") return undefined;
-    return { ...chains({ hours, minutes }), seconds: seconds === "*" ? [{ start: 0, stop: -1, repeat: MICROS }] : seconds };
+    return {
+      ...chains({ hours, minutes }),
+      seconds: seconds === "*" ? [{ start: 0, stop: -1, repeat: MICROS }] : seconds,
+    };
   }
 
   #endsWord(): boolean {

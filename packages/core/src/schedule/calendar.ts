@@ -1,5 +1,13 @@
 import { CarillonError, quote } from "../errors.js";
-import { MAX_YEAR, MIN_YEAR, normalise, once, type Component, type Limits } from "./calendar-chain.js";
+import {
+  type Component,
+  type Limits,
+  MAX_YEAR,
+  MICROS,
+  MIN_YEAR,
+  normalise,
+  once,
+} from "./calendar-chain.js";
 import { CalendarReader } from "./calendar-reader.js";
 import { civilFromDays, DAY } from "./civil.js";
 import { knownZone } from "./zone-names.js";
@@ -20,7 +28,6 @@ export interface CalendarEvent {
   zone?: string;
 }
 
-export const MICROS = 1_000_000;
 const ZERO = [once(0)];
 const FIRST = [once(1)];
 const MIDNIGHT = { hours: ZERO, minutes: ZERO, seconds: ZERO };
@@ -59,10 +66,16 @@ export function parseCalendar(expression: string): CalendarEvent {
   }
   const space = expression.lastIndexOf(" ");
   const word = expression.slice(space + 1);
-  if (zone === undefined && space > 0 && /^[A-Za-z]/.test(word) && typeof parseEvent(expression.slice(0, space)) !== "string") {
+  if (
+    zone === undefined &&
+    space > 0 &&
+    /^[A-Za-z]/.test(word) &&
+    typeof parseEvent(expression.slice(0, space)) !== "string"
+  ) {
     throw new CarillonError("INVALID_TIMEZONE", `${quote(word)} is not a timezone.`, {
       field: "schedule.calendar",
-      remedy: "Use an IANA name such as Europe/Paris or UTC, in its own spelling; abbreviations are ambiguous.",
+      remedy:
+        "Use an IANA name such as Europe/Paris or UTC, in its own spelling; abbreviations are ambiguous.",
     });
   }
   throw calendarFault(expression === "" ? "The expression is empty." : `${quote(expression)}: ${event}`);

@@ -3,14 +3,14 @@ import { parseCalendar } from "./calendar.js";
 import { calendarFields } from "./calendar-fields.js";
 import { formatCalendar } from "./calendar-format.js";
 import { parseCron } from "./cron.js";
-import { parseDuration, formatDuration } from "./duration.js";
+import { formatDuration, parseDuration } from "./duration.js";
 import { type DstRule, FieldSchedule } from "./engine.js";
 import type { Fields } from "./fields.js";
 import { formatInstant, parseInstant } from "./instant.js";
 import { AtOnce, EveryInterval } from "./simple.js";
 import type { CompiledSchedule, EverySchedule, Schedule } from "./types.js";
-import { isUtc, requireZone } from "./zone-names.js";
 import { zoneOf } from "./zone.js";
+import { isUtc, requireZone } from "./zone-names.js";
 
 /** The longest cron or calendar expression, in characters. */
 export const MAX_EXPRESSION_LENGTH = 512;
@@ -30,7 +30,8 @@ export interface FieldPlan {
  */
 export function compileSchedule(schedule: Schedule, seed = ""): CompiledSchedule {
   const plan = planOf(schedule, seed);
-  if (plan) return new FieldSchedule(plan.fields, isUtc(plan.zone) ? undefined : zoneOf(plan.zone), plan.rule);
+  if (plan)
+    return new FieldSchedule(plan.fields, isUtc(plan.zone) ? undefined : zoneOf(plan.zone), plan.rule);
   if ("every" in schedule) return new EveryInterval(intervalOf(schedule), originOf(schedule));
   if ("at" in schedule) return new AtOnce(parseInstant(schedule.at, "schedule.at"));
   throw new CarillonError("INVALID_SCHEDULE", "A schedule needs one of cron, calendar, every or at.", {
@@ -92,7 +93,10 @@ function bounded(expression: string, field: string): void {
   }
   if (expression.length > MAX_EXPRESSION_LENGTH) {
     const what = `The expression is longer than ${MAX_EXPRESSION_LENGTH} characters.`;
-    throw new CarillonError("INVALID_SCHEDULE", what, { field, remedy: "Use a shorter one, or several tasks." });
+    throw new CarillonError("INVALID_SCHEDULE", what, {
+      field,
+      remedy: "Use a shorter one, or several tasks.",
+    });
   }
 }
 

@@ -44,8 +44,8 @@ const MACROS: Readonly<Record<string, string>> = {
 };
 const KINDS = [SECOND_FIELD, MINUTE_FIELD, HOUR_FIELD, DAY_FIELD, MONTH_FIELD, WEEKDAY_FIELD];
 
-/** Bases before 1900 are answered as if they were in it; bounds every search. */
-export const CRON_YEARS = { firstYear: 1900, lastYear: 9_999 } as const;
+/** Bounds every search; nothing fires outside of them. */
+const CRON_YEARS = { firstYear: 1900, lastYear: 9_999 } as const;
 
 interface ParsedField {
   readonly items: readonly CronItem[];

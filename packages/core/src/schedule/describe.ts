@@ -1,15 +1,20 @@
 import { membersOf, membersOfSixty } from "./bits.js";
 import { planOf } from "./compile.js";
-import { ALL_WEEKDAYS, ALL_DAYS, type DayRule, weekdaysOf } from "./days.js";
+import { ALL_DAYS, ALL_WEEKDAYS, type DayRule, weekdaysOf } from "./days.js";
 import { formatDuration, parseDuration } from "./duration.js";
 import type { Fields } from "./fields.js";
 import { formatInstant, parseInstant } from "./instant.js";
 import type { Schedule } from "./types.js";
 import { clock, list, ordinal, ordinals, stepOf, values } from "./words.js";
 
-const MONTHS = ["January", "February", "March", "April", "May", "June"].concat(
-  ["July", "August", "September", "October", "November", "December"],
-);
+const MONTHS = ["January", "February", "March", "April", "May", "June"].concat([
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
+]);
 const WEEKDAYS = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 const ALL_MONTHS = 0x1ffe;
 /** As many times of day as a sentence can name. */

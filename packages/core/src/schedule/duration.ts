@@ -15,7 +15,8 @@ const UNITS: Readonly<Record<string, number>> = {
 const PARTS = /^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+)s)?(?:(\d+)ms)?$/;
 const ISO_WEEKS = /^P(\d+)W$/;
 const ISO = /^P(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$/;
-const REMEDY = "Write whole numbers with units, largest first: 90s, 1h30m, 1d12h (ms, s, m, h, d, w), or ISO 8601: PT5M.";
+const REMEDY =
+  "Write whole numbers with units, largest first: 90s, 1h30m, 1d12h (ms, s, m, h, d, w), or ISO 8601: PT5M.";
 
 /**
  * Milliseconds of a duration: `90s`, `1h30m`, `2w`, or ISO 8601 `PT5M`, `P1D`. A day is 24 hours.
@@ -43,7 +44,8 @@ export function parseDuration(text: string, field?: string): number {
             : undefined;
   if (total === undefined) throw fault(...explain(text));
   if (total === 0) throw fault(`${quote(text)} is zero.`, "Give a duration of at least 1ms.");
-  if (total > MAX_DURATION) throw fault(`${quote(text)} is longer than ten years.`, "Give a shorter duration.");
+  if (total > MAX_DURATION)
+    throw fault(`${quote(text)} is longer than ten years.`, "Give a shorter duration.");
   return total;
 }
 

@@ -17,19 +17,33 @@ export function parseInstant(value: string | number, field: string): number {
   }
   const match = typeof value === "string" && value.length <= 64 ? ISO.exec(value) : null;
   if (!match) {
-    const local = typeof value === "string" && /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2})?)?$/.test(value);
+    const local =
+      typeof value === "string" && /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2})?)?$/.test(value);
     throw fault(field, local ? `${quote(value)} has no offset.` : `${quote(value)} is not a time.`);
   }
-  const [year, month, day, hour, minute] = match.slice(1, 6).map(Number) as [number, number, number, number, number];
+  const [year, month, day, hour, minute] = match.slice(1, 6).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   const second = Number(match[6] ?? 0);
   const offset = Number(match[10] ?? 0) * HOUR + Number(match[11] ?? 0) * MINUTE;
   const exists =
-    month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month) && hour <= 23 && minute <= 59 && second <= 59;
+    month >= 1 &&
+    month <= 12 &&
+    day >= 1 &&
+    day <= daysInMonth(year, month) &&
+    hour <= 23 &&
+    minute <= 59 &&
+    second <= 59;
   if (!exists || offset > 18 * HOUR || Number(match[11] ?? 0) > 59) {
     throw fault(field, `${quote(value)} does not exist.`);
   }
   const fraction = Number((match[7] ?? "").padEnd(3, "0").slice(0, 3));
-  const local = daysFromCivil(year, month, day) * DAY + hour * HOUR + minute * MINUTE + second * SECOND + fraction;
+  const local =
+    daysFromCivil(year, month, day) * DAY + hour * HOUR + minute * MINUTE + second * SECOND + fraction;
   return match[9] === "-" ? local + offset : local - offset;
 }
 

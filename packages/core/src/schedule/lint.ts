@@ -41,6 +41,9 @@ function lintCron(cron: string, plan: FieldPlan, warn: (code: string, message: s
   const fields = cron.trim().split(/[ \t]+/);
   const [minute, hour] = fields.length === 6 ? fields.slice(1) : fields;
   if (minute === "*" && hour !== undefined && membersOf(plan.fields.hours).length === 1) {
-    warn("EACH_MINUTE_OF_HOUR", `It fires at each minute of hour ${hour}; for once a day write 0 for the minute.`);
+    warn(
+      "EACH_MINUTE_OF_HOUR",
+      `It fires at each minute of hour ${hour}; for once a day write 0 for the minute.`,
+    );
   }
 }

@@ -91,5 +91,10 @@ function plain(input: Shape): Schedule {
 
 /** One space between fields. Long text stays as it is, to be refused for its length. */
 function squeeze(cron: string): string {
-  return cron.length > 2_048 ? cron : cron.split(/[ \t]+/).filter((field) => field !== "").join(" ");
+  return cron.length > 2_048
+    ? cron
+    : cron
+        .split(/[ \t]+/)
+        .filter((field) => field !== "")
+        .join(" ");
 }

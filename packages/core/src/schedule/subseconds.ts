@@ -19,7 +19,8 @@ export class SubSeconds {
   next(ms: number): number {
     let best = MINUTE;
     for (const { start, stop, repeat } of this.ranges) {
-      const value = ms <= start ? start : repeat > 0 ? start + Math.ceil((ms - start) / repeat) * repeat : MINUTE;
+      const value =
+        ms <= start ? start : repeat > 0 ? start + Math.ceil((ms - start) / repeat) * repeat : MINUTE;
       if (value <= stop && value < best) best = value;
     }
     return best === MINUTE ? -1 : best;

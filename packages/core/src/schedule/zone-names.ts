@@ -6,7 +6,9 @@ import { CarillonError, quote } from "../errors.js";
  * people.
  */
 const LEGACY = new Set(
-  "ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT IET IST JST MIT NET NST PLT PNT PRT PST SST VST".split(" "),
+  "ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT IET IST JST MIT NET NST PLT PNT PRT PST SST VST".split(
+    " ",
+  ),
 );
 /** Aliases that are not spelled `Area/City_Name`; Intl does not tell how an alias is spelled. */
 const ODD = new Set(
@@ -63,7 +65,9 @@ function intlKnows(name: string): boolean {
 
 /** Whether a zone is always UTC, for the fast path. */
 export function isUtc(zone: string): boolean {
-  return /^(?:UTC|GMT|Zulu|UCT|Universal|Greenwich|Etc\/(?:UTC|GMT|UCT|Zulu|Universal|Greenwich))$/.test(zone);
+  return /^(?:UTC|GMT|Zulu|UCT|Universal|Greenwich|Etc\/(?:UTC|GMT|UCT|Zulu|Universal|Greenwich))$/.test(
+    zone,
+  );
 }
 
 /** @throws `INVALID_TIMEZONE` */

@@ -32,7 +32,8 @@ function answer(syntax: "cron" | "calendar", { expr, base, timezone, next = [], 
   // One more than expected, to see whether the schedule is exhausted.
   for (let i = 0; i <= next.length; i++) {
     const time = compiled.next(after);
-    if (time === undefined) return { times, exhausted: true, canonical: canonical && canonicalSchedule(schedule) };
+    if (time === undefined)
+      return { times, exhausted: true, canonical: canonical && canonicalSchedule(schedule) };
     if (i < next.length) times.push(new Date(time).toISOString().replace(".000Z", "Z"));
     after = time;
   }

@@ -1,0 +1,191 @@
+import { describe, expect, test } from "vitest";
+import { compileSchedule } from "../../src/schedule/index.js";
+
+/*
+ * The engine against a minute-by-minute simulation, in 20 zones around their transitions. The simulation knows
+ * nothing of fields or segments: it asks Intl for the wall clock of each minute, and acts as crond would.
+ */
+
+const ZONES = [
+  "Europe/Paris",
+  "Europe/Dublin",
+  "Europe/London",
+  "America/New_York",
+  "America/St_Johns",
+  "America/Havana",
+  "America/Santiago",
+  "America/Sao_Paulo",
+  "America/Nuuk",
+  "Africa/Casablanca",
+  "Africa/Cairo",
+  "Asia/Beirut",
+  "Asia/Tehran",
+  "Asia/Almaty",
+  "Asia/Pyongyang",
+  "Australia/Lord_Howe",
+  "Antarctica/Troll",
+  "Antarctica/Casey",
+  "Pacific/Chatham",
+  "Pacific/Apia",
+];
+const YEARS = [2011, 2024];
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+interface Minute {
+  utc: number;
+  /** The wall clock as if it were UTC. */
+  wall: number;
+}
+
+function clockOf(zone: string): (utc: number) => number {
+  const format = new Intl.DateTimeFormat("sv-SE", {
+    timeZone: zone,
+    dateStyle: "short",
+    timeStyle: "medium",
+  });
+  return (utc) => Date.parse(`${format.format(utc).replace(" ", "T")}Z`);
+}
+
+function windows(zone: string, year: number): Minute[][] {
+  const wallOf = clockOf(zone);
+  const found: Minute[][] = [];
+  for (let day = Date.UTC(year, 0, 1); day < Date.UTC(year + 1, 0, 1); day += 24 * HOUR) {
+    if (wallOf(day) - day === wallOf(day + 24 * HOUR) - (day + 24 * HOUR)) continue;
+    const minutes: Minute[] = [];
+    for (let utc = day - 30 * HOUR; utc < day + 54 * HOUR; utc += MINUTE)
+      minutes.push({ utc, wall: wallOf(utc) });
+    found.push(minutes);
+  }
+  return found;
+}
+
+type Matches = (wall: number) => boolean;
+
+interface Sample {
+  cron: string;
+  calendar: string;
+  matches: Matches;
+}
+
+const FIXED: ReadonlyArray<[minutes: number[], hours: number[]]> = [
+  [[0], [0]],
+  [[30], [0]],
+  [[30], [1]],
+  [[15, 45], [2]],
+  [[0], [0, 1, 2, 3]],
+  [
+    [0, 20, 40],
+    [1, 2, 3],
+  ],
+  [[59], [23]],
+  [
+    [5, 30],
+    [0, 12, 23],
+  ],
+];
+
+const samples: Sample[] = FIXED.flatMap(([minutes, hours]) =>
+  [undefined, 0, 5].map((weekday) => ({
+    cron: `${minutes.join()} ${hours.join()} * * ${weekday ?? "*"}`,
+    calendar: `${weekday === undefined ? "" : weekday === 0 ? "Sun " : "Fri "}${hours.join()}:${minutes.join()}`,
+    matches: (wall: number) => {
+      const date = new Date(wall);
+      const day = weekday === undefined || date.getUTCDay() === weekday;
+      return day && hours.includes(date.getUTCHours()) && minutes.includes(date.getUTCMinutes());
+    },
+  })),
+);
+
+const WILD: ReadonlyArray<[cron: string, matches: Matches]> = [
+  ["* * * * *", () => true],
+  ["*/20 * * * *", (wall) => new Date(wall).getUTCMinutes() % 20 === 0],
+  ["30 * * * *", (wall) => new Date(wall).getUTCMinutes() === 30],
+  ["* 2 * * *", (wall) => new Date(wall).getUTCHours() === 2],
+  ["15 */2 * * *", (wall) => new Date(wall).getUTCHours() % 2 === 0 && new Date(wall).getUTCMinutes() === 15],
+];
+
+/** crond: a fixed job's minutes lost in a jump of up to three hours run at once, minutes seen before do not. */
+function crond(minutes: readonly Minute[], matches: Matches): number[] {
+  const fires: number[] = [];
+  let seen = minutes[0]!.wall - MINUTE;
+  for (const { utc, wall } of minutes) {
+    if (wall <= seen) continue;
+    const lost = wall - seen - MINUTE;
+    let fire = false;
+    for (let w = lost > 3 * HOUR ? wall : seen + MINUTE; w <= wall; w += MINUTE) fire ||= matches(w);
+    if (fire) fires.push(utc);
+    seen = wall;
+  }
+  return fires;
+}
+
+/** Compares `next` and `latest` at each fire and in between, from the first fire to the last. */
+function compare(
+  name: string,
+  minutes: readonly Minute[],
+  fires: readonly number[],
+  cron: string,
+  timezone: string,
+) {
+  const compiled = compileSchedule({ cron, timezone });
+  const wrong: string[] = [];
+  let i = 0;
+  for (const [n, { utc }] of minutes.entries()) {
+    const fired = i;
+    while (i < fires.length && fires[i]! <= utc) i++;
+    if (fired === i && n % 7 !== 0) continue;
+    const next = fires[i];
+    const latest = fires[i - 1];
+    if (next !== undefined && compiled.next(utc) !== next) wrong.push(`next ${new Date(utc).toISOString()}`);
+    if (latest !== undefined && compiled.latest(utc) !== latest)
+      wrong.push(`latest ${new Date(utc).toISOString()}`);
+  }
+  expect({ name, wrong: wrong.slice(0, 5) }).toEqual({ name, wrong: [] });
+}
+
+describe.each(ZONES)("%s", (zone) => {
+  const all = YEARS.flatMap((year) => windows(zone, year));
+
+  test("cron with fixed times runs lost times once and repeated times once", () => {
+    for (const minutes of all) {
+      for (const { cron, matches } of samples) compare(cron, minutes, crond(minutes, matches), cron, zone);
+    }
+  });
+
+  test("cron with wildcards follows elapsed time", () => {
+    for (const minutes of all) {
+      for (const [cron, matches] of WILD) {
+        const fires = minutes.filter(({ wall }) => matches(wall)).map(({ utc }) => utc);
+        compare(cron, minutes, fires, cron, zone);
+      }
+    }
+  });
+
+  test("calendar takes the smallest later local time that exists", () => {
+    const wrong: string[] = [];
+    for (const minutes of all) {
+      for (const { calendar, matches } of samples) {
+        const compiled = compileSchedule({ calendar, timezone: zone });
+        const hits = minutes.filter(({ wall }) => matches(wall));
+        for (let b = 0; b < minutes.length; b += 13) {
+          const base = minutes[b]!;
+          const later = hits.filter(({ wall }) => wall > base.wall).map(({ wall }) => wall);
+          const smallest = Math.min(...later);
+          const expected = hits.find(({ wall, utc }) => wall === smallest && utc > base.utc)?.utc;
+          if (expected !== undefined && compiled.next(base.utc) !== expected)
+            wrong.push(`${calendar} ${base.utc}`);
+          const last = hits.findLast(({ utc }) => utc <= base.utc)?.utc;
+          if (last !== undefined && compiled.latest(base.utc) !== last)
+            wrong.push(`latest ${calendar} ${base.utc}`);
+        }
+      }
+    }
+    expect(wrong.slice(0, 5)).toEqual([]);
+  });
+});
+
+test("the zones have transitions in these years", () => {
+  const counts = ZONES.map((zone) => YEARS.reduce((sum, year) => sum + windows(zone, year).length, 0));
+  expect(counts.filter((count) => count > 0).length).toBeGreaterThanOrEqual(16);
+});

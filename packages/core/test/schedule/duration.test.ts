@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { isCarillonError } from "../../src/errors.js";
+import { formatDuration, MAX_DURATION, parseDuration } from "../../src/schedule/index.js";
+
+test.each([
+  ["90s", 90_000],
+  ["1h30m", 5_400_000],
+  ["250ms", 250],
+  ["1m1ms", 60_001],
+  ["2w3d", 17 * 86_400_000],
+  ["PT5M", 300_000],
+  ["P1D", 86_400_000],
+  ["P2W", 14 * 86_400_000],
+  ["P1DT2H3M4S", 93_784_000],
+  ["3660d", MAX_DURATION],
+])("%s", (text, ms) => {
+  expect(parseDuration(text)).toBe(ms);
+});
+
+const bad =
+  "|0s|PT0S|-5m|5|1.5h|1h abc|1h 30m|30m1h|1h1h|h|P|PT|P1M|P1Y|1y|1mo|3 months|1M|5S|1e3s|٣s|3661d".split(
+    "|",
+  );
+
+test.each([...bad, "1".repeat(1_000_000), 5, null, undefined, {}])("%j is refused", (text) => {
+  try {
+    parseDuration(text as string);
+  } catch (error) {
+    expect(isCarillonError(error, "INVALID_DURATION")).toBe(true);
+    return;
+  }
+  throw new Error("accepted");
+});
+
+test("formats what it reads", () => {
+  expect([0, 250, 90_000, 5_400_000, 90_061_001, -1_000].map(formatDuration)).toEqual([
+    "0s",
+    "250ms",
+    "1m30s",
+    "1h30m",
+    "1d1h1m1s1ms",
+    "-1s",
+  ]);
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: MAX_DURATION }), (ms) => parseDuration(formatDuration(ms)) === ms),
+  );
+});

@@ -1,0 +1,205 @@
+import { describe, expect, test } from "vitest";
+import { isCarillonError } from "../../src/errors.js";
+import {
+  canonicalSchedule,
+  compileSchedule,
+  describeSchedule,
+  lintSchedule,
+  neverFires,
+  type Schedule,
+} from "../../src/schedule/index.js";
+
+const utc = (text: string) => Date.parse(text);
+
+/** The first times after a base, as dates. */
+function dates(schedule: Schedule, after: string, count: number): string[] {
+  const compiled = compileSchedule(schedule);
+  const found: string[] = [];
+  for (let t = compiled.next(utc(after)); t !== undefined && found.length < count; t = compiled.next(t)) {
+    found.push(new Date(t).toISOString().slice(0, 10));
+  }
+  return found;
+}
+
+describe("cron's day extensions", () => {
+  test.each([
+    ["0 0 L * *", ["2026-01-31", "2026-02-28", "2026-03-31"]],
+    ["0 0 LW * *", ["2026-01-30", "2026-02-27", "2026-03-31"]],
+    ["0 0 15W * *", ["2026-01-15", "2026-02-16", "2026-03-16"]],
+    // The 1st is a Sunday in February and March: nearest within the month.
+    ["0 0 1W 2,3,8 *", ["2026-02-02", "2026-03-02", "2026-08-03"]],
+    ["0 0 31W * *", ["2026-01-30", "2026-03-31", "2026-05-29"]],
+    ["0 0 * * 5#5", ["2026-01-30", "2026-05-29", "2026-07-31"]],
+    ["0 0 * * 1#1,FRI#2", ["2026-01-05", "2026-01-09", "2026-02-02"]],
+    ["0 0 * * 5L", ["2026-01-30", "2026-02-27", "2026-03-27"]],
+    ["0 0 1,L * *", ["2026-01-31", "2026-02-01", "2026-02-28"]],
+    ["0 0 13 * 5", ["2026-01-02", "2026-01-09", "2026-01-13"]],
+  ])("%s", (cron, expected) => {
+    expect(dates({ cron }, "2026-01-01T00:00:00Z", 3)).toEqual(expected);
+  });
+});
+
+describe("H", () => {
+  // Stored expressions rely on it: these may never change.
+  test.each([
+    ["H H * * *", "t", "55 4 * * *"],
+    ["H/15 * * * *", "t", "10-59/15 * * * *"],
+    ["H H(0-5) H * *", "nightly-report", "22 0 1 * *"],
+  ])("%s for %s is %s", (cron, seed, canonical) => {
+    expect(canonicalSchedule({ cron }, seed)).toBe(canonical);
+  });
+
+  test("spreads over its range", () => {
+    const minutes = new Set<string>();
+    for (let i = 0; i < 600; i++)
+      minutes.add(canonicalSchedule({ cron: "H 0 * * *" }, `task-${i}`).split(" ")[0]!);
+    expect(minutes.size).toBeGreaterThan(55);
+  });
+
+  test.each(["H(5-3) * * * *", "H(0-60) * * * *", "H/0 * * * *", "H/61 * * * *"])("%s is refused", (cron) => {
+    expect(() => compileSchedule({ cron })).toThrow(/minute field|step/);
+  });
+});
+
+describe("every", () => {
+  const schedule = compileSchedule({ every: "10m", origin: "2026-01-01T00:05:00Z" });
+
+  test("counts from its origin, on a fixed grid", () => {
+    expect(schedule.next(utc("2026-01-01T00:05:00Z"))).toBe(utc("2026-01-01T00:15:00Z"));
+    expect(schedule.next(utc("2026-01-01T00:14:59.999Z"))).toBe(utc("2026-01-01T00:15:00Z"));
+    expect(schedule.latest(utc("2026-01-01T00:24:59Z"))).toBe(utc("2026-01-01T00:15:00Z"));
+  });
+
+  test("has nothing before its origin", () => {
+    expect(schedule.next(0)).toBe(utc("2026-01-01T00:05:00Z"));
+    expect(schedule.latest(utc("2026-01-01T00:04:59Z"))).toBeUndefined();
+  });
+
+  test("counts from the epoch by default", () => {
+    expect(compileSchedule({ every: "7s" }).next(0)).toBe(7_000);
+    expect(compileSchedule({ every: "7s" }).next(-1)).toBe(0);
+  });
+});
+
+test("at happens once", () => {
+  const schedule = compileSchedule({ at: "2026-01-01T01:00:00+01:00" });
+  const time = utc("2026-01-01T00:00:00Z");
+  expect(schedule.next(time - 1)).toBe(time);
+  expect(schedule.next(time)).toBeUndefined();
+  expect(schedule.latest(time)).toBe(time);
+  expect(schedule.latest(time - 1)).toBeUndefined();
+});
+
+test("fractions of a second", () => {
+  const compiled = compileSchedule({ calendar: "*:*:1.125..2.125" });
+  expect(compiled.next(0)).toBe(1_125);
+  expect(compiled.next(1_125)).toBe(2_125);
+  expect(compiled.next(2_125)).toBe(61_125);
+  expect(compiled.latest(2_124)).toBe(1_125);
+  expect(() => compileSchedule({ calendar: "*:*:0/0.0001" })).toThrow("finer than milliseconds");
+});
+
+test("the calendar's second pass counts for who asks from within it", () => {
+  // Paris, 2024-10-27: 03:00+02:00 becomes 02:00+01:00 at 01:00Z.
+  const compiled = compileSchedule({ calendar: "*:0/30", timezone: "Europe/Paris" });
+  expect(compiled.next(utc("2024-10-27T00:30:00Z"))).toBe(utc("2024-10-27T02:00:00Z"));
+  expect(compiled.next(utc("2024-10-27T01:10:00Z"))).toBe(utc("2024-10-27T01:30:00Z"));
+  expect(compiled.latest(utc("2024-10-27T01:45:00Z"))).toBe(utc("2024-10-27T01:30:00Z"));
+});
+
+describe("neverFires", () => {
+  test.each<[Schedule, boolean]>([
+    [{ cron: "0 0 31 2 *" }, true],
+    [{ cron: "0 0 30 2 *", timezone: "Europe/Paris" }, true],
+    [{ cron: "0 0 31W 4 *" }, true],
+    [{ cron: "0 0 29 2 *" }, false],
+    [{ cron: "0 0 31 2 1" }, false],
+    [{ calendar: "*-02-30" }, true],
+    [{ calendar: "Mon 2024-01-02" }, true],
+    [{ calendar: "2017-09-24 02:30 Pacific/Auckland" }, true],
+    [{ calendar: "2003-03-05" }, false],
+    [{ at: 0 }, false],
+    [{ every: "1s" }, false],
+  ])("%j: %s", (schedule, expected) => {
+    expect(neverFires(schedule)).toBe(expected);
+  });
+});
+
+test.each<[Schedule, string]>([
+  [{ cron: "* * * * *" }, "every minute, every day (UTC)"],
+  [{ cron: "*/15 8-17 * * 1-5" }, "every 15 minutes during hours 8 to 17, on Monday to Friday (UTC)"],
+  [{ cron: "0 9 13 * 5" }, "at 09:00, on the 13th of the month and also on Friday (UTC)"],
+  [{ cron: "17 * * * *" }, "at minute 17 of every hour, every day (UTC)"],
+  [{ cron: "*/5 * * * * *" }, "every 5 seconds, every day (UTC)"],
+  [
+    { cron: "0 9,17 L 1,7 *", timezone: "Asia/Tokyo" },
+    "at 09:00 and 17:00, on the last day of the month, in January and July (Asia/Tokyo)",
+  ],
+  [
+    { cron: "0 9 * * 5#2,1L" },
+    "at 09:00, on the 2nd Friday of the month and the last Monday of the month (UTC)",
+  ],
+  [{ calendar: "Fri *-*-13" }, "at 00:00, on Friday, only on the 13th of the month (UTC)"],
+  [
+    { calendar: "2025..2027-01-01 12:00:30" },
+    "at 12:00:30, on the 1st of the month, in January, in 2025 to 2027 (UTC)",
+  ],
+  [{ every: "90s" }, "every 1m30s, counted from the Unix epoch"],
+  [{ at: 0 }, "once, at 1970-01-01T00:00:00Z"],
+])("%j reads: %s", (schedule, expected) => {
+  expect(describeSchedule(schedule)).toBe(expected);
+});
+
+test.each<[Schedule, string[]]>([
+  [{ cron: "0 9 * * 1-5" }, []],
+  [{ cron: "* * * * * *" }, ["EACH_SECOND"]],
+  [{ cron: "0 0 13 * 5" }, ["DAY_UNION"]],
+  [{ cron: "* 2 * * *" }, ["EACH_MINUTE_OF_HOUR"]],
+  [{ cron: "0 0 30 2 *" }, ["NEVER_FIRES"]],
+  [{ calendar: "daily UTC", timezone: "Europe/Paris" }, ["ZONE_IGNORED"]],
+  [{ calendar: "*:*:*" }, ["EACH_SECOND"]],
+  [{ every: "1s" }, ["EACH_SECOND"]],
+  [{ every: "2s" }, []],
+])("%j is warned about with %j", (schedule, codes) => {
+  expect(lintSchedule(schedule).map(({ code }) => code)).toEqual(codes);
+});
+
+describe("stays bounded", () => {
+  const soon = (limit: number, run: () => unknown) => {
+    const begin = performance.now();
+    run();
+    // Generous for a busy machine; a hang or a walk would take seconds.
+    expect(performance.now() - begin).toBeLessThan(limit);
+  };
+
+  test("where nothing ever matches", () => {
+    for (const schedule of [{ cron: "0 0 30 2 *", timezone: "Europe/Paris" }, { calendar: "*-02-30" }]) {
+      const compiled = compileSchedule(schedule);
+      for (const base of [0, utc("2026-01-01T00:00:00Z"), utc("9999-12-31T00:00:00Z"), 8.64e15, -8.64e15]) {
+        soon(50, () => expect([compiled.next(base), compiled.latest(base)]).toEqual([undefined, undefined]));
+      }
+    }
+  });
+
+  test("at the ends of time", () => {
+    const compiled = compileSchedule({ cron: "0 0 29 2 *", timezone: "America/New_York" });
+    soon(200, () => {
+      expect(compiled.next(utc("9999-01-01T00:00:00Z"))).toBeUndefined();
+      expect(compiled.next(Number.POSITIVE_INFINITY)).toBeUndefined();
+      expect(compiled.next(Number.NaN)).toBeUndefined();
+      expect(compiled.latest(Number.NaN)).toBeUndefined();
+      expect(compiled.latest(Number.NEGATIVE_INFINITY)).toBeUndefined();
+      expect(compiled.latest(Number.POSITIVE_INFINITY)).toBe(utc("9996-02-29T05:00:00Z"));
+    });
+  });
+
+  test("in what a message repeats", () => {
+    try {
+      compileSchedule({ cron: `${"9".repeat(500)} * * * *` });
+    } catch (error) {
+      expect(isCarillonError(error, "INVALID_SCHEDULE")).toBe(true);
+      expect((error as Error).message.length).toBeLessThan(300);
+    }
+    expect.assertions(2);
+  });
+});

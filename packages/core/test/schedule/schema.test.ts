@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import { scheduleSchema } from "../../src/schedule/index.js";
+
+function issueOf(input: unknown) {
+  const result = scheduleSchema.safeParse(input);
+  if (result.success) throw new Error(`accepted ${JSON.stringify(input)}`);
+  expect(result.error.issues).toHaveLength(1);
+  const issue = result.error.issues[0]!;
+  const params = "params" in issue ? (issue.params as { code?: string }) : {};
+  return { path: issue.path.join("."), code: params.code, message: issue.message };
+}
+
+test.each([
+  [{ cron: " 0  9\t* * * " }, { cron: "0 9 * * *" }],
+  [
+    { cron: "@daily", timezone: "Europe/Paris" },
+    { cron: "@daily", timezone: "Europe/Paris" },
+  ],
+  [{ cron: "0 0 31 2 *" }, { cron: "0 0 31 2 *" }],
+  [
+    { calendar: "Mon 9:00", timezone: "utc" },
+    { calendar: "Mon 9:00", timezone: "UTC" },
+  ],
+  [{ every: "PT5M", cron: undefined }, { every: "PT5M" }],
+  [
+    { every: "1h", origin: "2026-01-01T00:00+01:00" },
+    { every: "1h", origin: "2025-12-31T23:00:00Z" },
+  ],
+  [{ at: 1_000 }, { at: "1970-01-01T00:00:01Z" }],
+  [{ at: "2026-01-31T09:00:00.5-05:00" }, { at: "2026-01-31T14:00:00.500Z" }],
+])("%j becomes %j", (input, expected) => {
+  expect(scheduleSchema.parse(input)).toStrictEqual(expected);
+});
+
+test("the result is a fixed point", () => {
+  const once = scheduleSchema.parse({ at: "2026-01-31T09:00:00+01:00" });
+  expect(scheduleSchema.parse(once)).toEqual(once);
+});
+
+test.each([
+  [{ cron: "" }, "cron", "INVALID_SCHEDULE", "empty"],
+  [{ cron: "   " }, "cron", "INVALID_SCHEDULE", "empty"],
+  [{ cron: "* * * *" }, "cron", "INVALID_SCHEDULE", "4 fields"],
+  [{ cron: "* * * * * * *" }, "cron", "INVALID_SCHEDULE", "7 fields"],
+  [{ cron: "/5 * * * *" }, "cron", "INVALID_SCHEDULE", "Did you mean */5?"],
+  [{ cron: "@reboot" }, "cron", "INVALID_SCHEDULE", "several nodes"],
+  [{ cron: "@every 5m" }, "cron", "INVALID_SCHEDULE", 'every: "5m"'],
+  [{ cron: "60 * * * *" }, "cron", "INVALID_SCHEDULE", "minute field"],
+  [{ cron: "0 0 * * fri-mon" }, "cron", "INVALID_SCHEDULE", "5-6,0-1"],
+  [{ cron: "TZ=UTC 0 0 * * *" }, "cron", "INVALID_SCHEDULE", "timezone"],
+  [{ cron: "0 0 * * *", timezone: "Mars/Base" }, "timezone", "INVALID_TIMEZONE", "IANA"],
+  [
+    { cron: "0 0 * * *", timezone: "europe/paris" },
+    "timezone",
+    "INVALID_TIMEZONE",
+    "Did you mean Europe/Paris?",
+  ],
+  [{ cron: "0 0 * * *", timezone: "PST" }, "timezone", "INVALID_TIMEZONE", "IANA"],
+  [{ calendar: "" }, "calendar", "INVALID_SCHEDULE", "empty"],
+  [{ calendar: "10:00 CEST" }, "calendar", "INVALID_TIMEZONE", "CEST"],
+  [{ calendar: "*:5..3" }, "calendar", "INVALID_SCHEDULE", "reversed"],
+  [{ every: "0s" }, "every", "INVALID_DURATION", "zero"],
+  [{ every: "-5m" }, "every", "INVALID_DURATION", "negative"],
+  [{ every: 90 }, "every", "INVALID_DURATION", '"90s"'],
+  [{ every: -90 }, "every", "INVALID_DURATION", "bare number"],
+  [{ every: "90" }, "every", "INVALID_DURATION", "90s"],
+  [{ every: "1h abc" }, "every", "INVALID_DURATION", "1h30m"],
+  [{ every: "1h", origin: "today" }, "origin", "INVALID_SCHEDULE", "ISO 8601"],
+  [{ at: "2026-02-30T00:00:00Z" }, "at", "INVALID_SCHEDULE", "does not exist"],
+  [{ at: "2026-02-03T00:00:00" }, "at", "INVALID_SCHEDULE", "no offset"],
+  [{ at: "tomorrow" }, "at", "INVALID_SCHEDULE", "ISO 8601"],
+  [{ at: 1.5 }, "at", "INVALID_SCHEDULE", "whole milliseconds"],
+  [{ every: "5m", timezone: "UTC" }, "timezone", "INVALID_SCHEDULE", "belongs to"],
+  [{ cron: "* * * * *", origin: "2026-01-01T00:00:00Z" }, "origin", "INVALID_SCHEDULE", "belongs to"],
+  [{}, "", "INVALID_SCHEDULE", "none is given"],
+  [{ cron: "* * * * *", every: "1m" }, "", "INVALID_SCHEDULE", "cron and every are given"],
+])("%j is refused", (input, path, code, part) => {
+  const issue = issueOf(input);
+  expect(issue).toMatchObject({ path, code });
+  expect(issue.message).toContain(part);
+});
+
+test("no syntax: the message names all four", () => {
+  for (const name of ["cron", "calendar", "every", "at"]) expect(issueOf({}).message).toContain(name);
+  for (const input of [null, 5, "* * * * *", []]) expect(issueOf(input).message).toContain("cron");
+});
+
+test("unknown keys are refused", () => {
+  expect(issueOf({ cron: "* * * * *", tz: "UTC" }).message).toContain("tz");
+  expect(issueOf(JSON.parse('{"every":"1m","__proto__":{"at":1}}')).message).toContain("__proto__");
+});
+
+describe("hostile input is refused at once", () => {
+  const long = "1,".repeat(500_000);
+  test.each([
+    ["cron", { cron: `${long}1 * * * *` }],
+    ["cron spaces", { cron: " ".repeat(1_000_000) }],
+    ["calendar", { calendar: `${long}1:00` }],
+    ["every", { every: "1".repeat(1_000_000) }],
+    ["at", { at: "1".repeat(1_000_000) }],
+    ["timezone", { cron: "* * * * *", timezone: "A/".repeat(500_000) }],
+  ])("%s", (_name, input) => {
+    const begin = performance.now();
+    const issue = issueOf(input);
+    expect(performance.now() - begin).toBeLessThan(100);
+    expect(issue.message.length).toBeLessThan(400);
+  });
+});
