@@ -28,7 +28,7 @@ export async function withClient<T>(options: Globals, use: (client: Client) => P
   if (!env.REDIS_URL)
     throw misuse("REDIS_URL", "missing.", "Give --redis URL, or set REDIS_URL=redis://localhost:6379.");
   // Per try; the store tries four times.
-  const client = new sdk.Client({ ...sdk.readEnvironment(env), owner: options.owner, connectTimeout: 1_500 });
+  const client = new sdk.Client({ ...sdk.readEnvironment(env), owner: options.owner, connectTimeout: 3_000 });
   try {
     return await use(client);
   } finally {

@@ -15,7 +15,7 @@ export interface Line {
 }
 
 /** A file, or standard input for `-` and for nothing, as text. */
-export function open(file: string | undefined): Readable {
+function open(file: string | undefined): Readable {
   if (file === undefined && process.stdin.isTTY) {
     throw misuse("FILE", "missing.", "Give a file, or - to type into standard input.");
   }

@@ -41,8 +41,17 @@ function makeProcesses(): Managed[] {
     const env = { ...shared, DEMO_WORKER: name, DEMO_FOLDER: folder, CARILLON_LOG_LEVEL: "info" };
     return new Managed(name, "worker", "./worker.js", env, hear);
   });
-  const env = { ...shared, CARILLON_CONSOLE_PORT: String(port), CARILLON_TOKEN: token, CARILLON_LOG_LEVEL: "info" };
-  return [...replicas, ...workers, new Managed("console", "console", "../../console/dist/main.js", env, hear)];
+  const env = {
+    ...shared,
+    CARILLON_CONSOLE_PORT: String(port),
+    CARILLON_TOKEN: token,
+    CARILLON_LOG_LEVEL: "info",
+  };
+  return [
+    ...replicas,
+    ...workers,
+    new Managed("console", "console", "../../console/dist/main.js", env, hear),
+  ];
 }
 
 async function main(): Promise<void> {

@@ -68,7 +68,12 @@ export class Managed {
       const parsed: unknown = JSON.parse(text);
       if (typeof parsed === "object" && parsed !== null) {
         const fields = parsed as Record<string, unknown>;
-        this.#heard({ ...fields, from: this, msg: String(fields.msg ?? ""), level: Number(fields.level ?? 30) });
+        this.#heard({
+          ...fields,
+          from: this,
+          msg: String(fields.msg ?? ""),
+          level: Number(fields.level ?? 30),
+        });
         return;
       }
     } catch {

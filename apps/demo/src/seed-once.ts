@@ -6,7 +6,11 @@ import { demoTypes } from "./types.js";
 
 /** Stores the demo's tasks and ends: what docker-compose.yml runs beside the services. */
 const client = new Client(readEnvironment());
-const types = demoTypes({ client, redisUrl: process.env.REDIS_URL as string, folder: process.env.DEMO_FOLDER ?? "." });
+const types = demoTypes({
+  client,
+  redisUrl: process.env.REDIS_URL as string,
+  folder: process.env.DEMO_FOLDER ?? ".",
+});
 const puts = await seed(client, types, {
   consoleUrl: process.env.DEMO_CONSOLE_URL ?? "http://127.0.0.1:3000",
   project: fileURLToPath(new URL("../../..", import.meta.url)),

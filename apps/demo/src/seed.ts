@@ -1,7 +1,7 @@
 import type { Client, Put } from "@carillon/sdk";
 import type { demoTypes } from "./types.js";
 
-export const TENANTS = ["acme", "globex", "initech"] as const;
+const TENANTS = ["acme", "globex", "initech"] as const;
 
 /** Stores the demo's tasks. Idempotent: a second start finds them as they are. */
 export async function seed(

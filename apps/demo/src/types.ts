@@ -43,7 +43,11 @@ export function demoTypes({ client, redisUrl, folder }: Surroundings) {
           await redis.call("MEMORY", "PURGE");
           log("memory purged", { fragmentation });
         }
-        return { memory: field("used_memory_human"), clients: field("connected_clients"), aof: field("aof_enabled") };
+        return {
+          memory: field("used_memory_human"),
+          clients: field("connected_clients"),
+          aof: field("aof_enabled"),
+        };
       } finally {
         redis.disconnect();
       }
@@ -84,7 +88,10 @@ export function demoTypes({ client, redisUrl, folder }: Surroundings) {
     payload: z.object({ tenant: z.string() }),
     async handler({ tenant }, { occurrence }) {
       const { tasks } = await client.list({ owner: tenant });
-      const runs = await client.runs({ queue: occurrence.queue, owner: tenant, id: occurrence.task }, { limit: 50 });
+      const runs = await client.runs(
+        { queue: occurrence.queue, owner: tenant, id: occurrence.task },
+        { limit: 50 },
+      );
       const digest = { tenant, at: occurrence.nominal, tasks: tasks.length, runs: runs.length };
       await mkdir(join(folder, "digests"), { recursive: true });
       await writeFile(join(folder, "digests", `${tenant}.json`), `${JSON.stringify(digest, null, 2)}\n`);

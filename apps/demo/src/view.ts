@@ -62,7 +62,10 @@ export class View {
         return this.say(line.from.name, `claimed  ${task}  nominal ${clock(Number(line.nominal))}`);
       }
       case "skipped":
-        return this.say(line.from.name, `skipped  ${task}  ${String(line.reason)} ${clock(Number(line.nominal))}`);
+        return this.say(
+          line.from.name,
+          `skipped  ${task}  ${String(line.reason)} ${clock(Number(line.nominal))}`,
+        );
       case "started":
         said.running.add(task);
         return this.say(line.from.name, `started  ${task}`);
@@ -117,9 +120,12 @@ export class View {
 
   #row(process: Managed): string {
     const said = this.#of(process.name);
-    const pid = process.alive ? `${GREEN}●${END} ${String(process.child?.pid).padEnd(8)}` : `${RED}○ down    ${END}`;
+    const pid = process.alive
+      ? `${GREEN}●${END} ${String(process.child?.pid).padEnd(8)}`
+      : `${RED}○ down    ${END}`;
     const name = process.name.padEnd(10);
-    if (process.kind === "replica") return `${name}${pid} ${String(said.claims).padStart(5)} claims   ${said.last}`;
+    if (process.kind === "replica")
+      return `${name}${pid} ${String(said.claims).padStart(5)} claims   ${said.last}`;
     if (process.kind === "console") return `${name}${pid}`;
     const running = [...said.running].join(", ");
     const failed = said.failed > 0 ? `${RED}${said.failed} failed${END}  ` : "";

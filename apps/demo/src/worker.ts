@@ -5,7 +5,10 @@ import { demoTypes } from "./types.js";
 
 /** A worker process: two of these run beside the replicas, as in production. */
 const { connection, namespace } = readEnvironment();
-const logger = pino({ name: process.env.DEMO_WORKER ?? "worker", level: process.env.CARILLON_LOG_LEVEL ?? "info" });
+const logger = pino({
+  name: process.env.DEMO_WORKER ?? "worker",
+  level: process.env.CARILLON_LOG_LEVEL ?? "info",
+});
 const client = new Client({ connection, namespace });
 const types = demoTypes({
   client,

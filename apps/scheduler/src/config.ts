@@ -56,7 +56,7 @@ export interface Config extends Environment {
 }
 
 /** One thing to mend. */
-export interface Problem {
+interface Problem {
   readonly variable: string;
   readonly message: string;
 }

@@ -60,7 +60,12 @@ export function decide(task: DueTask, now: number, grace: number = DEFAULT_GRACE
   const before = schedule.latest(latest - 1) ?? nominal;
   const missed = { from: nominal, to: before };
   const skipped: Skipped[] = [{ reason: "missed", ...missed }];
-  return settleOverlap(task, { nominal: latest, trigger: "catch-up", missed }, skipped, schedule.next(latest));
+  return settleOverlap(
+    task,
+    { nominal: latest, trigger: "catch-up", missed },
+    skipped,
+    schedule.next(latest),
+  );
 }
 
 function settleOverlap(
@@ -87,6 +92,10 @@ export function forbidden(overlap: OverlapPolicy, running: boolean): boolean {
  * Where a schedule starts when nothing is owed: a new task, an edited schedule, a resume "from now". Strictly
  * after both the last decided time and now.
  */
-export function firstNext(schedule: CompiledSchedule, cursor: number | undefined, now: number): number | undefined {
+export function firstNext(
+  schedule: CompiledSchedule,
+  cursor: number | undefined,
+  now: number,
+): number | undefined {
   return schedule.next(Math.max(cursor ?? now, now));
 }

@@ -1,5 +1,5 @@
-import type { Json } from "./json.js";
 import type { Trigger } from "./job.js";
+import type { Json } from "./json.js";
 
 /** How a run ended. `lost`: its job was gone before anyone could say. */
 export const OUTCOMES = [

@@ -12,8 +12,8 @@ export class ScheduleCache {
 
   /** @param seed what `H` in a cron expression is derived from: the task's id */
   get(schedule: Schedule, seed: string): CompiledSchedule {
-    // Only `H` depends on the seed; all others may be shared.
-    const seeded = "cron" in schedule && schedule.cron.includes("H");
+    // Only `H` (or `h`) in a cron depends on the seed; all others may be shared.
+    const seeded = "cron" in schedule && /h/i.test(schedule.cron);
     const key = JSON.stringify(schedule) + (seeded ? `\n${seed}` : "");
     const known = this.#entries.get(key);
     if (known) {

@@ -129,7 +129,8 @@ const KINDS: Readonly<Record<string, string>> = {
 
 /** The fault and what to do about it. An issue of our own says both in its message, the remedy last. */
 function saidOf(issue: z.core.$ZodIssue, root: string): { what: string; remedy: string | undefined } {
-  if (issue.code === "unrecognized_keys") return { what: "there is no such field", remedy: remedyOf(issue, root) };
+  if (issue.code === "unrecognized_keys")
+    return { what: "there is no such field", remedy: remedyOf(issue, root) };
   const own = issue.code === "custom" ? /^(.*[.!?…]) ([A-Z].*[.?])$/s.exec(issue.message) : null;
   return { what: own?.[1] ?? issue.message, remedy: own?.[2] ?? remedyOf(issue, root) };
 }
@@ -166,6 +167,9 @@ function nearest(unknown: string): string {
   const lower = unknown.toLowerCase();
   const near =
     known.find((key) => key.toLowerCase() === lower) ??
-    known.find((key) => lower.length > 2 && (key.toLowerCase().startsWith(lower) || lower.startsWith(key.toLowerCase())));
+    known.find(
+      (key) =>
+        lower.length > 2 && (key.toLowerCase().startsWith(lower) || lower.startsWith(key.toLowerCase())),
+    );
   return near === undefined ? `Known are ${known.join(", ")}.` : `Did you mean ${near}?`;
 }

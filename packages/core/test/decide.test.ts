@@ -31,7 +31,12 @@ describe("a decision", () => {
   const free = { overlap: "skip", running: false } as const;
   const busy = { overlap: "skip", running: true } as const;
   const beside = { overlap: "allow", running: true } as const;
-  const punctual = { enqueue: { nominal: m(10), trigger: "schedule" }, skipped: [], cursor: m(10), next: m(11) } as const;
+  const punctual = {
+    enqueue: { nominal: m(10), trigger: "schedule" },
+    skipped: [],
+    cursor: m(10),
+    next: m(11),
+  } as const;
   const overlapped = {
     skipped: [{ reason: "overlap", from: m(10), to: m(10) }],
     cursor: m(10),
@@ -110,14 +115,17 @@ describe("a decision", () => {
 
   describe("about the last time of a schedule", () => {
     const last = { nominal: m(10), schedule: minutely(m(10)), overlap: "skip", running: false } as const;
-    it.each(["skip", "one", "all"] as const)("catchUp %s: enqueues within the grace, and finishes", (catchUp) => {
-      expect(decide({ ...last, catchUp }, m(11))).toEqual({
-        enqueue: { nominal: m(10), trigger: "schedule" },
-        skipped: [],
-        cursor: m(10),
-        next: undefined,
-      });
-    });
+    it.each(["skip", "one", "all"] as const)(
+      "catchUp %s: enqueues within the grace, and finishes",
+      (catchUp) => {
+        expect(decide({ ...last, catchUp }, m(11))).toEqual({
+          enqueue: { nominal: m(10), trigger: "schedule" },
+          skipped: [],
+          cursor: m(10),
+          next: undefined,
+        });
+      },
+    );
     it.each(["one", "all"] as const)("catchUp %s: enqueues it however late", (catchUp) => {
       expect(decide({ ...last, catchUp }, m(10_000)).enqueue?.nominal).toBe(m(10));
     });
@@ -142,27 +150,31 @@ describe("a decision", () => {
   });
 
   /** Whatever the policies and however late: each time between two cursors is decided once, and no other. */
-  it.each(["skip", "one", "all"] as const)("catchUp %s: leaves no time out and decides none twice", (catchUp) => {
-    for (const running of [false, true]) {
-      for (const step of [1, 59_999, 60_000, 60_001, 150_000, 600_000]) {
-        const decided: number[] = [];
-        let nominal: number | undefined = m(10);
-        for (let now = m(10); now < m(100) && nominal !== undefined; now += step) {
-          while (nominal !== undefined && nominal <= now) {
-            const task = { nominal, schedule: minutely(), overlap: "skip", catchUp, running } as const;
-            const decision: Decision = decide(task, now);
-            for (const { from, to } of decision.skipped) for (let t = from; t <= to; t += MINUTE) decided.push(t);
-            if (decision.enqueue) decided.push(decision.enqueue.nominal);
-            expect(decision.cursor).toBe(Math.max(...decided));
-            nominal = decision.next;
+  it.each(["skip", "one", "all"] as const)(
+    "catchUp %s: leaves no time out and decides none twice",
+    (catchUp) => {
+      for (const running of [false, true]) {
+        for (const step of [1, 59_999, 60_000, 60_001, 150_000, 600_000]) {
+          const decided: number[] = [];
+          let nominal: number | undefined = m(10);
+          for (let now = m(10); now < m(100) && nominal !== undefined; now += step) {
+            while (nominal !== undefined && nominal <= now) {
+              const task = { nominal, schedule: minutely(), overlap: "skip", catchUp, running } as const;
+              const decision: Decision = decide(task, now);
+              for (const { from, to } of decision.skipped)
+                for (let t = from; t <= to; t += MINUTE) decided.push(t);
+              if (decision.enqueue) decided.push(decision.enqueue.nominal);
+              expect(decision.cursor).toBe(Math.max(...decided));
+              nominal = decision.next;
+            }
+            if (step === 1 && now > m(12)) break;
           }
-          if (step === 1 && now > m(12)) break;
+          expect(decided).toEqual(Array.from({ length: decided.length }, (_, i) => m(10 + i)));
+          expect(decided.length).toBeGreaterThan(1);
         }
-        expect(decided).toEqual(Array.from({ length: decided.length }, (_, i) => m(10 + i)));
-        expect(decided.length).toBeGreaterThan(1);
       }
-    }
-  });
+    },
+  );
 
   it("forbids only what the policy forbids", () => {
     expect(forbidden("skip", true)).toBe(true);

@@ -4,7 +4,11 @@ import { describe, expect, it } from "vitest";
 describe("errors", () => {
   it("says field, fault and remedy in one message, and each apart", () => {
     const cause = new Error("below");
-    const error = new CarillonError("INVALID_NAME", "got “x”.", { field: "tags[2]", remedy: "Use letters.", cause });
+    const error = new CarillonError("INVALID_NAME", "got “x”.", {
+      field: "tags[2]",
+      remedy: "Use letters.",
+      cause,
+    });
     expect(error.message).toBe("tags[2]: got “x”. Use letters.");
     expect(error).toMatchObject({
       name: "CarillonError",

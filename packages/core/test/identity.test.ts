@@ -6,13 +6,16 @@ describe("what identifies an occurrence", () => {
     expect(occurrenceKey({ queue: "q", owner: "o", id: "t" }, 1_767_225_600_000)).toBe("q/o/t@1767225600000");
   });
 
-  it.each(["wait", "active", "meta", "123", "0", "x".repeat(128)])("the run id of task %s is safe as a job id", (task) => {
-    const id = runId(task, 1_767_225_600_000, "tok1");
-    // BullMQ: no colon, not only digits, not one of its key names.
-    expect(id).not.toContain(":");
-    expect(id).not.toMatch(/^\d+$/);
-    expect(id).toBe(`${task}@${(1_767_225_600_000).toString(36)}.tok1`);
-  });
+  it.each(["wait", "active", "meta", "123", "0", "x".repeat(128)])(
+    "the run id of task %s is safe as a job id",
+    (task) => {
+      const id = runId(task, 1_767_225_600_000, "tok1");
+      // BullMQ: no colon, not only digits, not one of its key names.
+      expect(id).not.toContain(":");
+      expect(id).not.toMatch(/^\d+$/);
+      expect(id).toBe(`${task}@${(1_767_225_600_000).toString(36)}.tok1`);
+    },
+  );
 });
 
 describe("the schedule cache", () => {

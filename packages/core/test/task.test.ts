@@ -76,7 +76,13 @@ describe("a task definition", () => {
     ["owner null", { ...LEAST, owner: null }, "INVALID_NAME", "owner", /string/],
     ["a tag", { ...LEAST, tags: ["ok", "a,b"] }, "INVALID_NAME", "tags[1]", /1 to 128 letters/],
     ["tags a string", { ...LEAST, tags: "a" }, "INVALID_NAME", "tags", /array|list/],
-    ["33 tags", { ...LEAST, tags: Array.from({ length: 33 }, (_, i) => `t${i}`) }, "INVALID_NAME", "tags", /32/],
+    [
+      "33 tags",
+      { ...LEAST, tags: Array.from({ length: 33 }, (_, i) => `t${i}`) },
+      "INVALID_NAME",
+      "tags",
+      /32/,
+    ],
     ["enabled", { ...LEAST, enabled: "yes" }, "INVALID_TASK", "enabled", /boolean/],
     ["priority negative", { ...LEAST, priority: -1 }, "INVALID_TASK", "priority", /0/],
     ["priority above BullMQ's", { ...LEAST, priority: 2_097_153 }, "INVALID_TASK", "priority", /2097152/],
@@ -125,7 +131,9 @@ describe("a task definition", () => {
   });
 
   it("is refused for a __proto__ of its own", () => {
-    const input = JSON.parse('{"id":"t","type":"noop","queue":"q","schedule":{"every":"1s"},"__proto__":{"owner":"x"}}');
+    const input = JSON.parse(
+      '{"id":"t","type":"noop","queue":"q","schedule":{"every":"1s"},"__proto__":{"owner":"x"}}',
+    );
     const outcome = (() => {
       try {
         return parseTask(input).definition;

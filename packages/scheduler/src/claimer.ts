@@ -1,6 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { decide, ScheduleCache } from "@carillon/core";
-import { type ClaimItem, type ClaimResult, type DueEntry, isForeign, type Lease, type Store } from "@carillon/store";
+import {
+  type ClaimItem,
+  type ClaimResult,
+  type DueEntry,
+  isForeign,
+  type Lease,
+  type Store,
+} from "@carillon/store";
 import { BatchSize } from "./batch-size.js";
 import type { Decided } from "./events.js";
 import type { Settings } from "./options.js";
@@ -57,7 +64,9 @@ export class Claimer {
     if (!task || isForeign(task)) {
       this.#warnOnce(
         `${queue} ${local}`,
-        task ? `written in format ${task.version}, newer than ours: left to newer nodes` : "due, but not stored",
+        task
+          ? `written in format ${task.version}, newer than ours: left to newer nodes`
+          : "due, but not stored",
         { queue, task: local },
       );
       return [];

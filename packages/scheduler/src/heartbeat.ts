@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
-import type { NodeInfo, Store } from "@carillon/store";
+import type { CarillonError } from "@carillon/core";
+import { type NodeInfo, redisError, type Store } from "@carillon/store";
 import type { Settings } from "./options.js";
 import type { ServerClock } from "./server-clock.js";
 import { VERSION } from "./version.js";
@@ -15,6 +16,8 @@ export class Heartbeat {
   #timer: NodeJS.Timeout | undefined;
   #started = 0;
   #beats = 0;
+  /** Why the last beat failed: this Redis takes no writes, say. */
+  #trouble: CarillonError | undefined;
 
   constructor(store: Store, clock: ServerClock, settings: Settings) {
     this.#store = store;
@@ -24,9 +27,29 @@ export class Heartbeat {
 
   async start(): Promise<void> {
     this.#started = Math.round(this.#clock.now());
-    // A beat that fails is followed by another one.
-    await this.tick().catch(() => {});
-    this.#timer = setInterval(() => void this.tick().catch(() => {}), this.#settings.heartbeatEvery);
+    await this.#beat();
+    this.#timer = setInterval(() => void this.#beat(), this.#settings.heartbeatEvery);
+  }
+
+  /** A node that cannot write cannot claim either. */
+  get healthy(): boolean {
+    return this.#trouble === undefined;
+  }
+
+  /** The connection is there again: no need to wait for the next beat to know that all is well. */
+  reconnected(): void {
+    if (this.#trouble?.code === "REDIS_UNAVAILABLE") void this.#beat();
+  }
+
+  /** A beat that fails is followed by another one; what is wrong is said each time. */
+  async #beat(): Promise<void> {
+    try {
+      await this.tick();
+      this.#trouble = undefined;
+    } catch (error) {
+      this.#trouble = redisError(error);
+      this.#settings.logger.error({ code: this.#trouble.code }, `heartbeat: ${this.#trouble.message}`);
+    }
   }
 
   /** One beat; now and then also a look for nodes that are long gone. */

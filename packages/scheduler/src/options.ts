@@ -86,7 +86,8 @@ export function settle(options: SchedulerOptions): Settings {
   return Object.freeze({
     namespace: assertName(options.store?.namespace ?? options.namespace ?? DEFAULT_NAMESPACE, "namespace"),
     nodeId: assertName(options.nodeId ?? defaultNodeId(), "nodeId"),
-    logger: options.logger ?? pino({ name: "carillon" }),
+    // Synchronous: the last lines before an exit must not be lost or overtaken.
+    logger: options.logger ?? pino({ name: "carillon" }, pino.destination({ sync: true })),
     mutexTtl: ms(options.mutexTtl, "mutexTtl", 3_000, 100, 60_000),
     rereadEvery: ms(options.rereadEvery, "rereadEvery", 30_000, 10, 30_000),
     heartbeatEvery: ms(options.heartbeatEvery, "heartbeatEvery", 10_000, 100, 300_000),
@@ -105,6 +106,9 @@ function ms(value: number | undefined, field: string, fallback: number, least: n
 }
 
 function defaultNodeId(): string {
-  const host = hostname().replace(/[^A-Za-z0-9._-]/g, "-").slice(0, 80) || "node";
+  const host =
+    hostname()
+      .replace(/[^A-Za-z0-9._-]/g, "-")
+      .slice(0, 80) || "node";
   return `${host}-${process.pid}-${randomBytes(2).toString("hex")}`;
 }

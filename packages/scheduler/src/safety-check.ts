@@ -23,13 +23,20 @@ export function judge(info: string): SafetyFinding[] {
   const findings: SafetyFinding[] = [];
   const policy = field("maxmemory_policy");
   const aof = field("aof_enabled");
-  if (policy === undefined) findings.push({ what: "unknown", message: "INFO does not tell maxmemory-policy." });
+  if (policy === undefined)
+    findings.push({ what: "unknown", message: "INFO does not tell maxmemory-policy." });
   else if (policy !== "noeviction") {
-    findings.push({ what: "eviction", message: `maxmemory-policy is ${policy}: Redis may drop tasks and jobs.` });
+    findings.push({
+      what: "eviction",
+      message: `maxmemory-policy is ${policy}: Redis may drop tasks and jobs.`,
+    });
   }
   if (aof === undefined) findings.push({ what: "unknown", message: "INFO does not tell whether AOF is on." });
   else if (aof !== "1") {
-    findings.push({ what: "aof", message: "appendonly is off: a restart of Redis loses what it acknowledged." });
+    findings.push({
+      what: "aof",
+      message: "appendonly is off: a restart of Redis loses what it acknowledged.",
+    });
   }
   return findings;
 }

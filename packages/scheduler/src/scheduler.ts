@@ -82,9 +82,9 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     this.#heartbeat = new Heartbeat(this.store, this.#clock, this.#settings);
   }
 
-  /** Connected, checked, and armed. */
+  /** Connected, checked, armed, and able to write. */
   get ready(): boolean {
-    return this.#state === "running" && this.store.link.ready;
+    return this.#state === "running" && this.store.link.ready && this.#heartbeat.healthy;
   }
 
   /** How far this machine's clock is ahead of the server's, in ms. It does no harm; it is worth a warning. */
@@ -240,7 +240,8 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   async #workAll(appointments: readonly Appointment[]): Promise<void> {
     // Nodes begin at different shards, so that a burst finds each of them at another one.
     const first = shardOf(this.nodeId);
-    const rank = ({ part }: Appointment) => (part === "r" ? SHARDS : (Number(part) + SHARDS - first) % SHARDS);
+    const rank = ({ part }: Appointment) =>
+      part === "r" ? SHARDS : (Number(part) + SHARDS - first) % SHARDS;
     const open = [...appointments].sort((a, b) => rank(a) - rank(b));
     const worker = async () => {
       for (let next = open.shift(); next; next = open.shift()) await this.#work(next);
@@ -315,7 +316,8 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   #connectionBack(): void {
     this.emit("connection", { ready: true });
     if (this.#state !== "running") return;
-    this.#settings.logger.info({}, "Redis is back");
+    this.#settings.logger.info({}, "connected to Redis again");
+    this.#heartbeat.reconnected();
     this.#failures = 0;
     this.#rereadSoon();
   }

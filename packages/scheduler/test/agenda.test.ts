@@ -4,7 +4,13 @@ import { Agenda } from "../src/agenda.js";
 describe("the agenda", () => {
   it("knows the earliest part over all queues, and what is due", () => {
     const agenda = new Agenda();
-    agenda.set("a", new Map([["0", 500], ["r", 900]]));
+    agenda.set(
+      "a",
+      new Map([
+        ["0", 500],
+        ["r", 900],
+      ]),
+    );
     agenda.set("b", new Map([["3", 200]]));
     expect(agenda.earliest()).toBe(200);
     expect(agenda.due(500)).toEqual([

@@ -1,7 +1,13 @@
 import { parseTask } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
 import { bullPrefix, type Sabotage, type Store } from "@carillon/store";
-import { checkOccurrences, type RedisServer, startRedis, type VirtualClock, virtualStore } from "@carillon/testing";
+import {
+  checkOccurrences,
+  type RedisServer,
+  startRedis,
+  type VirtualClock,
+  virtualStore,
+} from "@carillon/testing";
 import { Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 

@@ -120,6 +120,24 @@ describe("a node on real time", () => {
     await server.stop();
   });
 
+  it("says that a Redis is read-only, is not ready there, and goes on when it can write again", async () => {
+    const server = await startRedis({ appendonly: true });
+    const admin = new Store({ connection: server.url, namespace });
+    const said: string[] = [];
+    const logger = { ...SILENT, error: (details: object) => said.push((details as { code: string }).code) };
+    const scheduler = node({ connection: server.url, heartbeatEvery: 100, logger });
+    await scheduler.start();
+    expect(scheduler.ready).toBe(true);
+    await admin.link.ask((client) => client.call("REPLICAOF", "127.0.0.1", "1"));
+    await eventually(() => expect(said).toContain("REDIS_READ_ONLY"));
+    expect(scheduler.ready).toBe(false);
+    await admin.link.ask((client) => client.call("REPLICAOF", "NO", "ONE"));
+    await eventually(() => expect(scheduler.ready).toBe(true));
+    await scheduler.stop();
+    await admin.close();
+    await server.stop();
+  });
+
   it("takes over from a node that died holding a mutex, once its time-to-live is over", async () => {
     const scheduler = node({ mutexTtl: 500 });
     await scheduler.start();

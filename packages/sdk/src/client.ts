@@ -18,7 +18,13 @@ import {
   type TaskState,
   type TriggerOptions,
 } from "@carillon/core";
-import { type ConnectionSpec, type LedgerEntry, type PutOutcome, type PutResult, Store } from "@carillon/store";
+import {
+  type ConnectionSpec,
+  type LedgerEntry,
+  type PutOutcome,
+  type PutResult,
+  Store,
+} from "@carillon/store";
 import { type AnyTaskType, type TypedTask, validatePayload } from "./task-type.js";
 import { type NodeView, nodeView, type Task, taskView } from "./view.js";
 
@@ -170,7 +176,8 @@ export class Client {
         queue,
         list.map(({ task }) => task),
       );
-      for (const [i, { index, task }] of list.entries()) results[index] = putView(stored[i] as PutResult, task);
+      for (const [i, { index, task }] of list.entries())
+        results[index] = putView(stored[i] as PutResult, task);
     }
     return results;
   }
@@ -180,10 +187,14 @@ export class Client {
     const parsed = parseTask(bound, { ...DEFAULT_PAYLOAD_LIMITS, maxBytes: this.#maxPayloadBytes });
     const type = given ?? this.#types?.get(parsed.definition.type);
     if (this.#types && !this.#types.has(parsed.definition.type)) {
-      throw new CarillonError("UNKNOWN_TASK_TYPE", `${parsed.definition.type} is not one of this client's types.`, {
-        field: "type",
-        remedy: `Known: ${[...this.#types.keys()].join(", ") || "none"}.`,
-      });
+      throw new CarillonError(
+        "UNKNOWN_TASK_TYPE",
+        `${parsed.definition.type} is not one of this client's types.`,
+        {
+          field: "type",
+          remedy: `Known: ${[...this.#types.keys()].join(", ") || "none"}.`,
+        },
+      );
     }
     if (type) await validatePayload(type, parsed.definition.payload);
     if (neverFires(parsed.definition.schedule)) {
@@ -203,7 +214,9 @@ export class Client {
   }
 
   #foreignOwner(): CarillonError {
-    return new CarillonError("FORBIDDEN", `this client is bound to owner ${this.#owner}.`, { field: "owner" });
+    return new CarillonError("FORBIDDEN", `this client is bound to owner ${this.#owner}.`, {
+      field: "owner",
+    });
   }
 
   #resolve(ref: TaskRef): ResolvedRef {
@@ -258,7 +271,11 @@ export class Client {
   /** Holds a task's future occurrences; queued runs go on. Returns false where it was paused already. */
   async pause(ref: TaskRef, options: { note?: string; by?: string } = {}): Promise<boolean> {
     const name = await this.#locate(ref);
-    const answer = await this.store.tasks.pause(name, shortText(options.by, "by"), shortText(options.note, "note"));
+    const answer = await this.store.tasks.pause(
+      name,
+      shortText(options.by, "by"),
+      shortText(options.note, "note"),
+    );
     if (answer === "MISSING") throw notFound(name);
     if (answer === "FINISHED") {
       throw new CarillonError("CONFLICT", `${name.id} is finished; there is nothing to pause.`);
@@ -301,13 +318,19 @@ export class Client {
     const now = await this.store.tasks.time(queue);
     const at = moment(options, now);
     const parsed = await this.#parse(
-      { ...fill(type, { id, payload, schedule: { at } }), queue, owner: options.owner, priority: options.priority ?? 0 },
+      {
+        ...fill(type, { id, payload, schedule: { at } }),
+        queue,
+        owner: options.owner,
+        priority: options.priority ?? 0,
+      },
       type,
     );
     const task = { queue, owner: parsed.definition.owner, id };
     if (at > now) {
       const [result] = await this.store.tasks.put(queue, [parsed], true);
-      if (result?.state === "scheduled" || result?.outcome === "unchanged") return { task, run: undefined, at };
+      if (result?.state === "scheduled" || result?.outcome === "unchanged")
+        return { task, run: undefined, at };
       // Its time passed while it was put: stored, but finished without a run.
       const run = await this.store.claims.trigger(task, this.#identity(), "allow");
       if (run.outcome === "enqueued") return { task, run: run.run, at: run.enqueued };
@@ -364,7 +387,10 @@ function fill<Type extends AnyTaskType>(type: Type, task: TypedTask<Type>): Task
 function putView(result: PutResult, { definition }: ParsedTask): Put {
   const warnings: Warning[] = [...lintSchedule(definition.schedule)];
   if (result.state === "finished") {
-    warnings.push({ code: "NO_NEXT", message: "All times of this schedule are past: the task is stored as finished." });
+    warnings.push({
+      code: "NO_NEXT",
+      message: "All times of this schedule are past: the task is stored as finished.",
+    });
   }
   return {
     task: result.name,
@@ -377,7 +403,10 @@ function putView(result: PutResult, { definition }: ParsedTask): Put {
 
 function moment({ at, delay }: EnqueueOptions, now: number): number {
   if (at !== undefined && delay !== undefined) {
-    throw new CarillonError("INVALID_OPTION", "given beside at.", { field: "delay", remedy: "Give one of the two." });
+    throw new CarillonError("INVALID_OPTION", "given beside at.", {
+      field: "delay",
+      remedy: "Give one of the two.",
+    });
   }
   if (delay !== undefined) return now + wholeNumber(delay, "delay", 0, 10 * 365 * 86_400_000);
   if (at === undefined) return now;
@@ -404,14 +433,19 @@ function shortText(value: string | undefined, field: string): string {
 }
 
 function notFound(name: TaskName): CarillonError {
-  return new CarillonError("TASK_NOT_FOUND", `there is no task ${name.owner}/${name.id} in queue ${name.queue}.`);
+  return new CarillonError(
+    "TASK_NOT_FOUND",
+    `there is no task ${name.owner}/${name.id} in queue ${name.queue}.`,
+  );
 }
 
 function at(error: unknown, index: number): unknown {
   if (!(error instanceof CarillonError)) return error;
-  const what = error.field === undefined ? error.message : error.message.slice(error.field.length + 2);
+  const start = error.field === undefined ? 0 : error.field.length + 2;
+  const what = error.message.slice(start, error.remedy === undefined ? undefined : -error.remedy.length - 1);
   return new CarillonError(error.code, what, {
     field: error.field === undefined ? `[${index}]` : `[${index}].${error.field}`,
+    ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
     cause: error,
   });
 }

@@ -1,7 +1,7 @@
 export {
   CarillonError,
-  compileSchedule,
   canonicalSchedule,
+  compileSchedule,
   describeSchedule,
   ERROR_CODES,
   type ErrorCode,
@@ -9,9 +9,9 @@ export {
   type JobData,
   type Json,
   lintSchedule,
-  parseDuration,
   type Occurrence,
   type Outcome,
+  parseDuration,
   type Run,
   type Schedule,
   scheduleSchema,
@@ -26,6 +26,12 @@ export { bullPrefix, type ConnectionSpec, connect, type LedgerEntry, redisError 
 export * from "./client.js";
 export type { Context } from "./context.js";
 export { type Environment, readEnvironment } from "./environment.js";
-export { type AnyTaskType, defineTask, type TaskType, type TaskTypeOptions, type TypedTask } from "./task-type.js";
+export {
+  type AnyTaskType,
+  defineTask,
+  type TaskType,
+  type TaskTypeOptions,
+  type TypedTask,
+} from "./task-type.js";
 export type { NodeView, Task } from "./view.js";
 export { Worker, type WorkerEvents, type WorkerLogger, type WorkerOptions } from "./worker.js";

@@ -10,11 +10,15 @@ export interface TaskTypeOptions<Schema extends StandardSchemaV1> {
   /** Where its jobs go when a task names no queue of its own. */
   queue: string;
   /** Gets the schema's output. What it returns is kept as the run's result (JSON). */
-  handler: (payload: StandardSchemaV1.InferOutput<Schema>, context: Context) => Awaitable<Json | undefined | void>;
+  handler: (
+    payload: StandardSchemaV1.InferOutput<Schema>,
+    context: Context,
+  ) => Awaitable<Json | undefined | void>;
 }
 
 /** A task type: a name, the shape of its payload, and the code that does it. */
-export interface TaskType<Schema extends StandardSchemaV1 = StandardSchemaV1> extends TaskTypeOptions<Schema> {
+export interface TaskType<Schema extends StandardSchemaV1 = StandardSchemaV1>
+  extends TaskTypeOptions<Schema> {
   readonly type: string;
 }
 
@@ -53,7 +57,10 @@ export function defineTask<Schema extends StandardSchemaV1>(
     });
   }
   if (typeof options.handler !== "function") {
-    throw new CarillonError("INVALID_OPTION", "not a function.", { field: "handler", remedy: "Give the handler." });
+    throw new CarillonError("INVALID_OPTION", "not a function.", {
+      field: "handler",
+      remedy: "Give the handler.",
+    });
   }
   return Object.freeze({ type: name, ...options });
 }

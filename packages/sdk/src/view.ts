@@ -1,8 +1,8 @@
 import {
+  type CatchUpPolicy,
   describeSchedule,
   type Json,
   type OverlapPolicy,
-  type CatchUpPolicy,
   type Schedule,
   type TaskState,
 } from "@carillon/core";

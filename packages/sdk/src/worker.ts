@@ -1,9 +1,9 @@
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
-import { CarillonError, type Json, type JobData, type Outcome } from "@carillon/core";
+import { CarillonError, type JobData, type Json, type Outcome } from "@carillon/core";
 import { bullPrefix, type ConnectionSpec, type RedisClient, redisError, Store } from "@carillon/store";
-import { type Job, UnrecoverableError, Worker as BullWorker } from "bullmq";
+import { Worker as BullWorker, type Job, UnrecoverableError } from "bullmq";
 import type { Context } from "./context.js";
 import { type AnyTaskType, validatePayload } from "./task-type.js";
 
@@ -32,7 +32,9 @@ export interface WorkerOptions {
 
 export interface WorkerEvents {
   started: [{ queue: string; run: string; task: string; attempt: number }];
-  settled: [{ queue: string; run: string; task: string; outcome: Outcome | "retrying"; ms: number; error?: string }];
+  settled: [
+    { queue: string; run: string; task: string; outcome: Outcome | "retrying"; ms: number; error?: string },
+  ];
   error: [Error];
 }
 
@@ -62,7 +64,10 @@ export class Worker extends EventEmitter<WorkerEvents> {
   constructor(options: WorkerOptions) {
     super();
     if (!Array.isArray(options.types)) {
-      throw new CarillonError("INVALID_OPTION", "missing.", { field: "types", remedy: "Give the task types to run." });
+      throw new CarillonError("INVALID_OPTION", "missing.", {
+        field: "types",
+        remedy: "Give the task types to run.",
+      });
     }
     this.#options = options;
     this.#types = new Map(options.types.map((type) => [type.type, type]));
@@ -142,15 +147,24 @@ export class Worker extends EventEmitter<WorkerEvents> {
       signal: signal ?? new AbortController().signal,
       log: (message, details) => {
         this.#logger.info({ ...about, ...details }, message);
-        job.log(details ? `${message} ${JSON.stringify(details)}` : message).catch(() => {});
+        job.log(details ? `${message} ${inLine(details)}` : message).catch(() => {});
       },
     };
     const settle = async (outcome: Outcome | undefined, error?: string, result?: Json) => {
       try {
-        await this.#store.runs.settle(name, occurrence.run, { fence, made: job.attemptsMade, outcome, error, result });
+        await this.#store.runs.settle(name, occurrence.run, {
+          fence,
+          made: job.attemptsMade,
+          outcome,
+          error,
+          result,
+        });
       } catch (failure) {
         // The job itself will tell the reconciler.
-        this.#logger.error({ ...about, code: redisError(failure).code }, "the run's end could not be recorded");
+        this.#logger.error(
+          { ...about, code: redisError(failure).code },
+          "the run's end could not be recorded",
+        );
       }
       const ms = Math.round(performance.now() - begun);
       this.emit("settled", { ...about, outcome: outcome ?? "retrying", ms, ...(error ? { error } : {}) });
@@ -161,7 +175,10 @@ export class Worker extends EventEmitter<WorkerEvents> {
       return result ?? null;
     } catch (error) {
       const last = job.attemptsMade + 1 >= (job.opts.attempts ?? 1) || error instanceof UnrecoverableError;
-      await settle(last ? "failed" : undefined, error instanceof Error ? (error.stack ?? error.message) : String(error));
+      await settle(
+        last ? "failed" : undefined,
+        error instanceof Error ? (error.stack ?? error.message) : String(error),
+      );
       throw error;
     }
   }
@@ -180,7 +197,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       // The payload will not get better by trying again.
       throw new UnrecoverableError(error instanceof Error ? error.message : String(error));
     }
-    return (await type.handler(payload, context)) ?? undefined;
+    return asJson((await type.handler(payload, context)) ?? undefined);
   }
 
   /**
@@ -206,5 +223,23 @@ export class Worker extends EventEmitter<WorkerEvents> {
       await Promise.race([closed, pause(LOOK_EVERY, undefined, { ref: false })]);
       quiet = this.#running > 0 ? 0 : quiet + 1;
     }
+  }
+}
+
+/** BullMQ would fail the job for a result that it cannot write; then the run must say the same. */
+function asJson(result: Json | undefined): Json | undefined {
+  try {
+    const text = JSON.stringify(result) as string | undefined;
+    return text === undefined ? undefined : result;
+  } catch (error) {
+    throw new UnrecoverableError(`The handler's result is not JSON: ${String(error).split("\n")[0]}.`);
+  }
+}
+
+function inLine(details: object): string {
+  try {
+    return JSON.stringify(details);
+  } catch {
+    return "(details that are not JSON)";
   }
 }

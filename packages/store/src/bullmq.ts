@@ -1,5 +1,5 @@
-import { Redis } from "ioredis";
 import { Job, type JobsOptions, Queue } from "bullmq";
+import { Redis } from "ioredis";
 import { bullPrefix } from "./keys.js";
 
 /**

@@ -5,8 +5,8 @@ import {
   forbidden,
   localName,
   type Occurrence,
-  occurrenceKey,
   type OverlapPolicy,
+  occurrenceKey,
   type ParsedTask,
   runId,
   type TaskName,
@@ -17,13 +17,7 @@ import type { NamespaceKeys, QueueKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import { encodeDetails } from "./run-codec.js";
 import type { Scripts } from "./scripts.js";
-import {
-  decodeTask,
-  definitionFields,
-  type ForeignTask,
-  isForeign,
-  type StoredTask,
-} from "./task-codec.js";
+import { decodeTask, definitionFields, type ForeignTask, isForeign, type StoredTask } from "./task-codec.js";
 import { nameTaken, unsupportedFormat } from "./tasks.js";
 
 /** A due task as the claim reads it. */
@@ -125,7 +119,10 @@ export class ClaimRepository {
     const all: string[] = [keys.due(shard), keys.next, keys.runs, ...bullKeys(keys.bull)];
     const args: (string | number | Buffer)[] = [by.token, by.node, shard, items.length, FIRST_LOOK];
     const runs = items.map((item) => this.#pushItem(keys, all, args, item, by.token, now));
-    const [at, ...statuses] = (await this.#link.run(this.#scripts.claim, all, args)) as [number, ...ClaimStatus[]];
+    const [at, ...statuses] = (await this.#link.run(this.#scripts.claim, all, args)) as [
+      number,
+      ...ClaimStatus[],
+    ];
     const results = items.map((item, i) => {
       const status = statuses[i] as ClaimStatus;
       return { item, status, run: status === "OK" || status === "DONE" ? runs[i] : undefined };
@@ -145,7 +142,13 @@ export class ClaimRepository {
     const { enqueue } = decision;
     const run = enqueue && runId(task.definition.id, enqueue.nominal, token);
     // A skipped occurrence has no run; its keys are still counted, by names that hold nothing.
-    all.push(keys.task(local), keys.open(local), keys.ledger(local), keys.run(run ?? "-"), keys.job(run ?? "-"));
+    all.push(
+      keys.task(local),
+      keys.open(local),
+      keys.ledger(local),
+      keys.run(run ?? "-"),
+      keys.job(run ?? "-"),
+    );
     for (const id of entry.over) all.push(keys.job(id));
     args.push(local, task.generation, entry.due, enqueue ? "enqueue" : "skip");
     args.push(task.definition.overlap === "allow" ? 0 : 1);
@@ -220,18 +223,24 @@ export class ClaimRepository {
         [keys.bull],
       )) as [number, string[], string, string[]];
       const task = decodeTask(name.queue, local, flat);
-      if (!task) throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local} in queue ${name.queue}.`);
+      if (!task)
+        throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local} in queue ${name.queue}.`);
       if (isForeign(task)) throw unsupportedFormat(local, task.version);
       const policy = overlap ?? task.definition.overlap;
       if (forbidden(policy, running === "1")) return { outcome: "skipped", reason: "overlap" };
       const answer = await this.#sendTrigger({ ...task, guarded: policy !== "allow", over, local, now, by });
       if (answer) return answer;
     }
-    throw new CarillonError("CONFLICT", `${local} kept changing while it was triggered.`, { remedy: "Try again." });
+    throw new CarillonError("CONFLICT", `${local} kept changing while it was triggered.`, {
+      remedy: "Try again.",
+    });
   }
 
   /** A task that runs once, now, stored and enqueued in one step. @throws `CONFLICT` where the name is taken */
-  async enqueueNow(parsed: ParsedTask, by: { key: string; token: string; node: string }): Promise<TriggerResult> {
+  async enqueueNow(
+    parsed: ParsedTask,
+    by: { key: string; token: string; node: string },
+  ): Promise<TriggerResult> {
     const { definition, payloadJson } = parsed;
     const local = localName(definition);
     const answer = await this.#sendTrigger({
@@ -299,7 +308,9 @@ function identity(definition: StoredTask["definition"]): { task: string; owner: 
   return { task: definition.id, owner: definition.owner, queue: definition.queue };
 }
 
-function references(definition: StoredTask["definition"]): Pick<Occurrence, "subject" | "submitter" | "group"> {
+function references(
+  definition: StoredTask["definition"],
+): Pick<Occurrence, "subject" | "submitter" | "group"> {
   return {
     ...(definition.subject === undefined ? {} : { subject: definition.subject }),
     ...(definition.submitter === undefined ? {} : { submitter: definition.submitter }),

@@ -1,5 +1,5 @@
 import { CarillonError, isCarillonError } from "@carillon/core";
-import { Cluster, type ClusterOptions, Redis, type RedisOptions as AllRedisOptions } from "ioredis";
+import { type RedisOptions as AllRedisOptions, Cluster, type ClusterOptions, Redis } from "ioredis";
 
 export type RedisClient = Redis | Cluster;
 
@@ -47,7 +47,8 @@ export function connect(spec: ConnectionSpec, profile: ConnectionProfile): Redis
     return spec.duplicate(undefined, { ...clusterOptions(wanted), redisOptions: { ...own, ...wanted } });
   }
   if (spec instanceof Redis) return spec.duplicate({ ...wanted, replyMapping: "legacy" });
-  const { url, topology, options } = typeof spec === "string" ? { url: spec } : { options: undefined, ...spec };
+  const { url, topology, options } =
+    typeof spec === "string" ? { url: spec } : { options: undefined, ...spec };
   const urls = parseRedisUrls(url);
   const first = urls[0] as RedisOptions;
   const redisOptions = { ...credentials(first), ...options, ...wanted };
@@ -74,7 +75,8 @@ export function parseRedisUrls(text: string, field = "connection"): RedisOptions
   } catch {
     throw new CarillonError("INVALID_OPTION", "not a Redis URL.", {
       field,
-      remedy: "Use redis://[user:password@]host:port[/db], rediss:// for TLS; separate cluster nodes by commas.",
+      remedy:
+        "Use redis://[user:password@]host:port[/db], rediss:// for TLS; separate cluster nodes by commas.",
     });
   }
 }
@@ -111,7 +113,7 @@ export function redisError(error: unknown): CarillonError {
   const nested = (error as { lastNodeError?: unknown } | undefined)?.lastNodeError;
   if (nested && nested !== error) return redisError(nested);
   if (/^(ERR )?(NOAUTH|WRONGPASS|NOPERM)|invalid (username-)?password|AUTH failed|NOAUTH/i.test(text)) {
-    return new CarillonError("REDIS_AUTH", `Redis refused us: ${text}.`, {
+    return new CarillonError("REDIS_AUTH", `Redis refused us: ${text.slice(0, 200).replace(/\.$/, "")}.`, {
       remedy: "Give the right user and password in the Redis URL, and the ACL that docs/deployment.md lists.",
       cause: error,
     });

@@ -12,8 +12,14 @@ export {
 export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from "./keys.js";
 export type { Lease, Mutex } from "./mutex.js";
 export type { NodeInfo } from "./registry.js";
-export { DEFAULT_RETENTION, type LedgerEntry, type Retention, type Settlement, type StartResult } from "./runs.js";
+export {
+  DEFAULT_RETENTION,
+  type LedgerEntry,
+  type Retention,
+  type Settlement,
+  type StartResult,
+} from "./runs.js";
 export { REDIS_TIME, type Sabotage, type TimeSource } from "./scripts.js";
 export { Store, type StoreOptions, type TestSeams } from "./store.js";
-export { isForeign, type ForeignTask, type StoredTask } from "./task-codec.js";
+export { type ForeignTask, isForeign, type StoredTask } from "./task-codec.js";
 export type { PutOutcome, PutResult, TaskFilter, TaskPage } from "./tasks.js";

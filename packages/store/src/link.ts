@@ -1,12 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { CarillonError } from "@carillon/core";
-import {
-  type ConnectionSpec,
-  connect,
-  isUnknown,
-  type RedisClient,
-  redisError,
-} from "./connection.js";
+import { type ConnectionSpec, connect, isUnknown, type RedisClient, redisError } from "./connection.js";
 import type { Script } from "./scripts.js";
 
 export interface LinkOptions {

@@ -60,7 +60,9 @@ export class Registry {
     const { tasks, runs } = this.#keys.queue(queue);
     const left = await this.#link.ask((client) => client.exists(tasks, runs));
     if (left > 0) return false;
-    return (await this.#link.run(this.#scripts["unregister-queue"], [this.#keys.queues], [queue, value])) === 1;
+    return (
+      (await this.#link.run(this.#scripts["unregister-queue"], [this.#keys.queues], [queue, value])) === 1
+    );
   }
 
   async beat(node: NodeInfo): Promise<void> {

@@ -121,7 +121,14 @@ export class RunRepository {
     const key = this.#keys.queue(name.queue).ledger(localName(name));
     const lines = await this.#link.ask((client) => client.lrange(key, 0, -1));
     return lines.map((line) => {
-      const [reason, from, to, count, at, by] = line.split(" ") as [string, string, string, string, string, string];
+      const [reason, from, to, count, at, by] = line.split(" ") as [
+        string,
+        string,
+        string,
+        string,
+        string,
+        string,
+      ];
       return { reason, from: Number(from), to: Number(to), decisions: Number(count), at: Number(at), by };
     });
   }
@@ -130,7 +137,9 @@ export class RunRepository {
    * Looks at the runs whose time has come: settles what no Carillon worker settled, removes jobs after their grace.
    * Bounded: `more` says that another call has work at once.
    */
-  async reconcile(queue: string): Promise<{ now: number; seen: [run: string, what: string][]; more: boolean }> {
+  async reconcile(
+    queue: string,
+  ): Promise<{ now: number; seen: [run: string, what: string][]; more: boolean }> {
     const keys = this.#keys.queue(queue);
     const [now, ...seen] = (await this.#link.run(
       this.#scripts.reconcile,

@@ -50,7 +50,7 @@ const SCRIPTS = {
   "unregister-queue": [],
 } as const satisfies Record<string, readonly (keyof typeof LIBRARIES)[]>;
 
-export type ScriptName = keyof typeof SCRIPTS;
+type ScriptName = keyof typeof SCRIPTS;
 
 export interface Script {
   readonly name: ScriptName;

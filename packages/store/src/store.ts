@@ -74,7 +74,9 @@ export class Store {
 function retention(given: Partial<Retention> = {}): Retention {
   for (const [option, value] of Object.entries(given)) {
     if (value !== undefined && (!Number.isInteger(value) || value < 0)) {
-      throw new CarillonError("INVALID_OPTION", "must be a whole number of 0 or more.", { field: `retention.${option}` });
+      throw new CarillonError("INVALID_OPTION", "must be a whole number of 0 or more.", {
+        field: `retention.${option}`,
+      });
     }
   }
   return { ...DEFAULT_RETENTION, ...given };

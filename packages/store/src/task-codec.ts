@@ -1,13 +1,13 @@
 import {
   type CatchUpPolicy,
+  FORMAT_VERSION,
   type Json,
   type OverlapPolicy,
   type ParsedTask,
+  parseLocalName,
   type Schedule,
   type TaskDefinition,
   type TaskState,
-  FORMAT_VERSION,
-  parseLocalName,
 } from "@carillon/core";
 
 /** A task as stored: its definition and what claims have made of it. Times in UTC ms of Redis time. */
@@ -103,7 +103,9 @@ export function decodeTask(
       overlap: (hash.get("overlap") ?? "skip") as OverlapPolicy,
       catchUp: (hash.get("catchUp") ?? "one") as CatchUpPolicy,
       tags: hash.get("tags")?.split(",") ?? [],
-      ...Object.fromEntries(TEXT_FIELDS.flatMap((field) => (hash.has(field) ? [[field, hash.get(field)]] : []))),
+      ...Object.fromEntries(
+        TEXT_FIELDS.flatMap((field) => (hash.has(field) ? [[field, hash.get(field)]] : [])),
+      ),
     },
     payloadJson,
     state,

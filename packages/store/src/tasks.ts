@@ -93,7 +93,12 @@ export class TaskRepository {
     return results;
   }
 
-  async #putBatch(queue: string, tasks: readonly ParsedTask[], now: number, once: boolean): Promise<PutResult[]> {
+  async #putBatch(
+    queue: string,
+    tasks: readonly ParsedTask[],
+    now: number,
+    once: boolean,
+  ): Promise<PutResult[]> {
     const results = new Array<PutResult>(tasks.length);
     let open = tasks.map((parsed, index) => ({ index, plan: this.#planNew(parsed, now, once) }));
     for (let attempt = 0; open.length > 0; attempt++) {
@@ -102,7 +107,10 @@ export class TaskRepository {
           remedy: "Try again.",
         });
       }
-      const answers = await this.#sendPut(queue, open.map(({ plan }) => plan));
+      const answers = await this.#sendPut(
+        queue,
+        open.map(({ plan }) => plan),
+      );
       const at = answers.now;
       const left: typeof open = [];
       for (const [i, { index, plan }] of open.entries()) {
@@ -146,13 +154,31 @@ export class TaskRepository {
     if (plan.fields.has("once") && !stored.fields.has("once")) throw nameTaken(plan.local);
     if (stored.fields.get("schedule") === plan.fields.get("schedule")) {
       const { generation: believed, state, nominal, due } = stored;
-      return { ...plan, believed, state, cursor: undefined, nominal, due, fresh: false, superseded: undefined };
+      return {
+        ...plan,
+        believed,
+        state,
+        cursor: undefined,
+        nominal,
+        due,
+        fresh: false,
+        superseded: undefined,
+      };
     }
     const superseded = this.#owed(stored, now);
     const cursor = superseded?.to;
     const nominal = firstNext(this.#schedules.get(definition.schedule, definition.id), stored.cursor, now);
     const state = stored.state === "paused" ? "paused" : nominal === undefined ? "finished" : "scheduled";
-    return { ...plan, believed: stored.generation, state, cursor, nominal, due: nominal, fresh: true, superseded };
+    return {
+      ...plan,
+      believed: stored.generation,
+      state,
+      cursor,
+      nominal,
+      due: nominal,
+      fresh: true,
+      superseded,
+    };
   }
 
   /** The times of a stored task that are past and not decided yet. */
@@ -219,7 +245,9 @@ export class TaskRepository {
     const queues = ref.queue === undefined ? await this.#registry.queues() : [ref.queue];
     const found = await Promise.all(
       queues.map(async (queue) =>
-        (await this.#link.ask((client) => client.exists(this.#keys.queue(queue).task(local)))) ? queue : undefined,
+        (await this.#link.ask((client) => client.exists(this.#keys.queue(queue).task(local))))
+          ? queue
+          : undefined,
       ),
     );
     const holding = found.filter((queue) => queue !== undefined);
@@ -265,7 +293,12 @@ export class TaskRepository {
   }
 
   /** Names of a queue's tasks after `after`. All scores are 0, so a range by name is a range by owner. */
-  async #locals(keys: QueueKeys, filter: TaskFilter, after: string | undefined, limit: number): Promise<string[]> {
+  async #locals(
+    keys: QueueKeys,
+    filter: TaskFilter,
+    after: string | undefined,
+    limit: number,
+  ): Promise<string[]> {
     const source = filter.tag === undefined ? keys.tasks : keys.tagged(filter.tag);
     const first = filter.owner === undefined ? "-" : `[${filter.owner}/`;
     const last = filter.owner === undefined ? "+" : `(${filter.owner}0`;
@@ -283,7 +316,11 @@ export class TaskRepository {
     });
     return (replies ?? []).flatMap(([error, hash], i) => {
       if (error) throw error;
-      const task = decodeTask(queue, locals[i] as string, Object.entries(hash as Record<string, string>).flat());
+      const task = decodeTask(
+        queue,
+        locals[i] as string,
+        Object.entries(hash as Record<string, string>).flat(),
+      );
       return task && !isForeign(task) ? [task] : [];
     });
   }
@@ -322,13 +359,20 @@ export class TaskRepository {
       const schedule = this.#schedules.get(task.definition.schedule, task.definition.id);
       const owed = task.nominal;
       const nominal = from === "catch-up" ? owed : firstNext(schedule, task.cursor, now);
-      const skipped = from === "now" && owed !== undefined && owed <= now ? (schedule.latest(now) ?? owed) : undefined;
+      const skipped =
+        from === "now" && owed !== undefined && owed <= now ? (schedule.latest(now) ?? owed) : undefined;
       const answer = await this.#link.run(
         this.#scripts.resume,
         [keys.task(local), keys.due(shard), keys.next, keys.ledger(local)],
         [
           ...[local, shard, task.generation, skipped ?? "", nominal ?? "", nominal ?? ""],
-          ...[this.#keys.wake, name.queue, skipped === undefined ? "" : (owed as number), skipped ?? "", by || "-"],
+          ...[
+            this.#keys.wake,
+            name.queue,
+            skipped === undefined ? "" : (owed as number),
+            skipped ?? "",
+            by || "-",
+          ],
         ],
       );
       if (answer !== "STALE") return answer as "OK" | "MISSING";
@@ -393,11 +437,18 @@ function decodeCursor(cursor: string): { queue: string; local: string } {
 }
 
 export function nameTaken(local: string): CarillonError {
-  return new CarillonError("CONFLICT", `there is a task ${local} already.`, { field: "id", remedy: "Use another id." });
+  return new CarillonError("CONFLICT", `there is a task ${local} already.`, {
+    field: "id",
+    remedy: "Use another id.",
+  });
 }
 
 export function unsupportedFormat(local: string, version: string): CarillonError {
-  return new CarillonError("UNSUPPORTED_FORMAT", `${local} was written in format ${version}, newer than ours.`, {
-    remedy: "Upgrade Carillon here too; until then this version leaves the task alone.",
-  });
+  return new CarillonError(
+    "UNSUPPORTED_FORMAT",
+    `${local} was written in format ${version}, newer than ours.`,
+    {
+      remedy: "Upgrade Carillon here too; until then this version leaves the task alone.",
+    },
+  );
 }

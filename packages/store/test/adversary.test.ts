@@ -51,7 +51,14 @@ onEveryEngine("interleavings", (connection) => {
       await bench.store.tasks.resume(bench.name("t"), "now", "me");
     }
     expect(await bench.store.runs.ledger(bench.name("t"))).toEqual([
-      { reason: "paused", from: START + 10_000, to: START + 70_000, decisions: 2, at: START + 75_000, by: "me" },
+      {
+        reason: "paused",
+        from: START + 10_000,
+        to: START + 70_000,
+        decisions: 2,
+        at: START + 75_000,
+        by: "me",
+      },
     ]);
   });
 
@@ -179,103 +186,119 @@ describe("any order of calls", () => {
    * A task, and everybody at it in random order: claims whose halves are minutes apart and come twice, pauses, resumes,
    * edits, triggers, workers, the reconciler. Whatever the order: each time once, and none missing.
    */
-  it.each(Array.from({ length: 40 }, (_, i) => i + 1))("seed %d: each time is decided once, and none is left out", async (seed) => {
-    const chance = random(seed);
-    const pick = <T>(items: readonly T[]): T => items[Math.floor(chance() * items.length)] as T;
-    const bench = await Bench.open(redis.url, { namespace: `fuzz${seed}`, retention: { runsPerTask: 1_000 } });
-    const definition: Partial<TaskInput> & { id: string } = {
-      id: "t",
-      overlap: pick(["skip", "allow"] as const),
-      catchUp: pick(["one", "all"] as const),
-    };
-    await bench.put(definition);
-    const halves: Half[] = [];
-    const said: string[] = [];
-    let generation = 0n;
-    let cursor = 0;
-    let serial = 0;
+  it.each(Array.from({ length: 40 }, (_, i) => i + 1))(
+    "seed %d: each time is decided once, and none is left out",
+    async (seed) => {
+      const chance = random(seed);
+      const pick = <T>(items: readonly T[]): T => items[Math.floor(chance() * items.length)] as T;
+      const bench = await Bench.open(redis.url, {
+        namespace: `fuzz${seed}`,
+        retention: { runsPerTask: 1_000 },
+      });
+      const definition: Partial<TaskInput> & { id: string } = {
+        id: "t",
+        overlap: pick(["skip", "allow"] as const),
+        catchUp: pick(["one", "all"] as const),
+      };
+      await bench.put(definition);
+      const halves: Half[] = [];
+      const said: string[] = [];
+      let generation = 0n;
+      let cursor = 0;
+      let serial = 0;
 
-    const steps: Record<string, () => Promise<unknown>> = {
-      wait: () => bench.clock.advance(pick([1, 3_000, 10_000, 25_000, 60_000])),
-      read: async () => halves.push(await bench.read("t")),
-      commit: async () => {
-        if (halves.length > 0) return bench.commit(pick(halves), `k${serial++}`);
-      },
-      twice: async () => {
-        if (halves.length === 0) return;
-        const half = pick(halves);
-        await bench.commit(half, `k${serial}`);
-        await bench.commit(half, `k${serial++}`);
-      },
-      claim: () => bench.claim("t", `k${serial++}`),
-      race: async () => {
-        const own = await bench.read("t");
-        await Promise.all([bench.commit(own, `k${serial++}`), bench.commit(own, `k${serial++}`), bench.trigger("t", `m${serial++}`)]);
-      },
-      pause: () => bench.store.tasks.pause(bench.name("t")),
-      resume: () => bench.store.tasks.resume(bench.name("t"), pick(["now", "catch-up"] as const)),
-      edit: () => bench.put({ ...definition, priority: Math.floor(chance() * 5) }),
-      policy: () =>
-        bench.put({
-          ...definition,
-          overlap: pick(["skip", "allow"] as const),
-          catchUp: pick(["one", "all", "skip"] as const),
-        }),
-      // Both have the same times: what is owed is told apart from what is to come by the code, not by the test.
-      schedule: () => bench.put({ ...definition, schedule: { every: pick(["10s", "10000ms", "PT10S"]) } }),
-      trigger: () => bench.trigger("t", `m${serial++}`),
-      work: async () => {
-        const open = (await bench.store.runs.list(bench.name("t"), 50)).filter(({ state }) => state !== "final");
-        const run = open[0];
-        if (!run) return;
-        const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-        const started = await bench.store.runs.start(bench.name("t"), run.id, by);
-        if (started.word !== "OK" || chance() < 0.3) return;
-        const end = { fence: started.fence, made: 0, outcome: pick(["succeeded", "failed", undefined] as const) };
-        await bench.store.runs.settle(bench.name("t"), run.id, end);
-      },
-      drop: async () => {
-        const jobs = await bench.queue().getJobs(["wait", "prioritized"], 0, 20);
-        await pick([...jobs, undefined])?.remove();
-      },
-      reconcile: () => bench.store.runs.reconcile(QUEUE),
-    };
-    const names = [...Object.keys(steps), "wait", "wait", "claim", "claim", "commit", "read"];
+      const steps: Record<string, () => Promise<unknown>> = {
+        wait: () => bench.clock.advance(pick([1, 3_000, 10_000, 25_000, 60_000])),
+        read: async () => halves.push(await bench.read("t")),
+        commit: async () => {
+          if (halves.length > 0) return bench.commit(pick(halves), `k${serial++}`);
+        },
+        twice: async () => {
+          if (halves.length === 0) return;
+          const half = pick(halves);
+          await bench.commit(half, `k${serial}`);
+          await bench.commit(half, `k${serial++}`);
+        },
+        claim: () => bench.claim("t", `k${serial++}`),
+        race: async () => {
+          const own = await bench.read("t");
+          await Promise.all([
+            bench.commit(own, `k${serial++}`),
+            bench.commit(own, `k${serial++}`),
+            bench.trigger("t", `m${serial++}`),
+          ]);
+        },
+        pause: () => bench.store.tasks.pause(bench.name("t")),
+        resume: () => bench.store.tasks.resume(bench.name("t"), pick(["now", "catch-up"] as const)),
+        edit: () => bench.put({ ...definition, priority: Math.floor(chance() * 5) }),
+        policy: () =>
+          bench.put({
+            ...definition,
+            overlap: pick(["skip", "allow"] as const),
+            catchUp: pick(["one", "all", "skip"] as const),
+          }),
+        // Both have the same times: what is owed is told apart from what is to come by the code, not by the test.
+        schedule: () => bench.put({ ...definition, schedule: { every: pick(["10s", "10000ms", "PT10S"]) } }),
+        trigger: () => bench.trigger("t", `m${serial++}`),
+        work: async () => {
+          const open = (await bench.store.runs.list(bench.name("t"), 50)).filter(
+            ({ state }) => state !== "final",
+          );
+          const run = open[0];
+          if (!run) return;
+          const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+          const started = await bench.store.runs.start(bench.name("t"), run.id, by);
+          if (started.word !== "OK" || chance() < 0.3) return;
+          const end = {
+            fence: started.fence,
+            made: 0,
+            outcome: pick(["succeeded", "failed", undefined] as const),
+          };
+          await bench.store.runs.settle(bench.name("t"), run.id, end);
+        },
+        drop: async () => {
+          const jobs = await bench.queue().getJobs(["wait", "prioritized"], 0, 20);
+          await pick([...jobs, undefined])?.remove();
+        },
+        reconcile: () => bench.store.runs.reconcile(QUEUE),
+      };
+      const names = [...Object.keys(steps), "wait", "wait", "claim", "claim", "commit", "read"];
 
-    for (let i = 0; i < 120; i++) {
-      const what = pick(names);
-      said.push(what);
-      await steps[what]?.();
+      for (let i = 0; i < 120; i++) {
+        const what = pick(names);
+        said.push(what);
+        await steps[what]?.();
+        const task = await bench.stored("t");
+        // Generations grow; cursors never fall.
+        expect(BigInt(task.generation) >= generation, said.join(" ")).toBe(true);
+        expect((task.cursor ?? 0) >= cursor, said.join(" ")).toBe(true);
+        generation = BigInt(task.generation);
+        cursor = task.cursor ?? 0;
+      }
+      // And it still fires.
+      await bench.store.tasks.resume(bench.name("t"), "now");
+      await bench.clock.advance(10_000);
+      const last = await bench.claim("t", "last");
+      expect([last, said.join(" ")]).toEqual([["OK"], said.join(" ")]);
+
       const task = await bench.stored("t");
-      // Generations grow; cursors never fall.
-      expect(BigInt(task.generation) >= generation, said.join(" ")).toBe(true);
-      expect((task.cursor ?? 0) >= cursor, said.join(" ")).toBe(true);
-      generation = BigInt(task.generation);
-      cursor = task.cursor ?? 0;
-    }
-    // And it still fires.
-    await bench.store.tasks.resume(bench.name("t"), "now");
-    await bench.clock.advance(10_000);
-    const last = await bench.claim("t", "last");
-    expect([last, said.join(" ")]).toEqual([["OK"], said.join(" ")]);
-
-    const task = await bench.stored("t");
-    const times = await decided(bench, "t", 10_000);
-    const until = ((task.cursor as number) - START) / 10_000;
-    const ledger = await bench.store.runs.ledger(bench.name("t"));
-    expect(ledger.length).toBeLessThan(50);
-    expect({ seed, times, steps: said.join(" ") }).toEqual({
-      seed,
-      times: Array.from({ length: until }, (_, i) => 10 * (i + 1)),
-      steps: said.join(" "),
-    });
-    const runs = await bench.store.runs.list(bench.name("t"), 1_000);
-    const early = runs.filter(({ enqueued, due }) => enqueued < due);
-    expect(early).toEqual([]);
-    expect(new Set(runs.map(({ key }) => key)).size).toBe(runs.length);
-    await bench.store.tasks.delete(bench.name("t"));
-    expect(await bench.jobs()).toEqual([]);
-    expect(await bench.ownKeys()).toEqual([]);
-    await bench.close();
-  });
+      const times = await decided(bench, "t", 10_000);
+      const until = ((task.cursor as number) - START) / 10_000;
+      const ledger = await bench.store.runs.ledger(bench.name("t"));
+      expect(ledger.length).toBeLessThan(50);
+      expect({ seed, times, steps: said.join(" ") }).toEqual({
+        seed,
+        times: Array.from({ length: until }, (_, i) => 10 * (i + 1)),
+        steps: said.join(" "),
+      });
+      const runs = await bench.store.runs.list(bench.name("t"), 1_000);
+      const early = runs.filter(({ enqueued, due }) => enqueued < due);
+      expect(early).toEqual([]);
+      expect(new Set(runs.map(({ key }) => key)).size).toBe(runs.length);
+      await bench.store.tasks.delete(bench.name("t"));
+      expect(await bench.jobs()).toEqual([]);
+      expect(await bench.ownKeys()).toEqual([]);
+      await bench.close();
+    },
+  );
 });

@@ -130,7 +130,12 @@ export class Bench {
   }
 
   async jobs(): Promise<Job[]> {
-    return this.queue().getJobs(["wait", "prioritized", "active", "completed", "failed", "delayed"], 0, -1, true);
+    return this.queue().getJobs(
+      ["wait", "prioritized", "active", "completed", "failed", "delayed"],
+      0,
+      -1,
+      true,
+    );
   }
 
   /** A plain BullMQ worker, none of ours, works all that waits. */
@@ -159,7 +164,8 @@ export class Bench {
     const { namespace } = this.store;
     return dump(
       this.store.link.client,
-      (key) => (key.startsWith(`{${namespace}}`) || key.startsWith(`{${namespace}:`)) && !key.endsWith(":~clock"),
+      (key) =>
+        (key.startsWith(`{${namespace}}`) || key.startsWith(`{${namespace}:`)) && !key.endsWith(":~clock"),
     );
   }
 
@@ -167,7 +173,9 @@ export class Bench {
   async ownKeys(): Promise<string[]> {
     const all = Object.keys(await this.dump());
     const tag = `{${this.store.namespace}`;
-    return all.filter((key) => key.startsWith(tag) && (key.includes(":~") || !key.startsWith(`${tag}:`))).sort();
+    return all
+      .filter((key) => key.startsWith(tag) && (key.includes(":~") || !key.startsWith(`${tag}:`)))
+      .sort();
   }
 
   async close(): Promise<void> {
@@ -180,7 +188,10 @@ export class Bench {
  * All keys of a server, or of all masters, with their whole values. Not by DUMP: Redis moves the fields of a hash
  * about while it is only read.
  */
-export async function dump(client: RedisClient, wanted: (key: string) => boolean): Promise<Record<string, unknown>> {
+export async function dump(
+  client: RedisClient,
+  wanted: (key: string) => boolean,
+): Promise<Record<string, unknown>> {
   const masters = client instanceof Cluster ? client.nodes("master") : [client];
   const found: [string, unknown][] = [];
   for (const master of masters) {

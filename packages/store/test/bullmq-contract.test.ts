@@ -16,7 +16,8 @@ import { Bench, QUEUE, START } from "./bench.js";
 const REVIEW: Record<string, { sha1: string; review: string }> = {
   addStandardJob: {
     sha1: "5ab432e88830d573e2fa33392ffbd4ad25a9b100",
-    review: "its KEYS and packed arguments, that it checks before it writes, that it returns the id or a negative number",
+    review:
+      "its KEYS and packed arguments, that it checks before it writes, that it returns the id or a negative number",
   },
   addPrioritizedJob: {
     sha1: "299880da0f75f0b376ee8e87d20eae62f964ac5e",
@@ -50,7 +51,9 @@ describe("BullMQ's internals are those that bullmq.ts knows", () => {
 
   it("the installed version is the pinned one, exactly", () => {
     const require = createRequire(import.meta.url);
-    const installed = JSON.parse(readFileSync(require.resolve("bullmq/package.json"), "utf8")) as { version: string };
+    const installed = JSON.parse(readFileSync(require.resolve("bullmq/package.json"), "utf8")) as {
+      version: string;
+    };
     const own = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
       dependencies: { bullmq: string };
     };
@@ -99,36 +102,42 @@ describe("BullMQ's internals are those that bullmq.ts knows", () => {
     });
   });
 
-  it.each([0, 7])("a claimed job equals one that Queue.add made, field by field (priority %d)", async (priority) => {
-    await bench.put({ id: "t", priority, payload: { a: "ü", n: [1, null] } });
-    await bench.clock.advance(10_000);
-    await bench.claim("t", "a");
-    const queue = bench.queue();
-    const [claimed] = await bench.jobs();
-    const { data } = claimed as Job;
-    const other = `{${bench.store.namespace}:other}`;
-    const added = await (await otherQueue(other)).add("noop", data, {
-      ...jobOptions(priority, bench.clock.now),
-      jobId: claimed?.id as string,
-    });
-    const mine = `${bullPrefix(bench.store.namespace, QUEUE)}:${QUEUE}:`;
-    const theirs = `${other}:other:`;
-    const { data: text, opts, ...rest } = await client.hgetall(mine + claimed?.id);
-    const { data: theirText, opts: theirOpts, ...theirRest } = await client.hgetall(theirs + added.id);
-    expect(rest).toEqual(theirRest);
-    expect(JSON.parse(text as string)).toEqual(JSON.parse(theirText as string));
-    const { jobId: _, ...optsWithoutId } = JSON.parse(theirOpts as string) as Record<string, unknown>;
-    expect(JSON.parse(opts as string)).toEqual(optsWithoutId);
-    // And the queue around it: every key that the add has written.
-    for (const key of ["wait", "prioritized", "marker", "id", "pc"]) {
-      const [here, there] = await Promise.all([dumped(mine + key), dumped(theirs + key)]);
-      expect([key, here]).toEqual([key, there]);
-    }
-    const events = async (prefix: string) => (await client.xrange(`${prefix}events`, "-", "+")).map(([, fields]) => fields);
-    expect(await events(mine)).toEqual(await events(theirs));
-    expect(await client.hget(`${mine}meta`, "opts.maxLenEvents")).toBe(await client.hget(`${theirs}meta`, "opts.maxLenEvents"));
-    expect(await queue.getJobCounts()).toMatchObject(priority ? { prioritized: 1 } : { waiting: 1 });
-  });
+  it.each([0, 7])(
+    "a claimed job equals one that Queue.add made, field by field (priority %d)",
+    async (priority) => {
+      await bench.put({ id: "t", priority, payload: { a: "ü", n: [1, null] } });
+      await bench.clock.advance(10_000);
+      await bench.claim("t", "a");
+      const queue = bench.queue();
+      const [claimed] = await bench.jobs();
+      const { data } = claimed as Job;
+      const other = `{${bench.store.namespace}:other}`;
+      const added = await (await otherQueue(other)).add("noop", data, {
+        ...jobOptions(priority, bench.clock.now),
+        jobId: claimed?.id as string,
+      });
+      const mine = `${bullPrefix(bench.store.namespace, QUEUE)}:${QUEUE}:`;
+      const theirs = `${other}:other:`;
+      const { data: text, opts, ...rest } = await client.hgetall(mine + claimed?.id);
+      const { data: theirText, opts: theirOpts, ...theirRest } = await client.hgetall(theirs + added.id);
+      expect(rest).toEqual(theirRest);
+      expect(JSON.parse(text as string)).toEqual(JSON.parse(theirText as string));
+      const { jobId: _, ...optsWithoutId } = JSON.parse(theirOpts as string) as Record<string, unknown>;
+      expect(JSON.parse(opts as string)).toEqual(optsWithoutId);
+      // And the queue around it: every key that the add has written.
+      for (const key of ["wait", "prioritized", "marker", "id", "pc"]) {
+        const [here, there] = await Promise.all([dumped(mine + key), dumped(theirs + key)]);
+        expect([key, here]).toEqual([key, there]);
+      }
+      const events = async (prefix: string) =>
+        (await client.xrange(`${prefix}events`, "-", "+")).map(([, fields]) => fields);
+      expect(await events(mine)).toEqual(await events(theirs));
+      expect(await client.hget(`${mine}meta`, "opts.maxLenEvents")).toBe(
+        await client.hget(`${theirs}meta`, "opts.maxLenEvents"),
+      );
+      expect(await queue.getJobCounts()).toMatchObject(priority ? { prioritized: 1 } : { waiting: 1 });
+    },
+  );
 
   async function otherQueue(prefix: string) {
     const { Queue } = await import("bullmq");
@@ -224,7 +233,8 @@ describe("BullMQ's internals are those that bullmq.ts knows", () => {
     const queue = bench.queue();
     const { id } = (await queue.add("noop", {})) as { id: string };
     const prefix = `${bullPrefix(bench.store.namespace, QUEUE)}:${QUEUE}:`;
-    const remove = () => client.eval(bullScript("removeJob"), 2, prefix + id, `${prefix}repeat`, id, "0", prefix);
+    const remove = () =>
+      client.eval(bullScript("removeJob"), 2, prefix + id, `${prefix}repeat`, id, "0", prefix);
     await bench.workAll(async () => {
       expect(await remove()).toBe(0);
     });

@@ -1,4 +1,4 @@
-import { type ConnectionSpec } from "@carillon/store";
+import type { ConnectionSpec } from "@carillon/store";
 import { startCluster, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, describe } from "vitest";
 

@@ -14,7 +14,8 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
     await bench.close();
   });
   const ledger = (id: string) => bench.store.runs.ledger(bench.name(id));
-  const nominals = async () => (await bench.jobs()).map((job) => job.data.occurrence.nominal - START).sort((a, b) => a - b);
+  const nominals = async () =>
+    (await bench.jobs()).map((job) => job.data.occurrence.nominal - START).sort((a, b) => a - b);
 
   describe("pause and resume", () => {
     it("holds what is to come, says who and why, and is idempotent", async () => {
@@ -101,8 +102,14 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       }
       await bench.clock.advance(60_000);
       await bench.store.tasks.resume(bench.name("now"), "now");
-      expect(await bench.stored("now")).toMatchObject({ state: "finished", cursor: START + 5_000, due: undefined });
-      expect(await ledger("now")).toMatchObject([{ reason: "paused", from: START + 5_000, to: START + 5_000 }]);
+      expect(await bench.stored("now")).toMatchObject({
+        state: "finished",
+        cursor: START + 5_000,
+        due: undefined,
+      });
+      expect(await ledger("now")).toMatchObject([
+        { reason: "paused", from: START + 5_000, to: START + 5_000 },
+      ]);
       await bench.store.tasks.resume(bench.name("owed"), "catch-up");
       expect(await bench.claim("owed", "a")).toEqual(["OK"]);
       expect(await nominals()).toEqual([5_000]);
@@ -116,7 +123,9 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       const [run] = await bench.store.runs.list(bench.name("t"), 10);
       expect(run).toMatchObject({ state: "queued" });
       const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-      expect(await bench.store.runs.start(bench.name("t"), run?.id as string, by)).toMatchObject({ word: "OK" });
+      expect(await bench.store.runs.start(bench.name("t"), run?.id as string, by)).toMatchObject({
+        word: "OK",
+      });
     });
   });
 

@@ -61,8 +61,10 @@ onEveryEngine("list and locate", (connection) => {
     ["tag and owner", { tag: "only-y", owner: "a" }, (name) => name.endsWith(" a/y")],
     ["another owner's tag", { tag: "a.b", owner: "a" }, () => false],
     ["state", { state: "paused" }, (name) => name.endsWith("/z")],
-    ["queue, owner and state", { queue: "gamma", owner: "b", state: "scheduled" }, (name) =>
-      /^gamma b\/[xy]$/.test(name),
+    [
+      "queue, owner and state",
+      { queue: "gamma", owner: "b", state: "scheduled" },
+      (name) => /^gamma b\/[xy]$/.test(name),
     ],
   ])("filters by %s", async (_what, filter, wanted) => {
     const all = await seed();
@@ -83,16 +85,19 @@ onEveryEngine("list and locate", (connection) => {
     }
   });
 
-  it.each(["", "x", "%%%", Buffer.from("one").toString("base64url"), Buffer.from(" a/b").toString("base64url")])(
-    "refuses the cursor %j",
-    async (cursor) => {
-      await expect(bench.store.tasks.list({}, 10, cursor)).rejects.toMatchObject({
-        code: "INVALID_FILTER",
-        field: "cursor",
-        remedy: expect.any(String),
-      });
-    },
-  );
+  it.each([
+    "",
+    "x",
+    "%%%",
+    Buffer.from("one").toString("base64url"),
+    Buffer.from(" a/b").toString("base64url"),
+  ])("refuses the cursor %j", async (cursor) => {
+    await expect(bench.store.tasks.list({}, 10, cursor)).rejects.toMatchObject({
+      code: "INVALID_FILTER",
+      field: "cursor",
+      remedy: expect.any(String),
+    });
+  });
 
   it("goes on where it was, though tasks come and go between the pages", async () => {
     const all = await seed();
@@ -120,7 +125,13 @@ onEveryEngine("list and locate", (connection) => {
       remedy: "Say which queue.",
       message: expect.stringContaining("alpha, gamma"),
     });
-    expect(await tasks.locate(ref("two", "system", "gamma"))).toEqual({ queue: "gamma", owner: "system", id: "two" });
-    await expect(tasks.locate(ref("two", "system", "beta"))).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    expect(await tasks.locate(ref("two", "system", "gamma"))).toEqual({
+      queue: "gamma",
+      owner: "system",
+      id: "two",
+    });
+    await expect(tasks.locate(ref("two", "system", "beta"))).rejects.toMatchObject({
+      code: "TASK_NOT_FOUND",
+    });
   });
 });

@@ -49,7 +49,11 @@ describe("an answer that is lost", () => {
   const acts: [string, Act, Act][] = [
     ["put a new task", nothing, (bench) => bench.put({ id: "t", tags: ["a"] })],
     ["put a changed task", due, (bench) => bench.put({ id: "t", priority: 3 })],
-    ["put another schedule over an owed time", due, (bench) => bench.put({ id: "t", schedule: { every: "1h" } })],
+    [
+      "put another schedule over an owed time",
+      due,
+      (bench) => bench.put({ id: "t", schedule: { every: "1h" } }),
+    ],
     ["pause", due, (bench) => bench.store.tasks.pause(bench.name("t"), "me", "why")],
     [
       "resume",
@@ -82,14 +86,22 @@ describe("an answer that is lost", () => {
           { key: "k", token: "tok", node: "test" },
         ),
     ],
-    ["settle", running, async (bench) => {
-      const end = { fence: await fence(bench), made: 0, outcome: "failed", error: "no" } as const;
-      await bench.store.runs.settle(bench.name("t"), await run(bench), end);
-    }],
-    ["settle an attempt, another is left", running, async (bench) => {
-      const end = { fence: await fence(bench), made: 0, outcome: undefined, error: "no" } as const;
-      await bench.store.runs.settle(bench.name("t"), await run(bench), end);
-    }],
+    [
+      "settle",
+      running,
+      async (bench) => {
+        const end = { fence: await fence(bench), made: 0, outcome: "failed", error: "no" } as const;
+        await bench.store.runs.settle(bench.name("t"), await run(bench), end);
+      },
+    ],
+    [
+      "settle an attempt, another is left",
+      running,
+      async (bench) => {
+        const end = { fence: await fence(bench), made: 0, outcome: undefined, error: "no" } as const;
+        await bench.store.runs.settle(bench.name("t"), await run(bench), end);
+      },
+    ],
     ["reconcile", finished, (bench) => bench.store.runs.reconcile(QUEUE)],
     [
       "reconcile that removes",
@@ -115,7 +127,8 @@ describe("an answer that is lost", () => {
       if (key.endsWith(":stalled-check")) continue;
       if (key.endsWith(":completed")) state[key] = (value as string[])[0];
       else if (key.endsWith(":queues")) state[key] = Object.keys(value as object);
-      else if (key.endsWith(":events")) state[key] = (value as [string, string[]][]).map(([, fields]) => fields);
+      else if (key.endsWith(":events"))
+        state[key] = (value as [string, string[]][]).map(([, fields]) => fields);
       else if (key.includes(":bells:t@")) {
         const { processedOn: _, finishedOn: __, ...rest } = value as Record<string, string>;
         state[key] = rest;

@@ -1,5 +1,12 @@
 import { decide, parseTask, ScheduleCache, shardOf, type TaskInput } from "@carillon/core";
-import { bullPrefix, type ClaimItem, isForeign, type RedisClient, type Store, type StoredTask } from "@carillon/store";
+import {
+  bullPrefix,
+  type ClaimItem,
+  isForeign,
+  type RedisClient,
+  type Store,
+  type StoredTask,
+} from "@carillon/store";
 import { type VirtualClock, virtualStore } from "@carillon/testing";
 import { Queue, Worker } from "bullmq";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -68,7 +75,12 @@ onEveryEngine("the claim protocol", (connection) => {
   const claim = async (id: string, token: string) => commit(await read(id), token);
 
   async function jobs() {
-    return await bull.getJobs(["wait", "prioritized", "active", "completed", "failed", "delayed"], 0, -1, true);
+    return await bull.getJobs(
+      ["wait", "prioritized", "active", "completed", "failed", "delayed"],
+      0,
+      -1,
+      true,
+    );
   }
 
   it("turns a due occurrence into one job with the public contract", async () => {
@@ -121,8 +133,18 @@ onEveryEngine("the claim protocol", (connection) => {
   it.each([
     ["a changed definition", () => put({ id: "t", priority: 3 }).then(() => {})],
     ["a pause", () => store.tasks.pause(name("t")).then(() => {})],
-    ["a manual trigger", () => store.claims.trigger(name("t"), { key: "k", token: "m", node: "x" }).then(() => {})],
-    ["delete and put", () => store.tasks.delete(name("t")).then(() => put({ id: "t" })).then(() => {})],
+    [
+      "a manual trigger",
+      () => store.claims.trigger(name("t"), { key: "k", token: "m", node: "x" }).then(() => {}),
+    ],
+    [
+      "delete and put",
+      () =>
+        store.tasks
+          .delete(name("t"))
+          .then(() => put({ id: "t" }))
+          .then(() => {}),
+    ],
   ])("is STALE after %s", async (_what, change) => {
     await put({ id: "t", overlap: "allow" });
     await clock.advance(10_000);
@@ -240,7 +262,10 @@ onEveryEngine("the claim protocol", (connection) => {
   async function carillonKeys(): Promise<string[]> {
     const masters = "nodes" in store.link.client ? store.link.client.nodes("master") : [store.link.client];
     const all = await Promise.all(masters.map((client) => client.keys(`*${store.namespace}*`)));
-    return all.flat().filter((key) => !key.startsWith(store.keys.queue(QUEUE).bull)).sort();
+    return all
+      .flat()
+      .filter((key) => !key.startsWith(store.keys.queue(QUEUE).bull))
+      .sort();
   }
 
   /** A plain BullMQ worker, none of ours, works all that waits. */

@@ -22,7 +22,8 @@ onEveryEngine("put", (connection) => {
     for (let shard = 0; shard < 8; shard++) {
       const key = bench.store.keys.queue(QUEUE).due(shard);
       const flat = await bench.store.link.client.zrange(key, 0, -1, "WITHSCORES");
-      for (let i = 0; i < flat.length; i += 2) found[flat[i] as string] = [String(shard), flat[i + 1] as string];
+      for (let i = 0; i < flat.length; i += 2)
+        found[flat[i] as string] = [String(shard), flat[i + 1] as string];
     }
     return found;
   };
@@ -52,10 +53,20 @@ onEveryEngine("put", (connection) => {
       updated: String(START),
     });
     expect(await bench.ownKeys()).toEqual(
-      [keys.task("system/t"), keys.due(shard), keys.next, keys.tagged("x"), keys.tasks, bench.store.keys.queues].sort(),
+      [
+        keys.task("system/t"),
+        keys.due(shard),
+        keys.next,
+        keys.tagged("x"),
+        keys.tasks,
+        bench.store.keys.queues,
+      ].sort(),
     );
     expect(await dueIndex()).toEqual({ "system/t": [String(shard), String(START + 10_000)] });
-    expect(await client.zrange(keys.next, 0, -1, "WITHSCORES")).toEqual([String(shard), String(START + 10_000)]);
+    expect(await client.zrange(keys.next, 0, -1, "WITHSCORES")).toEqual([
+      String(shard),
+      String(START + 10_000),
+    ]);
     expect(await bench.store.registry.queues()).toEqual([QUEUE]);
   });
 
@@ -121,7 +132,9 @@ onEveryEngine("put", (connection) => {
       due: START + 6_000,
     });
     expect(await bench.put({ id: "t", schedule: { every: "1h" } })).toMatchObject({ due: START + 3_600_000 });
-    expect(await dueIndex()).toEqual({ "system/t": [String(shardOf("system/t")), String(START + 3_600_000)] });
+    expect(await dueIndex()).toEqual({
+      "system/t": [String(shardOf("system/t")), String(START + 3_600_000)],
+    });
   });
 
   it("never resumes a paused task, nor pauses one", async () => {
@@ -196,13 +209,18 @@ onEveryEngine("put", (connection) => {
     expect(task.definition.tags).toEqual([`tag${winner}`]);
     const tagged = (await bench.ownKeys()).filter((key) => key.includes(":~tag:"));
     expect(tagged).toEqual([bench.store.keys.queue(QUEUE).tagged(`tag${winner}`)]);
-    expect(await bench.store.link.client.zrange(bench.store.keys.queue(QUEUE).tasks, 0, -1)).toEqual(["system/t"]);
+    expect(await bench.store.link.client.zrange(bench.store.keys.queue(QUEUE).tasks, 0, -1)).toEqual([
+      "system/t",
+    ]);
     expect(Object.keys(await dueIndex())).toEqual(["system/t"]);
   });
 
   it("ten identical puts at once create one and leave it alone", async () => {
     const results = await Promise.all(Array.from({ length: 10 }, () => bench.put({ id: "t" })));
-    expect(results.map(({ outcome }) => outcome).sort()).toEqual(["created", ...new Array(9).fill("unchanged")]);
+    expect(results.map(({ outcome }) => outcome).sort()).toEqual([
+      "created",
+      ...new Array(9).fill("unchanged"),
+    ]);
     expect((await bench.stored("t")).generation).toBe(`${START}000`);
   });
 
@@ -262,7 +280,10 @@ onEveryEngine("put", (connection) => {
 
     it("does not matter where the time is not new", async () => {
       await bench.put({ id: "t" });
-      expect(await late({ id: "t", priority: 1 }, 30_000)).toMatchObject({ outcome: "updated", due: START + 10_000 });
+      expect(await late({ id: "t", priority: 1 }, 30_000)).toMatchObject({
+        outcome: "updated",
+        due: START + 10_000,
+      });
     });
   });
 

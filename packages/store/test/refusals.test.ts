@@ -45,26 +45,29 @@ describe("a Redis that refuses", () => {
       expect(await bench.put({ id: "new" })).toMatchObject({ outcome: "created" });
     });
 
-    it.each([0, 5])("claim of a batch (priority %d): refused as a whole, and no occurrence is lost by it", async (priority) => {
-      // All in one shard, so that they are one batch; one of them would skip.
-      const ids = sameShard(4);
-      for (const id of ids) await bench.put({ id, priority });
-      await bench.clock.advance(10_000);
-      await bench.claim(ids[0] as string, "first");
-      await bench.put({ id: ids[3] as string, priority, tags: ["changed"] });
-      await bench.clock.advance(10_000);
-      const half = await bench.read(ids[0] as string);
-      expect(half.items).toHaveLength(4);
-      const before = await bench.dump();
-      for (const items of [half.items, half.items.slice(1), half.items.slice(0, 1)]) {
-        await admin.config("SET", "maxmemory", "1");
-        const outcome = await bench.commit({ ...half, items }, "a").catch((error: unknown) => error);
-        await admin.config("SET", "maxmemory", "0");
-        expect(refusal(outcome)).toBe(true);
-        expect(await bench.dump()).toEqual(before);
-      }
-      expect(await bench.commit(half, "b")).toEqual(["OK", "OK", "OK", "OK"]);
-    });
+    it.each([0, 5])(
+      "claim of a batch (priority %d): refused as a whole, and no occurrence is lost by it",
+      async (priority) => {
+        // All in one shard, so that they are one batch; one of them would skip.
+        const ids = sameShard(4);
+        for (const id of ids) await bench.put({ id, priority });
+        await bench.clock.advance(10_000);
+        await bench.claim(ids[0] as string, "first");
+        await bench.put({ id: ids[3] as string, priority, tags: ["changed"] });
+        await bench.clock.advance(10_000);
+        const half = await bench.read(ids[0] as string);
+        expect(half.items).toHaveLength(4);
+        const before = await bench.dump();
+        for (const items of [half.items, half.items.slice(1), half.items.slice(0, 1)]) {
+          await admin.config("SET", "maxmemory", "1");
+          const outcome = await bench.commit({ ...half, items }, "a").catch((error: unknown) => error);
+          await admin.config("SET", "maxmemory", "0");
+          expect(refusal(outcome)).toBe(true);
+          expect(await bench.dump()).toEqual(before);
+        }
+        expect(await bench.commit(half, "b")).toEqual(["OK", "OK", "OK", "OK"]);
+      },
+    );
 
     function refusal(outcome: unknown): boolean {
       if (Array.isArray(outcome)) return outcome.every((status) => /^ERROR .*OOM/.test(String(status)));

@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import type { Globals, Register } from "../command.js";
 import { wholeNumber } from "../command.js";
-import { type Answer, answer, readQuestion, SYNTAXES } from "../expression.js";
+import { type Answer, answer, type Question, readQuestion, SYNTAXES } from "../expression.js";
 import { Failure, misuse, reportOf } from "../failure.js";
 import { type Line, parseJson, readLines } from "../input.js";
 import type { Output } from "../output.js";
@@ -45,11 +45,10 @@ export const registerNext: Register = (program, out) => {
       }
       if (expr === undefined)
         throw misuse("EXPR", "missing.", "Give an expression, or --batch with JSON lines.");
-      const now = Date.now();
-      const question = readQuestion({ ...options, expr }, now);
+      const question = readQuestion({ ...options, expr }, Date.now());
       const found = answer(await import("@carillon/sdk"), question);
       if (options.json) return out.json(documentOf(found));
-      await out.write(describe(found, question.syntax, options.timezone, now, out));
+      await out.write(describe(found, question, out));
     });
 };
 
@@ -57,7 +56,7 @@ function documentOf({ warnings, ...found }: Answer) {
   return { ...found, next: found.next.map(utcIso), ...(warnings.length ? { warnings } : {}) };
 }
 
-function describe(found: Answer, syntax: string, zone: string | undefined, now: number, out: Output): string {
+function describe(found: Answer, { syntax, timezone, from }: Question, out: Output): string {
   const head = facts(
     [
       [syntax, found.canonical],
@@ -69,8 +68,8 @@ function describe(found: Answer, syntax: string, zone: string | undefined, now: 
   const rows = table<number>(
     [
       { title: "UTC", value: utcIso },
-      { title: "LOCAL", value: (time) => localIso(time, zone) },
-      { title: "", value: (time) => relative(time, now) },
+      { title: "LOCAL", value: (time) => localIso(time, timezone) },
+      { title: "", value: (time) => relative(time, from) },
     ],
     found.next,
     out.paint,

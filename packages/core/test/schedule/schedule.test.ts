@@ -96,6 +96,7 @@ test("fractions of a second", () => {
   expect(compiled.next(1_125)).toBe(2_125);
   expect(compiled.next(2_125)).toBe(61_125);
   expect(compiled.latest(2_124)).toBe(1_125);
+  expect(compiled.latest(50_000)).toBe(2_125);
   expect(() => compileSchedule({ calendar: "*:*:0/0.0001" })).toThrow("finer than milliseconds");
 });
 

@@ -1,0 +1,169 @@
+import { CarillonError, Client, defineTask, type TaskInput } from "@carillon/sdk";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { Bench, QUEUE, START } from "../../store/test/bench.js";
+import { onEveryEngine } from "../../store/test/engines.js";
+
+const typed = defineTask("typed", { queue: QUEUE, payload: z.object({ n: z.number() }), handler: () => {} });
+
+onEveryEngine("bad input", (connection) => {
+  let bench: Bench;
+  let client: Client;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+    client = new Client({ store: bench.store });
+    await client.put(noop("there", { tags: ["x"] }));
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  function noop(id: string, rest: object = {}): TaskInput {
+    return { id, type: "noop", queue: QUEUE, schedule: { every: "10s" }, ...rest };
+  }
+  const parsed = (text: string) => JSON.parse(text) as unknown;
+  const bad = (id: string, ...[code, field]: [string, string]): [string, object, string, string] => [
+    `the id ${JSON.stringify(id).slice(0, 20)}`,
+    noop(id),
+    code,
+    field,
+  ];
+
+  const table: [what: string, input: object, code: string, field: string][] = [
+    ["an empty cron", noop("t", { schedule: { cron: "" } }), "INVALID_SCHEDULE", "schedule"],
+    [
+      "a cron with too few fields",
+      noop("t", { schedule: { cron: "0 3 * *" } }),
+      "INVALID_SCHEDULE",
+      "schedule",
+    ],
+    [
+      "an unknown timezone",
+      noop("t", { schedule: { cron: "0 3 * * *", timezone: "Moon/Base" } }),
+      "INVALID_TIMEZONE",
+      "schedule.timezone",
+    ],
+    ["every 0s", noop("t", { schedule: { every: "0s" } }), "INVALID_DURATION", "schedule"],
+    ["every -1s", noop("t", { schedule: { every: "-1s" } }), "INVALID_DURATION", "schedule"],
+    ["a day that never comes", noop("t", { schedule: { cron: "0 0 30 2 *" } }), "NEVER_FIRES", "schedule"],
+    bad("a:b", "INVALID_NAME", "id"),
+    bad("{a}", "INVALID_NAME", "id"),
+    bad("a{", "INVALID_NAME", "id"),
+    bad("a\nb", "INVALID_NAME", "id"),
+    bad("a\n", "INVALID_NAME", "id"),
+    bad("x".repeat(100 * 1024), "INVALID_NAME", "id"),
+    bad("", "INVALID_NAME", "id"),
+    [
+      "a payload that is too large",
+      noop("t", { payload: "x".repeat(256 * 1024) }),
+      "PAYLOAD_TOO_LARGE",
+      "payload",
+    ],
+    [
+      "a payload with __proto__",
+      noop("t", { payload: parsed('{"a":{"__proto__":{"admin":true}}}') }),
+      "INVALID_PAYLOAD",
+      "payload.a",
+    ],
+    ["a field that is misspelt", noop("t", { catchup: "all" }), "INVALID_TASK", "catchup"],
+  ];
+
+  async function refused(act: () => Promise<unknown>): Promise<CarillonError> {
+    const before = await bench.dump();
+    const error = await act().then(
+      () => undefined,
+      (failure: unknown) => failure,
+    );
+    // Not one key has changed, nor has one come or gone.
+    expect(await bench.dump()).toEqual(before);
+    if (!(error instanceof CarillonError)) throw error ?? new Error("It was accepted.");
+    expect(error.remedy, error.message).toMatch(/^[A-Z].*[.?]$/s);
+    expect(error.message).toContain(error.remedy);
+    expect(error.message).not.toMatch(/[\n\0]/);
+    expect(error.message.length).toBeLessThan(800);
+    return error;
+  }
+
+  it.each(table)("%s", async (_what, input, code, field) => {
+    const error = await refused(() => client.put(input as TaskInput));
+    expect(error.code).toBe(code);
+    expect(error.field?.startsWith(field), error.field).toBe(true);
+    // The same of a task that is there already, and in a batch.
+    await refused(() => client.putMany([noop("good"), input as TaskInput]));
+    if ((input as TaskInput).id === "t")
+      await refused(() => client.put({ ...(input as TaskInput), id: "there" }));
+  });
+
+  it("a payload that misses its schema", async () => {
+    const input = { id: "t", schedule: { every: "10s" }, payload: { n: "5" } };
+    const error = await refused(() => client.put(typed, input as never));
+    expect(error).toMatchObject({ code: "INVALID_PAYLOAD", field: "payload.n" });
+  });
+
+  it("a smaller limit counts", async () => {
+    const strict = new Client({ store: bench.store, maxPayloadBytes: 10 });
+    expect(await strict.put(noop("fits", { payload: "12345678" }))).toMatchObject({ outcome: "created" });
+    const error = await refused(() => strict.put(noop("t", { payload: "123456789" })));
+    expect(error.code).toBe("PAYLOAD_TOO_LARGE");
+  });
+
+  it("no task at all", async () => {
+    for (const input of [undefined, null, 5, "task", []]) {
+      const error = await refused(() => client.put(input as never));
+      expect(error.code).toBe("INVALID_TASK");
+    }
+  });
+
+  it("refs of all kinds", async () => {
+    for (const ref of ["", "a:b", "a/b/c", "x\n", "x".repeat(100_000), { id: "{x}" }]) {
+      expect((await refused(() => client.get(ref))).code).toBe("INVALID_NAME");
+      expect((await refused(() => client.delete(ref))).code).toBe("INVALID_NAME");
+      expect((await refused(() => client.trigger(ref))).code).toBe("INVALID_NAME");
+    }
+  });
+
+  describe("what is odd but allowed", () => {
+    it("an at in the past is stored as finished, with the warning NO_NEXT", async () => {
+      const past = noop("past", { schedule: { at: new Date(START - 60_000).toISOString() } });
+      expect(await client.put(past)).toMatchObject({
+        outcome: "created",
+        state: "finished",
+        nextExecution: undefined,
+        warnings: [{ code: "NO_NEXT", message: expect.any(String) }],
+      });
+      expect(await client.get("past")).toMatchObject({ state: "finished", nextExecution: undefined });
+    });
+
+    it("the identical put changes nothing but the mark of the put itself", async () => {
+      const input = noop("same", {
+        payload: { b: 1, a: [null] },
+        tags: ["z", "a"],
+        subject: "s",
+        priority: 9,
+      });
+      await client.put(input);
+      const before = await bench.dump();
+      await bench.clock.advance(1_234);
+      expect(await client.put(input)).toMatchObject({ outcome: "unchanged", nextExecution: START + 10_000 });
+      const after = await bench.dump();
+      const registry = `{${bench.store.namespace}}:queues`;
+      expect(Object.keys((after[registry] as { value: object }).value)).toEqual([QUEUE]);
+      expect({ ...after, [registry]: 0 }).toEqual({ ...before, [registry]: 0 });
+    });
+
+    it("names that are words of BullMQ or of JavaScript", async () => {
+      for (const id of ["wait", "active", "meta", "id", "__proto__", "constructor", "0", "-", "."]) {
+        expect(await client.put(noop(id, { overlap: "allow", payload: { id } }))).toMatchObject({
+          outcome: "created",
+        });
+        await client.trigger(id);
+        expect(await client.get(id)).toMatchObject({ id, payload: { id } });
+      }
+      const jobs = await bench.jobs();
+      expect(jobs).toHaveLength(9);
+      const seen: string[] = [];
+      await bench.workAll(async (job) => seen.push(job.data.payload.id));
+      expect(seen).toHaveLength(9);
+    });
+  });
+});

@@ -1,0 +1,418 @@
+import { Client, defineTask } from "@carillon/sdk";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { Bench, QUEUE, START } from "../../store/test/bench.js";
+import { onEveryEngine } from "../../store/test/engines.js";
+
+const report = defineTask("report", {
+  queue: QUEUE,
+  payload: z.object({ tenant: z.string(), pages: z.number().int().default(1) }),
+  handler: () => {},
+});
+
+onEveryEngine("the client", (connection) => {
+  let bench: Bench;
+  let client: Client;
+  beforeEach(async () => {
+    bench = await Bench.open(connection(), { queues: [QUEUE, "other"] });
+    client = new Client({ store: bench.store });
+  });
+  afterEach(async () => {
+    await client.close();
+    await bench.close();
+  });
+
+  const noop = (id: string, rest: object = {}) => ({
+    id,
+    type: "noop",
+    queue: QUEUE,
+    schedule: { every: "10s" },
+    ...rest,
+  });
+
+  it("puts, and says what it did and when it fires", async () => {
+    expect(await client.put(noop("t"))).toEqual({
+      task: { queue: QUEUE, owner: "system", id: "t" },
+      outcome: "created",
+      state: "scheduled",
+      nextExecution: START + 10_000,
+      warnings: [],
+    });
+    expect(await client.put(noop("t"))).toMatchObject({ outcome: "unchanged" });
+    expect(await client.put(noop("t", { priority: 1 }))).toMatchObject({ outcome: "updated" });
+  });
+
+  it("puts a typed task: the type names queue and handler, its schema checks the payload", async () => {
+    await client.put(report, { id: "r", schedule: { every: "1h" }, payload: { tenant: "acme" } });
+    expect(await client.get("r")).toMatchObject({
+      type: "report",
+      queue: QUEUE,
+      payload: { tenant: "acme" },
+    });
+    await client.put(report, {
+      id: "r2",
+      schedule: { every: "1h" },
+      payload: { tenant: "a" },
+      queue: "other",
+    });
+    expect(await client.get("r2")).toMatchObject({ queue: "other" });
+    // @ts-expect-error the payload's type is known here
+    await expect(
+      client.put(report, { id: "r", schedule: { every: "1h" }, payload: { tenant: 5 } }),
+    ).rejects.toMatchObject({
+      code: "INVALID_PAYLOAD",
+      field: "payload.tenant",
+      remedy: "Give what task type report expects.",
+    });
+  });
+
+  it("gets the whole task", async () => {
+    await client.put(noop("t", { owner: "acme", tags: ["b", "a"], payload: { n: 1 }, description: "d" }));
+    expect(await client.get("acme/t")).toEqual({
+      id: "t",
+      owner: "acme",
+      queue: QUEUE,
+      type: "noop",
+      schedule: { every: "10s" },
+      humanized: expect.any(String),
+      payload: { n: 1 },
+      state: "scheduled",
+      nextExecution: START + 10_000,
+      cursor: undefined,
+      nominal: START + 10_000,
+      due: START + 10_000,
+      generation: START * 1_000,
+      priority: 0,
+      tags: ["a", "b"],
+      overlap: "skip",
+      catchUp: "one",
+      description: "d",
+      created: START,
+      updated: START,
+    });
+    expect(await client.get({ id: "t", owner: "acme", queue: QUEUE })).toMatchObject({ id: "t" });
+    await expect(client.get("t")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+  });
+
+  it("puts many over several queues, answers in order, and writes none where one is wrong", async () => {
+    const many = [noop("a"), noop("b", { queue: "other" }), noop("c"), noop("a", { priority: 2 })];
+    const results = await client.putMany(many);
+    expect(results.map(({ task, outcome }) => `${task.queue} ${task.id} ${outcome}`)).toEqual([
+      `${QUEUE} a created`,
+      "other b created",
+      `${QUEUE} c created`,
+      `${QUEUE} a updated`,
+    ]);
+    const before = await bench.dump();
+    await expect(client.putMany([noop("new"), noop("x:y")])).rejects.toMatchObject({
+      code: "INVALID_NAME",
+      field: "[1].id",
+      remedy: expect.stringMatching(/letters/),
+    });
+    await expect(client.putMany([noop("new"), noop("n", { payload: { f() {} } })])).rejects.toMatchObject({
+      code: "INVALID_PAYLOAD",
+      field: "[1].payload.f",
+    });
+    expect(await bench.dump()).toEqual(before);
+    expect(await client.putMany([])).toEqual([]);
+  });
+
+  it("lists pages, by every filter", async () => {
+    await client.putMany([
+      noop("a", { tags: ["x"] }),
+      noop("b", { owner: "acme", tags: ["x"] }),
+      noop("c", { queue: "other", enabled: false }),
+    ]);
+    const ids = async (options: Parameters<Client["list"]>[0]) =>
+      (await client.list(options)).tasks.map(({ id }) => id);
+    expect(await ids({})).toEqual(["b", "a", "c"]);
+    expect(await ids({ queue: "other" })).toEqual(["c"]);
+    expect(await ids({ owner: "acme" })).toEqual(["b"]);
+    expect(await ids({ tag: "x" })).toEqual(["b", "a"]);
+    expect(await ids({ state: "paused" })).toEqual(["c"]);
+    const first = await client.list({ limit: 2 });
+    expect(first.tasks.map(({ id }) => id)).toEqual(["b", "a"]);
+    expect((await client.list({ limit: 2, cursor: first.cursor })).tasks.map(({ id }) => id)).toEqual(["c"]);
+  });
+
+  it.each([
+    [{ limit: 0 }, "limit", "INVALID_FILTER"],
+    [{ limit: 1_001 }, "limit", "INVALID_FILTER"],
+    [{ limit: 1.5 }, "limit", "INVALID_FILTER"],
+    [{ queue: "a:b" }, "queue", "INVALID_NAME"],
+    [{ owner: "a/b" }, "owner", "INVALID_NAME"],
+    [{ tag: "" }, "tag", "INVALID_NAME"],
+    [{ cursor: "nonsense" }, "cursor", "INVALID_FILTER"],
+  ])("refuses to list %j", async (options, field, code) => {
+    await expect(client.list(options)).rejects.toMatchObject({ code, field, remedy: expect.any(String) });
+  });
+
+  it("pauses, resumes, triggers and deletes", async () => {
+    await client.put(noop("t"));
+    expect(await client.pause("t", { by: "ann", note: "two lines\nof note" })).toBe(true);
+    expect(await client.pause("t")).toBe(false);
+    expect(await client.get("t")).toMatchObject({
+      state: "paused",
+      nextExecution: undefined,
+      paused: { by: "ann", note: "two lines\nof note", at: START },
+    });
+    await bench.clock.advance(25_000);
+    expect(await client.resume("t", { by: "ann b" })).toBe(true);
+    expect(await client.resume("t")).toBe(false);
+    expect(await client.ledger("t")).toEqual([
+      {
+        reason: "paused",
+        from: START + 10_000,
+        to: START + 20_000,
+        decisions: 1,
+        at: START + 25_000,
+        by: "ann_b",
+      },
+    ]);
+    const triggered = await client.trigger("t");
+    expect(triggered).toEqual({
+      outcome: "enqueued",
+      run: expect.stringMatching(/^t@/),
+      key: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      enqueued: START + 25_000,
+    });
+    expect(await client.trigger("t")).toEqual({ outcome: "skipped", code: "SKIPPED_OVERLAP" });
+    expect(await client.trigger("t", { overlap: "allow" })).toMatchObject({ outcome: "enqueued" });
+    expect(await client.runs("t")).toHaveLength(2);
+    expect(await client.runs("t", { limit: 1, offset: 1 })).toHaveLength(1);
+    await client.delete("t");
+    await expect(client.delete("t")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    for (const act of [
+      client.get,
+      client.pause,
+      client.resume,
+      client.trigger,
+      client.runs,
+      client.ledger,
+    ] as const) {
+      await expect((act as (ref: string) => Promise<unknown>).call(client, "t")).rejects.toMatchObject({
+        code: "TASK_NOT_FOUND",
+      });
+    }
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("refuses what makes no sense", async () => {
+    await client.put(noop("over", { schedule: { at: new Date(START - 1).toISOString() } }));
+    await expect(client.pause("over")).rejects.toMatchObject({ code: "CONFLICT" });
+    await expect(client.resume("over", { from: "then" as "now" })).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+      field: "from",
+    });
+    await expect(client.pause("over", { note: "x".repeat(501) })).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+      field: "note",
+    });
+    await expect(client.runs("over", { limit: -1 })).rejects.toMatchObject({ field: "limit" });
+    expect(() => new Client({})).toThrow(
+      expect.objectContaining({ code: "INVALID_OPTION", field: "connection" }),
+    );
+    expect(() => new Client({ connection: "http://x" })).toThrow(
+      expect.objectContaining({ code: "INVALID_OPTION" }),
+    );
+    expect(() => new Client({ store: bench.store, owner: "a/b" })).toThrow(
+      expect.objectContaining({ code: "INVALID_NAME", field: "owner" }),
+    );
+  });
+
+  it("says which queue when a name is in several", async () => {
+    await client.putMany([noop("t"), noop("t", { queue: "other" })]);
+    await expect(client.get("t")).rejects.toMatchObject({ code: "AMBIGUOUS_TASK", field: "queue" });
+    expect(await client.get({ id: "t", queue: "other" })).toMatchObject({ queue: "other" });
+  });
+
+  describe("enqueue", () => {
+    it("now: one job, and a one-off task that goes away after it", async () => {
+      const { task, run, at } = await client.enqueue(report, { tenant: "acme" });
+      expect(at).toBe(START);
+      expect(task.id).toMatch(/^report-[0-9a-f]{16}$/);
+      const [job] = await bench.jobs();
+      expect(job).toMatchObject({ id: run, name: "report" });
+      expect(job?.data.payload).toEqual({ tenant: "acme" });
+      expect(job?.data.occurrence).toMatchObject({
+        nominal: START,
+        due: START,
+        enqueued: START,
+        trigger: "manual",
+        run,
+      });
+      expect(await client.get(task)).toMatchObject({ state: "finished" });
+      await bench.workAll();
+      await bench.clock.advance(10_000);
+      await bench.store.runs.reconcile(QUEUE);
+      await bench.clock.advance(600_000);
+      await bench.store.runs.reconcile(QUEUE);
+      await bench.store.registry.forgetIfEmpty(QUEUE);
+      expect(await bench.ownKeys()).toEqual([]);
+    });
+
+    it.each([
+      ["delay", { delay: 5_000 }],
+      ["a date", { at: new Date(START + 5_000) }],
+      ["a text", { at: new Date(START + 5_000).toISOString() }],
+      ["a number", { at: START + 5_000 }],
+    ])("later, by %s: nothing until its time, then one job", async (_what, when) => {
+      const enqueued = await client.enqueue(
+        report,
+        { tenant: "acme" },
+        { ...when, id: "later", priority: 4 },
+      );
+      expect(enqueued).toEqual({ task: bench.name("later"), run: undefined, at: START + 5_000 });
+      expect(await bench.jobs()).toEqual([]);
+      await bench.clock.advance(5_000);
+      expect(await bench.claim("later", "a")).toEqual(["OK"]);
+      const [job, ...others] = await bench.jobs();
+      expect(others).toEqual([]);
+      expect(job?.opts.priority).toBe(4);
+      expect(job?.data.occurrence).toMatchObject({ nominal: START + 5_000, trigger: "schedule" });
+    });
+
+    it("at a time that is past: now", async () => {
+      const { run } = await client.enqueue(report, { tenant: "acme" }, { at: START - 1 });
+      expect(run).toBeDefined();
+      expect(await bench.jobs()).toHaveLength(1);
+    });
+
+    it("at a time that passes while it is put: now, once", async () => {
+      // A real clock moves between any two calls; a delay of 1 ms is over by then.
+      const live = new Client({ connection: connection(), namespace: `${bench.store.namespace}-live` });
+      for (let i = 0; i < 20; i++)
+        await live.enqueue(report, { tenant: "acme" }, { delay: 1, id: `soon-${i}` });
+      const { tasks } = await live.list();
+      expect(tasks).toHaveLength(20);
+      for (const { id, state } of tasks) {
+        const runs = await live.runs(id);
+        expect([id, runs.length]).toEqual([id, state === "finished" ? 1 : 0]);
+      }
+      expect(tasks.some(({ state }) => state === "finished")).toBe(true);
+      await live.close();
+    });
+
+    it("checks the payload, and takes no name that is taken", async () => {
+      await client.put(noop("t"));
+      const before = await bench.dump();
+      // @ts-expect-error the payload's type is known here
+      await expect(client.enqueue(report, {})).rejects.toMatchObject({
+        code: "INVALID_PAYLOAD",
+        field: "payload.tenant",
+      });
+      const options = { id: "t" };
+      const taken = { code: "CONFLICT", field: "id" };
+      await expect(client.enqueue(report, { tenant: "a" }, options)).rejects.toMatchObject(taken);
+      await expect(
+        client.enqueue(report, { tenant: "a" }, { ...options, delay: 9_000 }),
+      ).rejects.toMatchObject(taken);
+      for (const wrong of [{ at: "soon" }, { at: Number.NaN }, { delay: -1 }, { delay: 1, at: START }]) {
+        await expect(client.enqueue(report, { tenant: "a" }, wrong)).rejects.toMatchObject({
+          code: expect.stringMatching(/^INVALID_/),
+          field: expect.stringMatching(/^(at|delay)$/),
+        });
+      }
+      const { [`{${bench.store.namespace}}:queues`]: _, ...rest } = await bench.dump();
+      const { [`{${bench.store.namespace}}:queues`]: __, ...was } = before;
+      expect(rest).toEqual(was);
+    });
+  });
+
+  describe("bound to an owner", () => {
+    it("sees and touches nothing of another's", async () => {
+      await client.putMany(["a", "a.b", "a-", "system"].map((owner) => noop("t", { owner, tags: ["x"] })));
+      const bound = new Client({ store: bench.store, owner: "a" });
+      expect((await bound.list()).tasks.map(({ owner }) => owner)).toEqual(["a"]);
+      expect((await bound.list({ tag: "x" })).tasks.map(({ owner }) => owner)).toEqual(["a"]);
+      expect(await bound.list({ owner: "a.b" })).toEqual({ tasks: [], cursor: undefined });
+      const { cursor } = await client.list({ limit: 1 });
+      expect((await bound.list({ cursor })).tasks.map(({ owner }) => owner)).toEqual(["a"]);
+      const before = await bench.dump();
+      for (const owner of ["a.b", "a-", "system"]) {
+        const ref = { id: "t", owner, queue: QUEUE };
+        for (const act of [
+          bound.get,
+          bound.pause,
+          bound.resume,
+          bound.trigger,
+          bound.delete,
+          bound.runs,
+          bound.ledger,
+        ]) {
+          for (const form of [ref, `${owner}/t`]) {
+            await expect((act as (ref: unknown) => Promise<unknown>).call(bound, form)).rejects.toMatchObject(
+              {
+                code: "TASK_NOT_FOUND",
+              },
+            );
+          }
+        }
+        await expect(bound.put(noop("t", { owner }))).rejects.toMatchObject({
+          code: "FORBIDDEN",
+          field: "owner",
+        });
+        await expect(bound.enqueue(report, { tenant: "x" }, { owner })).rejects.toMatchObject({
+          code: "FORBIDDEN",
+        });
+      }
+      expect(await bench.dump()).toEqual(before);
+    });
+
+    it("its tasks are the owner's, said or not", async () => {
+      const bound = new Client({ store: bench.store, owner: "acme" });
+      expect(await bound.put(noop("t"))).toMatchObject({ task: { owner: "acme" } });
+      expect(await bound.put(noop("t", { owner: "acme" }))).toMatchObject({ outcome: "unchanged" });
+      expect((await bound.enqueue(report, { tenant: "x" })).task.owner).toBe("acme");
+      expect(await bound.get("t")).toMatchObject({ owner: "acme" });
+    });
+  });
+
+  it("limited to some types, puts no other, and checks the payloads of those", async () => {
+    const typed = new Client({ store: bench.store, types: [report] });
+    await expect(typed.put(noop("t"))).rejects.toMatchObject({
+      code: "UNKNOWN_TASK_TYPE",
+      field: "type",
+      remedy: "Known: report.",
+    });
+    await expect(typed.put(noop("t", { type: "report", payload: { tenant: 1 } }))).rejects.toMatchObject({
+      code: "INVALID_PAYLOAD",
+      field: "payload.tenant",
+    });
+    expect(await bench.ownKeys()).toEqual([]);
+    expect(await typed.put(noop("t", { type: "report", payload: { tenant: "a" } }))).toMatchObject({
+      outcome: "created",
+    });
+  });
+
+  it("shows nodes, and which of them are alive", async () => {
+    const now = await bench.store.serverTime();
+    const node = {
+      host: "h",
+      pid: 1,
+      version: "1",
+      started: 1,
+      every: 5_000,
+      tzdata: "2026a",
+      clockOffset: 0,
+    };
+    await bench.store.registry.beat({ ...node, id: "dead", beat: now - 15_001 });
+    await bench.store.registry.beat({ ...node, id: "live", beat: now });
+    expect((await client.nodes()).map(({ id, alive }) => [id, alive])).toEqual([
+      ["dead", false],
+      ["live", true],
+    ]);
+  });
+});
+
+describe("a task type", () => {
+  const options = { queue: "q", payload: z.unknown(), handler: () => {} };
+  it.each<[string, () => unknown, string, string]>([
+    ["name", () => defineTask("a b", options), "INVALID_NAME", "type"],
+    ["queue", () => defineTask("a", { ...options, queue: "q:q" }), "INVALID_NAME", "queue"],
+    ["payload", () => defineTask("a", { ...options, payload: {} as z.ZodType }), "INVALID_OPTION", "payload"],
+    ["handler", () => defineTask("a", { ...options, handler: "x" as never }), "INVALID_OPTION", "handler"],
+  ])("is refused for its %s", (_what, define, code, field) => {
+    expect(define).toThrow(expect.objectContaining({ code, field, remedy: expect.any(String) }));
+  });
+});
