@@ -140,11 +140,15 @@ export class Guard {
     res.status(status);
     if (status === 401) res.set("WWW-Authenticate", 'Bearer realm="carillon"');
     if (wantsPage(req)) return void res.type("html").send(loginPage(localPath(next), problem));
-    const error = new CarillonError("UNAUTHORIZED", problem ?? "sign in first.", {
-      ...(status === 401
-        ? { remedy: "Open the console in a browser, or send `Authorization: Bearer <token>`." }
-        : {}),
-    });
+    const error = new CarillonError(
+      status === 429 ? "RATE_LIMITED" : "UNAUTHORIZED",
+      problem ?? "sign in first.",
+      {
+        ...(status === 401
+          ? { remedy: "Open the console in a browser, or send `Authorization: Bearer <token>`." }
+          : {}),
+      },
+    );
     res.json(errorBody(error));
   }
 }

@@ -36,8 +36,7 @@ export class TaskAdapter extends BullMQAdapter {
   }
 
   override async getJobSchedulersCount(): Promise<number> {
-    const { link, keys } = this.#client.store;
-    this.#tasks = await link.ask((redis) => redis.zcard(keys.queue(this.#queue.name).tasks));
+    this.#tasks = await this.#client.count({ queue: this.#queue.name });
     return this.#tasks;
   }
 
@@ -57,11 +56,11 @@ export class TaskAdapter extends BullMQAdapter {
     return { lastRun: run.started ?? run.enqueued, ...(exists === 1 ? { lastRunJobId: run.id } : {}) };
   }
 
-  /** @throws `CONFLICT` where the overlap policy skips it, `TASK_NOT_FOUND` */
+  /** @throws `SKIPPED_OVERLAP`, `TASK_NOT_FOUND` */
   override async runJobSchedulerNow(id: string): Promise<QueueJob> {
     const triggered = await this.#client.trigger(this.#ref(id));
     if (triggered.outcome === "skipped") {
-      throw new CarillonError("CONFLICT", `${triggered.code}: an earlier run of ${id} is not over.`, {
+      throw new CarillonError(triggered.code, `an earlier run of ${id} is not over.`, {
         remedy: "Wait for it, or let the task overlap.",
       });
     }

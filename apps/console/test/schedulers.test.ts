@@ -147,8 +147,8 @@ describe("run now", () => {
     const { status, body } = await run();
     expect(status).toBe(409);
     expect(body.error).toMatchObject({
-      code: "CONFLICT",
-      message: expect.stringContaining("SKIPPED_OVERLAP"),
+      code: "SKIPPED_OVERLAP",
+      message: expect.stringContaining("system/a is not over"),
     });
     expect(await console_.client.runs("a")).toHaveLength(1);
   });

@@ -56,8 +56,8 @@ onEveryEngine("the client", (connection) => {
       queue: "other",
     });
     expect(await client.get("r2")).toMatchObject({ queue: "other" });
-    // @ts-expect-error the payload's type is known here
     await expect(
+      // @ts-expect-error the payload's type is known here
       client.put(report, { id: "r", schedule: { every: "1h" }, payload: { tenant: 5 } }),
     ).rejects.toMatchObject({
       code: "INVALID_PAYLOAD",

@@ -1,5 +1,13 @@
 import { once } from "node:events";
-import { bullPrefix, Client, type Context, defineTask, type JobData, Worker, type WorkerOptions } from "@carillon/sdk";
+import {
+  bullPrefix,
+  Client,
+  type Context,
+  defineTask,
+  type JobData,
+  Worker,
+  type WorkerOptions,
+} from "@carillon/sdk";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { Worker as BullWorker, Queue } from "bullmq";
 import { Redis } from "ioredis";
@@ -76,7 +84,11 @@ describe("the worker", () => {
         return { greeted: payload.name };
       },
     });
-    const other = defineTask("other", { queue: QUEUE, payload: nothing, handler: () => called.reject(new Error("other")) });
+    const other = defineTask("other", {
+      queue: QUEUE,
+      payload: nothing,
+      handler: () => called.reject(new Error("other")),
+    });
     const worker = await work([other, greet], {
       logger: {
         debug() {},
@@ -92,10 +104,17 @@ describe("the worker", () => {
     const [payload, context] = await called.promise;
     expect(payload).toEqual({ name: "Ada", times: 2 });
     expect(context).toMatchObject({ idempotencyKey: triggered.key, attempt: 1, fence: expect.any(Number) });
-    expect(context.occurrence).toMatchObject({ task: "t", owner: "system", queue: QUEUE, run: triggered.run });
+    expect(context.occurrence).toMatchObject({
+      task: "t",
+      owner: "system",
+      queue: QUEUE,
+      run: triggered.run,
+    });
     expect(context.signal.aborted).toBe(false);
     expect(await end).toMatchObject({ run: triggered.run, task: "system/t", outcome: "succeeded" });
-    expect(lines).toEqual([["half way", { queue: QUEUE, run: triggered.run, task: "system/t", percent: 50 }]]);
+    expect(lines).toEqual([
+      ["half way", { queue: QUEUE, run: triggered.run, task: "system/t", percent: 50 }],
+    ]);
     expect(await runOf("t")).toMatchObject({
       id: triggered.run,
       state: "final",
@@ -151,7 +170,10 @@ describe("the worker", () => {
     await client.trigger("t");
     expect(await end).toMatchObject({ outcome: "failed", error: expect.stringContaining("payload.n") });
     expect(called).toBe(false);
-    expect(await runOf("t")).toMatchObject({ outcome: "failed", error: expect.stringContaining("payload.n") });
+    expect(await runOf("t")).toMatchObject({
+      outcome: "failed",
+      error: expect.stringContaining("payload.n"),
+    });
   });
 
   it("an unknown type fails, and the error names it and what there is", async () => {
@@ -179,7 +201,10 @@ describe("the worker", () => {
     await put("t", "broken");
     const triggered = await client.trigger("t");
     expect(await end).toMatchObject({ outcome: "failed" });
-    expect(await runOf("t")).toMatchObject({ outcome: "failed", error: expect.stringContaining("Error: no paper") });
+    expect(await runOf("t")).toMatchObject({
+      outcome: "failed",
+      error: expect.stringContaining("Error: no paper"),
+    });
     const jobs = queue();
     const run = triggered.outcome === "enqueued" ? triggered.run : "";
     await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
@@ -312,7 +337,7 @@ describe("the worker", () => {
         return { by: "the zombie" };
       },
     });
-    const zombie = await work([type], { lockDuration: 1_000 });
+    const zombie = await work([type], { lockDuration: 1_000, concurrency: 1 });
     const zombieEnd = settled(zombie);
     await put("t", "type");
     const triggered = await client.trigger("t");
@@ -321,7 +346,8 @@ describe("the worker", () => {
     const aborted = context.signal.aborted ? Promise.resolve() : once(context.signal, "abort");
 
     // What befalls a worker whose process froze: its lock runs out, another one finds the job stalled and takes it.
-    await admin.del(`${jobKey(triggered.run)}:lock`);
+    // (Workers look for stalled jobs in turn, every 30 s; the finder does not wait for its turn.)
+    await admin.del(`${jobKey(triggered.run)}:lock`, jobKey("stalled-check"));
     const finder = new BullWorker(QUEUE, null, {
       connection: { url: redis.url },
       prefix: bullPrefix(namespace, QUEUE),
@@ -336,7 +362,12 @@ describe("the worker", () => {
     expect(await settled(second)).toMatchObject({ outcome: "succeeded" });
     release.resolve();
     await zombieEnd;
-    expect(await runOf("t")).toMatchObject({ state: "final", outcome: "succeeded", result: { by: "the second" }, attempts: 2 });
+    expect(await runOf("t")).toMatchObject({
+      state: "final",
+      outcome: "succeeded",
+      result: { by: "the second" },
+      attempts: 2,
+    });
     expect(fences).toHaveLength(2);
     expect(fences[1]).toBeGreaterThan(fences[0] as number);
     await finder.close();
@@ -442,7 +473,12 @@ describe("without Redis", () => {
   it("a client can be made; its calls fail in time and with the code, and work once Redis is there", async () => {
     const port = await freePort();
     const client = new Client({ connection: `redis://127.0.0.1:${port}`, connectTimeout: 300 });
-    for (const act of [() => client.put(task), () => client.list(), () => client.get("t"), () => client.nodes()]) {
+    for (const act of [
+      () => client.put(task),
+      () => client.list(),
+      () => client.get("t"),
+      () => client.nodes(),
+    ]) {
       const begun = performance.now();
       await expect(act()).rejects.toMatchObject({ code: "REDIS_UNAVAILABLE", remedy: expect.any(String) });
       expect(performance.now() - begun).toBeLessThan(2_000);

@@ -150,6 +150,22 @@ onEveryEngine("interleavings", (connection) => {
     }
   });
 
+  // Known gap: a final run is no longer among the open ones, and the reconciler looks at its job only when the job's time is
+  // up (a day, for a failed one). Until then, or until one of our workers starts it, a retry from outside is not seen.
+  it.fails("a settled run that is retried from outside guards against overlap at once", async () => {
+    await bench.put({ id: "t" });
+    await bench.clock.advance(10_000);
+    await bench.claim("t", "a");
+    await bench.workAll(async () => {
+      throw new Error("once");
+    });
+    await bench.clock.advance(10_000);
+    await bench.store.runs.reconcile(QUEUE);
+    await (await bench.jobs())[0]?.retry("failed");
+    await bench.claim("t", "b");
+    expect(await bench.queue().getJobCountByTypes("wait", "active")).toBe(1);
+  });
+
   it("ten nodes commit the same read, and each its own: one job", async () => {
     await bench.put({ id: "t", overlap: "allow", catchUp: "all" });
     for (let i = 0; i < 20; i++) {
@@ -211,7 +227,7 @@ describe("any order of calls", () => {
         wait: () => bench.clock.advance(pick([1, 3_000, 10_000, 25_000, 60_000])),
         read: async () => halves.push(await bench.read("t")),
         commit: async () => {
-          if (halves.length > 0) return bench.commit(pick(halves), `k${serial++}`);
+          if (halves.length > 0) await bench.commit(pick(halves), `k${serial++}`);
         },
         twice: async () => {
           if (halves.length === 0) return;

@@ -196,13 +196,13 @@ export async function dump(
   const found: [string, unknown][] = [];
   for (const master of masters) {
     for (const key of (await master.keys("*")).filter(wanted)) {
-      found.push([key, { value: await valueOf(master, key), expires: (await master.pttl(key)) >= 0 }]);
+      found.push([key, { value: await contentOf(master, key), expires: (await master.pttl(key)) >= 0 }]);
     }
   }
   return Object.fromEntries(found.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-async function valueOf(client: Redis, key: string): Promise<unknown> {
+async function contentOf(client: Redis, key: string): Promise<unknown> {
   switch (await client.type(key)) {
     case "string":
       return client.get(key);
@@ -213,7 +213,7 @@ async function valueOf(client: Redis, key: string): Promise<unknown> {
     case "set":
       return (await client.smembers(key)).sort();
     case "zset":
-      return client.zrange(key, 0, -1, "WITHSCORES");
+      return client.zrange(key, 0, "-1", "WITHSCORES");
     case "stream":
       return client.xrange(key, "-", "+");
     default:

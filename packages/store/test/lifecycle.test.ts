@@ -303,7 +303,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
 
   it("every index forgets a tag that a task no longer has", async () => {
     const tagged = async (tag: string) =>
-      bench.store.link.client.zrange(bench.store.keys.queue(QUEUE).tagged(tag), 0, -1);
+      bench.store.link.client.zrange(bench.store.keys.queue(QUEUE).tagged(tag), 0, "-1");
     await bench.put({ id: "t", tags: ["a", "b"] });
     await bench.put({ id: "u", tags: ["b"] });
     await bench.put({ id: "t", tags: ["b", "c"] });

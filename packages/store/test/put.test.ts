@@ -21,7 +21,7 @@ onEveryEngine("put", (connection) => {
     const found: Record<string, string[]> = {};
     for (let shard = 0; shard < 8; shard++) {
       const key = bench.store.keys.queue(QUEUE).due(shard);
-      const flat = await bench.store.link.client.zrange(key, 0, -1, "WITHSCORES");
+      const flat = await bench.store.link.client.zrange(key, 0, "-1", "WITHSCORES");
       for (let i = 0; i < flat.length; i += 2)
         found[flat[i] as string] = [String(shard), flat[i + 1] as string];
     }
@@ -63,7 +63,7 @@ onEveryEngine("put", (connection) => {
       ].sort(),
     );
     expect(await dueIndex()).toEqual({ "system/t": [String(shard), String(START + 10_000)] });
-    expect(await client.zrange(keys.next, 0, -1, "WITHSCORES")).toEqual([
+    expect(await client.zrange(keys.next, 0, "-1", "WITHSCORES")).toEqual([
       String(shard),
       String(START + 10_000),
     ]);
@@ -209,7 +209,7 @@ onEveryEngine("put", (connection) => {
     expect(task.definition.tags).toEqual([`tag${winner}`]);
     const tagged = (await bench.ownKeys()).filter((key) => key.includes(":~tag:"));
     expect(tagged).toEqual([bench.store.keys.queue(QUEUE).tagged(`tag${winner}`)]);
-    expect(await bench.store.link.client.zrange(bench.store.keys.queue(QUEUE).tasks, 0, -1)).toEqual([
+    expect(await bench.store.link.client.zrange(bench.store.keys.queue(QUEUE).tasks, 0, "-1")).toEqual([
       "system/t",
     ]);
     expect(Object.keys(await dueIndex())).toEqual(["system/t"]);

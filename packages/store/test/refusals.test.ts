@@ -24,8 +24,6 @@ describe("a Redis that refuses", () => {
     await bench.close();
   });
 
-  const task = (id: string) => parseTask({ id, type: "noop", queue: QUEUE, schedule: { every: "10s" } });
-
   describe("for want of memory", () => {
     afterEach(async () => {
       await admin.config("SET", "maxmemory", "0");
