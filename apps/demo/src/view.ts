@@ -76,6 +76,9 @@ export class View {
         const why = line.error ? `  ${String(line.error).split("\n")[0]}` : "";
         return this.say(line.from.name, `${String(line.outcome)}  ${task}  ${String(line.ms)} ms${why}`);
       }
+      case "fenced":
+        said.running.delete(task);
+        return this.say(line.from.name, `fenced   ${task}  another attempt took over`);
       default:
         if (line.level >= 40 || line.kind) this.say(line.from.name, line.msg);
     }

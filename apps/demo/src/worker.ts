@@ -19,6 +19,7 @@ const worker = new Worker({ connection, namespace, types: Object.values(types), 
 
 worker.on("started", (details) => logger.info(details, "started"));
 worker.on("settled", (details) => logger.info(details, "settled"));
+worker.on("fenced", (details) => logger.info(details, "fenced"));
 worker.on("error", () => {});
 await worker.start();
 logger.info({ queues: worker.queues }, "working");

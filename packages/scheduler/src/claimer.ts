@@ -20,6 +20,9 @@ export interface ShardReport {
   refused: { task: string; status: string }[];
 }
 
+/** Due tasks of a shard that cannot be decided here are passed over up to this many. */
+const PASS_AT_MOST = 2_000;
+
 /** Turns the due tasks of a shard into jobs: read, decide, commit, until a short batch. */
 export class Claimer {
   readonly #store: Store;
@@ -39,24 +42,24 @@ export class Claimer {
 
   async claim(queue: string, shard: number, lease: Lease): Promise<ShardReport> {
     const report: ShardReport = { progress: false, decided: [], refused: [] };
-    for (;;) {
+    let pass = 0;
+    while (pass < PASS_AT_MOST) {
       const limit = this.#size.current;
       const sentAt = this.#clock.mark();
-      const { now, entries } = await this.#store.claims.readDue(queue, shard, limit);
+      const { now, entries } = await this.#store.claims.readDue(queue, shard, limit, pass);
       this.#clock.observe(now, sentAt);
-      if (entries.length === 0) {
-        // Fired a little early: nothing is wrong, the timer is armed again.
-        report.progress = true;
-        return report;
-      }
-      if (this.#clock.holding) return report;
+      // Fired a little early, or nothing but what cannot be decided here.
+      if (entries.length === 0) report.progress ||= pass === 0;
+      if (entries.length === 0 || this.#clock.holding) return report;
 
       const items = entries.flatMap((entry) => this.#decide(queue, entry, now));
-      if (items.length === 0) return report;
-      const progressed = await this.#commit(queue, shard, items, now, report);
-      if (!progressed || entries.length < limit) return report;
+      // What is left to newer nodes stays due, at the head: it must not keep the others from their turn.
+      pass += entries.length - items.length;
+      if (items.length > 0 && !(await this.#commit(queue, shard, items, now, report))) return report;
+      if (entries.length < limit) return report;
       if (lease.remaining < this.#settings.mutexTtl / 2) await lease.extend(this.#settings.mutexTtl);
     }
+    return report;
   }
 
   #decide(queue: string, entry: DueEntry, now: number): ClaimItem[] {

@@ -1,8 +1,15 @@
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
-import { CarillonError, type JobData, type Json, type Outcome } from "@carillon/core";
-import { bullPrefix, type ConnectionSpec, type RedisClient, redisError, Store } from "@carillon/store";
+import { CarillonError, type JobData, type Json, type Outcome, type TaskName } from "@carillon/core";
+import {
+  bullPrefix,
+  type ConnectionSpec,
+  type RedisClient,
+  redisError,
+  type StartResult,
+  Store,
+} from "@carillon/store";
 import { Worker as BullWorker, type Job, UnrecoverableError } from "bullmq";
 import type { Context } from "./context.js";
 import { type AnyTaskType, validatePayload } from "./task-type.js";
@@ -35,12 +42,17 @@ export interface WorkerEvents {
   settled: [
     { queue: string; run: string; task: string; outcome: Outcome | "retrying"; ms: number; error?: string },
   ];
+  /** An attempt ended whose word did not count: another one had taken the run over, or the task was deleted. */
+  fenced: [{ queue: string; run: string; task: string }];
   error: [Error];
 }
 
 /** A close is given up when no handler has run for this many looks, 200 ms apart. */
 const QUIET_LOOKS = 15;
 const LOOK_EVERY = 200;
+
+/** About a minute, with pauses that grow to 5 s. */
+const START_TRIES = 16;
 
 const SILENT: WorkerLogger = { debug() {}, info() {}, warn() {}, error() {} };
 
@@ -59,6 +71,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #workers: BullWorker[] = [];
   readonly #connections: RedisClient[] = [];
   #running = 0;
+  #stopping = false;
 
   /** @throws `INVALID_OPTION` */
   constructor(options: WorkerOptions) {
@@ -125,13 +138,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     }
     const name = { queue, owner: occurrence.owner, id: occurrence.task };
     const attempt = job.attemptsStarted || job.attemptsMade + 1;
-    const started = await this.#store.runs.start(name, occurrence.run, {
-      worker: job.processedBy ?? `${hostname()}-${process.pid}`,
-      pid: process.pid,
-      host: hostname(),
-      attempt,
-      made: job.attemptsMade,
-    });
+    const started = await this.#start(name, job, attempt, signal);
     // A deleted task's job does nothing; a run that is over is not done again.
     if (started.word !== "OK") return null;
 
@@ -152,13 +159,18 @@ export class Worker extends EventEmitter<WorkerEvents> {
     };
     const settle = async (outcome: Outcome | undefined, error?: string, result?: Json) => {
       try {
-        await this.#store.runs.settle(name, occurrence.run, {
+        const answer = await this.#store.runs.settle(name, occurrence.run, {
           fence,
           made: job.attemptsMade,
           outcome,
           error,
           result,
         });
+        // Another attempt took over, or the task is gone: this end is nobody's news.
+        if (answer !== "OK") {
+          this.emit("fenced", about);
+          return;
+        }
       } catch (failure) {
         // The job itself will tell the reconciler.
         this.#logger.error(
@@ -183,6 +195,37 @@ export class Worker extends EventEmitter<WorkerEvents> {
     }
   }
 
+  /**
+   * Records the attempt's start. While Redis cannot take it, it is tried again: failing here would end a run whose handler
+   * never ran. The job stays ours meanwhile, or its lock is lost and the signal says so.
+   */
+  async #start(
+    name: TaskName,
+    job: Job,
+    attempt: number,
+    signal: AbortSignal | undefined,
+  ): Promise<StartResult> {
+    const by = {
+      worker: job.processedBy ?? `${hostname()}-${process.pid}`,
+      pid: process.pid,
+      host: hostname(),
+      attempt,
+      made: job.attemptsMade,
+    };
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#store.runs.start(name, (job.data as JobData).occurrence.run, by);
+      } catch (error) {
+        if (tries === START_TRIES || signal?.aborted || this.#stopping) throw error;
+        this.#logger.error(
+          { run: job.id, code: redisError(error).code, tries },
+          "the start could not be recorded",
+        );
+        await pause(Math.min(100 * 2 ** tries, 5_000));
+      }
+    }
+  }
+
   async #run(job: Job, context: Context): Promise<Json | undefined> {
     const type = this.#types.get(job.name);
     if (!type) {
@@ -204,6 +247,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
    * Takes no more jobs, waits for the running ones as long as they take, and closes; also where Redis cannot be reached.
    */
   async stop(): Promise<void> {
+    this.#stopping = true;
     await Promise.all(this.#workers.map((worker) => this.#close(worker)));
     for (const connection of this.#connections) connection.disconnect();
     await this.#store.close();

@@ -24,15 +24,6 @@ local function arg()
   return ARGV[a]
 end
 
-local function guardFails(openKey, reckoned, firstJob)
-  for _, id in ipairs(redis.call("ZRANGE", openKey, 0, -1)) do
-    local at = reckoned[id]
-    -- A run that the decision never saw, or one that came back to life since.
-    if not at or jobState(KEYS[firstJob + at]) == "live" then return true end
-  end
-  return false
-end
-
 local out = { now }
 for n = 1, count do
   local taskKey, openKey, ledgerKey, runKey, jobKey = KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], KEYS[k + 4], KEYS[k + 5]
@@ -55,7 +46,7 @@ for n = 1, count do
     status = "STALE"
   elseif now < tonumber(due) then
     status = "EARLY"
-  elseif GUARDED and mode == "enqueue" and guarded == "1" and guardFails(openKey, reckoned, firstJob) then
+  elseif GUARDED and mode == "enqueue" and guarded == "1" and revived(openKey, reckoned, firstJob) then
     status = "OVERLAP"
   elseif mode == "enqueue" then
     local failure = enqueue(bull, prioritized, args, data .. now .. "}}", opts, jobKey)

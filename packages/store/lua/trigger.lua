@@ -20,12 +20,7 @@ end
 
 local reckoned, n = {}, tonumber(ARGV[12])
 for i = 1, n do reckoned[ARGV[12 + i]] = i end
-if ARGV[3] == "1" then
-  for _, id in ipairs(redis.call("ZRANGE", KEYS[2], 0, -1)) do
-    local at = reckoned[id]
-    if not at or jobState(KEYS[19 + at]) == "live" then return { "OVERLAP", now } end
-  end
-end
+if ARGV[3] == "1" and revived(KEYS[2], reckoned, 19) then return { "OVERLAP", now } end
 
 local bull = {}
 for i = 1, 11 do bull[i] = KEYS[7 + i] end

@@ -84,12 +84,13 @@ export class ClaimRepository {
     return parts;
   }
 
-  async readDue(queue: string, shard: number, limit: number): Promise<DueBatch> {
+  /** @param pass due tasks at the head to pass over: those that this version cannot decide */
+  async readDue(queue: string, shard: number, limit: number, pass = 0): Promise<DueBatch> {
     const keys = this.#keys.queue(queue);
     const [now, ...entries] = (await this.#link.run(
       this.#scripts["read-due"],
       [keys.due(shard)],
-      [keys.task(""), keys.open(""), keys.bull, limit],
+      [keys.task(""), keys.open(""), keys.history(""), keys.bull, pass, limit],
     )) as [number, ...[string, string, string[], string, string[]][]];
     return {
       now,
@@ -219,7 +220,7 @@ export class ClaimRepository {
     for (let attempt = 0; attempt < 10; attempt++) {
       const [now, flat, running, over] = (await this.#link.run(
         this.#scripts["read-task"],
-        [keys.task(local), keys.open(local)],
+        [keys.task(local), keys.open(local), keys.history(local)],
         [keys.bull],
       )) as [number, string[], string, string[]];
       const task = decodeTask(name.queue, local, flat);

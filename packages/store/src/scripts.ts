@@ -24,6 +24,7 @@ export type Sabotage = "fence" | "overlap-guard";
 const LIBRARIES = {
   index: () => read("lib/index.lua"),
   job: () => read("lib/job.lua"),
+  reckon: () => read("lib/reckon.lua"),
   ledger: () => read("lib/ledger.lua"),
   finish: () => read("lib/finish.lua"),
   enqueue: () => `${bullAddLua()}\n${read("lib/enqueue.lua")}`,
@@ -33,13 +34,13 @@ const LIBRARIES = {
 
 /** One Lua file a transition, and the libraries each is built on. */
 const SCRIPTS = {
-  claim: ["index", "job", "ledger", "enqueue"],
-  "read-due": ["job"],
+  claim: ["index", "job", "reckon", "ledger", "enqueue"],
+  "read-due": ["job", "reckon"],
   put: ["index", "fields", "ledger"],
   pause: ["index"],
   resume: ["index", "ledger"],
-  trigger: ["index", "job", "enqueue"],
-  "read-task": ["job"],
+  trigger: ["index", "job", "reckon", "enqueue"],
+  "read-task": ["job", "reckon"],
   delete: ["index"],
   "clear-runs": ["index", "job", "remove"],
   "start-run": [],

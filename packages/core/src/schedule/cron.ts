@@ -14,7 +14,7 @@ import {
   WEEKDAY_FIELD,
 } from "./cron-item.js";
 import { ALL_DAYS, ALL_WEEKDAYS, type DayRule, everyDay } from "./days.js";
-import type { DstRule } from "./engine.js";
+import { type DstRule, ELAPSED, FIXED } from "./dst.js";
 import type { Fields } from "./fields.js";
 import { hashOf } from "./hash.js";
 
@@ -80,7 +80,7 @@ export function parseCron(expression: string, seed: string): ParsedCron {
       months: maskOf(months),
       ...CRON_YEARS,
     },
-    rule: minutes.star || hours.star ? "elapsed" : "fixed",
+    rule: minutes.star || hours.star ? ELAPSED : FIXED,
     canonical: (texts[0] === "0" ? texts.slice(1) : texts).join(" "),
     either: rule.either,
   };

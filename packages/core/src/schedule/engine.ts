@@ -1,21 +1,8 @@
-import { HOUR, MAX_TIME } from "./civil.js";
+import { MAX_TIME } from "./civil.js";
+import type { DstRule } from "./dst.js";
 import { type Fields, nextLocal, prevLocal } from "./fields.js";
 import type { CompiledSchedule } from "./types.js";
 import { MAX_CHANGE, MAX_OFFSET, type Segment, type Zone } from "./zone.js";
-
-/**
- * What happens to local times that a zone skips or repeats.
- *
- * - `elapsed`: each instant whose wall clock matches. Nothing in a gap, both passes of an overlap.
- * - `fixed`: times lost in a gap of at most three hours run once, at the first instant after it; in an overlap
- *   only the first pass counts. (cronie; larger jumps are taken for a corrected clock.)
- * - `calendar`: the smallest later local time that exists, at its earliest instant later than the base. Nothing
- *   in a gap. An overlap's second pass counts only for who asks from within it, so here alone `next` is not
- *   monotone during that hour.
- */
-export type DstRule = "elapsed" | "fixed" | "calendar";
-
-const LONGEST_CAUGHT_GAP = 3 * HOUR;
 
 /** Cron and calendar schedules: sets of local values in a zone. `zone` undefined is UTC. */
 export class FieldSchedule implements CompiledSchedule {
@@ -27,6 +14,19 @@ export class FieldSchedule implements CompiledSchedule {
     this.#fields = fields;
     this.#zone = zone;
     this.#rule = rule;
+  }
+
+  /**
+   * The wall clock that an occurrence stands for: that of its instant, or, when it only runs then because a gap
+   * skipped its time, the first such time.
+   */
+  wallOf(occurrence: number): number {
+    if (this.#zone === undefined) return occurrence;
+    const segment = this.#zone.at(occurrence);
+    const wall = occurrence + segment.offset;
+    if (occurrence !== segment.start || !this.#lost(segment)) return wall;
+    if (nextLocal(this.#fields, wall) === wall) return wall;
+    return nextLocal(this.#fields, segment.start + segment.before);
   }
 
   next(after: number): number | undefined {
@@ -51,9 +51,9 @@ export class FieldSchedule implements CompiledSchedule {
 
   /** The first occurrence at or after `from`, segment by segment, or Infinity. */
   #next(from: number, zone: Zone): number {
-    // The calendar rule looks at local times later than that of its base, whichever pass it is in.
+    // The `later` rule looks at local times later than that of its base, whichever pass it is in.
     const base = zone.at(from - 1);
-    const floor = this.#rule === "calendar" ? from + base.offset : Number.NEGATIVE_INFINITY;
+    const floor = this.#rule.overlap === "later" ? from + base.offset : Number.NEGATIVE_INFINITY;
     let cursor = from;
     for (;;) {
       const segment = zone.at(cursor);
@@ -64,7 +64,7 @@ export class FieldSchedule implements CompiledSchedule {
       if (segment.end === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
       // No wall clock from `wall` to `local` matches. Times before `wall` can still come again when the clock goes
       // back soon; later than that, everything up to the neighbourhood of `local` can be passed over.
-      const repeats = this.#rule === "elapsed" && segment.end - cursor <= MAX_CHANGE;
+      const repeats = this.#rule.overlap === "both" && segment.end - cursor <= MAX_CHANGE;
       if (local === Number.POSITIVE_INFINITY && !repeats) return local;
       cursor = repeats ? segment.end : Math.max(segment.end, local - MAX_OFFSET);
     }
@@ -84,22 +84,22 @@ export class FieldSchedule implements CompiledSchedule {
       }
       if (this.#lost(segment)) return segment.start;
       if (segment.start === Number.NEGATIVE_INFINITY) return Number.NEGATIVE_INFINITY;
-      const repeats = this.#rule !== "fixed" && cursor - segment.start <= MAX_CHANGE;
+      const repeats = this.#rule.overlap !== "first" && cursor - segment.start <= MAX_CHANGE;
       if (local === Number.NEGATIVE_INFINITY && !repeats) return local;
       cursor = repeats ? segment.start - 1 : Math.min(segment.start - 1, local + MAX_OFFSET);
     }
   }
 
-  /** The first wall clock of a segment that counts: fixed times do not run in an overlap's second pass. */
+  /** The first wall clock of a segment that counts, where an overlap's second pass does not. */
   #firstWall(segment: Segment): number {
-    if (this.#rule !== "fixed" || segment.before <= segment.offset) return Number.NEGATIVE_INFINITY;
+    if (this.#rule.overlap !== "first" || segment.before <= segment.offset) return Number.NEGATIVE_INFINITY;
     return segment.start + segment.before;
   }
 
   /** Whether a time was lost in the gap before this segment and has to run at its start. */
   #lost(segment: Segment): boolean {
     const gap = segment.offset - segment.before;
-    if (this.#rule !== "fixed" || gap <= 0 || gap > LONGEST_CAUGHT_GAP) return false;
+    if (gap <= 0 || gap > this.#rule.gap) return false;
     return nextLocal(this.#fields, segment.start + segment.before) < segment.start + segment.offset;
   }
 }

@@ -1,32 +1,90 @@
 /**
- * When a task runs, as users write it. Exactly one of the four syntaxes; every field is data from strangers
- * and has passed `scheduleSchema` before anything else sees it.
+ * When a task runs, as users write it: one of the four syntaxes, or a union of several. Every field is data from
+ * strangers and has passed `scheduleSchema` before anything else sees it.
  */
-export type Schedule = CronSchedule | CalendarSchedule | EverySchedule | AtSchedule;
+export type Schedule = SimpleSchedule | UnionSchedule;
 
-export interface CronSchedule {
+/** Exactly one of the four syntaxes. */
+export type SimpleSchedule = CronSchedule | CalendarSchedule | EverySchedule | AtSchedule;
+
+export interface CronSchedule extends Limited {
   /** Five fields, or six with seconds first. */
   cron: string;
   /** IANA zone; default `UTC`. */
   timezone?: string | undefined;
+  dst?: DstChoice | undefined;
 }
 
-export interface CalendarSchedule {
+export interface CalendarSchedule extends Limited {
   /** A systemd OnCalendar expression. */
   calendar: string;
   timezone?: string | undefined;
+  dst?: DstChoice | undefined;
 }
 
-export interface EverySchedule {
-  /** A duration, `10s`, `1h30m`, `PT5M`: fixed rate, counted from `origin`. */
+export interface EverySchedule extends Limited {
+  /**
+   * A duration, `10s`, `1h30m`, `PT5M`: fixed rate. Or whole days, weeks, months and years by the calendar, `1 month`,
+   * `2 weeks`, `P1Y`: the origin's wall clock is kept in `timezone`. Both are counted from `origin`.
+   */
   every: string;
-  /** ISO 8601 with an offset; default the Unix epoch. */
+  /** ISO 8601 with an offset; default the Unix epoch (by the calendar: 1970-01-01T00:00 on the zone's clock). */
   origin?: string | undefined;
+  /** Only with whole days and longer, which it makes days of the calendar; default `UTC`. */
+  timezone?: string | undefined;
 }
 
-export interface AtSchedule {
+export interface AtSchedule extends Limited {
   /** Once: ISO 8601 with an offset, or epoch milliseconds. */
   at: string | number;
+}
+
+/** Each time of any of its members, once where they coincide. */
+export interface UnionSchedule extends Limited {
+  any: SimpleSchedule[];
+}
+
+export interface Limited {
+  /** The first and the last nominal time allowed, both inclusive: ISO 8601 with an offset. */
+  start?: string | undefined;
+  end?: string | undefined;
+  /**
+   * Times that are taken away again.
+   *
+   * - A calendar event of days only (`*-12-25`, `Sat,Sun`, `2026-08-*`) takes the whole local day.
+   * - Any other schedule takes its own times, to the millisecond: `* 12-13 * * *` takes 12:00:00 and 12:01:00, not
+   *   12:00:30. Cron and calendar events are compared with the wall clock, in both passes of a repeated hour; a time
+   *   that runs late because the clock skipped it is compared as what it was meant to be.
+   * - `named` takes those of a shared calendar: a list of dates and calendar events.
+   *
+   * One without a timezone is read on the clock of the schedule that it is taken from: in a union, of each member.
+   */
+  except?: ScheduleExclusion[] | undefined;
+}
+
+export type ScheduleExclusion = ScheduleBounds &
+  (
+    | { cron: string; timezone?: string | undefined }
+    | { calendar: string; timezone?: string | undefined }
+    | { every: string; origin?: string | undefined; timezone?: string | undefined }
+    | { at: string | number }
+    | { named: string; timezone?: string | undefined }
+  );
+
+export type ScheduleBounds = Pick<Limited, "start" | "end">;
+
+/** What happens to local times that a clock change skips or repeats; default by syntax. */
+export interface DstChoice {
+  /** Times that are skipped: once, at the first instant after the gap, or not at all. */
+  gap?: "run-after" | "skip" | undefined;
+  /** Times that come twice. */
+  overlap?: "first" | "both" | undefined;
+}
+
+/** What a schedule refers to by name. */
+export interface ScheduleContext {
+  /** Shared calendars by name: dates (`2026-12-25`) and calendar events (`*-05-01`), as `checkCalendar` accepts them. */
+  readonly calendars?: ReadonlyMap<string, readonly string[]>;
 }
 
 /**

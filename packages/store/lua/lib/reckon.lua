@@ -1,0 +1,33 @@
+-- The runs that an overlap policy reckons with: those that are not final, and the newest final ones, because a job that
+-- is retried from outside lives again before anyone tells us.
+local OPEN_AT_MOST = 200
+local FINAL_AT_MOST = 5
+
+-- Is a job of this task unfinished ("1" | "0")? If not, also: the runs that are over and could come back.
+local function reckon(openKey, historyKey, jobPrefix)
+  local over = {}
+  local open = redis.call("ZRANGE", openKey, 0, OPEN_AT_MOST)
+  if #open > OPEN_AT_MOST then return "1", {} end
+  for _, id in ipairs(open) do
+    if jobState(jobPrefix .. id) == "live" then return "1", {} end
+    over[#over + 1] = id
+  end
+  for _, id in ipairs(redis.call("ZREVRANGE", historyKey, 0, FINAL_AT_MOST - 1)) do
+    local state = jobState(jobPrefix .. id)
+    if state == "live" then return "1", {} end
+    if state == "done" then over[#over + 1] = id end
+  end
+  return "0", over
+end
+
+-- Did anything come to life since: a run that the decision never saw, or a job that it took for over? `reckoned` are run
+-- ids by their place; their jobs' keys follow `firstJob` in that order.
+local function revived(openKey, reckoned, firstJob)
+  for _, at in pairs(reckoned) do
+    if jobState(KEYS[firstJob + at]) == "live" then return true end
+  end
+  for _, id in ipairs(redis.call("ZRANGE", openKey, 0, -1)) do
+    if not reckoned[id] then return true end
+  end
+  return false
+end
