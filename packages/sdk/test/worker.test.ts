@@ -338,7 +338,7 @@ describe("the worker", () => {
       },
     });
     const zombie = await work([type], { lockDuration: 1_000, concurrency: 1 });
-    const zombieEnd = once(zombie, "fenced");
+    const zombieEnd = new Promise((resolve) => zombie.once("fenced", resolve));
     await put("t", "type");
     const triggered = await client.trigger("t");
     if (triggered.outcome !== "enqueued") throw new Error("skipped");
