@@ -18,7 +18,7 @@ import type { Link } from "./link.js";
 import { encodeDetails } from "./run-codec.js";
 import type { Scripts } from "./scripts.js";
 import { decodeTask, definitionFields, type ForeignTask, isForeign, type StoredTask } from "./task-codec.js";
-import { nameTaken, unsupportedFormat } from "./tasks.js";
+import { nameTaken, unsupportedFormat } from "./task-errors.js";
 
 /** A due task as the claim reads it. */
 export interface DueEntry {

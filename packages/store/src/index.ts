@@ -11,6 +11,7 @@ export {
 } from "./connection.js";
 export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from "./keys.js";
 export type { Lease, Mutex } from "./mutex.js";
+export type { PutOutcome, PutResult } from "./put.js";
 export type { NodeInfo } from "./registry.js";
 export {
   DEFAULT_RETENTION,
@@ -22,4 +23,4 @@ export {
 export { REDIS_TIME, type Sabotage, type TimeSource } from "./scripts.js";
 export { Store, type StoreOptions, type TestSeams } from "./store.js";
 export { type ForeignTask, isForeign, type StoredTask } from "./task-codec.js";
-export type { PutOutcome, PutResult, TaskFilter, TaskPage } from "./tasks.js";
+export type { TaskFilter, TaskPage } from "./tasks.js";

@@ -4,7 +4,6 @@ import {
   firstNext,
   localName,
   type ParsedTask,
-  parseLocalName,
   quote,
   type ResolvedRef,
   ScheduleCache,
@@ -14,19 +13,11 @@ import {
 } from "@carillon/core";
 import type { NamespaceKeys, QueueKeys } from "./keys.js";
 import type { Link } from "./link.js";
+import { type PutResult, TaskWriter } from "./put.js";
 import type { Registry } from "./registry.js";
 import type { Scripts } from "./scripts.js";
-import { decodeTask, definitionFields, isForeign, type StoredTask } from "./task-codec.js";
-
-export type PutOutcome = "created" | "updated" | "unchanged";
-
-export interface PutResult {
-  readonly name: TaskName;
-  readonly outcome: PutOutcome;
-  readonly state: TaskState;
-  /** The next due time, UTC ms; undefined where the task is paused or finished. */
-  readonly due: number | undefined;
-}
+import { decodeTask, isForeign, type StoredTask } from "./task-codec.js";
+import { unsupportedFormat } from "./task-errors.js";
 
 export interface TaskFilter {
   queue?: string | undefined;
@@ -41,37 +32,20 @@ export interface TaskPage {
   cursor: string | undefined;
 }
 
-interface Plan {
-  parsed: ParsedTask;
-  fields: Map<string, string>;
-  local: string;
-  /** "": believed absent. */
-  believed: string;
-  state: TaskState;
-  cursor: number | undefined;
-  nominal: number | undefined;
-  due: number | undefined;
-  fresh: boolean;
-  /** Owed times that an edited schedule gives up, both ends included. */
-  superseded: { from: number; to: number } | undefined;
-}
-
-/** Tasks in one script; enough to amortise the round trip, few enough that Redis is not held for long. */
-const PUT_BATCH = 100;
-const SHARD_NUMBERS = [0, 1, 2, 3, 4, 5, 6, 7] as const;
-
 export class TaskRepository {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #registry: Registry;
   readonly #schedules = new ScheduleCache();
+  readonly #writer: TaskWriter;
 
   constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, registry: Registry) {
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
     this.#registry = registry;
+    this.#writer = new TaskWriter(link, keys, scripts, this.#schedules);
   }
 
   /** The time of this queue's Redis, in ms. */
@@ -81,150 +55,13 @@ export class TaskRepository {
 
   /** Stores tasks of one queue, each for itself, in the order given. An identical one changes nothing. */
   async put(queue: string, tasks: readonly ParsedTask[], once = false): Promise<PutResult[]> {
-    // Two definitions of one name in the same batch: the later put must see what the earlier one stored.
-    const results: PutResult[] = [];
     const mark = this.#registry.enter(queue);
     try {
       const [now] = await Promise.all([this.time(queue), mark]);
-      for (const batch of batches(tasks)) results.push(...(await this.#putBatch(queue, batch, now, once)));
+      return await this.#writer.put(queue, tasks, now, once);
     } finally {
       await this.#registry.leave(queue, await mark);
     }
-    return results;
-  }
-
-  async #putBatch(
-    queue: string,
-    tasks: readonly ParsedTask[],
-    now: number,
-    once: boolean,
-  ): Promise<PutResult[]> {
-    const results = new Array<PutResult>(tasks.length);
-    let open = tasks.map((parsed, index) => ({ index, plan: this.#planNew(parsed, now, once) }));
-    for (let attempt = 0; open.length > 0; attempt++) {
-      if (attempt === 10) {
-        throw new CarillonError("CONFLICT", `${quote(open[0]?.plan.local)} kept changing while it was put.`, {
-          remedy: "Try again.",
-        });
-      }
-      const answers = await this.#sendPut(
-        queue,
-        open.map(({ plan }) => plan),
-      );
-      const at = answers.now;
-      const left: typeof open = [];
-      for (const [i, { index, plan }] of open.entries()) {
-        const [word, ...stored] = answers.each[i] as string[];
-        if (word === "CONFLICT") {
-          left.push({ index, plan: this.#planAgainst(queue, plan, stored, at) });
-        } else if (word === "LATE") {
-          left.push({ index, plan: this.#planLate(plan, at) });
-        } else {
-          results[index] = this.#result(queue, plan, (word as string).toLowerCase() as PutOutcome, stored);
-        }
-      }
-      open = left;
-    }
-    return results;
-  }
-
-  #planNew(parsed: ParsedTask, now: number, once: boolean): Plan {
-    const { definition } = parsed;
-    const nominal = firstNext(this.#schedules.get(definition.schedule, definition.id), undefined, now);
-    return {
-      parsed,
-      fields: definitionFields(parsed, once),
-      local: localName(definition),
-      believed: "",
-      state: nominal === undefined ? "finished" : definition.enabled ? "scheduled" : "paused",
-      cursor: undefined,
-      nominal,
-      due: nominal,
-      fresh: true,
-      superseded: undefined,
-    };
-  }
-
-  /** The task exists. Only an edited schedule moves its times; its state is never changed from paused. */
-  #planAgainst(queue: string, plan: Plan, flat: string[], now: number): Plan {
-    const stored = decodeTask(queue, plan.local, flat);
-    if (!stored) return this.#planNew(plan.parsed, now, plan.fields.has("once"));
-    if (isForeign(stored)) throw unsupportedFormat(plan.local, stored.version);
-    const { definition } = plan.parsed;
-    if (plan.fields.has("once") && !stored.fields.has("once")) throw nameTaken(plan.local);
-    if (stored.fields.get("schedule") === plan.fields.get("schedule")) {
-      const { generation: believed, state, nominal, due } = stored;
-      return {
-        ...plan,
-        believed,
-        state,
-        cursor: undefined,
-        nominal,
-        due,
-        fresh: false,
-        superseded: undefined,
-      };
-    }
-    const superseded = this.#owed(stored, now);
-    const cursor = superseded?.to;
-    const nominal = firstNext(this.#schedules.get(definition.schedule, definition.id), stored.cursor, now);
-    const state = stored.state === "paused" ? "paused" : nominal === undefined ? "finished" : "scheduled";
-    return {
-      ...plan,
-      believed: stored.generation,
-      state,
-      cursor,
-      nominal,
-      due: nominal,
-      fresh: true,
-      superseded,
-    };
-  }
-
-  /** The times of a stored task that are past and not decided yet. */
-  #owed({ definition, nominal }: StoredTask, now: number): { from: number; to: number } | undefined {
-    if (nominal === undefined || nominal > now) return undefined;
-    const last = this.#schedules.get(definition.schedule, definition.id).latest(now);
-    return { from: nominal, to: Math.max(last ?? nominal, nominal) };
-  }
-
-  /** The first time passed while the put was under way: the next one is strictly after the put. */
-  #planLate(plan: Plan, now: number): Plan {
-    const { definition } = plan.parsed;
-    const nominal = firstNext(this.#schedules.get(definition.schedule, definition.id), plan.cursor, now);
-    const state = plan.state === "paused" ? "paused" : nominal === undefined ? "finished" : "scheduled";
-    return { ...plan, state, nominal, due: nominal };
-  }
-
-  #result(queue: string, plan: Plan, outcome: PutOutcome, stored: string[]): PutResult {
-    // An unchanged task is as it was, which is not what a new one would be.
-    const [state, due] =
-      outcome === "unchanged" ? [stored[0] as TaskState, Number(stored[1])] : [plan.state, plan.due];
-    return {
-      name: { queue, ...parseLocalName(plan.local) },
-      outcome,
-      state,
-      due: state === "scheduled" ? due : undefined,
-    };
-  }
-
-  async #sendPut(queue: string, plans: readonly Plan[]): Promise<{ now: number; each: string[][] }> {
-    const keys = this.#keys.queue(queue);
-    const args: (string | number)[] = [keys.tagged(""), this.#keys.wake, queue, plans.length];
-    for (const plan of plans) {
-      args.push(plan.local, shardOf(plan.local), plan.believed, plan.state);
-      args.push(plan.cursor ?? "", plan.nominal ?? "", plan.due ?? "", plan.fresh ? 1 : 0);
-      args.push(plan.superseded?.from ?? "", plan.superseded?.to ?? "", plan.fields.size);
-      for (const [field, value] of plan.fields) args.push(field, value);
-    }
-    const all = [
-      keys.tasks,
-      keys.next,
-      ...SHARD_NUMBERS.map((shard) => keys.due(shard)),
-      ...plans.flatMap((plan) => [keys.task(plan.local), keys.ledger(plan.local)]),
-    ];
-    const [now, ...each] = (await this.#link.run(this.#scripts.put, all, args)) as [number, ...string[][]];
-    return { now, each };
   }
 
   async get(name: TaskName): Promise<StoredTask | undefined> {
@@ -405,22 +242,6 @@ export class TaskRepository {
   }
 }
 
-function* batches(tasks: readonly ParsedTask[]): Generator<ParsedTask[]> {
-  let batch: ParsedTask[] = [];
-  let names = new Set<string>();
-  for (const task of tasks) {
-    const local = localName(task.definition);
-    if (batch.length === PUT_BATCH || names.has(local)) {
-      yield batch;
-      batch = [];
-      names = new Set();
-    }
-    batch.push(task);
-    names.add(local);
-  }
-  if (batch.length > 0) yield batch;
-}
-
 function encodeCursor(queue: string, local: string): string {
   return Buffer.from(`${queue} ${local}`).toString("base64url");
 }
@@ -434,21 +255,4 @@ function decodeCursor(cursor: string): { queue: string; local: string } {
     });
   }
   return { queue, local };
-}
-
-export function nameTaken(local: string): CarillonError {
-  return new CarillonError("CONFLICT", `there is a task ${local} already.`, {
-    field: "id",
-    remedy: "Use another id.",
-  });
-}
-
-export function unsupportedFormat(local: string, version: string): CarillonError {
-  return new CarillonError(
-    "UNSUPPORTED_FORMAT",
-    `${local} was written in format ${version}, newer than ours.`,
-    {
-      remedy: "Upgrade Carillon here too; until then this version leaves the task alone.",
-    },
-  );
 }
