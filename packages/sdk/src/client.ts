@@ -5,7 +5,6 @@ import {
   CarillonError,
   DEFAULT_OWNER,
   DEFAULT_PAYLOAD_LIMITS,
-  lintSchedule,
   neverFires,
   type ParsedTask,
   parseRef,
@@ -15,83 +14,13 @@ import {
   type TaskInput,
   type TaskName,
   type TaskRef,
-  type TaskState,
   type TriggerOptions,
 } from "@carillon/core";
-import {
-  type ConnectionSpec,
-  type LedgerEntry,
-  type PutOutcome,
-  type PutResult,
-  Store,
-} from "@carillon/store";
+import { type ConnectionSpec, type LedgerEntry, type PutResult, Store } from "@carillon/store";
+import { at, fill, moment, notFound, putView, shortText, wholeNumber } from "./client-input.js";
+import type { ClientOptions, Enqueued, EnqueueOptions, ListOptions, Put, Triggered } from "./client-types.js";
 import { type AnyTaskType, type TypedTask, validatePayload } from "./task-type.js";
 import { type NodeView, nodeView, type Task, taskView } from "./view.js";
-
-export interface ClientOptions {
-  /** A Redis URL, several for a cluster, or an ioredis client whose options are taken over. */
-  connection?: ConnectionSpec | undefined;
-  /** Instead of `connection`: a store of your own; `close` leaves it open. */
-  store?: Store | undefined;
-  /** Default `carillon`. */
-  namespace?: string | undefined;
-  /** Binds the client to one owner: it neither sees nor touches another's tasks. Default: `system`, and all are visible. */
-  owner?: string | undefined;
-  /** Largest payload in bytes of JSON; default 262,144. */
-  maxPayloadBytes?: number | undefined;
-  /** The only task types that may be put; their payloads are checked. Default: any type, checked where it is given. */
-  types?: readonly AnyTaskType[] | undefined;
-  /** Longest wait for a connection, in ms; default 5,000. */
-  connectTimeout?: number | undefined;
-}
-
-export interface Warning {
-  readonly code: string;
-  readonly message: string;
-}
-
-/** What a put did. */
-export interface Put {
-  readonly task: TaskName;
-  readonly outcome: PutOutcome;
-  readonly state: TaskState;
-  /** When it is next acted on, UTC ms. */
-  readonly nextExecution: number | undefined;
-  readonly warnings: readonly Warning[];
-}
-
-export interface ListOptions {
-  queue?: string | undefined;
-  owner?: string | undefined;
-  tag?: string | undefined;
-  state?: TaskState | undefined;
-  /** At most this many; default 100, at most 1,000. */
-  limit?: number | undefined;
-  /** Of the page before. */
-  cursor?: string | undefined;
-}
-
-export interface EnqueueOptions {
-  /** ISO 8601 with offset, a Date or epoch ms; default now. */
-  at?: string | number | Date | undefined;
-  /** Milliseconds from now; instead of `at`. */
-  delay?: number | undefined;
-  /** Default: the type's name with a random end. */
-  id?: string | undefined;
-  queue?: string | undefined;
-  owner?: string | undefined;
-  priority?: number | undefined;
-}
-
-export type Enqueued =
-  /** The job is in its queue. */
-  | { readonly task: TaskName; readonly run: string; readonly at: number }
-  /** A one-off task waits for its time. */
-  | { readonly task: TaskName; readonly run: undefined; readonly at: number };
-
-export type Triggered =
-  | { readonly outcome: "enqueued"; readonly run: string; readonly key: string; readonly enqueued: number }
-  | { readonly outcome: "skipped"; readonly code: "SKIPPED_OVERLAP" };
 
 /**
  * Puts tasks and asks about them. One connection; safe to share.
@@ -378,74 +307,4 @@ export class Client {
   async close(): Promise<void> {
     if (this.#ownsStore) await this.store.close();
   }
-}
-
-function fill<Type extends AnyTaskType>(type: Type, task: TypedTask<Type>): TaskInput {
-  return { queue: type.queue, ...task, type: type.type };
-}
-
-function putView(result: PutResult, { definition }: ParsedTask): Put {
-  const warnings: Warning[] = [...lintSchedule(definition.schedule)];
-  if (result.state === "finished") {
-    warnings.push({
-      code: "NO_NEXT",
-      message: "All times of this schedule are past: the task is stored as finished.",
-    });
-  }
-  return {
-    task: result.name,
-    outcome: result.outcome,
-    state: result.state,
-    nextExecution: result.due,
-    warnings,
-  };
-}
-
-function moment({ at, delay }: EnqueueOptions, now: number): number {
-  if (at !== undefined && delay !== undefined) {
-    throw new CarillonError("INVALID_OPTION", "given beside at.", {
-      field: "delay",
-      remedy: "Give one of the two.",
-    });
-  }
-  if (delay !== undefined) return now + wholeNumber(delay, "delay", 0, 10 * 365 * 86_400_000);
-  if (at === undefined) return now;
-  const time = at instanceof Date ? at.getTime() : typeof at === "number" ? at : Date.parse(at);
-  if (Number.isFinite(time)) return Math.round(time);
-  throw new CarillonError("INVALID_OPTION", "not a time.", {
-    field: "at",
-    remedy: "Give ISO 8601 with an offset, a Date, or epoch milliseconds.",
-  });
-}
-
-function wholeNumber(value: number, field: string, least: number, most: number): number {
-  if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new CarillonError("INVALID_FILTER", `got ${String(value)}.`, {
-    field,
-    remedy: `Give a whole number from ${least} to ${most}.`,
-  });
-}
-
-function shortText(value: string | undefined, field: string): string {
-  if (value === undefined) return "";
-  if (typeof value === "string" && value.length <= 500) return value;
-  throw new CarillonError("INVALID_OPTION", "longer than 500 characters.", { field, remedy: "Shorten it." });
-}
-
-function notFound(name: TaskName): CarillonError {
-  return new CarillonError(
-    "TASK_NOT_FOUND",
-    `there is no task ${name.owner}/${name.id} in queue ${name.queue}.`,
-  );
-}
-
-function at(error: unknown, index: number): unknown {
-  if (!(error instanceof CarillonError)) return error;
-  const start = error.field === undefined ? 0 : error.field.length + 2;
-  const what = error.message.slice(start, error.remedy === undefined ? undefined : -error.remedy.length - 1);
-  return new CarillonError(error.code, what, {
-    field: error.field === undefined ? `[${index}]` : `[${index}].${error.field}`,
-    ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
-    cause: error,
-  });
 }

@@ -23,7 +23,8 @@ export {
   taskSchema,
 } from "@carillon/core";
 export { bullPrefix, type ConnectionSpec, connect, type LedgerEntry, redisError } from "@carillon/store";
-export * from "./client.js";
+export { Client } from "./client.js";
+export type * from "./client-types.js";
 export type { Context } from "./context.js";
 export { type Environment, readEnvironment } from "./environment.js";
 export {

@@ -92,12 +92,12 @@ export class CalendarInterval implements CompiledSchedule {
   latest(at: number): number | undefined {
     if (!(at >= this.#origin)) return undefined;
     const to = Math.min(at, MAX_TIME);
-    let k = this.#steps(to) + 1;
+    let k = this.#steps(to) + 2;
     while (k > 0 && this.#at(k) > to) k--;
     return this.#at(Math.max(k, 0));
   }
 
-  /** How many steps lie between the origin and a time, give or take one. */
+  /** How many steps lie between the origin and a time, nearly. */
   #steps(time: number): number {
     const day = Math.floor(this.#wall(time) / DAY);
     const units = this.#step.unit === "day" ? day - this.#day : monthOf(day) - this.#month;

@@ -1,0 +1,65 @@
+import { HALF, hasSixty, type Sixty } from "./bits.js";
+import { DAY, MINUTE, SECOND } from "./civil.js";
+import type { Fields } from "./fields.js";
+
+/** The seconds, minutes and hours that a schedule's times can have, on its own clock. */
+export interface TimePattern {
+  readonly seconds: Sixty;
+  readonly minutes: Sixty;
+  readonly hours: number;
+}
+
+const EVERY: Sixty = { lo: HALF, hi: HALF };
+const ALL_HOURS = 0xff_ffff;
+/** Before 1972 some zones were off by odd seconds: minutes of different zones did not turn together. */
+const WHOLE_MINUTES_SINCE = 3 * 366 * DAY;
+
+export function patternOfFields(fields: Fields): TimePattern | undefined {
+  return fields.subSeconds === undefined ? fields : undefined;
+}
+
+/** Of a fixed interval: whole seconds, and one second of the minute where it counts whole minutes. */
+export function patternOfInterval(interval: number, origin: number): TimePattern | undefined {
+  if (interval % SECOND !== 0 || origin % SECOND !== 0) return undefined;
+  const second = (((origin / SECOND) % 60) + 60) % 60;
+  const one = { lo: second < 30 ? 1 << second : 0, hi: second < 30 ? 0 : 1 << (second - 30) };
+  return { seconds: interval % MINUTE === 0 ? one : EVERY, minutes: EVERY, hours: ALL_HOURS };
+}
+
+/**
+ * Where an exclusion has one time of a schedule, which others it has for certain: all of the same minute, hour or
+ * day. Then a search leaps over these, instead of asking for each.
+ */
+export class Coverage {
+  readonly #minute: boolean;
+  readonly hour: boolean;
+  readonly day: boolean;
+  readonly #since: number;
+
+  /**
+   * @param sameClock whether schedule and exclusion are in one zone; in two, only whole minutes are sure to be alike
+   * @param late whether the schedule runs times late that a gap skipped: in another zone they are like any other
+   */
+  constructor(exclusion: Fields, schedule: TimePattern | undefined, sameClock: boolean, late: boolean) {
+    const possible = schedule !== undefined && exclusion.subSeconds === undefined && (sameClock || !late);
+    this.#minute = possible && within(schedule.seconds, exclusion.seconds);
+    this.hour = this.#minute && within(sameClock ? schedule!.minutes : EVERY, exclusion.minutes);
+    const hours = sameClock && possible ? schedule.hours : ALL_HOURS;
+    this.day = this.hour && (hours & ~exclusion.hours) === 0;
+    this.#since = sameClock ? Number.NEGATIVE_INFINITY : WHOLE_MINUTES_SINCE;
+  }
+
+  none(time: number): boolean {
+    return !this.#minute || time < this.#since;
+  }
+
+  /** As far back as this holds. */
+  since(time: number): number {
+    return Math.max(time, this.#since);
+  }
+}
+
+function within(inner: Sixty, outer: Sixty): boolean {
+  for (let n = 0; n < 60; n++) if (hasSixty(inner, n) && !hasSixty(outer, n)) return false;
+  return true;
+}

@@ -1,0 +1,49 @@
+import { FORMAT_VERSION, localName, parseTask, shardOf } from "@carillon/core";
+import { Scheduler } from "@carillon/scheduler";
+import { type RedisServer, startRedis, virtualStore } from "@carillon/testing";
+import { afterAll, beforeAll, expect, it } from "vitest";
+
+const QUEUE = "bells";
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => {
+  await redis.stop();
+});
+
+it("leaves tasks of a newer format alone without keeping the others of their shard from their turn", async () => {
+  const { store, clock } = await virtualStore({
+    connection: redis.url,
+    namespace: "n",
+    queues: [QUEUE],
+  });
+  const warnings: object[] = [];
+  const silent = () => {};
+  const logger = {
+    debug: silent,
+    info: silent,
+    warn: (details: object) => warnings.push(details),
+    error: silent,
+  };
+  const node = new Scheduler({ store, logger });
+
+  // More of them in one shard than any batch holds, all due before the one that this version knows.
+  const ids = Array.from({ length: 4_000 }, (_, i) => `t${i}`)
+    .filter((id) => shardOf(localName({ owner: "system", id })) === 0)
+    .slice(0, 151);
+  const known = ids.pop() as string;
+  const task = (id: string, every: string) =>
+    parseTask({ id, type: "noop", queue: QUEUE, schedule: { every } });
+  await store.tasks.put(QUEUE, [...ids.map((id) => task(id, "10s")), task(known, "20s")]);
+  for (const id of ids) {
+    await store.link.ask((client) =>
+      client.hset(store.keys.queue(QUEUE).task(`system/${id}`), "v", String(FORMAT_VERSION + 1)),
+    );
+  }
+  await clock.advance(20_000);
+  const { decided } = await node.tick();
+  expect(decided.map((one) => [one.task, one.outcome])).toEqual([[`system/${known}`, "enqueued"]]);
+  expect(warnings).toHaveLength(ids.length);
+  await store.close();
+});

@@ -1,0 +1,74 @@
+import { CarillonError, lintSchedule, type ParsedTask, type TaskInput, type TaskName } from "@carillon/core";
+import type { PutResult } from "@carillon/store";
+import type { EnqueueOptions, Put, Warning } from "./client-types.js";
+import type { AnyTaskType, TypedTask } from "./task-type.js";
+
+export function fill<Type extends AnyTaskType>(type: Type, task: TypedTask<Type>): TaskInput {
+  return { queue: type.queue, ...task, type: type.type };
+}
+
+export function putView(result: PutResult, { definition }: ParsedTask): Put {
+  const warnings: Warning[] = [...lintSchedule(definition.schedule)];
+  if (result.state === "finished") {
+    warnings.push({
+      code: "NO_NEXT",
+      message: "All times of this schedule are past: the task is stored as finished.",
+    });
+  }
+  return {
+    task: result.name,
+    outcome: result.outcome,
+    state: result.state,
+    nextExecution: result.due,
+    warnings,
+  };
+}
+
+export function moment({ at, delay }: EnqueueOptions, now: number): number {
+  if (at !== undefined && delay !== undefined) {
+    throw new CarillonError("INVALID_OPTION", "given beside at.", {
+      field: "delay",
+      remedy: "Give one of the two.",
+    });
+  }
+  if (delay !== undefined) return now + wholeNumber(delay, "delay", 0, 10 * 365 * 86_400_000);
+  if (at === undefined) return now;
+  const time = at instanceof Date ? at.getTime() : typeof at === "number" ? at : Date.parse(at);
+  if (Number.isFinite(time)) return Math.round(time);
+  throw new CarillonError("INVALID_OPTION", "not a time.", {
+    field: "at",
+    remedy: "Give ISO 8601 with an offset, a Date, or epoch milliseconds.",
+  });
+}
+
+export function wholeNumber(value: number, field: string, least: number, most: number): number {
+  if (Number.isInteger(value) && value >= least && value <= most) return value;
+  throw new CarillonError("INVALID_FILTER", `got ${String(value)}.`, {
+    field,
+    remedy: `Give a whole number from ${least} to ${most}.`,
+  });
+}
+
+export function shortText(value: string | undefined, field: string): string {
+  if (value === undefined) return "";
+  if (typeof value === "string" && value.length <= 500) return value;
+  throw new CarillonError("INVALID_OPTION", "longer than 500 characters.", { field, remedy: "Shorten it." });
+}
+
+export function notFound(name: TaskName): CarillonError {
+  return new CarillonError(
+    "TASK_NOT_FOUND",
+    `there is no task ${name.owner}/${name.id} in queue ${name.queue}.`,
+  );
+}
+
+export function at(error: unknown, index: number): unknown {
+  if (!(error instanceof CarillonError)) return error;
+  const start = error.field === undefined ? 0 : error.field.length + 2;
+  const what = error.message.slice(start, error.remedy === undefined ? undefined : -error.remedy.length - 1);
+  return new CarillonError(error.code, what, {
+    field: error.field === undefined ? `[${index}]` : `[${index}].${error.field}`,
+    ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+    cause: error,
+  });
+}
