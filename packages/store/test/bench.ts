@@ -188,7 +188,7 @@ export class Bench {
  * All keys of a server, or of all masters, with their whole values. Not by DUMP: Redis moves the fields of a hash
  * about while it is only read.
  */
-export async function dump(
+async function dump(
   client: RedisClient,
   wanted: (key: string) => boolean,
 ): Promise<Record<string, unknown>> {

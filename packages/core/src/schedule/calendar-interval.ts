@@ -2,7 +2,7 @@ import { CarillonError, quote } from "../errors.js";
 import { civilFromDays, DAY, daysFromCivil, daysInMonth, MAX_TIME } from "./civil.js";
 import { MAX_DURATION } from "./duration.js";
 import type { CompiledSchedule } from "./types.js";
-import { MAX_OFFSET, type Zone } from "./zone.js";
+import { firstInstant, type Zone } from "./zone.js";
 
 /** An interval of the calendar: whole months, or whole days. */
 export interface CalendarStep {
@@ -120,15 +120,8 @@ export class CalendarInterval implements CompiledSchedule {
     return this.#zone === undefined ? utc : utc + this.#zone.at(utc).offset;
   }
 
-  /** The first instant whose wall clock shows `local` or later. */
   #instant(local: number): number {
-    if (this.#zone === undefined) return local;
-    let segment = this.#zone.at(local - MAX_OFFSET);
-    for (;;) {
-      const time = Math.max(segment.start, local - segment.offset);
-      if (time < segment.end) return time;
-      segment = this.#zone.at(segment.end);
-    }
+    return this.#zone === undefined ? local : firstInstant(this.#zone, local);
   }
 }
 

@@ -26,6 +26,8 @@ export interface CalendarEvent {
   seconds?: readonly Component[];
   /** The expression's own zone, after its last space. */
   zone?: string;
+  /** It names days and no time: midnight for who fires, the whole day for an exclusion. Not so for `daily` and its kin. */
+  daysOnly?: boolean;
 }
 
 const ZERO = [once(0)];
@@ -105,6 +107,7 @@ function parseEvent(text: string): CalendarEvent | string {
     return seconds === undefined ? "@ needs a number of seconds since 1970." : stamp(event, seconds);
   }
   const date = reader.date();
+  if (date && reader.peek() === "") event.daysOnly = true;
   const time = date && reader.time();
   if (!date || !time) return reader.fault ?? "the date or the time is not readable.";
   Object.assign(event, date, time);

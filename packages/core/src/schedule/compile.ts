@@ -1,110 +1,113 @@
-import { CarillonError, quote } from "../errors.js";
-import { parseCalendar } from "./calendar.js";
-import { calendarFields } from "./calendar-fields.js";
-import { formatCalendar } from "./calendar-format.js";
-import { parseCron } from "./cron.js";
-import { formatDuration, parseDuration } from "./duration.js";
-import { type DstRule, FieldSchedule } from "./engine.js";
-import type { Fields } from "./fields.js";
-import { formatInstant, parseInstant } from "./instant.js";
-import { AtOnce, EveryInterval } from "./simple.js";
-import type { CompiledSchedule, EverySchedule, Schedule } from "./types.js";
-import { zoneOf } from "./zone.js";
-import { isUtc, requireZone } from "./zone-names.js";
+import { CarillonError } from "../errors.js";
+import { bounded, boundsOf, intersect } from "./bounds.js";
+import { ExcludingSchedule } from "./excluding.js";
+import { excludersOf, type Surroundings } from "./exclusions.js";
+import { within } from "./fault.js";
+import { type Plain, plainSchedule } from "./plain.js";
+import type {
+  CompiledSchedule,
+  Schedule,
+  ScheduleContext,
+  ScheduleExclusion,
+  SimpleSchedule,
+} from "./types.js";
+import { Union } from "./union.js";
 
-/** The longest cron or calendar expression, in characters. */
-export const MAX_EXPRESSION_LENGTH = 512;
-
-/** What the engine needs of a cron or calendar schedule, and what descriptions are made of. */
-export interface FieldPlan {
-  readonly fields: Fields;
-  readonly zone: string;
-  readonly rule: DstRule;
-  readonly canonical: string;
+/** One member of a schedule: all there is, or one of a union. */
+export interface Part {
+  readonly plain: Plain;
+  /** Within its bounds, before exclusions. */
+  readonly before: CompiledSchedule;
+  readonly compiled: CompiledSchedule;
 }
+
+const NOTHING: ScheduleContext = {};
 
 /**
  * A schedule made ready to answer. Compile once and keep it: `next` then takes microseconds.
+ *
+ * An exclusion that takes every time answers undefined, after a bounded search.
  * @param seed the task's id; `H` in a cron expression derives its values from it, the same for ever
- * @throws `INVALID_SCHEDULE`, `INVALID_TIMEZONE`, `INVALID_DURATION`
+ * @param context what the schedule refers to by name; compile again when that changes
+ * @throws `INVALID_SCHEDULE` (a calendar that the context does not have included), `INVALID_TIMEZONE`,
+ * `INVALID_DURATION`
  */
-export function compileSchedule(schedule: Schedule, seed = ""): CompiledSchedule {
-  const plan = planOf(schedule, seed);
-  if (plan)
-    return new FieldSchedule(plan.fields, isUtc(plan.zone) ? undefined : zoneOf(plan.zone), plan.rule);
-  if ("every" in schedule) return new EveryInterval(intervalOf(schedule), originOf(schedule));
-  if ("at" in schedule) return new AtOnce(parseInstant(schedule.at, "schedule.at"));
-  throw new CarillonError("INVALID_SCHEDULE", "A schedule needs one of cron, calendar, every or at.", {
-    field: "schedule",
-  });
+export function compileSchedule(
+  schedule: Schedule,
+  seed = "",
+  context: ScheduleContext = NOTHING,
+): CompiledSchedule {
+  return compileWith(schedule, { seed, context, lenient: false });
 }
 
-/**
- * The one text that all spellings of a schedule share: systemd's normalised form for calendar events (without
- * the schedule's own `timezone`), numbers for names in cron, whole units for durations, UTC for times.
- * For cron and calendar it is an expression again, with the same meaning.
- * @param seed the task's id, to resolve `H`
- */
-export function canonicalSchedule(schedule: Schedule, seed = ""): string {
-  const plan = planOf(schedule, seed);
-  if (plan) return plan.canonical;
-  if ("every" in schedule) {
-    const origin = originOf(schedule);
-    return formatDuration(intervalOf(schedule)) + (origin === 0 ? "" : ` from ${formatInstant(origin)}`);
+/** For questions about a schedule itself, without the calendars that it names. */
+export function compileLenient(
+  schedule: Schedule,
+  seed = "",
+  context: ScheduleContext = NOTHING,
+): CompiledSchedule {
+  return compileWith(schedule, { seed, context, lenient: true });
+}
+
+function compileWith(schedule: Schedule, around: Surroundings): CompiledSchedule {
+  const parts = partsOf(schedule, around);
+  return parts.length === 1 ? parts[0]!.compiled : new Union(parts.map(({ compiled }) => compiled));
+}
+
+export function partsOf(schedule: Schedule, around: Surroundings): Part[] {
+  if (typeof schedule !== "object" || schedule === null) {
+    throw new CarillonError("INVALID_SCHEDULE", "A schedule is an object.", { field: "schedule" });
   }
-  if ("at" in schedule) return formatInstant(parseInstant(schedule.at, "schedule.at"));
-  return "";
+  if (!("any" in schedule)) return [partOf(schedule, { path: "schedule", among: 1 }, around)];
+  return schedule.any.map((member, i) =>
+    partOf(member, { path: `schedule.any[${i}]`, among: schedule.any.length, all: schedule }, around),
+  );
+}
+
+/** Where a member stands: `all` is the union that it is part of. */
+interface Place {
+  readonly path: string;
+  readonly among: number;
+  readonly all?: Schedule & { any: SimpleSchedule[] };
+}
+
+function partOf(schedule: SimpleSchedule, { path, among, all }: Place, around: Surroundings): Part {
+  const specs: Array<[path: string, specs: ScheduleExclusion[]]> = [];
+  if (schedule.except !== undefined) specs.push([path, schedule.except]);
+  if (all?.except !== undefined) specs.push(["schedule", all.except]);
+  const asSet = all !== undefined || specs.length > 0;
+  const plain = within(path, () => plainSchedule(schedule, around.seed, asSet));
+  const own = boundsOf(schedule, path);
+  const before = bounded(plain.compiled, all === undefined ? own : intersect(boundsOf(all), own));
+  if (specs.length === 0) return { plain, before, compiled: before };
+  const target = { zone: plain.zone, wallOf: plain.wallOf, pattern: plain.pattern, late: plain.late };
+  const excluders = specs.flatMap(([at, list]) => excludersOf(list, target, around, at));
+  const compiled = excluders.length === 0 ? before : new ExcludingSchedule(before, excluders, among);
+  return { plain, before, compiled };
 }
 
 /**
  * Whether no time ever matches, past times included: `0 0 31 2 *`, or a local time that a zone skipped. A
- * schedule whose times are all past did fire once, so this is false for it.
+ * schedule whose times are all past did fire once, so this is false for it. Calendars that the context does not
+ * have are taken for empty.
  */
-export function neverFires(schedule: Schedule): boolean {
-  return compileSchedule(schedule).next(Number.NEGATIVE_INFINITY) === undefined;
+export function neverFires(schedule: Schedule, context: ScheduleContext = NOTHING): boolean {
+  return compileLenient(schedule, "", context).next(Number.NEGATIVE_INFINITY) === undefined;
 }
 
-/** Undefined for schedules that are not made of fields. */
-export function planOf(schedule: Schedule, seed = ""): FieldPlan | undefined {
-  if ("cron" in schedule) {
-    bounded(schedule.cron, "schedule.cron");
-    const { fields, rule, canonical } = parseCron(schedule.cron, seed);
-    return { fields, rule, canonical, zone: requireZone(schedule.timezone ?? "UTC", "schedule.timezone") };
-  }
-  if ("calendar" in schedule) {
-    bounded(schedule.calendar, "schedule.calendar");
-    const event = parseCalendar(schedule.calendar);
-    // A wrong timezone is an error even where the expression has its own zone.
-    const zone = requireZone(schedule.timezone ?? "UTC", "schedule.timezone");
-    return {
-      fields: calendarFields(event),
-      rule: "calendar",
-      canonical: formatCalendar(event),
-      zone: event.zone ?? zone,
-    };
-  }
-  return undefined;
+/** Whether the seed makes a difference: only for `H` in a cron expression. */
+export function usesSeed(schedule: Schedule): boolean {
+  const hashed = (spec: object) => "cron" in spec && /h/i.test(String(spec.cron));
+  const inside = (spec: SimpleSchedule) => hashed(spec) || (spec.except ?? []).some(hashed);
+  if (!("any" in schedule)) return inside(schedule);
+  return schedule.any.some(inside) || (schedule.except ?? []).some(hashed);
 }
 
-/** Before any pattern looks at it: hostile input may be megabytes. */
-function bounded(expression: string, field: string): void {
-  if (typeof expression !== "string") {
-    throw new CarillonError("INVALID_SCHEDULE", `${quote(expression)} is not a text.`, { field });
-  }
-  if (expression.length > MAX_EXPRESSION_LENGTH) {
-    const what = `The expression is longer than ${MAX_EXPRESSION_LENGTH} characters.`;
-    throw new CarillonError("INVALID_SCHEDULE", what, {
-      field,
-      remedy: "Use a shorter one, or several tasks.",
-    });
-  }
-}
-
-function intervalOf(schedule: EverySchedule): number {
-  return parseDuration(schedule.every, "schedule.every");
-}
-
-/** The Unix epoch, unless an origin is given. */
-function originOf(schedule: EverySchedule): number {
-  return schedule.origin === undefined ? 0 : parseInstant(schedule.origin, "schedule.origin");
+/** The shared calendars that a schedule refers to: when one changes, it has to be compiled again. */
+export function calendarsOf(schedule: Schedule): string[] {
+  const members = "any" in schedule ? [schedule, ...schedule.any] : [schedule];
+  const names = members.flatMap(({ except = [] }) =>
+    except.flatMap((spec) => ("named" in spec ? [spec.named] : [])),
+  );
+  return [...new Set(names)].sort();
 }

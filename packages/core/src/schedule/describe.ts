@@ -1,10 +1,18 @@
 import { membersOf, membersOfSixty } from "./bits.js";
-import { planOf } from "./compile.js";
+import { boundsOf, UNBOUNDED } from "./bounds.js";
 import { ALL_DAYS, ALL_WEEKDAYS, type DayRule, weekdaysOf } from "./days.js";
-import { formatDuration, parseDuration } from "./duration.js";
+import { within } from "./fault.js";
 import type { Fields } from "./fields.js";
 import { formatInstant, parseInstant } from "./instant.js";
-import type { Schedule } from "./types.js";
+import { intervalOf, planOf } from "./plan.js";
+import type {
+  DstChoice,
+  EverySchedule,
+  Limited,
+  Schedule,
+  ScheduleExclusion,
+  SimpleSchedule,
+} from "./types.js";
 import { clock, list, ordinal, ordinals, stepOf, values } from "./words.js";
 
 const MONTHS = ["January", "February", "March", "April", "May", "June"].concat([
@@ -22,22 +30,71 @@ const NAMED_TIMES = 6;
 
 /**
  * A schedule as one English sentence without a full stop: `at 09:00, Monday to Friday (Europe/Paris)`.
- * Made from the sets of values, so that every spelling of a schedule reads the same.
+ * Made from the sets of values, so that every spelling of a schedule reads the same. Members of a union are set apart
+ * with `or`, what limits it follows.
  * @param seed the task's id, to resolve `H`
  * @throws as `compileSchedule`
  */
 export function describeSchedule(schedule: Schedule, seed = ""): string {
+  if (!("any" in schedule)) return simple(schedule, "schedule", seed);
+  const members = schedule.any.map((member, i) => simple(member, `schedule.any[${i}]`, seed));
+  return members.join("; or ") + limits(schedule, "schedule", seed, ";");
+}
+
+function simple(schedule: SimpleSchedule, path: string, seed: string): string {
+  return within(path, () => sentence(schedule, seed)) + limits(schedule, path, seed, ",");
+}
+
+function sentence(schedule: SimpleSchedule, seed: string): string {
   const plan = planOf(schedule, seed);
-  if (plan) {
-    const parts = [times(plan.fields), days(plan.fields), months(plan.fields.months), years(plan.fields)];
-    return `${parts.filter((part) => part !== "").join(", ")} (${plan.zone})`;
-  }
-  if ("every" in schedule) {
-    const interval = formatDuration(parseDuration(schedule.every, "schedule.every"));
-    if (schedule.origin === undefined) return `every ${interval}, counted from the Unix epoch`;
-    return `every ${interval}, counted from ${formatInstant(parseInstant(schedule.origin, "schedule.origin"))}`;
-  }
+  if (plan)
+    return `${fieldText(plan.fields)} (${plan.zone})${dstText("dst" in schedule ? schedule.dst : {})}`;
+  if ("every" in schedule) return intervalText(schedule);
   return "at" in schedule ? `once, at ${formatInstant(parseInstant(schedule.at, "schedule.at"))}` : "never";
+}
+
+function fieldText(fields: Fields, daysOnly = false): string {
+  const parts = [daysOnly ? "" : times(fields), days(fields), months(fields.months), years(fields)];
+  return parts.filter((part) => part !== "").join(", ");
+}
+
+function intervalText(schedule: EverySchedule): string {
+  const { interval, origin, zone, canonical } = intervalOf(schedule);
+  const from = origin === undefined ? undefined : formatInstant(origin);
+  if (typeof interval === "number") return `every ${canonical}, counted from ${from ?? "the Unix epoch"}`;
+  return `every ${canonical}, counted from ${from ?? "1970-01-01 00:00"} on the clock of ${zone}`;
+}
+
+function dstText(dst: DstChoice | undefined): string {
+  const texts: string[] = [];
+  if (dst?.gap === "run-after") texts.push("times that the clock skips run right after");
+  if (dst?.gap === "skip") texts.push("times that the clock skips are left out");
+  if (dst?.overlap === "first") texts.push("times that come twice run once");
+  if (dst?.overlap === "both") texts.push("times that come twice run twice");
+  return texts.map((text) => `, ${text}`).join("");
+}
+
+function limits(limited: Limited, path: string, seed: string, mark: string): string {
+  const { start, end } = boundsOf(limited, path);
+  const except = (limited.except ?? []).map((spec, i) =>
+    within(`${path}.except[${i}]`, () => exclusionText(spec, seed)),
+  );
+  return (
+    (start === UNBOUNDED.start ? "" : `${mark} from ${formatInstant(start)} on`) +
+    (end === UNBOUNDED.end ? "" : `${mark} until ${formatInstant(end)}`) +
+    (except.length === 0 ? "" : `${mark} except ${except.join("; ")}`)
+  );
+}
+
+/** The zone is said only where it is not that of the schedule. */
+function exclusionText(spec: ScheduleExclusion, seed: string): string {
+  const zone = "timezone" in spec && spec.timezone !== undefined ? ` (${spec.timezone})` : "";
+  const bounds = limits({ start: spec.start, end: spec.end }, "schedule", seed, ",");
+  if ("named" in spec) return `the calendar ${spec.named}${zone}${bounds}`;
+  const plan = planOf(spec, seed);
+  if (!plan) return sentence(spec as SimpleSchedule, seed) + bounds;
+  const own = plan.event?.zone === undefined ? zone : ` (${plan.event.zone})`;
+  return fieldText(plan.fields, plan.event?.daysOnly) + own + bounds;
 }
 
 function times(fields: Fields): string {

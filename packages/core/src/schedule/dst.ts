@@ -25,7 +25,6 @@ export const CALENDAR: DstRule = { gap: 0, overlap: "later" };
  */
 export function dstRule(usual: DstRule, chosen: DstChoice | undefined, asSet: boolean): DstRule {
   const overlap = chosen?.overlap ?? (asSet && usual.overlap === "later" ? "first" : usual.overlap);
-  const gap =
-    chosen?.gap === undefined ? usual.gap : chosen.gap === "skip" ? 0 : Number.POSITIVE_INFINITY;
+  const gap = chosen?.gap === undefined ? usual.gap : chosen.gap === "skip" ? 0 : Number.POSITIVE_INFINITY;
   return gap === usual.gap && overlap === usual.overlap ? usual : { gap, overlap };
 }

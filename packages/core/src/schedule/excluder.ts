@@ -1,9 +1,9 @@
-import { DAY, HOUR, MINUTE } from "./civil.js";
 import { hasBit, hasSixty } from "./bits.js";
-import type { DaySet } from "./day-set.js";
-import type { Coverage } from "./coverage.js";
-import { type Fields, nextLocal } from "./fields.js";
 import type { Bounds } from "./bounds.js";
+import { DAY, HOUR, MINUTE } from "./civil.js";
+import type { Coverage } from "./coverage.js";
+import type { DaySet } from "./day-set.js";
+import { type Fields, nextLocal } from "./fields.js";
 import type { CompiledSchedule } from "./types.js";
 import { MAX_CHANGE, MAX_OFFSET, type Segment, type Zone } from "./zone.js";
 
@@ -106,12 +106,12 @@ export class FieldExcluder implements Excluder {
     let hour = Math.floor((wall - day * DAY) / HOUR);
     if (this.#covers.hour) {
       while (hour >= 0 && hasBit(this.#fields.hours, hour)) hour--;
-      return Math.max(day * DAY + (hour + 1) * HOUR - 1 - segment.offset, segment.start - 1);
+      return Math.max(day * DAY + (hour + 1) * HOUR - 1 - segment.offset, floorOf(occurrence, segment));
     }
     const start = day * DAY + hour * HOUR;
     let minute = Math.floor((wall - start) / MINUTE);
     while (minute >= 0 && hasSixty(this.#fields.minutes, minute)) minute--;
-    return Math.max(start + (minute + 1) * MINUTE - 1 - segment.offset, segment.start - 1);
+    return Math.max(start + (minute + 1) * MINUTE - 1 - segment.offset, floorOf(occurrence, segment));
   }
 }
 
@@ -147,9 +147,7 @@ export class BoundedExcluder implements Excluder {
   }
 
   has(occurrence: number): boolean {
-    return (
-      occurrence >= this.#bounds.start && occurrence <= this.#bounds.end && this.#inner.has(occurrence)
-    );
+    return occurrence >= this.#bounds.start && occurrence <= this.#bounds.end && this.#inner.has(occurrence);
   }
 
   end(occurrence: number): number {
@@ -171,8 +169,12 @@ function endOf(time: number, segment: Segment, local: number): number {
 
 function beginOf(time: number, segment: Segment, local: number): number {
   const begin = local - segment.offset;
-  if (begin >= segment.start - 1) return begin;
-  return time - segment.start <= MAX_CHANGE
-    ? segment.start - 1
-    : Math.min(segment.start - 1, local + MAX_OFFSET);
+  const floor = floorOf(time, segment);
+  if (begin >= floor) return begin;
+  return time - segment.start <= MAX_CHANGE ? floor : Math.min(floor, local + MAX_OFFSET);
+}
+
+/** As far back as one segment says anything. What runs late after a gap stands for a time of before. */
+function floorOf(time: number, segment: Segment): number {
+  return time > segment.start && segment.offset > segment.before ? segment.start : segment.start - 1;
 }

@@ -1,13 +1,32 @@
-export { canonicalSchedule, compileSchedule, MAX_EXPRESSION_LENGTH, neverFires } from "./compile.js";
+export { canonicalSchedule } from "./canonical.js";
+export { calendarsOf, compileSchedule, neverFires, usesSeed } from "./compile.js";
 export { describeSchedule } from "./describe.js";
 export { formatDuration, MAX_DURATION, parseDuration } from "./duration.js";
+export { jitterOf, jitterSchema } from "./jitter.js";
 export { lintSchedule, type ScheduleWarning } from "./lint.js";
+export { checkCalendar, MAX_CALENDAR_ENTRIES } from "./named.js";
+export { MAX_EXPRESSION_LENGTH } from "./plan.js";
+export {
+  type ExcludedTime,
+  type PreviewNote,
+  type PreviewOptions,
+  type PreviewTime,
+  previewSchedule,
+  type SchedulePreview,
+} from "./preview.js";
 export { scheduleSchema } from "./schema.js";
 export type {
   AtSchedule,
   CalendarSchedule,
   CompiledSchedule,
   CronSchedule,
+  DstChoice,
   EverySchedule,
+  Limited,
   Schedule,
+  ScheduleBounds,
+  ScheduleContext,
+  ScheduleExclusion,
+  SimpleSchedule,
+  UnionSchedule,
 } from "./types.js";

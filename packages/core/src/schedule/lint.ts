@@ -1,38 +1,75 @@
 import { HALF, membersOf } from "./bits.js";
-import { type FieldPlan, neverFires, planOf } from "./compile.js";
+import { civilFromDays, DAY } from "./civil.js";
+import { compileLenient, neverFires } from "./compile.js";
 import { restrictsWeekday } from "./days.js";
-import { parseDuration } from "./duration.js";
-import type { Schedule } from "./types.js";
+import { type FieldPlan, intervalOf, planOf } from "./plan.js";
+import type { Limited, Schedule, ScheduleContext, SimpleSchedule } from "./types.js";
+import { zoneOf } from "./zone.js";
+import { isUtc } from "./zone-names.js";
 
 export interface ScheduleWarning {
-  /** Stable, for programs: `NEVER_FIRES`, `EACH_SECOND`, `EACH_MINUTE_OF_HOUR`, `DAY_UNION`, `ZONE_IGNORED`. */
+  /**
+   * Stable, for programs: `NEVER_FIRES`, `EACH_SECOND`, `EACH_MINUTE_OF_HOUR`, `DAY_UNION`, `ZONE_IGNORED`,
+   * `DST_IGNORED`, `DAY_MISSING`, `EXCLUDES_NOTHING`.
+   */
   readonly code: string;
   readonly message: string;
 }
 
+type Warn = (code: string, message: string) => void;
+
 /**
- * What is valid but probably not meant.
- * @throws as `compileSchedule`
+ * What is valid but probably not meant. Warnings about a member of a union begin with its place, `any[2]: …`.
+ * @throws as `compileSchedule`, except for calendars that the context does not have
  */
-export function lintSchedule(schedule: Schedule): ScheduleWarning[] {
+export function lintSchedule(schedule: Schedule, context?: ScheduleContext): ScheduleWarning[] {
   const warnings: ScheduleWarning[] = [];
-  const warn = (code: string, message: string) => warnings.push({ code, message });
-  if (neverFires(schedule)) warn("NEVER_FIRES", "No date matches: this schedule never fires.");
-  const plan = planOf(schedule);
-  if (plan && (plan.fields.subSeconds || (plan.fields.seconds.lo & plan.fields.seconds.hi) === HALF)) {
-    warn("EACH_SECOND", "It fires each second or more often while it matches; did you mean each minute?");
-  }
-  if ("every" in schedule && parseDuration(schedule.every) <= 1_000) {
-    warn("EACH_SECOND", "It fires each second or more often.");
-  }
-  if ("cron" in schedule && plan) lintCron(schedule.cron, plan, warn);
-  if ("calendar" in schedule && plan && schedule.timezone !== undefined && plan.zone !== schedule.timezone) {
-    warn("ZONE_IGNORED", `The expression's own zone ${plan.zone} counts, not timezone ${schedule.timezone}.`);
+  const warn: Warn = (code, message) => warnings.push({ code, message });
+  if (neverFires(schedule, context)) warn("NEVER_FIRES", "No date matches: this schedule never fires.");
+  if ("any" in schedule) {
+    for (const [i, member] of schedule.any.entries()) {
+      const told: Warn = (code, message) => warn(code, `any[${i}]: ${message}`);
+      if (neverFires(member, context)) told("NEVER_FIRES", "No date matches: it never fires.");
+      lintSimple(member, told);
+    }
+    lintExclusions(schedule, warn);
+  } else {
+    lintSimple(schedule, warn);
   }
   return warnings;
 }
 
-function lintCron(cron: string, plan: FieldPlan, warn: (code: string, message: string) => void): void {
+function lintSimple(schedule: SimpleSchedule, warn: Warn): void {
+  const plan = planOf(schedule);
+  if (plan && (plan.fields.subSeconds || (plan.fields.seconds.lo & plan.fields.seconds.hi) === HALF)) {
+    warn("EACH_SECOND", "It fires each second or more often while it matches; did you mean each minute?");
+  }
+  if ("every" in schedule) lintEvery(schedule, warn);
+  if ("cron" in schedule && plan) lintCron(schedule.cron, plan, warn);
+  if ("calendar" in schedule && plan && schedule.timezone !== undefined && plan.zone !== schedule.timezone) {
+    warn("ZONE_IGNORED", `The expression's own zone ${plan.zone} counts, not timezone ${schedule.timezone}.`);
+  }
+  if (plan && "dst" in schedule && schedule.dst !== undefined && isUtc(plan.zone)) {
+    warn("DST_IGNORED", "dst says nothing in UTC, whose clock never changes; is a timezone missing?");
+  }
+  lintExclusions(schedule, warn);
+}
+
+function lintEvery(schedule: SimpleSchedule & { every: string }, warn: Warn): void {
+  const { interval, origin, zone } = intervalOf(schedule);
+  if (typeof interval === "number") {
+    if (interval <= 1_000) warn("EACH_SECOND", "It fires each second or more often.");
+    return;
+  }
+  if (interval.unit !== "month" || origin === undefined) return;
+  const wall = origin + (isUtc(zone) ? 0 : zoneOf(zone).at(origin).offset);
+  const date = civilFromDays(Math.floor(wall / DAY)) & 31;
+  if (date > 28) {
+    warn("DAY_MISSING", `Months without a day ${date} have their last day instead.`);
+  }
+}
+
+function lintCron(cron: string, plan: FieldPlan, warn: Warn): void {
   if (plan.fields.days.either && restrictsWeekday(plan.fields.days)) {
     const message =
       "Day of month and day of week are both given: cron fires when either matches. For both at once use a calendar schedule, such as Fri *-*-13.";
@@ -45,5 +82,14 @@ function lintCron(cron: string, plan: FieldPlan, warn: (code: string, message: s
       "EACH_MINUTE_OF_HOUR",
       `It fires at each minute of hour ${hour}; for once a day write 0 for the minute.`,
     );
+  }
+}
+
+function lintExclusions({ except = [] }: Limited, warn: Warn): void {
+  for (const [i, spec] of except.entries()) {
+    if ("named" in spec) continue;
+    if (compileLenient(spec as SimpleSchedule).next(Number.NEGATIVE_INFINITY) === undefined) {
+      warn("EXCLUDES_NOTHING", `except[${i}]: No date matches: it takes nothing away.`);
+    }
   }
 }

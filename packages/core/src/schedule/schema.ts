@@ -1,46 +1,39 @@
 import { z } from "zod";
 import { CarillonError, quote } from "../errors.js";
-import { compileSchedule } from "./compile.js";
+import { boundsOf } from "./bounds.js";
+import { compileLenient } from "./compile.js";
+import { within } from "./fault.js";
 import { formatInstant, parseInstant } from "./instant.js";
-import type { Schedule } from "./types.js";
+import { CHOICE, type ExclusionShape, MAX_SPECS, type MemberShape, type Shape, shape } from "./shape.js";
+import type {
+  DstChoice,
+  Limited,
+  Schedule,
+  ScheduleBounds,
+  ScheduleExclusion,
+  SimpleSchedule,
+} from "./types.js";
 import { requireZone } from "./zone-names.js";
 
 const SYNTAXES = ["cron", "calendar", "every", "at"] as const;
-const CHOICE =
-  'A schedule has exactly one of cron ("0 9 * * 1-5"), calendar ("Mon..Fri 09:00"), every ("10m") or at ("2026-01-31T09:00:00Z")';
-
-/** Loose on types, so that `every: 90` gets our message (write 90s) rather than "expected string". */
-const textOrNumber = z.union([z.string(), z.number()]);
-
-const shape = z.strictObject(
-  {
-    cron: z.string().optional(),
-    calendar: z.string().optional(),
-    every: textOrNumber.optional(),
-    at: textOrNumber.optional(),
-    timezone: z.string().optional(),
-    origin: z.string().optional(),
-  },
-  { error: (issue) => (issue.code === "invalid_type" ? `${CHOICE}.` : undefined) },
-);
-type Shape = z.output<typeof shape>;
 
 /**
- * When a task runs, from a stranger's hands: exactly one syntax, no unknown keys, every expression compiled once.
- * The result is normalised (spaces in cron, zone names, `at` and `origin` in UTC) and plain JSON. Issues carry the
- * path of the field and, in `params.code`, the `CarillonError` code. A schedule that can never fire passes: ask
- * `neverFires`.
+ * When a task runs, from a stranger's hands: exactly one syntax or a union, no unknown keys, every expression compiled
+ * once. The result is normalised (spaces in cron, zone names, times in UTC) and plain JSON; what was not given is not
+ * added. Issues carry the path of the field and, in `params.code`, the `CarillonError` code. A schedule that can never
+ * fire passes: ask `neverFires`. So does one that names calendars, which are not looked for here.
  */
 export const scheduleSchema = shape.transform((input, context): Schedule => {
   try {
-    return normalise(input);
+    const schedule = normalise(input);
+    compileLenient(schedule);
+    return schedule;
   } catch (error) {
     if (!(error instanceof CarillonError)) throw error;
-    const path = error.field === undefined ? [] : error.field.split(".").slice(1);
     context.issues.push({
       code: "custom",
       input,
-      path,
+      path: pathOf(error.field),
       // The path already says where.
       message: error.field === undefined ? error.message : error.message.slice(error.field.length + 2),
       params: { code: error.code },
@@ -49,21 +42,59 @@ export const scheduleSchema = shape.transform((input, context): Schedule => {
   }
 });
 
-function normalise(input: Shape): Schedule {
-  const given = SYNTAXES.filter((syntax) => input[syntax] !== undefined);
-  if (given.length !== 1) {
-    const found = given.length === 0 ? "none is given" : `${given.join(" and ")} are given`;
-    throw new CarillonError("INVALID_SCHEDULE", `${CHOICE}; ${found}.`);
-  }
-  const syntax = given[0]!;
-  refuse(input, "timezone", syntax === "cron" || syntax === "calendar", "cron or calendar");
-  refuse(input, "origin", syntax === "every", "every");
-  const schedule = plain(input);
-  compileSchedule(schedule);
-  return schedule;
+/** `schedule.any[2].cron` without its root. */
+function pathOf(field = "schedule"): Array<string | number> {
+  const parts = field.match(/[^.[\]]+/g)?.slice(1) ?? [];
+  return parts.map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 }
 
-function refuse(input: Shape, key: "timezone" | "origin", allowed: boolean, where: string): void {
+function normalise({ any, ...input }: Shape): Schedule {
+  if (any === undefined) return member(input);
+  const { start, end, except, ...others } = input;
+  const extra = Object.entries(others).find(([, value]) => value !== undefined)?.[0];
+  if (extra !== undefined) {
+    throw new CarillonError("INVALID_SCHEDULE", `${extra} belongs to the members of a union.`, {
+      field: `schedule.${extra}`,
+      remedy: "Write it inside of any.",
+    });
+  }
+  if (any.length === 0) {
+    throw new CarillonError("INVALID_SCHEDULE", "The union is empty.", {
+      field: "schedule.any",
+      remedy: "Give at least one schedule.",
+    });
+  }
+  const specs = any.reduce((sum, one) => sum + 1 + (one.except?.length ?? 0), except?.length ?? 0);
+  if (specs > MAX_SPECS) {
+    throw new CarillonError("INVALID_SCHEDULE", `There are ${specs} members and exclusions.`, {
+      field: "schedule.any",
+      remedy: `Use at most ${MAX_SPECS} in all.`,
+    });
+  }
+  const members = any.map((one, i) => within(`schedule.any[${i}]`, () => member(one)));
+  return { any: members, ...limits({ start, end, except }) };
+}
+
+function member(input: MemberShape): SimpleSchedule {
+  const syntax = exactlyOne(input, SYNTAXES, CHOICE);
+  refuse(input, "timezone", syntax !== "at", "cron, calendar and every");
+  refuse(input, "origin", syntax === "every", "every");
+  refuse(input, "dst", syntax === "cron" || syntax === "calendar", "cron and calendar");
+  return { ...plain(input), ...dst(input.dst), ...limits(input) } as SimpleSchedule;
+}
+
+function exactlyOne<K extends string>(
+  input: { [key in K]?: unknown },
+  keys: readonly K[],
+  choice: string,
+): K {
+  const given = keys.filter((key) => input[key] !== undefined);
+  if (given.length === 1) return given[0]!;
+  const found = given.length === 0 ? "none is given" : `${given.join(" and ")} are given`;
+  throw new CarillonError("INVALID_SCHEDULE", `${choice}; ${found}.`, { field: "schedule" });
+}
+
+function refuse<T extends object>(input: T, key: keyof T & string, allowed: boolean, where: string): void {
   if (allowed || input[key] === undefined) return;
   throw new CarillonError("INVALID_SCHEDULE", `${key} belongs to ${where}.`, {
     field: `schedule.${key}`,
@@ -71,7 +102,7 @@ function refuse(input: Shape, key: "timezone" | "origin", allowed: boolean, wher
   });
 }
 
-function plain(input: Shape): Schedule {
+function plain(input: ExclusionShape | MemberShape) {
   const timezone =
     input.timezone === undefined ? {} : { timezone: requireZone(input.timezone, "schedule.timezone") };
   if (input.cron !== undefined) return { cron: squeeze(input.cron), ...timezone };
@@ -85,8 +116,40 @@ function plain(input: Shape): Schedule {
       remedy: `Write a text with a unit: "${positive ? every : 90}s" for seconds, or ms, m, h, d, w.`,
     });
   }
-  if (input.origin === undefined) return { every };
-  return { every, origin: formatInstant(parseInstant(input.origin, "schedule.origin")) };
+  if (input.origin === undefined) return { every, ...timezone };
+  return { every, origin: formatInstant(parseInstant(input.origin, "schedule.origin")), ...timezone };
+}
+
+function dst(given: DstChoice | undefined): { dst?: DstChoice } {
+  const { gap, overlap } = given ?? {};
+  if (gap === undefined && overlap === undefined) return {};
+  return { dst: { ...(gap === undefined ? {} : { gap }), ...(overlap === undefined ? {} : { overlap }) } };
+}
+
+function limits(input: ScheduleBounds & { except?: ExclusionShape[] | undefined }): Limited {
+  const except = (input.except ?? []).map((spec, i) =>
+    within(`schedule.except[${i}]`, () => exclusion(spec)),
+  );
+  return { ...bounds(input), ...(except.length === 0 ? {} : { except }) };
+}
+
+function bounds(input: ScheduleBounds): ScheduleBounds {
+  const { start, end } = boundsOf(input);
+  return {
+    ...(input.start === undefined ? {} : { start: formatInstant(start) }),
+    ...(input.end === undefined ? {} : { end: formatInstant(end) }),
+  };
+}
+
+function exclusion(input: ExclusionShape): ScheduleExclusion {
+  const choice = "An exclusion has exactly one of cron, calendar, every, at or named";
+  const syntax = exactlyOne(input, [...SYNTAXES, "named"], choice);
+  refuse(input, "timezone", syntax !== "at", "cron, calendar, every and named");
+  refuse(input, "origin", syntax === "every", "every");
+  if (input.named === undefined) return { ...plain(input), ...bounds(input) };
+  const zone =
+    input.timezone === undefined ? {} : { timezone: requireZone(input.timezone, "schedule.timezone") };
+  return { named: input.named, ...zone, ...bounds(input) };
 }
 
 /** One space between fields. Long text stays as it is, to be refused for its length. */

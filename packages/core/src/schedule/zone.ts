@@ -130,3 +130,13 @@ export class Zone {
 /** More than any offset, and more than any change of one: UTC-12 to UTC+14, and whole days at the date line. */
 export const MAX_OFFSET = 16 * HOUR;
 export const MAX_CHANGE = 25 * HOUR;
+
+/** The first instant whose wall clock shows `local` or later: after a gap, and in an overlap's first pass. */
+export function firstInstant(zone: Zone, local: number): number {
+  let segment = zone.at(local - MAX_OFFSET);
+  for (;;) {
+    const time = Math.max(segment.start, local - segment.offset);
+    if (time < segment.end) return time;
+    segment = zone.at(segment.end);
+  }
+}

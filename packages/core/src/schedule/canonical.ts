@@ -1,0 +1,80 @@
+import { boundsOf, UNBOUNDED } from "./bounds.js";
+import { within } from "./fault.js";
+import { formatInstant, parseInstant } from "./instant.js";
+import { intervalOf, planOf } from "./plan.js";
+import type { Limited, Schedule, ScheduleExclusion, SimpleSchedule } from "./types.js";
+import { requireZone } from "./zone-names.js";
+
+/**
+ * The one text that all spellings of a schedule share: systemd's normalised form for calendar events (without
+ * the schedule's own `timezone`), numbers for names in cron, whole units for durations, UTC for times.
+ * For cron and calendar without anything else it is an expression again, with the same meaning. Limits follow it
+ * in words; members of a union and exclusions are sorted, each with its zone.
+ * @param seed the task's id, to resolve `H`
+ * @throws as `compileSchedule`
+ */
+export function canonicalSchedule(schedule: Schedule, seed = ""): string {
+  if (!("any" in schedule)) return simpleText(schedule, seed) + limits(schedule, "schedule", seed);
+  const members = schedule.any.map((member, i) => {
+    const path = `schedule.any[${i}]`;
+    const text = within(path, () => zonedText(member, seed));
+    return text + limits(member, path, seed);
+  });
+  return `any of (${sorted(members)})${limits(schedule, "schedule", seed)}`;
+}
+
+function simpleText(schedule: SimpleSchedule, seed: string): string {
+  const plan = planOf(schedule, seed);
+  if (plan) return plan.canonical + dstText(schedule);
+  if ("every" in schedule) {
+    const { interval, origin, zone, canonical } = intervalOf(schedule);
+    const from = origin === undefined || origin === 0 ? "" : ` from ${formatInstant(origin)}`;
+    return canonical + from + (typeof interval === "number" || zone === "UTC" ? "" : ` in ${zone}`);
+  }
+  return "at" in schedule ? formatInstant(parseInstant(schedule.at, "schedule.at")) : "";
+}
+
+/** Beside others, a cron or calendar expression needs its zone to be understood. */
+function zonedText(schedule: SimpleSchedule, seed: string): string {
+  const plan = planOf(schedule, seed);
+  if (!plan || plan.event?.zone !== undefined || plan.zone === "UTC") return simpleText(schedule, seed);
+  return `${plan.canonical} ${plan.zone}${dstText(schedule)}`;
+}
+
+function dstText(schedule: SimpleSchedule): string {
+  if (!("dst" in schedule) || schedule.dst === undefined) return "";
+  const { gap, overlap } = schedule.dst;
+  return (gap === undefined ? "" : ` gap ${gap}`) + (overlap === undefined ? "" : ` overlap ${overlap}`);
+}
+
+function limits(limited: Limited, path: string, seed: string): string {
+  const { start, end } = boundsOf(limited, path);
+  const except = (limited.except ?? []).map((spec, i) =>
+    within(`${path}.except[${i}]`, () => exclusionText(spec, seed)),
+  );
+  return (
+    (start === UNBOUNDED.start ? "" : ` start ${formatInstant(start)}`) +
+    (end === UNBOUNDED.end ? "" : ` end ${formatInstant(end)}`) +
+    (except.length === 0 ? "" : ` except (${sorted(except)})`)
+  );
+}
+
+function exclusionText(spec: ScheduleExclusion, seed: string): string {
+  const { start, end, ...rest } = spec;
+  const bounds = limits({ start, end }, "schedule", seed);
+  if ("named" in rest) {
+    const zone = rest.timezone === undefined ? "" : ` ${requireZone(rest.timezone, "schedule.timezone")}`;
+    return rest.named + zone + bounds;
+  }
+  const plan = planOf(rest, seed);
+  if (!plan) return simpleText(rest as SimpleSchedule, seed) + bounds;
+  // Whole days are told from midnight by their missing time.
+  const text = plan.event?.daysOnly ? plan.canonical.replace(" 00:00:00", "") : plan.canonical;
+  // Without a zone it takes that of what it is taken from, UTC included.
+  const zone = plan.event?.zone === undefined && "timezone" in rest && rest.timezone ? ` ${plan.zone}` : "";
+  return text + zone + bounds;
+}
+
+function sorted(texts: readonly string[]): string {
+  return [...new Set(texts)].sort().join("; ");
+}

@@ -1,0 +1,57 @@
+import { CarillonError } from "../errors.js";
+import { CalendarInterval } from "./calendar-interval.js";
+import { patternOfFields, patternOfInterval, type TimePattern } from "./coverage.js";
+import { dstRule } from "./dst.js";
+import { FieldSchedule } from "./engine.js";
+import { parseInstant } from "./instant.js";
+import { intervalOf, planOf } from "./plan.js";
+import { AtOnce, EveryInterval } from "./simple.js";
+import type { CompiledSchedule, DstChoice } from "./types.js";
+import { zoneOf } from "./zone.js";
+import { isUtc } from "./zone-names.js";
+
+/** A schedule of one syntax without its limits, and what exclusions and previews ask of it. */
+export interface Plain {
+  readonly compiled: CompiledSchedule;
+  readonly zone: string;
+  /** See `FieldSchedule.wallOf`; undefined: the plain wall clock. */
+  readonly wallOf?: (occurrence: number) => number;
+  readonly pattern?: TimePattern | undefined;
+  /** Whether it runs times late that a gap skipped. */
+  readonly late: boolean;
+}
+
+/**
+ * @param asSet for unions and exclusions, see `dstRule`
+ * @throws `INVALID_SCHEDULE`, `INVALID_TIMEZONE`, `INVALID_DURATION`
+ */
+export function plainSchedule(schedule: object, seed = "", asSet = false): Plain {
+  const plan = planOf(schedule, seed);
+  if (plan) {
+    const zone = isUtc(plan.zone) ? undefined : zoneOf(plan.zone);
+    const rule = dstRule(plan.rule, (schedule as { dst?: DstChoice }).dst, asSet);
+    const compiled = new FieldSchedule(plan.fields, zone, rule);
+    return {
+      compiled,
+      zone: plan.zone,
+      wallOf: (occurrence) => compiled.wallOf(occurrence),
+      pattern: patternOfFields(plan.fields),
+      late: zone !== undefined && rule.gap > 0,
+    };
+  }
+  if ("every" in schedule) {
+    const { interval, origin, zone } = intervalOf(schedule as { every: string });
+    if (typeof interval === "number") {
+      const compiled = new EveryInterval(interval, origin ?? 0);
+      return { compiled, zone, pattern: patternOfInterval(interval, origin ?? 0), late: false };
+    }
+    const compiled = new CalendarInterval(interval, origin, isUtc(zone) ? undefined : zoneOf(zone));
+    return { compiled, zone, late: false };
+  }
+  if ("at" in schedule) {
+    const { at } = schedule as { at: string | number };
+    return { compiled: new AtOnce(parseInstant(at, "schedule.at")), zone: "UTC", late: false };
+  }
+  const what = "A schedule needs one of cron, calendar, every or at, or any with a list of these.";
+  throw new CarillonError("INVALID_SCHEDULE", what, { field: "schedule" });
+}

@@ -1,0 +1,159 @@
+import { DAY, HOUR, MINUTE, SECOND } from "./civil.js";
+import { type Part, partsOf } from "./compile.js";
+import { ExcludingSchedule } from "./excluding.js";
+import { formatInstant } from "./instant.js";
+import type { Schedule, ScheduleContext } from "./types.js";
+import { firstInstant, type Zone, zoneOf } from "./zone.js";
+import { isUtc, requireZone } from "./zone-names.js";
+
+export interface PreviewOptions {
+  /** UTC ms; the times are strictly after it. */
+  readonly from: number;
+  /** At most 10,000. */
+  readonly count: number;
+  readonly seed?: string | undefined;
+  readonly context?: ScheduleContext | undefined;
+  /** What the local texts are in; default that of the schedule, UTC where its members differ. */
+  readonly timezone?: string | undefined;
+}
+
+export interface PreviewNote {
+  /** Stable, for programs: `DAY_LENGTH`, `MOVED`, `REPEATED`, `EXCLUDED`. */
+  readonly code: string;
+  readonly text: string;
+}
+
+export interface PreviewTime {
+  readonly time: number;
+  readonly utc: string;
+  /** ISO 8601 with the offset of that day. */
+  readonly local: string;
+  readonly notes: readonly PreviewNote[];
+}
+
+export interface ExcludedTime {
+  readonly time: number;
+  readonly utc: string;
+  readonly local: string;
+  /** The exclusion as written, or the name of its calendar. */
+  readonly by: string;
+}
+
+export interface SchedulePreview {
+  readonly timezone: string;
+  readonly times: readonly PreviewTime[];
+  /** Times that exclusions took from between, the first hundred. */
+  readonly excluded: readonly ExcludedTime[];
+  /** Nothing follows `times`. */
+  readonly exhausted: boolean;
+}
+
+const MAX_COUNT = 10_000;
+const MAX_EXCLUDED = 100;
+/** A note names so many excluded times. */
+const NAMED = 3;
+
+/**
+ * The next times of a schedule, as people read them, with what is special about each.
+ * @throws as `compileSchedule`; `INVALID_TIMEZONE` for `timezone`
+ */
+export function previewSchedule(schedule: Schedule, options: PreviewOptions): SchedulePreview {
+  const { from, seed = "", context = {} } = options;
+  const parts = partsOf(schedule, { seed, context, lenient: false });
+  const zones = new Set(parts.map(({ plain }) => plain.zone));
+  const shown = zones.size === 1 ? parts[0]!.plain.zone : "UTC";
+  const timezone = options.timezone === undefined ? shown : requireZone(options.timezone, "timezone");
+  const local = (time: number) => localText(time, tables(timezone));
+  const times: PreviewTime[] = [];
+  const excluded: ExcludedTime[] = [];
+  const count = Math.min(Math.max(options.count, 0), MAX_COUNT);
+  let time = nextOf(parts, from);
+  for (let before = from; time !== undefined && times.length < count; time = nextOf(parts, time)) {
+    const taken = takenBetween(parts, before, time).map((one) => ({ ...one, local: local(one.time) }));
+    excluded.push(...taken.slice(0, MAX_EXCLUDED - excluded.length));
+    times.push({ time, utc: formatInstant(time), local: local(time), notes: notesOf(parts, time, taken) });
+    before = time;
+  }
+  if (time === undefined) {
+    const rest = takenBetween(parts, times.at(-1)?.time ?? from, Number.POSITIVE_INFINITY);
+    const room = rest.slice(0, MAX_EXCLUDED - excluded.length);
+    excluded.push(...room.map((one) => ({ ...one, local: local(one.time) })));
+  }
+  return { timezone, times, excluded, exhausted: time === undefined };
+}
+
+function nextOf(parts: readonly Part[], after: number): number | undefined {
+  const found = parts.map(({ compiled }) => compiled.next(after)).filter((time) => time !== undefined);
+  return found.length === 0 ? undefined : Math.min(...found);
+}
+
+function takenBetween(parts: readonly Part[], after: number, to: number): Omit<ExcludedTime, "local">[] {
+  const taken = new Map<number, string>();
+  for (const { before, compiled } of parts) {
+    if (!(compiled instanceof ExcludingSchedule)) continue;
+    let time = before.next(after);
+    for (let n = 0; n < MAX_EXCLUDED && time !== undefined && time < to; n++, time = before.next(time)) {
+      const by = compiled.reasonOf(time);
+      if (by !== undefined && !taken.has(time)) taken.set(time, by);
+    }
+  }
+  return [...taken]
+    .sort(([a], [b]) => a - b)
+    .slice(0, MAX_EXCLUDED)
+    .map(([time, by]) => ({ time, utc: formatInstant(time), by }));
+}
+
+function notesOf(parts: readonly Part[], time: number, taken: readonly ExcludedTime[]): PreviewNote[] {
+  const notes: PreviewNote[] = [];
+  const part = parts.find(({ compiled }) => compiled.latest(time) === time) ?? parts[0]!;
+  const zone = tables(part.plain.zone);
+  if (zone !== undefined) notes.push(...clockNotes(time, zone, part));
+  if (taken.length > 0) {
+    const texts = taken.slice(0, NAMED).map(({ local, by }) => `${local} (${by})`);
+    const more = taken.length - texts.length;
+    const rest = more > 0 ? ` and ${more}${taken.length === MAX_EXCLUDED ? " or" : ""} more` : "";
+    notes.push({ code: "EXCLUDED", text: `excluded before it: ${texts.join(", ")}${rest}` });
+  }
+  return notes;
+}
+
+function clockNotes(time: number, zone: Zone, { plain }: Part): PreviewNote[] {
+  const notes: PreviewNote[] = [];
+  const segment = zone.at(time);
+  const wall = time + segment.offset;
+  const meant = plain.wallOf?.(time) ?? wall;
+  if (meant !== wall) {
+    notes.push({ code: "MOVED", text: `meant for ${wallText(meant)}, which the clock skips` });
+  }
+  const day = Math.floor(wall / DAY) * DAY;
+  const hours = (firstInstant(zone, day + DAY) - firstInstant(zone, day)) / HOUR;
+  if (hours !== 24) notes.push({ code: "DAY_LENGTH", text: `this day has ${Number(hours.toFixed(2))} h` });
+  const first = firstInstant(zone, wall);
+  if (first < time && first + zone.at(first).offset === wall) {
+    notes.push({ code: "REPEATED", text: "the second time that the clock shows this" });
+  } else if (segment.end - time <= DAY) {
+    const after = zone.at(segment.end);
+    if (wall >= segment.end + after.offset) {
+      notes.push({ code: "REPEATED", text: "the first of two times that the clock shows this" });
+    }
+  }
+  return notes;
+}
+
+function tables(zone: string): Zone | undefined {
+  return isUtc(zone) ? undefined : zoneOf(zone);
+}
+
+function localText(time: number, zone: Zone | undefined): string {
+  if (zone === undefined) return formatInstant(time);
+  const { offset } = zone.at(time);
+  const size = Math.abs(offset);
+  const two = (n: number) => String(Math.floor(n)).padStart(2, "0");
+  const odd = size % MINUTE === 0 ? "" : `:${two((size % MINUTE) / SECOND)}`;
+  const sign = offset < 0 ? "-" : "+";
+  return `${wallText(time + offset)}${sign}${two(size / HOUR)}:${two((size % HOUR) / MINUTE)}${odd}`;
+}
+
+function wallText(wall: number): string {
+  return formatInstant(wall).slice(0, -1);
+}

@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { NAME_PATTERN } from "../names.js";
+
+/** Bounds of a stored schedule: what one search has to ask stays small. */
+export const MAX_MEMBERS = 32;
+export const MAX_SPECS = 64;
+
+export const CHOICE =
+  'A schedule has exactly one of cron ("0 9 * * 1-5"), calendar ("Mon..Fri 09:00"), every ("10m") or at ("2026-01-31T09:00:00Z"), or is a union: any, with a list of these';
+
+/** Loose on types, so that `every: 90` gets our message (write 90s) rather than "expected string". */
+const textOrNumber = z.union([z.string(), z.number()]);
+
+const expression = {
+  cron: z.string().optional(),
+  calendar: z.string().optional(),
+  every: textOrNumber.optional(),
+  at: textOrNumber.optional(),
+  timezone: z.string().optional(),
+  origin: z.string().optional(),
+  start: z.string().optional(),
+  end: z.string().optional(),
+};
+
+const choice = {
+  error: (issue: { code?: string | undefined }) => (issue.code === "invalid_type" ? `${CHOICE}.` : undefined),
+};
+
+const exclusionShape = z.strictObject({
+  ...expression,
+  named: z
+    .string()
+    .regex(NAME_PATTERN, "A calendar's name has 1 to 128 letters, digits, dots, dashes and underscores")
+    .optional(),
+});
+
+const dstShape = z.strictObject({
+  gap: z.enum(["run-after", "skip"]).optional(),
+  overlap: z.enum(["first", "both"]).optional(),
+});
+
+const memberShape = z.strictObject(
+  {
+    ...expression,
+    dst: dstShape.optional(),
+    except: few(exclusionShape, "Exclusions").optional(),
+  },
+  choice,
+);
+
+/** Everything optional, so that what is missing or too much gets one message of ours. */
+export const shape = z.strictObject(
+  { ...memberShape.shape, any: few(memberShape, "Members").optional() },
+  choice,
+);
+
+/** A list whose length is looked at before its items: hostile input may have a million. */
+function few<T extends z.ZodType>(item: T, what: string) {
+  const list = z.custom<z.input<T>[]>((value) => Array.isArray(value) && value.length <= MAX_MEMBERS, {
+    error: `${what} are a list of at most ${MAX_MEMBERS}`,
+    abort: true,
+  });
+  return list.pipe(z.array(item));
+}
+
+export type Shape = z.output<typeof shape>;
+export type MemberShape = z.output<typeof memberShape>;
+export type ExclusionShape = z.output<typeof exclusionShape>;
