@@ -1,4 +1,6 @@
-import { CarillonError, compileSchedule, type Schedule } from "@carillon/sdk";
+import { CarillonError, canonicalSchedule, parseDuration, type Schedule } from "@carillon/sdk";
+
+type EverySchedule = Extract<Schedule, { every: string }>;
 
 /** A schedule as Bull Board's Schedulers page shows and edits it: a pattern with a zone, or an interval in ms. */
 export interface ScheduleForm {
@@ -14,19 +16,22 @@ export interface ScheduleEdit extends ScheduleForm {
 }
 
 /**
- * The page knows cron and intervals. The other two are shown as a pattern that says what it is, and read back from
+ * The page knows cron and fixed intervals. Everything else is shown as a pattern that says what it is, and read back from
  * it; no cron expression begins with these words.
  */
 const CALENDAR = "calendar ";
 const AT = "at ";
+const EVERY = "every ";
 const UTC = "UTC";
 
 export function showSchedule(schedule: Schedule): ScheduleForm {
   if ("cron" in schedule) return { pattern: schedule.cron, tz: schedule.timezone ?? UTC };
   if ("calendar" in schedule) return { pattern: CALENDAR + schedule.calendar, tz: schedule.timezone ?? UTC };
   if ("at" in schedule) return { pattern: AT + isoTime(schedule.at) };
+  if ("any" in schedule) return { pattern: canonicalSchedule(schedule) };
   const every = intervalOf(schedule);
-  return every === undefined ? { pattern: `every ${schedule.every}` } : { every };
+  if (every !== undefined) return { every };
+  return { pattern: EVERY + schedule.every, tz: schedule.timezone ?? UTC };
 }
 
 /**
@@ -37,6 +42,7 @@ export function showSchedule(schedule: Schedule): ScheduleForm {
 export function editSchedule(before: Schedule, edit: ScheduleEdit): Schedule {
   refuse(edit.limit, "limit", "Max runs");
   refuse(edit.endDate, "endDate", "An end date");
+  if ("any" in before) return sameUnion(before, edit);
   if (edit.every !== undefined) return everyOf(before, edit.every);
   const pattern = (edit.pattern ?? "").trim();
   const zone = (had: string | undefined) => zoneOf(edit.tz, had);
@@ -49,6 +55,10 @@ export function editSchedule(before: Schedule, edit: ScheduleEdit): Schedule {
     const { timezone, ...rest } = "calendar" in before ? before : { timezone: undefined };
     return { ...rest, calendar: pattern.slice(CALENDAR.length).trim(), ...zone(timezone) };
   }
+  if (pattern.startsWith(EVERY)) {
+    const { timezone, ...rest } = "every" in before ? before : { timezone: undefined };
+    return { ...rest, every: pattern.slice(EVERY.length).trim(), ...zone(timezone) };
+  }
   if ("calendar" in before || "at" in before) refuseForeignPattern(before, pattern);
   const { timezone, ...rest } = "cron" in before ? before : { timezone: undefined };
   return { ...rest, cron: pattern, ...zone(timezone) };
@@ -58,6 +68,15 @@ export function editSchedule(before: Schedule, edit: ScheduleEdit): Schedule {
 function zoneOf(given: string | undefined, had: string | undefined): { timezone?: string } {
   if (given === undefined || (given === UTC && had === undefined)) return {};
   return { timezone: given };
+}
+
+/** A union is too much for one line; it can be looked at here. */
+function sameUnion(before: Schedule, edit: ScheduleEdit): Schedule {
+  if (edit.every === undefined && edit.pattern?.trim() === showSchedule(before).pattern) return before;
+  throw new CarillonError("INVALID_SCHEDULE", "a union of schedules cannot be edited here.", {
+    field: "schedule.any",
+    remedy: "Put the task with its new schedule.",
+  });
 }
 
 function everyOf(before: Schedule, ms: number): Schedule {
@@ -93,12 +112,13 @@ function isoTime(at: string | number): string {
   return typeof at === "number" ? new Date(at).toISOString() : at;
 }
 
-/** The distance of two times: every syntax of a duration that the schedule knows, without knowing any here. */
-function intervalOf(schedule: Schedule & { every: string }): number | undefined {
-  const compiled = compileSchedule(schedule);
-  const first = compiled.next(0);
-  const second = first === undefined ? undefined : compiled.next(first);
-  return first === undefined || second === undefined ? undefined : second - first;
+/** Milliseconds, where the interval has a fixed number of them: a month has not. */
+function intervalOf(schedule: EverySchedule): number | undefined {
+  try {
+    return parseDuration(schedule.every);
+  } catch {
+    return undefined;
+  }
 }
 
 function durationText(ms: number): string {

@@ -13,6 +13,11 @@ const schedules: Array<[Schedule, ScheduleForm]> = [
   [{ at: "2030-01-01T00:00:00+01:00" }, { pattern: "at 2030-01-01T00:00:00+01:00" }],
   [{ at: 1_893_456_000_000 }, { pattern: "at 2030-01-01T00:00:00.000Z" }],
   [{ calendar: "Mon *-*-* 03:00" }, { pattern: "calendar Mon *-*-* 03:00", tz: "UTC" }],
+  [
+    { every: "1 month", origin: "2026-01-31T08:00:00Z", timezone: "Europe/Berlin" },
+    { pattern: "every 1 month", tz: "Europe/Berlin" },
+  ],
+  [{ any: [{ cron: "0 3 * * *" }, { every: "1h" }] }, { pattern: "any of (0 3 * * *; 1h)" }],
 ];
 
 describe("a schedule in Bull Board's form", () => {
@@ -40,6 +45,7 @@ describe("a schedule in Bull Board's form", () => {
     [{ every: "1h" }, { pattern: "0 4 * * *" }, { cron: "0 4 * * *" }],
     [{ at: 5 }, { pattern: "at 2031-01-01T00:00:00Z" }, { at: "2031-01-01T00:00:00Z" }],
     [{ at: 5 }, { pattern: "0 0 4 * * *" }, { cron: "0 0 4 * * *" }],
+    [{ every: "1 month" }, { pattern: "every 2 months" }, { every: "2 months" }],
     [
       { calendar: "Mon *-*-* 03:00", timezone: "Asia/Tokyo" },
       { pattern: "calendar Tue *-*-* 03:00", tz: "Asia/Tokyo" },

@@ -1,4 +1,4 @@
-import { compileSchedule } from "./schedule/index.js";
+import { compileSchedule, usesSeed } from "./schedule/index.js";
 import type { CompiledSchedule, Schedule } from "./schedule/types.js";
 
 /** Compiled schedules by their text: thousands of tasks share a few dozen schedules. Bounded; oldest use goes first. */
@@ -12,9 +12,8 @@ export class ScheduleCache {
 
   /** @param seed what `H` in a cron expression is derived from: the task's id */
   get(schedule: Schedule, seed: string): CompiledSchedule {
-    // Only `H` (or `h`) in a cron depends on the seed; all others may be shared.
-    const seeded = "cron" in schedule && /h/i.test(schedule.cron);
-    const key = JSON.stringify(schedule) + (seeded ? `\n${seed}` : "");
+    // What does not depend on the seed may be shared.
+    const key = JSON.stringify(schedule) + (usesSeed(schedule) ? `\n${seed}` : "");
     const known = this.#entries.get(key);
     if (known) {
       this.#entries.delete(key);

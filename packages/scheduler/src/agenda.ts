@@ -1,6 +1,9 @@
 /** A slice of a queue that must be looked at from time to time: a shard's number, or `r`, the reconciler's. */
 export type Part = string;
 
+/** The estimate of the server's clock moves back by a little now and then, in ms. */
+const CLOCK_WOBBLE = 1_000;
+
 export interface Appointment {
   readonly queue: string;
   readonly part: Part;
@@ -14,65 +17,99 @@ export interface Appointment {
 export class Agenda {
   readonly #queues = new Map<string, Map<Part, number>>();
   /** Parts that someone else is working on, or that made no progress: not before this time. */
-  readonly #held = new Map<string, number>();
+  readonly #held = new Map<string, Map<Part, { until: number; ms: number }>>();
+  /** The last announcement of each part, numbered. */
+  readonly #news = new Map<string, Map<Part, { at: number; number: number }>>();
+  #announcements = 0;
 
-  /** All parts of a queue, as read. */
-  set(queue: string, parts: ReadonlyMap<Part, number>): void {
-    this.#queues.set(queue, new Map(parts));
+  /**
+   * Take it before a read is sent, and hand it over with the answer: announcements travel on another connection, so
+   * one that overtook the answer tells of something that is not in it.
+   */
+  mark(): number {
+    return this.#announcements;
   }
 
-  /** One part came nearer. */
-  nearer(queue: string, part: Part, at: number): void {
-    let parts = this.#queues.get(queue);
-    if (!parts) {
-      parts = new Map();
-      this.#queues.set(queue, parts);
+  /** All parts of a queue, as read since `mark`. */
+  set(queue: string, parts: ReadonlyMap<Part, number>, mark = this.#announcements): void {
+    this.#queues.set(queue, new Map(parts));
+    for (const [part, { at, number }] of this.#news.get(queue) ?? []) {
+      if (number > mark) this.#bring(queue, part, at);
     }
+  }
+
+  /** Announced: one part came nearer. */
+  nearer(queue: string, part: Part, at: number): void {
+    this.#announcements += 1;
+    inner(this.#news, queue).set(part, { at, number: this.#announcements });
+    this.#bring(queue, part, at);
+  }
+
+  #bring(queue: string, part: Part, at: number): void {
+    const parts = inner(this.#queues, queue);
     const known = parts.get(part);
     if (known === undefined || at < known) parts.set(part, at);
   }
 
-  /** Queues that are no longer in the registry. */
-  keepOnly(queues: readonly string[]): void {
+  /** Forgets the queues that are no longer in the registry, as read since `mark`. */
+  keepOnly(queues: readonly string[], mark = this.#announcements): void {
     const keep = new Set(queues);
-    for (const queue of this.#queues.keys()) if (!keep.has(queue)) this.#queues.delete(queue);
+    for (const [queue, parts] of this.#news) {
+      if ([...parts.values()].some(({ number }) => number > mark)) keep.add(queue);
+    }
+    for (const map of [this.#queues, this.#held, this.#news]) {
+      for (const queue of map.keys()) if (!keep.has(queue)) map.delete(queue);
+    }
   }
 
-  hold(queue: string, part: Part, until: number): void {
-    this.#held.set(`${queue} ${part}`, until);
+  /** Leaves a part alone for `ms`. */
+  hold(queue: string, part: Part, now: number, ms: number): void {
+    inner(this.#held, queue).set(part, { until: now + ms, ms });
   }
 
   release(queue: string, part: Part): void {
-    this.#held.delete(`${queue} ${part}`);
+    this.#held.get(queue)?.delete(part);
   }
 
   /** Ends the holds of a queue's parts that are no longer due: whoever was on them has done the work. */
   releaseDone(queue: string, now: number): void {
     const parts = this.#queues.get(queue);
-    for (const key of this.#held.keys()) {
-      const [heldQueue, part] = key.split(" ") as [string, string];
-      if (heldQueue === queue && (parts?.get(part) ?? Number.POSITIVE_INFINITY) > now) this.#held.delete(key);
+    const held = this.#held.get(queue);
+    for (const part of held?.keys() ?? []) {
+      if ((parts?.get(part) ?? Number.POSITIVE_INFINITY) > now) held?.delete(part);
     }
   }
 
   /** What is due at `now`, earliest first. */
   due(now: number): Appointment[] {
-    return [...this.#appointments()].filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
+    return [...this.#appointments(now)].filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
   }
 
   /** The earliest time at which anything is due. */
-  earliest(): number | undefined {
+  earliest(now: number): number | undefined {
     let earliest: number | undefined;
-    for (const { at } of this.#appointments()) if (earliest === undefined || at < earliest) earliest = at;
+    for (const { at } of this.#appointments(now)) if (earliest === undefined || at < earliest) earliest = at;
     return earliest;
   }
 
-  *#appointments(): Generator<Appointment> {
+  *#appointments(now: number): Generator<Appointment> {
     for (const [queue, parts] of this.#queues) {
+      const held = this.#held.get(queue);
       for (const [part, at] of parts) {
-        const until = this.#held.get(`${queue} ${part}`);
-        yield { queue, part, at: until === undefined ? at : Math.max(at, until) };
+        const hold = held?.get(part);
+        // A hold whose end is further away than it was long: the server's clock went back, and the hold is void.
+        const holds = hold !== undefined && hold.until - now <= hold.ms + CLOCK_WOBBLE;
+        yield { queue, part, at: holds ? Math.max(at, hold.until) : at };
       }
     }
   }
+}
+
+function inner<T>(map: Map<string, Map<Part, T>>, queue: string): Map<Part, T> {
+  let parts = map.get(queue);
+  if (!parts) {
+    parts = new Map();
+    map.set(queue, parts);
+  }
+  return parts;
 }

@@ -40,7 +40,8 @@ export class Claimer {
     this.#settings = settings;
   }
 
-  async claim(queue: string, shard: number, lease: Lease): Promise<ShardReport> {
+  /** @param goOn asked after each batch: what is left then is left for another turn */
+  async claim(queue: string, shard: number, lease: Lease, goOn: () => boolean): Promise<ShardReport> {
     const report: ShardReport = { progress: false, decided: [], refused: [] };
     let pass = 0;
     while (pass < PASS_AT_MOST) {
@@ -56,7 +57,7 @@ export class Claimer {
       // What is left to newer nodes stays due, at the head: it must not keep the others from their turn.
       pass += entries.length - items.length;
       if (items.length > 0 && !(await this.#commit(queue, shard, items, now, report))) return report;
-      if (entries.length < limit) return report;
+      if (entries.length < limit || !goOn()) return report;
       if (lease.remaining < this.#settings.mutexTtl / 2) await lease.extend(this.#settings.mutexTtl);
     }
     return report;
@@ -69,7 +70,7 @@ export class Claimer {
         `${queue} ${local}`,
         task
           ? `written in format ${task.version}, newer than ours: left to newer nodes`
-          : "due, but not stored",
+          : "due, but not stored, or not readable",
         { queue, task: local },
       );
       return [];

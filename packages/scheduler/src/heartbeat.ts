@@ -8,6 +8,9 @@ import { VERSION } from "./version.js";
 /** A node that has not beaten for this long is taken off the list, in ms. */
 const FORGET_AFTER = 3_600_000;
 
+/** Leaving the list of nodes must not hold up a stop for longer than this, in ms. */
+const LEAVE_WITHIN = 3_000;
+
 /** Tells the others, every few seconds, that this node is alive. */
 export class Heartbeat {
   readonly #store: Store;
@@ -16,6 +19,8 @@ export class Heartbeat {
   #timer: NodeJS.Timeout | undefined;
   #started = 0;
   #beats = 0;
+  #stopped = false;
+  #beating: Promise<void> | undefined;
   /** Why the last beat failed: this Redis takes no writes, say. */
   #trouble: CarillonError | undefined;
 
@@ -28,6 +33,7 @@ export class Heartbeat {
   async start(): Promise<void> {
     this.#started = Math.round(this.#clock.now());
     await this.#beat();
+    if (this.#stopped) return;
     this.#timer = setInterval(() => void this.#beat(), this.#settings.heartbeatEvery);
   }
 
@@ -42,7 +48,15 @@ export class Heartbeat {
   }
 
   /** A beat that fails is followed by another one; what is wrong is said each time. */
-  async #beat(): Promise<void> {
+  #beat(): Promise<void> {
+    // One at a time: a Redis that hangs must not gather them.
+    this.#beating ??= this.#beatOnce().finally(() => {
+      this.#beating = undefined;
+    });
+    return this.#beating;
+  }
+
+  async #beatOnce(): Promise<void> {
     try {
       await this.tick();
       this.#trouble = undefined;
@@ -82,8 +96,20 @@ export class Heartbeat {
 
   /** Last of all, so that the node is listed until its work is done. */
   async stop(): Promise<void> {
+    this.#stopped = true;
     clearInterval(this.#timer);
     if (!this.#store.link.ready) return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, LEAVE_WITHIN);
+    });
+    await Promise.race([this.#leave(), late]);
+    clearTimeout(timer);
+  }
+
+  async #leave(): Promise<void> {
+    // A beat under way would put the node back on the list.
+    await this.#beating;
     await this.#store.registry.removeNode(this.#settings.nodeId).catch(() => {});
   }
 }

@@ -9,14 +9,16 @@ export class Reconciler {
     this.#store = store;
   }
 
-  async reconcile(queue: string): Promise<Reconciled[]> {
+  /** @param goOn asked after each batch; `more`: it said no, and something is left */
+  async reconcile(queue: string, goOn: () => boolean): Promise<{ seen: Reconciled[]; more: boolean }> {
     const seen: Reconciled[] = [];
-    for (;;) {
+    let more = true;
+    do {
       const report = await this.#store.runs.reconcile(queue);
       for (const [run, what] of report.seen) seen.push({ queue, run, what });
-      if (!report.more) break;
-    }
+      more = report.more;
+    } while (more && goOn());
     if (seen.some(({ what }) => what === "removed")) await this.#store.registry.forgetIfEmpty(queue);
-    return seen;
+    return { seen, more };
   }
 }

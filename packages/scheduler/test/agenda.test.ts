@@ -12,7 +12,7 @@ describe("the agenda", () => {
       ]),
     );
     agenda.set("b", new Map([["3", 200]]));
-    expect(agenda.earliest()).toBe(200);
+    expect(agenda.earliest(0)).toBe(200);
     expect(agenda.due(500)).toEqual([
       { queue: "b", part: "3", at: 200 },
       { queue: "a", part: "0", at: 500 },
@@ -23,31 +23,56 @@ describe("the agenda", () => {
     const agenda = new Agenda();
     agenda.nearer("a", "0", 500);
     agenda.nearer("a", "0", 700);
-    expect(agenda.earliest()).toBe(500);
+    expect(agenda.earliest(0)).toBe(500);
     agenda.nearer("a", "0", 300);
-    expect(agenda.earliest()).toBe(300);
+    expect(agenda.earliest(0)).toBe(300);
     agenda.set("a", new Map());
-    expect(agenda.earliest()).toBeUndefined();
+    expect(agenda.earliest(0)).toBeUndefined();
   });
 
   it("leaves a held part alone until its time, or until its work is seen done", () => {
     const agenda = new Agenda();
     agenda.set("a", new Map([["0", 100]]));
-    agenda.hold("a", "0", 3_000);
+    agenda.hold("a", "0", 0, 3_000);
     expect(agenda.due(200)).toEqual([]);
-    expect(agenda.earliest()).toBe(3_000);
+    expect(agenda.earliest(200)).toBe(3_000);
     agenda.set("a", new Map([["0", 150]]));
     agenda.releaseDone("a", 200);
     expect(agenda.due(200)).toEqual([]);
     agenda.set("a", new Map([["0", 1_100]]));
     agenda.releaseDone("a", 200);
-    expect(agenda.earliest()).toBe(1_100);
+    expect(agenda.earliest(200)).toBe(1_100);
   });
 
   it("forgets queues that left the registry", () => {
     const agenda = new Agenda();
     agenda.set("a", new Map([["0", 100]]));
     agenda.keepOnly(["b"]);
-    expect(agenda.earliest()).toBeUndefined();
+    expect(agenda.earliest(0)).toBeUndefined();
+  });
+
+  it("keeps an announcement that overtook the answer to a read, for known and new queues", () => {
+    const agenda = new Agenda();
+    const before = agenda.mark();
+    agenda.nearer("a", "0", 500);
+    agenda.nearer("new", "0", 700);
+    agenda.keepOnly(["a"], before);
+    agenda.set("a", new Map([["0", 900]]), before);
+    expect(agenda.due(1_000).map(({ queue, at }) => [queue, at])).toEqual([
+      ["a", 500],
+      ["new", 700],
+    ]);
+    // A read that was sent after it knows better.
+    agenda.set("a", new Map([["0", 900]]), agenda.mark());
+    agenda.keepOnly(["a"], agenda.mark());
+    expect(agenda.earliest(0)).toBe(900);
+  });
+
+  it("ends holds when the server's clock goes back", () => {
+    const agenda = new Agenda();
+    agenda.set("a", new Map([["0", 1_000]]));
+    agenda.hold("a", "0", 10_000_000, 3_000);
+    expect(agenda.due(10_000_100)).toEqual([]);
+    expect(agenda.due(6_400_000)).toHaveLength(1);
   });
 });

@@ -12,6 +12,7 @@ export {
   type Occurrence,
   type Outcome,
   parseDuration,
+  previewSchedule,
   type Run,
   type Schedule,
   scheduleSchema,

@@ -4,12 +4,13 @@
 -- KEYS: 1 runs, 2 next, 3 tasks, 4 repeat (BullMQ's)
 -- ARGV: 1 at most, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 runs kept a task,
 --       5 a completed job stays for, 6 a failed job stays for, 7 shortest and 8 longest wait between looks (ms)
--- Returns: { now, { run id, what } … }: what is an outcome, "removed" or "reopened"
+-- Returns: { now, number of runs looked at, { run id, what } … }: what is an outcome, "removed" or "reopened"
 local now = nowMs()
 local ours, bullPrefix, cap = ARGV[2], ARGV[3], tonumber(ARGV[4])
 local keep = { done = tonumber(ARGV[5]), failed = tonumber(ARGV[6]) }
 local shortest, longest = tonumber(ARGV[7]), tonumber(ARGV[8])
-local out = { now }
+local ids = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", now, "LIMIT", 0, ARGV[1])
+local out = { now, #ids }
 
 local function say(id, what) out[#out + 1] = { id, what } end
 
@@ -42,7 +43,7 @@ local function outcomeOf(jobKey, id)
   return "failed", reason
 end
 
-for _, id in ipairs(redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", now, "LIMIT", 0, ARGV[1])) do
+for _, id in ipairs(ids) do
   local runKey, jobKey = ours .. "r:" .. id, bullPrefix .. id
   local fields = redis.call("HMGET", runKey, "state", "task", "enqueued", "outcome")
   local run = { state = fields[1], task = fields[2], enqueued = tonumber(fields[3] or now) }

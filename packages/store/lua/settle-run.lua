@@ -5,9 +5,10 @@
 -- ARGV: 1 run id, 2 fence, 3 outcome ("" another attempt is left), 4 error, 5 result as JSON, 6 prefix of run keys,
 --       7 runs kept a task, 8 the job stays for (ms), 9 attempts that BullMQ counts as made
 -- Returns: "OK" | "FENCED" (another attempt took over) | "GONE" | "FINAL"
-local run = redis.call("HMGET", KEYS[1], "state", "fence")
+local run = redis.call("HMGET", KEYS[1], "state", "fence", "outcome")
 if not run[1] then return "GONE" end
-if run[1] == "final" then return "FINAL" end
+-- The same word once more: its answer was lost, and it was sent again.
+if run[1] == "final" then return run[2] == ARGV[2] and run[3] == ARGV[3] and "OK" or "FINAL" end
 if run[2] ~= ARGV[2] then return "FENCED" end
 local now = nowMs()
 if ARGV[4] ~= "" then redis.call("HSET", KEYS[1], "error", ARGV[4]) end

@@ -96,10 +96,21 @@ interface Recorder {
   client: Redis;
 }
 
+let unopened: Redis | undefined;
+
+/** One for all queues: each would hold BullMQ's scripts anew, and a namespace may have thousands of queues. */
+function unopenedClient(): Redis {
+  if (!unopened) {
+    unopened = new Redis({ lazyConnect: true, enableOfflineQueue: false, retryStrategy: () => null });
+    unopened.setMaxListeners(0);
+    unopened.on("error", () => {});
+  }
+  return unopened;
+}
+
 /** A queue on a connection that is never opened: BullMQ registers its scripts and builds keys without a server. */
 function recordingQueue(prefix: string, name: string): Recorder {
-  const client = new Redis({ lazyConnect: true, enableOfflineQueue: false, retryStrategy: () => null });
-  client.on("error", () => {});
+  const client = unopenedClient();
   const queue = new Queue(name, {
     connection: client,
     prefix,

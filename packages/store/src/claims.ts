@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import {
   CarillonError,
   type Decision,
@@ -60,6 +61,8 @@ export type TriggerResult =
 /** The reconciler's first look at a run that nobody settled, after this many ms. */
 const FIRST_LOOK = 10_000;
 
+const TRIGGER_TRIES = 12;
+
 export class ClaimRepository {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
@@ -97,7 +100,7 @@ export class ClaimRepository {
       entries: entries.map(([local, due, flat, running, over]) => ({
         local,
         due: Number(due),
-        task: decodeTask(queue, local, flat),
+        task: readable(queue, local, flat),
         running: running === "1",
         over,
       })),
@@ -217,7 +220,9 @@ export class ClaimRepository {
   ): Promise<TriggerResult> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
-    for (let attempt = 0; attempt < 10; attempt++) {
+    for (let attempt = 0; attempt < TRIGGER_TRIES; attempt++) {
+      // Each trigger outdates all others that have read the task: many at once must not stay in step.
+      if (attempt > 0) await delay(Math.random() * Math.min(5 * 2 ** attempt, 500));
       const [now, flat, running, over] = (await this.#link.run(
         this.#scripts["read-task"],
         [keys.task(local), keys.open(local), keys.history(local)],
@@ -301,6 +306,15 @@ export class ClaimRepository {
     if (word === "OK" || word === "DONE") return { outcome: "enqueued", run, enqueued: at };
     if (word === "MISSING") throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local}.`);
     if (word.startsWith("ERROR")) throw addFailed(word);
+    return undefined;
+  }
+}
+
+/** One task that cannot be read must not keep the others of its batch from their turn. */
+function readable(queue: string, local: string, flat: string[]): StoredTask | ForeignTask | undefined {
+  try {
+    return decodeTask(queue, local, flat);
+  } catch {
     return undefined;
   }
 }

@@ -141,15 +141,15 @@ export class RunRepository {
     queue: string,
   ): Promise<{ now: number; seen: [run: string, what: string][]; more: boolean }> {
     const keys = this.#keys.queue(queue);
-    const [now, ...seen] = (await this.#link.run(
+    const [now, looked, ...seen] = (await this.#link.run(
       this.#scripts.reconcile,
       [keys.runs, keys.next, keys.tasks, `${keys.bull}repeat`],
       [
         ...[RECONCILE_BATCH, `${keys.tag}:~`, keys.bull, this.#retention.runsPerTask],
         ...[this.#retention.completedJobs, this.#retention.failedJobs, 5_000, 300_000],
       ],
-    )) as [number, ...[string, string][]];
-    return { now, seen, more: seen.length >= RECONCILE_BATCH };
+    )) as [number, number, ...[string, string][]];
+    return { now, seen, more: looked >= RECONCILE_BATCH };
   }
 }
 

@@ -188,10 +188,7 @@ export class Bench {
  * All keys of a server, or of all masters, with their whole values. Not by DUMP: Redis moves the fields of a hash
  * about while it is only read.
  */
-async function dump(
-  client: RedisClient,
-  wanted: (key: string) => boolean,
-): Promise<Record<string, unknown>> {
+async function dump(client: RedisClient, wanted: (key: string) => boolean): Promise<Record<string, unknown>> {
   const masters = client instanceof Cluster ? client.nodes("master") : [client];
   const found: [string, unknown][] = [];
   for (const master of masters) {

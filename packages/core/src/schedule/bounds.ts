@@ -33,7 +33,7 @@ export function intersect(a: Bounds, b: Bounds): Bounds {
 }
 
 /** The nominal times of another schedule from `start` to `end`. */
-export class BoundedSchedule implements CompiledSchedule {
+class BoundedSchedule implements CompiledSchedule {
   readonly #inner: CompiledSchedule;
   readonly #bounds: Bounds;
 

@@ -53,9 +53,9 @@ export class Coverage {
     return !this.#minute || time < this.#since;
   }
 
-  /** As far back as this holds. */
+  /** As far back as this holds; the time before is asked for by itself. */
   since(time: number): number {
-    return Math.max(time, this.#since);
+    return Math.max(time, this.#since - 1);
   }
 }
 

@@ -9,9 +9,9 @@ export interface NamedExcluder {
 
 /**
  * How many times a search asks an excluder before it gives up. Excluders leap over whole minutes, hours and days where
- * they can, so that only exclusions which eat a schedule time by time come this far.
+ * they can, so that only those which eat a schedule time by time come this far. What is then left is taken for nothing.
  */
-const MAX_QUESTIONS = 50_000;
+const MAX_QUESTIONS = 20_000;
 
 /** A schedule without the times that are taken away. */
 export class ExcludingSchedule implements CompiledSchedule {

@@ -87,7 +87,7 @@ function namedExcluders(
     if (lenient) return [];
     throw new CarillonError("INVALID_SCHEDULE", `There is no calendar ${quote(named)}.`, {
       field: "schedule.named",
-      remedy: "Store it before the schedules that use it.",
+      remedy: "Shared calendars cannot be stored yet: write its days into `except` as calendar events.",
     });
   }
   const calendar = namedCalendar(entries, `calendars.${named}`);

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { NAME_PATTERN } from "../names.js";
 
 /** Bounds of a stored schedule: what one search has to ask stays small. */
-export const MAX_MEMBERS = 32;
+const MAX_MEMBERS = 32;
 export const MAX_SPECS = 64;
 
 export const CHOICE =

@@ -51,7 +51,8 @@ export interface Limited {
   /**
    * Times that are taken away again.
    *
-   * - A calendar event of days only (`*-12-25`, `Sat,Sun`, `2026-08-*`) takes the whole local day.
+   * - A calendar event of days only (`*-12-25`, `Sat,Sun`, `2026-08-*`) takes the whole local day; `*-*-*`
+   *   with its own `start` and `end` takes all between the two.
    * - Any other schedule takes its own times, to the millisecond: `* 12-13 * * *` takes 12:00:00 and 12:01:00, not
    *   12:00:30. Cron and calendar events are compared with the wall clock, in both passes of a repeated hour; a time
    *   that runs late because the clock skipped it is compared as what it was meant to be.

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { compileSchedule } from "../../src/schedule/index.js";
+import { compileSchedule, type DstChoice, type Schedule } from "../../src/schedule/index.js";
 
 /*
  * The engine against a minute-by-minute simulation, in 20 zones around their transitions. The simulation knows
@@ -120,15 +120,28 @@ function crond(minutes: readonly Minute[], matches: Matches): number[] {
   return fires;
 }
 
-/** Compares `next` and `latest` at each fire and in between, from the first fire to the last. */
-function compare(
-  name: string,
+/** Both halves of a chosen rule, from nothing but the wall clock of each minute. */
+function chosen(
   minutes: readonly Minute[],
-  fires: readonly number[],
-  cron: string,
-  timezone: string,
-) {
-  const compiled = compileSchedule({ cron, timezone });
+  matches: Matches,
+  { gap, overlap }: Required<DstChoice>,
+): number[] {
+  const fires: number[] = [];
+  let seen = minutes[0]!.wall - MINUTE;
+  let before = seen;
+  for (const { utc, wall } of minutes) {
+    let fire = matches(wall) && (overlap === "both" || wall > seen);
+    if (gap === "run-after") for (let w = before + MINUTE; w < wall; w += MINUTE) fire ||= matches(w);
+    if (fire) fires.push(utc);
+    seen = Math.max(seen, wall);
+    before = wall;
+  }
+  return fires;
+}
+
+/** Compares `next` and `latest` at each fire and in between, from the first fire to the last. */
+function compare(name: string, minutes: readonly Minute[], fires: readonly number[], schedule: Schedule) {
+  const compiled = compileSchedule(schedule);
   const wrong: string[] = [];
   let i = 0;
   for (const [n, { utc }] of minutes.entries()) {
@@ -149,7 +162,9 @@ describe.each(ZONES)("%s", (zone) => {
 
   test("cron with fixed times runs lost times once and repeated times once", () => {
     for (const minutes of all) {
-      for (const { cron, matches } of samples) compare(cron, minutes, crond(minutes, matches), cron, zone);
+      for (const { cron, matches } of samples) {
+        compare(cron, minutes, crond(minutes, matches), { cron, timezone: zone });
+      }
     }
   });
 
@@ -157,7 +172,36 @@ describe.each(ZONES)("%s", (zone) => {
     for (const minutes of all) {
       for (const [cron, matches] of WILD) {
         const fires = minutes.filter(({ wall }) => matches(wall)).map(({ utc }) => utc);
-        compare(cron, minutes, fires, cron, zone);
+        compare(cron, minutes, fires, { cron, timezone: zone });
+      }
+    }
+  });
+
+  test("a chosen rule holds for both syntaxes, whatever theirs is", () => {
+    const calendar = ({ calendar: text, matches }: Sample): [Schedule, Matches] => [
+      { calendar: text },
+      matches,
+    ];
+    const some: Array<[Schedule, Matches]> = [
+      ...WILD.map(([cron, matches]): [Schedule, Matches] => [{ cron }, matches]),
+      ...samples.filter((_, i) => i % 5 === 0).map(calendar),
+      ...samples
+        .filter((_, i) => i % 5 === 2)
+        .map(({ cron, matches }): [Schedule, Matches] => [{ cron }, matches]),
+    ];
+    for (const minutes of all) {
+      for (const [schedule, matches] of some) {
+        for (const gap of ["run-after", "skip"] as const) {
+          for (const overlap of ["first", "both"] as const) {
+            const dst = { gap, overlap };
+            const fires = chosen(minutes, matches, dst);
+            compare(JSON.stringify({ ...schedule, dst }), minutes, fires, {
+              ...schedule,
+              timezone: zone,
+              dst,
+            } as Schedule);
+          }
+        }
       }
     }
   });

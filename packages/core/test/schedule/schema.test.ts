@@ -28,6 +28,32 @@ test.each([
   ],
   [{ at: 1_000 }, { at: "1970-01-01T00:00:01Z" }],
   [{ at: "2026-01-31T09:00:00.5-05:00" }, { at: "2026-01-31T14:00:00.500Z" }],
+  [
+    { cron: "0 9  * * *", dst: {}, except: [], start: "2026-01-01T00:00:00+01:00" },
+    { cron: "0 9 * * *", start: "2025-12-31T23:00:00Z" },
+  ],
+  [
+    {
+      calendar: "daily",
+      dst: { gap: "skip", overlap: undefined },
+      except: [{ named: "x" }, { cron: "0  0 1 * *" }],
+    },
+    { calendar: "daily", dst: { gap: "skip" }, except: [{ named: "x" }, { cron: "0 0 1 * *" }] },
+  ],
+  [
+    {
+      any: [{ cron: " @daily " }, { at: 0 }],
+      except: [{ calendar: "Sun", timezone: "utc", end: "2026-01-01T00:00:00Z" }],
+    },
+    {
+      any: [{ cron: "@daily" }, { at: "1970-01-01T00:00:00Z" }],
+      except: [{ calendar: "Sun", timezone: "UTC", end: "2026-01-01T00:00:00Z" }],
+    },
+  ],
+  [
+    { every: "1 month", timezone: "Europe/Paris" },
+    { every: "1 month", timezone: "Europe/Paris" },
+  ],
 ])("%j becomes %j", (input, expected) => {
   expect(scheduleSchema.parse(input)).toStrictEqual(expected);
 });
@@ -72,6 +98,33 @@ test.each([
   [{ at: 1.5 }, "at", "INVALID_SCHEDULE", "whole milliseconds"],
   [{ every: "5m", timezone: "UTC" }, "timezone", "INVALID_SCHEDULE", "belongs to"],
   [{ cron: "* * * * *", origin: "2026-01-01T00:00:00Z" }, "origin", "INVALID_SCHEDULE", "belongs to"],
+  [{ at: 0, timezone: "UTC" }, "timezone", "INVALID_SCHEDULE", "belongs to"],
+  [{ every: "1h", dst: { gap: "skip" } }, "dst", "INVALID_SCHEDULE", "belongs to"],
+  [{ every: "1h", start: "2026-01-02T00:00:00" }, "start", "INVALID_SCHEDULE", "no offset"],
+  [
+    { every: "1h", start: "2026-01-02T00:00:00Z", end: "2026-01-01T00:00:00Z" },
+    "end",
+    "INVALID_SCHEDULE",
+    "before the start",
+  ],
+  [{ any: [] }, "any", "INVALID_SCHEDULE", "empty"],
+  [{ any: [{ cron: "* * * * *" }], cron: "* * * * *" }, "cron", "INVALID_SCHEDULE", "inside of any"],
+  [{ any: [{ every: "1h" }, { cron: "61 * * * *" }] }, "any.1.cron", "INVALID_SCHEDULE", "minute field"],
+  [{ any: [{ timezone: "UTC" }] }, "any.0", "INVALID_SCHEDULE", "none is given"],
+  [{ every: "1h", except: [{}] }, "except.0", "INVALID_SCHEDULE", "none is given"],
+  [
+    { every: "1h", except: [{ named: "a", cron: "0 0 * * *" }] },
+    "except.0",
+    "INVALID_SCHEDULE",
+    "cron and named",
+  ],
+  [{ every: "1h", except: [{ calendar: "X" }] }, "except.0.calendar", "INVALID_SCHEDULE", "readable"],
+  [
+    { any: [{ every: "1h", except: [{ calendar: "Sun", timezone: "X" }] }] },
+    "any.0.except.0.timezone",
+    "INVALID_TIMEZONE",
+    "IANA",
+  ],
   [{}, "", "INVALID_SCHEDULE", "none is given"],
   [{ cron: "* * * * *", every: "1m" }, "", "INVALID_SCHEDULE", "cron and every are given"],
 ])("%j is refused", (input, path, code, part) => {
@@ -83,6 +136,17 @@ test.each([
 test("no syntax: the message names all four", () => {
   for (const name of ["cron", "calendar", "every", "at"]) expect(issueOf({}).message).toContain(name);
   for (const input of [null, 5, "* * * * *", []]) expect(issueOf(input).message).toContain("cron");
+});
+
+test("lists are bounded before they are read", () => {
+  const many = (count: number, one: unknown) => Array.from({ length: count }, () => one);
+  expect(issueOf({ any: many(33, { every: "1h" }) }).message).toContain("at most 32");
+  expect(issueOf({ every: "1h", except: many(1_000_000, 1) }).message).toContain("at most 32");
+  const except = many(32, { calendar: "Sun" });
+  expect(issueOf({ any: many(2, { every: "1h", except }) }).message).toContain("at most 64");
+  expect(issueOf({ any: [{ every: "1h", any: [] }] }).message).toContain("any");
+  expect(issueOf({ every: "1h", except: [{ named: "a:b" }] }).message).toContain("calendar's name");
+  expect(issueOf({ cron: "* * * * *", dst: { gap: "later" } }).message).toContain("run-after");
 });
 
 test("unknown keys are refused", () => {

@@ -1,0 +1,334 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  type CompiledSchedule,
+  compileSchedule,
+  type Schedule,
+  type ScheduleContext,
+  type ScheduleExclusion,
+  type SimpleSchedule,
+} from "../../src/schedule/index.js";
+
+/*
+ * Unions, exclusions and bounds against filtering: members are walked one by one (the engine is held to crond and
+ * systemd elsewhere), and each of their times is judged by what Intl's clock shows then.
+ */
+
+const DAY = 86_400_000;
+const HOUR = 3_600_000;
+const SPAN = 4 * DAY;
+const ZONES = [
+  "UTC",
+  "Europe/Paris",
+  "America/New_York",
+  "Australia/Lord_Howe",
+  "Asia/Kolkata",
+  "Africa/Cairo",
+];
+/** Around clock changes of most of these. */
+const STARTS = [
+  "2024-03-08",
+  "2024-03-28",
+  "2024-04-04",
+  "2024-04-24",
+  "2024-10-03",
+  "2024-10-25",
+  "2024-11-01",
+];
+const CALENDARS = new Map([
+  ["holidays", ["2024-03-29", "2024-10-28", "*-04-01", "*-*-05 12..14:*", "2024-11-03"]],
+]);
+const context: ScheduleContext = { calendars: CALENDARS };
+
+const pick = <T>(...values: T[]) => fc.constantFrom(...values);
+const zone = pick(...ZONES);
+const maybeZone = fc.option(zone, { nil: undefined });
+const minute = pick("*/5", "*/10", "0", "30", "0,45", "5-20/5", "*");
+const hour = pick("*", "*/2", "0", "2", "1-3", "23", "8-17");
+const cron = fc
+  .record({ m: minute, h: hour, d: pick("*", "*", "1-15", "L"), w: pick("*", "*", "1-5", "0") })
+  .map(({ m, h, d, w }) => `${m} ${h} ${d} * ${w}`);
+const calendar = pick("*:0/15", "02:30", "Mon..Fri 9..17:0/20", "*-*-* 00:00", "Sun 1..3:*", "*:0/10:0/20");
+const days = pick("Sat,Sun", "*-10-27", "Sun", "*-*-1/2", "2024-*-*", "*-*-*", "*-*~1", "*-04-*");
+const dst = fc.option(
+  fc.record(
+    { gap: pick("run-after" as const, "skip" as const), overlap: pick("first" as const, "both" as const) },
+    { requiredKeys: [] },
+  ),
+  { nil: undefined },
+);
+const simple: fc.Arbitrary<SimpleSchedule> = fc.oneof(
+  fc.record({ cron, timezone: zone, dst }),
+  fc.record({ calendar, timezone: zone, dst }),
+  fc.record({ every: pick("7m", "1h", "2m", "90m", "5m20s") }),
+  fc.record({
+    every: pick("1 day", "2 days", "1 week"),
+    timezone: zone,
+    origin: pick("2024-01-31T01:30:00Z"),
+  }),
+  fc.record({ at: pick("2024-03-31T01:00:00Z", "2024-10-27T00:30:00Z") }),
+);
+const bounds = fc.record(
+  {
+    start: pick("2024-03-30T01:30:00Z", "2024-10-20T00:00:00Z"),
+    end: pick("2024-11-02T12:00:00Z", "2025-01-01T00:00:00Z"),
+  },
+  { requiredKeys: [] },
+);
+const exclusion: fc.Arbitrary<ScheduleExclusion> = fc
+  .tuple(
+    fc.oneof(
+      fc.record({ cron, timezone: maybeZone }),
+      fc.record({ calendar, timezone: maybeZone }),
+      fc.record({ calendar: days, timezone: maybeZone }),
+      fc.record({ calendar: days, timezone: maybeZone }),
+      fc.record({ named: pick("holidays"), timezone: maybeZone }),
+      fc.record({ every: pick("2h", "1 day") }),
+      fc.record({ at: pick("2024-03-31T01:00:00Z") }),
+    ),
+    fc.oneof({ weight: 3, arbitrary: fc.constant({}) }, bounds),
+  )
+  .map(([spec, limits]) => ({ ...spec, ...limits }));
+const exclusions = fc.array(exclusion, { maxLength: 3 });
+const member = fc
+  .tuple(simple, exclusions)
+  .map(([one, except]) => (except.length ? { ...one, except } : one));
+const schedule: fc.Arbitrary<Schedule> = fc.oneof(
+  member,
+  fc.tuple(member, bounds).map(([one, limits]) => ({ ...one, ...limits })),
+  fc
+    .tuple(fc.array(member, { minLength: 1, maxLength: 3 }), exclusions, fc.oneof(fc.constant({}), bounds))
+    .map(([any, except, limits]) => ({ any, except, ...limits })),
+);
+
+const offsets = new Map<string, number>();
+/** Clocks change at quarters of an hour here. */
+function wallOf(utc: number, timeZone: string): number {
+  const quarter = Math.floor(utc / 900_000) * 900_000;
+  const key = `${timeZone} ${quarter}`;
+  let offset = offsets.get(key);
+  if (offset === undefined) {
+    const text = new Intl.DateTimeFormat("sv-SE", {
+      timeZone,
+      dateStyle: "short",
+      timeStyle: "medium",
+    }).format(quarter);
+    offset = Date.parse(`${text.replace(" ", "T")}Z`) - quarter;
+    offsets.set(key, offset);
+  }
+  return utc + offset;
+}
+
+const compiledOnce = new Map<string, CompiledSchedule>();
+function once(schedule: Schedule): CompiledSchedule {
+  const key = Object.values(schedule).join("|");
+  const compiled = compiledOnce.get(key) ?? compileSchedule(schedule);
+  compiledOnce.set(key, compiled);
+  return compiled;
+}
+
+/** The times of a member alone, as a set: without its limits, and with the pass of an overlap that walking finds. */
+function walk(one: SimpleSchedule, from: number, to: number): number[] {
+  const { start: _, end: __, except: ___, ...bare } = one as SimpleSchedule & { dst?: object };
+  const set = "calendar" in bare ? { ...bare, dst: { overlap: "first", ...bare.dst } } : bare;
+  const compiled = compileSchedule(set as Schedule);
+  const times: number[] = [];
+  for (let t = compiled.next(from); t !== undefined && t <= to; t = compiled.next(t)) times.push(t);
+  return times;
+}
+
+/** The wall clock that a time stands for: of a time that only runs because a gap skipped it, the one it was meant for. */
+function meant(time: number, one: SimpleSchedule, timeZone: string): number {
+  const wall = wallOf(time, timeZone);
+  const before = wallOf(time - 1_000, timeZone) + 1_000;
+  if (before >= wall || !("cron" in one || "calendar" in one)) return wall;
+  const bare = "cron" in one ? { cron: one.cron } : { calendar: one.calendar };
+  const still = once(bare);
+  return still.latest(wall) === wall ? wall : still.next(before - 1)!;
+}
+
+function excluded(time: number, spec: ScheduleExclusion, one: SimpleSchedule): boolean {
+  if (spec.start !== undefined && time < Date.parse(spec.start)) return false;
+  if (spec.end !== undefined && time > Date.parse(spec.end)) return false;
+  if ("named" in spec) {
+    const { named, ...rest } = spec;
+    return CALENDARS.get(named)!.some((text) => excluded(time, { ...rest, calendar: text }, one));
+  }
+  if ("at" in spec) return time === Date.parse(String(spec.at));
+  const own = ("timezone" in one ? one.timezone : undefined) ?? "UTC";
+  if ("every" in spec) {
+    const { start: _, end: __, ...bare } = spec;
+    const zoned = / /.test(spec.every) ? { ...bare, timezone: spec.timezone ?? own } : bare;
+    return once(zoned).latest(time) === time;
+  }
+  const timeZone = spec.timezone ?? own;
+  const wall = timeZone === own ? meant(time, one, timeZone) : wallOf(time, timeZone);
+  const text = "cron" in spec ? { cron: spec.cron } : { calendar: spec.calendar };
+  const latest = once(text).latest(wall);
+  if ("cron" in spec || /:/.test(spec.calendar)) return latest === wall;
+  return latest === Math.floor(wall / DAY) * DAY;
+}
+
+function expected(schedule: Schedule, from: number, to: number): number[] {
+  const members = "any" in schedule ? schedule.any : [schedule];
+  const within = (t: number, { start, end }: Schedule) =>
+    (start === undefined || t >= Date.parse(start)) && (end === undefined || t <= Date.parse(end));
+  const times = members.flatMap((one) => {
+    const specs = [...(one.except ?? []), ...("any" in schedule ? (schedule.except ?? []) : [])];
+    return walk(one, from, to).filter(
+      (t) => within(t, one) && within(t, schedule) && !specs.some((spec) => excluded(t, spec, one)),
+    );
+  });
+  return [...new Set(times)].sort((a, b) => a - b);
+}
+
+/** `calendar` alone answers by its base during a repeated hour; composed, and with a chosen pass, it is a set. */
+function isSet(schedule: Schedule): boolean {
+  if ("any" in schedule || (schedule.except?.length ?? 0) > 0 || !("calendar" in schedule)) return true;
+  return schedule.dst?.overlap !== undefined;
+}
+
+test("unions, exclusions and bounds equal filtering", () => {
+  fc.assert(
+    fc.property(
+      schedule.filter(isSet),
+      pick(...STARTS),
+      fc.array(fc.nat(SPAN / 60_000)),
+      (one, day, minutes) => {
+        const from = Date.parse(`${day}T00:00:00Z`);
+        const to = from + SPAN;
+        const times = expected(one, from, to);
+        const compiled = compileSchedule(one, "", context);
+        const found: number[] = [];
+        for (let t = compiled.next(from); t !== undefined && t <= to; t = compiled.next(t)) found.push(t);
+        const show = (list: number[]) => list.map((t) => new Date(t).toISOString());
+        expect(show(found)).toEqual(show(times));
+        for (const at of minutes.map((m) => from + m * 60_000 + 1)) {
+          const next = times.find((t) => t > at);
+          const latest = times.findLast((t) => t <= at);
+          if (next !== undefined) expect(compiled.next(at)).toBe(next);
+          if (latest !== undefined) expect(compiled.latest(at)).toBe(latest);
+          else expect(compiled.latest(at) ?? 0).toBeLessThanOrEqual(from);
+        }
+      },
+    ),
+    { numRuns: 80 },
+  );
+}, 60_000);
+
+test("next and latest are neighbours, and a second compilation continues alike", () => {
+  const time = fc.integer({ min: Date.UTC(2023, 0, 1), max: Date.UTC(2027, 0, 1) });
+  fc.assert(
+    fc.property(schedule.filter(isSet), time, (one, t) => {
+      const compiled = compileSchedule(one, "", context);
+      const next = compiled.next(t);
+      const latest = compiled.latest(t);
+      if (latest !== undefined) {
+        expect(latest).toBeLessThanOrEqual(t);
+        expect(compiled.next(latest)).toBe(next);
+      }
+      if (next === undefined) return;
+      expect(next).toBeGreaterThan(t);
+      expect(compiled.latest(next - 1)).toBe(latest);
+      expect(compiled.latest(next)).toBe(next);
+      expect(compileSchedule(one, "", context).next(next)).toBe(compiled.next(next));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+describe("stays bounded where exclusions take everything, or nearly", () => {
+  const paris = { timezone: "Europe/Paris" };
+  const base = Date.parse("2026-01-15T10:00:00Z");
+  test.each<[Schedule, string | undefined]>([
+    [{ cron: "* * * * *", except: [{ cron: "* * * * *" }] }, undefined],
+    [{ cron: "* * * * *", ...paris, except: [{ calendar: "*-*-*" }] }, undefined],
+    [{ cron: "30 2 * * *", ...paris, except: [{ calendar: "*-*-* 02:30" }] }, undefined],
+    [{ cron: "* * * * * *", ...paris, except: [{ calendar: "*-*-* *:*:*" }] }, undefined],
+    [{ cron: "* * * * *", ...paris, except: [{ cron: "* * * * *", timezone: "Asia/Kolkata" }] }, undefined],
+    [{ every: "1m", except: [{ every: "1m" }] }, undefined],
+    [{ every: "1m", except: [{ cron: "* * * * *", ...paris }] }, undefined],
+    [{ every: "1 month", except: [{ calendar: "*-*-01" }] }, undefined],
+    [{ every: "10s", except: [{ calendar: "2026-*-*" }] }, "2027-01-01T00:00:00.000Z"],
+    [{ cron: "* * * * *", ...paris, except: [{ cron: "* * * 1-8 *" }] }, "2026-08-31T22:00:00.000Z"],
+    [{ cron: "* * * * *", ...paris, except: [{ calendar: "1970..2150-*-*" }] }, "2150-12-31T23:00:00.000Z"],
+    [
+      { cron: "*/5 * * * *", ...paris, except: [{ cron: "* 0-20 * * *" }, { cron: "* 21,22 * * *" }] },
+      "2026-01-15T22:00:00.000Z",
+    ],
+    [{ any: Array.from({ length: 32 }, () => ({ every: "1s" })), except: [{ every: "1s" }] }, undefined],
+  ])("%j", (one, next) => {
+    const compiled = compileSchedule(one);
+    const begin = performance.now();
+    const found = compiled.next(base);
+    compiled.latest(base);
+    expect(performance.now() - begin).toBeLessThan(500);
+    expect(found === undefined ? found : new Date(found).toISOString()).toBe(next);
+  });
+});
+
+test("a holiday is the whole day where the task lives, whatever the clock does", () => {
+  const one = compileSchedule(
+    { cron: "0 */6 * * *", timezone: "Europe/Berlin", except: [{ named: "holidays-de" }] },
+    "",
+    { calendars: new Map([["holidays-de", ["2024-03-31", "*-12-25"]]]) },
+  );
+  expect(new Date(one.next(Date.parse("2024-03-30T20:00:00Z"))!).toISOString()).toBe(
+    "2024-03-31T22:00:00.000Z",
+  );
+  expect(new Date(one.latest(Date.parse("2024-03-31T21:59:00Z"))!).toISOString()).toBe(
+    "2024-03-30T17:00:00.000Z",
+  );
+  expect(one.next(Date.parse("2024-12-24T17:00:00Z"))).toBe(Date.parse("2024-12-25T23:00:00Z"));
+});
+
+test("a calendar that is not known is an error, never an exclusion that does nothing", () => {
+  const one: Schedule = { every: "1h", except: [{ named: "nowhere" }] };
+  expect(() => compileSchedule(one)).toThrow(/schedule\.except\[0\]\.named: There is no calendar "nowhere"/);
+  expect(() => compileSchedule({ any: [one] }, "", context)).toThrow(
+    /schedule\.any\[0\]\.except\[0\]\.named/,
+  );
+});
+
+test("an exclusion follows its schedule through a gap and an overlap", () => {
+  // Sundays are off: the Sunday whose 02:30 runs at 03:00 too.
+  const off = compileSchedule({
+    cron: "30 2 * * *",
+    timezone: "Europe/Paris",
+    except: [{ cron: "30 2 * * 0" }],
+  });
+  expect(off.next(Date.parse("2024-03-30T12:00:00Z"))).toBe(Date.parse("2024-04-01T00:30:00Z"));
+  // 02:30 is off, which 03:00 of that Sunday is not.
+  const half = compileSchedule({
+    cron: "*/30 * * * *",
+    timezone: "Europe/Paris",
+    except: [{ cron: "30 2 * * *" }],
+  });
+  expect(half.next(Date.parse("2024-03-31T00:30:00Z"))).toBe(Date.parse("2024-03-31T01:00:00Z"));
+  // Both passes of 02:30.
+  const around = [];
+  for (let t = half.next(Date.parse("2024-10-26T23:45:00Z"))!; around.length < 4; t = half.next(t)!) {
+    around.push((t - Date.parse("2024-10-27T00:00:00Z")) / HOUR);
+  }
+  expect(around).toEqual([0, 1, 2, 2.5]);
+});
+
+test("looking back does not pass over what runs late at the end of a gap", () => {
+  // 02:30 runs at 03:00 on this day; the exclusion takes 03:30 only.
+  const hour = compileSchedule({
+    cron: "30 2,3 * * *",
+    timezone: "Europe/Paris",
+    except: [{ cron: "* 3 * * *" }],
+  });
+  expect(hour.next(Date.parse("2024-03-30T12:00:00Z"))).toBe(Date.parse("2024-03-31T01:00:00Z"));
+  expect(hour.latest(Date.parse("2024-03-31T05:00:00Z"))).toBe(Date.parse("2024-03-31T01:00:00Z"));
+  // Apia had no 30 December 2011: what was meant for it runs at the first instant of the 31st, which is off itself.
+  const day = compileSchedule({
+    cron: "0 9 * * *",
+    timezone: "Pacific/Apia",
+    dst: { gap: "run-after" },
+    except: [{ calendar: "2011-12-31" }],
+  });
+  expect(day.next(Date.parse("2011-12-29T20:00:00Z"))).toBe(Date.parse("2011-12-30T10:00:00Z"));
+  expect(day.latest(Date.parse("2011-12-31T05:00:00Z"))).toBe(Date.parse("2011-12-30T10:00:00Z"));
+});

@@ -1,0 +1,294 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  calendarsOf,
+  canonicalSchedule,
+  checkCalendar,
+  compileSchedule,
+  describeSchedule,
+  jitterOf,
+  jitterSchema,
+  lintSchedule,
+  neverFires,
+  previewSchedule,
+  type Schedule,
+  scheduleSchema,
+  usesSeed,
+} from "../../src/schedule/index.js";
+
+const utc = (text: string) => Date.parse(text);
+const iso = (time: number | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
+
+function times(schedule: Schedule, after: string, count: number): Array<string | undefined> {
+  const compiled = compileSchedule(schedule);
+  const found: Array<string | undefined> = [];
+  for (let t = compiled.next(utc(after)); found.length < count; t = compiled.next(t)) {
+    found.push(iso(t)?.slice(0, 16));
+    if (t === undefined) break;
+  }
+  return found;
+}
+
+test("start and end are nominal times, both inclusive", () => {
+  const schedule: Schedule = { every: "1h", start: "2026-01-01T10:00:00Z", end: "2026-01-01T12:00:00Z" };
+  expect(times(schedule, "2025-01-01T00:00:00Z", 9)).toEqual([
+    "2026-01-01T10:00",
+    "2026-01-01T11:00",
+    "2026-01-01T12:00",
+    undefined,
+  ]);
+  const compiled = compileSchedule(schedule);
+  expect(iso(compiled.latest(utc("2027-01-01T00:00:00Z")))).toBe("2026-01-01T12:00:00.000Z");
+  expect(compiled.latest(utc("2026-01-01T09:59:59Z"))).toBeUndefined();
+  expect(compiled.next(Number.NaN)).toBeUndefined();
+  expect(neverFires({ at: "2026-01-01T00:00:00Z", start: "2026-01-02T00:00:00Z" })).toBe(true);
+});
+
+describe("intervals of the calendar", () => {
+  test.each<[Schedule, string, string[]]>([
+    [
+      { every: "1 month", origin: "2024-01-31T09:00:00Z" },
+      "2024-01-01T00:00:00Z",
+      ["2024-01-31T09:00", "2024-02-29T09:00", "2024-03-31T09:00", "2024-04-30T09:00", "2024-05-31T09:00"],
+    ],
+    [
+      { every: "P1Y", origin: "2024-02-29T00:00:00Z" },
+      "2024-02-29T00:00:00Z",
+      ["2025-02-28T00:00", "2026-02-28T00:00", "2027-02-28T00:00", "2028-02-29T00:00"],
+    ],
+    // 09:00 in Paris, winter and summer; the calendar's day has 23 h.
+    [
+      { every: "1 week", origin: "2024-03-20T08:00:00Z", timezone: "Europe/Paris" },
+      "2024-03-20T08:00:00Z",
+      ["2024-03-27T08:00", "2024-04-03T07:00", "2024-04-10T07:00"],
+    ],
+    [
+      { every: "P1D", origin: "2024-03-29T01:30:00Z", timezone: "Europe/Paris" },
+      "2024-03-29T01:30:00Z",
+      ["2024-03-30T01:30", "2024-03-31T01:00", "2024-04-01T00:30"],
+    ],
+    [
+      { every: "1 day", origin: "2024-10-26T00:30:00Z", timezone: "Europe/Paris" },
+      "2024-10-26T00:30:00Z",
+      ["2024-10-27T00:30", "2024-10-28T01:30"],
+    ],
+    [
+      { every: "1 month", timezone: "Europe/Paris" },
+      "2024-03-15T00:00:00Z",
+      ["2024-03-31T22:00", "2024-04-30T22:00"],
+    ],
+    // Apia had no 30 December 2011.
+    [
+      { every: "1 day", origin: "2011-12-28T19:00:00Z", timezone: "Pacific/Apia" },
+      "2011-12-28T19:00:00Z",
+      ["2011-12-29T19:00", "2011-12-30T10:00", "2011-12-30T19:00"],
+    ],
+  ])("%j", (schedule, after, expected) => {
+    expect(times(schedule, after, expected.length)).toEqual(expected);
+  });
+
+  test("next and latest agree with counting from the origin", () => {
+    const span = { min: utc("1990-01-01T00:00:00Z"), max: utc("2035-01-01T00:00:00Z") };
+    fc.assert(
+      fc.property(
+        fc.constantFrom("1 month", "3 months", "1 year", "2 weeks", "1 day", "P5M"),
+        fc.constantFrom("UTC", "Europe/Paris", "Australia/Lord_Howe", "America/New_York"),
+        fc.integer(span),
+        fc.integer(span),
+        (every, timezone, origin, t) => {
+          const schedule = compileSchedule({ every, timezone, origin: new Date(origin).toISOString() });
+          const next = schedule.next(t)!;
+          const latest = schedule.latest(t);
+          expect(next).toBeGreaterThan(t);
+          expect(schedule.latest(next)).toBe(next);
+          expect(schedule.latest(next - 1)).toBe(latest);
+          if (latest === undefined) expect(next).toBe(origin);
+          else expect(schedule.next(latest)).toBe(next);
+          const days = { "1 month": 31, "3 months": 92, "1 year": 366, "2 weeks": 14, "1 day": 1, P5M: 153 };
+          if (latest !== undefined) {
+            expect(next - latest).toBeLessThanOrEqual((days[every as "P5M"] + 1 / 12) * 86_400_000);
+          }
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each([
+    ["0 months", "INVALID_DURATION"],
+    ["121 months", "INVALID_DURATION"],
+    ["1  month", "INVALID_DURATION"],
+    ["1.5 months", "INVALID_DURATION"],
+    ["-1 month", "INVALID_DURATION"],
+    ["month", "INVALID_DURATION"],
+  ])("%s is refused", (every, code) => {
+    expect(() => compileSchedule({ every })).toThrowError(expect.objectContaining({ code }));
+  });
+});
+
+describe("jitter", () => {
+  test("is the same for ever, differs by task and time, and stays below its bound", () => {
+    // Stored tasks rely on it: these may never change.
+    expect(jitterOf("10m", "t", 1_700_000_000_000, 1_700_003_600_000)).toBe(258_666);
+    expect(jitterOf("10%", "t", 1_700_000_000_000, 1_700_003_600_000)).toBe(155_199);
+    fc.assert(
+      fc.property(
+        fc.string(),
+        fc.nat(2 ** 40),
+        fc.integer({ min: 1, max: 10_000_000 }),
+        (seed, nominal, gap) => {
+          for (const jitter of ["1ms", "30s", "1h", "0.5%", "10%", "100%"]) {
+            const late = jitterOf(jitter, seed, nominal, nominal + gap);
+            expect(Number.isInteger(late) && late >= 0 && late < gap).toBe(true);
+            expect(late).toBe(jitterOf(jitter, seed, nominal, nominal + gap));
+          }
+        },
+      ),
+    );
+  });
+
+  test("spreads evenly", () => {
+    const counts = new Array<number>(10).fill(0);
+    for (let i = 0; i < 10_000; i++) counts[Math.floor(jitterOf("10s", `task-${i}`, 1e12, 2e12) / 1_000)]!++;
+    for (const count of counts) expect(Math.abs(count - 1_000)).toBeLessThan(150);
+  });
+
+  test("of the last occurrence: a duration counts, a percentage of nothing does not", () => {
+    expect(jitterOf("100%", "t", 0, undefined)).toBe(0);
+    expect(jitterOf("1h", "t", 0, undefined)).toBeGreaterThan(0);
+  });
+
+  test.each(["0%", "101%", "1e1%", "%", "5", "-5s", "0s", ""])("%j is refused", (jitter) => {
+    expect(jitterSchema.safeParse(jitter).success).toBe(false);
+    expect(() => jitterOf(jitter, "t", 0, 1)).toThrowError(
+      expect.objectContaining({ code: "INVALID_DURATION" }),
+    );
+  });
+
+  test("is not stored before a node obeys it", () => {
+    expect(scheduleSchema.safeParse({ every: "1h", jitter: "10%" }).success).toBe(false);
+  });
+});
+
+test("a preview says what is special about each time", () => {
+  const schedule: Schedule = {
+    cron: "30 2 * * *",
+    timezone: "Europe/Berlin",
+    except: [{ named: "holidays-de" }, { calendar: "Mon" }],
+  };
+  const context = { calendars: new Map([["holidays-de", ["2024-03-29"]]]) };
+  const seen = previewSchedule(schedule, { from: utc("2024-03-28T12:00:00Z"), count: 3, context });
+  expect(seen).toEqual({
+    timezone: "Europe/Berlin",
+    exhausted: false,
+    times: [
+      {
+        time: utc("2024-03-30T01:30:00Z"),
+        utc: "2024-03-30T01:30:00Z",
+        local: "2024-03-30T02:30:00+01:00",
+        notes: [{ code: "EXCLUDED", text: "excluded before it: 2024-03-29T02:30:00+01:00 (holidays-de)" }],
+      },
+      {
+        time: utc("2024-03-31T01:00:00Z"),
+        utc: "2024-03-31T01:00:00Z",
+        local: "2024-03-31T03:00:00+02:00",
+        notes: [
+          { code: "MOVED", text: "meant for 2024-03-31T02:30:00, which the clock skips" },
+          { code: "DAY_LENGTH", text: "this day has 23 h" },
+        ],
+      },
+      {
+        time: utc("2024-04-02T00:30:00Z"),
+        utc: "2024-04-02T00:30:00Z",
+        local: "2024-04-02T02:30:00+02:00",
+        notes: [{ code: "EXCLUDED", text: "excluded before it: 2024-04-01T02:30:00+02:00 (Mon)" }],
+      },
+    ],
+    excluded: [
+      {
+        time: utc("2024-03-29T01:30:00Z"),
+        utc: "2024-03-29T01:30:00Z",
+        local: "2024-03-29T02:30:00+01:00",
+        by: "holidays-de",
+      },
+      {
+        time: utc("2024-04-01T00:30:00Z"),
+        utc: "2024-04-01T00:30:00Z",
+        local: "2024-04-01T02:30:00+02:00",
+        by: "Mon",
+      },
+    ],
+  });
+  const autumn = previewSchedule(
+    { cron: "30 * * * *", timezone: "Europe/Berlin", end: "2024-10-27T01:30:00Z" },
+    { from: utc("2024-10-27T00:00:00Z"), count: 9 },
+  );
+  expect(autumn.exhausted).toBe(true);
+  expect(autumn.times.map(({ local, notes }) => [local, ...notes.map(({ code }) => code)])).toEqual([
+    ["2024-10-27T02:30:00+02:00", "DAY_LENGTH", "REPEATED"],
+    ["2024-10-27T02:30:00+01:00", "DAY_LENGTH", "REPEATED"],
+  ]);
+});
+
+const HOLIDAYS = { named: "holidays-de" };
+
+test.each<[Schedule, string, string]>([
+  [
+    {
+      cron: "0 9 * * mon-fri",
+      timezone: "Europe/Berlin",
+      dst: { gap: "skip" },
+      except: [HOLIDAYS, { calendar: "*-12-25" }],
+    },
+    "0 9 * * 1-5 gap skip except (*-12-25; holidays-de)",
+    "at 09:00, on Monday to Friday (Europe/Berlin), times that the clock skips are left out, except the calendar holidays-de; on the 25th of the month, in December",
+  ],
+  [
+    {
+      any: [{ every: "P1M", timezone: "Asia/Tokyo" }, { cron: "0 9 * * *" }],
+      end: "2026-01-01T00:00:00+01:00",
+    },
+    "any of (0 9 * * *; 1 month in Asia/Tokyo) end 2025-12-31T23:00:00Z",
+    "every 1 month, counted from 1970-01-01 00:00 on the clock of Asia/Tokyo; or at 09:00, every day (UTC); until 2025-12-31T23:00:00Z",
+  ],
+  [
+    { every: "14d", timezone: "Asia/Tokyo", origin: "2026-01-01T00:00:00Z" },
+    "2 weeks from 2026-01-01T00:00:00Z in Asia/Tokyo",
+    "every 2 weeks, counted from 2026-01-01T00:00:00Z on the clock of Asia/Tokyo",
+  ],
+])("%j in words", (schedule, canonical, description) => {
+  expect(canonicalSchedule(schedule)).toBe(canonical);
+  expect(describeSchedule(schedule)).toBe(description);
+});
+
+test.each<[Schedule, string[]]>([
+  [{ cron: "* * * * *", except: [{ calendar: "*-*-*" }] }, ["NEVER_FIRES"]],
+  [{ any: [{ cron: "0 0 31 2 *" }, { every: "1h" }] }, ["NEVER_FIRES"]],
+  [{ every: "1h", except: [{ calendar: "*-02-30" }, HOLIDAYS] }, ["EXCLUDES_NOTHING"]],
+  [{ cron: "0 9 * * *", dst: { gap: "skip" } }, ["DST_IGNORED"]],
+  [{ every: "1 month", origin: "2026-01-31T00:00:00Z" }, ["DAY_MISSING"]],
+  [{ every: "1 month", origin: "2026-01-28T00:00:00Z" }, []],
+])("%j is warned about with %j", (schedule, codes) => {
+  expect(lintSchedule(schedule).map(({ code }) => code)).toEqual(codes);
+});
+
+test("what a schedule depends on", () => {
+  const schedule: Schedule = {
+    any: [{ cron: "H 9 * * *" }, { every: "1h", except: [HOLIDAYS] }],
+    except: [HOLIDAYS],
+  };
+  expect(calendarsOf(schedule)).toEqual(["holidays-de"]);
+  expect([usesSeed(schedule), usesSeed({ cron: "0 9 * * *" }), usesSeed({ every: "1h" })]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+});
+
+test("shared calendars are checked entry by entry", () => {
+  expect(checkCalendar(["2026-12-25", "*-05-01", "Sat,Sun"])).toEqual(["2026-12-25", "*-05-01", "Sat,Sun"]);
+  expect(() => checkCalendar(["2026-12-25", "2026-02-30"])).toThrow(/entries\[1\].*does not exist/);
+  expect(() => checkCalendar(["Xmas"])).toThrow(/entries\[0\].*neither a date nor a calendar event/);
+  expect(() => checkCalendar("2026-12-25")).toThrow(/list of texts/);
+  expect(() => checkCalendar(Array.from({ length: 5_000 }, () => "2026-12-25"))).toThrow(/4096/);
+});

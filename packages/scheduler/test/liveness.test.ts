@@ -1,0 +1,290 @@
+import { once } from "node:events";
+import { localName, parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { type Decided, Scheduler, type SchedulerOptions } from "@carillon/scheduler";
+import { Store } from "@carillon/store";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+let serial = 0;
+
+describe("a node that nothing may keep from its work", () => {
+  let redis: RedisServer;
+  let store: Store;
+  let namespace: string;
+  const open: { stop(): Promise<void> }[] = [];
+
+  beforeAll(async () => {
+    redis = await startRedis({ appendonly: true });
+  });
+  afterAll(async () => {
+    await redis.stop();
+  });
+  beforeEach(() => {
+    serial += 1;
+    namespace = `live${serial}`;
+    store = new Store({ connection: redis.url, namespace });
+  });
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((one) => one.stop()));
+    await store.close();
+  });
+
+  /** A node whose store the test can get at. */
+  function node(options: Partial<SchedulerOptions> = {}): { scheduler: Scheduler; own: Store } {
+    const own = new Store({ connection: redis.url, namespace });
+    const scheduler = new Scheduler({ store: own, logger: SILENT, ...options });
+    open.push({ stop: () => scheduler.stop().then(() => own.close()) });
+    return { scheduler, own };
+  }
+  const put = (queue: string, ...inputs: (Partial<TaskInput> & { id: string })[]) =>
+    store.tasks.put(
+      queue,
+      inputs.map((input) => parseTask({ type: "noop", queue, schedule: { every: "1h" }, ...input })),
+    );
+  const in_ = async (ms: number) => ({ at: (await store.serverTime()) + ms });
+
+  it("hears what is announced while it reads the same queue", async () => {
+    const { scheduler, own } = node();
+    await put("q", { id: "later" });
+    await scheduler.start();
+    await pause(200);
+    // Answers take their time: what is put meanwhile is not in them.
+    const { next } = own.claims;
+    own.claims.next = async (queue) => {
+      const parts = await next.call(own.claims, queue);
+      await pause(300);
+      return parts;
+    };
+    const first = once(scheduler, "decided");
+    await put("q", { id: "first", schedule: await in_(100) });
+    await first;
+    const second = once(scheduler, "decided", { signal: AbortSignal.timeout(5_000) });
+    await pause(50);
+    await put("q", { id: "second", schedule: await in_(600) });
+    expect((await second)[0].task).toBe("system/second");
+  });
+
+  it("hears of a new queue while it reads the others", async () => {
+    const { scheduler, own } = node({ rereadEvery: 2_000 });
+    await put("q", { id: "later" });
+    await scheduler.start();
+    await pause(200);
+    const { next } = own.claims;
+    let slow = false;
+    own.claims.next = async (queue) => {
+      slow = true;
+      const parts = await next.call(own.claims, queue);
+      await pause(300);
+      return parts;
+    };
+    await eventually(() => slow);
+    const decided = once(scheduler, "decided", { signal: AbortSignal.timeout(1_500) });
+    await put("new", { id: "soon", schedule: await in_(500) });
+    expect((await decided)[0].task).toBe("system/soon");
+  });
+
+  it("serves the other queues while one of them cannot be read", async () => {
+    const { scheduler, own } = node();
+    await put("bad", { id: "t" });
+    await put("good", { id: "t", schedule: await in_(300) });
+    await own.link.ask((client) => client.del(own.keys.queue("bad").next));
+    await own.link.ask((client) => client.set(own.keys.queue("bad").next, "not ours"));
+    const decided = once(scheduler, "decided", { signal: AbortSignal.timeout(5_000) });
+    await scheduler.start();
+    expect((await decided)[0].queue).toBe("good");
+  });
+
+  it("serves the other shards while some cannot be claimed", async () => {
+    const { scheduler, own } = node({ nodeId: "n" });
+    const at = await in_(300);
+    await put("q", ...Array.from({ length: 64 }, (_, i) => ({ id: `t${i}`, schedule: at })));
+    const keys = own.keys.queue("q");
+    for (const shard of [0, 1, 2, 3, 4, 5]) {
+      await own.link.ask((client) => client.del(keys.due(shard)));
+      await own.link.ask((client) => client.set(keys.due(shard), "not ours"));
+    }
+    const shards = new Set<string>();
+    scheduler.on("decided", ({ task }) => shards.add(task));
+    await scheduler.start();
+    const expected = (
+      await Promise.all([6, 7].map((shard) => own.link.ask((client) => client.zcard(keys.due(shard)))))
+    ).reduce((sum, n) => sum + n, 0);
+    await eventually(() => expect(shards.size).toBe(expected), { timeoutMs: 5_000 });
+  });
+
+  it("decides what it can of a shard in which one task cannot be read", async () => {
+    const { scheduler, own } = node();
+    const at = await in_(400);
+    await put("q", ...Array.from({ length: 30 }, (_, i) => ({ id: `t${i}`, schedule: at })));
+    await own.link.ask((client) => client.hset(own.keys.queue("q").task("system/t7"), "schedule", "{broken"));
+    const tasks = new Set<string>();
+    scheduler.on("decided", ({ task }) => tasks.add(task));
+    await scheduler.start();
+    await eventually(() => expect(tasks.size).toBe(29), { timeoutMs: 5_000 });
+  });
+
+  it("looks at other queues while one has a long backlog", async () => {
+    const { scheduler, own } = node();
+    // As after minutes without any node: each of one shard's tasks owes 100 runs.
+    const ids = Array.from({ length: 6_000 }, (_, i) => `t${i}`)
+      .filter((id) => shardOf(localName({ owner: "system", id })) === 0)
+      .slice(0, 600);
+    const backlog = { schedule: { every: "1s" }, catchUp: "all", overlap: "allow" } as const;
+    await put("heavy", ...ids.map((id) => ({ id, ...backlog })));
+    const now = await store.serverTime();
+    const start = now - (now % 1000) - 100_000;
+    const keys = own.keys.queue("heavy");
+    await own.link.ask((client) =>
+      Promise.all([
+        ...ids.map((id) => client.hset(keys.task(`system/${id}`), "nominal", start, "due", start)),
+        ...ids.map((id) => client.zadd(keys.due(0), start, `system/${id}`)),
+        client.zadd(keys.next, start, "0"),
+      ]),
+    );
+    await put("light", { id: "t", schedule: { every: "1s" }, overlap: "allow" });
+    const late: number[] = [];
+    let walked = 0;
+    scheduler.on("decided", ({ queue, at, due }: Decided) => {
+      if (queue === "light") late.push(at - due);
+      else walked += 1;
+    });
+    await scheduler.start();
+    await eventually(() => expect(late.length).toBeGreaterThanOrEqual(4), { timeoutMs: 30_000 });
+    console.log("late", late, "walked", walked);
+    expect(walked).toBeGreaterThan(600);
+    expect(Math.max(...late)).toBeLessThan(900);
+  }, 40_000);
+
+  it("stops within a moment although much is due", async () => {
+    const { scheduler } = node();
+    const at = await in_(2_000);
+    const all = Array.from({ length: 20_000 }, (_, i) => ({ id: `t${i}`, schedule: at }));
+    for (let i = 0; i < all.length; i += 1000) await put("q", ...all.slice(i, i + 1000));
+    await pause(2_000);
+    const decided = once(scheduler, "decided");
+    await scheduler.start();
+    await decided;
+    const before = performance.now();
+    await scheduler.stop();
+    console.log("stop took", performance.now() - before);
+    expect(performance.now() - before).toBeLessThan(1_000);
+  });
+
+  it("is not there when it was stopped during its start", async () => {
+    const { scheduler, own } = node();
+    const { beat } = own.registry;
+    own.registry.beat = async (info) => {
+      await pause(300);
+      await beat.call(own.registry, info);
+    };
+    const started = scheduler.start();
+    await pause(150);
+    const stopped = scheduler.stop();
+    await Promise.all([started, stopped, scheduler.stop()]);
+    expect(scheduler.ready).toBe(false);
+    await pause(100);
+    expect(await store.registry.nodes()).toEqual([]);
+    await put("q", { id: "t", schedule: await in_(100) });
+    await pause(600);
+    expect(await store.link.ask((c) => c.zcard(store.keys.queue("q").runs))).toBe(0);
+  });
+
+  it("ends each stop when the first one has ended", async () => {
+    const { scheduler, own } = node();
+    await scheduler.start();
+    const { removeNode } = own.registry;
+    let removed = false;
+    own.registry.removeNode = async (id) => {
+      await pause(200);
+      await removeNode.call(own.registry, id);
+      removed = true;
+    };
+    void scheduler.stop();
+    await scheduler.stop();
+    expect(removed).toBe(true);
+  });
+
+  it("tries again after a failure however many messages come in", async () => {
+    const { scheduler, own } = node();
+    await put("q", { id: "t", schedule: await in_(1_000) });
+    await scheduler.start();
+    await pause(200);
+    // Two failing rounds: the next try is 200 ms away.
+    const { take } = own.mutex;
+    let failing = 2;
+    own.claims.next = ((next) => async (queue: string) => {
+      if (failing > 0) {
+        failing -= 1;
+        throw new Error("for once");
+      }
+      return next.call(own.claims, queue);
+    })(own.claims.next);
+    void take;
+    const decided = once(scheduler, "decided", { signal: AbortSignal.timeout(6_000) });
+    let at = Date.now() + 3_600_000;
+    const noise = setInterval(() => {
+      at -= 1_000;
+      void own.link.client.publish(own.keys.wake, `other 0 ${at}`);
+    }, 20);
+    try {
+      await decided;
+      await put("q", { id: "u", schedule: await in_(300) });
+      const again = once(scheduler, "decided", { signal: AbortSignal.timeout(4_000) });
+      expect((await again)[0].task).toBe("system/u");
+    } finally {
+      clearInterval(noise);
+    }
+  });
+
+  it("reconciles runs that are over together, not one by one", async () => {
+    const own = new Store({ connection: redis.url, namespace, retention: { completedJobs: 1_000 } });
+    const scheduler = new Scheduler({ store: own, logger: SILENT });
+    open.push({ stop: () => scheduler.stop().then(() => own.close()) });
+    await put("q", { id: "t", overlap: "allow" });
+    await scheduler.start();
+    // Final runs whose jobs are gone, one every 10 ms.
+    const now = await store.serverTime();
+    const keys = own.keys.queue("q");
+    for (let i = 0; i < 300; i++) await own.link.ask((c) => c.zadd(keys.runs, now + 500 + i * 10, `x${i}`));
+    await own.link.ask((c) => c.zadd(keys.next, now + 500, "r"));
+    await own.link.ask((c) => c.publish(own.keys.wake, `q r ${now + 500}`));
+    let looks = 0;
+    const { reconcile } = own.runs;
+    own.runs.reconcile = (queue) => {
+      looks += 1;
+      return reconcile.call(own.runs, queue);
+    };
+    await eventually(async () => (await own.link.ask((c) => c.zcard(keys.runs))) === 0, {
+      timeoutMs: 10_000,
+    });
+    console.log("looks", looks);
+    expect(looks).toBeLessThan(12);
+  });
+
+  it("triggers one task many times at once", async () => {
+    await put("q", { id: "t", overlap: "allow" });
+    const results = await Promise.allSettled(
+      Array.from({ length: 100 }, (_, i) =>
+        store.claims.trigger(
+          { queue: "q", owner: "system", id: "t" },
+          { key: `k${i}`, token: `tok${i}`, node: "me" },
+        ),
+      ),
+    );
+    console.log("rejected", results.filter((r) => r.status === "rejected").length);
+    const stores = Array.from({ length: 30 }, () => new Store({ connection: redis.url, namespace }));
+    const more = await Promise.allSettled(
+      stores.map((s, i) =>
+        s.claims.trigger(
+          { queue: "q", owner: "system", id: "t" },
+          { key: `m${i}`, token: `tak${i}`, node: "me" },
+        ),
+      ),
+    );
+    console.log("rejected", more.filter((r) => r.status === "rejected").length);
+    await Promise.all(stores.map((s) => s.close()));
+    expect(results.every((r) => r.status === "fulfilled")).toBe(true);
+  });
+});
