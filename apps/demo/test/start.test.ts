@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, it } from "vitest";
+
+const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
+
+let redis: RedisServer;
+let demo: ChildProcess;
+let output = "";
+
+beforeAll(async () => {
+  redis = await startRedis({ appendonly: true });
+  demo = spawn(process.execPath, [MAIN], {
+    env: {
+      ...process.env,
+      REDIS_URL: redis.url,
+      CARILLON_NAMESPACE: "demo-test",
+      CARILLON_CONSOLE_PORT: String(await freePort()),
+      CARILLON_TOKEN: "a-token-for-this-test",
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  demo.stdout?.on("data", (chunk) => {
+    output += chunk;
+  });
+});
+afterAll(async () => {
+  demo.kill("SIGKILL");
+  await redis.stop();
+});
+
+it("shows claims of replicas and runs of workers, and Ctrl-C ends all that it started", async () => {
+  await eventually(() => expect(output).toMatch(/node-\d +claimed +system\/console-check/), {
+    timeoutMs: 25_000,
+  });
+  await eventually(() => expect(output).toMatch(/worker-\d +succeeded +system\/console-check/), {
+    timeoutMs: 10_000,
+  });
+  const address = /Bull Board: (\S+)/.exec(output)?.[1] as string;
+  const { origin } = new URL(address);
+  expect((await fetch(`${origin}/health`)).status).toBe(200);
+
+  const ended = new Promise((resolve) => demo.once("exit", resolve));
+  demo.kill("SIGINT");
+  expect(await ended).toBe(0);
+  // Nobody is left to answer or to claim.
+  await expect(fetch(`${origin}/health`)).rejects.toThrow();
+  const admin = new Redis(redis.url);
+  const clients = String(await admin.client("LIST"))
+    .trim()
+    .split("\n").length;
+  admin.disconnect();
+  expect(clients).toBe(1);
+}, 60_000);

@@ -1,0 +1,29 @@
+import type { LedgerEntry, Run, Task } from "@carillon/sdk";
+import { describe, expect, it } from "vitest";
+import { Tally } from "../src/tally.js";
+
+const task = (cursor: number) =>
+  ({ id: "t", owner: "system", queue: "q", schedule: { every: "10s" }, cursor }) as Task;
+const run = (nominal: number, id = `r${nominal}`) => ({ id, nominal, trigger: "schedule" }) as Run;
+const skip = (from: number, to: number) => ({ reason: "overlap", from, to, decisions: 2 }) as LedgerEntry;
+
+describe("the demo's tally, from records alone", () => {
+  it("finds nothing wrong where each time has a run or a ledger entry", () => {
+    const tally = new Tally();
+    tally.learn(task(40_000), [run(40_000), run(10_000)], [skip(20_000, 30_000)]);
+    expect([tally.enqueued, tally.skipped, tally.missed, tally.doubled]).toEqual([2, 2, 0, 0]);
+  });
+
+  it("counts a time without either as missed, and one with two runs as doubled", () => {
+    const tally = new Tally();
+    tally.learn(task(40_000), [run(40_000), run(40_000, "again"), run(10_000)], [skip(20_000, 20_000)]);
+    expect([tally.missed, tally.doubled]).toEqual([1, 1]);
+  });
+
+  it("remembers runs that the history has dropped since", () => {
+    const tally = new Tally();
+    tally.learn(task(10_000), [run(10_000)], []);
+    tally.learn(task(20_000), [run(20_000)], []);
+    expect([tally.enqueued, tally.missed]).toEqual([2, 0]);
+  });
+});
