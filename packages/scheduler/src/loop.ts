@@ -2,6 +2,7 @@ import type { EventEmitter } from "node:events";
 import { SHARDS, shardOf } from "@carillon/core";
 import { type Lease, redisError, type Store } from "@carillon/store";
 import { Agenda, type Appointment } from "./agenda.js";
+import { backoff, LONGEST_BACKOFF } from "./backoff.js";
 import { Claimer } from "./claimer.js";
 import type { SchedulerEvents } from "./events.js";
 import type { Settings } from "./options.js";
@@ -17,8 +18,6 @@ const REST = 1_000;
 const SIDE_BY_SIDE = 4;
 /** One part's longest turn, in ms: a backlog must not keep what is due elsewhere waiting. */
 const TURN = 200;
-/** Longest wait after Redis failed, in ms. */
-const LONGEST_BACKOFF = 2_000;
 
 /** The node's rounds: one timer, armed for the earliest due time; each round looks at all that is due. */
 export class Loop {
@@ -30,8 +29,10 @@ export class Loop {
   readonly #claimer: Claimer;
   readonly #reconciler: Reconciler;
   readonly #timer = new Timer(() => this.#wakeUp());
-  /** Queues to read again, and when: another node was first there, or they could not be read. */
+  /** Queues to read again, and when: another node was first there. */
   readonly #glances = new Map<string, number>();
+  /** Queues that could not be read, and when to try again; infinite while that is under way. */
+  readonly #troubled = new Map<string, number>();
   #running = false;
   #round: Promise<void> | undefined;
   #again = false;
@@ -143,20 +144,23 @@ export class Loop {
     // In one burst: the client sends these without waiting for each other.
     const [, queues] = await Promise.all([this.readClock(), this.#store.registry.queues()]);
     this.#agenda.keepOnly(queues, mark);
-    await this.#readNext(queues);
+    for (const queue of this.#troubled.keys()) if (!queues.includes(queue)) this.#troubled.delete(queue);
+    await this.#readNext(queues.filter((queue) => !this.#troubled.has(queue)));
   }
 
   /** Queues in which another node was first: has it done what was due? */
   async #glance(): Promise<void> {
-    const now = performance.now();
-    const due = [...this.#glances].filter(([, at]) => at <= now).map(([queue]) => queue);
-    for (const queue of due) this.#glances.delete(queue);
+    const tryAgain = take(this.#troubled);
+    for (const queue of tryAgain) this.#troubled.set(queue, Number.POSITIVE_INFINITY);
+    // Beside the round: these may take many seconds to fail once more.
+    if (tryAgain.length > 0) void this.#readNext(tryAgain, true).then(() => this.#arm());
+    const due = take(this.#glances);
     await this.#readNext(due);
     for (const queue of due) this.#agenda.releaseDone(queue, this.#clock.now());
   }
 
   /** What each queue has next. One that cannot be read (its slot is down, say) must not keep the others waiting. */
-  async #readNext(queues: readonly string[]): Promise<void> {
+  async #readNext(queues: readonly string[], beside = false): Promise<void> {
     const mark = this.#agenda.mark();
     const failed: string[] = [];
     let reason: unknown;
@@ -164,6 +168,7 @@ export class Loop {
       queues.map(async (queue) => {
         try {
           this.#agenda.set(queue, await this.#store.claims.next(queue), mark);
+          this.#troubled.delete(queue);
         } catch (error) {
           failed.push(queue);
           reason = error;
@@ -171,11 +176,12 @@ export class Loop {
       }),
     );
     if (failed.length === 0) return;
-    if (!this.#store.link.ready) throw reason;
+    if (!beside && !this.#store.link.ready) throw reason;
     for (const queue of failed) {
       this.#agenda.set(queue, new Map());
-      this.#glances.set(queue, performance.now() + LONGEST_BACKOFF);
+      this.#troubled.set(queue, performance.now() + LONGEST_BACKOFF);
     }
+    if (!this.#running) return;
     const coded = redisError(reason);
     this.#settings.logger.error(
       { code: coded.code, queues: failed.slice(0, 10), count: failed.length },
@@ -275,12 +281,16 @@ export class Loop {
     const server = this.#clock.now();
     const earliest = holding ? undefined : this.#agenda.earliest(server);
     let wait = this.#rereadAt - now;
-    for (const at of this.#glances.values()) wait = Math.min(wait, at - now);
+    for (const at of [...this.#glances.values(), ...this.#troubled.values()]) wait = Math.min(wait, at - now);
     if (earliest !== undefined) wait = Math.min(wait, earliest - server);
     this.#timer.arm(wait);
   }
 }
 
-export function backoff(failures: number): number {
-  return Math.min(50 * 2 ** Math.min(failures, 10), LONGEST_BACKOFF);
+/** Takes out what has come due. */
+function take(times: Map<string, number>): string[] {
+  const now = performance.now();
+  const due = [...times].filter(([, at]) => at <= now).map(([queue]) => queue);
+  for (const queue of due) times.delete(queue);
+  return due;
 }

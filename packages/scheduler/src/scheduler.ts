@@ -1,9 +1,10 @@
 import { EventEmitter } from "node:events";
 import type { CarillonError } from "@carillon/core";
 import { redisError, Store, type TestSeams } from "@carillon/store";
+import { backoff } from "./backoff.js";
 import type { Decided, Reconciled, SchedulerEvents } from "./events.js";
 import { Heartbeat } from "./heartbeat.js";
-import { backoff, Loop } from "./loop.js";
+import { Loop } from "./loop.js";
 import { type SchedulerOptions, type Settings, settle } from "./options.js";
 import { inspectRedis, refusal } from "./safety-check.js";
 import { ServerClock } from "./server-clock.js";
