@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { mkdir, readdir, stat, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -32,10 +33,11 @@ export function demoTypes({ client, redisUrl, folder }: Surroundings) {
   const redisCheck = defineTask("redis-check", {
     queue: "ops",
     payload: z.object({}),
-    async handler(_payload, { log }) {
+    async handler(_payload, { log, signal }) {
       const redis = connect(redisUrl, "safe");
       try {
-        await new Promise((resolve) => redis.once("ready", resolve));
+        // A handler that waits for ever keeps its worker from stopping.
+        await once(redis, "ready", { signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]) });
         const info = await redis.info();
         const field = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, "m").exec(info)?.[1] ?? "?";
         const fragmentation = Number(field("mem_fragmentation_ratio"));
