@@ -2,7 +2,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import {
   CarillonError,
   type Decision,
-  encodePayload,
   forbidden,
   localName,
   type Occurrence,
@@ -251,7 +250,7 @@ export class ClaimRepository {
     const local = localName(definition);
     const answer = await this.#sendTrigger({
       definition,
-      payloadJson: payloadJson ?? encodePayload(definition.payload),
+      payloadJson,
       generation: "",
       guarded: false,
       over: [],

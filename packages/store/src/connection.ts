@@ -15,6 +15,9 @@ export type ConnectionSpec =
   | { url: string; topology?: "single" | "cluster"; options?: RedisOptions }
   | RedisClient;
 
+/** How long to wait before the next attempt to connect, in ms. */
+const reconnectAfter = (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000);
+
 /** For nodes and clients: a lost reply means UNKNOWN, and only we may decide to send again. */
 const SAFE: RedisOptions = {
   autoResendUnfulfilledCommands: false,
@@ -22,7 +25,7 @@ const SAFE: RedisOptions = {
   maxRetriesPerRequest: 0,
   commandTimeout: 5_000,
   connectTimeout: 5_000,
-  retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 6), 2_000),
+  retryStrategy: reconnectAfter,
   // A master that became a replica: reconnect (the address may lead to the new master), never resend.
   reconnectOnError: (error) => (error.message.startsWith("READONLY") ? 1 : false),
 };
@@ -30,7 +33,7 @@ const SAFE: RedisOptions = {
 /** For BullMQ's workers: they wait for Redis as long as it takes. */
 const PATIENT: RedisOptions = {
   maxRetriesPerRequest: null,
-  retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 6), 2_000),
+  retryStrategy: reconnectAfter,
 };
 
 /** For a subscriber: must come back by itself and subscribe again. */
@@ -62,7 +65,7 @@ export function connect(spec: ConnectionSpec, profile: ConnectionProfile): Redis
 function clusterOptions(wanted: RedisOptions): ClusterOptions {
   return {
     enableOfflineQueue: wanted.enableOfflineQueue ?? true,
-    clusterRetryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 6), 2_000),
+    clusterRetryStrategy: reconnectAfter,
     slotsRefreshTimeout: 2_000,
     scaleReads: "master",
   };

@@ -35,8 +35,6 @@ export class Link {
     this.#readyTimeout = options.readyTimeout ?? 5_000;
     this.#retries = options.retries ?? 3;
     this.client = connect(options.connection, "safe");
-    // Every call that waits for the connection listens to it.
-    this.client.setMaxListeners(0);
     this.client.on("error", (error: unknown) => {
       this.#lastError = error;
       options.onError?.(redisError(error));
