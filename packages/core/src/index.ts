@@ -8,3 +8,4 @@ export * from "./schedule/index.js";
 export * from "./schedule-cache.js";
 export * from "./shard.js";
 export * from "./task.js";
+export * from "./task-schedule.js";

@@ -1,25 +1,33 @@
 import {
   type CatchUpPolicy,
-  type CompiledSchedule,
+  compileSchedule,
   type Decision,
   decide,
   firstNext,
   forbidden,
   type OverlapPolicy,
+  replan,
+  type Schedule,
+  TaskSchedule,
 } from "@carillon/core";
 import { describe, expect, it } from "vitest";
 
 const MINUTE = 60_000;
 
 /** Every minute; from a time on there may be no more. */
-function minutely(end = Number.POSITIVE_INFINITY): CompiledSchedule {
-  const floor = (t: number) => Math.floor(t / MINUTE) * MINUTE;
-  return {
-    next: (after) => (floor(after) + MINUTE <= end ? floor(after) + MINUTE : undefined),
-    latest: (at) => Math.min(floor(at), end),
-  };
+function minutely(end?: number): TaskSchedule {
+  return taskSchedule({ every: "1m", ...(end === undefined ? {} : { end: new Date(end).toISOString() }) });
+}
+function taskSchedule(schedule: Schedule): TaskSchedule {
+  return new TaskSchedule(schedule, "t", compileSchedule(schedule, "t"));
 }
 const m = (minutes: number) => minutes * MINUTE;
+const at = (minutes: number) => ({ nominal: m(minutes), due: m(minutes) });
+const unfired = { ...at(10), fired: 0 };
+
+function nominalOf({ next }: Decision): number | undefined {
+  return next !== undefined && "nominal" in next ? next.nominal : undefined;
+}
 
 describe("a decision", () => {
   type Case = [
@@ -32,15 +40,15 @@ describe("a decision", () => {
   const busy = { overlap: "skip", running: true } as const;
   const beside = { overlap: "allow", running: true } as const;
   const punctual = {
-    enqueue: { nominal: m(10), trigger: "schedule" },
+    enqueue: { ...at(10), trigger: "schedule" },
     skipped: [],
     cursor: m(10),
-    next: m(11),
+    next: at(11),
   } as const;
   const overlapped = {
     skipped: [{ reason: "overlap", from: m(10), to: m(10) }],
     cursor: m(10),
-    next: m(11),
+    next: at(11),
   } as const;
 
   // The due occurrence is minute 10.
@@ -58,24 +66,24 @@ describe("a decision", () => {
       "a backlog of two, walked",
       { catchUp: "all", ...free },
       m(11),
-      { enqueue: { nominal: m(10), trigger: "catch-up" }, skipped: [], cursor: m(10), next: m(11) },
+      { enqueue: { ...at(10), trigger: "catch-up" }, skipped: [], cursor: m(10), next: at(11) },
     ],
     ["a backlog, walked beside a run", { catchUp: "all", ...busy }, m(15), overlapped],
     [
       "a backlog, walked, allowed beside a run",
       { catchUp: "all", ...beside },
       m(15),
-      { enqueue: { nominal: m(10), trigger: "catch-up" }, skipped: [], cursor: m(10), next: m(11) },
+      { enqueue: { ...at(10), trigger: "catch-up" }, skipped: [], cursor: m(10), next: at(11) },
     ],
     [
       "a backlog of two, the latest of it",
       { catchUp: "one", ...free },
       m(11),
       {
-        enqueue: { nominal: m(11), trigger: "catch-up", missed: { from: m(10), to: m(10) } },
+        enqueue: { ...at(11), trigger: "catch-up", missed: { from: m(10), to: m(10) } },
         skipped: [{ reason: "missed", from: m(10), to: m(10) }],
         cursor: m(11),
-        next: m(12),
+        next: at(12),
       },
     ],
     [
@@ -83,10 +91,10 @@ describe("a decision", () => {
       { catchUp: "one", ...free },
       m(525_600) + 5,
       {
-        enqueue: { nominal: m(525_600), trigger: "catch-up", missed: { from: m(10), to: m(525_599) } },
+        enqueue: { ...at(525_600), trigger: "catch-up", missed: { from: m(10), to: m(525_599) } },
         skipped: [{ reason: "missed", from: m(10), to: m(525_599) }],
         cursor: m(525_600),
-        next: m(525_601),
+        next: at(525_601),
       },
     ],
     [
@@ -99,27 +107,27 @@ describe("a decision", () => {
           { reason: "overlap", from: m(13), to: m(13) },
         ],
         cursor: m(13),
-        next: m(14),
+        next: at(14),
       },
     ],
     [
       "a backlog, none of it",
       { catchUp: "skip", ...free },
       m(13) + 7,
-      { skipped: [{ reason: "missed", from: m(10), to: m(13) }], cursor: m(13), next: m(14) },
+      { skipped: [{ reason: "missed", from: m(10), to: m(13) }], cursor: m(13), next: at(14) },
     ],
   ];
   it.each(table)("%s: %j at %d", (_what, task, now, decision) => {
-    expect(decide({ nominal: m(10), schedule: minutely(), ...task }, now)).toEqual(decision);
+    expect(decide({ ...unfired, schedule: minutely(), ...task }, now)).toEqual(decision);
   });
 
   describe("about the last time of a schedule", () => {
-    const last = { nominal: m(10), schedule: minutely(m(10)), overlap: "skip", running: false } as const;
+    const last = { ...unfired, schedule: minutely(m(10)), overlap: "skip", running: false } as const;
     it.each(["skip", "one", "all"] as const)(
       "catchUp %s: enqueues within the grace, and finishes",
       (catchUp) => {
         expect(decide({ ...last, catchUp }, m(11))).toEqual({
-          enqueue: { nominal: m(10), trigger: "schedule" },
+          enqueue: { ...at(10), trigger: "schedule" },
           skipped: [],
           cursor: m(10),
           next: undefined,
@@ -159,13 +167,14 @@ describe("a decision", () => {
           let nominal: number | undefined = m(10);
           for (let now = m(10); now < m(100) && nominal !== undefined; now += step) {
             while (nominal !== undefined && nominal <= now) {
-              const task = { nominal, schedule: minutely(), overlap: "skip", catchUp, running } as const;
+              const times = { nominal, due: nominal, fired: 0 };
+              const task = { ...times, schedule: minutely(), overlap: "skip", catchUp, running } as const;
               const decision: Decision = decide(task, now);
               for (const { from, to } of decision.skipped)
                 for (let t = from; t <= to; t += MINUTE) decided.push(t);
               if (decision.enqueue) decided.push(decision.enqueue.nominal);
               expect(decision.cursor).toBe(Math.max(...decided));
-              nominal = decision.next;
+              nominal = nominalOf(decision);
             }
             if (step === 1 && now > m(12)) break;
           }
@@ -183,9 +192,95 @@ describe("a decision", () => {
   });
 
   it("starts strictly after now and after what is decided", () => {
-    expect(firstNext(minutely(), undefined, m(10))).toBe(m(11));
-    expect(firstNext(minutely(), m(5), m(10) - 1)).toBe(m(10));
-    expect(firstNext(minutely(), m(20), m(10))).toBe(m(21));
-    expect(firstNext(minutely(m(10)), undefined, m(10))).toBeUndefined();
+    expect(firstNext(minutely(), {}, m(10))).toEqual(at(11));
+    expect(firstNext(minutely(), { cursor: m(5) }, m(10) - 1)).toEqual(at(10));
+    expect(firstNext(minutely(), { cursor: m(20) }, m(10))).toEqual(at(21));
+    expect(firstNext(minutely(m(10)), {}, m(10))).toBeUndefined();
+  });
+
+  describe("with jitter", () => {
+    const schedule = taskSchedule({ every: "1m", jitter: "100%" });
+    const task = { nominal: m(10), due: schedule.due(m(10)), fired: 0, schedule, overlap: "skip" } as const;
+    it("hands on nominal and due", () => {
+      expect(task.due).toBeGreaterThan(m(10));
+      const { enqueue, next } = decide({ ...task, catchUp: "one", running: false }, task.due);
+      expect(enqueue).toEqual({ nominal: m(10), due: task.due, trigger: "schedule" });
+      expect(next).toEqual({ nominal: m(11), due: schedule.due(m(11)) });
+    });
+    it("has no backlog before the following occurrence is due, though its nominal time has come", () => {
+      const { enqueue } = decide({ ...task, catchUp: "one", running: false }, schedule.due(m(11)) - 1);
+      expect(enqueue).toEqual({ nominal: m(10), due: task.due, trigger: "schedule" });
+    });
+    it("catches up with the latest that is due, and never with one that is not", () => {
+      for (let now = schedule.due(m(11)); now < m(30); now += 7_001) {
+        const { enqueue, next } = decide({ ...task, catchUp: "one", running: false }, now);
+        expect(enqueue?.trigger).toBe("catch-up");
+        expect(enqueue?.due).toBeLessThanOrEqual(now);
+        expect((next as { due: number }).due).toBeGreaterThan(now);
+      }
+    });
+    it("counts the grace from the due time", () => {
+      const late = taskSchedule({ every: "1h", jitter: "30m" });
+      const nominal = [1, 2, 3, 4, 5]
+        .map((hour) => m(hour * 60))
+        .find((at) => late.due(at) - at > m(10)) as number;
+      const one = { ...task, nominal, due: late.due(nominal), schedule: late, running: false } as const;
+      expect(decide({ ...one, catchUp: "skip" }, one.due + 60_000).enqueue).toBeDefined();
+      expect(decide({ ...one, catchUp: "skip" }, one.due + 60_001).enqueue).toBeUndefined();
+    });
+  });
+
+  describe("with maxRuns", () => {
+    const schedule = taskSchedule({ every: "1m", maxRuns: 3 });
+    const task = { ...at(10), schedule, catchUp: "all", overlap: "skip", running: false } as const;
+    it("finishes with the last one", () => {
+      expect(decide({ ...task, fired: 1 }, m(10)).next).toEqual(at(11));
+      expect(decide({ ...task, fired: 2 }, m(10))).toMatchObject({ enqueue: at(10), next: undefined });
+    });
+    it("does not count what is skipped", () => {
+      expect(decide({ ...task, fired: 2, running: true }, m(10)).next).toEqual(at(11));
+    });
+    it("starts nowhere when it is used up", () => {
+      expect(firstNext(schedule, { fired: 3 }, m(10))).toBeUndefined();
+      expect(replan(schedule, { fired: 3, nominal: m(9) }, m(10))).toBeUndefined();
+    });
+  });
+
+  describe("with a fixed delay after finish", () => {
+    const schedule = taskSchedule({ every: "2m", anchor: "finish", end: new Date(m(60)).toISOString() });
+    const task = { ...at(10), fired: 0, schedule, catchUp: "one", overlap: "skip", running: false } as const;
+    it("waits for the end of the run, however late it is", () => {
+      for (const now of [m(10), m(50)]) {
+        expect(decide(task, now)).toEqual({
+          enqueue: { ...at(10), trigger: "schedule" },
+          skipped: [],
+          cursor: m(10),
+          next: { afterFinish: m(2) },
+        });
+      }
+    });
+    it("tries again a delay later beside another run", () => {
+      expect(decide({ ...task, running: true }, m(11)).next).toEqual(at(13));
+      expect(decide({ ...task, catchUp: "skip" }, m(12)).next).toEqual(at(14));
+    });
+    it("finishes beyond its end", () => {
+      expect(decide({ ...task, ...at(61) }, m(61))).toEqual({ skipped: [], cursor: m(61), next: undefined });
+    });
+    it("passes over what is excluded", () => {
+      const except = [{ calendar: "*-*-* 00:10..19:00" }];
+      const excluding = taskSchedule({ every: "2m", anchor: "finish", except });
+      expect(decide({ ...task, schedule: excluding }, m(10))).toEqual({
+        skipped: [{ reason: "excluded", from: m(10), to: m(10) }],
+        cursor: m(10),
+        next: at(20),
+      });
+    });
+  });
+
+  it("plans anew from what is owed, or else from now", () => {
+    expect(replan(minutely(), { nominal: m(10), fired: 0 }, m(12))).toEqual(at(10));
+    expect(replan(minutely(), { nominal: m(10) + 5, fired: 0 }, m(12))).toEqual(at(11));
+    expect(replan(minutely(), { nominal: m(90), cursor: m(5), fired: 0 }, m(12))).toEqual(at(13));
+    expect(replan(minutely(), { fired: 0 }, m(12))).toEqual(at(13));
   });
 });

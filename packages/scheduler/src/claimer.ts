@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { decide, ScheduleCache } from "@carillon/core";
+import { decide } from "@carillon/core";
 import {
   type ClaimItem,
   type ClaimResult,
   type DueEntry,
+  dueTask,
   isForeign,
   type Lease,
   type Store,
@@ -28,7 +29,6 @@ export class Claimer {
   readonly #store: Store;
   readonly #clock: ServerClock;
   readonly #settings: Settings;
-  readonly #schedules = new ScheduleCache();
   readonly #size = new BatchSize();
   readonly #tokenBase = randomBytes(5).toString("hex");
   #tokens = 0;
@@ -53,6 +53,7 @@ export class Claimer {
       if (entries.length === 0) report.progress ||= pass === 0;
       if (entries.length === 0 || this.#clock.holding) return report;
 
+      await this.#learnCalendars(entries);
       const items = entries.flatMap((entry) => this.#decide(queue, entry, now));
       // What is left to newer nodes stays due, at the head: it must not keep the others from their turn.
       pass += entries.length - items.length;
@@ -63,8 +64,16 @@ export class Claimer {
     return report;
   }
 
+  /** A task that was planned with newer calendars than ours is not decided about with the older ones. */
+  async #learnCalendars(entries: readonly DueEntry[]): Promise<void> {
+    const { calendars } = this.#store;
+    const newer = ({ task }: DueEntry) =>
+      task !== undefined && !isForeign(task) && task.calendarRevision > calendars.revision;
+    if (entries.some(newer)) await calendars.refresh();
+  }
+
   #decide(queue: string, entry: DueEntry, now: number): ClaimItem[] {
-    const { task, local, due } = entry;
+    const { task, local } = entry;
     if (!task || isForeign(task)) {
       this.#warnOnce(
         `${queue} ${local}`,
@@ -75,20 +84,10 @@ export class Claimer {
       );
       return [];
     }
-    const { definition, nominal } = task;
     try {
-      const decision = decide(
-        {
-          nominal: nominal ?? due,
-          overlap: definition.overlap,
-          catchUp: definition.catchUp,
-          schedule: this.#schedules.get(definition.schedule, definition.id),
-          running: entry.running,
-        },
-        now,
-        this.#settings.grace,
-      );
-      return [{ entry: { ...entry, task }, decision }];
+      const item = { ...entry, task };
+      const decision = decide(dueTask(item, this.#store.calendars.schedules), now, this.#settings.grace);
+      return [{ entry: item, decision }];
     } catch (error) {
       this.#warnOnce(`${queue} ${local} ${task.generation}`, "cannot be decided here: left alone", {
         queue,

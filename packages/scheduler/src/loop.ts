@@ -7,6 +7,7 @@ import { Claimer } from "./claimer.js";
 import type { SchedulerEvents } from "./events.js";
 import type { Settings } from "./options.js";
 import { Reconciler } from "./reconciler.js";
+import { Replanner } from "./replanner.js";
 import type { ServerClock } from "./server-clock.js";
 import { Timer } from "./timer.js";
 
@@ -28,6 +29,7 @@ export class Loop {
   readonly #agenda = new Agenda();
   readonly #claimer: Claimer;
   readonly #reconciler: Reconciler;
+  readonly #replanner: Replanner;
   readonly #timer = new Timer(() => this.#wakeUp());
   /** Queues to read again, and when: another node was first there. */
   readonly #glances = new Map<string, number>();
@@ -48,6 +50,7 @@ export class Loop {
     this.#events = events;
     this.#claimer = new Claimer(store, clock, settings);
     this.#reconciler = new Reconciler(store);
+    this.#replanner = new Replanner(store, settings);
   }
 
   start(): void {
@@ -60,6 +63,7 @@ export class Loop {
     this.#running = false;
     this.#timer.disarm();
     await this.#round;
+    await this.#replanner.stop();
   }
 
   heard(queue: string, part: string, at: number): void {
@@ -79,7 +83,9 @@ export class Loop {
 
   /** Everything that is due, once, whatever the agenda says. */
   async tick(): Promise<void> {
-    for (const queue of await this.#store.registry.queues()) {
+    const queues = await this.#store.registry.queues();
+    await this.#replanner.check(queues);
+    for (const queue of queues) {
       const parts = [...(await this.#store.claims.next(queue)).keys()];
       for (const part of parts) await this.#work({ queue, part, at: 0 }, () => true);
     }
@@ -144,6 +150,7 @@ export class Loop {
     // In one burst: the client sends these without waiting for each other.
     const [, queues] = await Promise.all([this.readClock(), this.#store.registry.queues()]);
     this.#agenda.keepOnly(queues, mark);
+    this.#replanner.look(queues);
     for (const queue of this.#troubled.keys()) if (!queues.includes(queue)) this.#troubled.delete(queue);
     await this.#readNext(queues.filter((queue) => !this.#troubled.has(queue)));
   }

@@ -1,4 +1,11 @@
-import { CarillonError, lintSchedule, type ParsedTask, type TaskInput, type TaskName } from "@carillon/core";
+import {
+  CarillonError,
+  lintSchedule,
+  type ParsedTask,
+  quote,
+  type TaskInput,
+  type TaskName,
+} from "@carillon/core";
 import type { PutResult } from "@carillon/store";
 import type { EnqueueOptions, Put, Warning } from "./client-types.js";
 import type { AnyTaskType, TypedTask } from "./task-type.js";
@@ -70,5 +77,11 @@ export function at(error: unknown, index: number): unknown {
     field: error.field === undefined ? `[${index}]` : `[${index}].${error.field}`,
     ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
     cause: error,
+  });
+}
+
+export function calendarNotFound(name: string): CarillonError {
+  return new CarillonError("CALENDAR_NOT_FOUND", `there is no calendar ${quote(name)}.`, {
+    remedy: "List the calendars to see what there is.",
   });
 }

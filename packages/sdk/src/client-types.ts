@@ -1,5 +1,5 @@
 import type { TaskName, TaskState } from "@carillon/core";
-import type { ConnectionSpec, PutOutcome, Store } from "@carillon/store";
+import type { CalendarOutcome, ConnectionSpec, PutOutcome, SharedCalendar, Store } from "@carillon/store";
 import type { AnyTaskType } from "./task-type.js";
 
 export interface ClientOptions {
@@ -66,3 +66,19 @@ export type Enqueued =
 export type Triggered =
   | { readonly outcome: "enqueued"; readonly run: string; readonly key: string; readonly enqueued: number }
   | { readonly outcome: "skipped"; readonly code: "SKIPPED_OVERLAP" };
+
+/** What a put of a shared calendar did. */
+export interface PutCalendar {
+  readonly name: string;
+  readonly outcome: CalendarOutcome;
+  readonly revision: number;
+  /** Tasks that were given another next time, or the same one anew. */
+  readonly replanned: number;
+}
+
+export interface CalendarView extends Omit<SharedCalendar, "entries"> {
+  /** How many. */
+  readonly entries: number;
+  /** How many tasks name it. */
+  readonly tasks: number;
+}

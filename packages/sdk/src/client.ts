@@ -16,9 +16,33 @@ import {
   type TaskRef,
   type TriggerOptions,
 } from "@carillon/core";
-import { type ConnectionSpec, type LedgerEntry, type PutResult, Store } from "@carillon/store";
-import { at, fill, moment, notFound, putView, shortText, wholeNumber } from "./client-input.js";
-import type { ClientOptions, Enqueued, EnqueueOptions, ListOptions, Put, Triggered } from "./client-types.js";
+import {
+  type ConnectionSpec,
+  type LedgerEntry,
+  type PutResult,
+  type SharedCalendar,
+  Store,
+} from "@carillon/store";
+import {
+  at,
+  calendarNotFound,
+  fill,
+  moment,
+  notFound,
+  putView,
+  shortText,
+  wholeNumber,
+} from "./client-input.js";
+import type {
+  CalendarView,
+  ClientOptions,
+  Enqueued,
+  EnqueueOptions,
+  ListOptions,
+  Put,
+  PutCalendar,
+  Triggered,
+} from "./client-types.js";
 import { type AnyTaskType, type TypedTask, validatePayload } from "./task-type.js";
 import { type NodeView, nodeView, type Task, taskView } from "./view.js";
 
@@ -293,6 +317,69 @@ export class Client {
   /** What of a task was not enqueued, and why; newest first. */
   async ledger(ref: TaskRef): Promise<LedgerEntry[]> {
     return this.store.runs.ledger(await this.#locate(ref));
+  }
+
+  /**
+   * Stores a shared calendar: dates (`2026-12-25`) and calendar events (`*-05-01`), which schedules name in `except`. The
+   * tasks that name it are planned anew before this resolves; should that be cut short, put it again, or a node does it.
+   *
+   * @throws `INVALID_NAME`, `INVALID_SCHEDULE` and `INVALID_TIMEZONE` naming the entry, `FORBIDDEN` for a client that is bound
+   * to an owner: calendars belong to the whole namespace
+   */
+  async putCalendar(
+    name: string,
+    entries: readonly string[],
+    options: { by?: string } = {},
+  ): Promise<PutCalendar> {
+    this.#unbound();
+    assertName(name, "name");
+    const { calendars } = this.store;
+    const stored = await calendars.put(name, entries, shortText(options.by, "by"));
+    await calendars.refresh();
+    let replanned = 0;
+    for (const queue of await this.queues()) replanned += await calendars.replanStale(queue);
+    return { name, ...stored, replanned };
+  }
+
+  /** @throws `CALENDAR_NOT_FOUND` */
+  async calendar(name: string): Promise<SharedCalendar> {
+    const calendar = (await this.store.calendars.list()).find((one) => one.name === name);
+    if (!calendar) throw calendarNotFound(name);
+    return calendar;
+  }
+
+  /** The shared calendars, with how many tasks name each. */
+  async calendars(): Promise<CalendarView[]> {
+    const [calendars, queues] = await Promise.all([this.store.calendars.list(), this.queues()]);
+    return Promise.all(
+      calendars.map(async ({ entries, ...calendar }) => ({
+        ...calendar,
+        entries: entries.length,
+        tasks: await this.#usersOf(calendar.name, queues),
+      })),
+    );
+  }
+
+  /** @throws `CALENDAR_NOT_FOUND`, `CALENDAR_IN_USE` while a task names it, `FORBIDDEN` for a bound client */
+  async deleteCalendar(name: string): Promise<void> {
+    this.#unbound();
+    assertName(name, "name");
+    const tasks = await this.#usersOf(name, await this.queues());
+    if (tasks > 0) {
+      throw new CarillonError("CALENDAR_IN_USE", `${tasks} tasks name the calendar ${name}.`, {
+        remedy: "Change or delete them first.",
+      });
+    }
+    if (!(await this.store.calendars.delete(name))) throw calendarNotFound(name);
+  }
+
+  async #usersOf(name: string, queues: readonly string[]): Promise<number> {
+    const counts = await Promise.all(queues.map((queue) => this.store.calendars.users(queue, name)));
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  #unbound(): void {
+    if (this.#owner !== undefined) throw this.#foreignOwner();
   }
 
   async nodes(): Promise<NodeView[]> {

@@ -23,7 +23,10 @@ export interface WorkerLogger {
 }
 
 export interface WorkerOptions {
-  connection: ConnectionSpec;
+  /** A Redis URL, several for a cluster, or an ioredis client whose options are taken over. */
+  connection?: ConnectionSpec | undefined;
+  /** Instead of `connection`: a store of your own; `stop` leaves it open. */
+  store?: Store | undefined;
   /** Default `carillon`. */
   namespace?: string | undefined;
   /** What this worker can do; it works every queue that these types name, and `queues`. */
@@ -67,6 +70,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #options: WorkerOptions;
   readonly #types: ReadonlyMap<string, AnyTaskType>;
   readonly #store: Store;
+  readonly #ownsStore: boolean;
   readonly #logger: WorkerLogger;
   readonly #workers: BullWorker[] = [];
   readonly #connections: RedisClient[] = [];
@@ -85,11 +89,20 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#options = options;
     this.#types = new Map(options.types.map((type) => [type.type, type]));
     this.#logger = options.logger ?? SILENT;
-    this.#store = new Store({
-      connection: options.connection,
-      namespace: options.namespace,
-      onError: (error) => this.#logger.error({ code: error.code }, error.message),
-    });
+    if (options.connection === undefined && options.store === undefined) {
+      throw new CarillonError("INVALID_OPTION", "missing.", {
+        field: "connection",
+        remedy: "Give a Redis URL, for example redis://localhost:6379.",
+      });
+    }
+    this.#ownsStore = options.store === undefined;
+    this.#store =
+      options.store ??
+      new Store({
+        connection: options.connection as ConnectionSpec,
+        namespace: options.namespace,
+        onError: (error) => this.#logger.error({ code: error.code }, error.message),
+      });
   }
 
   get queues(): string[] {
@@ -250,7 +263,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#stopping = true;
     await Promise.all(this.#workers.map((worker) => this.#close(worker)));
     for (const connection of this.#connections) connection.disconnect();
-    await this.#store.close();
+    if (this.#ownsStore) await this.#store.close();
   }
 
   /**

@@ -7,7 +7,8 @@
 -- ARGV: 1 claim token, 2 node, 3 shard, 4 number of tasks, 5 first look of the reconciler after (ms)
 --       then for each task, in this order:
 --         local name, generation, due, mode ("enqueue" | "skip"), guarded ("1": no second run beside a live one),
---         new cursor, new nominal ("" finished), new due ("" finished),
+--         new cursor, new nominal ("" none), new due ("" none), delay after this run's end in ms (neither: finished),
+--         occurrences of the schedule enqueued so far ("" as before),
 --         number of skips, then for each: reason, from, to
 --         number of reckoned runs, then their ids
 --         where mode is "enqueue": run id, prioritized, packed arguments, data up to the enqueue time, packed options,
@@ -28,7 +29,7 @@ local out = { now }
 for n = 1, count do
   local taskKey, openKey, ledgerKey, runKey, jobKey = KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], KEYS[k + 4], KEYS[k + 5]
   local name, generation, due, mode, guarded = arg(), arg(), arg(), arg(), arg()
-  local cursor, nominal, newDue = arg(), arg(), arg()
+  local cursor, nominal, newDue, delay, fired = arg(), arg(), arg(), arg(), arg()
   local skips = {}
   for i = 1, tonumber(arg()) do skips[i] = { arg(), arg(), arg() } end
   local reckoned, reckonedCount = {}, tonumber(arg())
@@ -58,18 +59,26 @@ for n = 1, count do
   if status == "OK" then
     local gen = string.format("%.0f", tonumber(generation) + 1)
     if newDue == "" then
-      redis.call("HSET", taskKey, "gen", gen, "token", token, "cursor", cursor, "state", "finished")
+      redis.call("HSET", taskKey, "gen", gen, "token", token, "cursor", cursor)
       redis.call("HDEL", taskKey, "nominal", "due")
+      if delay == "" then
+        redis.call("HSET", taskKey, "state", "finished")
+      else
+        redis.call("HSET", taskKey, "wait", run .. " " .. delay)
+      end
     else
       redis.call("HSET", taskKey, "gen", gen, "token", token, "cursor", cursor, "nominal", nominal, "due", newDue)
     end
+    if fired ~= "" then redis.call("HSET", taskKey, "fired", fired) end
     setDue(KEYS[1], name, newDue)
     local decided = stored[4]
     for _, skip in ipairs(skips) do
       record(ledgerKey, skip[1], skip[2], skip[3], now, node, decided)
       decided = skip[3]
     end
-    if run then openRun(runKey, openKey, KEYS[3], run, name, now, node, details, now + checkAfter) end
+    if run then
+      openRun(runKey, openKey, KEYS[3], run, name, now, node, details, now + (delay == "" and checkAfter or WAITED_FOR))
+    end
   end
   out[n + 1] = status
 end

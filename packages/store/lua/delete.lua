@@ -2,12 +2,14 @@
 -- clear-runs.lua, in bounded steps.
 --
 -- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger
--- ARGV: 1 local name, 2 shard, 3 prefix of tag sets
+-- ARGV: 1 local name, 2 shard, 3 prefix of tag sets, 4 prefix of the sets of tasks by shared calendar
 -- Returns: { 1 (0: there was none), now }: runs enqueued until then are the deleted task's
 local now = nowMs()
-local tags = redis.call("HGET", KEYS[1], "tags")
+local named = redis.call("HMGET", KEYS[1], "tags", "calendars")
 if redis.call("DEL", KEYS[1], KEYS[5]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return { 0, now } end
-for tag in string.gmatch(tags or "", "[^,]+") do redis.call("ZREM", ARGV[3] .. tag, ARGV[1]) end
+for i, prefix in ipairs({ ARGV[3], ARGV[4] }) do
+  for set in string.gmatch(named[i] or "", "[^,]+") do redis.call("ZREM", prefix .. set, ARGV[1]) end
+end
 redis.call("ZREM", KEYS[4], ARGV[1])
 setDue(KEYS[2], ARGV[1], "")
 rearm(KEYS[3], ARGV[2], KEYS[2])

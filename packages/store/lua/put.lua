@@ -2,7 +2,8 @@
 -- task that is otherwise comes back as it is, for the caller to decide again.
 --
 -- KEYS: 1 tasks, 2 next, 3-10 the eight due indexes, then for each task: task, ledger
--- ARGV: 1 prefix of tag sets, 2 wake channel, 3 queue, 4 number of tasks
+-- ARGV: 1 prefix of tag sets, 2 wake channel, 3 queue, 4 number of tasks, 5 prefix of the sets of tasks by shared calendar,
+--       6 revision of the shared calendars that the plans were made with
 --       then for each: local name, shard, believed generation ("" absent), state, cursor, nominal, due ("" none),
 --       fresh ("1": due was computed from the present), first and last owed time that an edited schedule gives up
 --       ("" none; the last one is the new cursor), number of definition fields, then field and value of each
@@ -10,7 +11,8 @@
 --          { "CONFLICT", field, value, … } or, of a new task whose due time has passed meanwhile, { "LATE" }
 local now = nowMs()
 local tagPrefix, channel, queue, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
-local a = 4
+local calendarPrefix, revision = ARGV[5], ARGV[6]
+local a = 6
 local function arg()
   a = a + 1
   return ARGV[a]
@@ -28,14 +30,15 @@ local function definitionOf(taskKey)
   return fields, n, flat
 end
 
-local function setTags(name, before, after)
+-- Moves a task between sets whose names are a comma-separated field.
+local function setMembership(prefix, name, before, after, score)
   local keep = {}
-  for tag in string.gmatch(after or "", "[^,]+") do
-    keep[tag] = true
-    redis.call("ZADD", tagPrefix .. tag, 0, name)
+  for set in string.gmatch(after or "", "[^,]+") do
+    keep[set] = true
+    redis.call("ZADD", prefix .. set, score, name)
   end
-  for tag in string.gmatch(before or "", "[^,]+") do
-    if not keep[tag] then redis.call("ZREM", tagPrefix .. tag, name) end
+  for set in string.gmatch(before or "", "[^,]+") do
+    if not keep[set] then redis.call("ZREM", prefix .. set, name) end
   end
 end
 
@@ -68,7 +71,7 @@ for n = 1, count do
     answer = { "UNCHANGED", is[1], is[2] or "" }
   elseif (gen or "") ~= believed then
     answer = { "CONFLICT", unpack(storedFlat) }
-  elseif fresh == "1" and due ~= "" and tonumber(due) <= now then
+  elseif fresh == "1" and nominal ~= "" and tonumber(nominal) <= now then
     -- What an edited schedule gives up must be reckoned anew as well.
     answer = gen and { "CONFLICT", unpack(storedFlat) } or { "LATE" }
   else
@@ -87,13 +90,17 @@ for n = 1, count do
     if from ~= "" then record(ledgerKey, "superseded", from, to, now, "put", redis.call("HGET", taskKey, "cursor")) end
     redis.call("HSET", taskKey, "gen", gen, "state", state, "updated", now, unpack(flat))
     if cursor ~= "" then redis.call("HSET", taskKey, "cursor", cursor) end
+    if fresh == "1" then redis.call("HDEL", taskKey, "wait") end
+    if definition.calendars and fresh == "1" then redis.call("HSET", taskKey, "calrev", revision) end
     if due == "" then
       redis.call("HDEL", taskKey, "nominal", "due")
     else
       redis.call("HSET", taskKey, "nominal", nominal, "due", due)
     end
     setDue(KEYS[3 + shard], name, state == "scheduled" and due or "")
-    setTags(name, stored.tags, definition.tags)
+    setMembership(tagPrefix, name, stored.tags, definition.tags, 0)
+    -- The calendars are the schedule's: with it unchanged, the revision it was planned with stands.
+    if fresh == "1" then setMembership(calendarPrefix, name, stored.calendars, definition.calendars, revision) end
     touched[shard] = true
   end
   out[n + 1] = answer

@@ -1,14 +1,14 @@
--- Looks at the runs of a queue whose time has come. A run that no Carillon worker settled is settled from its job's
--- own state; a final run's job goes after its grace; one that was retried from outside is open again.
+-- Looks at the runs of a queue whose time has come. A run that no Carillon worker settled is named with what its job's
+-- own state says of it, for settle-run.lua; a final run's job goes after its grace; one that was retried from outside is
+-- open again.
 --
 -- KEYS: 1 runs, 2 next, 3 tasks, 4 repeat (BullMQ's)
--- ARGV: 1 at most, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 runs kept a task,
---       5 a completed job stays for, 6 a failed job stays for, 7 shortest and 8 longest wait between looks (ms)
--- Returns: { now, number of runs looked at, { run id, what } … }: what is an outcome, "removed" or "reopened"
+-- ARGV: 1 at most, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 shortest and 5 longest wait between looks (ms)
+-- Returns: { now, number of runs looked at, { run id, "removed" | "reopened" } or
+--            { run id, "over", local name, outcome, error } … }
 local now = nowMs()
-local ours, bullPrefix, cap = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local keep = { done = tonumber(ARGV[5]), failed = tonumber(ARGV[6]) }
-local shortest, longest = tonumber(ARGV[7]), tonumber(ARGV[8])
+local ours, bullPrefix = ARGV[2], ARGV[3]
+local shortest, longest = tonumber(ARGV[4]), tonumber(ARGV[5])
 local ids = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", now, "LIMIT", 0, ARGV[1])
 local out = { now, #ids }
 
@@ -69,18 +69,17 @@ for _, id in ipairs(ids) do
       remove(id, jobKey, state, run)
     end
   elseif state == "live" then
-    -- Look less often the longer it takes: a backlog of queued jobs must not keep the reconciler busy.
-    later(id, math.min(longest, math.max(shortest, math.floor((now - run.enqueued) / 2))))
+    -- Look less often the longer it takes: a backlog of queued jobs must not keep the reconciler busy. Where the task
+    -- waits for the end, of which a plain worker tells nobody, look soon.
+    local wait = math.min(longest, math.max(shortest, math.floor((now - run.enqueued) / 2)))
+    if redis.call("HEXISTS", ours .. "t:" .. run.task, "wait") == 1 then wait = WAITED_FOR end
+    later(id, wait)
   else
     local outcome, reason = "lost", nil
     if state == "done" then outcome, reason = outcomeOf(jobKey, id) end
-    if reason then redis.call("HSET", runKey, "error", string.sub(reason, 1, 2048)) end
-    local stamps = redis.call("HMGET", jobKey, "processedOn", "finishedOn", "ats")
-    if stamps[1] then redis.call("HSETNX", runKey, "started", stamps[1]) end
-    if stamps[3] then redis.call("HSETNX", runKey, "attempts", stamps[3]) end
-    finish(runKey, openKey, historyKey, ours .. "r:", id, outcome, now, cap)
-    later(id, outcome == "succeeded" and keep.done or keep.failed)
-    say(id, outcome)
+    -- Should nobody settle it: once more.
+    later(id, shortest)
+    out[#out + 1] = { id, "over", run.task, outcome, reason or "" }
   end
 end
 

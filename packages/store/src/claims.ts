@@ -2,13 +2,16 @@ import { setTimeout as delay } from "node:timers/promises";
 import {
   CarillonError,
   type Decision,
+  type DueTask,
   forbidden,
   localName,
+  type Next,
   type Occurrence,
   type OverlapPolicy,
   occurrenceKey,
   type ParsedTask,
   runId,
+  type ScheduleCache,
   type TaskName,
 } from "@carillon/core";
 import { bullKeys, JobPacker, jobOptions } from "./bullmq.js";
@@ -155,7 +158,7 @@ export class ClaimRepository {
     for (const id of entry.over) all.push(keys.job(id));
     args.push(local, task.generation, entry.due, enqueue ? "enqueue" : "skip");
     args.push(task.definition.overlap === "allow" ? 0 : 1);
-    args.push(decision.cursor, decision.next ?? "", decision.next ?? "");
+    args.push(decision.cursor, ...nextArgs(decision.next), enqueue ? task.fired + 1 : "");
     args.push(decision.skipped.length);
     for (const { reason, from, to } of decision.skipped) args.push(reason, from, to);
     args.push(entry.over.length, ...entry.over);
@@ -166,7 +169,7 @@ export class ClaimRepository {
       key: occurrenceKey(definition, enqueue.nominal),
       ...identity(definition),
       nominal: enqueue.nominal,
-      due: entry.due,
+      due: enqueue.due,
       generation: Number(task.generation) + 1,
       trigger: enqueue.trigger,
       ...(enqueue.missed ? { missed: enqueue.missed } : {}),
@@ -307,6 +310,26 @@ export class ClaimRepository {
     if (word.startsWith("ERROR")) throw addFailed(word);
     return undefined;
   }
+}
+
+/** New nominal, new due, delay after finish; all empty: the task is finished. */
+function nextArgs(next: Next | undefined): (string | number)[] {
+  if (next === undefined) return ["", "", ""];
+  return "afterFinish" in next ? ["", "", next.afterFinish] : [next.nominal, next.due, ""];
+}
+
+/** What `decide` asks about a due task. */
+export function dueTask({ task, due, running }: ClaimItem["entry"], schedules: ScheduleCache): DueTask {
+  const { definition } = task;
+  return {
+    nominal: task.nominal ?? due,
+    due: task.due ?? due,
+    overlap: definition.overlap,
+    catchUp: definition.catchUp,
+    schedule: schedules.get(definition.schedule, definition.id),
+    fired: task.fired,
+    running,
+  };
 }
 
 /** One task that cannot be read must not keep the others of its batch from their turn. */

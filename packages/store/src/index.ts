@@ -1,4 +1,5 @@
 export { jobOptions } from "./bullmq.js";
+export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
 export * from "./claims.js";
 export {
   type ConnectionProfile,

@@ -29,10 +29,12 @@ export interface QueueKeys {
   ledger(local: string): string;
   /** Sorted set: `owner/id` of the tasks with this tag. */
   tagged(tag: string): string;
+  /** Sorted set: `owner/id` of the tasks that name this calendar, by the revision they were planned with. */
+  planned(calendar: string): string;
   run(id: string): string;
   job(id: string): string;
-  /** The redlock mutex of a shard, or of the reconciler (`r`). */
-  mutex(part: number | "r"): string;
+  /** The redlock mutex of a shard, of the reconciler (`r`), or of planning all tasks anew (`zone`). */
+  mutex(part: number | "r" | "zone"): string;
 }
 
 export interface NamespaceKeys {
@@ -40,6 +42,10 @@ export interface NamespaceKeys {
   readonly queues: string;
   /** Hash: node id by its last heartbeat, as JSON. */
   readonly nodes: string;
+  /** Hash: queue name by the version of the time zone data that its tasks were planned with. */
+  readonly zones: string;
+  /** Hash: shared calendars by name, as JSON; `~revision` counts their changes. */
+  readonly calendars: string;
   /** Channel on which an earlier due time is announced. */
   readonly wake: string;
   queue(queue: string): QueueKeys;
@@ -50,6 +56,8 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
   return {
     queues: `{${namespace}}:queues`,
     nodes: `{${namespace}}:nodes`,
+    zones: `{${namespace}}:zones`,
+    calendars: `{${namespace}}:calendars`,
     wake: `{${namespace}}:wake`,
     queue(queue) {
       let keys = cache.get(queue);
@@ -79,6 +87,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     history: (local) => `${ours}hist:${local}`,
     ledger: (local) => `${ours}ledger:${local}`,
     tagged: (tagName) => `${ours}tag:${tagName}`,
+    planned: (calendar) => `${ours}cal:${calendar}`,
     run: (id) => `${ours}r:${id}`,
     job: (id) => `${bull}${id}`,
     mutex: (part) => `${ours}lock:${part}`,

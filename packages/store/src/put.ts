@@ -10,6 +10,7 @@ import {
   type TaskName,
   type TaskState,
 } from "@carillon/core";
+import type { CalendarRepository } from "./calendars.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import type { Scripts } from "./scripts.js";
@@ -34,6 +35,7 @@ interface Plan {
   believed: string;
   state: TaskState;
   cursor: number | undefined;
+  fired: number;
   nominal: number | undefined;
   due: number | undefined;
   fresh: boolean;
@@ -50,13 +52,15 @@ export class TaskWriter {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
+  readonly #calendars: CalendarRepository;
   readonly #schedules: ScheduleCache;
 
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, schedules: ScheduleCache) {
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, calendars: CalendarRepository) {
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
-    this.#schedules = schedules;
+    this.#calendars = calendars;
+    this.#schedules = calendars.schedules;
   }
 
   /** @param now the time of this queue's Redis @param once one-off tasks of `enqueue` */
@@ -103,16 +107,17 @@ export class TaskWriter {
 
   #planNew(parsed: ParsedTask, now: number, once: boolean): Plan {
     const { definition } = parsed;
-    const nominal = firstNext(this.#schedules.get(definition.schedule, definition.id), undefined, now);
+    const slot = firstNext(this.#schedules.get(definition.schedule, definition.id), {}, now);
     return {
       parsed,
       fields: definitionFields(parsed, once),
       local: localName(definition),
       believed: "",
-      state: nominal === undefined ? "finished" : definition.enabled ? "scheduled" : "paused",
+      state: slot === undefined ? "finished" : definition.enabled ? "scheduled" : "paused",
       cursor: undefined,
-      nominal,
-      due: nominal,
+      fired: 0,
+      nominal: slot?.nominal,
+      due: slot?.due,
       fresh: true,
       superseded: undefined,
     };
@@ -140,15 +145,16 @@ export class TaskWriter {
     }
     const superseded = this.#owed(stored, now);
     const cursor = superseded?.to;
-    const nominal = firstNext(this.#schedules.get(definition.schedule, definition.id), stored.cursor, now);
-    const state = stored.state === "paused" ? "paused" : nominal === undefined ? "finished" : "scheduled";
+    const slot = firstNext(this.#schedules.get(definition.schedule, definition.id), stored, now);
+    const state = stored.state === "paused" ? "paused" : slot === undefined ? "finished" : "scheduled";
     return {
       ...plan,
       believed: stored.generation,
       state,
       cursor,
-      nominal,
-      due: nominal,
+      fired: stored.fired,
+      nominal: slot?.nominal,
+      due: slot?.due,
       fresh: true,
       superseded,
     };
@@ -164,15 +170,17 @@ export class TaskWriter {
   /** The first time passed while the put was under way: the next one is strictly after the put. */
   #planLate(plan: Plan, now: number): Plan {
     const { definition } = plan.parsed;
-    const nominal = firstNext(this.#schedules.get(definition.schedule, definition.id), plan.cursor, now);
-    const state = plan.state === "paused" ? "paused" : nominal === undefined ? "finished" : "scheduled";
-    return { ...plan, state, nominal, due: nominal };
+    const slot = firstNext(this.#schedules.get(definition.schedule, definition.id), plan, now);
+    const state = plan.state === "paused" ? "paused" : slot === undefined ? "finished" : "scheduled";
+    return { ...plan, state, nominal: slot?.nominal, due: slot?.due };
   }
 
   #result(queue: string, plan: Plan, outcome: PutOutcome, stored: string[]): PutResult {
     // An unchanged task is as it was, which is not what a new one would be.
     const [state, due] =
-      outcome === "unchanged" ? [stored[0] as TaskState, Number(stored[1])] : [plan.state, plan.due];
+      outcome === "unchanged"
+        ? [stored[0] as TaskState, stored[1] === "" ? undefined : Number(stored[1])]
+        : [plan.state, plan.due];
     return {
       name: { queue, ...parseLocalName(plan.local) },
       outcome,
@@ -183,7 +191,10 @@ export class TaskWriter {
 
   async #sendPut(queue: string, plans: readonly Plan[]): Promise<{ now: number; each: string[][] }> {
     const keys = this.#keys.queue(queue);
-    const args: (string | number)[] = [keys.tagged(""), this.#keys.wake, queue, plans.length];
+    const args: (string | number)[] = [
+      ...[keys.tagged(""), this.#keys.wake, queue, plans.length],
+      ...[keys.planned(""), this.#calendars.revision],
+    ];
     for (const plan of plans) {
       args.push(plan.local, shardOf(plan.local), plan.believed, plan.state);
       args.push(plan.cursor ?? "", plan.nominal ?? "", plan.due ?? "", plan.fresh ? 1 : 0);

@@ -60,9 +60,21 @@ export class Registry {
     const { tasks, runs } = this.#keys.queue(queue);
     const left = await this.#link.ask((client) => client.exists(tasks, runs));
     if (left > 0) return false;
-    return (
-      (await this.#link.run(this.#scripts["unregister-queue"], [this.#keys.queues], [queue, value])) === 1
+    const gone = await this.#link.run(
+      this.#scripts["unregister-queue"],
+      [this.#keys.queues, this.#keys.zones],
+      [queue, value],
     );
+    return gone === 1;
+  }
+
+  /** By queue: the version of the time zone data that its tasks were planned with. */
+  async zones(): Promise<Map<string, string>> {
+    return new Map(Object.entries(await this.#link.ask((client) => client.hgetall(this.#keys.zones))));
+  }
+
+  async setZone(queue: string, version: string): Promise<void> {
+    await this.#link.ask((client) => client.hset(this.#keys.zones, queue, version));
   }
 
   async beat(node: NodeInfo): Promise<void> {

@@ -1,4 +1,12 @@
-import { type Json, localName, type Outcome, type Run, type TaskName } from "@carillon/core";
+import {
+  type Json,
+  localName,
+  type Outcome,
+  parseLocalName,
+  type Run,
+  shardOf,
+  type TaskName,
+} from "@carillon/core";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import { decodeRun } from "./run-codec.js";
@@ -80,20 +88,33 @@ export class RunRepository {
 
   /** An attempt ends. `FENCED`: another attempt has taken the run over, and this one's word does not count. */
   async settle(name: TaskName, run: string, end: Settlement): Promise<"OK" | "FENCED" | "GONE" | "FINAL"> {
+    return (await this.#settle(name, run, end)) as "OK" | "FENCED" | "GONE" | "FINAL";
+  }
+
+  async #settle(
+    name: TaskName,
+    run: string,
+    end: Omit<Settlement, "fence" | "made"> & Partial<Pick<Settlement, "fence" | "made">>,
+  ): Promise<string> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
+    const shard = shardOf(local);
     const stays = end.outcome === "succeeded" ? this.#retention.completedJobs : this.#retention.failedJobs;
     const result = end.result === undefined ? "" : JSON.stringify(end.result);
     const answer = await this.#link.run(
       this.#scripts["settle-run"],
-      [keys.run(run), keys.open(local), keys.history(local), keys.runs, keys.next],
       [
-        ...[run, end.fence, end.outcome ?? "", (end.error ?? "").slice(0, CAP)],
+        ...[keys.run(run), keys.open(local), keys.history(local), keys.runs, keys.next],
+        ...[keys.task(local), keys.due(shard), keys.job(run)],
+      ],
+      [
+        ...[run, end.fence ?? "", end.outcome ?? "", (end.error ?? "").slice(0, CAP)],
         ...[result.length > CAP ? JSON.stringify({ cut: true, length: result.length }) : result],
-        ...[keys.run(""), this.#retention.runsPerTask, stays, end.made],
+        ...[keys.run(""), this.#retention.runsPerTask, stays, end.made ?? ""],
+        ...[local, shard, this.#keys.wake, name.queue],
       ],
     );
-    return answer as "OK" | "FENCED" | "GONE" | "FINAL";
+    return answer as string;
   }
 
   /** A task's runs, newest first: the ones that are not final, then the history. */
@@ -141,15 +162,19 @@ export class RunRepository {
     queue: string,
   ): Promise<{ now: number; seen: [run: string, what: string][]; more: boolean }> {
     const keys = this.#keys.queue(queue);
-    const [now, looked, ...seen] = (await this.#link.run(
+    const [now, looked, ...found] = (await this.#link.run(
       this.#scripts.reconcile,
       [keys.runs, keys.next, keys.tasks, `${keys.bull}repeat`],
-      [
-        ...[RECONCILE_BATCH, `${keys.tag}:~`, keys.bull, this.#retention.runsPerTask],
-        ...[this.#retention.completedJobs, this.#retention.failedJobs, 5_000, 300_000],
-      ],
-    )) as [number, number, ...[string, string][]];
-    return { now, seen, more: looked >= RECONCILE_BATCH };
+      [RECONCILE_BATCH, `${keys.tag}:~`, keys.bull, 5_000, 300_000],
+    )) as [number, number, ...[string, string, string, Outcome, string][]];
+    const seen = await Promise.all(
+      found.map(async ([run, what, local, outcome, error]): Promise<[string, string]> => {
+        if (what !== "over") return [run, what];
+        const answer = await this.#settle({ queue, ...parseLocalName(local) }, run, { outcome, error });
+        return [run, answer === "OK" ? outcome : ""];
+      }),
+    );
+    return { now, seen: seen.filter(([, what]) => what !== ""), more: looked >= RECONCILE_BATCH };
   }
 }
 

@@ -1,4 +1,5 @@
 import { assertName, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
+import { CalendarRepository } from "./calendars.js";
 import { ClaimRepository } from "./claims.js";
 import { type ConnectionProfile, type ConnectionSpec, connect, type RedisClient } from "./connection.js";
 import { type NamespaceKeys, namespaceKeys } from "./keys.js";
@@ -31,6 +32,7 @@ export class Store {
   readonly claims: ClaimRepository;
   readonly runs: RunRepository;
   readonly registry: Registry;
+  readonly calendars: CalendarRepository;
   readonly mutex: Mutex;
   readonly link: Link;
   /** Scripts go by a test's clock, which may jump. */
@@ -49,7 +51,8 @@ export class Store {
     );
     this.link = new Link(options);
     this.registry = new Registry(this.link, this.keys, scripts);
-    this.tasks = new TaskRepository(this.link, this.keys, scripts, this.registry);
+    this.calendars = new CalendarRepository(this.link, this.keys, scripts);
+    this.tasks = new TaskRepository(this.link, this.keys, scripts, this.registry, this.calendars);
     this.claims = new ClaimRepository(this.link, this.keys, scripts, this.namespace);
     this.runs = new RunRepository(this.link, this.keys, scripts, retention(options.retention));
     this.mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(this.link.client);

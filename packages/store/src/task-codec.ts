@@ -1,5 +1,6 @@
 import {
   type CatchUpPolicy,
+  calendarsOf,
   FORMAT_VERSION,
   type Json,
   type OverlapPolicy,
@@ -20,6 +21,12 @@ export interface StoredTask {
   readonly cursor: number | undefined;
   readonly nominal: number | undefined;
   readonly due: number | undefined;
+  /** Occurrences of the schedule that were enqueued. */
+  readonly fired: number;
+  /** The run after whose end the next time is known, and how many ms after. */
+  readonly waiting: { run: string; delay: number } | undefined;
+  /** The revision of the shared calendars that it was planned with. */
+  readonly calendarRevision: number;
   readonly created: number;
   readonly updated: number;
   readonly paused: { at: number; by?: string; note?: string } | undefined;
@@ -47,6 +54,9 @@ export function definitionFields({ definition, payloadJson }: ParsedTask, once =
   if (definition.overlap !== "skip") fields.set("overlap", definition.overlap);
   if (definition.catchUp !== "one") fields.set("catchUp", definition.catchUp);
   if (definition.tags.length > 0) fields.set("tags", definition.tags.join(","));
+  // Derived from the schedule, for the indexes.
+  const calendars = calendarsOf(definition.schedule);
+  if (calendars.length > 0) fields.set("calendars", calendars.join(","));
   for (const field of TEXT_FIELDS) {
     const value = definition[field];
     if (value !== undefined && value !== "") fields.set(field, value);
@@ -66,6 +76,9 @@ export const BOOKKEEPING = new Set([
   "created",
   "updated",
   "fence",
+  "fired",
+  "wait",
+  "calrev",
   "pausedAt",
   "pausedBy",
   "pauseNote",
@@ -113,6 +126,9 @@ export function decodeTask(
     cursor: time("cursor"),
     nominal: time("nominal"),
     due: time("due"),
+    fired: time("fired") ?? 0,
+    waiting: waitingOf(hash.get("wait")),
+    calendarRevision: time("calrev") ?? 0,
     created: time("created") ?? 0,
     updated: time("updated") ?? 0,
     paused:
@@ -126,6 +142,11 @@ export function decodeTask(
         : undefined,
     fields: new Map([...hash].filter(([field]) => !BOOKKEEPING.has(field))),
   };
+}
+
+function waitingOf(text: string | undefined): StoredTask["waiting"] {
+  const [run, delay] = text?.split(" ") ?? [];
+  return run === undefined ? undefined : { run, delay: Number(delay) };
 }
 
 export function isForeign(task: StoredTask | ForeignTask): task is ForeignTask {

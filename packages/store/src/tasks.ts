@@ -1,16 +1,17 @@
 import {
   CarillonError,
+  calendarsOf,
   FORMAT_VERSION,
   firstNext,
   localName,
   type ParsedTask,
   quote,
   type ResolvedRef,
-  ScheduleCache,
   shardOf,
   type TaskName,
   type TaskState,
 } from "@carillon/core";
+import type { CalendarRepository } from "./calendars.js";
 import type { NamespaceKeys, QueueKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import { type PutResult, TaskWriter } from "./put.js";
@@ -32,20 +33,30 @@ export interface TaskPage {
   cursor: string | undefined;
 }
 
+/** Tasks looked at at once when all are planned anew. */
+const REPLAN_PAGE = 200;
+
 export class TaskRepository {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #registry: Registry;
-  readonly #schedules = new ScheduleCache();
+  readonly #calendars: CalendarRepository;
   readonly #writer: TaskWriter;
 
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, registry: Registry) {
+  constructor(
+    link: Link,
+    keys: NamespaceKeys,
+    scripts: Scripts,
+    registry: Registry,
+    calendars: CalendarRepository,
+  ) {
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
     this.#registry = registry;
-    this.#writer = new TaskWriter(link, keys, scripts, this.#schedules);
+    this.#calendars = calendars;
+    this.#writer = new TaskWriter(link, keys, scripts, calendars);
   }
 
   /** The time of this queue's Redis, in ms. */
@@ -57,8 +68,12 @@ export class TaskRepository {
   async put(queue: string, tasks: readonly ParsedTask[], once = false): Promise<PutResult[]> {
     const mark = this.#registry.enter(queue);
     try {
-      const [now] = await Promise.all([this.time(queue), mark]);
-      return await this.#writer.put(queue, tasks, now, once);
+      const shared = tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0);
+      const [now] = await Promise.all([this.time(queue), mark, shared && this.#calendars.refresh()]);
+      const results = await this.#writer.put(queue, tasks, now, once);
+      // A calendar that changed meanwhile was re-planned without these.
+      if (shared && (await this.#calendars.refresh())) await this.#calendars.replanStale(queue);
+      return results;
     } finally {
       await this.#registry.leave(queue, await mark);
     }
@@ -167,6 +182,19 @@ export class TaskRepository {
     return this.#link.ask((client) => client.zcard(this.#keys.queue(queue).tasks));
   }
 
+  /** Plans all tasks of a queue anew, where their next time is another one. Returns how many were. */
+  async replanAll(queue: string): Promise<number> {
+    const keys = this.#keys.queue(queue);
+    await this.#calendars.refresh();
+    let replanned = 0;
+    for (let after: string | undefined; ; ) {
+      const locals = await this.#locals(keys, {}, after, REPLAN_PAGE);
+      replanned += await this.#calendars.replan(queue, locals, false);
+      if (locals.length < REPLAN_PAGE) return replanned;
+      after = locals.at(-1);
+    }
+  }
+
   async pause(name: TaskName, by = "", note = ""): Promise<"OK" | "UNCHANGED" | "MISSING" | "FINISHED"> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
@@ -193,22 +221,26 @@ export class TaskRepository {
       const [now, task] = await Promise.all([this.time(name.queue), this.get(name)]);
       if (!task) return "MISSING";
       if (task.state !== "paused") return "UNCHANGED";
-      const schedule = this.#schedules.get(task.definition.schedule, task.definition.id);
+      if (task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
+      const schedule = this.#calendars.schedules.get(task.definition.schedule, task.definition.id);
       const owed = task.nominal;
-      const nominal = from === "catch-up" ? owed : firstNext(schedule, task.cursor, now);
+      // The run that it waits for is not over: that gives the next time.
+      const kept = from === "catch-up" || task.waiting !== undefined;
+      const { nominal, due } = (kept ? task : firstNext(schedule, task, now)) ?? {};
       const skipped =
         from === "now" && owed !== undefined && owed <= now ? (schedule.latest(now) ?? owed) : undefined;
       const answer = await this.#link.run(
         this.#scripts.resume,
         [keys.task(local), keys.due(shard), keys.next, keys.ledger(local)],
         [
-          ...[local, shard, task.generation, skipped ?? "", nominal ?? "", nominal ?? ""],
+          ...[local, shard, task.generation, skipped ?? "", nominal ?? "", due ?? ""],
           ...[
             this.#keys.wake,
             name.queue,
             skipped === undefined ? "" : (owed as number),
             skipped ?? "",
             by || "-",
+            nominal === undefined && !task.waiting ? "finished" : "scheduled",
           ],
         ],
       );
@@ -224,7 +256,7 @@ export class TaskRepository {
     const [gone, now] = (await this.#link.run(
       this.#scripts.delete,
       [keys.task(local), keys.due(shard), keys.next, keys.tasks, keys.ledger(local)],
-      [local, shard, keys.tagged("")],
+      [local, shard, keys.tagged(""), keys.planned("")],
     )) as [number, number];
     for (const set of [keys.open(local), keys.history(local)]) {
       let taken: number;

@@ -3,6 +3,7 @@ import {
   bullPrefix,
   type ClaimItem,
   type ConnectionSpec,
+  dueTask,
   isForeign,
   type PutResult,
   type RedisClient,
@@ -77,18 +78,8 @@ export class Bench {
     const items = entries.flatMap((entry): ClaimItem[] => {
       const { task } = entry;
       if (!task || isForeign(task)) return [];
-      const { overlap, catchUp, schedule } = task.definition;
-      const decision = decide(
-        {
-          nominal: task.nominal as number,
-          overlap,
-          catchUp,
-          schedule: this.#schedules.get(schedule, task.definition.id),
-          running: entry.running,
-        },
-        now,
-      );
-      return [{ entry: { ...entry, task }, decision }];
+      const item = { ...entry, task };
+      return [{ entry: item, decision: decide(dueTask(item, this.#schedules), now) }];
     });
     return { items, now, shard };
   }

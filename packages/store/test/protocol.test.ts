@@ -2,6 +2,7 @@ import { decide, parseTask, ScheduleCache, shardOf, type TaskInput } from "@cari
 import {
   bullPrefix,
   type ClaimItem,
+  dueTask,
   isForeign,
   type RedisClient,
   type Store,
@@ -52,18 +53,8 @@ onEveryEngine("the claim protocol", (connection) => {
     const items = entries.flatMap((entry): ClaimItem[] => {
       const { task } = entry;
       if (!task || isForeign(task)) return [];
-      const { overlap, catchUp, schedule } = task.definition;
-      const decision = decide(
-        {
-          nominal: task.nominal as number,
-          overlap,
-          catchUp,
-          schedule: schedules.get(schedule, task.definition.id),
-          running: entry.running,
-        },
-        now,
-      );
-      return [{ entry: { ...entry, task }, decision }];
+      const item = { ...entry, task };
+      return [{ entry: item, decision: decide(dueTask(item, schedules), now) }];
     });
     return { items, now, shard };
   }

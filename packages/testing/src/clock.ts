@@ -50,7 +50,11 @@ export async function virtualStore(
     async set(time) {
       now = typeof time === "number" ? time : Date.parse(time);
       await store.link.ask((client) =>
-        Promise.all(queues.map((queue) => client.set(`${keys.queue(queue).tag}:~clock`, String(now)))),
+        Promise.all(
+          [`{${store.namespace}}`, ...queues.map((queue) => keys.queue(queue).tag)].map((tag) =>
+            client.set(`${tag}:~clock`, String(now)),
+          ),
+        ),
       );
     },
     async advance(ms) {

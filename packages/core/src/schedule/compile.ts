@@ -1,23 +1,27 @@
 import { CarillonError } from "../errors.js";
 import { bounded, boundsOf, intersect } from "./bounds.js";
-import { ExcludingSchedule } from "./excluding.js";
+import { DelayAfterFinish } from "./delay.js";
+import { ExcludingSchedule, type NamedExcluder } from "./excluding.js";
 import { excludersOf, type Surroundings } from "./exclusions.js";
 import { within } from "./fault.js";
 import { type Plain, plainSchedule } from "./plain.js";
 import type {
   CompiledSchedule,
+  DelaySchedule,
   Schedule,
   ScheduleContext,
   ScheduleExclusion,
   SimpleSchedule,
 } from "./types.js";
 import { Union } from "./union.js";
+import { delayOf } from "./whole.js";
 
 /** One member of a schedule: all there is, or one of a union. */
 export interface Part {
   readonly plain: Plain;
   /** Within its bounds, before exclusions. */
   readonly before: CompiledSchedule;
+  readonly excluders: readonly NamedExcluder[];
   readonly compiled: CompiledSchedule;
 }
 
@@ -58,10 +62,27 @@ export function partsOf(schedule: Schedule, around: Surroundings): Part[] {
   if (typeof schedule !== "object" || schedule === null) {
     throw new CarillonError("INVALID_SCHEDULE", "A schedule is an object.", { field: "schedule" });
   }
-  if (!("any" in schedule)) return [partOf(schedule, { path: "schedule", among: 1 }, around)];
-  return schedule.any.map((member, i) =>
-    partOf(member, { path: `schedule.any[${i}]`, among: schedule.any.length, all: schedule }, around),
-  );
+  if ("any" in schedule) {
+    return schedule.any.map((member, i) =>
+      partOf(member, { path: `schedule.any[${i}]`, among: schedule.any.length, all: schedule }, around),
+    );
+  }
+  const delay = delayOf(schedule);
+  if (delay !== undefined) return [delayPart(schedule, delay, around)];
+  return [partOf(schedule, { path: "schedule", among: 1 }, around)];
+}
+
+function delayPart(schedule: SimpleSchedule | DelaySchedule, delay: number, around: Surroundings): Part {
+  const bounds = boundsOf(schedule);
+  const before = new DelayAfterFinish(delay, bounds, []);
+  const target = { zone: "UTC", wallOf: undefined, pattern: undefined, late: false };
+  const excluders = excludersOf(schedule.except ?? [], target, around, "schedule");
+  return {
+    plain: { compiled: before, zone: target.zone, late: false },
+    before,
+    excluders,
+    compiled: excluders.length === 0 ? before : new DelayAfterFinish(delay, bounds, excluders),
+  };
 }
 
 /** Where a member stands: `all` is the union that it is part of. */
@@ -79,11 +100,11 @@ function partOf(schedule: SimpleSchedule, { path, among, all }: Place, around: S
   const plain = within(path, () => plainSchedule(schedule, around.seed, asSet));
   const own = boundsOf(schedule, path);
   const before = bounded(plain.compiled, all === undefined ? own : intersect(boundsOf(all), own));
-  if (specs.length === 0) return { plain, before, compiled: before };
+  if (specs.length === 0) return { plain, before, excluders: [], compiled: before };
   const target = { zone: plain.zone, wallOf: plain.wallOf, pattern: plain.pattern, late: plain.late };
   const excluders = specs.flatMap(([at, list]) => excludersOf(list, target, around, at));
   const compiled = excluders.length === 0 ? before : new ExcludingSchedule(before, excluders, among);
-  return { plain, before, compiled };
+  return { plain, before, excluders, compiled };
 }
 
 /**

@@ -29,7 +29,7 @@ export class ExcludingSchedule implements CompiledSchedule {
   next(after: number): number | undefined {
     let time = this.#inner.next(after);
     for (let asked = 0; time !== undefined && asked < this.#maxQuestions; ) {
-      const found = this.#find(time);
+      const found = excluderAt(this.#excluders, time);
       if (found === undefined) return time;
       asked += this.#excluders.length;
       time = this.#inner.next(found.excluder.end(time) - 1);
@@ -40,21 +40,17 @@ export class ExcludingSchedule implements CompiledSchedule {
   latest(at: number): number | undefined {
     let time = this.#inner.latest(at);
     for (let asked = 0; time !== undefined && asked < this.#maxQuestions; ) {
-      const found = this.#find(time);
+      const found = excluderAt(this.#excluders, time);
       if (found === undefined) return time;
       asked += this.#excluders.length;
       time = this.#inner.latest(found.excluder.begin(time));
     }
     return undefined;
   }
+}
 
-  /** What takes an occurrence of the inner schedule away. */
-  reasonOf(occurrence: number): string | undefined {
-    return this.#find(occurrence)?.label;
-  }
-
-  #find(time: number): NamedExcluder | undefined {
-    for (const named of this.#excluders) if (named.excluder.has(time)) return named;
-    return undefined;
-  }
+/** What takes an occurrence of the inner schedule away. */
+export function excluderAt(excluders: readonly NamedExcluder[], time: number): NamedExcluder | undefined {
+  for (const named of excluders) if (named.excluder.has(time)) return named;
+  return undefined;
 }

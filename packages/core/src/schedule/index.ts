@@ -2,7 +2,7 @@ export { canonicalSchedule } from "./canonical.js";
 export { calendarsOf, compileSchedule, neverFires, usesSeed } from "./compile.js";
 export { describeSchedule } from "./describe.js";
 export { formatDuration, MAX_DURATION, parseDuration } from "./duration.js";
-export { jitterOf, jitterSchema } from "./jitter.js";
+export { jitterOf } from "./jitter.js";
 export { lintSchedule, type ScheduleWarning } from "./lint.js";
 export { checkCalendar, MAX_CALENDAR_ENTRIES } from "./named.js";
 export { MAX_EXPRESSION_LENGTH } from "./plan.js";
@@ -20,6 +20,7 @@ export type {
   CalendarSchedule,
   CompiledSchedule,
   CronSchedule,
+  DelaySchedule,
   DstChoice,
   EverySchedule,
   Limited,
@@ -29,4 +30,6 @@ export type {
   ScheduleExclusion,
   SimpleSchedule,
   UnionSchedule,
+  WholeSchedule,
 } from "./types.js";
+export { delayOf, dueOf, maxRunsOf } from "./whole.js";

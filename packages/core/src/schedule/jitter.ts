@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { CarillonError, quote } from "../errors.js";
 import { parseDuration } from "./duration.js";
 import { hashOf } from "./hash.js";
@@ -6,7 +5,7 @@ import { hashOf } from "./hash.js";
 const PERCENT = /^(\d{1,3})(?:\.(\d{1,2}))?%$/;
 
 /** A jitter as read: milliseconds, or a part of the gap to the following occurrence. */
-type Jitter = { readonly ms: number } | { readonly part: number };
+export type Jitter = { readonly ms: number } | { readonly part: number };
 
 /**
  * How late an occurrence becomes due, in ms: a number from 0 on and below the jitter, the same for ever for one task
@@ -30,26 +29,14 @@ export function jitterOf(
   return Math.floor((hashOf(`${seed}\njitter\n${nominal}`) / 0x1_0000_0000) * bound);
 }
 
-function parseJitter(text: string, field?: string): Jitter {
+/** @throws `INVALID_DURATION` */
+export function parseJitter(text: string, field = "schedule.jitter"): Jitter {
   const percent = typeof text === "string" && text.length <= 64 ? PERCENT.exec(text) : null;
   if (!percent) return { ms: parseDuration(text, field) };
   const part = Number(`${percent[1]}.${percent[2] ?? "0"}`) / 100;
   if (part > 0 && part <= 1) return { part };
   throw new CarillonError("INVALID_DURATION", `${quote(text)} is not a part of the gap.`, {
-    ...(field === undefined ? {} : { field }),
+    field,
     remedy: "Give more than 0% and at most 100%, or a duration such as 30s.",
   });
 }
-
-/**
- * A jitter from a stranger's hands. Not yet part of `scheduleSchema`: a stored jitter that no node obeys would be a
- * lie. It joins the schema with the change that makes due times nominal plus jitter.
- */
-export const jitterSchema = z.string().superRefine((text, context) => {
-  try {
-    parseJitter(text);
-  } catch (error) {
-    if (!(error instanceof CarillonError)) throw error;
-    context.addIssue({ code: "custom", message: error.message, params: { code: error.code } });
-  }
-});

@@ -1,6 +1,6 @@
 import { DAY, HOUR, MINUTE, SECOND } from "./civil.js";
 import { type Part, partsOf } from "./compile.js";
-import { ExcludingSchedule } from "./excluding.js";
+import { excluderAt } from "./excluding.js";
 import { formatInstant } from "./instant.js";
 import type { Schedule, ScheduleContext } from "./types.js";
 import { firstInstant, type Zone, zoneOf } from "./zone.js";
@@ -89,11 +89,11 @@ function nextOf(parts: readonly Part[], after: number): number | undefined {
 
 function takenBetween(parts: readonly Part[], after: number, to: number): Omit<ExcludedTime, "local">[] {
   const taken = new Map<number, string>();
-  for (const { before, compiled } of parts) {
-    if (!(compiled instanceof ExcludingSchedule)) continue;
+  for (const { before, excluders } of parts) {
+    if (excluders.length === 0) continue;
     let time = before.next(after);
     for (let n = 0; n < MAX_EXCLUDED && time !== undefined && time < to; n++, time = before.next(time)) {
-      const by = compiled.reasonOf(time);
+      const by = excluderAt(excluders, time)?.label;
       if (by !== undefined && !taken.has(time)) taken.set(time, by);
     }
   }

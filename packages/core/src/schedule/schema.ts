@@ -4,6 +4,7 @@ import { boundsOf } from "./bounds.js";
 import { compileLenient } from "./compile.js";
 import { within } from "./fault.js";
 import { formatInstant, parseInstant } from "./instant.js";
+import { parseJitter } from "./jitter.js";
 import { CHOICE, type ExclusionShape, MAX_SPECS, type MemberShape, type Shape, shape } from "./shape.js";
 import type {
   DstChoice,
@@ -12,9 +13,13 @@ import type {
   ScheduleBounds,
   ScheduleExclusion,
   SimpleSchedule,
+  UnionSchedule,
+  WholeSchedule,
 } from "./types.js";
+import { delayOf } from "./whole.js";
 import { requireZone } from "./zone-names.js";
 
+const MAX_RUNS = 1_000_000_000;
 const SYNTAXES = ["cron", "calendar", "every", "at"] as const;
 
 /**
@@ -48,14 +53,37 @@ function pathOf(field = "schedule"): Array<string | number> {
   return parts.map((part) => (/^\d+$/.test(part) ? Number(part) : part));
 }
 
-function normalise({ any, ...input }: Shape): Schedule {
-  if (any === undefined) return member(input);
+function normalise({ any, anchor, jitter, maxRuns, ...input }: Shape): Schedule {
+  const common = whole({ jitter, maxRuns });
+  if (any !== undefined) return { ...union(any, { ...input, anchor }), ...common };
+  refuse({ anchor }, "anchor", input.every !== undefined, "every");
+  const schedule = { ...member(input), ...(anchor === "finish" ? { anchor } : {}), ...common } as Schedule;
+  delayOf(schedule);
+  return schedule;
+}
+
+function whole({ jitter, maxRuns }: WholeSchedule): WholeSchedule {
+  if (jitter !== undefined) parseJitter(jitter);
+  if (maxRuns !== undefined && !(Number.isInteger(maxRuns) && maxRuns >= 1 && maxRuns <= MAX_RUNS)) {
+    throw new CarillonError("INVALID_SCHEDULE", `${quote(maxRuns)} is not a whole number of runs.`, {
+      field: "schedule.maxRuns",
+      remedy: `Give 1 to ${MAX_RUNS}, or leave it out for no limit.`,
+    });
+  }
+  return { ...(jitter === undefined ? {} : { jitter }), ...(maxRuns === undefined ? {} : { maxRuns }) };
+}
+
+function union(any: MemberShape[], input: Omit<Shape, "any" | keyof WholeSchedule>): UnionSchedule {
   const { start, end, except, ...others } = input;
   const extra = Object.entries(others).find(([, value]) => value !== undefined)?.[0];
   if (extra !== undefined) {
-    throw new CarillonError("INVALID_SCHEDULE", `${extra} belongs to the members of a union.`, {
+    const [where, remedy] =
+      extra === "anchor"
+        ? ["an every schedule that stands alone", "Leave it out here."]
+        : ["the members of a union", "Write it inside of any."];
+    throw new CarillonError("INVALID_SCHEDULE", `${extra} belongs to ${where}.`, {
       field: `schedule.${extra}`,
-      remedy: "Write it inside of any.",
+      remedy,
     });
   }
   if (any.length === 0) {

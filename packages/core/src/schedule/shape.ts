@@ -26,8 +26,27 @@ const choice = {
   error: (issue: { code?: string | undefined }) => (issue.code === "invalid_type" ? `${CHOICE}.` : undefined),
 };
 
+/** Refuses a field with words of our own, where the plain "there is no such field" would mislead. */
+const misplaced = (what: string, remedy: string) =>
+  z
+    .custom<undefined>((value) => value === undefined, {
+      error: `${what} ${remedy}`,
+      params: { code: "INVALID_SCHEDULE" },
+    })
+    .optional();
+
+const ofTheWhole = {
+  jitter: misplaced("jitter belongs to the whole schedule.", "Write it beside its start and end."),
+  maxRuns: misplaced("maxRuns belongs to the whole schedule.", "Write it beside its start and end."),
+};
+const unanchored = {
+  anchor: misplaced("anchor belongs to an every schedule that stands alone.", "Leave it out here."),
+};
+
 const exclusionShape = z.strictObject({
   ...expression,
+  ...ofTheWhole,
+  ...unanchored,
   named: z
     .string()
     .regex(NAME_PATTERN, "A calendar's name has 1 to 128 letters, digits, dots, dashes and underscores")
@@ -39,18 +58,23 @@ const dstShape = z.strictObject({
   overlap: z.enum(["first", "both"]).optional(),
 });
 
-const memberShape = z.strictObject(
-  {
-    ...expression,
-    dst: dstShape.optional(),
-    except: few(exclusionShape, "Exclusions").optional(),
-  },
-  choice,
-);
+const simple = {
+  ...expression,
+  dst: dstShape.optional(),
+  except: few(exclusionShape, "Exclusions").optional(),
+};
+
+const memberShape = z.strictObject({ ...simple, ...ofTheWhole, ...unanchored }, choice);
 
 /** Everything optional, so that what is missing or too much gets one message of ours. */
 export const shape = z.strictObject(
-  { ...memberShape.shape, any: few(memberShape, "Members").optional() },
+  {
+    ...simple,
+    anchor: z.enum(["origin", "finish"]).optional(),
+    any: few(memberShape, "Members").optional(),
+    jitter: z.string().optional(),
+    maxRuns: z.number().optional(),
+  },
   choice,
 );
 

@@ -1,8 +1,19 @@
 /**
- * When a task runs, as users write it: one of the four syntaxes, or a union of several. Every field is data from
- * strangers and has passed `scheduleSchema` before anything else sees it.
+ * When a task runs, as users write it: one of the four syntaxes, a delay after each run, or a union of several. Every
+ * field is data from strangers and has passed `scheduleSchema` before anything else sees it.
  */
-export type Schedule = SimpleSchedule | UnionSchedule;
+export type Schedule = (SimpleSchedule | DelaySchedule | UnionSchedule) & WholeSchedule;
+
+/** What belongs to the whole schedule, never to a member of a union or an exclusion. */
+export interface WholeSchedule {
+  /**
+   * How much later than its nominal time an occurrence may become due: a duration, `30s`, or a part of the gap to the
+   * following occurrence, `10%`; below it, and never as late as the following one. Default none.
+   */
+  jitter?: string | undefined;
+  /** So many occurrences are enqueued, 1 to 1,000,000,000; default no limit. Skips, retries and triggers do not count. */
+  maxRuns?: number | undefined;
+}
 
 /** Exactly one of the four syntaxes. */
 export type SimpleSchedule = CronSchedule | CalendarSchedule | EverySchedule | AtSchedule;
@@ -32,6 +43,16 @@ export interface EverySchedule extends Limited {
   origin?: string | undefined;
   /** Only with whole days and longer, which it makes days of the calendar; default `UTC`. */
   timezone?: string | undefined;
+}
+
+/** A fixed delay: each occurrence is counted from the finish of the run before, not from a time of the clock. */
+export interface DelaySchedule extends Limited {
+  /** A duration of a fixed length: `10s`, `1h30m`, `PT5M`, `7d`. */
+  every: string;
+  anchor: "finish";
+  origin?: undefined;
+  timezone?: undefined;
+  jitter?: undefined;
 }
 
 export interface AtSchedule extends Limited {

@@ -8,3 +8,6 @@ local function jobState(jobKey)
   if fields[2] then return "done" end
   return "live"
 end
+
+-- How soon, and how often, the reconciler looks at a run that its task waits for (ms).
+local WAITED_FOR = 1000

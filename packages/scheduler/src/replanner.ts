@@ -1,0 +1,114 @@
+import { type NodeInfo, redisError, type Store } from "@carillon/store";
+import type { Settings } from "./options.js";
+
+/** How often nodes and queues are asked for their time zone data, in ms. */
+const ZONES_EVERY = 600_000;
+/** The mutex of planning a queue anew is held at most this long, in ms; extended while it goes on. */
+const REPLAN_TTL = 60_000;
+/** Said of a queue that was planned anew while nodes with older data were alive: to be done once more. */
+const MIXED = " mixed";
+
+/**
+ * Keeps stored times true to what schedules mean: where a shared calendar changed and whoever changed it could not plan all of
+ * its tasks anew, and where the time zone data of this node is newer than what a queue was planned with.
+ */
+export class Replanner {
+  readonly #store: Store;
+  readonly #settings: Settings;
+  readonly #tzdata: string | undefined;
+  #calendars = -1;
+  #zonesAt = 0;
+  #saidMixed = "";
+  #working: Promise<void> | undefined;
+
+  /** @param tzdata version of the time zone data, `2026a` */
+  constructor(store: Store, settings: Settings, tzdata: string | undefined = process.versions.tz) {
+    this.#store = store;
+    this.#settings = settings;
+    this.#tzdata = tzdata;
+  }
+
+  /** Begins to look, beside the rounds; a look under way is enough. */
+  look(queues: readonly string[]): void {
+    this.#working ??= this.check(queues)
+      .catch((error: unknown) => {
+        const { code, message } = redisError(error);
+        this.#settings.logger.error({ code }, `planning anew: ${message}`);
+      })
+      .finally(() => {
+        this.#working = undefined;
+      });
+  }
+
+  /** Resolves when the look under way is over. */
+  async stop(): Promise<void> {
+    await this.#working;
+  }
+
+  async check(queues: readonly string[]): Promise<void> {
+    const { calendars } = this.#store;
+    await calendars.refresh();
+    if (calendars.revision !== this.#calendars) {
+      for (const queue of queues) await calendars.replanStale(queue);
+      this.#calendars = calendars.revision;
+    }
+    if (performance.now() < this.#zonesAt) return;
+    await this.#checkZones(queues);
+    this.#zonesAt = performance.now() + ZONES_EVERY;
+  }
+
+  async #checkZones(queues: readonly string[]): Promise<void> {
+    const own = this.#tzdata;
+    if (own === undefined) return;
+    const [nodes, planned, now] = await Promise.all([
+      this.#store.registry.nodes(),
+      this.#store.registry.zones(),
+      this.#store.serverTime(),
+    ]);
+    const others = nodes
+      .filter(({ id }) => id !== this.#settings.nodeId)
+      .filter((node) => isAlive(node, now));
+    this.#warn(others, own);
+    const mixed = others.some(({ tzdata }) => tzdata < own);
+    for (const queue of queues) {
+      const data = planned.get(queue);
+      if (data === undefined) await this.#store.registry.setZone(queue, own);
+      else if (data < own || (data === own + MIXED && !mixed)) {
+        await this.#replan(queue, mixed ? own + MIXED : own);
+      }
+    }
+  }
+
+  async #replan(queue: string, version: string): Promise<void> {
+    const lease = await this.#store.mutex.take(this.#store.keys.queue(queue).mutex("zone"), REPLAN_TTL);
+    // Someone else is on it.
+    if (!lease) return;
+    try {
+      const replanned = await this.#store.tasks.replanAll(queue);
+      await this.#store.registry.setZone(queue, version);
+      this.#settings.logger.info(
+        { queue, replanned, tzdata: version },
+        "planned anew with newer time zone data",
+      );
+    } finally {
+      await lease.release();
+    }
+  }
+
+  #warn(others: readonly NodeInfo[], own: string): void {
+    const versions = [...new Set([own, ...others.map(({ tzdata }) => tzdata)])].sort();
+    const said = versions.join(" ");
+    if (versions.length > 1 && said !== this.#saidMixed) {
+      this.#settings.logger.warn(
+        { tzdata: versions, own },
+        "nodes compute with different time zone data: run the same Node.js version everywhere",
+      );
+    }
+    this.#saidMixed = said;
+  }
+}
+
+/** A node counts as gone when it has missed three heartbeats. */
+function isAlive(node: NodeInfo, now: number): boolean {
+  return now - node.beat <= 3 * node.every;
+}

@@ -1,0 +1,40 @@
+-- Gives tasks the next time that their schedule means now: a shared calendar or the time zone data has changed. A task that
+-- is otherwise than the caller read it is left, to be read again.
+--
+-- KEYS: 1 next, 2-9 the eight due indexes, then the tasks
+-- ARGV: 1 wake channel, 2 queue, 3 prefix of the sets of tasks by shared calendar, 4 revision of the shared calendars,
+--       5 number of tasks, then for each: local name, shard, generation read, state, nominal ("" none), due
+-- Returns: { "OK" | "STALE" of each }
+local channel, queue, calendarPrefix, revision = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local out, touched, a = {}, {}, 5
+local function arg()
+  a = a + 1
+  return ARGV[a]
+end
+
+for n = 1, tonumber(ARGV[5]) do
+  local taskKey = KEYS[9 + n]
+  local name, shard, gen, state, nominal, due = arg(), tonumber(arg()), arg(), arg(), arg(), arg()
+  if redis.call("HGET", taskKey, "gen") ~= gen then
+    out[n] = "STALE"
+  else
+    out[n] = "OK"
+    redis.call("HINCRBY", taskKey, "gen", 1)
+    redis.call("HSET", taskKey, "state", state)
+    if nominal == "" then
+      redis.call("HDEL", taskKey, "nominal", "due")
+    else
+      redis.call("HSET", taskKey, "nominal", nominal, "due", due)
+    end
+    setDue(KEYS[2 + shard], name, state == "scheduled" and due or "")
+    touched[shard] = true
+    local calendars = redis.call("HGET", taskKey, "calendars")
+    if calendars then redis.call("HSET", taskKey, "calrev", revision) end
+    for calendar in string.gmatch(calendars or "", "[^,]+") do
+      redis.call("ZADD", calendarPrefix .. calendar, revision, name)
+    end
+  end
+end
+
+for shard in pairs(touched) do rearmAndWake(KEYS[1], shard, KEYS[2 + shard], channel, queue) end
+return out

@@ -1,0 +1,193 @@
+import {
+  CarillonError,
+  checkCalendar,
+  localName,
+  replan,
+  ScheduleCache,
+  shardOf,
+  type TaskState,
+} from "@carillon/core";
+import type { NamespaceKeys } from "./keys.js";
+import type { Link } from "./link.js";
+import type { Scripts } from "./scripts.js";
+import { decodeTask, isForeign, type StoredTask } from "./task-codec.js";
+
+/** A shared calendar: dates and calendar events that schedules may name as exclusions. */
+export interface SharedCalendar {
+  readonly name: string;
+  readonly entries: readonly string[];
+  /** Grows with each change of any calendar of the namespace. */
+  readonly revision: number;
+  /** UTC ms. */
+  readonly updated: number;
+  readonly by: string;
+}
+
+export type CalendarOutcome = "created" | "updated" | "unchanged";
+
+/** Field of the calendars' hash that counts changes; no calendar can have this name. */
+const REVISION = "~revision";
+/** Tasks planned anew in one script. */
+const REPLAN_BATCH = 100;
+const REPLAN_TRIES = 12;
+
+/**
+ * The shared calendars of a namespace, and what schedules mean with them. They live in another cluster slot than the tasks:
+ * each task remembers the revision that it was planned with, and nobody decides about it with an older one.
+ */
+export class CalendarRepository {
+  /** Compiled with the calendars as last read. */
+  readonly schedules = new ScheduleCache();
+  readonly #link: Link;
+  readonly #keys: NamespaceKeys;
+  readonly #scripts: Scripts;
+  #revision = 0;
+  #calendars: ReadonlyMap<string, SharedCalendar> = new Map();
+
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
+    this.#link = link;
+    this.#keys = keys;
+    this.#scripts = scripts;
+  }
+
+  /** The newest change that `schedules` knows of; 0: no calendar was ever read. */
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Reads the calendars where they have changed since. Returns whether they had. */
+  async refresh(): Promise<boolean> {
+    const revision = Number(
+      (await this.#link.ask((client) => client.hget(this.#keys.calendars, REVISION))) ?? 0,
+    );
+    if (revision === this.#revision) return false;
+    await this.list();
+    return true;
+  }
+
+  /** All calendars by name, as stored now. */
+  async list(): Promise<SharedCalendar[]> {
+    const all = await this.#link.ask((client) => client.hgetall(this.#keys.calendars));
+    const { [REVISION]: revision = "0", ...stored } = all;
+    const calendars = Object.entries(stored)
+      .map(([name, text]) => decode(name, text))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+    if (Number(revision) !== this.#revision) {
+      this.#revision = Number(revision);
+      this.#calendars = new Map(calendars.map((calendar) => [calendar.name, calendar]));
+      this.schedules.setContext({
+        calendars: new Map(calendars.map(({ name, entries }) => [name, entries])),
+      });
+    }
+    return calendars;
+  }
+
+  /** @throws `INVALID_SCHEDULE`, `INVALID_TIMEZONE`, naming the entry */
+  async put(
+    name: string,
+    entries: readonly string[],
+    by: string,
+  ): Promise<{ outcome: CalendarOutcome; revision: number }> {
+    const text = JSON.stringify(checkCalendar(entries));
+    const [word, revision] = await this.#send(name, text, by);
+    return { outcome: word.toLowerCase() as CalendarOutcome, revision: Number(revision) };
+  }
+
+  /** Returns whether there was one. Whoever calls it has seen that no task names it. */
+  async delete(name: string): Promise<boolean> {
+    const [word] = await this.#send(name, "", "");
+    return word === "DELETED";
+  }
+
+  async #send(name: string, entries: string, by: string): Promise<[word: string, revision: string]> {
+    const answer = await this.#link.run(
+      this.#scripts["put-calendar"],
+      [this.#keys.calendars],
+      [name, entries, by],
+    );
+    return answer as [string, string];
+  }
+
+  /** How many tasks of a queue name the calendar. */
+  async users(queue: string, name: string): Promise<number> {
+    return this.#link.ask((client) => client.zcard(this.#keys.queue(queue).planned(name)));
+  }
+
+  /**
+   * Plans anew the tasks of a queue that were planned before their calendars last changed. Idempotent: what is up to date
+   * is not touched. Returns how many were.
+   */
+  async replanStale(queue: string): Promise<number> {
+    const keys = this.#keys.queue(queue);
+    let replanned = 0;
+    for (const { name, revision } of this.#calendars.values()) {
+      for (let tries = 0; ; ) {
+        const locals = await this.#link.ask((client) =>
+          client.zrangebyscore(keys.planned(name), "-inf", `(${revision}`, "LIMIT", 0, REPLAN_BATCH),
+        );
+        if (locals.length === 0) break;
+        const done = await this.replan(queue, locals, true);
+        replanned += done;
+        // Changed under us: again. A task that never comes to rest must not keep us here.
+        tries = done > 0 ? 0 : tries + 1;
+        if (tries === REPLAN_TRIES) throw new CarillonError("CONFLICT", `tasks of ${queue} kept changing.`);
+      }
+    }
+    return replanned;
+  }
+
+  /**
+   * Gives these tasks the next time that their schedules mean now. Returns how many were written.
+   *
+   * @param all also those whose next time stays the same: what was decided meanwhile with older knowledge must not count
+   */
+  async replan(queue: string, locals: readonly string[], all: boolean): Promise<number> {
+    if (locals.length === 0) return 0;
+    const keys = this.#keys.queue(queue);
+    const [now, hashes] = await Promise.all([
+      this.#link.run(this.#scripts["read-time"], [keys.tasks], []) as Promise<number>,
+      this.#link.ask((client) => Promise.all(locals.map((local) => client.hgetall(keys.task(local))))),
+    ]);
+    const plans = locals.flatMap((local, i) => {
+      const task = decodeTask(queue, local, Object.entries(hashes[i] ?? {}).flat());
+      return task && !isForeign(task) ? this.#planAnew(task, now, all) : [];
+    });
+    if (plans.length === 0) return 0;
+    const words = (await this.#link.run(
+      this.#scripts.replan,
+      [
+        ...[keys.next, ...[0, 1, 2, 3, 4, 5, 6, 7].map((shard) => keys.due(shard))],
+        ...plans.map(({ task }) => keys.task(localName(task.definition))),
+      ],
+      [
+        ...[this.#keys.wake, queue, keys.planned(""), this.#revision, plans.length],
+        ...plans.flatMap(({ task, state, nominal, due }) => {
+          const local = localName(task.definition);
+          return [local, shardOf(local), task.generation, state, nominal ?? "", due ?? ""];
+        }),
+      ],
+    )) as string[];
+    return words.filter((word) => word === "OK").length;
+  }
+
+  #planAnew(
+    task: StoredTask,
+    now: number,
+    all: boolean,
+  ): { task: StoredTask; state: TaskState; nominal: number | undefined; due: number | undefined }[] {
+    const { definition, state, nominal, due } = task;
+    const schedule = this.schedules.get(definition.schedule, definition.id);
+    // Its next time hangs on a run's end, not on the calendar.
+    const kept = schedule.delay !== undefined;
+    const slot = kept ? { nominal, due } : replan(schedule, task, now);
+    if (!all && slot?.nominal === nominal && slot?.due === due) return [];
+    const next = kept || state === "paused" ? state : slot === undefined ? "finished" : "scheduled";
+    return [{ task, state: next, nominal: slot?.nominal, due: slot?.due }];
+  }
+}
+
+function decode(name: string, text: string): SharedCalendar {
+  const [revision, updated, by] = text.split(" ", 3) as [string, string, string];
+  const entries = JSON.parse(text.slice(revision.length + updated.length + by.length + 3)) as string[];
+  return { name, entries, revision: Number(revision), updated: Number(updated), by };
+}
