@@ -1,12 +1,14 @@
-import { CarillonError, type Client } from "@carillon/sdk";
+import { Client } from "@carillon/sdk";
 import express, { type Express } from "express";
 import type { Logger } from "pino";
+import { apiRouter } from "./api/router.js";
 import { Auth, FailureLimiter } from "./auth.js";
-import { BOARD_PATH, Board, type Connection } from "./board.js";
-import { errorHandler, refuse } from "./errors.js";
+import { Board, type Connection } from "./board.js";
+import { errorHandler, RequestError, refuse } from "./errors.js";
 import { Guard, identityOf } from "./guard.js";
 import { sameOrigin, securityHeaders } from "./headers.js";
 import { LOGO } from "./pages.js";
+import { API_PATH, BOARD_PATH } from "./paths.js";
 
 export interface AppOptions {
   client: Client;
@@ -51,6 +53,8 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
   app.get("/logout", guard.signOut);
   app.use(guard.link, guard.identify, guard.viewersOnlyLook, guard.audit);
 
+  // A client of its own: what is sent to it has the payload limit of every client.
+  app.use(API_PATH, apiRouter(new Client({ store: client.store })));
   app.get("/", (_req, res) => res.redirect(303, `${BOARD_PATH}/`));
   app.use(`${BOARD_PATH}/api`, (_req, res, next) => {
     const { problem } = board;
@@ -58,10 +62,8 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
     else next();
   });
   app.use(BOARD_PATH, (req, res, next) => board.router(identityOf(res).role)(req, res, next));
-  app.use((_req, res) => {
-    const error = new CarillonError("INVALID_OPTION", "there is nothing at this address.", { field: "path" });
-    res.status(404);
-    res.json({ error: error.toJSON() });
+  app.use(() => {
+    throw new RequestError(404, "there is nothing at this address.", { field: "path" });
   });
   app.use(errorHandler(logger));
   return { app, board };

@@ -6,14 +6,13 @@ import { Queue } from "bullmq";
 import type { RequestHandler } from "express";
 import type { Logger } from "pino";
 import type { Role } from "./auth.js";
-import { coded, errorBody, statusOf, unreachable } from "./errors.js";
+import { boardErrorBody, coded, statusOf, unreachable } from "./errors.js";
+import { BOARD_PATH } from "./paths.js";
 import { TaskAdapter } from "./task-adapter.js";
 
 export type Connection = ReturnType<typeof connect>;
 
 const ROLES = ["admin", "viewer"] as const satisfies readonly Role[];
-
-export const BOARD_PATH = "/queues";
 
 export interface BoardOptions {
   client: Client;
@@ -180,7 +179,10 @@ class BoardAdapter extends ExpressAdapter {
     return super.setErrorHandler((thrown) => {
       const error = coded(thrown);
       if (error.code === "INTERNAL") this.#logger.error({ err: thrown }, "a request failed");
-      return { status: statusOf(error), body: errorBody(error) } as unknown as ControllerHandlerReturnType;
+      return {
+        status: statusOf(error),
+        body: boardErrorBody(error),
+      } as unknown as ControllerHandlerReturnType;
     });
   }
 }

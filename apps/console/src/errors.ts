@@ -1,14 +1,15 @@
 import { CarillonError, type ErrorCode, isCarillonError } from "@carillon/sdk";
 import type { NextFunction, Request, Response } from "express";
 import type { Logger } from "pino";
+import { isBoard } from "./paths.js";
 
+/** Beside these: what begins with `INVALID_` is a 400, with `REDIS_` a 503, and what ends with `_NOT_FOUND` a 404. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
   PAYLOAD_TOO_LARGE: 413,
   NEVER_FIRES: 400,
   UNKNOWN_TASK_TYPE: 400,
   UNSUPPORTED_FORMAT: 409,
-  TASK_NOT_FOUND: 404,
-  RUN_NOT_FOUND: 404,
+  CALENDAR_IN_USE: 409,
   AMBIGUOUS_TASK: 409,
   TASK_PAUSED: 409,
   CONFLICT: 409,
@@ -19,10 +20,22 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   INTERNAL: 500,
 };
 
+/** What HTTP itself refuses. Our codes have no words for it; the status says what it is. */
+export class RequestError extends CarillonError {
+  readonly status: number;
+
+  constructor(status: number, what: string, options: ConstructorParameters<typeof CarillonError>[2]) {
+    super(status === 413 ? "PAYLOAD_TOO_LARGE" : "INVALID_OPTION", what, options);
+    this.status = status;
+  }
+}
+
 export function statusOf(error: CarillonError): number {
+  if (error instanceof RequestError) return error.status;
   const known = STATUS[error.code];
   if (known !== undefined) return known;
   if (error.code.startsWith("INVALID_")) return 400;
+  if (error.code.endsWith("_NOT_FOUND")) return 404;
   return error.code.startsWith("REDIS_") ? 503 : 500;
 }
 
@@ -34,13 +47,13 @@ const BOARD_KEYS: Partial<Record<ErrorCode, string>> = {
   INTERNAL: "ERRORS.INTERNAL_SERVER_ERROR",
 };
 
-export interface ErrorBody {
+interface BoardErrorBody {
   error: { key: string; code: ErrorCode; message: string; field?: string; remedy?: string };
   /** Bull Board's page shows `error.key` as the headline and this below it. */
   message: string;
 }
 
-export function errorBody(error: CarillonError): ErrorBody {
+export function boardErrorBody(error: CarillonError): BoardErrorBody {
   return { error: { key: BOARD_KEYS[error.code] ?? error.code, ...error.toJSON() }, message: error.message };
 }
 
@@ -54,7 +67,7 @@ export function coded(error: unknown): CarillonError {
   if (UNREACHABLE.test(text)) return unreachable(error);
   const status = (error as { status?: unknown } | null)?.status;
   if (typeof status === "number" && status >= 400 && status < 500) {
-    return new CarillonError("INVALID_OPTION", `${text}.`, { field: "request", cause: error });
+    return new RequestError(status, `${text}.`, { field: "request", cause: error });
   }
   return new CarillonError("INTERNAL", text, { cause: error });
 }
@@ -67,7 +80,8 @@ export function unreachable(cause?: unknown): CarillonError {
 }
 
 export function refuse(res: Response, error: CarillonError): void {
-  res.status(statusOf(error)).json(errorBody(error));
+  const body = isBoard(res.req) ? boardErrorBody(error) : { error: error.toJSON() };
+  res.status(statusOf(error)).json(body);
 }
 
 /** Express finds an error handler by its four parameters. */

@@ -2,9 +2,9 @@ import { CarillonError } from "@carillon/sdk";
 import type { Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
 import type { Auth, FailureLimiter, Role } from "./auth.js";
-import { errorBody, refuse } from "./errors.js";
-import { isRead } from "./headers.js";
+import { refuse } from "./errors.js";
 import { loginPage } from "./pages.js";
+import { isApi, isForPrograms, isRead, onlyAsks } from "./paths.js";
 
 /** Who asks, and how we know. */
 interface Identity {
@@ -40,7 +40,7 @@ export class Guard {
     const [path = "/", query = ""] = req.originalUrl.split(/\?(.*)/s, 2);
     const params = new URLSearchParams(query);
     const token = params.get("token");
-    if (token === null || !isRead(req)) return next();
+    if (token === null || !isRead(req) || isApi(req)) return next();
     params.delete("token");
     this.#signIn(req, res, token, params.size > 0 ? `${path}?${params}` : path);
   };
@@ -113,7 +113,7 @@ export class Guard {
   }
 
   readonly viewersOnlyLook: RequestHandler = (req, res, next) => {
-    if (isRead(req) || identityOf(res).role === "admin") return next();
+    if (onlyAsks(req) || identityOf(res).role === "admin") return next();
     refuse(
       res,
       new CarillonError("FORBIDDEN", "a viewer can only look.", {
@@ -124,12 +124,16 @@ export class Guard {
 
   /** Who changed what. Paths hold names of queues, tasks and jobs, never a token. */
   readonly audit: RequestHandler = (req, res, next) => {
-    if (isRead(req)) return next();
+    if (onlyAsks(req)) return next();
     const { role, by } = identityOf(res);
     res.once("finish", () => {
       const { method, originalUrl } = req;
       this.#logger.info(
-        { role, by, from: req.ip, method, path: originalUrl.split("?")[0], status: res.statusCode },
+        {
+          ...{ role, by, from: req.ip, method, path: originalUrl.split("?")[0], status: res.statusCode },
+          // Where the path alone does not say which task it was.
+          location: res.get("location"),
+        },
         "write",
       );
     });
@@ -140,21 +144,18 @@ export class Guard {
     res.status(status);
     if (status === 401) res.set("WWW-Authenticate", 'Bearer realm="carillon"');
     if (wantsPage(req)) return void res.type("html").send(loginPage(localPath(next), problem));
-    const error = new CarillonError(
-      status === 429 ? "RATE_LIMITED" : "UNAUTHORIZED",
-      problem ?? "sign in first.",
-      {
-        ...(status === 401
-          ? { remedy: "Open the console in a browser, or send `Authorization: Bearer <token>`." }
-          : {}),
-      },
+    const remedy = "Open the console in a browser, or send `Authorization: Bearer <token>`.";
+    refuse(
+      res,
+      status === 429
+        ? new CarillonError("RATE_LIMITED", problem ?? "")
+        : new CarillonError("UNAUTHORIZED", problem ?? "sign in first.", { remedy }),
     );
-    res.json(errorBody(error));
   }
 }
 
 function wantsPage(req: Request): boolean {
-  return !/^\/queues\/api(\/|$)/.test(req.path) && (req.get("accept") ?? "").includes("text/html");
+  return !isForPrograms(req) && (req.get("accept") ?? "").includes("text/html");
 }
 
 function cookieOptions(req: Request) {

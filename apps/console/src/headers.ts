@@ -1,6 +1,7 @@
 import { CarillonError } from "@carillon/sdk";
 import type { Request, RequestHandler } from "express";
 import { refuse } from "./errors.js";
+import { isRead } from "./paths.js";
 
 const CSP = [
   "default-src 'none'",
@@ -49,8 +50,4 @@ function isOurs(origin: string, req: Request): boolean {
   }
   // Behind a proxy the name that the browser used is in X-Forwarded-Host; no page of another site can set that.
   return [req.get("host"), req.get("x-forwarded-host")].some((own) => own?.toLowerCase() === host);
-}
-
-export function isRead(req: Request): boolean {
-  return req.method === "GET" || req.method === "HEAD";
 }

@@ -56,13 +56,16 @@ export class TaskAdapter extends BullMQAdapter {
     return { lastRun: run.started ?? run.enqueued, ...(exists === 1 ? { lastRunJobId: run.id } : {}) };
   }
 
-  /** @throws `SKIPPED_OVERLAP`, `TASK_NOT_FOUND` */
+  /** @throws `SKIPPED_OVERLAP`, `TASK_NOT_FOUND`; `CONFLICT` where it waits, for the page wants a job to show */
   override async runJobSchedulerNow(id: string): Promise<QueueJob> {
     const triggered = await this.#client.trigger(this.#ref(id));
     if (triggered.outcome === "skipped") {
       throw new CarillonError(triggered.code, `an earlier run of ${id} is not over.`, {
         remedy: "Wait for it, or let the task overlap.",
       });
+    }
+    if (triggered.outcome === "queued") {
+      throw new CarillonError("CONFLICT", `an earlier run of ${id} is not over; this one begins after it.`);
     }
     const job = await this.getJob(triggered.run);
     if (job) return job as QueueJob;

@@ -32,3 +32,16 @@ test("the board works over the queues of a Redis Cluster, wherever their slots a
   );
   expect((await console_.admin("GET", "/queues/api/redis/stats")).status).toBe(200);
 });
+
+test("the HTTP API works over a Redis Cluster", async () => {
+  const schedule = { every: "1h" };
+  for (const queue of ["g", "h"]) {
+    const put = await console_.api("PUT", `/tasks/${queue}/system/of-${queue}`, { type: "t", schedule });
+    expect(put.status).toBe(201);
+  }
+  expect((await console_.api("POST", "/tasks/g/system/of-g/trigger")).status).toBe(202);
+  for (const path of ["/tasks?limit=1", "/journal", "/nodes", "/queues", "/calendars"]) {
+    expect((await console_.api("GET", path)).status).toBe(200);
+  }
+  expect((await console_.api("POST", "/validate", { schedule })).status).toBe(200);
+});

@@ -20,7 +20,15 @@ export interface Console {
   ask(path: string, init?: RequestInit): Promise<Response>;
   /** As a program with the token of an admin; a body is sent as JSON. */
   admin(method: string, path: string, body?: unknown): Promise<{ status: number; body: Answer }>;
+  /** The same below /api/v1, with what else came back. */
+  api(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiAnswer>;
   stop(): Promise<void>;
+}
+
+interface ApiAnswer {
+  status: number;
+  headers: Headers;
+  body: Record<string, unknown> & { error?: Answer["error"] };
 }
 
 /** What the API says, as far as the tests look at it. */
@@ -64,6 +72,16 @@ async function startOn(
   const server = createServer(app);
   const url = `http://127.0.0.1:${await listen(server)}`;
   const ask: Console["ask"] = (path, init) => fetch(url + path, { redirect: "manual", ...init });
+  const call = async (method: string, path: string, body: unknown, more: Record<string, string>) => {
+    const response = await ask(path, {
+      method,
+      headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json", ...more },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const parsed = text === "" ? {} : (JSON.parse(text) as Answer & ApiAnswer["body"]);
+    return { status: response.status, headers: response.headers, body: parsed };
+  };
   return {
     client,
     board,
@@ -71,14 +89,10 @@ async function startOn(
     log: () => lines.join(""),
     ask,
     async admin(method, path, body) {
-      const response = await ask(path, {
-        method,
-        headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      return { status: response.status, body: text === "" ? {} : (JSON.parse(text) as Answer) };
+      const answer = await call(method, path, body, {});
+      return { status: answer.status, body: answer.body };
     },
+    api: (method, path, body, headers = {}) => call(method, `/api/v1${path}`, body, headers),
     async stop() {
       server.closeAllConnections();
       server.close();

@@ -152,6 +152,15 @@ describe("run now", () => {
     });
     expect(await console_.client.runs("a")).toHaveLength(1);
   });
+
+  test("that waits for an earlier run has no job to show, and says so", async () => {
+    await put(minimal("a", { overlap: "queue-one" }));
+    const run = () => console_.admin("PUT", at("q", "system/a", "/run"));
+    expect((await run()).status).toBe(200);
+    const { status, body } = await run();
+    expect([status, body.error?.code]).toEqual([409, "CONFLICT"]);
+    expect(body.error?.message).toContain("begins after it");
+  });
 });
 
 describe("remove", () => {

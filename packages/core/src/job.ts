@@ -1,5 +1,5 @@
 import type { Json } from "./json.js";
-import type { OverlapPolicy } from "./task.js";
+import type { OverlapPolicy } from "./policies.js";
 
 /** Why an occurrence was enqueued. */
 export type Trigger = "schedule" | "catch-up" | "retry" | "manual" | "backfill" | "self";

@@ -20,14 +20,24 @@ export type Outcome = (typeof OUTCOMES)[number];
  * stateDiagram-v2
  *   [*] --> queued: claim
  *   queued --> running: start
- *   running --> queued: attempt failed, another is left
+ *   running --> queued: attempt failed or crashed, another is left
+ *   running --> terminating: time limit or cancel
  *   running --> final: settle(outcome)
- *   queued --> final: lost | cancelled | dropped
+ *   terminating --> queued: timed out, another attempt is left
+ *   terminating --> final: quota | timed-out | cancelled
+ *   queued --> final: lost | cancelled | dropped | crashed
  *   final --> queued: retried from outside (Bull Board)
  * ```
  */
-export const RUN_STATES = ["queued", "running", "final"] as const;
+export const RUN_STATES = ["queued", "running", "terminating", "final"] as const;
 export type RunState = (typeof RUN_STATES)[number];
+
+/** Ends that count as a failure: for alerts, backoff, pausing, and for how long they are kept. */
+const FAILURES: ReadonlySet<Outcome> = new Set(["failed", "timed-out", "crashed", "lost"]);
+
+export function isFailure(outcome: Outcome): boolean {
+  return FAILURES.has(outcome);
+}
 
 /** One execution of an occurrence: one BullMQ job, one record. Times in UTC ms of Redis time. */
 export interface Run {
@@ -47,6 +57,14 @@ export interface Run {
   started?: number;
   finished?: number;
   attempts: number;
+  /** Attempts whose worker died. */
+  crashes?: number;
+  /** Someone wants it cancelled. */
+  cancel?: { at: number; by: string };
+  /** The wait after a crash is over then. */
+  notBefore?: number;
+  /** What its handler saved for the next run. */
+  checkpoint?: Json;
   worker?: string;
   pid?: number;
   host?: string;

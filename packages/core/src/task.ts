@@ -2,19 +2,19 @@ import { z } from "zod";
 import { CarillonError, type ErrorCode, quote } from "./errors.js";
 import { DEFAULT_PAYLOAD_LIMITS, encodePayload, type Json, type PayloadLimits } from "./json.js";
 import { DEFAULT_OWNER, NAME_PATTERN, NAME_REMEDY } from "./names.js";
+import {
+  CATCH_UP_POLICIES,
+  type CatchUpPolicy,
+  OVERLAP_POLICIES,
+  type OverlapPolicy,
+  type Policies,
+  policySchema,
+} from "./policies.js";
 import { scheduleSchema } from "./schedule/index.js";
 import type { Schedule } from "./schedule/types.js";
 
 /** Written into every stored definition. A node that meets a newer one leaves the task alone and warns. */
 export const FORMAT_VERSION = 1;
-
-/** What happens to an occurrence while an earlier run of its task is not final. */
-export const OVERLAP_POLICIES = ["skip", "allow"] as const;
-export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number];
-
-/** What happens to occurrences that fell due while no node could claim them. */
-export const CATCH_UP_POLICIES = ["skip", "one", "all"] as const;
-export type CatchUpPolicy = (typeof CATCH_UP_POLICIES)[number];
 
 export const TASK_STATES = ["scheduled", "paused", "finished"] as const;
 export type TaskState = (typeof TASK_STATES)[number];
@@ -28,6 +28,7 @@ const line = (max: number) => z.string().max(max);
 
 /** The one schema of a task definition, shared by SDK, CLI and API. Payloads are checked apart, by `parseTask`. */
 export const taskSchema = z.strictObject({
+  ...policySchema.shape,
   id: name("id"),
   type: name("type"),
   queue: name("queue"),
@@ -55,7 +56,7 @@ export const taskSchema = z.strictObject({
 export type TaskInput = z.input<typeof taskSchema>;
 
 /** A definition that passed: defaults filled in, payload as JSON. */
-export interface TaskDefinition {
+export interface TaskDefinition extends Policies {
   readonly id: string;
   readonly type: string;
   readonly queue: string;

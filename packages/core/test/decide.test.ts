@@ -2,6 +2,7 @@ import {
   type CatchUpPolicy,
   compileSchedule,
   type Decision,
+  type DueTask,
   decide,
   firstNext,
   forbidden,
@@ -23,7 +24,26 @@ function taskSchedule(schedule: Schedule): TaskSchedule {
 }
 const m = (minutes: number) => minutes * MINUTE;
 const at = (minutes: number) => ({ nominal: m(minutes), due: m(minutes) });
-const unfired = { ...at(10), fired: 0 };
+/** A due task: its slot's times written flat, everything else as it mostly is. */
+function dueTask(
+  given: Partial<DueTask> & { nominal: number; due: number; schedule: TaskSchedule },
+): DueTask {
+  const { nominal, due, ...rest } = given;
+  return {
+    slot: { nominal, due },
+    fired: 0,
+    pending: [],
+    policies: {},
+    overlap: "skip",
+    catchUp: "one",
+    running: false,
+    keyOf: (time) => `k${time}`,
+    ...rest,
+  };
+}
+const pending: never[] = [];
+/** What is enqueued of a nominal time. */
+const key = (minutes: number) => ({ key: `k${m(minutes)}` });
 
 function nominalOf({ next }: Decision): number | undefined {
   return next !== undefined && "nominal" in next ? next.nominal : undefined;
@@ -40,15 +60,17 @@ describe("a decision", () => {
   const busy = { overlap: "skip", running: true } as const;
   const beside = { overlap: "allow", running: true } as const;
   const punctual = {
-    enqueue: { ...at(10), trigger: "schedule" },
+    enqueue: { ...key(10), ...at(10), trigger: "schedule" },
     skipped: [],
     cursor: m(10),
     next: at(11),
+    pending,
   } as const;
   const overlapped = {
     skipped: [{ reason: "overlap", from: m(10), to: m(10) }],
     cursor: m(10),
     next: at(11),
+    pending,
   } as const;
 
   // The due occurrence is minute 10.
@@ -66,24 +88,37 @@ describe("a decision", () => {
       "a backlog of two, walked",
       { catchUp: "all", ...free },
       m(11),
-      { enqueue: { ...at(10), trigger: "catch-up" }, skipped: [], cursor: m(10), next: at(11) },
+      {
+        enqueue: { ...key(10), ...at(10), trigger: "catch-up" },
+        skipped: [],
+        cursor: m(10),
+        next: at(11),
+        pending,
+      },
     ],
     ["a backlog, walked beside a run", { catchUp: "all", ...busy }, m(15), overlapped],
     [
       "a backlog, walked, allowed beside a run",
       { catchUp: "all", ...beside },
       m(15),
-      { enqueue: { ...at(10), trigger: "catch-up" }, skipped: [], cursor: m(10), next: at(11) },
+      {
+        enqueue: { ...key(10), ...at(10), trigger: "catch-up" },
+        skipped: [],
+        cursor: m(10),
+        next: at(11),
+        pending,
+      },
     ],
     [
       "a backlog of two, the latest of it",
       { catchUp: "one", ...free },
       m(11),
       {
-        enqueue: { ...at(11), trigger: "catch-up", missed: { from: m(10), to: m(10) } },
+        enqueue: { ...key(11), ...at(11), trigger: "catch-up", missed: { from: m(10), to: m(10) } },
         skipped: [{ reason: "missed", from: m(10), to: m(10) }],
         cursor: m(11),
         next: at(12),
+        pending,
       },
     ],
     [
@@ -91,10 +126,16 @@ describe("a decision", () => {
       { catchUp: "one", ...free },
       m(525_600) + 5,
       {
-        enqueue: { ...at(525_600), trigger: "catch-up", missed: { from: m(10), to: m(525_599) } },
+        enqueue: {
+          ...key(525_600),
+          ...at(525_600),
+          trigger: "catch-up",
+          missed: { from: m(10), to: m(525_599) },
+        },
         skipped: [{ reason: "missed", from: m(10), to: m(525_599) }],
         cursor: m(525_600),
         next: at(525_601),
+        pending,
       },
     ],
     [
@@ -108,51 +149,55 @@ describe("a decision", () => {
         ],
         cursor: m(13),
         next: at(14),
+        pending,
       },
     ],
     [
       "a backlog, none of it",
       { catchUp: "skip", ...free },
       m(13) + 7,
-      { skipped: [{ reason: "missed", from: m(10), to: m(13) }], cursor: m(13), next: at(14) },
+      { skipped: [{ reason: "missed", from: m(10), to: m(13) }], cursor: m(13), next: at(14), pending },
     ],
   ];
   it.each(table)("%s: %j at %d", (_what, task, now, decision) => {
-    expect(decide({ ...unfired, schedule: minutely(), ...task }, now)).toEqual(decision);
+    expect(decide(dueTask({ ...at(10), schedule: minutely(), ...task }), now)).toEqual(decision);
   });
 
   describe("about the last time of a schedule", () => {
-    const last = { ...unfired, schedule: minutely(m(10)), overlap: "skip", running: false } as const;
+    const last = { ...at(10), schedule: minutely(m(10)), overlap: "skip", running: false } as const;
     it.each(["skip", "one", "all"] as const)(
       "catchUp %s: enqueues within the grace, and finishes",
       (catchUp) => {
-        expect(decide({ ...last, catchUp }, m(11))).toEqual({
-          enqueue: { ...at(10), trigger: "schedule" },
+        expect(decide(dueTask({ ...last, catchUp }), m(11))).toEqual({
+          enqueue: { ...key(10), ...at(10), trigger: "schedule" },
           skipped: [],
           cursor: m(10),
           next: undefined,
+          pending,
         });
       },
     );
     it.each(["one", "all"] as const)("catchUp %s: enqueues it however late", (catchUp) => {
-      expect(decide({ ...last, catchUp }, m(10_000)).enqueue?.nominal).toBe(m(10));
+      expect(decide(dueTask({ ...last, catchUp }), m(10_000)).enqueue?.nominal).toBe(m(10));
     });
     it("catchUp skip: misses it 1 ms after the grace", () => {
-      expect(decide({ ...last, catchUp: "skip" }, m(11) + 1)).toEqual({
+      expect(decide(dueTask({ ...last, catchUp: "skip" }), m(11) + 1)).toEqual({
         skipped: [{ reason: "missed", from: m(10), to: m(10) }],
         cursor: m(10),
         next: undefined,
+        pending,
       });
     });
     it("catchUp skip: the grace can be set", () => {
-      expect(decide({ ...last, catchUp: "skip" }, m(10) + 5, 5).enqueue).toBeDefined();
-      expect(decide({ ...last, catchUp: "skip" }, m(10) + 6, 5).enqueue).toBeUndefined();
+      expect(decide(dueTask({ ...last, catchUp: "skip" }), m(10) + 5, 5).enqueue).toBeDefined();
+      expect(decide(dueTask({ ...last, catchUp: "skip" }), m(10) + 6, 5).enqueue).toBeUndefined();
     });
     it("beside a run it is skipped, and the task finishes", () => {
-      expect(decide({ ...last, catchUp: "all", running: true }, m(10))).toEqual({
+      expect(decide(dueTask({ ...last, catchUp: "all", running: true }), m(10))).toEqual({
         skipped: [{ reason: "overlap", from: m(10), to: m(10) }],
         cursor: m(10),
         next: undefined,
+        pending,
       });
     });
   });
@@ -167,9 +212,9 @@ describe("a decision", () => {
           let nominal: number | undefined = m(10);
           for (let now = m(10); now < m(100) && nominal !== undefined; now += step) {
             while (nominal !== undefined && nominal <= now) {
-              const times = { nominal, due: nominal, fired: 0 };
+              const times = { nominal, due: nominal };
               const task = { ...times, schedule: minutely(), overlap: "skip", catchUp, running } as const;
-              const decision: Decision = decide(task, now);
+              const decision: Decision = decide(dueTask(task), now);
               for (const { from, to } of decision.skipped)
                 for (let t = from; t <= to; t += MINUTE) decided.push(t);
               if (decision.enqueue) decided.push(decision.enqueue.nominal);
@@ -203,17 +248,20 @@ describe("a decision", () => {
     const task = { nominal: m(10), due: schedule.due(m(10)), fired: 0, schedule, overlap: "skip" } as const;
     it("hands on nominal and due", () => {
       expect(task.due).toBeGreaterThan(m(10));
-      const { enqueue, next } = decide({ ...task, catchUp: "one", running: false }, task.due);
-      expect(enqueue).toEqual({ nominal: m(10), due: task.due, trigger: "schedule" });
+      const { enqueue, next } = decide(dueTask({ ...task, catchUp: "one", running: false }), task.due);
+      expect(enqueue).toEqual({ ...key(10), nominal: m(10), due: task.due, trigger: "schedule" });
       expect(next).toEqual({ nominal: m(11), due: schedule.due(m(11)) });
     });
     it("has no backlog before the following occurrence is due, though its nominal time has come", () => {
-      const { enqueue } = decide({ ...task, catchUp: "one", running: false }, schedule.due(m(11)) - 1);
-      expect(enqueue).toEqual({ nominal: m(10), due: task.due, trigger: "schedule" });
+      const { enqueue } = decide(
+        dueTask({ ...task, catchUp: "one", running: false }),
+        schedule.due(m(11)) - 1,
+      );
+      expect(enqueue).toEqual({ ...key(10), nominal: m(10), due: task.due, trigger: "schedule" });
     });
     it("catches up with the latest that is due, and never with one that is not", () => {
       for (let now = schedule.due(m(11)); now < m(30); now += 7_001) {
-        const { enqueue, next } = decide({ ...task, catchUp: "one", running: false }, now);
+        const { enqueue, next } = decide(dueTask({ ...task, catchUp: "one", running: false }), now);
         expect(enqueue?.trigger).toBe("catch-up");
         expect(enqueue?.due).toBeLessThanOrEqual(now);
         expect((next as { due: number }).due).toBeGreaterThan(now);
@@ -225,8 +273,8 @@ describe("a decision", () => {
         .map((hour) => m(hour * 60))
         .find((at) => late.due(at) - at > m(10)) as number;
       const one = { ...task, nominal, due: late.due(nominal), schedule: late, running: false } as const;
-      expect(decide({ ...one, catchUp: "skip" }, one.due + 60_000).enqueue).toBeDefined();
-      expect(decide({ ...one, catchUp: "skip" }, one.due + 60_001).enqueue).toBeUndefined();
+      expect(decide(dueTask({ ...one, catchUp: "skip" }), one.due + 60_000).enqueue).toBeDefined();
+      expect(decide(dueTask({ ...one, catchUp: "skip" }), one.due + 60_001).enqueue).toBeUndefined();
     });
   });
 
@@ -234,11 +282,14 @@ describe("a decision", () => {
     const schedule = taskSchedule({ every: "1m", maxRuns: 3 });
     const task = { ...at(10), schedule, catchUp: "all", overlap: "skip", running: false } as const;
     it("finishes with the last one", () => {
-      expect(decide({ ...task, fired: 1 }, m(10)).next).toEqual(at(11));
-      expect(decide({ ...task, fired: 2 }, m(10))).toMatchObject({ enqueue: at(10), next: undefined });
+      expect(decide(dueTask({ ...task, fired: 1 }), m(10)).next).toEqual(at(11));
+      expect(decide(dueTask({ ...task, fired: 2 }), m(10))).toMatchObject({
+        enqueue: at(10),
+        next: undefined,
+      });
     });
     it("does not count what is skipped", () => {
-      expect(decide({ ...task, fired: 2, running: true }, m(10)).next).toEqual(at(11));
+      expect(decide(dueTask({ ...task, fired: 2, running: true }), m(10)).next).toEqual(at(11));
     });
     it("starts nowhere when it is used up", () => {
       expect(firstNext(schedule, { fired: 3 }, m(10))).toBeUndefined();
@@ -251,28 +302,35 @@ describe("a decision", () => {
     const task = { ...at(10), fired: 0, schedule, catchUp: "one", overlap: "skip", running: false } as const;
     it("waits for the end of the run, however late it is", () => {
       for (const now of [m(10), m(50)]) {
-        expect(decide(task, now)).toEqual({
-          enqueue: { ...at(10), trigger: "schedule" },
+        expect(decide(dueTask(task), now)).toEqual({
+          enqueue: { ...key(10), ...at(10), trigger: "schedule" },
           skipped: [],
           cursor: m(10),
           next: { afterFinish: m(2) },
+          pending,
         });
       }
     });
     it("tries again a delay later beside another run", () => {
-      expect(decide({ ...task, running: true }, m(11)).next).toEqual(at(13));
-      expect(decide({ ...task, catchUp: "skip" }, m(12)).next).toEqual(at(14));
+      expect(decide(dueTask({ ...task, running: true }), m(11)).next).toEqual(at(13));
+      expect(decide(dueTask({ ...task, catchUp: "skip" }), m(12)).next).toEqual(at(14));
     });
     it("finishes beyond its end", () => {
-      expect(decide({ ...task, ...at(61) }, m(61))).toEqual({ skipped: [], cursor: m(61), next: undefined });
+      expect(decide(dueTask({ ...task, ...at(61) }), m(61))).toEqual({
+        skipped: [],
+        cursor: m(61),
+        next: undefined,
+        pending,
+      });
     });
     it("passes over what is excluded", () => {
       const except = [{ calendar: "*-*-* 00:10..19:00" }];
       const excluding = taskSchedule({ every: "2m", anchor: "finish", except });
-      expect(decide({ ...task, schedule: excluding }, m(10))).toEqual({
+      expect(decide(dueTask({ ...task, schedule: excluding }), m(10))).toEqual({
         skipped: [{ reason: "excluded", from: m(10), to: m(10) }],
         cursor: m(10),
         next: at(20),
+        pending,
       });
     });
   });

@@ -43,22 +43,24 @@ export class Claimer {
   /** @param goOn asked after each batch: what is left then is left for another turn */
   async claim(queue: string, shard: number, lease: Lease, goOn: () => boolean): Promise<ShardReport> {
     const report: ShardReport = { progress: false, decided: [], refused: [] };
-    let pass = 0;
-    while (pass < PASS_AT_MOST) {
+    let pass: number | undefined;
+    while (pass === undefined || pass < PASS_AT_MOST) {
       const limit = this.#size.current;
       const sentAt = this.#clock.mark();
-      const { now, entries } = await this.#store.claims.readDue(queue, shard, limit, pass);
+      const { now, more, entries } = await this.#store.claims.readDue(queue, shard, limit, pass);
       this.#clock.observe(now, sentAt);
       // Fired a little early, or nothing but what cannot be decided here.
-      if (entries.length === 0) report.progress ||= pass === 0;
+      if (entries.length === 0) report.progress ||= !pass;
       if (entries.length === 0 || this.#clock.holding) return report;
 
       await this.#learnCalendars(entries);
       const items = entries.flatMap((entry) => this.#decide(queue, entry, now));
       // What is left to newer nodes stays due, at the head: it must not keep the others from their turn.
-      pass += entries.length - items.length;
+      const undecided = entries.length - items.length;
+      if (pass !== undefined) pass += undecided;
+      else if (undecided > 0) pass = 0;
       if (items.length > 0 && !(await this.#commit(queue, shard, items, now, report))) return report;
-      if (entries.length < limit || !goOn()) return report;
+      if (!more || !goOn()) return report;
       if (lease.remaining < this.#settings.mutexTtl / 2) await lease.extend(this.#settings.mutexTtl);
     }
     return report;
@@ -141,11 +143,11 @@ export class Claimer {
 
 function decisionsOf(queue: string, { item, run }: ClaimResult, at: number): Decided[] {
   const { entry, decision } = item;
-  const base = { queue, task: entry.local, due: entry.due, at };
+  const base = { queue, task: entry.local, due: entry.task.due ?? at, at };
   const skipped = decision.skipped.map(
     ({ reason, to }): Decided => ({ ...base, nominal: to, outcome: "skipped", reason }),
   );
   if (!decision.enqueue || run === undefined) return skipped;
-  const { nominal, trigger } = decision.enqueue;
-  return [...skipped, { ...base, nominal, outcome: "enqueued", trigger, run }];
+  const { nominal, due, trigger } = decision.enqueue;
+  return [...skipped, { ...base, due, nominal, outcome: "enqueued", trigger, run }];
 }

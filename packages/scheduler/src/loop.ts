@@ -1,7 +1,9 @@
 import type { EventEmitter } from "node:events";
 import { SHARDS, shardOf } from "@carillon/core";
 import { type Lease, redisError, type Store } from "@carillon/store";
-import { Agenda, type Appointment } from "./agenda.js";
+import { Agenda, type Appointment, type Part } from "./agenda.js";
+import { Alerter } from "./alerter.js";
+import { Backfiller } from "./backfiller.js";
 import { backoff, LONGEST_BACKOFF } from "./backoff.js";
 import { Claimer } from "./claimer.js";
 import type { SchedulerEvents } from "./events.js";
@@ -30,6 +32,8 @@ export class Loop {
   readonly #claimer: Claimer;
   readonly #reconciler: Reconciler;
   readonly #replanner: Replanner;
+  readonly #alerter: Alerter;
+  readonly #backfiller: Backfiller;
   readonly #timer = new Timer(() => this.#wakeUp());
   /** Queues to read again, and when: another node was first there. */
   readonly #glances = new Map<string, number>();
@@ -50,6 +54,8 @@ export class Loop {
     this.#events = events;
     this.#claimer = new Claimer(store, clock, settings);
     this.#reconciler = new Reconciler(store);
+    this.#alerter = new Alerter(store, settings);
+    this.#backfiller = new Backfiller(store, settings);
     this.#replanner = new Replanner(store, settings);
   }
 
@@ -200,7 +206,7 @@ export class Loop {
     // Nodes begin at different shards, so that a burst finds each of them at another one.
     const first = shardOf(this.#settings.nodeId);
     const rank = ({ part }: Appointment) =>
-      part === "r" ? SHARDS : (Number(part) + SHARDS - first) % SHARDS;
+      /^\d$/.test(part) ? (Number(part) + SHARDS - first) % SHARDS : SHARDS;
     const open = [...appointments].sort((a, b) => rank(a) - rank(b));
     const worker = async () => {
       for (let next = open.shift(); next && this.#running; next = open.shift()) await this.#tryToWork(next);
@@ -226,22 +232,37 @@ export class Loop {
 
   async #work({ queue, part }: Appointment, goOn: () => boolean): Promise<void> {
     const { mutexTtl } = this.#settings;
-    const mutexKey = this.#store.keys.queue(queue).mutex(part === "r" ? "r" : Number(part));
+    const mutexKey = this.#store.keys.queue(queue).mutex(part);
     const lease = await this.#store.mutex.take(mutexKey, mutexTtl);
     if (!lease) return this.#lost(queue, part);
     this.#agenda.release(queue, part);
     let rest = true;
     try {
-      rest =
-        part === "r"
-          ? await this.#reconcile(queue, goOn)
-          : await this.#claim(queue, Number(part), lease, goOn);
+      rest = await this.#workOn(queue, part, lease, goOn);
     } finally {
       const mark = this.#agenda.mark();
       // Sent together with the read that re-arms.
       const [, parts] = await Promise.all([lease.release(), this.#store.claims.next(queue)]);
       this.#agenda.set(queue, parts, mark);
       if (rest) this.#agenda.hold(queue, part, this.#clock.now(), REST);
+    }
+  }
+
+  /** @returns whether the part is to be left alone for a while */
+  async #workOn(queue: string, part: Part, lease: Lease, goOn: () => boolean): Promise<boolean> {
+    switch (part) {
+      case "r":
+        return this.#reconcile(queue, goOn);
+      case "a":
+        return !(await this.#alerter.tell(queue, goOn));
+      case "b":
+        return this.#backfiller.work(queue, goOn);
+      case "e":
+        return !(await this.#alerter.missed(queue, goOn));
+      default:
+        // A part that this version does not know is a newer node's.
+        if (!/^\d+$/.test(part)) return true;
+        return this.#claim(queue, Number(part), lease, goOn);
     }
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { assertName, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
-import type { ConnectionSpec, Retention, Store } from "@carillon/store";
+import type { Alert, ConnectionSpec, Retention, Store } from "@carillon/store";
 import { pino } from "pino";
 
 /** What the node says goes here: pino, or anything with its four methods. */
@@ -36,6 +36,11 @@ export interface SchedulerOptions {
    */
   unsafeRedis?: "refuse" | "warn" | undefined;
   retention?: Partial<Retention> | undefined;
+  /**
+   * Told of each run that failed or crashed, each task that was paused for it, and each missed deadline: by one node of all, and
+   * again where that one dies or this throws.
+   */
+  onAlert?: ((alert: Alert) => void | Promise<void>) | undefined;
 }
 
 export interface Settings {
@@ -47,6 +52,7 @@ export interface Settings {
   readonly heartbeatEvery: number;
   readonly grace: number;
   readonly unsafeRedis: "refuse" | "warn";
+  readonly onAlert: ((alert: Alert) => void | Promise<void>) | undefined;
 }
 
 const KNOWN = [
@@ -61,6 +67,7 @@ const KNOWN = [
   "grace",
   "unsafeRedis",
   "retention",
+  "onAlert",
 ];
 
 /** Checks everything once; from here on the settings are frozen. @throws `INVALID_OPTION`, `INVALID_NAME` */
@@ -93,6 +100,7 @@ export function settle(options: SchedulerOptions): Settings {
     heartbeatEvery: ms(options.heartbeatEvery, "heartbeatEvery", 10_000, 100, 300_000),
     grace: ms(options.grace, "grace", 60_000, 0, Number.MAX_SAFE_INTEGER),
     unsafeRedis,
+    onAlert: options.onAlert,
   });
 }
 

@@ -17,6 +17,10 @@ export class Reconciler {
       const report = await this.#store.runs.reconcile(queue);
       for (const [run, what] of report.seen) seen.push({ queue, run, what });
       more = report.more;
+      for (const name of report.lingered) {
+        await this.#store.tasks.delete(name);
+        seen.push({ queue, run: `${name.owner}/${name.id}`, what: "removed" });
+      }
     } while (more && goOn());
     if (seen.some(({ what }) => what === "removed")) await this.#store.registry.forgetIfEmpty(queue);
     return { seen, more };

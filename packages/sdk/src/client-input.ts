@@ -80,6 +80,12 @@ export function at(error: unknown, index: number): unknown {
   });
 }
 
+export function runNotFound(id: unknown): CarillonError {
+  return new CarillonError("RUN_NOT_FOUND", `there is no run ${quote(id)}.`, {
+    remedy: "It may have gone with its task, or with its time.",
+  });
+}
+
 export function calendarNotFound(name: string): CarillonError {
   return new CarillonError("CALENDAR_NOT_FOUND", `there is no calendar ${quote(name)}.`, {
     remedy: "List the calendars to see what there is.",

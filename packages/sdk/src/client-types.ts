@@ -1,5 +1,12 @@
-import type { TaskName, TaskState } from "@carillon/core";
-import type { CalendarOutcome, ConnectionSpec, PutOutcome, SharedCalendar, Store } from "@carillon/store";
+import type { Run, TaskName, TaskState } from "@carillon/core";
+import type {
+  Attempt,
+  CalendarOutcome,
+  ConnectionSpec,
+  PutOutcome,
+  SharedCalendar,
+  Store,
+} from "@carillon/store";
 import type { AnyTaskType } from "./task-type.js";
 
 export interface ClientOptions {
@@ -63,8 +70,17 @@ export type Enqueued =
   /** A one-off task waits for its time. */
   | { readonly task: TaskName; readonly run: undefined; readonly at: number };
 
+/** A run with where its attempts ran and what they printed. */
+export interface RunDetails extends Run {
+  readonly attemptList: readonly Attempt[];
+  /** Cut where it was longer than a worker keeps. */
+  readonly output: readonly { readonly attempt: number; readonly text: string; readonly cut: boolean }[];
+}
+
 export type Triggered =
   | { readonly outcome: "enqueued"; readonly run: string; readonly key: string; readonly enqueued: number }
+  /** It waits until the run in its way is over. */
+  | { readonly outcome: "queued"; readonly key: string }
   | { readonly outcome: "skipped"; readonly code: "SKIPPED_OVERLAP" };
 
 /** What a put of a shared calendar did. */

@@ -7,6 +7,7 @@ import {
   DEFAULT_PAYLOAD_LIMITS,
   neverFires,
   type ParsedTask,
+  parseDuration,
   parseRef,
   parseTask,
   type ResolvedRef,
@@ -17,12 +18,15 @@ import {
   type TriggerOptions,
 } from "@carillon/core";
 import {
+  type Backfill,
   type ConnectionSpec,
   type LedgerEntry,
   type PutResult,
   type SharedCalendar,
   Store,
 } from "@carillon/store";
+import { type BackfillOptions, findBackfill, type PutBackfill, putBackfill } from "./backfill.js";
+import { type BulkFilter, eachTask } from "./bulk.js";
 import {
   at,
   calendarNotFound,
@@ -30,6 +34,7 @@ import {
   moment,
   notFound,
   putView,
+  runNotFound,
   shortText,
   wholeNumber,
 } from "./client-input.js";
@@ -41,9 +46,14 @@ import type {
   ListOptions,
   Put,
   PutCalendar,
+  RunDetails,
   Triggered,
 } from "./client-types.js";
+import { type Explanation, explain } from "./explain.js";
+import { type JournalFilter, type JournalPage, journal } from "./journal.js";
+import { statsView, type TaskStats } from "./stats.js";
 import { type AnyTaskType, type TypedTask, validatePayload } from "./task-type.js";
+import { forecast, type Upcoming, upNext } from "./up-next.js";
 import { type NodeView, nodeView, type Task, taskView } from "./view.js";
 
 /**
@@ -257,6 +267,7 @@ export class Client {
     const by = this.#identity();
     const result = await this.store.claims.trigger(name, by, options.overlap);
     if (result.outcome === "skipped") return { outcome: "skipped", code: "SKIPPED_OVERLAP" };
+    if (result.outcome === "queued") return { outcome: "queued", key: by.key };
     return { outcome: "enqueued", run: result.run, key: by.key, enqueued: result.enqueued };
   }
 
@@ -295,9 +306,7 @@ export class Client {
   async #enqueueNow(queue: string, parsed: ParsedTask): Promise<{ run: string; enqueued: number }> {
     const mark = await this.store.registry.enter(queue);
     try {
-      const result = await this.store.claims.enqueueNow(parsed, this.#identity());
-      if (result.outcome !== "enqueued") throw new CarillonError("INTERNAL", "an unguarded run was skipped.");
-      return result;
+      return await this.store.claims.enqueueNow(parsed, this.#identity());
     } finally {
       await this.store.registry.leave(queue, mark);
     }
@@ -312,6 +321,151 @@ export class Client {
     const limit = wholeNumber(options.limit ?? 20, "limit", 1, 1_000);
     const offset = wholeNumber(options.offset ?? 0, "offset", 0, 1_000_000);
     return this.store.runs.list(await this.#locate(ref), limit, offset);
+  }
+
+  /** One run, with where its attempts ran and what they printed. @throws `RUN_NOT_FOUND` */
+  async run(id: string): Promise<RunDetails> {
+    const run = await this.#findRun(id);
+    const [attempts, output] = await Promise.all([
+      this.store.runs.attempts(run.task.queue, id),
+      this.store.runs.output(run.task.queue, id),
+    ]);
+    return { ...run, attemptList: attempts, output };
+  }
+
+  /**
+   * Asks for the end of a run, wherever in the cluster it is: one that has not started never does, a running one gets its
+   * signal aborted. Returns false where that was asked before.
+   *
+   * @throws `RUN_NOT_FOUND`, `CONFLICT` where it is over
+   */
+  async cancel(id: string, options: { by?: string } = {}): Promise<boolean> {
+    const { task } = await this.#findRun(id);
+    const by = shortText(options.by, "by") || this.#who;
+    const word = await this.store.runs.cancel(task, id, by);
+    if (word === "GONE") throw runNotFound(id);
+    if (word === "FINAL") throw new CarillonError("CONFLICT", `run ${id} is over.`);
+    return word === "OK";
+  }
+
+  async #findRun(id: string): Promise<Run> {
+    if (typeof id !== "string" || !/^[A-Za-z0-9._-]{1,128}@[a-z0-9-]+\.[A-Za-z0-9]+$/.test(id))
+      throw runNotFound(id);
+    const found = await Promise.all((await this.queues()).map((queue) => this.store.runs.get(queue, id)));
+    const run = found.find((one) => one !== undefined);
+    if (!run || (this.#owner !== undefined && run.task.owner !== this.#owner)) throw runNotFound(id);
+    return run;
+  }
+
+  /** Final runs by their end, newest first: of a task, with an outcome, by a node, in a time. @throws `INVALID_FILTER` */
+  async journal(filter: JournalFilter & { task?: TaskRef | undefined } = {}): Promise<JournalPage> {
+    const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
+    const task = filter.task === undefined ? undefined : await this.#locate(filter.task);
+    return journal(this.store, { ...filter, limit, task, owner: this.#owner });
+  }
+
+  /** A task's statistics. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
+  async stats(ref: TaskRef): Promise<TaskStats> {
+    const name = await this.#locate(ref);
+    const [stored, open] = await Promise.all([this.store.runs.stats(name), this.store.runs.open(name)]);
+    const runs = await this.store.runs.many(name.queue, open);
+    const running = runs.filter(({ state }) => state === "running" || state === "terminating").length;
+    return statsView(stored, open.length, running);
+  }
+
+  /**
+   * Why a task did, or did not, run at a time: each decision, attempt and end that is on record, in order.
+   *
+   * @param time the nominal time: ISO 8601 with offset, a Date or epoch ms
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
+   */
+  async explain(ref: TaskRef, time: string | number | Date): Promise<Explanation> {
+    const name = await this.#locate(ref);
+    const at = moment({ at: time }, 0);
+    const stored = await this.store.tasks.get(name);
+    if (!stored) throw notFound(name);
+    return explain(this.store, stored, at);
+  }
+
+  /** The tasks that are acted on next, earliest first. */
+  async upNext(options: { queue?: string; limit?: number } = {}): Promise<Upcoming[]> {
+    const limit = wholeNumber(options.limit ?? 20, "limit", 1, 1_000);
+    return this.#own(await upNext(this.store, await this.#queuesOf(options.queue), limit));
+  }
+
+  /** Each occurrence of the next hours, as the schedules stand now. @throws `INVALID_DURATION` */
+  async forecast(options: { within: string; queue?: string; limit?: number }): Promise<Upcoming[]> {
+    const limit = wholeNumber(options.limit ?? 1_000, "limit", 1, 100_000);
+    const queues = await this.#queuesOf(options.queue);
+    const now = queues[0] === undefined ? 0 : await this.store.tasks.time(queues[0]);
+    return this.#own(
+      await forecast(this.store, queues, now + parseDuration(options.within, "within"), limit),
+    );
+  }
+
+  #own(upcoming: Upcoming[]): Upcoming[] {
+    return this.#owner === undefined ? upcoming : upcoming.filter(({ task }) => task.owner === this.#owner);
+  }
+
+  async #queuesOf(queue: string | undefined): Promise<string[]> {
+    return queue === undefined ? this.queues() : [assertName(queue, "queue")];
+  }
+
+  /** Runs past occurrences of a task again, or for the first time, under its overlap policy or another. A node does it. */
+  async backfill(ref: TaskRef, options: BackfillOptions): Promise<PutBackfill> {
+    return putBackfill(
+      this.store,
+      await this.#locate(ref),
+      options,
+      shortText(options.by, "by") || this.#who,
+    );
+  }
+
+  /** How far a backfill is. @throws `BACKFILL_NOT_FOUND` */
+  async backfillStatus(id: string): Promise<Backfill> {
+    const backfill = await findBackfill(this.store, await this.queues(), id);
+    if (this.#owner !== undefined && backfill.task.owner !== this.#owner)
+      return findBackfill(this.store, [], id);
+    return backfill;
+  }
+
+  /** Stops a backfill; what it has enqueued goes on. Returns whether it was running. @throws `BACKFILL_NOT_FOUND` */
+  async cancelBackfill(id: string): Promise<boolean> {
+    const { task } = await this.backfillStatus(id);
+    return this.store.backfills.end(task.queue, id, "cancelled");
+  }
+
+  /** Pauses all tasks of an owner, a tag or a queue. Returns how many it paused. @throws `INVALID_FILTER` */
+  async pauseAll(filter: BulkFilter, options: { note?: string; by?: string } = {}): Promise<number> {
+    const [by, note] = [shortText(options.by, "by"), shortText(options.note, "note")];
+    return eachTask(this.store, this.#boundTo(filter), "scheduled", async (name) => {
+      return (await this.store.tasks.pause(name, by, note)) === "OK";
+    });
+  }
+
+  /** Resumes all paused tasks of an owner, a tag or a queue. Returns how many it resumed. @throws `INVALID_FILTER` */
+  async resumeAll(
+    filter: BulkFilter,
+    options: { from?: "now" | "catch-up"; by?: string } = {},
+  ): Promise<number> {
+    const by = shortText(options.by, "by").replace(/\s/g, "_");
+    return eachTask(this.store, this.#boundTo(filter), "paused", async (name) => {
+      return (await this.store.tasks.resume(name, options.from ?? "now", by)) === "OK";
+    });
+  }
+
+  /** Deletes all tasks of an owner, a tag or a queue, with their records. Returns how many. @throws `INVALID_FILTER` */
+  async deleteAll(filter: BulkFilter): Promise<number> {
+    return eachTask(this.store, this.#boundTo(filter), undefined, (name) => this.store.tasks.delete(name));
+  }
+
+  #boundTo(filter: BulkFilter): BulkFilter {
+    for (const field of ["queue", "owner", "tag"] as const) {
+      if (filter[field] !== undefined) assertName(filter[field], field);
+    }
+    if (this.#owner === undefined) return filter;
+    if (filter.owner !== undefined && filter.owner !== this.#owner) throw this.#foreignOwner();
+    return { ...filter, owner: this.#owner };
   }
 
   /** What of a task was not enqueued, and why; newest first. */

@@ -244,9 +244,9 @@ onEveryEngine("the client", (connection) => {
       expect(await client.get(task)).toMatchObject({ state: "finished" });
       await bench.workAll();
       await bench.clock.advance(10_000);
-      await bench.store.runs.reconcile(QUEUE);
+      await bench.reconcile();
       await bench.clock.advance(600_000);
-      await bench.store.runs.reconcile(QUEUE);
+      await bench.reconcile();
       await bench.store.registry.forgetIfEmpty(QUEUE);
       expect(await bench.ownKeys()).toEqual([]);
     });

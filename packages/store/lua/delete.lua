@@ -1,16 +1,20 @@
 -- Deletes a task: from here on it never fires, and jobs still queued for it do nothing. Its runs are cleared by
 -- clear-runs.lua, in bounded steps.
 --
--- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger
+-- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger, 6 statistics, 7 expected, 8 runs
 -- ARGV: 1 local name, 2 shard, 3 prefix of tag sets, 4 prefix of the sets of tasks by shared calendar
 -- Returns: { 1 (0: there was none), now }: runs enqueued until then are the deleted task's
 local now = nowMs()
 local named = redis.call("HMGET", KEYS[1], "tags", "calendars")
-if redis.call("DEL", KEYS[1], KEYS[5]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return { 0, now } end
+if redis.call("DEL", KEYS[1], KEYS[5], KEYS[6]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return { 0, now } end
 for i, prefix in ipairs({ ARGV[3], ARGV[4] }) do
   for set in string.gmatch(named[i] or "", "[^,]+") do redis.call("ZREM", prefix .. set, ARGV[1]) end
 end
 redis.call("ZREM", KEYS[4], ARGV[1])
 setDue(KEYS[2], ARGV[1], "")
+redis.call("ZREM", KEYS[7], ARGV[1])
+redis.call("ZREM", KEYS[8], ARGV[1])
+rearm(KEYS[3], "r", KEYS[8])
+rearm(KEYS[3], "e", KEYS[7])
 rearm(KEYS[3], ARGV[2], KEYS[2])
 return { 1, now }

@@ -1,9 +1,9 @@
 -- Creates or changes tasks of one queue. What the caller believes about each (absent, or a generation) is checked; a
 -- task that is otherwise comes back as it is, for the caller to decide again.
 --
--- KEYS: 1 tasks, 2 next, 3-10 the eight due indexes, then for each task: task, ledger
+-- KEYS: 1 tasks, 2 next, 3-10 the eight due indexes, 11 expected, 12 runs, then for each task: task, ledger
 -- ARGV: 1 prefix of tag sets, 2 wake channel, 3 queue, 4 number of tasks, 5 prefix of the sets of tasks by shared calendar,
---       6 revision of the shared calendars that the plans were made with
+--       6 revision of the shared calendars that the plans were made with, 7 a finished task lingers for (ms) where it says nothing
 --       then for each: local name, shard, believed generation ("" absent), state, cursor, nominal, due ("" none),
 --       fresh ("1": due was computed from the present), first and last owed time that an edited schedule gives up
 --       ("" none; the last one is the new cursor), number of definition fields, then field and value of each
@@ -12,7 +12,7 @@
 local now = nowMs()
 local tagPrefix, channel, queue, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local calendarPrefix, revision = ARGV[5], ARGV[6]
-local a = 6
+local a = 7
 local function arg()
   a = a + 1
   return ARGV[a]
@@ -44,7 +44,7 @@ end
 
 local out, touched = { now }, {}
 for n = 1, count do
-  local taskKey, ledgerKey = KEYS[9 + 2 * n], KEYS[10 + 2 * n]
+  local taskKey, ledgerKey = KEYS[11 + 2 * n], KEYS[12 + 2 * n]
   local name, shard, believed, state = arg(), tonumber(arg()), arg(), arg()
   local cursor, nominal, due, fresh, from, to = arg(), arg(), arg(), arg(), arg(), arg()
   local definition, size = {}, tonumber(arg())
@@ -87,7 +87,7 @@ for n = 1, count do
       redis.call("HSET", taskKey, "created", now)
       redis.call("ZADD", KEYS[1], 0, name)
     end
-    if from ~= "" then record(ledgerKey, "superseded", from, to, now, "put", redis.call("HGET", taskKey, "cursor")) end
+    if from ~= "" then record(ledgerKey, "superseded", from, to, now, "put", "-", redis.call("HGET", taskKey, "cursor")) end
     redis.call("HSET", taskKey, "gen", gen, "state", state, "updated", now, unpack(flat))
     if cursor ~= "" then redis.call("HSET", taskKey, "cursor", cursor) end
     if fresh == "1" then redis.call("HDEL", taskKey, "wait") end
@@ -97,7 +97,19 @@ for n = 1, count do
     else
       redis.call("HSET", taskKey, "nominal", nominal, "due", due)
     end
-    setDue(KEYS[3 + shard], name, state == "scheduled" and due or "")
+    local lookAt = ""
+    -- What waits is looked at, and put off again if it must.
+    if state == "scheduled" then lookAt = redis.call("HEXISTS", taskKey, "pending") == 1 and now or due end
+    setDue(KEYS[3 + shard], name, lookAt)
+    if state == "finished" then
+      redis.call("ZADD", KEYS[12], now + (definition.linger or ARGV[7]), name)
+      rearm(KEYS[2], "r", KEYS[12])
+    end
+    if definition.expect ~= stored.expect then
+      redis.call("ZREM", KEYS[11], name)
+      if definition.expect and state == "scheduled" then redis.call("ZADD", KEYS[11], now + definition.expect, name) end
+      rearm(KEYS[2], "e", KEYS[11])
+    end
     setMembership(tagPrefix, name, stored.tags, definition.tags, 0)
     -- The calendars are the schedule's: with it unchanged, the revision it was planned with stands.
     if fresh == "1" then setMembership(calendarPrefix, name, stored.calendars, definition.calendars, revision) end

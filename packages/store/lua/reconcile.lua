@@ -2,10 +2,12 @@
 -- own state says of it, for settle-run.lua; a final run's job goes after its grace; one that was retried from outside is
 -- open again.
 --
--- KEYS: 1 runs, 2 next, 3 tasks, 4 repeat (BullMQ's)
+-- A member of `runs` without `@` is a task that is finished, and goes when it has lingered.
+--
+-- KEYS: 1 runs, 2 next, 3 tasks, 4 repeat (BullMQ's), 5 journal
 -- ARGV: 1 at most, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 shortest and 5 longest wait between looks (ms)
 -- Returns: { now, number of runs looked at, { run id, "removed" | "reopened" } or
---            { run id, "over", local name, outcome, error } … }
+--            { run id, "over", local name, outcome, error } or { local name, "lingered" } … }
 local now = nowMs()
 local ours, bullPrefix = ARGV[2], ARGV[3]
 local shortest, longest = tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -24,14 +26,10 @@ local function remove(id, jobKey, state, run)
   redis.call("ZREM", KEYS[1], id)
   say(id, "removed")
   if not run.task then return end
-  local taskKey = ours .. "t:" .. run.task
-  local task = redis.call("HMGET", taskKey, "once", "state")
+  local task = redis.call("HMGET", ours .. "t:" .. run.task, "once", "state")
   if task[1] and task[2] == "finished" and redis.call("EXISTS", ours .. "open:" .. run.task) == 0 then
-    for _, old in ipairs(redis.call("ZRANGE", ours .. "hist:" .. run.task, 0, -1)) do
-      redis.call("DEL", ours .. "r:" .. old)
-    end
-    redis.call("DEL", taskKey, ours .. "hist:" .. run.task, ours .. "ledger:" .. run.task)
-    redis.call("ZREM", KEYS[3], run.task)
+    say(run.task, "lingered")
+    later(run.task, shortest)
   end
 end
 
@@ -43,43 +41,63 @@ local function outcomeOf(jobKey, id)
   return "failed", reason
 end
 
-for _, id in ipairs(ids) do
+local function look(id)
   local runKey, jobKey = ours .. "r:" .. id, bullPrefix .. id
-  local fields = redis.call("HMGET", runKey, "state", "task", "enqueued", "outcome")
-  local run = { state = fields[1], task = fields[2], enqueued = tonumber(fields[3] or now) }
+  local fields = redis.call("HMGET", runKey, "state", "task", "enqueued", "cancel")
+  local run = { state = fields[1], task = fields[2], enqueued = tonumber(fields[3] or now), cancel = fields[4] }
   local state = jobState(jobKey)
-  local openKey = run.task and (ours .. "open:" .. run.task)
-  local historyKey = run.task and (ours .. "hist:" .. run.task)
 
   if not run.state or redis.call("EXISTS", ours .. "t:" .. run.task) == 0 then
     -- The task is gone; what is left of its run goes too, unless a worker holds it.
-    redis.call("DEL", runKey)
-    if openKey then redis.call("ZREM", openKey, id) end
-    if historyKey then redis.call("ZREM", historyKey, id) end
-    remove(id, jobKey, state, {})
-  elseif run.state == "final" then
-    if state == "live" then
-      redis.call("HSET", runKey, "state", "queued")
-      redis.call("HDEL", runKey, "outcome", "finished")
-      redis.call("ZREM", historyKey, id)
-      redis.call("ZADD", openKey, now, id)
-      later(id, shortest)
-      say(id, "reopened")
-    else
-      remove(id, jobKey, state, run)
-    end
-  elseif state == "live" then
+    redis.call("DEL", runKey, ours .. "out:" .. id)
+    redis.call("ZREM", KEYS[5], id)
+    for _, set in ipairs(run.task and { "open:", "hist:", "fail:" } or {}) do redis.call("ZREM", ours .. set .. run.task, id) end
+    return remove(id, jobKey, state, {})
+  end
+  if run.state == "final" then
+    if state ~= "live" then return remove(id, jobKey, state, run) end
+    redis.call("HINCRBY", ours .. "s:" .. run.task, redis.call("HGET", runKey, "outcome") or "lost", -1)
+    redis.call("HSET", runKey, "state", "queued")
+    redis.call("HDEL", runKey, "outcome", "finished")
+    for _, set in ipairs({ "hist:", "fail:" }) do redis.call("ZREM", ours .. set .. run.task, id) end
+    redis.call("ZREM", KEYS[5], id)
+    redis.call("ZADD", ours .. "open:" .. run.task, now, id)
+    later(id, shortest)
+    return say(id, "reopened")
+  end
+  -- Cancelled before a worker took it: nobody else will end it.
+  if run.cancel and run.state == "queued" and state == "live" and redis.call("EXISTS", jobKey .. ":lock") == 0
+    and bullRemoveJob({ jobKey, KEYS[4] }, { id, "0", bullPrefix }) == 1 then
+    state = "cancelled"
+  end
+  if state == "live" then
     -- Look less often the longer it takes: a backlog of queued jobs must not keep the reconciler busy. Where the task
     -- waits for the end, of which a plain worker tells nobody, look soon.
     local wait = math.min(longest, math.max(shortest, math.floor((now - run.enqueued) / 2)))
-    if redis.call("HEXISTS", ours .. "t:" .. run.task, "wait") == 1 then wait = WAITED_FOR end
-    later(id, wait)
+    local waits = redis.call("HMGET", ours .. "t:" .. run.task, "wait", "pending")
+    if waits[1] or waits[2] or run.cancel then wait = WAITED_FOR end
+    return later(id, wait)
+  end
+  local outcome, reason = state == "cancelled" and "cancelled" or "lost", nil
+  if state == "done" then outcome, reason = outcomeOf(jobKey, id) end
+  -- Should nobody settle it: once more.
+  later(id, shortest)
+  out[#out + 1] = { id, "over", run.task, outcome, reason or "" }
+end
+
+for _, id in ipairs(ids) do
+  if string.find(id, "@", 1, true) then
+    look(id)
   else
-    local outcome, reason = "lost", nil
-    if state == "done" then outcome, reason = outcomeOf(jobKey, id) end
-    -- Should nobody settle it: once more.
-    later(id, shortest)
-    out[#out + 1] = { id, "over", run.task, outcome, reason or "" }
+    local finished = redis.call("HGET", ours .. "t:" .. id, "state") == "finished"
+    if finished and redis.call("EXISTS", ours .. "open:" .. id) == 0 then
+      say(id, "lingered")
+      later(id, shortest)
+    elseif finished then
+      later(id, longest)
+    else
+      redis.call("ZREM", KEYS[1], id)
+    end
   end
 end
 

@@ -26,7 +26,9 @@ for n = 1, tonumber(ARGV[5]) do
     else
       redis.call("HSET", taskKey, "nominal", nominal, "due", due)
     end
-    setDue(KEYS[2 + shard], name, state == "scheduled" and due or "")
+    local lookAt = ""
+    if state == "scheduled" then lookAt = redis.call("HEXISTS", taskKey, "pending") == 1 and nowMs() or due end
+    setDue(KEYS[2 + shard], name, lookAt)
     touched[shard] = true
     local calendars = redis.call("HGET", taskKey, "calendars")
     if calendars then redis.call("HSET", taskKey, "calrev", revision) end

@@ -2,35 +2,60 @@
 -- run's fence may say so. Without a fence the reconciler speaks, for a job whose end nobody told us; only where that job
 -- is over or gone.
 --
--- KEYS: 1 run, 2 open, 3 history, 4 runs, 5 next, 6 task, 7 due index of its shard, 8 job
--- ARGV: 1 run id, 2 fence ("" the reconciler), 3 outcome ("" another attempt is left), 4 error, 5 result as JSON,
---       6 prefix of run keys, 7 runs kept a task, 8 the job stays for (ms), 9 attempts that BullMQ counts as made,
---       10 local name, 11 shard, 12 wake channel, 13 queue
--- Returns: "OK" | "FENCED" (another attempt took over) | "GONE" | "FINAL" | "LIVE"
-local run = redis.call("HMGET", KEYS[1], "state", "fence", "outcome")
+-- ARGV: 1 fence ("" the reconciler), 2 outcome ("" another attempt is left), 3 error, 4 result as JSON,
+--       5 attempts that BullMQ counts as made,
+--       6 generation of the task that the following was decided with ("" nothing was), 7 failures in a row it reckoned with,
+--       8 all that waits now as JSON ("" as before), 9 a retry is among it ("1"), 10 note of a pause ("" none),
+--       11 nominal time of a retry that the next occurrence takes the place of ("" none)
+-- Returns: "OK" | "FENCED" (another attempt took over) | "GONE" | "FINAL" | "LIVE" | "STALE" (decide again)
+local fence, outcome, error, generation = ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3], ARGV[OWN + 6]
+local run = redis.call("HMGET", RUN.key, "state", "fence", "outcome")
 if not run[1] then return "GONE" end
 -- The same word once more: its answer was lost, and it was sent again.
-if run[1] == "final" then return run[2] == ARGV[2] and run[3] == ARGV[3] and "OK" or "FINAL" end
-if ARGV[2] == "" then
-  if jobState(KEYS[8]) == "live" then return "LIVE" end
-  local stamps = redis.call("HMGET", KEYS[8], "processedOn", "ats")
-  if stamps[1] then redis.call("HSETNX", KEYS[1], "started", stamps[1]) end
-  if stamps[2] then redis.call("HSETNX", KEYS[1], "attempts", stamps[2]) end
-elseif run[2] ~= ARGV[2] then
+if run[1] == "final" then return run[2] == fence and run[3] == outcome and "OK" or "FINAL" end
+if fence == "" then
+  if jobState(RUN.job) == "live" then return "LIVE" end
+elseif run[2] ~= fence then
   return "FENCED"
 end
+if generation ~= "" then
+  local gen = redis.call("HGET", RUN.task, "gen")
+  local failures = redis.call("HGET", RUN.stats, "consecutiveFailures") or "0"
+  if gen and (gen ~= generation or failures ~= ARGV[OWN + 7]) then return "STALE" end
+end
+
 local now = nowMs()
-if ARGV[4] ~= "" then redis.call("HSET", KEYS[1], "error", ARGV[4]) end
-if ARGV[3] == "" then
-  redis.call("HSET", KEYS[1], "state", "queued")
+if fence == "" then
+  local stamps = redis.call("HMGET", RUN.job, "processedOn", "ats")
+  if stamps[1] then redis.call("HSETNX", RUN.key, "started", stamps[1]) end
+  if stamps[2] then redis.call("HSETNX", RUN.key, "attempts", stamps[2]) end
+end
+-- The attempt came to its end: it was no crash. (One that the reconciler finds ended without a word stays one.)
+if run[1] ~= "queued" and (fence ~= "" or outcome ~= "crashed") and redis.call("EXISTS", RUN.task) == 1 then
+  redis.call("HINCRBY", RUN.stats, "crashes", -1)
+  redis.call("HSET", RUN.stats, "consecutiveCrashes", 0)
+end
+if error ~= "" then redis.call("HSET", RUN.key, "error", error) end
+if outcome == "" then
+  redis.call("HSET", RUN.key, "state", "queued")
   return "OK"
 end
-if ARGV[9] ~= "" then redis.call("HSET", KEYS[1], "made", ARGV[9]) end
-if ARGV[5] ~= "" then redis.call("HSET", KEYS[1], "result", ARGV[5]) end
-finish({
-  key = KEYS[1], id = ARGV[1], open = KEYS[2], history = KEYS[3], prefix = ARGV[6], task = KEYS[6], name = ARGV[10],
-  due = KEYS[7], next = KEYS[5], shard = ARGV[11], channel = ARGV[12], queue = ARGV[13],
-}, ARGV[3], now, tonumber(ARGV[7]))
-redis.call("ZADD", KEYS[4], now + tonumber(ARGV[8]), ARGV[1])
-rearm(KEYS[5], "r", KEYS[4])
+if ARGV[OWN + 5] ~= "" then redis.call("HSET", RUN.key, "made", ARGV[OWN + 5]) end
+if ARGV[OWN + 4] ~= "" then redis.call("HSET", RUN.key, "result", ARGV[OWN + 4]) end
+finish(outcome, now, error, ARGV[OWN + 9] == "1")
+
+if generation ~= "" and redis.call("EXISTS", RUN.task) == 1 then
+  redis.call("HINCRBY", RUN.task, "gen", 1)
+  local pending, note, superseded = ARGV[OWN + 8], ARGV[OWN + 10], ARGV[OWN + 11]
+  if superseded ~= "" then record(RUN.ledger, "retry-superseded", superseded, superseded, now, RUN.id, "-", false) end
+  if pending ~= "" then
+    redis.call("HSET", RUN.task, "pending", pending)
+    if redis.call("HGET", RUN.task, "state") == "finished" then redis.call("HSET", RUN.task, "state", "scheduled") end
+  end
+  if note ~= "" and redis.call("HGET", RUN.task, "state") ~= "paused" then
+    redis.call("HSET", RUN.task, "state", "paused", "pausedAt", now, "pausedBy", "carillon", "pauseNote", note)
+    alert("paused", now, note)
+  end
+  rearmTask(now)
+end
 return "OK"

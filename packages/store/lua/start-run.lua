@@ -1,29 +1,80 @@
--- An attempt starts: written before the handler runs. The fence grows with each attempt, so that a worker that was
--- thought dead cannot settle a run that another one has taken over.
+-- An attempt starts: written before the handler runs, and counted as a crash until its end takes that back. The fence grows
+-- with each attempt, so that a worker that was thought dead cannot settle a run that another one has taken over.
 --
 -- A final run is started again in two cases. Its worker died between settling it and ending the job: BullMQ has not
 -- counted that attempt as made, and there is nothing to do. Or the job had ended and was retried from outside: the run is open
 -- again.
 --
--- KEYS: 1 run, 2 task, 3 open, 4 history
--- ARGV: 1 run id, 2 worker, 3 pid, 4 host, 5 attempt (from 1), 6 attempts that BullMQ counts as made
--- Returns: { "OK", fence, now } | { "GONE" } (the task was deleted) | { "FINAL", outcome }
-local run = redis.call("HMGET", KEYS[1], "state", "outcome", "made")
-if not run[1] or redis.call("EXISTS", KEYS[2]) == 0 then return { "GONE" } end
+-- ARGV: 1 worker, 2 pid, 3 host, 4 attempt (from 1), 5 attempts that BullMQ counts as made, 6 wait after a crash (ms),
+--       7 crashes after which the run is over, both where the task says nothing
+-- Returns: { "OK", fence, now, details, checkpoint ("" none), crashes } | { "GONE" } (the task was deleted) |
+--          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } | { "WAIT", until }
+local made = ARGV[OWN + 5]
+local run = redis.call("HMGET", RUN.key, "state", "outcome", "made", "cancel", "info", "notBefore", "started",
+  "worker", "attempts", "fence")
+local state, details = run[1], run[5]
+if not state or redis.call("EXISTS", RUN.task) == 0 then return { "GONE" } end
 local now = nowMs()
-if run[1] == "final" then
-  if run[3] and tonumber(ARGV[6]) <= tonumber(run[3]) then return { "FINAL", run[2] } end
-  redis.call("HDEL", KEYS[1], "outcome", "finished", "error", "result", "made")
-  redis.call("ZREM", KEYS[4], ARGV[1])
-  redis.call("ZADD", KEYS[3], now, ARGV[1])
+if state == "final" then
+  if run[3] and tonumber(made) <= tonumber(run[3]) then return { "FINAL", run[2] } end
+  redis.call("HINCRBY", RUN.stats, run[2], -1)
+  redis.call("HDEL", RUN.key, "outcome", "finished", "error", "result", "made", "cancel")
+  redis.call("ZREM", RUN.history, RUN.id)
+  redis.call("ZREM", RUN.failures, RUN.id)
+  redis.call("ZREM", RUN.journal, RUN.id)
+  redis.call("ZADD", RUN.open, now, RUN.id)
+elseif state ~= "queued" and run[8] == ARGV[OWN + 1] and run[9] == ARGV[OWN + 4] then
+  -- The same start once more: its answer was lost, and it was sent again.
+  return { "OK", tonumber(run[10]), now, details, redis.call("HGET", RUN.stats, "checkpoint") or "",
+    tonumber(redis.call("HGET", RUN.key, "crashes") or 0) }
+elseif state ~= "queued" then
+  -- The attempt before never ended: its worker died. Its crash was counted when it started.
+  local wait, most = string.match(redis.call("HGET", RUN.task, "crash") or "", "^(%d+) (%d+)$")
+  wait, most = tonumber(wait or ARGV[OWN + 6]), tonumber(most or ARGV[OWN + 7])
+  local crashes = redis.call("HINCRBY", RUN.key, "crashes", 1)
+  if crashes >= most then
+    redis.call("HSET", RUN.key, "made", made, "error", "its worker died, " .. crashes .. " times")
+    finish("crashed", now, "its worker died", false)
+    return { "CRASHED" }
+  end
+  redis.call("HSET", RUN.key, "state", "queued", "notBefore", now + wait)
+  run[6] = now + wait
 end
-local fence = redis.call("HINCRBY", KEYS[2], "fence", 1)
+if run[4] and state ~= "final" then
+  redis.call("HSET", RUN.key, "made", made)
+  finish("cancelled", now, nil, false)
+  return { "CANCELLED" }
+end
+if run[6] and now < tonumber(run[6]) then
+  redis.call("HSET", RUN.key, "state", "queued")
+  return { "WAIT", run[6] }
+end
+local gap = string.match(details, '"minGap":(%d+)')
+local last = redis.call("HGET", RUN.stats, "lastStart")
+if gap and last and not run[7] and now < last + gap then
+  redis.call("HSET", RUN.key, "made", made, "error", "started " .. (now - last) .. " ms after the run before")
+  finish("dropped", now, nil, false)
+  return { "DROPPED" }
+end
+
+local fence = redis.call("HINCRBY", RUN.task, "fence", 1)
 if fence == 1 then
   -- From the clock on, as the generation: a task that was deleted and put again goes on above its old fences.
   fence = nowMicros()
-  redis.call("HSET", KEYS[2], "fence", fence)
+  redis.call("HSET", RUN.task, "fence", fence)
 end
-redis.call("HSETNX", KEYS[1], "started", now)
-redis.call("HSET", KEYS[1], "state", "running", "fence", fence, "worker", ARGV[2], "pid", ARGV[3], "host", ARGV[4],
-  "attempts", ARGV[5], "attemptStarted", now)
-return { "OK", fence, now }
+if not run[7] then
+  redis.call("HSET", RUN.key, "started", now)
+  if last then redis.call("HSET", RUN.stats, "prevStart", last) end
+  redis.call("HSET", RUN.stats, "lastStart", now)
+end
+redis.call("HINCRBY", RUN.stats, "attempts", 1)
+redis.call("HINCRBY", RUN.stats, "crashes", 1)
+redis.call("HINCRBY", RUN.stats, "consecutiveCrashes", 1)
+redis.call("HDEL", RUN.key, "notBefore")
+redis.call("HSET", RUN.key, "state", "running", "fence", fence, "worker", ARGV[OWN + 1], "pid", ARGV[OWN + 2],
+  "host", ARGV[OWN + 3], "attempts", ARGV[OWN + 4], "attemptStarted", now)
+-- Where each attempt ran: by the time of BullMQ's own word on it another worker may have taken over.
+redis.call("HSET", RUN.key, "a:" .. ARGV[OWN + 4], table.concat({ now, ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3] }, " "))
+return { "OK", fence, now, details, redis.call("HGET", RUN.stats, "checkpoint") or "",
+  tonumber(redis.call("HGET", RUN.key, "crashes") or 0) }

@@ -1,3 +1,4 @@
+import { backoffWait, parseDuration, type RetryPolicy, type TaskDefinition } from "@carillon/core";
 import { Job, type JobsOptions, Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { bullPrefix } from "./keys.js";
@@ -159,11 +160,27 @@ export class JobPacker {
 }
 
 /** Options of every job: they outlive their end until the reconciler has settled them (job options beat the worker's). */
-export function jobOptions(priority: number, timestamp: number): JobsOptions {
+export function jobOptions(
+  { priority, retry }: Pick<TaskDefinition, "priority" | "retry">,
+  timestamp: number,
+): JobsOptions {
   return {
     removeOnComplete: false,
     removeOnFail: false,
     timestamp,
     ...(priority > 0 ? { priority } : {}),
+    ...(retry === undefined ? {} : { attempts: retry.attempts, backoff: backoffOf(retry) }),
   };
+}
+
+/** BullMQ's own kinds where they do: any worker knows those. Ours computes what else there is (`carillon`). */
+function backoffOf({ attempts, backoff, delay, max }: RetryPolicy): NonNullable<JobsOptions["backoff"]> {
+  const [first, most] = [parseDuration(delay), parseDuration(max)];
+  const capped = backoffWait(backoff, first, Math.max(1, attempts - 1)) > most;
+  if (backoff === "linear" || capped) {
+    return { type: "carillon", delay: first, kind: backoff, max: most } as NonNullable<
+      JobsOptions["backoff"]
+    >;
+  }
+  return { type: backoff, delay: first };
 }

@@ -3,38 +3,40 @@ import {
   CarillonError,
   type Decision,
   type DueTask,
-  forbidden,
+  decideTrigger,
   localName,
-  type Next,
   type Occurrence,
   type OverlapPolicy,
   occurrenceKey,
   type ParsedTask,
+  parseDuration,
   runId,
   type ScheduleCache,
+  shardOf,
   type TaskName,
+  timeLimitOf,
 } from "@carillon/core";
 import { bullKeys, JobPacker, jobOptions } from "./bullmq.js";
+import { type DueEntry, writesOf } from "./commit.js";
 import { redisError } from "./connection.js";
 import type { NamespaceKeys, QueueKeys } from "./keys.js";
 import type { Link } from "./link.js";
-import { encodeDetails } from "./run-codec.js";
+import { encodeDetails, type RunDetails } from "./run-codec.js";
 import type { Scripts } from "./scripts.js";
-import { decodeTask, definitionFields, type ForeignTask, isForeign, type StoredTask } from "./task-codec.js";
+import {
+  DEFAULT_LINGER,
+  decodeTask,
+  definitionFields,
+  type ForeignTask,
+  isForeign,
+  type StoredTask,
+} from "./task-codec.js";
 import { nameTaken, unsupportedFormat } from "./task-errors.js";
-
-/** A due task as the claim reads it. */
-export interface DueEntry {
-  readonly local: string;
-  readonly due: number;
-  readonly task: StoredTask | ForeignTask | undefined;
-  readonly running: boolean;
-  /** Runs whose jobs are over although nobody settled them yet. */
-  readonly over: readonly string[];
-}
 
 export interface DueBatch {
   readonly now: number;
+  /** Whether more is due than was read. */
+  readonly more: boolean;
   readonly entries: readonly DueEntry[];
 }
 
@@ -58,12 +60,33 @@ export interface ClaimResult {
 
 export type TriggerResult =
   | { readonly outcome: "enqueued"; readonly run: string; readonly enqueued: number }
+  /** It waits for the run in its way to end. */
+  | { readonly outcome: "queued" }
   | { readonly outcome: "skipped"; readonly reason: "overlap" };
 
 /** The reconciler's first look at a run that nobody settled, after this many ms. */
 const FIRST_LOOK = 10_000;
 
 const TRIGGER_TRIES = 12;
+
+/** A step of a backfill, made together with the occurrence that it decides. */
+export interface BackfillStep {
+  readonly id: string;
+  readonly at: number;
+  readonly set: readonly (readonly [field: string, value: string | number])[];
+}
+
+/** What a commit must know besides the decision. */
+interface CommitOptions {
+  readonly token: string;
+  readonly node: string;
+  /** Whether the task must be scheduled: what is asked for by hand works while it is paused. */
+  readonly held: boolean;
+  /** Instead of the task's policy. */
+  readonly overlap?: OverlapPolicy | undefined;
+  /** The backfill that it is of: where it must stand, and what becomes of it. */
+  readonly backfill?: BackfillStep | undefined;
+}
 
 export class ClaimRepository {
   readonly #link: Link;
@@ -72,10 +95,19 @@ export class ClaimRepository {
   readonly #packers = new Map<string, JobPacker>();
   readonly #namespace: string;
 
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, namespace: string) {
+  readonly #schedules: ScheduleCache;
+
+  constructor(
+    link: Link,
+    keys: NamespaceKeys,
+    scripts: Scripts,
+    schedules: ScheduleCache,
+    namespace: string,
+  ) {
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
+    this.#schedules = schedules;
     this.#namespace = namespace;
   }
 
@@ -89,21 +121,21 @@ export class ClaimRepository {
     return parts;
   }
 
-  /** @param pass due tasks at the head to pass over: those that this version cannot decide */
-  async readDue(queue: string, shard: number, limit: number, pass = 0): Promise<DueBatch> {
+  /** @param pass due tasks to pass over, in order: those that this version cannot decide. Undefined: a fair choice */
+  async readDue(queue: string, shard: number, limit: number, pass?: number): Promise<DueBatch> {
     const keys = this.#keys.queue(queue);
-    const [now, ...entries] = (await this.#link.run(
+    const [now, more, ...entries] = (await this.#link.run(
       this.#scripts["read-due"],
       [keys.due(shard)],
-      [keys.task(""), keys.open(""), keys.history(""), keys.bull, pass, limit],
-    )) as [number, ...[string, string, string[], string, string[]][]];
+      [keys.task(""), keys.open(""), keys.history(""), keys.failures(""), keys.bull, pass ?? "", limit],
+    )) as [number, string, ...[string, string, string[], string, string, string[]][]];
     return {
       now,
-      entries: entries.map(([local, due, flat, running, over]) => ({
+      more: more === "1",
+      entries: entries.map(([local, _due, flat, run, open, over]) => ({
         local,
-        due: Number(due),
         task: readable(queue, local, flat),
-        running: running === "1",
+        running: run === "" ? undefined : { run, open: open === "1" },
         over,
       })),
     };
@@ -121,11 +153,24 @@ export class ClaimRepository {
     by: { token: string; node: string },
     now: number,
   ): Promise<{ now: number; results: ClaimResult[] }> {
+    return this.#commit(queue, shard, items, { ...by, held: true }, now);
+  }
+
+  async #commit(
+    queue: string,
+    shard: number,
+    items: readonly ClaimItem[],
+    options: CommitOptions,
+    now: number,
+  ): Promise<{ now: number; results: ClaimResult[] }> {
     const keys = this.#keys.queue(queue);
     const all: string[] = [keys.due(shard), keys.next, keys.runs, ...bullKeys(keys.bull)];
-    const args: (string | number | Buffer)[] = [by.token, by.node, shard, items.length, FIRST_LOOK];
-    const runs = items.map((item) => this.#pushItem(keys, all, args, item, by.token, now));
-    const [at, ...statuses] = (await this.#link.run(this.#scripts.claim, all, args)) as [
+    const args: (string | number | Buffer)[] = [
+      ...[options.token, options.node, shard, items.length, FIRST_LOOK],
+      ...[queue, keys.run(""), this.#keys.cancel],
+    ];
+    const runs = items.map((item) => this.#pushItem(keys, all, args, item, options, now));
+    const [at, ...statuses] = (await this.#link.run(this.#scripts.commit, all, args)) as [
       number,
       ...ClaimStatus[],
     ];
@@ -141,12 +186,13 @@ export class ClaimRepository {
     all: string[],
     args: (string | number | Buffer)[],
     { entry, decision }: ClaimItem,
-    token: string,
+    options: CommitOptions,
     now: number,
   ): string | undefined {
     const { task, local } = entry;
     const { enqueue } = decision;
-    const run = enqueue && runId(task.definition.id, enqueue.nominal, token);
+    const { definition } = task;
+    const run = enqueue && runId(definition.id, enqueue.nominal, options.token);
     // A skipped occurrence has no run; its keys are still counted, by names that hold nothing.
     all.push(
       keys.task(local),
@@ -154,29 +200,38 @@ export class ClaimRepository {
       keys.ledger(local),
       keys.run(run ?? "-"),
       keys.job(run ?? "-"),
+      keys.backfill(options.backfill?.id ?? "-"),
     );
     for (const id of entry.over) all.push(keys.job(id));
-    args.push(local, task.generation, entry.due, enqueue ? "enqueue" : "skip");
-    args.push(task.definition.overlap === "allow" ? 0 : 1);
-    args.push(decision.cursor, ...nextArgs(decision.next), enqueue ? task.fired + 1 : "");
-    args.push(decision.skipped.length);
-    for (const { reason, from, to } of decision.skipped) args.push(reason, from, to);
-    args.push(entry.over.length, ...entry.over);
+    const writes = writesOf(entry, decision, now, run);
+    const guarded = (options.overlap ?? overlapOf(entry, decision)) !== "allow";
+    args.push(local, task.generation, notBefore(task, decision), options.held ? 1 : 0, guarded ? 1 : 0);
+    args.push(writes.awaited ?? "", decision.cancel ? 1 : 0, writes.lookAt ?? "", writes.waits ? 1 : 0);
+    args.push(writes.finished ? lingerOf(task) : "");
+    const set = writes.set.flat();
+    args.push(set.length, ...set, writes.remove.length, ...writes.remove);
+    args.push(decision.skipped.length * 4);
+    for (const { reason, from, to } of decision.skipped) {
+      args.push(reason, from, to, reason.endsWith("overlap") ? (entry.running?.run ?? "-") : "-");
+    }
+    const side = options.backfill?.set.flat() ?? [];
+    args.push(options.backfill?.at ?? "", side.length, ...side);
+    args.push(entry.over.length, ...entry.over, run ?? "");
     if (!enqueue || run === undefined) return undefined;
 
-    const { definition } = task;
+    const { nominal, due, trigger, missed, key } = enqueue;
     const occurrence: Omit<Occurrence, "enqueued"> = {
-      key: occurrenceKey(definition, enqueue.nominal),
+      key,
       ...identity(definition),
-      nominal: enqueue.nominal,
-      due: enqueue.due,
+      nominal,
+      due,
       generation: Number(task.generation) + 1,
-      trigger: enqueue.trigger,
-      ...(enqueue.missed ? { missed: enqueue.missed } : {}),
+      trigger,
+      ...(missed ? { missed } : {}),
       run,
       ...references(definition),
     };
-    args.push(run, ...this.#job(definition, task.payloadJson, occurrence, now));
+    args.push(...this.#job(definition, task.payloadJson, occurrence, now));
     return run;
   }
 
@@ -190,19 +245,40 @@ export class ClaimRepository {
     const packed = this.#packer(definition.queue).pack(
       occurrence.run,
       definition.type,
-      jobOptions(definition.priority, now),
+      jobOptions(definition, now),
     );
     // The script appends the time of its commit and closes both objects.
     const data = `{"payload":${payloadJson},"occurrence":${JSON.stringify(occurrence).slice(0, -1)},"enqueued":`;
+    const { key, nominal, due, trigger, missed } = occurrence;
     const details = encodeDetails({
       type: definition.type,
-      key: occurrence.key,
-      nominal: occurrence.nominal,
-      due: occurrence.due,
-      trigger: occurrence.trigger,
-      ...(occurrence.missed ? { missed: occurrence.missed } : {}),
+      key,
+      nominal,
+      due,
+      trigger,
+      ...(missed ? { missed } : {}),
+      ...this.#limits(definition, nominal),
     });
     return [packed.prioritized ? 1 : 0, packed.args, data, packed.opts, details];
+  }
+
+  /** What the worker keeps to, in ms. */
+  #limits(
+    definition: StoredTask["definition"],
+    nominal: number,
+  ): Pick<RunDetails, "limit" | "grace" | "minGap"> {
+    const { timeLimit, timeLimitGrace, minGap } = definition;
+    let limit: number | undefined;
+    if (timeLimit !== undefined) {
+      const schedule = this.#schedules.get(definition.schedule, definition.id);
+      const following = schedule.delay ?? (schedule.next(nominal) ?? Number.NaN) - nominal;
+      limit = timeLimitOf(timeLimit, Number.isNaN(following) ? undefined : following);
+    }
+    return {
+      ...(limit === undefined ? {} : { limit }),
+      ...(timeLimitGrace === undefined ? {} : { grace: parseDuration(timeLimitGrace) }),
+      ...(minGap === undefined ? {} : { minGap: parseDuration(minGap) }),
+    };
   }
 
   #packer(queue: string): JobPacker {
@@ -214,122 +290,154 @@ export class ClaimRepository {
     return packer;
   }
 
+  /** A task with the time and the runs in its way. */
+  async #read(name: TaskName): Promise<{ now: number; entry: DueEntry }> {
+    const keys = this.#keys.queue(name.queue);
+    const local = localName(name);
+    const [now, flat, run, open, over] = (await this.#link.run(
+      this.#scripts["read-task"],
+      [keys.task(local), keys.open(local), keys.history(local), keys.failures(local)],
+      [keys.bull],
+    )) as [number, string[], string, string, string[]];
+    const task = decodeTask(name.queue, local, flat);
+    const running = run === "" ? undefined : { run, open: open === "1" };
+    return { now, entry: { local, task, running, over } };
+  }
+
   /** A manual occurrence of a stored task, now. @throws `TASK_NOT_FOUND`, `CONFLICT` */
   async trigger(
     name: TaskName,
     by: { key: string; token: string; node: string },
     overlap?: OverlapPolicy,
   ): Promise<TriggerResult> {
-    const keys = this.#keys.queue(name.queue);
     const local = localName(name);
     for (let attempt = 0; attempt < TRIGGER_TRIES; attempt++) {
       // Each trigger outdates all others that have read the task: many at once must not stay in step.
       if (attempt > 0) await delay(Math.random() * Math.min(5 * 2 ** attempt, 500));
-      const [now, flat, running, over] = (await this.#link.run(
-        this.#scripts["read-task"],
-        [keys.task(local), keys.open(local), keys.history(local)],
-        [keys.bull],
-      )) as [number, string[], string, string[]];
-      const task = decodeTask(name.queue, local, flat);
+      const { now, entry } = await this.#read(name);
+      const { task } = entry;
       if (!task)
         throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local} in queue ${name.queue}.`);
       if (isForeign(task)) throw unsupportedFormat(local, task.version);
-      const policy = overlap ?? task.definition.overlap;
-      if (forbidden(policy, running === "1")) return { outcome: "skipped", reason: "overlap" };
-      const answer = await this.#sendTrigger({ ...task, guarded: policy !== "allow", over, local, now, by });
-      if (answer) return answer;
+      const item = { ...entry, task };
+      const decision = decideTrigger(dueTask(item, this.#schedules), now, { key: by.key, overlap });
+      const options = { token: by.token, node: by.node, held: false, overlap };
+      const answer = await this.#commit(
+        name.queue,
+        shardOf(local),
+        [{ entry: item, decision }],
+        options,
+        now,
+      );
+      const { status, run } = answer.results[0] as ClaimResult;
+      if (status.startsWith("ERROR")) throw addFailed(status);
+      if (status !== "OK" && status !== "DONE") continue;
+      if (run !== undefined) return { outcome: "enqueued", run, enqueued: answer.now };
+      const waits = decision.pending.some(({ key }) => key === by.key);
+      return waits ? { outcome: "queued" } : { outcome: "skipped", reason: "overlap" };
     }
     throw new CarillonError("CONFLICT", `${local} kept changing while it was triggered.`, {
       remedy: "Try again.",
     });
   }
 
+  /** A task as it is now, with the runs in its way. Undefined: there is none, or a newer version wrote it. */
+  async look(name: TaskName): Promise<{ now: number; entry: ClaimItem["entry"] } | undefined> {
+    const { now, entry } = await this.#read(name);
+    return entry.task && !isForeign(entry.task) ? { now, entry: { ...entry, task: entry.task } } : undefined;
+  }
+
+  /** Makes one step of a backfill true. */
+  async commitStep(
+    name: TaskName,
+    item: ClaimItem,
+    step: BackfillStep,
+    by: { token: string; node: string; overlap: OverlapPolicy },
+    now: number,
+  ): Promise<ClaimStatus> {
+    const options = { ...by, held: false, backfill: step };
+    const { results } = await this.#commit(name.queue, shardOf(localName(name)), [item], options, now);
+    return (results[0] as ClaimResult).status;
+  }
+
   /** A task that runs once, now, stored and enqueued in one step. @throws `CONFLICT` where the name is taken */
   async enqueueNow(
     parsed: ParsedTask,
     by: { key: string; token: string; node: string },
-  ): Promise<TriggerResult> {
+  ): Promise<{ run: string; enqueued: number }> {
     const { definition, payloadJson } = parsed;
-    const local = localName(definition);
-    const answer = await this.#sendTrigger({
-      definition,
-      payloadJson,
-      generation: "",
-      guarded: false,
-      over: [],
-      local,
-      now: "at" in definition.schedule ? new Date(definition.schedule.at).getTime() : 0,
-      by,
-      create: definitionFields(parsed, true),
-    });
-    if (answer) return answer;
-    throw nameTaken(local);
-  }
-
-  async #sendTrigger(request: {
-    definition: StoredTask["definition"];
-    payloadJson: string;
-    generation: string;
-    guarded: boolean;
-    over: readonly string[];
-    local: string;
-    now: number;
-    by: { key: string; token: string; node: string };
-    create?: ReadonlyMap<string, string>;
-  }): Promise<TriggerResult | undefined> {
-    const { definition, local, now, by, over, create } = request;
     const keys = this.#keys.queue(definition.queue);
+    const local = localName(definition);
+    const now = "at" in definition.schedule ? new Date(definition.schedule.at).getTime() : 0;
     const run = runId(definition.id, now, by.token);
     const occurrence: Omit<Occurrence, "enqueued"> = {
       key: by.key,
       ...identity(definition),
       nominal: now,
       due: now,
-      // A created task's generation is made by the script; its first run belongs to it.
-      generation: create ? 0 : Number(request.generation) + 1,
+      // The created task's generation is made by the script; its first run belongs to it.
+      generation: 0,
       trigger: "manual",
       run,
       ...references(definition),
     };
     const [word, at] = (await this.#link.run(
-      this.#scripts.trigger,
+      this.#scripts["enqueue-new"],
       [
-        ...[keys.task(local), keys.open(local), keys.ledger(local), keys.run(run), keys.job(run)],
-        ...[keys.next, keys.runs, ...bullKeys(keys.bull), keys.tasks],
-        ...over.map((id) => keys.job(id)),
+        ...[
+          keys.task(local),
+          keys.open(local),
+          keys.run(run),
+          keys.job(run),
+          keys.next,
+          keys.runs,
+          keys.tasks,
+        ],
+        ...bullKeys(keys.bull),
       ],
       [
-        ...[run, request.generation, request.guarded ? 1 : 0, by.node, FIRST_LOOK],
-        ...this.#job(definition, request.payloadJson, occurrence, now),
-        ...[local, over.length, ...over],
-        ...(create ? [...create].flat() : []),
+        ...[local, run, by.node, FIRST_LOOK],
+        ...this.#job(definition, payloadJson, occurrence, now),
+        ...[...definitionFields(parsed, true)].flat(),
       ],
     )) as [string, number];
-    if (word === "OK" || word === "DONE") return { outcome: "enqueued", run, enqueued: at };
-    if (word === "MISSING") throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local}.`);
+    if (word === "TAKEN") throw nameTaken(local);
     if (word.startsWith("ERROR")) throw addFailed(word);
-    return undefined;
+    return { run, enqueued: at };
   }
 }
 
-/** New nominal, new due, delay after finish; all empty: the task is finished. */
-function nextArgs(next: Next | undefined): (string | number)[] {
-  if (next === undefined) return ["", "", ""];
-  return "afterFinish" in next ? ["", "", next.afterFinish] : [next.nominal, next.due, ""];
-}
-
 /** What `decide` asks about a due task. */
-export function dueTask({ task, due, running }: ClaimItem["entry"], schedules: ScheduleCache): DueTask {
-  const { definition } = task;
+export function dueTask({ task, running }: ClaimItem["entry"], schedules: ScheduleCache): DueTask {
+  const { definition, nominal, due } = task;
   return {
-    nominal: task.nominal ?? due,
-    due: task.due ?? due,
+    slot: nominal === undefined ? undefined : { nominal, due: due ?? nominal },
     overlap: definition.overlap,
     catchUp: definition.catchUp,
+    policies: definition,
     schedule: schedules.get(definition.schedule, definition.id),
     fired: task.fired,
-    running,
+    running: running !== undefined,
+    pending: task.pending,
+    keyOf: (nominal) => occurrenceKey(definition, nominal),
   };
+}
+
+/** The policy that holds for what is enqueued: for all but `allow` there must be no live run at the commit either. */
+function overlapOf({ task }: ClaimItem["entry"], { enqueue }: Decision): OverlapPolicy {
+  const own = task.pending.find(({ key }) => key === enqueue?.key)?.overlap;
+  return own ?? task.definition.overlap;
+}
+
+/** The time before which the decision must not be committed. */
+function notBefore(task: StoredTask, { enqueue, cursor }: Decision): number | string {
+  // Of the schedule: its due time. What waits has its own, which may be none.
+  if (cursor !== undefined) return task.due ?? "";
+  return task.pending.find(({ key }) => key === enqueue?.key)?.at ?? "";
+}
+
+function lingerOf({ definition }: StoredTask): number {
+  return definition.linger === undefined ? DEFAULT_LINGER : parseDuration(definition.linger);
 }
 
 /** One task that cannot be read must not keep the others of its batch from their turn. */

@@ -1,6 +1,9 @@
+export type { Alert } from "./alerts.js";
+export type { Backfill } from "./backfills.js";
 export { jobOptions } from "./bullmq.js";
 export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
 export * from "./claims.js";
+export type { DueEntry } from "./commit.js";
 export {
   type ConnectionProfile,
   type ConnectionSpec,
@@ -14,14 +17,16 @@ export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from ".
 export type { Lease, Mutex } from "./mutex.js";
 export type { PutOutcome, PutResult } from "./put.js";
 export type { NodeInfo } from "./registry.js";
-export {
-  DEFAULT_RETENTION,
-  type LedgerEntry,
-  type Retention,
-  type Settlement,
-  type StartResult,
-} from "./runs.js";
+export type { Attempt } from "./run-codec.js";
+export type { LedgerEntry, Settlement, SettleWord, StartResult, Worked } from "./runs.js";
 export { REDIS_TIME, type Sabotage, type TimeSource } from "./scripts.js";
 export { Store, type StoreOptions, type TestSeams } from "./store.js";
-export { type ForeignTask, isForeign, type StoredTask } from "./task-codec.js";
+export {
+  DEFAULT_CRASH,
+  DEFAULT_RETENTION,
+  type ForeignTask,
+  isForeign,
+  type Retention,
+  type StoredTask,
+} from "./task-codec.js";
 export type { TaskFilter, TaskPage } from "./tasks.js";

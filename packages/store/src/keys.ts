@@ -14,7 +14,7 @@ export interface QueueKeys {
   readonly bull: string;
   /** Sorted set: `owner/id` of every task, all scores 0, so ranges by owner are ranges by name. */
   readonly tasks: string;
-  /** Sorted set: shard number, or `r` for the reconciler, by the earliest time it must be looked at. */
+  /** Sorted set: shard number, `r` the reconciler, `a` alerts, `e` what is expected, `b` backfills, by the earliest time each must be looked at. */
   readonly next: string;
   /** Sorted set: run id by the time the reconciler must look at it. */
   readonly runs: string;
@@ -25,16 +25,32 @@ export interface QueueKeys {
   open(local: string): string;
   /** Sorted set: run ids of a task that are final and kept, by finish time. */
   history(local: string): string;
+  /** Sorted set: as the history, of the runs that failed. */
+  failures(local: string): string;
+  /** Hash: a task's statistics. */
+  stats(local: string): string;
+  /** Sorted set: final runs of all tasks, by finish time. */
+  readonly journal: string;
+  /** List: what alerts are to be told of. */
+  readonly alerts: string;
+  /** Sorted set: `owner/id` by the time until which a run must have succeeded. */
+  readonly expected: string;
   /** List, newest first: what was not enqueued, and why. */
   ledger(local: string): string;
   /** Sorted set: `owner/id` of the tasks with this tag. */
   tagged(tag: string): string;
   /** Sorted set: `owner/id` of the tasks that name this calendar, by the revision they were planned with. */
   planned(calendar: string): string;
+  /** Sorted set: backfills by the time they are looked at next. */
+  readonly backfills: string;
+  /** Hash: a backfill. */
+  backfill(id: string): string;
   run(id: string): string;
+  /** Hash: captured output by attempt. */
+  output(id: string): string;
   job(id: string): string;
-  /** The redlock mutex of a shard, of the reconciler (`r`), or of planning all tasks anew (`zone`). */
-  mutex(part: number | "r" | "zone"): string;
+  /** The redlock mutex of a part of `next`, or of planning all tasks anew (`zone`). */
+  mutex(part: string): string;
 }
 
 export interface NamespaceKeys {
@@ -48,6 +64,8 @@ export interface NamespaceKeys {
   readonly calendars: string;
   /** Channel on which an earlier due time is announced. */
   readonly wake: string;
+  /** Channel on which the cancel of a run is announced: `queue run`. */
+  readonly cancel: string;
   queue(queue: string): QueueKeys;
 }
 
@@ -59,6 +77,7 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     zones: `{${namespace}}:zones`,
     calendars: `{${namespace}}:calendars`,
     wake: `{${namespace}}:wake`,
+    cancel: `{${namespace}}:cancel`,
     queue(queue) {
       let keys = cache.get(queue);
       if (!keys) {
@@ -85,10 +104,18 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     task: (local) => `${ours}t:${local}`,
     open: (local) => `${ours}open:${local}`,
     history: (local) => `${ours}hist:${local}`,
+    failures: (local) => `${ours}fail:${local}`,
+    stats: (local) => `${ours}s:${local}`,
+    journal: `${ours}journal`,
+    alerts: `${ours}alerts`,
+    expected: `${ours}expected`,
     ledger: (local) => `${ours}ledger:${local}`,
     tagged: (tagName) => `${ours}tag:${tagName}`,
     planned: (calendar) => `${ours}cal:${calendar}`,
+    backfills: `${ours}backfills`,
+    backfill: (id) => `${ours}bf:${id}`,
     run: (id) => `${ours}r:${id}`,
+    output: (id) => `${ours}out:${id}`,
     job: (id) => `${bull}${id}`,
     mutex: (part) => `${ours}lock:${part}`,
   };

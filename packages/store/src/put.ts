@@ -14,7 +14,7 @@ import type { CalendarRepository } from "./calendars.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import type { Scripts } from "./scripts.js";
-import { decodeTask, definitionFields, isForeign, type StoredTask } from "./task-codec.js";
+import { DEFAULT_LINGER, decodeTask, definitionFields, isForeign, type StoredTask } from "./task-codec.js";
 import { nameTaken, unsupportedFormat } from "./task-errors.js";
 
 export type PutOutcome = "created" | "updated" | "unchanged";
@@ -146,7 +146,8 @@ export class TaskWriter {
     const superseded = this.#owed(stored, now);
     const cursor = superseded?.to;
     const slot = firstNext(this.#schedules.get(definition.schedule, definition.id), stored, now);
-    const state = stored.state === "paused" ? "paused" : slot === undefined ? "finished" : "scheduled";
+    const rest = slot === undefined && stored.pending.length === 0 ? "finished" : "scheduled";
+    const state = stored.state === "paused" ? "paused" : rest;
     return {
       ...plan,
       believed: stored.generation,
@@ -193,7 +194,7 @@ export class TaskWriter {
     const keys = this.#keys.queue(queue);
     const args: (string | number)[] = [
       ...[keys.tagged(""), this.#keys.wake, queue, plans.length],
-      ...[keys.planned(""), this.#calendars.revision],
+      ...[keys.planned(""), this.#calendars.revision, DEFAULT_LINGER],
     ];
     for (const plan of plans) {
       args.push(plan.local, shardOf(plan.local), plan.believed, plan.state);
@@ -205,6 +206,7 @@ export class TaskWriter {
       keys.tasks,
       keys.next,
       ...SHARD_NUMBERS.map((shard) => keys.due(shard)),
+      ...[keys.expected, keys.runs],
       ...plans.flatMap((plan) => [keys.task(plan.local), keys.ledger(plan.local)]),
     ];
     const [now, ...each] = (await this.#link.run(this.#scripts.put, all, args)) as [number, ...string[][]];

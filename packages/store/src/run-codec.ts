@@ -15,6 +15,11 @@ export interface RunDetails {
   due: number;
   trigger: Trigger;
   missed?: { from: number; to: number };
+  /** How long an attempt may take, and to end by itself after that, in ms. */
+  limit?: number;
+  grace?: number;
+  /** Starts closer than this to the start of the run before are dropped, in ms. */
+  minGap?: number;
 }
 
 export function encodeDetails(details: RunDetails): string {
@@ -23,7 +28,7 @@ export function encodeDetails(details: RunDetails): string {
 
 export function decodeRun(queue: string, id: string, hash: Record<string, string>): Run | undefined {
   if (!hash.info || !hash.task) return undefined;
-  const details = JSON.parse(hash.info) as RunDetails;
+  const { limit: _l, grace: _g, minGap: _m, ...details } = JSON.parse(hash.info) as RunDetails;
   const number = (field: string) => (hash[field] === undefined ? undefined : Number(hash[field]));
   const optional = {
     outcome: hash.outcome as Outcome | undefined,
@@ -33,6 +38,10 @@ export function decodeRun(queue: string, id: string, hash: Record<string, string
     pid: number("pid"),
     host: hash.host,
     error: hash.error,
+    crashes: number("crashes"),
+    notBefore: number("notBefore"),
+    cancel: cancelOf(hash.cancel),
+    checkpoint: hash.checkpoint === undefined ? undefined : (JSON.parse(hash.checkpoint) as Json),
     result: hash.result === undefined ? undefined : (JSON.parse(hash.result) as Json),
   };
   const present = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
@@ -46,4 +55,30 @@ export function decodeRun(queue: string, id: string, hash: Record<string, string
     ...details,
     ...present,
   } as Run;
+}
+
+function cancelOf(text: string | undefined): Run["cancel"] {
+  const [at, by] = text?.split(" ") ?? [];
+  return at === undefined || by === undefined ? undefined : { at: Number(at), by };
+}
+
+/** One start of a run's handler. */
+export interface Attempt {
+  /** From 1. */
+  readonly attempt: number;
+  readonly started: number;
+  readonly worker: string;
+  readonly pid: number;
+  readonly host: string;
+}
+
+/** Where each attempt of a run ran. */
+export function decodeAttempts(hash: Record<string, string>): Attempt[] {
+  return Object.entries(hash)
+    .filter(([field]) => field.startsWith("a:"))
+    .map(([field, text]) => {
+      const [started, worker, pid, host] = text.split(" ") as [string, string, string, string];
+      return { attempt: Number(field.slice(2)), started: Number(started), worker, pid: Number(pid), host };
+    })
+    .sort((x, y) => x.attempt - y.attempt);
 }

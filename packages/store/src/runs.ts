@@ -1,39 +1,49 @@
 import {
+  afterFailure,
+  CarillonError,
+  isFailure,
   type Json,
   localName,
   type Outcome,
+  type Pending,
   parseLocalName,
   type Run,
   shardOf,
   type TaskName,
 } from "@carillon/core";
+import type { CalendarRepository } from "./calendars.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
-import { decodeRun } from "./run-codec.js";
-import type { Scripts } from "./scripts.js";
-
-/** What is kept of the past, per task and per job. Times in ms. */
-export interface Retention {
-  /** Final runs kept a task; default 100. */
-  runsPerTask: number;
-  /** A completed job stays in BullMQ for; default 10 minutes. */
-  completedJobs: number;
-  /** A failed job stays in BullMQ for; default 24 hours. */
-  failedJobs: number;
-}
-
-export const DEFAULT_RETENTION: Retention = {
-  runsPerTask: 100,
-  completedJobs: 10 * 60_000,
-  failedJobs: 24 * 3_600_000,
-};
+import { type Attempt, decodeAttempts, decodeRun, type RunDetails } from "./run-codec.js";
+import type { Script, Scripts } from "./scripts.js";
+import { DEFAULT_CRASH, decodeTask, isForeign, type Retention } from "./task-codec.js";
 
 export type StartResult =
-  | { readonly word: "OK"; readonly fence: number; readonly now: number }
+  | {
+      readonly word: "OK";
+      readonly fence: number;
+      readonly now: number;
+      /** Milliseconds that the attempt may take; undefined: no limit. */
+      readonly limit: number | undefined;
+      /** Milliseconds that it gets to end by itself after that, or after a cancel. */
+      readonly grace: number;
+      /** What the run before saved. */
+      readonly checkpoint: Json | undefined;
+      /** Attempts of this run whose worker died. */
+      readonly crashes: number;
+    }
   /** The task was deleted: there is nothing to do. */
   | { readonly word: "GONE" }
   /** The run is over already; its worker died between settling and completing the job. */
-  | { readonly word: "FINAL"; readonly outcome: Outcome };
+  | { readonly word: "FINAL"; readonly outcome: Outcome }
+  /** Too soon after the run before; recorded. */
+  | { readonly word: "DROPPED" }
+  /** A cancel came first; recorded. */
+  | { readonly word: "CANCELLED" }
+  /** Its worker died too often; recorded. */
+  | { readonly word: "CRASHED"; readonly error: string }
+  /** The wait after a crash is not over: not before `until`, UTC ms. */
+  | { readonly word: "WAIT"; readonly until: number };
 
 export interface Worked {
   worker: string;
@@ -53,83 +63,242 @@ export interface Settlement {
   outcome: Outcome | undefined;
   error?: string | undefined;
   result?: Json | undefined;
+  /** When the handler wants to run again, UTC ms: an occurrence of its own. */
+  nextAt?: number | undefined;
 }
+
+export type SettleWord = "OK" | "FENCED" | "GONE" | "FINAL";
 
 /** Error texts and results beyond this many characters are cut. */
 const CAP = 16 * 1024;
 /** Runs looked at in one script. */
 const RECONCILE_BATCH = 100;
+/** What an attempt gets to end by itself, where its task says nothing, in ms. */
+const DEFAULT_GRACE = 10_000;
+const SETTLE_TRIES = 20;
+
+type Argument = string | number;
+
+/** What the end of a run makes of its task. */
+interface Aftermath {
+  readonly generation: string;
+  readonly failures: number;
+  readonly pending: string;
+  readonly retried: boolean;
+  readonly note: string;
+  readonly superseded: number | "";
+}
 
 export class RunRepository {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
+  readonly #calendars: CalendarRepository;
   readonly #retention: Retention;
 
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, retention: Retention) {
+  constructor(
+    link: Link,
+    keys: NamespaceKeys,
+    scripts: Scripts,
+    calendars: CalendarRepository,
+    retention: Retention,
+  ) {
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
+    this.#calendars = calendars;
     this.#retention = retention;
   }
 
-  /** An attempt starts: written before its handler runs. */
-  async start(name: TaskName, run: string, by: Worked): Promise<StartResult> {
+  /** Sends a script about one run: what `lib/run.lua` asks for, then its own arguments. */
+  async #about(script: Script, name: TaskName, run: string, own: readonly Argument[] = []): Promise<unknown> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
-    const [word, value, now] = (await this.#link.run(
-      this.#scripts["start-run"],
-      [keys.run(run), keys.task(local), keys.open(local), keys.history(local)],
-      [run, by.worker, by.pid, by.host, by.attempt, by.made],
-    )) as [StartResult["word"], number | string, number];
-    if (word === "OK") return { word, fence: Number(value), now };
-    return word === "FINAL" ? { word, outcome: value as Outcome } : { word };
+    const shard = shardOf(local);
+    const kept = this.#retention;
+    return this.#link.run(
+      script,
+      [
+        ...[keys.run(run), keys.task(local), keys.open(local), keys.history(local), keys.failures(local)],
+        ...[keys.stats(local), keys.runs, keys.next, keys.due(shard), keys.job(run), keys.journal],
+        ...[keys.ledger(local), keys.alerts, keys.expected],
+      ],
+      [
+        ...[run, local, shard, keys.run(""), keys.output(""), this.#keys.wake, name.queue],
+        ...[kept.completedJobs, kept.failedJobs, kept.successes, kept.failures],
+        ...[kept.successesFor, kept.failuresFor, ...own],
+      ],
+    );
+  }
+
+  /** An attempt starts: written before its handler runs, and counted as a crash until its end takes that back. */
+  async start(name: TaskName, run: string, by: Worked): Promise<StartResult> {
+    const [word, ...rest] = (await this.#about(this.#scripts["start-run"], name, run, [
+      ...[by.worker, by.pid, by.host, by.attempt, by.made, DEFAULT_CRASH.wait, DEFAULT_CRASH.most],
+    ])) as [StartResult["word"], ...(string | number)[]];
+    switch (word) {
+      case "OK": {
+        const [fence, now, details, checkpoint, crashes] = rest as [number, number, string, string, number];
+        const { limit, grace = DEFAULT_GRACE } = JSON.parse(details) as RunDetails;
+        const saved = checkpoint === "" ? undefined : (JSON.parse(checkpoint) as Json);
+        return { word, fence: Number(fence), now, limit, grace, checkpoint: saved, crashes };
+      }
+      case "FINAL":
+        return { word, outcome: rest[0] as Outcome };
+      case "CRASHED":
+        return { word, error: "The workers of this run died." };
+      case "WAIT":
+        return { word, until: Number(rest[0]) };
+      default:
+        return { word };
+    }
   }
 
   /** An attempt ends. `FENCED`: another attempt has taken the run over, and this one's word does not count. */
-  async settle(name: TaskName, run: string, end: Settlement): Promise<"OK" | "FENCED" | "GONE" | "FINAL"> {
-    return (await this.#settle(name, run, end)) as "OK" | "FENCED" | "GONE" | "FINAL";
+  async settle(name: TaskName, run: string, end: Settlement): Promise<SettleWord> {
+    return (await this.#settle(name, run, end)) as SettleWord;
   }
 
+  /** @returns also `LIVE`, where the reconciler spoke too early */
   async #settle(
     name: TaskName,
     run: string,
     end: Omit<Settlement, "fence" | "made"> & Partial<Pick<Settlement, "fence" | "made">>,
   ): Promise<string> {
-    const keys = this.#keys.queue(name.queue);
-    const local = localName(name);
-    const shard = shardOf(local);
-    const stays = end.outcome === "succeeded" ? this.#retention.completedJobs : this.#retention.failedJobs;
+    const { outcome, nextAt } = end;
     const result = end.result === undefined ? "" : JSON.stringify(end.result);
-    const answer = await this.#link.run(
-      this.#scripts["settle-run"],
-      [
-        ...[keys.run(run), keys.open(local), keys.history(local), keys.runs, keys.next],
-        ...[keys.task(local), keys.due(shard), keys.job(run)],
-      ],
-      [
-        ...[run, end.fence ?? "", end.outcome ?? "", (end.error ?? "").slice(0, CAP)],
-        ...[result.length > CAP ? JSON.stringify({ cut: true, length: result.length }) : result],
-        ...[keys.run(""), this.#retention.runsPerTask, stays, end.made ?? ""],
-        ...[local, shard, this.#keys.wake, name.queue],
-      ],
-    );
-    return answer as string;
+    const decides = nextAt !== undefined || (outcome !== undefined && isFailure(outcome));
+    for (let attempt = 0; attempt < SETTLE_TRIES; attempt++) {
+      const after =
+        decides && outcome !== undefined ? await this.#aftermath(name, run, outcome, nextAt) : undefined;
+      const word = await this.#about(this.#scripts["settle-run"], name, run, [
+        ...[end.fence ?? "", outcome ?? "", (end.error ?? "").slice(0, CAP)],
+        ...[
+          result.length > CAP ? JSON.stringify({ cut: true, length: result.length }) : result,
+          end.made ?? "",
+        ],
+        ...[after?.generation ?? "", after?.failures ?? 0, after?.pending ?? "", after?.retried ? 1 : 0],
+        ...[after?.note ?? "", after?.superseded ?? ""],
+      ]);
+      if (word !== "STALE") return word as string;
+    }
+    throw new CarillonError("CONFLICT", `${localName(name)} kept changing while its run was settled.`);
   }
 
-  /** A task's runs, newest first: the ones that are not final, then the history. */
+  /** What a failure, or the handler's wish, asks of the task. Undefined: nothing. */
+  async #aftermath(
+    name: TaskName,
+    run: string,
+    outcome: Outcome,
+    nextAt: number | undefined,
+  ): Promise<Aftermath | undefined> {
+    const [now, flat, count, info] = (await this.#about(this.#scripts["read-settle"], name, run)) as [
+      number,
+      string[],
+      string,
+      string,
+    ];
+    const task = decodeTask(name.queue, localName(name), flat);
+    if (!task || isForeign(task) || info === "") return undefined;
+    const details = JSON.parse(info) as RunDetails;
+    const { definition } = task;
+    let pending: Pending[] = [...task.pending];
+    let [retried, note, superseded]: [boolean, string, number | ""] = [false, "", ""];
+    if (nextAt !== undefined) {
+      const key = `${details.key.replace(/@.*$/, "")}@self-${nextAt}`;
+      pending = [...pending.filter((one) => one.trigger !== "self")];
+      pending.push({ key, nominal: nextAt, due: nextAt, trigger: "self", at: nextAt });
+      retried = true;
+    }
+    if (isFailure(outcome) && details.trigger !== "manual") {
+      if (task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
+      const schedule = this.#calendars.schedules.get(definition.schedule, definition.id);
+      const interval = schedule.delay ?? (schedule.next(details.nominal) ?? Number.NaN) - details.nominal;
+      const failures = Number(count) + 1;
+      const seed = `${details.key}\n${failures}`;
+      const wish = afterFailure(definition, failures, Number.isNaN(interval) ? undefined : interval, seed);
+      if (wish.pause) note = `paused after ${failures} failures in a row`;
+      if (wish.retryIn !== undefined) {
+        const at = now + wish.retryIn;
+        // A retry never passes the next occurrence: that does its work.
+        if (task.due !== undefined && at >= task.due) superseded = details.nominal;
+        else {
+          const { key, nominal, due, missed } = details;
+          pending.push({ key, nominal, due, trigger: "retry", at, ...(missed ? { missed } : {}) });
+          retried = true;
+        }
+      }
+    }
+    if (!retried && note === "" && superseded === "") return undefined;
+    return {
+      generation: task.generation,
+      failures: Number(count),
+      pending: retried ? JSON.stringify(pending) : "",
+      retried,
+      note,
+      superseded,
+    };
+  }
+
+  /** Keeps what a handler saved for the next run of its task. */
+  async checkpoint(name: TaskName, run: string, fence: number, value: Json): Promise<SettleWord> {
+    const text = JSON.stringify(value);
+    return (await this.#about(this.#scripts.checkpoint, name, run, [fence, text])) as SettleWord;
+  }
+
+  /** The attempt was told to end: its time is up, or someone cancelled it. */
+  async terminating(name: TaskName, run: string, fence: number): Promise<void> {
+    await this.#about(this.#scripts.terminating, name, run, [fence]);
+  }
+
+  /** Asks for the end of a run, wherever it is. `UNCHANGED`: asked before. */
+  async cancel(name: TaskName, run: string, by: string): Promise<"OK" | "UNCHANGED" | "FINAL" | "GONE"> {
+    const who = by.replace(/\s/g, "_") || "-";
+    const word = await this.#about(this.#scripts["cancel-run"], name, run, [this.#keys.cancel, who]);
+    return word as "OK" | "UNCHANGED" | "FINAL" | "GONE";
+  }
+
+  /** Which of these runs someone wants to end. */
+  async cancelRequests(queue: string, runs: readonly string[]): Promise<string[]> {
+    const keys = this.#keys.queue(queue);
+    const asked = await this.#link.ask((client) =>
+      Promise.all(runs.map((run) => client.hexists(keys.run(run), "cancel"))),
+    );
+    return runs.filter((_, i) => asked[i] === 1);
+  }
+
+  /** Replaces the captured output of an attempt. It goes with the run's record. */
+  async saveOutput(queue: string, run: string, attempt: number, text: string, cut: boolean): Promise<void> {
+    const key = this.#keys.queue(queue).output(run);
+    await this.#link.ask((client) => client.hset(key, String(attempt), JSON.stringify({ text, cut })));
+  }
+
+  /** The captured output of a run, by attempt. */
+  async output(queue: string, run: string): Promise<{ attempt: number; text: string; cut: boolean }[]> {
+    const stored = await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).output(run)));
+    return Object.entries(stored)
+      .map(([attempt, json]) => ({
+        attempt: Number(attempt),
+        ...(JSON.parse(json) as { text: string; cut: boolean }),
+      }))
+      .sort((a, b) => a.attempt - b.attempt);
+  }
+
+  /** A task's runs, newest first: the ones that are not final, then the others by their end. */
   async list(name: TaskName, limit: number, offset = 0): Promise<Run[]> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
-    const [open, history] = await this.#link.ask((client) =>
+    const last = offset + limit - 1;
+    const [open, successes, failures] = await this.#link.ask((client) =>
       Promise.all([
-        client.zrevrange(keys.open(local), 0, offset + limit - 1),
-        client.zrevrange(keys.history(local), 0, offset + limit - 1),
+        client.zrevrange(keys.open(local), 0, last),
+        client.zrevrange(keys.history(local), 0, last, "WITHSCORES"),
+        client.zrevrange(keys.failures(local), 0, last, "WITHSCORES"),
       ]),
     );
-    const ids = [...open, ...history].slice(offset, offset + limit);
-    const runs = await Promise.all(ids.map((id) => this.get(name.queue, id)));
-    return runs.filter((run) => run !== undefined);
+    const final = [...scored(successes), ...scored(failures)].sort((a, b) => b.at - a.at);
+    const ids = [...open, ...final.map(({ id }) => id)].slice(offset, offset + limit);
+    return this.many(name.queue, ids);
   }
 
   async get(queue: string, id: string): Promise<Run | undefined> {
@@ -137,45 +306,91 @@ export class RunRepository {
     return decodeRun(queue, id, hash);
   }
 
+  async many(queue: string, ids: readonly string[]): Promise<Run[]> {
+    const runs = await Promise.all(ids.map((id) => this.get(queue, id)));
+    return runs.filter((run) => run !== undefined);
+  }
+
+  /** Where each attempt of a run ran. */
+  async attempts(queue: string, id: string): Promise<Attempt[]> {
+    return decodeAttempts(await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).run(id))));
+  }
+
+  /** Final runs of a queue by their end, newest first, from `before` on (UTC ms and run id; the id is left out). */
+  async journal(
+    queue: string,
+    window: { from: number; to: number },
+    limit: number,
+    offset: number,
+  ): Promise<{ id: string; at: number }[]> {
+    const { journal } = this.#keys.queue(queue);
+    const flat = await this.#link.ask((client) =>
+      client.zrevrangebyscore(journal, window.to, window.from, "WITHSCORES", "LIMIT", offset, limit),
+    );
+    return scored(flat);
+  }
+
+  /** A task's statistics as stored. */
+  async stats(name: TaskName): Promise<Record<string, string>> {
+    const keys = this.#keys.queue(name.queue);
+    return this.#link.ask((client) => client.hgetall(keys.stats(localName(name))));
+  }
+
+  /** The runs of a task that are not final. */
+  async open(name: TaskName): Promise<string[]> {
+    const keys = this.#keys.queue(name.queue);
+    return this.#link.ask((client) => client.zrange(keys.open(localName(name)), 0, "-1"));
+  }
+
   /** What was not enqueued of a task, and why; newest first. */
   async ledger(name: TaskName): Promise<LedgerEntry[]> {
     const key = this.#keys.queue(name.queue).ledger(localName(name));
     const lines = await this.#link.ask((client) => client.lrange(key, 0, -1));
     return lines.map((line) => {
-      const [reason, from, to, count, at, by] = line.split(" ") as [
-        string,
-        string,
-        string,
-        string,
-        string,
-        string,
-      ];
-      return { reason, from: Number(from), to: Number(to), decisions: Number(count), at: Number(at), by };
+      const [reason = "", from, to, count, at, by = "", run = "-"] = line.split(" ");
+      return {
+        ...{ reason, from: Number(from), to: Number(to), decisions: Number(count), at: Number(at), by },
+        ...(run === "-" ? {} : { run }),
+      };
     });
   }
 
   /**
    * Looks at the runs whose time has come: settles what no Carillon worker settled, removes jobs after their grace.
-   * Bounded: `more` says that another call has work at once.
+   * Bounded: `more` says that another call has work at once. `lingered`: finished tasks that are to be deleted.
    */
-  async reconcile(
-    queue: string,
-  ): Promise<{ now: number; seen: [run: string, what: string][]; more: boolean }> {
+  async reconcile(queue: string): Promise<{
+    now: number;
+    seen: [run: string, what: string][];
+    lingered: TaskName[];
+    more: boolean;
+  }> {
     const keys = this.#keys.queue(queue);
     const [now, looked, ...found] = (await this.#link.run(
       this.#scripts.reconcile,
-      [keys.runs, keys.next, keys.tasks, `${keys.bull}repeat`],
+      [keys.runs, keys.next, keys.tasks, `${keys.bull}repeat`, keys.journal],
       [RECONCILE_BATCH, `${keys.tag}:~`, keys.bull, 5_000, 300_000],
     )) as [number, number, ...[string, string, string, Outcome, string][]];
+    const named = (local: string): TaskName => ({ queue, ...parseLocalName(local) });
+    const lingered = found.filter(([, what]) => what === "lingered").map(([local]) => named(local));
     const seen = await Promise.all(
-      found.map(async ([run, what, local, outcome, error]): Promise<[string, string]> => {
-        if (what !== "over") return [run, what];
-        const answer = await this.#settle({ queue, ...parseLocalName(local) }, run, { outcome, error });
-        return [run, answer === "OK" ? outcome : ""];
-      }),
+      found
+        .filter(([, what]) => what !== "lingered")
+        .map(async ([run, what, local, outcome, error]): Promise<[string, string]> => {
+          if (what !== "over") return [run, what];
+          const answer = await this.#settle(named(local), run, { outcome, error });
+          return [run, answer === "OK" ? outcome : ""];
+        }),
     );
-    return { now, seen: seen.filter(([, what]) => what !== ""), more: looked >= RECONCILE_BATCH };
+    return { now, seen: seen.filter(([, what]) => what !== ""), lingered, more: looked >= RECONCILE_BATCH };
   }
+}
+
+function scored(flat: readonly string[]): { id: string; at: number }[] {
+  return Array.from({ length: flat.length / 2 }, (_, i) => ({
+    id: flat[2 * i] as string,
+    at: Number(flat[2 * i + 1]),
+  }));
 }
 
 /** A skip, or several alike in a row. Times in UTC ms; `from` and `to` are nominal, both included. */
@@ -188,4 +403,6 @@ export interface LedgerEntry {
   at: number;
   /** The node or client that decided. */
   by: string;
+  /** The run that was in the way. */
+  run?: string;
 }

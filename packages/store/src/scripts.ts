@@ -26,7 +26,8 @@ const LIBRARIES = {
   job: () => read("lib/job.lua"),
   reckon: () => read("lib/reckon.lua"),
   ledger: () => read("lib/ledger.lua"),
-  finish: () => read("lib/finish.lua"),
+  run: () => read("lib/run.lua"),
+  cancel: () => read("lib/cancel.lua"),
   enqueue: () => `${bullAddLua()}\n${read("lib/enqueue.lua")}`,
   remove: bullRemoveLua,
   fields: () => `local BOOKKEEPING = { ${[...BOOKKEEPING].map((field) => `${field} = true`).join(", ")} }`,
@@ -34,18 +35,26 @@ const LIBRARIES = {
 
 /** One Lua file a transition, and the libraries each is built on. */
 const SCRIPTS = {
-  claim: ["index", "job", "reckon", "ledger", "enqueue"],
+  commit: ["index", "job", "reckon", "ledger", "enqueue", "cancel"],
   "read-due": ["job", "reckon"],
   put: ["index", "fields", "ledger"],
   pause: ["index"],
   resume: ["index", "ledger"],
-  trigger: ["index", "job", "reckon", "enqueue"],
+  "enqueue-new": ["index", "enqueue"],
   "read-task": ["job", "reckon"],
   delete: ["index"],
   "clear-runs": ["index", "job", "remove"],
-  "start-run": [],
-  "settle-run": ["index", "job", "finish"],
+  "start-run": ["index", "run"],
+  "settle-run": ["index", "job", "ledger", "run"],
+  "read-settle": ["run"],
+  checkpoint: ["run"],
+  terminating: ["run"],
+  "cancel-run": ["index", "run", "cancel"],
   reconcile: ["index", "job", "remove"],
+  "put-backfill": ["index"],
+  "drop-backfill": ["index"],
+  expected: ["index"],
+  told: [],
   replan: ["index"],
   "put-calendar": [],
   "read-time": [],
@@ -83,7 +92,7 @@ export function loadScripts(time: TimeSource = REDIS_TIME, sabotage: readonly Sa
   };
   const entries = (Object.keys(SCRIPTS) as ScriptName[]).map((name) => {
     const own = SCRIPTS[name].map(library);
-    const lua = [time.lua, name === "claim" ? switches : "", ...own, read(`${name}.lua`)].join("\n");
+    const lua = [time.lua, name === "commit" ? switches : "", ...own, read(`${name}.lua`)].join("\n");
     return [name, { name, lua, sha: createHash("sha1").update(lua).digest("hex") }] as const;
   });
   return Object.fromEntries(entries) as unknown as Scripts;

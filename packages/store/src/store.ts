@@ -1,4 +1,6 @@
 import { assertName, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
+import { AlertRepository } from "./alerts.js";
+import { BackfillRepository } from "./backfills.js";
 import { CalendarRepository } from "./calendars.js";
 import { ClaimRepository } from "./claims.js";
 import { type ConnectionProfile, type ConnectionSpec, connect, type RedisClient } from "./connection.js";
@@ -6,8 +8,9 @@ import { type NamespaceKeys, namespaceKeys } from "./keys.js";
 import { Link, type LinkOptions } from "./link.js";
 import { type Mutex, NO_MUTEX, redlockMutex } from "./mutex.js";
 import { Registry } from "./registry.js";
-import { DEFAULT_RETENTION, type Retention, RunRepository } from "./runs.js";
+import { RunRepository } from "./runs.js";
 import { loadScripts, REDIS_TIME, type Sabotage, type TimeSource } from "./scripts.js";
+import { DEFAULT_RETENTION, type Retention } from "./task-codec.js";
 import { TaskRepository } from "./tasks.js";
 
 export interface StoreOptions extends Omit<LinkOptions, "connection"> {
@@ -33,6 +36,8 @@ export class Store {
   readonly runs: RunRepository;
   readonly registry: Registry;
   readonly calendars: CalendarRepository;
+  readonly alerts: AlertRepository;
+  readonly backfills: BackfillRepository;
   readonly mutex: Mutex;
   readonly link: Link;
   /** Scripts go by a test's clock, which may jump. */
@@ -53,8 +58,22 @@ export class Store {
     this.registry = new Registry(this.link, this.keys, scripts);
     this.calendars = new CalendarRepository(this.link, this.keys, scripts);
     this.tasks = new TaskRepository(this.link, this.keys, scripts, this.registry, this.calendars);
-    this.claims = new ClaimRepository(this.link, this.keys, scripts, this.namespace);
-    this.runs = new RunRepository(this.link, this.keys, scripts, retention(options.retention));
+    this.claims = new ClaimRepository(
+      this.link,
+      this.keys,
+      scripts,
+      this.calendars.schedules,
+      this.namespace,
+    );
+    this.runs = new RunRepository(
+      this.link,
+      this.keys,
+      scripts,
+      this.calendars,
+      retention(options.retention),
+    );
+    this.backfills = new BackfillRepository(this.link, this.keys, scripts);
+    this.alerts = new AlertRepository(this.link, this.keys, scripts);
     this.mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(this.link.client);
   }
 

@@ -5,11 +5,47 @@ import {
   type Json,
   type OverlapPolicy,
   type ParsedTask,
+  type Pending,
+  type Policies,
+  parseDuration,
   parseLocalName,
+  policySchema,
   type Schedule,
   type TaskDefinition,
   type TaskState,
 } from "@carillon/core";
+
+/** What is kept of the past, per task and per job. Times in ms. */
+export interface Retention {
+  /** Final runs of a task that ended well; default 100. */
+  successes: number;
+  /** Final runs of a task that failed; default 100. */
+  failures: number;
+  /** Default 7 days. */
+  successesFor: number;
+  /** Default 30 days. */
+  failuresFor: number;
+  /** A completed job stays in BullMQ for; default 10 minutes. */
+  completedJobs: number;
+  /** A failed job stays in BullMQ for; default 24 hours. */
+  failedJobs: number;
+}
+
+const DAY = 86_400_000;
+
+export const DEFAULT_RETENTION: Retention = {
+  successes: 100,
+  failures: 100,
+  successesFor: 7 * DAY,
+  failuresFor: 30 * DAY,
+  completedJobs: 10 * 60_000,
+  failedJobs: DAY,
+};
+
+/** Milliseconds that a finished task stays where it says nothing. */
+export const DEFAULT_LINGER = 30 * DAY;
+/** After a crash: the wait in ms, and how many end a run, where the task says nothing. */
+export const DEFAULT_CRASH = { wait: 5 * 60_000, most: 3 };
 
 /** A task as stored: its definition and what claims have made of it. Times in UTC ms of Redis time. */
 export interface StoredTask {
@@ -23,6 +59,8 @@ export interface StoredTask {
   readonly due: number | undefined;
   /** Occurrences of the schedule that were enqueued. */
   readonly fired: number;
+  /** Occurrences that are to be enqueued later. */
+  readonly pending: readonly Pending[];
   /** The run after whose end the next time is known, and how many ms after. */
   readonly waiting: { run: string; delay: number } | undefined;
   /** The revision of the shared calendars that it was planned with. */
@@ -62,7 +100,35 @@ export function definitionFields({ definition, payloadJson }: ParsedTask, once =
     if (value !== undefined && value !== "") fields.set(field, value);
   }
   if (once) fields.set("once", "1");
+  setPolicies(fields, definition);
   return fields;
+}
+
+const POLICIES = Object.keys(policySchema.shape).sort() as (keyof Policies)[];
+
+/** What scripts must read of the policies stands in fields of its own, in ms. */
+function setPolicies(fields: Map<string, string>, definition: TaskDefinition): void {
+  const given = POLICIES.flatMap((name) =>
+    definition[name] === undefined ? [] : [[name, definition[name]]],
+  );
+  if (given.length > 0) fields.set("policies", JSON.stringify(Object.fromEntries(given)));
+  const { retention, expectWithin, linger, crash } = definition;
+  if (expectWithin !== undefined) fields.set("expect", String(parseDuration(expectWithin)));
+  if (linger !== undefined) fields.set("linger", String(parseDuration(linger)));
+  if (crash !== undefined) {
+    const wait = crash.wait === undefined ? DEFAULT_CRASH.wait : parseDuration(crash.wait);
+    fields.set("crash", `${wait} ${crash.most ?? DEFAULT_CRASH.most}`);
+  }
+  if (retention !== undefined) {
+    const { successes, failures, successesFor, failuresFor } = retention;
+    const kept = [
+      successes ?? DEFAULT_RETENTION.successes,
+      failures ?? DEFAULT_RETENTION.failures,
+      successesFor === undefined ? DEFAULT_RETENTION.successesFor : parseDuration(successesFor),
+      failuresFor === undefined ? DEFAULT_RETENTION.failuresFor : parseDuration(failuresFor),
+    ];
+    fields.set("keep", kept.join(" "));
+  }
 }
 
 /** The fields of a task hash that are not its definition's: what claims and runs have made of it. */
@@ -78,6 +144,7 @@ export const BOOKKEEPING = new Set([
   "fence",
   "fired",
   "wait",
+  "pending",
   "calrev",
   "pausedAt",
   "pausedBy",
@@ -115,6 +182,7 @@ export function decodeTask(
       priority: Number(hash.get("priority") ?? 0),
       overlap: (hash.get("overlap") ?? "skip") as OverlapPolicy,
       catchUp: (hash.get("catchUp") ?? "one") as CatchUpPolicy,
+      ...(JSON.parse(hash.get("policies") ?? "{}") as Policies),
       tags: hash.get("tags")?.split(",") ?? [],
       ...Object.fromEntries(
         TEXT_FIELDS.flatMap((field) => (hash.has(field) ? [[field, hash.get(field)]] : [])),
@@ -127,6 +195,7 @@ export function decodeTask(
     nominal: time("nominal"),
     due: time("due"),
     fired: time("fired") ?? 0,
+    pending: JSON.parse(hash.get("pending") ?? "[]") as Pending[],
     waiting: waitingOf(hash.get("wait")),
     calendarRevision: time("calrev") ?? 0,
     created: time("created") ?? 0,

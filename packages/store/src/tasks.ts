@@ -7,6 +7,7 @@ import {
   type ParsedTask,
   quote,
   type ResolvedRef,
+  SHARDS,
   shardOf,
   type TaskName,
   type TaskState,
@@ -177,6 +178,29 @@ export class TaskRepository {
     });
   }
 
+  /** Names of the tasks that are looked at until then, the earliest of each shard first. */
+  async due(queue: string, until: number, limit: number): Promise<string[]> {
+    const keys = this.#keys.queue(queue);
+    const to = until === Number.POSITIVE_INFINITY ? "+inf" : until;
+    const shards = await this.#link.ask((client) =>
+      Promise.all(
+        Array.from({ length: SHARDS }, (_, shard) =>
+          client.zrangebyscore(keys.due(shard), "-inf", to, "WITHSCORES", "LIMIT", 0, limit),
+        ),
+      ),
+    );
+    const scored = shards.flatMap((flat) =>
+      Array.from({ length: flat.length / 2 }, (_, i) => ({
+        local: flat[2 * i] as string,
+        at: Number(flat[2 * i + 1]),
+      })),
+    );
+    return scored
+      .sort((a, b) => a.at - b.at)
+      .slice(0, limit)
+      .map(({ local }) => local);
+  }
+
   /** How many tasks a queue holds. */
   async count(queue: string): Promise<number> {
     return this.#link.ask((client) => client.zcard(this.#keys.queue(queue).tasks));
@@ -201,7 +225,7 @@ export class TaskRepository {
     const shard = shardOf(local);
     const answer = await this.#link.run(
       this.#scripts.pause,
-      [keys.task(local), keys.due(shard), keys.next],
+      [keys.task(local), keys.due(shard), keys.next, keys.expected],
       [local, shard, note, by, FORMAT_VERSION],
     );
     const [word, version] = String(answer).split(" ");
@@ -227,11 +251,15 @@ export class TaskRepository {
       // The run that it waits for is not over: that gives the next time.
       const kept = from === "catch-up" || task.waiting !== undefined;
       const { nominal, due } = (kept ? task : firstNext(schedule, task, now)) ?? {};
+      const over = nominal === undefined && !task.waiting && task.pending.length === 0;
       const skipped =
         from === "now" && owed !== undefined && owed <= now ? (schedule.latest(now) ?? owed) : undefined;
       const answer = await this.#link.run(
         this.#scripts.resume,
-        [keys.task(local), keys.due(shard), keys.next, keys.ledger(local)],
+        [
+          ...[keys.task(local), keys.due(shard), keys.next, keys.ledger(local), keys.stats(local)],
+          keys.expected,
+        ],
         [
           ...[local, shard, task.generation, skipped ?? "", nominal ?? "", due ?? ""],
           ...[
@@ -240,7 +268,9 @@ export class TaskRepository {
             skipped === undefined ? "" : (owed as number),
             skipped ?? "",
             by || "-",
-            nominal === undefined && !task.waiting ? "finished" : "scheduled",
+            over ? "finished" : "scheduled",
+            // What waits is looked at, and put off again if it must.
+            over ? "" : task.pending.length > 0 ? now : (due ?? ""),
           ],
         ],
       );
@@ -255,16 +285,19 @@ export class TaskRepository {
     const shard = shardOf(local);
     const [gone, now] = (await this.#link.run(
       this.#scripts.delete,
-      [keys.task(local), keys.due(shard), keys.next, keys.tasks, keys.ledger(local)],
+      [
+        ...[keys.task(local), keys.due(shard), keys.next, keys.tasks, keys.ledger(local), keys.stats(local)],
+        ...[keys.expected, keys.runs],
+      ],
       [local, shard, keys.tagged(""), keys.planned("")],
     )) as [number, number];
-    for (const set of [keys.open(local), keys.history(local)]) {
+    for (const set of [keys.open(local), keys.history(local), keys.failures(local)]) {
       let taken: number;
       do {
         const answer = await this.#link.run(
           this.#scripts["clear-runs"],
-          [set, keys.runs, keys.next, `${keys.bull}repeat`],
-          [keys.run(""), keys.bull, now, 200, 5_000],
+          [set, keys.runs, keys.next, `${keys.bull}repeat`, keys.journal],
+          [keys.run(""), keys.bull, now, 200, 5_000, keys.output("")],
         );
         taken = answer as number;
       } while (taken > 0);

@@ -161,6 +161,15 @@ export class Bench {
   }
 
   /** Keys of Carillon's own; BullMQ's apart. */
+  /** As a node: looks at runs, deletes what has lingered, and hands on alerts. */
+  async reconcile(): Promise<[run: string, what: string][]> {
+    const { seen, lingered } = await this.store.runs.reconcile(QUEUE);
+    for (const name of lingered) await this.store.tasks.delete(name);
+    const alerts = await this.store.alerts.waiting(QUEUE);
+    if (alerts.length > 0) await this.store.alerts.told(QUEUE, alerts.length);
+    return seen;
+  }
+
   async ownKeys(): Promise<string[]> {
     const all = Object.keys(await this.dump());
     const tag = `{${this.store.namespace}`;

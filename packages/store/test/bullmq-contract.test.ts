@@ -47,7 +47,7 @@ describe("BullMQ's internals are those that bullmq.ts knows", () => {
   });
 
   const packer = () => new JobPacker("ns", "q");
-  const options = (priority: number) => jobOptions(priority, START);
+  const options = (priority: number) => jobOptions({ priority }, START);
 
   it("the installed version is the pinned one, exactly", () => {
     const require = createRequire(import.meta.url);
@@ -113,7 +113,7 @@ describe("BullMQ's internals are those that bullmq.ts knows", () => {
       const { data } = claimed as Job;
       const other = `{${bench.store.namespace}:other}`;
       const added = await (await otherQueue(other)).add("noop", data, {
-        ...jobOptions(priority, bench.clock.now),
+        ...jobOptions({ priority }, bench.clock.now),
         jobId: claimed?.id as string,
       });
       const mine = `${bullPrefix(bench.store.namespace, QUEUE)}:${QUEUE}:`;

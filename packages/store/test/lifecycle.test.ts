@@ -165,9 +165,12 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
     it("obeys the overlap policy, unless told otherwise", async () => {
       await bench.put({ id: "t" });
       expect(await bench.trigger("t", "a")).toMatchObject({ outcome: "enqueued" });
-      const before = await bench.dump();
+      const { generation: _, ...before } = await bench.stored("t");
       expect(await bench.trigger("t", "b")).toEqual({ outcome: "skipped", reason: "overlap" });
-      expect(await bench.dump()).toEqual(before);
+      expect(await bench.stored("t")).toMatchObject(before);
+      expect(await bench.store.runs.ledger(bench.name("t"))).toMatchObject([
+        { reason: "manual-overlap", from: START, to: START, run: expect.stringMatching(/^t@/) },
+      ]);
       expect(await bench.trigger("t", "c", "allow")).toMatchObject({ outcome: "enqueued" });
       expect(await bench.jobs()).toHaveLength(2);
       await bench.put({ id: "free", overlap: "allow" });

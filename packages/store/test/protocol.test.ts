@@ -179,6 +179,7 @@ onEveryEngine("the claim protocol", (connection) => {
         decisions: 2,
         at: START + 30_000,
         by: "test",
+        run: expect.stringMatching(/^t@/),
       },
     ]);
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
-const RETENTION = { runsPerTask: 3, completedJobs: 60_000, failedJobs: 600_000 };
+const RETENTION = { successes: 3, failures: 3, completedJobs: 60_000, failedJobs: 600_000 };
 const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
 onEveryEngine("the reconciler", (connection) => {
@@ -16,7 +16,7 @@ onEveryEngine("the reconciler", (connection) => {
     await bench.close();
   });
 
-  const reconcile = async () => (await bench.store.runs.reconcile(QUEUE)).seen;
+  const reconcile = () => bench.reconcile();
   const runs = () => bench.store.runs.list(bench.name("t"), 100);
 
   async function fire(id = "t", token = "a"): Promise<string> {
@@ -157,12 +157,12 @@ onEveryEngine("the reconciler", (connection) => {
       await bench.clock.advance(10_000);
       await reconcile();
     }
-    expect(await runs()).toHaveLength(RETENTION.runsPerTask);
+    expect(await runs()).toHaveLength(RETENTION.successes);
     await bench.clock.advance(RETENTION.completedJobs);
     await reconcile();
     expect(await bench.jobs()).toEqual([]);
     const records = (await bench.ownKeys()).filter((key) => key.includes(":~r:"));
-    expect(records).toHaveLength(RETENTION.runsPerTask);
+    expect(records).toHaveLength(RETENTION.successes);
     await bench.store.tasks.delete(bench.name("t"));
     expect(await bench.ownKeys()).toEqual([]);
   });
@@ -175,7 +175,7 @@ onEveryEngine("the reconciler", (connection) => {
     const by = { key: "k", token: "tok", node: "test" };
     const result = await store.claims.enqueueNow(once("now", START), by);
     await store.registry.leave(QUEUE, mark);
-    expect(result).toMatchObject({ outcome: "enqueued", enqueued: START });
+    expect(result).toMatchObject({ enqueued: START });
     await store.tasks.put(QUEUE, [once("later", START + 10_000)], true);
     await clock.advance(10_000);
     expect(await bench.claim("later", "b")).toEqual(["OK"]);
@@ -184,7 +184,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect((await reconcile()).map(([, what]) => what)).toEqual(["succeeded", "succeeded"]);
     await clock.advance(RETENTION.completedJobs);
     expect((await reconcile()).map(([, what]) => what)).toEqual(["removed", "removed"]);
-    expect(await store.registry.forgetIfEmpty(QUEUE)).toBe(true);
+    expect(await store.registry.queues()).toEqual([]);
     expect(await bench.ownKeys()).toEqual([]);
     expect(await bench.jobs()).toEqual([]);
   });

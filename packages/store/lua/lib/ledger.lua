@@ -1,17 +1,17 @@
--- The ledger: what was not enqueued, and why. Newest first, `reason from to count at by`; bounded; an entry equal in
+-- The ledger: what was not enqueued, and why. Newest first, `reason from to count at by run`; bounded; an entry equal in
 -- reason to the newest one extends it where nothing was decided between the two: a range names skipped times only.
 local LEDGER_CAP = 50
 
--- `cursor`: the last time that was decided before `from`, or false.
-local function record(ledgerKey, reason, from, to, now, by, cursor)
+-- `seen`: the run in the way, or "-". `cursor`: the last time that was decided before `from`, or false.
+local function record(ledgerKey, reason, from, to, now, by, seen, cursor)
   local newest = redis.call("LINDEX", ledgerKey, 0)
   if newest then
     local r, f, t, n = string.match(newest, "^(%S+) (%S+) (%S+) (%S+)")
     if r == reason and t == cursor then
-      redis.call("LSET", ledgerKey, 0, table.concat({ r, f, to, n + 1, now, by }, " "))
+      redis.call("LSET", ledgerKey, 0, table.concat({ r, f, to, n + 1, now, by, seen }, " "))
       return
     end
   end
-  redis.call("LPUSH", ledgerKey, table.concat({ reason, from, to, 1, now, by }, " "))
+  redis.call("LPUSH", ledgerKey, table.concat({ reason, from, to, 1, now, by, seen }, " "))
   redis.call("LTRIM", ledgerKey, 0, LEDGER_CAP - 1)
 end

@@ -3,21 +3,24 @@
 local OPEN_AT_MOST = 200
 local FINAL_AT_MOST = 5
 
--- Is a job of this task unfinished ("1" | "0")? If not, also: the runs that are over and could come back.
-local function reckon(openKey, historyKey, jobPrefix)
+-- The run of this task whose job is unfinished ("" none), and "1" where it is open here ("0": revived outside). If there is
+-- none, also: the runs that are over and could come back.
+local function reckon(openKey, historyKey, failuresKey, jobPrefix)
   local over = {}
   local open = redis.call("ZRANGE", openKey, 0, OPEN_AT_MOST)
-  if #open > OPEN_AT_MOST then return "1", {} end
+  if #open > OPEN_AT_MOST then return open[1], "1", {} end
   for _, id in ipairs(open) do
-    if jobState(jobPrefix .. id) == "live" then return "1", {} end
+    if jobState(jobPrefix .. id) == "live" then return id, "1", {} end
     over[#over + 1] = id
   end
-  for _, id in ipairs(redis.call("ZREVRANGE", historyKey, 0, FINAL_AT_MOST - 1)) do
-    local state = jobState(jobPrefix .. id)
-    if state == "live" then return "1", {} end
-    if state == "done" then over[#over + 1] = id end
+  for _, key in ipairs({ historyKey, failuresKey }) do
+    for _, id in ipairs(redis.call("ZREVRANGE", key, 0, FINAL_AT_MOST - 1)) do
+      local state = jobState(jobPrefix .. id)
+      if state == "live" then return id, "0", {} end
+      if state == "done" then over[#over + 1] = id end
+    end
   end
-  return "0", over
+  return "", "0", over
 end
 
 -- Did anything come to life since: a run that the decision never saw, or a job that it took for over? `reckoned` are run

@@ -1,0 +1,22 @@
+import type { Client } from "@carillon/sdk";
+import { z } from "zod";
+import { endpoint, ok } from "./route.js";
+
+const text = z.string("not a text");
+const CALENDAR = z.strictObject({ entries: z.array(text, "not a list of texts"), by: text.exactOptional() });
+
+/** Shared calendars. */
+export function calendarEndpoints(client: Client) {
+  return {
+    list: endpoint({}, async () => ok({ calendars: await client.calendars() })),
+    get: endpoint({}, async ({ path }) => ok(await client.calendar(path["name"]!))),
+    put: endpoint({ body: CALENDAR }, async ({ path, body: { entries, ...options } }) => {
+      const done = await client.putCalendar(path["name"]!, entries, options);
+      return { status: done.outcome === "created" ? 201 : 200, body: done };
+    }),
+    remove: endpoint({}, async ({ path }) => {
+      await client.deleteCalendar(path["name"]!);
+      return { status: 204 };
+    }),
+  };
+}

@@ -1,0 +1,74 @@
+import type { Request, Response, Router } from "express";
+import { z } from "zod";
+import { RequestError } from "../errors.js";
+import { jsonBody } from "./body.js";
+import { readAs } from "./fault.js";
+
+/** What is answered: a body as JSON, or none. */
+export interface Reply {
+  readonly status: number;
+  readonly body?: unknown;
+  /** The address of the task that it was about. */
+  readonly location?: string;
+}
+
+export interface Asked<Query = unknown, Body = unknown> {
+  /** The named parts of the path, decoded and not checked. */
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly body: Body;
+}
+
+/** Reads a request, and answers it or rejects. */
+export type Endpoint = (req: Request, res: Response) => Promise<void>;
+
+export const ok = (body: unknown): Reply => ({ status: 200, body });
+
+const NOTHING = z.strictObject({});
+
+/** One method of one path. A query or a body that it does not describe is refused, unless it is empty. */
+export function endpoint<
+  Query extends z.ZodObject = typeof NOTHING,
+  Body extends z.ZodObject | z.ZodUnknown = typeof NOTHING,
+>(
+  schemas: { query?: Query; body?: Body },
+  answer: (asked: Asked<z.output<Query>, z.output<Body>>) => Promise<Reply>,
+): Endpoint {
+  const { query = NOTHING, body = NOTHING } = schemas;
+  return async (req, res) => {
+    const reply = await answer({
+      path: req.params as Record<string, string>,
+      query: readAs(query, { ...req.query }, "INVALID_FILTER") as z.output<Query>,
+      body: (body instanceof z.ZodObject
+        ? readAs(body, req.body ?? {}, "INVALID_OPTION")
+        : req.body) as z.output<Body>,
+    });
+    if (reply.location !== undefined) res.location(reply.location);
+    res.status(reply.status);
+    if (reply.body === undefined) res.end();
+    else res.json(reply.body);
+  };
+}
+
+const METHODS = ["get", "post", "put", "delete"] as const;
+
+/** All that one path can do; any other method is refused with the list of those that it has. */
+export function route(
+  router: Router,
+  path: string,
+  handlers: Partial<Record<(typeof METHODS)[number], Endpoint>>,
+): void {
+  const at = router.route(path);
+  const known = METHODS.filter((method) => handlers[method] !== undefined);
+  for (const method of known) at[method](jsonBody, handlers[method]!);
+  const allow = known
+    .flatMap((method) => (method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]))
+    .join(", ");
+  at.all((req, res) => {
+    res.set("Allow", allow);
+    throw new RequestError(405, `${req.method} is not for this path.`, {
+      field: "method",
+      remedy: `Use ${allow}.`,
+    });
+  });
+}

@@ -1,0 +1,34 @@
+import type { Client } from "@carillon/sdk";
+import { Router } from "express";
+import { calendarEndpoints } from "./calendars.js";
+import { journalEndpoint } from "./journal.js";
+import { namespaceEndpoints } from "./namespace.js";
+import { route } from "./route.js";
+import { taskEndpoints } from "./tasks.js";
+import { validateEndpoint } from "./validate.js";
+import { verbEndpoints } from "./verbs.js";
+
+/** The HTTP API: every path that there is. Who may come in has been settled before. */
+export function apiRouter(client: Client): Router {
+  const router = Router({ caseSensitive: true, strict: true });
+  const tasks = taskEndpoints(client);
+  const verbs = verbEndpoints(client);
+  const calendars = calendarEndpoints(client);
+  const namespace = namespaceEndpoints(client);
+  const task = "/tasks/:queue/:owner/:id";
+
+  route(router, "/tasks", { get: tasks.list, post: tasks.add });
+  route(router, task, { get: tasks.get, put: tasks.put, delete: tasks.remove });
+  route(router, `${task}/pause`, { post: verbs.pause });
+  route(router, `${task}/resume`, { post: verbs.resume });
+  route(router, `${task}/trigger`, { post: verbs.trigger });
+  route(router, `${task}/runs`, { get: verbs.runs });
+  route(router, `${task}/ledger`, { get: verbs.ledger });
+  route(router, "/validate", { post: validateEndpoint(client) });
+  route(router, "/journal", { get: journalEndpoint(client) });
+  route(router, "/nodes", { get: namespace.nodes });
+  route(router, "/queues", { get: namespace.queues });
+  route(router, "/calendars", { get: calendars.list });
+  route(router, "/calendars/:name", { get: calendars.get, put: calendars.put, delete: calendars.remove });
+  return router;
+}

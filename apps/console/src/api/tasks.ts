@@ -1,0 +1,47 @@
+import { CarillonError, type Client, type TaskInput, type TaskName } from "@carillon/sdk";
+import { z } from "zod";
+import { API_PATH } from "../paths.js";
+import { LIST_QUERY } from "./query.js";
+import { type Asked, endpoint, ok, type Reply } from "./route.js";
+
+/** Definitions: list, add, look at, change, delete. */
+export function taskEndpoints(client: Client) {
+  const put = async (task: unknown): Promise<Reply> => {
+    const done = await client.put(task as TaskInput);
+    return { status: done.outcome === "created" ? 201 : 200, location: locationOf(done.task), body: done };
+  };
+  return {
+    list: endpoint({ query: LIST_QUERY }, async ({ query }) => ok(await client.list(query))),
+    add: endpoint({ body: z.unknown() }, ({ body }) => put(body)),
+    get: endpoint({}, async (asked) => ok(await client.get(taskOf(asked)))),
+    put: endpoint({ body: z.unknown() }, (asked) => put(named(asked.body, taskOf(asked)))),
+    remove: endpoint({}, async (asked) => {
+      await client.delete(taskOf(asked));
+      return { status: 204 };
+    }),
+  };
+}
+
+/** The task that a path names; the client checks it. */
+export function taskOf({ path }: Pick<Asked, "path">): TaskName {
+  return { queue: path["queue"]!, owner: path["owner"]!, id: path["id"]! };
+}
+
+function locationOf({ queue, owner, id }: TaskName): string {
+  return `${API_PATH}/tasks/${queue}/${owner}/${id}`;
+}
+
+/** The task of a body, with the name of its path. @throws `INVALID_NAME` where the two differ */
+function named(body: unknown, name: TaskName): unknown {
+  // What is not an object, the task's schema refuses.
+  if (typeof body !== "object" || body === null || Array.isArray(body)) return body;
+  for (const field of ["queue", "owner", "id"] as const) {
+    const given = (body as Record<string, unknown>)[field];
+    if (given === undefined || given === name[field]) continue;
+    throw new CarillonError("INVALID_NAME", "not the one of the path.", {
+      field,
+      remedy: "Leave it out here. A task never moves: delete it, and put it under its new name.",
+    });
+  }
+  return { ...body, ...name };
+}

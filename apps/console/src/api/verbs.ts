@@ -1,0 +1,40 @@
+import { CarillonError, type Client, taskSchema } from "@carillon/sdk";
+import { z } from "zod";
+import { RUNS_QUERY } from "./query.js";
+import { endpoint, ok } from "./route.js";
+import { taskOf } from "./tasks.js";
+
+const text = z.string("not a text").exactOptional();
+const overlap = taskSchema.shape.overlap.unwrap();
+
+const PAUSE = z.strictObject({ note: text, by: text });
+const RESUME = z.strictObject({
+  from: z.enum(["now", "catch-up"], "not one of now, catch-up").exactOptional(),
+  by: text,
+});
+const TRIGGER = z.strictObject({
+  overlap: z.enum(overlap.enum, `not one of ${overlap.options.join(", ")}`).exactOptional(),
+});
+
+/** What can be done with a task beside changing it, and what became of it. */
+export function verbEndpoints(client: Client) {
+  return {
+    pause: endpoint({ body: PAUSE }, async (asked) =>
+      ok({ changed: await client.pause(taskOf(asked), asked.body) }),
+    ),
+    resume: endpoint({ body: RESUME }, async (asked) =>
+      ok({ changed: await client.resume(taskOf(asked), asked.body) }),
+    ),
+    trigger: endpoint({ body: TRIGGER }, async (asked) => {
+      const triggered = await client.trigger(taskOf(asked), asked.body);
+      if (triggered.outcome !== "skipped") return { status: 202, body: triggered };
+      throw new CarillonError(triggered.code, "an earlier run of the task is not over.", {
+        remedy: 'Wait for it, or send {"overlap":"allow"}.',
+      });
+    }),
+    runs: endpoint({ query: RUNS_QUERY }, async (asked) =>
+      ok({ runs: await client.runs(taskOf(asked), asked.query) }),
+    ),
+    ledger: endpoint({}, async (asked) => ok({ ledger: await client.ledger(taskOf(asked)) })),
+  };
+}

@@ -1,0 +1,147 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { FailureLimiter } from "../src/auth.js";
+import { ADMIN, type Console, sessionOf, startConsole, VIEWER } from "./harness.js";
+
+const TASK = "/api/v1/tasks/q/system/a";
+const BODY = JSON.stringify({ type: "t", schedule: { every: "1h" } });
+
+let console_: Console;
+let now = 0;
+beforeAll(async () => {
+  const limiter = new FailureLimiter({ failures: 3, now: () => now });
+  console_ = await startConsole({ limiter });
+});
+beforeEach(async () => {
+  await console_.client.put({ id: "a", queue: "q", type: "t", schedule: { every: "1h" } });
+});
+afterEach(() => {
+  now += 120_000;
+});
+afterAll(() => console_.stop());
+
+const ask: Console["ask"] = (path, init) => console_.ask(path, init);
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+const cookie = async (token: string) => ({ cookie: sessionOf(await ask(`/?token=${token}`)) });
+const ours = () => ({ origin: console_.url });
+const foreign = { origin: "https://evil.example" };
+
+type Headers = Record<string, string>;
+const read = (headers: Headers) => ask(TASK, { headers });
+const write = (headers: Headers) =>
+  ask(TASK, { method: "PUT", body: BODY, headers: { "content-type": "application/json", ...headers } });
+const validate = (headers: Headers) =>
+  ask("/api/v1/validate", {
+    method: "POST",
+    body: '{"schedule":{"every":"1h"}}',
+    headers: { "content-type": "application/json", ...headers },
+  });
+
+describe("who may do what: read, write, validate", () => {
+  test.each<[string, () => Headers | Promise<Headers>, [number, number, number]]>([
+    ["nobody", () => ({}), [401, 401, 401]],
+    ["a wrong token", () => bearer("wrong"), [401, 401, 401]],
+    ["another scheme", () => ({ authorization: `Basic ${btoa(`x:${ADMIN}`)}` }), [401, 401, 401]],
+    ["a token in a cookie", () => ({ cookie: `carillon_console-test=${ADMIN}` }), [401, 401, 401]],
+    ["a viewer", () => bearer(VIEWER), [200, 403, 200]],
+    ["an admin", () => bearer(ADMIN), [200, 200, 200]],
+    ["an admin from a page of ours", () => ({ ...bearer(ADMIN), ...ours() }), [200, 200, 200]],
+    ["an admin from another site", () => ({ ...bearer(ADMIN), ...foreign }), [200, 403, 403]],
+    ["a viewer's session", async () => ({ ...(await cookie(VIEWER)), ...ours() }), [200, 403, 200]],
+    ["an admin's session", async () => ({ ...(await cookie(ADMIN)), ...ours() }), [200, 200, 200]],
+    ["a session without an Origin", () => cookie(ADMIN), [200, 403, 403]],
+    ["a session from another site", async () => ({ ...(await cookie(ADMIN)), ...foreign }), [200, 403, 403]],
+    [
+      "a session beside a wrong token",
+      async () => ({ ...(await cookie(ADMIN)), ...bearer("x") }),
+      [401, 401, 401],
+    ],
+  ])("%s", async (_, headersOf, expected) => {
+    const headers = await headersOf();
+    const answers = [await read(headers), await write(headers), await validate(headers)];
+    expect(answers.map(({ status }) => status)).toEqual(expected);
+    for (const answer of answers) {
+      if (answer.status === 200) continue;
+      const { error, ...rest } = (await answer.json()) as { error: Record<string, unknown> };
+      expect(rest).toEqual({});
+      expect(error["code"]).toBe(answer.status === 401 ? "UNAUTHORIZED" : "FORBIDDEN");
+      expect(error).not.toHaveProperty("key");
+    }
+  });
+
+  test.each([
+    ["POST", "/tasks"],
+    ["PUT", "/tasks/q/system/a"],
+    ["DELETE", "/tasks/q/system/a"],
+    ["POST", "/tasks/q/system/a/pause"],
+    ["POST", "/tasks/q/system/a/resume"],
+    ["POST", "/tasks/q/system/a/trigger"],
+    ["PUT", "/calendars/c"],
+    ["DELETE", "/calendars/c"],
+    ["DELETE", "/validate"],
+    ["PUT", "/validate"],
+    ["POST", "/VALIDATE"],
+    ["POST", "/validate/"],
+    ["OPTIONS", "/tasks"],
+  ])("a viewer's %s %s is refused", async (method, path) => {
+    const { status, body } = await console_.api(method, path, {}, bearer(VIEWER));
+    expect([status, body.error?.code]).toEqual([403, "FORBIDDEN"]);
+    expect(await console_.client.runs("a")).toEqual([]);
+  });
+});
+
+test("wrong tokens lock an address, for the right one too", async () => {
+  for (let i = 0; i < 3; i++) expect((await read(bearer("wrong"))).status).toBe(401);
+  const locked = await read(bearer(ADMIN));
+  expect(locked.status).toBe(429);
+  expect(Number(locked.headers.get("retry-after"))).toBeGreaterThan(0);
+  expect(await locked.json()).toMatchObject({ error: { code: "RATE_LIMITED" } });
+  now += 60_000;
+  expect((await read(bearer(ADMIN))).status).toBe(200);
+});
+
+test("a browser that is not signed in gets JSON, not the form", async () => {
+  const answer = await ask(TASK, { headers: { accept: "text/html" } });
+  expect([answer.status, answer.headers.get("content-type")]).toEqual([
+    401,
+    "application/json; charset=utf-8",
+  ]);
+  expect(answer.headers.get("www-authenticate")).toBe('Bearer realm="carillon"');
+});
+
+test("a token in the address opens nothing here", async () => {
+  const answer = await ask(`${TASK}?token=${ADMIN}`);
+  expect([answer.status, answer.headers.getSetCookie()]).toEqual([401, []]);
+  const { status, body } = await console_.api("GET", `/tasks/q/system/a?token=${ADMIN}`);
+  expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_FILTER", "token"]);
+  expect(JSON.stringify(body)).not.toContain(ADMIN);
+});
+
+test("answers are not stored, and no other site may read them", async () => {
+  for (const answer of [
+    await read(bearer(ADMIN)),
+    await read({}),
+    await read({ ...bearer(ADMIN), ...foreign }),
+  ]) {
+    expect(answer.headers.get("cache-control")).toBe("no-store");
+    expect([...answer.headers.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
+  }
+  const preflight = await ask(TASK, {
+    method: "OPTIONS",
+    headers: { ...foreign, "access-control-request-method": "PUT" },
+  });
+  expect([preflight.status, preflight.headers.get("access-control-allow-origin")]).toEqual([403, null]);
+});
+
+test("writes are logged with who and what, and without tokens or payloads", async () => {
+  const secret = "a-secret-of-a-payload";
+  const body = { id: "logged", queue: "q", type: "t", schedule: { every: "1h" }, payload: { secret } };
+  await console_.api("POST", "/tasks", body);
+  await console_.api("POST", "/tasks", `{"${secret}`);
+  await console_.api("POST", "/validate", { task: { ...body, id: "asked" } });
+  await read(bearer(`${ADMIN}x`));
+  const lines = console_.log().split("\n");
+  expect(lines.filter((line) => line.includes("/tasks/q/system/logged"))).toHaveLength(1);
+  expect(lines.filter((line) => line.includes("validate"))).toEqual([]);
+  expect(console_.log()).not.toContain(secret);
+  expect(console_.log()).not.toContain(ADMIN);
+});

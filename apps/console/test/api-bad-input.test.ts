@@ -1,0 +1,324 @@
+import { request } from "node:http";
+import { CarillonError, ERROR_CODES } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { statusOf } from "../src/errors.js";
+import { ADMIN, type Console, startConsole } from "./harness.js";
+
+const task = { id: "a", type: "t", queue: "q", schedule: { every: "1h" } };
+
+let console_: Console;
+beforeAll(async () => {
+  console_ = await startConsole();
+  await console_.client.put(task);
+});
+afterAll(() => console_.stop());
+
+const api: Console["api"] = (...asked) => console_.api(...asked);
+
+/** Sends the path as it is; fetch would mend it. */
+function raw(method: string, path: string): Promise<number | undefined> {
+  const { hostname, port } = new URL(console_.url);
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${ADMIN}` };
+    const sent = request({ hostname, port, method, path, headers }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    });
+    sent.on("error", reject).end();
+  });
+}
+
+test("only an error that nobody expected is a 500", () => {
+  const unexpected = ERROR_CODES.filter((code) => statusOf(new CarillonError(code, "")) === 500);
+  expect(unexpected).toEqual(["INTERNAL"]);
+});
+
+describe("bodies", () => {
+  test.each([
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data",
+    "application/jsonx",
+    "application/json; charset=latin1",
+  ])("of type %s are refused", async (type) => {
+    for (const [method, path] of [
+      ["POST", "/tasks"],
+      ["PUT", "/tasks/q/system/a"],
+      ["POST", "/tasks/q/system/a/pause"],
+    ] as const) {
+      const { status, body } = await api(method, path, task, { "content-type": type });
+      expect([status, body.error?.code, body.error?.field]).toEqual([415, "INVALID_OPTION", "Content-Type"]);
+    }
+    expect((await console_.client.get("a")).state).toBe("scheduled");
+  });
+
+  test("of no type are refused", async () => {
+    const answer = await console_.ask("/api/v1/tasks", {
+      method: "POST",
+      headers: { authorization: `Bearer ${ADMIN}` },
+      body: new Blob([JSON.stringify(task)]),
+    });
+    expect(answer.status).toBe(415);
+  });
+
+  test("that are compressed are refused", async () => {
+    const { status, body } = await api("POST", "/tasks", "x", { "content-encoding": "gzip" });
+    expect([status, body.error?.field]).toEqual([415, "Content-Encoding"]);
+  });
+
+  test("of more than 512 KiB are refused, chunked or not", async () => {
+    const { status, body } = await api("POST", "/tasks", { ...task, payload: "x".repeat(512 * 1024) });
+    expect([status, body.error?.code, body.error?.field]).toEqual([413, "PAYLOAD_TOO_LARGE", "body"]);
+    const chunked = await console_.ask("/api/v1/tasks", {
+      method: "POST",
+      headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
+      body: new Blob([`{"payload":"${"x".repeat(512 * 1024)}"}`]).stream(),
+      duplex: "half",
+    } as RequestInit);
+    expect(chunked.status).toBe(413);
+  });
+
+  test("just below that reach the payload's own limit", async () => {
+    const { status, body } = await api("POST", "/tasks", { ...task, payload: "x".repeat(300_000) });
+    expect([status, body.error?.field]).toEqual([413, "payload"]);
+  });
+
+  test.each(["{", '{"id":"a"', "null", "1", '"text"', "{'id':1}", "[1,]"])(
+    "that are not JSON objects are refused: %s",
+    async (text) => {
+      for (const path of ["/tasks", "/validate", "/tasks/q/system/a/trigger"]) {
+        const { status, body } = await api("POST", path, text);
+        expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_OPTION", "body"]);
+      }
+    },
+  );
+
+  test.each([[[task]], [[]], [undefined]])("that hold no task are refused: %j", async (body) => {
+    for (const [method, path] of [
+      ["POST", "/tasks"],
+      ["PUT", "/tasks/q/system/a"],
+    ] as const) {
+      const answer = await api(method, path, body);
+      expect(answer.status).toBe(400);
+      expect(answer.body.error?.code).toBeOneOf(["INVALID_TASK", "INVALID_NAME"]);
+    }
+  });
+
+  test("nested very deeply are refused, wherever the depth is", async () => {
+    const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    for (const body of [
+      deep,
+      `{"id":${deep},"type":"t","queue":"q","schedule":{"every":"1h"}}`,
+      `{"id":"a","type":"t","queue":"q","schedule":{"every":"1h"},"payload":${deep}}`,
+      `{"id":"a","type":"t","queue":"q","schedule":{"every":${deep}}}`,
+      `{"id":"a","type":"t","queue":"q","schedule":{"any":${deep}}}`,
+      `{"id":"a","type":"t","queue":"q","schedule":${deep}}`,
+      `{"id":"a","type":"t","queue":"q","schedule":{"every":"1h"},"tags":${deep}}`,
+      `{"id":"a","type":"t","queue":"q","schedule":{"every":"1h"},"other":${deep}}`,
+    ]) {
+      for (const [path, text] of [
+        ["/tasks", body],
+        ["/validate", `{"task":${body}}`],
+      ] as const) {
+        const answer = await api("POST", path, text);
+        expect([body.slice(0, 60), answer.status]).toEqual([body.slice(0, 60), 400]);
+      }
+    }
+  });
+});
+
+describe("a task's computed fields are read-only", () => {
+  test.each([
+    ["lastStatus", { executedAt: 1, node: "n", error: null, result: 1 }],
+    ["humanized", "every day"],
+    ["nextExecution", 1],
+    ["state", "paused"],
+    ["generation", 1],
+    ["cursor", 1],
+    ["nominal", 1],
+    ["due", 1],
+    ["created", 1],
+    ["updated", 1],
+    ["paused", { at: 1 }],
+  ])("%s is refused", async (field, value) => {
+    const before = await console_.client.get("a");
+    for (const [method, path] of [
+      ["POST", "/tasks"],
+      ["PUT", "/tasks/q/system/a"],
+    ] as const) {
+      const { status, body } = await api(method, path, { ...task, [field]: value });
+      expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_TASK", field]);
+    }
+    expect(await console_.client.get("a")).toEqual(before);
+  });
+
+  test("so is __proto__", async () => {
+    const text = JSON.stringify(task).replace("{", '{"__proto__":{"state":"paused"},');
+    const { status } = await api("POST", "/tasks", text);
+    expect(status).toBe(400);
+  });
+});
+
+describe("parameters", () => {
+  test.each([
+    ["/tasks?ower=a", "ower"],
+    ["/tasks?__proto__=a", "__proto__"],
+    ["/tasks?queue[]=a", "queue[]"],
+    ["/tasks?queue=a&queue=b", "queue"],
+    ["/tasks?state=done", "state"],
+    ["/tasks?state=toString", "state"],
+    ["/tasks?queue=a%20b", "queue"],
+    ["/tasks?queue=", "queue"],
+    ["/tasks?limit=0", "limit"],
+    ["/tasks?limit=1001", "limit"],
+    ["/tasks?limit=-1", "limit"],
+    ["/tasks?limit=1e2", "limit"],
+    ["/tasks?limit=", "limit"],
+    ["/tasks?cursor=x", "cursor"],
+    ["/tasks/q/system/a?full=1", "full"],
+    ["/tasks/q/system/a/runs?limit=x", "limit"],
+    ["/tasks/q/system/a/runs?offset=9999999", "offset"],
+    ["/tasks/q/system/a/ledger?limit=1", "limit"],
+    ["/nodes?x", "x"],
+    ["/queues?x", "x"],
+    ["/calendars?x", "x"],
+    ["/journal?outcome=fine", "outcome"],
+    ["/journal?owner=a", "owner"],
+    ["/journal?queue=a%20b", "queue"],
+    ["/journal?task=a%2Fb", "id"],
+    ["/journal?limit=0", "limit"],
+    ["/journal?cursor=x", "cursor"],
+    ["/journal?from=2026-01-01", "from"],
+  ])("%s is refused", async (path, field) => {
+    const { status, body } = await api("GET", path);
+    expect([status, body.error?.field]).toEqual([400, field]);
+    expect(body.error?.code).toBeOneOf(["INVALID_FILTER", "INVALID_NAME"]);
+  });
+
+  test.each([
+    ["POST", "/tasks?dry=1", task],
+    ["DELETE", "/tasks/q/system/a?force=1", undefined],
+    ["POST", "/tasks/q/system/a/pause?note=x", undefined],
+  ])("of a write too: %s %s", async (method, path, body) => {
+    expect((await api(method, path, body)).status).toBe(400);
+    expect((await console_.client.get("a")).state).toBe("scheduled");
+  });
+
+  test.each([
+    ["/tasks/q/system/a/pause", { note: 1 }, "note"],
+    ["/tasks/q/system/a/pause", { note: "x".repeat(501) }, "note"],
+    ["/tasks/q/system/a/pause", { reason: "x" }, "reason"],
+    ["/tasks/q/system/a/resume", { from: "then" }, "from"],
+    ["/tasks/q/system/a/trigger", { overlap: "always" }, "overlap"],
+    ["/tasks/q/system/a/trigger", { payload: {} }, "payload"],
+    ["/validate", {}, "task"],
+    ["/validate", { task, schedule: task.schedule }, "schedule"],
+    ["/validate", { task, id: "b" }, "id"],
+    ["/validate", { schedule: task.schedule, count: 101 }, "count"],
+    ["/validate", { schedule: task.schedule, count: 0 }, "count"],
+    ["/validate", { schedule: task.schedule, from: "now" }, "from"],
+    ["/validate", { schedule: task.schedule, from: 1e15 }, "from"],
+  ])("of a body: %s %j", async (path, sent, field) => {
+    const { status, body } = await api("POST", path, sent);
+    expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_OPTION", field]);
+  });
+
+  test("a DELETE takes nothing", async () => {
+    const { status } = await api("DELETE", "/tasks/q/system/a", { force: true });
+    expect(status).toBe(400);
+    expect((await console_.client.get("a")).state).toBe("scheduled");
+  });
+});
+
+describe("names in paths", () => {
+  test.each([
+    "a%20b",
+    "a%2Fb",
+    "a:b",
+    "a@b",
+    "%7Ba%7D",
+    "ä",
+    "%00",
+    "a%0Ab",
+    "*",
+    "x".repeat(129),
+    "a%252Fb",
+  ])("%s is no name", async (odd) => {
+    for (const path of [`/tasks/${odd}/system/a`, `/tasks/q/${odd}/a`, `/tasks/q/system/${odd}`]) {
+      for (const method of ["GET", "DELETE"]) {
+        const { status, body } = await api(method, path);
+        expect([status, body.error?.code]).toEqual([400, "INVALID_NAME"]);
+      }
+      expect((await api("PUT", path, { type: "t", schedule: { every: "1h" } })).status).toBe(400);
+      expect((await api("POST", `${path}/trigger`)).status).toBe(400);
+    }
+  });
+
+  test.each(["%", "%zz", "%ff", "%c3%28"])("%s cannot be read", async (broken) => {
+    expect((await api("GET", `/tasks/q/system/${broken}`)).status).toBe(400);
+  });
+
+  test.each(["a.b", "A-_9", ".hidden", "-x", "0", "__proto__", "constructor", "pause", "x".repeat(128)])(
+    "%s is one like any other",
+    async (id) => {
+      const path = `/tasks/${id}/${id}/${id}`;
+      expect((await api("PUT", path, { type: "t", schedule: { every: "1h" } })).status).toBe(201);
+      expect((await api("GET", path)).body).toMatchObject({ queue: id, owner: id, id });
+      expect((await api("DELETE", path)).status).toBe(204);
+    },
+  );
+
+  test("dots that a client sends as they are reach the task, and nothing else", async () => {
+    await console_.client.put({ ...task, id: ".." });
+    expect(await raw("GET", "/api/v1/tasks/q/system/..")).toBe(200);
+    expect(await raw("DELETE", "/api/v1/tasks/../system/a")).toBe(404);
+    expect(await raw("DELETE", "/api/v1/tasks/q/system/%2e%2e")).toBe(204);
+    expect((await console_.client.get("a")).id).toBe("a");
+  });
+});
+
+describe("paths and methods", () => {
+  test.each([
+    "",
+    "/",
+    "/nothing",
+    "/tasks/",
+    "/Tasks",
+    "/tasks/q",
+    "/tasks/q/system",
+    "/tasks/q/system/a/",
+    "/validate/x",
+  ])("there is nothing at %j", async (path) => {
+    const { status, body } = await api("GET", path);
+    expect([status, body]).toEqual([404, { error: expect.objectContaining({ field: "path" }) }]);
+  });
+
+  test.each([
+    ["DELETE", "/tasks", "GET, HEAD, POST"],
+    ["POST", "/tasks/q/system/a", "GET, HEAD, PUT, DELETE"],
+    ["GET", "/tasks/q/system/a/pause", "POST"],
+    ["HEAD", "/tasks/q/system/a/trigger", "POST"],
+    ["POST", "/tasks/q/system/a/runs", "GET, HEAD"],
+    ["GET", "/validate", "POST"],
+    ["PUT", "/journal", "GET, HEAD"],
+    ["PATCH", "/calendars/x", "GET, HEAD, PUT, DELETE"],
+    ["OPTIONS", "/tasks", "GET, HEAD, POST"],
+  ])("%s %s is told %s", async (method, path, allow) => {
+    const { status, headers } = await api(method, path);
+    expect([status, headers.get("allow")]).toEqual([405, allow]);
+  });
+
+  test("HEAD is GET without a body", async () => {
+    const { status, headers, body } = await api("HEAD", "/tasks/q/system/a");
+    expect([status, headers.get("content-type"), body]).toEqual([200, "application/json; charset=utf-8", {}]);
+  });
+});
+
+test("while Redis is away, it is a 503; then it goes on", async () => {
+  await console_.redis.kill();
+  const { status, body } = await api("GET", "/tasks");
+  expect([status, body.error?.code]).toEqual([503, "REDIS_UNAVAILABLE"]);
+  await console_.redis.start();
+  await eventually(async () => (await api("GET", "/tasks")).status === 200, { timeoutMs: 15_000 });
+});

@@ -1,0 +1,94 @@
+import { defineTask, type Run, Worker } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+import { type Console, startConsole } from "./harness.js";
+
+const report = defineTask("report", {
+  queue: "reports",
+  payload: z.object({ fails: z.boolean() }),
+  handler({ fails }) {
+    if (fails) throw new Error("no paper");
+    return { pages: 3 };
+  },
+});
+
+let console_: Console;
+let worker: Worker;
+/** Newest first. */
+let runs: Run[];
+
+beforeAll(async () => {
+  console_ = await startConsole();
+  worker = new Worker({ connection: console_.redis.url, namespace: "console-test", types: [report] });
+  await worker.start();
+  const path = (id: string, owner = "system") => `/tasks/reports/${owner}/${id}`;
+  const schedule = { at: "2100-01-01T00:00:00Z" };
+  for (const [at, fails] of [
+    [path("good"), false],
+    [path("bad"), true],
+    [path("good", "acme"), false],
+  ] as const) {
+    const before = (await journal()).length;
+    await console_.api("PUT", at, { type: "report", schedule, payload: { fails } });
+    expect((await console_.api("POST", `${at}/trigger`)).status).toBe(202);
+    runs = await eventually(async () => {
+      const found = await journal();
+      return found.length > before && found;
+    });
+  }
+});
+afterAll(async () => {
+  await worker.stop();
+  await console_.stop();
+});
+
+async function journal(query = ""): Promise<Run[]> {
+  const { body } = await console_.api("GET", `/journal${query}`);
+  return body["runs"] as Run[];
+}
+
+const named = (found: Run[]) => found.map(({ task }) => `${task.owner}/${task.id}`);
+
+test("one call: what ran, newest first", async () => {
+  const { status, body } = await console_.api("GET", "/journal");
+  expect([status, body]).toEqual([200, { runs }]);
+  expect(named(runs)).toEqual(["acme/good", "system/bad", "system/good"]);
+  expect(runs[1]).toMatchObject({
+    task: { queue: "reports", owner: "system", id: "bad" },
+    state: "final",
+    outcome: "failed",
+    error: expect.stringContaining("no paper"),
+    trigger: "manual",
+    finished: expect.any(Number),
+  });
+});
+
+test("of a task, an owner's, a queue", async () => {
+  expect(named(await journal("?task=good"))).toEqual(["system/good"]);
+  expect(named(await journal("?task=good&owner=acme"))).toEqual(["acme/good"]);
+  expect(named(await journal("?task=good&queue=reports"))).toEqual(["system/good"]);
+  expect(await journal("?queue=reports")).toHaveLength(3);
+  expect(await journal("?queue=other")).toEqual([]);
+  const { status, body } = await console_.api("GET", "/journal?task=none");
+  expect([status, body.error?.code]).toEqual([404, "TASK_NOT_FOUND"]);
+});
+
+test("with an outcome, by a node, in a time", async () => {
+  expect(named(await journal("?outcome=failed"))).toEqual(["system/bad"]);
+  expect(await journal("?outcome=lost")).toEqual([]);
+  expect(await journal(`?node=${runs[0]?.node}`)).toHaveLength(3);
+  expect(await journal("?node=another")).toEqual([]);
+  const [last, middle, first] = runs.map(({ finished }) => finished ?? 0);
+  expect(named(await journal(`?from=${middle}`))).toEqual(["acme/good", "system/bad"]);
+  expect(named(await journal(`?from=${first}&to=${middle}`))).toEqual(["system/bad", "system/good"]);
+  expect(await journal(`?from=${Number(last) + 1}`)).toEqual([]);
+});
+
+test("in pages", async () => {
+  const first = (await console_.api("GET", "/journal?limit=2")).body;
+  expect(named(first["runs"] as Run[])).toEqual(["acme/good", "system/bad"]);
+  const second = (await console_.api("GET", `/journal?limit=2&cursor=${first["cursor"]}`)).body;
+  expect(named(second["runs"] as Run[])).toEqual(["system/good"]);
+  expect(second).not.toHaveProperty("cursor");
+});

@@ -1,0 +1,28 @@
+import { describe, expect, test } from "vitest";
+import { nextTimes } from "../src/api/next-times.js";
+
+const at = (minutes: number) => minutes * 60_000;
+const timesOf = (found: ReturnType<typeof nextTimes>) => found.times.map(({ time }) => time / 60_000);
+
+describe("the next times", () => {
+  test("go on from slice to slice without a gap", () => {
+    const found = nextTimes({ every: "1m" }, { from: 0, count: 12 });
+    expect(timesOf(found)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
+    expect(found.exhausted).toBe(false);
+  });
+
+  test("say what was excluded between its times, and that nothing follows", () => {
+    const except = [{ at: at(3) }, { at: at(8) }];
+    const end = new Date(at(9)).toISOString();
+    const found = nextTimes({ every: "1m", except, end }, { from: 0, count: 12 });
+    expect(timesOf(found)).toEqual([1, 2, 4, 5, 6, 7, 9]);
+    expect(found.excluded.map(({ time }) => time)).toEqual([at(3), at(8)]);
+    expect(found.exhausted).toBe(true);
+  });
+
+  test("are cut short when the time is up", () => {
+    const found = nextTimes({ every: "1m" }, { from: 0, count: 100 }, 0);
+    expect(timesOf(found)).toEqual([1, 2, 3, 4, 5]);
+    expect(found.exhausted).toBe(false);
+  });
+});

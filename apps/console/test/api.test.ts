@@ -1,0 +1,352 @@
+import type { Run, Task, TaskInput } from "@carillon/sdk";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { type Console, startConsole } from "./harness.js";
+
+const full = {
+  id: "nightly",
+  owner: "tenant-a",
+  type: "disk.report",
+  queue: "reports",
+  schedule: { cron: "0 3 * * *", timezone: "Europe/Berlin" },
+  payload: { disk: "/var", deep: { list: [1, null, "x"] } },
+  tags: ["ops", "disk"],
+  priority: 7,
+  overlap: "allow",
+  catchUp: "all",
+  description: "Every night",
+} satisfies TaskInput;
+
+const NIGHTLY = "/tasks/reports/tenant-a/nightly";
+
+const minimal = (id: string, more: Partial<TaskInput> = {}): TaskInput => ({
+  id,
+  type: "t",
+  queue: "q",
+  schedule: { every: "1h" },
+  ...more,
+});
+
+let console_: Console;
+beforeAll(async () => {
+  console_ = await startConsole();
+});
+afterAll(() => console_.stop());
+afterEach(async () => {
+  const { tasks } = await console_.client.list({ limit: 1_000 });
+  await Promise.all(tasks.map((task) => console_.client.delete(task)));
+});
+
+const api: Console["api"] = (...asked) => console_.api(...asked);
+const listed = async (query = "") => (await api("GET", `/tasks${query}`)).body["tasks"] as Task[];
+
+describe("one call each", () => {
+  test("add: created, then unchanged, then updated", async () => {
+    const created = await api("POST", "/tasks", full);
+    const task = await console_.client.get({ queue: "reports", owner: "tenant-a", id: "nightly" });
+    expect([created.status, created.headers.get("location")]).toEqual([201, `/api/v1${NIGHTLY}`]);
+    expect(created.body).toEqual({
+      task: { queue: "reports", owner: "tenant-a", id: "nightly" },
+      outcome: "created",
+      state: "scheduled",
+      nextExecution: task.nextExecution,
+      warnings: [],
+    });
+    const again = await api("POST", "/tasks", full);
+    expect([again.status, again.body["outcome"]]).toEqual([200, "unchanged"]);
+    const changed = await api("POST", "/tasks", { ...full, priority: 8 });
+    expect([changed.status, changed.body["outcome"]]).toEqual([200, "updated"]);
+  });
+
+  test("list", async () => {
+    await api("POST", "/tasks", full);
+    await api("POST", "/tasks", minimal("a"));
+    const { status, body } = await api("GET", "/tasks");
+    expect(status).toBe(200);
+    expect(body["tasks"]).toEqual(JSON.parse(JSON.stringify((await console_.client.list()).tasks)));
+    expect(body).not.toHaveProperty("cursor");
+  });
+
+  test("update", async () => {
+    await api("POST", "/tasks", full);
+    const schedule = { every: "10m" };
+    const { status, body } = await api("PUT", NIGHTLY, { type: "disk.report", schedule });
+    expect([status, body["outcome"]]).toEqual([200, "updated"]);
+    const task = (await api("GET", NIGHTLY)).body;
+    // A whole definition: what it does not say is the default again.
+    expect(task).toMatchObject({
+      schedule,
+      payload: {},
+      priority: 0,
+      humanized: expect.stringMatching(/^every 10m/),
+    });
+    expect(task["nextExecution"]).toBeTypeOf("number");
+  });
+
+  test("remove", async () => {
+    await api("POST", "/tasks", full);
+    const gone = await api("DELETE", NIGHTLY);
+    expect([gone.status, gone.body]).toEqual([204, {}]);
+    const after = await api("GET", NIGHTLY);
+    expect([after.status, after.body.error?.code]).toEqual([404, "TASK_NOT_FOUND"]);
+    expect((await api("DELETE", NIGHTLY)).status).toBe(404);
+  });
+
+  test("validate a task: what it means and when it runs; nothing is stored", async () => {
+    const { status, body } = await api("POST", "/validate", {
+      task: { ...full, schedule: { ...full.schedule, cron: " 0  3 * * *" } },
+      from: Date.parse("2026-03-28T00:00:00Z"),
+      count: 2,
+    });
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      schedule: full.schedule,
+      canonical: "0 3 * * *",
+      humanized: "at 03:00, every day (Europe/Berlin)",
+      warnings: [],
+      timezone: "Europe/Berlin",
+      next: [
+        { nominal: Date.parse("2026-03-28T02:00:00Z"), notes: [] },
+        {
+          nominal: Date.parse("2026-03-29T01:00:00Z"),
+          notes: [{ code: "DAY_LENGTH", text: "this day has 23 h" }],
+        },
+      ],
+      excluded: [],
+      exhausted: false,
+    });
+    expect(await listed()).toEqual([]);
+    expect(await console_.client.queues()).toEqual([]);
+  });
+});
+
+describe("tasks", () => {
+  test("a path whose task is not there yet creates it", async () => {
+    const { status, body } = await api("PUT", NIGHTLY, { type: "t", schedule: { every: "1h" } });
+    expect([status, body["task"]]).toEqual([201, { queue: "reports", owner: "tenant-a", id: "nightly" }]);
+  });
+
+  test.each([
+    ["queue", "other"],
+    ["owner", "system"],
+    ["id", "daily"],
+    ["id", null],
+  ])("a body that says another %s than the path is refused: %j", async (field, value) => {
+    const { status, body } = await api("PUT", NIGHTLY, { ...full, [field]: value });
+    expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_NAME", field]);
+    expect(await listed()).toEqual([]);
+  });
+
+  test("are listed by queue, owner, tag and state", async () => {
+    await api("POST", "/tasks", full);
+    await api("POST", "/tasks", minimal("a"));
+    await api("POST", "/tasks", minimal("b", { owner: "tenant-a", enabled: false }));
+    await api("POST", "/tasks", minimal("c", { schedule: { at: 0 } }));
+    const ids = async (query: string) => (await listed(query)).map(({ id }) => id);
+    expect(await ids("?queue=q")).toEqual(["a", "c", "b"]);
+    expect(await ids("?owner=tenant-a")).toEqual(["b", "nightly"]);
+    expect(await ids("?queue=q&owner=tenant-a")).toEqual(["b"]);
+    expect(await ids("?tag=disk")).toEqual(["nightly"]);
+    expect(await ids("?state=paused")).toEqual(["b"]);
+    expect(await ids("?state=finished")).toEqual(["c"]);
+  });
+
+  test("are listed in pages", async () => {
+    for (const id of ["a", "b", "c"]) await api("POST", "/tasks", minimal(id));
+    const first = (await api("GET", "/tasks?limit=2")).body;
+    expect((first["tasks"] as Task[]).map(({ id }) => id)).toEqual(["a", "b"]);
+    const second = (await api("GET", `/tasks?limit=2&cursor=${first["cursor"]}`)).body;
+    expect((second["tasks"] as Task[]).map(({ id }) => id)).toEqual(["c"]);
+    expect(second).not.toHaveProperty("cursor");
+  });
+
+  test("say with a warning what was probably not meant", async () => {
+    const { body } = await api("POST", "/tasks", minimal("a", { schedule: { at: 0 } }));
+    expect(body).toMatchObject({ state: "finished", warnings: [{ code: "NO_NEXT" }] });
+    expect(body).not.toHaveProperty("nextExecution");
+  });
+});
+
+describe("validate", () => {
+  test("a schedule alone", async () => {
+    const { body } = await api("POST", "/validate", { schedule: { every: "10s" }, from: 1, count: 3 });
+    expect(body).toMatchObject({ schedule: { every: "10s" }, timezone: "UTC", exhausted: false });
+    expect(body["next"]).toEqual([10_000, 20_000, 30_000].map((nominal) => ({ nominal, notes: [] })));
+  });
+
+  test("spreads H by the id, as the task will", async () => {
+    const schedule = { cron: "H H * * *" };
+    const nextOf = async (question: object) => {
+      const { body } = await api("POST", "/validate", { ...question, count: 1 });
+      return (body["next"] as { nominal: number }[])[0]?.nominal;
+    };
+    const alone = await nextOf({ schedule, id: "spread" });
+    expect(alone).toBe(await nextOf({ task: minimal("spread", { schedule }) }));
+    expect(alone).toBe((await api("POST", "/tasks", minimal("spread", { schedule }))).body["nextExecution"]);
+    expect(alone).not.toBe(await nextOf({ schedule }));
+  });
+
+  test("takes shared calendars into account", async () => {
+    await api("PUT", "/calendars/holidays", { entries: ["2026-12-25"] });
+    const schedule = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
+    const from = Date.parse("2026-12-24T12:00:00Z");
+    const { body } = await api("POST", "/validate", { schedule, from, count: 1 });
+    expect(body["next"]).toMatchObject([{ nominal: Date.parse("2026-12-26T09:00:00Z") }]);
+    expect(body["excluded"]).toEqual([{ nominal: Date.parse("2026-12-25T09:00:00Z"), by: "holidays" }]);
+    await api("DELETE", "/calendars/holidays");
+    const without = await api("POST", "/validate", { schedule });
+    expect([without.status, without.body.error?.code]).toEqual([400, "INVALID_SCHEDULE"]);
+  });
+
+  test("tells that nothing is left", async () => {
+    const over = (await api("POST", "/validate", { schedule: { at: 0 } })).body;
+    expect(over).toMatchObject({ next: [], exhausted: true, warnings: [{ code: "NO_NEXT" }] });
+    const twice = (await api("POST", "/validate", { schedule: { every: "1m", maxRuns: 2 } })).body;
+    expect(twice["next"]).toHaveLength(2);
+    expect(twice["exhausted"]).toBe(true);
+  });
+
+  test.each<[string, string, unknown]>([
+    ["a name", "INVALID_NAME", minimal("a b")],
+    ["a missing type", "INVALID_NAME", { id: "a", queue: "q", schedule: { every: "1h" } }],
+    ["an unknown field", "INVALID_TASK", { ...minimal("a"), shedule: 1 }],
+    ["cron", "INVALID_SCHEDULE", minimal("a", { schedule: { cron: "/5 * * * *" } })],
+    ["a zone", "INVALID_TIMEZONE", minimal("a", { schedule: { cron: "0 3 * * *", timezone: "Mars/Base" } })],
+    ["a duration", "INVALID_DURATION", minimal("a", { schedule: { every: "10" } })],
+    ["a date that never comes", "NEVER_FIRES", minimal("a", { schedule: { cron: "0 0 31 2 *" } })],
+    ["a payload's keys", "INVALID_PAYLOAD", minimal("a", { payload: JSON.parse('{"__proto__":{}}') })],
+    ["a payload's size", "PAYLOAD_TOO_LARGE", minimal("a", { payload: "x".repeat(300_000) })],
+    ["no object", "INVALID_TASK", []],
+  ])("says what a put says: %s", async (_, code, task) => {
+    const [asked, put] = await Promise.all([api("POST", "/validate", { task }), api("POST", "/tasks", task)]);
+    expect(put.body.error?.code).toBe(code);
+    expect([asked.status, asked.body]).toEqual([put.status, put.body]);
+  });
+});
+
+describe("verbs", () => {
+  test("pause and resume say whether anything changed", async () => {
+    await api("POST", "/tasks", full);
+    const paused = await api("POST", `${NIGHTLY}/pause`, { note: "upstream is down", by: "ann" });
+    expect([paused.status, paused.body]).toEqual([200, { changed: true }]);
+    expect((await api("POST", `${NIGHTLY}/pause`)).body).toEqual({ changed: false });
+    expect((await api("GET", NIGHTLY)).body).toMatchObject({
+      state: "paused",
+      paused: { by: "ann", note: "upstream is down", at: expect.any(Number) },
+    });
+    expect((await api("POST", `${NIGHTLY}/resume`, { from: "catch-up" })).body).toEqual({ changed: true });
+    expect((await api("POST", `${NIGHTLY}/resume`)).body).toEqual({ changed: false });
+    expect((await api("GET", NIGHTLY)).body["state"]).toBe("scheduled");
+  });
+
+  test("a finished task cannot be paused", async () => {
+    await api("POST", "/tasks", minimal("a", { schedule: { at: 0 } }));
+    const { status, body } = await api("POST", "/tasks/q/system/a/pause");
+    expect([status, body.error?.code]).toEqual([409, "CONFLICT"]);
+  });
+
+  test("trigger enqueues a run, obeys the overlap policy, and can be told otherwise", async () => {
+    await api("POST", "/tasks", minimal("a"));
+    const first = await api("POST", "/tasks/q/system/a/trigger");
+    expect([first.status, first.body["outcome"]]).toEqual([202, "enqueued"]);
+    const second = await api("POST", "/tasks/q/system/a/trigger", {});
+    expect([second.status, second.body.error?.code]).toEqual([409, "SKIPPED_OVERLAP"]);
+    const third = await api("POST", "/tasks/q/system/a/trigger", { overlap: "allow" });
+    expect(third.status).toBe(202);
+    const runs = (await api("GET", "/tasks/q/system/a/runs")).body["runs"] as Run[];
+    expect(runs.map(({ id }) => id)).toEqual([third.body["run"], first.body["run"]]);
+    expect(runs[0]).toMatchObject({ state: "queued", trigger: "manual", enqueued: third.body["enqueued"] });
+    const page = (await api("GET", "/tasks/q/system/a/runs?limit=1&offset=1")).body["runs"] as Run[];
+    expect(page.map(({ id }) => id)).toEqual([first.body["run"]]);
+  });
+
+  test("a trigger may wait for the run before it", async () => {
+    await api("POST", "/tasks", minimal("a", { overlap: "queue-one" }));
+    expect((await api("POST", "/tasks/q/system/a/trigger")).body["outcome"]).toBe("enqueued");
+    const second = await api("POST", "/tasks/q/system/a/trigger");
+    expect([second.status, second.body]).toEqual([202, { outcome: "queued", key: expect.any(String) }]);
+  });
+
+  test("the ledger says what was not enqueued, and why", async () => {
+    await api("POST", "/tasks", minimal("a", { schedule: { every: "1ms" } }));
+    expect((await api("GET", "/tasks/q/system/a/ledger")).body).toEqual({ ledger: [] });
+    await api("PUT", "/tasks/q/system/a", minimal("a"));
+    const { body } = await api("GET", "/tasks/q/system/a/ledger");
+    expect(body["ledger"]).toMatchObject([{ reason: "superseded", from: expect.any(Number) }]);
+  });
+
+  test.each(["POST /pause", "POST /resume", "POST /trigger", "GET /runs", "GET /ledger"])(
+    "%s of a task that is not there",
+    async (asked) => {
+      const [method = "", verb] = asked.split(" ");
+      const { status, body } = await api(method, `/tasks/q/system/none${verb}`);
+      expect([status, body.error?.code]).toEqual([404, "TASK_NOT_FOUND"]);
+    },
+  );
+});
+
+describe("the namespace", () => {
+  test("its queues, with how many tasks each has", async () => {
+    await api("POST", "/tasks", minimal("a"));
+    await api("POST", "/tasks", minimal("b"));
+    await api("POST", "/tasks", full);
+    expect((await api("GET", "/queues")).body).toEqual({
+      queues: [
+        { name: "q", tasks: 2 },
+        { name: "reports", tasks: 1 },
+      ],
+    });
+  });
+
+  test("its nodes", async () => {
+    const now = await console_.client.store.serverTime();
+    const node = {
+      id: "n1",
+      host: "h",
+      pid: 1,
+      version: "0",
+      started: now,
+      beat: now,
+      every: 5_000,
+      tzdata: "",
+      clockOffset: 0,
+    };
+    await console_.client.store.registry.beat(node);
+    expect((await api("GET", "/nodes")).body).toEqual({ nodes: [{ ...node, alive: true }] });
+    await console_.client.store.registry.removeNode("n1");
+  });
+
+  test("its shared calendars", async () => {
+    const put = await api("PUT", "/calendars/holidays", { entries: ["2026-12-25", "*-05-01"], by: "ann" });
+    expect([put.status, put.body]).toMatchObject([
+      201,
+      { name: "holidays", outcome: "created", replanned: 0 },
+    ]);
+    const schedule = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
+    await api("POST", "/tasks", minimal("a", { schedule }));
+    expect((await api("GET", "/calendars")).body["calendars"]).toMatchObject([
+      { name: "holidays", entries: 2, tasks: 1, by: "ann" },
+    ]);
+    const again = await api("PUT", "/calendars/holidays", { entries: ["2026-12-26"] });
+    expect([again.status, again.body]).toMatchObject([200, { outcome: "updated", replanned: 1 }]);
+    expect((await api("GET", "/calendars/holidays")).body["entries"]).toEqual(["2026-12-26"]);
+    const used = await api("DELETE", "/calendars/holidays");
+    expect([used.status, used.body.error?.code]).toEqual([409, "CALENDAR_IN_USE"]);
+    await api("DELETE", "/tasks/q/system/a");
+    expect((await api("DELETE", "/calendars/holidays")).status).toBe(204);
+    for (const method of ["GET", "DELETE"]) {
+      const gone = await api(method, "/calendars/holidays");
+      expect([gone.status, gone.body.error?.code]).toEqual([404, "CALENDAR_NOT_FOUND"]);
+    }
+  });
+
+  test.each([
+    [{}, "INVALID_OPTION", "entries"],
+    [{ entries: "2026-12-25" }, "INVALID_OPTION", "entries"],
+    [{ entries: ["2026-12-25", 1] }, "INVALID_OPTION", "entries[1]"],
+    [{ entries: ["2026-02-30"] }, "INVALID_SCHEDULE", "entries[0]"],
+    [{ entries: [], by: 1 }, "INVALID_OPTION", "by"],
+  ])("a calendar of %j is refused", async (calendar, code, field) => {
+    const { status, body } = await api("PUT", "/calendars/bad", calendar);
+    expect([status, body.error?.code, body.error?.field]).toEqual([400, code, field]);
+  });
+});

@@ -1,0 +1,70 @@
+import { createHash } from "node:crypto";
+import { isCarillonError, parseTask } from "@carillon/core";
+import { type Alert, isForeign, type Store } from "@carillon/store";
+import type { Settings } from "./options.js";
+
+/** The queue and type of the jobs that carry alerts to webhooks; a worker with `alertWebhook` does them. */
+const WEBHOOKS = { queue: "carillon-alerts", type: "carillon.webhook" } as const;
+
+/** Hands alerts on: to this node's function, and as jobs to the webhooks that the task names. */
+export class Alerter {
+  readonly #store: Store;
+  readonly #settings: Settings;
+
+  constructor(store: Store, settings: Settings) {
+    this.#store = store;
+    this.#settings = settings;
+  }
+
+  /** @param goOn asked after each batch @returns whether it said no, and something is left */
+  async tell(queue: string, goOn: () => boolean): Promise<boolean> {
+    const { alerts } = this.#store;
+    let left = 1;
+    while (left > 0 && goOn()) {
+      const waiting = await alerts.waiting(queue);
+      for (const alert of waiting) await this.#tellOne(alert);
+      left = await alerts.told(queue, waiting.length);
+    }
+    return left > 0;
+  }
+
+  async missed(queue: string, goOn: () => boolean): Promise<boolean> {
+    let more = true;
+    while (more && goOn()) more = await this.#store.alerts.missed(queue);
+    return more;
+  }
+
+  async #tellOne(alert: Alert): Promise<void> {
+    try {
+      await this.#settings.onAlert?.(alert);
+    } catch (error) {
+      this.#settings.logger.error({ alert, error: String(error) }, "onAlert failed");
+    }
+    const task = await this.#store.tasks.get(alert.task).catch(() => undefined);
+    if (!task || isForeign(task)) return;
+    for (const { on, url } of task.definition.alerts ?? []) {
+      if (on.includes(alert.kind)) await this.#enqueue(alert, url);
+    }
+  }
+
+  /** Its name is derived from what it tells: told twice, it is one job. */
+  async #enqueue(alert: Alert, url: string): Promise<void> {
+    const what = `${JSON.stringify(alert.task)} ${alert.run} ${alert.kind} ${alert.at} ${url}`;
+    const id = `alert-${createHash("sha256").update(what).digest("hex").slice(0, 24)}`;
+    const { queue, type } = WEBHOOKS;
+    const at = await this.#store.tasks.time(queue);
+    const retry = { attempts: 8, delay: "5s", max: "1h" };
+    const payload = { url, alert };
+    const parsed = parseTask({ id, type, queue, owner: alert.task.owner, schedule: { at }, payload, retry });
+    const by = { key: id, token: "1", node: this.#settings.nodeId };
+    const mark = await this.#store.registry.enter(queue);
+    try {
+      await this.#store.claims.enqueueNow(parsed, by);
+    } catch (error) {
+      // Told before, by a node that died before it could say so.
+      if (!isCarillonError(error, "CONFLICT")) throw error;
+    } finally {
+      await this.#store.registry.leave(queue, mark);
+    }
+  }
+}

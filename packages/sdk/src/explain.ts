@@ -1,0 +1,206 @@
+import { type Pending, type Run, type SkipReason, shardOf } from "@carillon/core";
+import type { Attempt, LedgerEntry, Store, StoredTask } from "@carillon/store";
+
+/** What became of an occurrence, in one word. */
+export type Verdict =
+  | "enqueued"
+  | "skipped"
+  | "waiting"
+  | "due"
+  | "planned"
+  | "held"
+  | "no-occurrence"
+  | "before-task"
+  | "expired";
+
+/** One thing that happened, in the order of time. */
+export interface ExplainedEvent {
+  /** UTC ms; undefined: it has not happened yet. */
+  readonly at: number | undefined;
+  readonly what: string;
+  readonly text: string;
+  readonly run?: string;
+  /** The node, client or worker that did it. */
+  readonly by?: string;
+}
+
+/** Why a task did, or did not, run at a time. */
+export interface Explanation {
+  readonly task: string;
+  /** The nominal time asked for, UTC ms. */
+  readonly time: number;
+  readonly verdict: Verdict;
+  /** The answer in one sentence. */
+  readonly summary: string;
+  readonly events: readonly ExplainedEvent[];
+  /** The occurrences before and after, where `time` is none. */
+  readonly nearest?: { readonly before: number | undefined; readonly after: number | undefined };
+}
+
+/** More runs than a task may keep of one kind. */
+const ALL = 100_000;
+
+/** What is known of one occurrence, from run records, ledger and the task itself. */
+export async function explain(store: Store, stored: StoredTask, time: number): Promise<Explanation> {
+  const { definition } = stored;
+  const name = { queue: definition.queue, owner: definition.owner, id: definition.id };
+  await store.calendars.refresh();
+  const [now, all, ledger] = await Promise.all([
+    store.tasks.time(name.queue),
+    store.runs.list(name, ALL),
+    store.runs.ledger(name),
+  ]);
+  const schedule = store.calendars.schedules.get(definition.schedule, definition.id);
+  const base = { task: `${name.owner}/${name.id}`, time };
+  const runs = all.filter((run) => run.nominal === time).sort((a, b) => a.enqueued - b.enqueued);
+  const events: ExplainedEvent[] = [];
+  for (const run of runs) events.push(...eventsOf(run, await store.runs.attempts(name.queue, run.id)));
+  const entries = ledger.filter(({ from, to }) => from <= time && time <= to);
+  for (const entry of entries) events.push(await skipEvent(store, name.queue, entry));
+  const pending = stored.pending.find(({ nominal }) => nominal === time);
+  if (pending) events.push(pendingEvent(pending, now));
+  events.sort((a, b) => (a.at ?? Number.POSITIVE_INFINITY) - (b.at ?? Number.POSITIVE_INFINITY));
+
+  const answer = (verdict: Verdict, summary: string, more: Partial<Explanation> = {}): Explanation => ({
+    ...base,
+    verdict,
+    summary,
+    events,
+    ...more,
+  });
+  const last = runs.at(-1);
+  if (last) return answer("enqueued", runSummary(last, runs.length));
+  if (pending) return answer("waiting", `It waits: ${pendingEvent(pending, now).text}`);
+  const skip = entries[0];
+  if (skip) return answer("skipped", `It was skipped: ${REASONS[skip.reason as SkipReason] ?? skip.reason}.`);
+
+  const isOccurrence =
+    schedule.delay === undefined ? schedule.next(time - 1) === time : stored.nominal === time;
+  if (!isOccurrence) {
+    const nearest = { before: schedule.latest(time - 1), after: schedule.next(time) };
+    return answer("no-occurrence", "The schedule, as it is now, names no such time.", { nearest });
+  }
+  if (time <= stored.created) {
+    return answer("before-task", `The task was put later, at ${iso(stored.created)}.`);
+  }
+  if (stored.cursor !== undefined && time <= stored.cursor) {
+    return answer("expired", "It was decided, but the record of it is no longer kept.");
+  }
+  if (stored.state === "paused")
+    return answer("held", `The task is paused since ${iso(stored.paused?.at ?? 0)}.`);
+  if (stored.nominal !== undefined && time < stored.nominal) {
+    return answer("expired", "It was passed over when the task was put, edited or resumed.");
+  }
+  const due = schedule.due(time);
+  if (due <= now) return answer("due", await overdue(store, stored, now, due));
+  return answer("planned", `It is due at ${iso(due)}, in ${span(due - now)}.`);
+}
+
+const REASONS: Readonly<Record<SkipReason, string>> = {
+  overlap: "an earlier run was not over, and the overlap policy lets none start beside it",
+  "manual-overlap": "asked for by hand while an earlier run was not over",
+  missed: "no node could act when it was due, and the catch-up policy passes it over",
+  paused: "it fell due while the task was paused, and the task was resumed from then on",
+  excluded: "an exclusion of the schedule takes it away",
+  superseded: "a later occurrence, or an edit of the schedule, took its place",
+  "retry-superseded": "the retry was not due before the next occurrence, which does its work",
+};
+
+function runSummary(run: Run, runs: number): string {
+  const late = `enqueued ${span(run.enqueued - run.due)} after it was due`;
+  const end = run.state === "final" ? `ended: ${run.outcome}` : `is ${run.state}`;
+  return `It was ${late}; ${runs > 1 ? `the last of ${runs} runs` : "its run"} ${end}.`;
+}
+
+function eventsOf(run: Run, attempts: readonly Attempt[]): ExplainedEvent[] {
+  const about = { run: run.id };
+  const late = span(run.enqueued - run.due);
+  const events: ExplainedEvent[] = [
+    {
+      ...about,
+      at: run.enqueued,
+      what: "enqueued",
+      by: run.node,
+      text: `${run.node} enqueued it (${run.trigger}), ${late} after it was due${
+        run.missed ? `, for all since ${iso(run.missed.from)}` : ""
+      }`,
+    },
+  ];
+  for (const { attempt, started, worker, pid, host } of attempts) {
+    const text = `attempt ${attempt} started on ${host}, process ${pid}, worker ${worker}`;
+    events.push({ ...about, at: started, what: "attempt", by: worker, text });
+  }
+  if (run.cancel) {
+    events.push({
+      ...about,
+      at: run.cancel.at,
+      what: "cancel",
+      by: run.cancel.by,
+      text: `${run.cancel.by} cancelled it`,
+    });
+  }
+  if (run.crashes) {
+    events.push({
+      ...about,
+      at: undefined,
+      what: "crashes",
+      text: `${run.crashes} of its attempts lost their worker`,
+    });
+  }
+  if (run.finished !== undefined) {
+    const why = run.error === undefined ? "" : `: ${run.error.split("\n")[0]}`;
+    events.push({
+      ...about,
+      at: run.finished,
+      what: run.outcome ?? "final",
+      text: `it ended: ${run.outcome}${why}`,
+    });
+  }
+  return events;
+}
+
+async function skipEvent(store: Store, queue: string, entry: LedgerEntry): Promise<ExplainedEvent> {
+  const { reason, from, to, at, by, run } = entry;
+  const range = from === to ? "" : `, with all from ${iso(from)} to ${iso(to)}`;
+  const seen = run === undefined ? undefined : await store.runs.get(queue, run);
+  const way = seen
+    ? `; in the way was the run of ${iso(seen.nominal)}, then not over (now ${seen.outcome ?? seen.state})`
+    : "";
+  const text = `${by} skipped it (${reason})${range}${way}`;
+  return { at, what: "skipped", text, by, ...(run === undefined ? {} : { run }) };
+}
+
+function pendingEvent({ at, trigger }: Pending, now: number): ExplainedEvent {
+  const when = at === undefined || at <= now ? "until no run is in its way" : `until ${iso(at)}`;
+  return { at: undefined, what: "pending", text: `kept (${trigger}) ${when}` };
+}
+
+async function overdue(store: Store, stored: StoredTask, now: number, due: number): Promise<string> {
+  const nodes = await store.registry.nodes();
+  const alive = nodes.filter(({ beat, every }) => now - beat <= 3 * every);
+  const shard = shardOf(`${stored.definition.owner}/${stored.definition.id}`);
+  const late = `It is due since ${iso(due)}, ${span(now - due)} ago, and not decided yet`;
+  return alive.length === 0
+    ? `${late}: no scheduler node is alive. Start one; the catch-up policy then decides.`
+    : `${late}; ${alive.length} nodes are alive (shard ${shard}).`;
+}
+
+function iso(time: number): string {
+  return new Date(time).toISOString().replace(".000Z", "Z");
+}
+
+/** A length of time for people: the two largest units. */
+function span(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
+  const units: [string, number][] = [
+    ["d", 86_400_000],
+    ["h", 3_600_000],
+    ["min", 60_000],
+    ["s", 1_000],
+  ];
+  const at = units.findIndex(([, size]) => ms >= size);
+  const [first, second] = units.slice(at, at + 2) as [[string, number], [string, number] | undefined];
+  const rest = second ? Math.floor((ms % first[1]) / second[1]) : 0;
+  const head = `${Math.floor(ms / first[1])} ${first[0]}`;
+  return second && rest > 0 ? `${head} ${rest} ${second[0]}` : head;
+}

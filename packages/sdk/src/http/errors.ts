@@ -1,0 +1,22 @@
+/**
+ * `HTTP_STATUS`: an answer came, but not an expected one. `HTTP_TIMEOUT`: no whole answer in time. `HTTP_UNREACHABLE`: name
+ * not found, connection refused or broken, certificate not accepted, or not HTTP. `HTTP_ABORTED`: the caller's signal.
+ */
+export type HttpErrorCode = "HTTP_STATUS" | "HTTP_TIMEOUT" | "HTTP_UNREACHABLE" | "HTTP_ABORTED";
+
+/**
+ * A request that failed on its way or was answered unexpectedly. Its message names the host and nothing else of the request:
+ * paths, queries, headers and bodies hold secrets. For the same reason it has no `cause`.
+ */
+export class HttpError extends Error {
+  override readonly name = "HttpError";
+  readonly code: HttpErrorCode;
+  /** The answer's status, where there was one. */
+  readonly status: number | undefined;
+
+  constructor(code: HttpErrorCode, message: string, status?: number) {
+    super(message);
+    this.code = code;
+    this.status = status;
+  }
+}

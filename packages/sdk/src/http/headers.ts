@@ -1,0 +1,46 @@
+import { quote } from "@carillon/core";
+
+const MAX_COUNT = 64;
+/** Of all names and values together; most servers take 8 to 16 KiB. */
+const MAX_LENGTH = 8 * 1024;
+
+const NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+/** Printable ASCII and tabs: no CR, no LF, nothing that two programs read differently. */
+const VALUE = /^[\t\x20-\x7e]*$/;
+
+/** What belongs to the connection, and what Carillon sets itself. */
+const REFUSED = new Set([
+  "accept-encoding",
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "http2-settings",
+  "idempotency-key",
+  "keep-alive",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+const REFUSED_PREFIX = /^(?:proxy-|carillon-)/;
+
+/** The first thing that is wrong with a stranger's headers, never with a value in it; `undefined` where they are fine. */
+export function headersFault(headers: Readonly<Record<string, unknown>>): string | undefined {
+  const names = Object.keys(headers);
+  if (names.length > MAX_COUNT) return `more than ${MAX_COUNT} headers`;
+  const seen = new Set<string>();
+  let length = 0;
+  for (const name of names) {
+    const value = headers[name];
+    const lower = name.toLowerCase();
+    const said = quote(name, 40);
+    if (!NAME.test(name) || lower === "__proto__") return `${said} is not a header name`;
+    if (REFUSED.has(lower) || REFUSED_PREFIX.test(lower)) return `${said} is not for a task to set`;
+    if (seen.has(lower)) return `${said} is given twice`;
+    if (typeof value !== "string" || !VALUE.test(value)) return `the value of ${said} is not printable ASCII`;
+    seen.add(lower);
+    length += name.length + value.length;
+  }
+  return length > MAX_LENGTH ? `more than ${MAX_LENGTH} characters of headers` : undefined;
+}

@@ -1,0 +1,118 @@
+import { CarillonError, type Occurrence, quote } from "@carillon/core";
+import { createGuard, type Guard, type GuardOptions } from "./guard.js";
+import { headersFault } from "./headers.js";
+import { boundedTimeout } from "./payload.js";
+import { keyList } from "./signature.js";
+import { PERMANENT_STATUSES, type Statuses, statusesSchema } from "./status.js";
+
+const MAX_RESPONSE_BYTES = 1024 * 1024;
+
+/**
+ * One key or several (each signs: for as long as keys are being exchanged), or a function that gives them for a request;
+ * `undefined` from it sends unsigned. A key has at least 16 characters.
+ */
+export type SigningKey =
+  | string
+  | readonly string[]
+  | ((occurrence: Occurrence, url: URL) => string | readonly string[] | undefined);
+
+export interface HttpRequestOptions extends GuardOptions {
+  /**
+   * How much of an answer's body is read, in bytes; default 65,536 (64 KiB), at most 1 MiB. Of that, a run's record keeps
+   * about 15,000 characters.
+   */
+  maxResponseBytes?: number | undefined;
+  /** For tasks that name none: `10s`; default `30s`, at most `1h`. */
+  timeout?: string | undefined;
+  /** Default: requests go unsigned. */
+  signingKey?: SigningKey;
+  /** Unexpected statuses that are not tried again; default 301, 308, and 4xx but for 408, 409, 425 and 429. */
+  permanentStatuses?: Statuses | undefined;
+  /** Default `Carillon`; a task's own header goes before it. */
+  userAgent?: string | undefined;
+  /** Default `http`. */
+  queue?: string | undefined;
+  /** Certificate authorities (PEM), trusted instead of Node's own. */
+  ca?: string | undefined;
+}
+
+export interface HttpSettings {
+  readonly guard: Guard;
+  readonly maxResponseBytes: number;
+  /** In ms. */
+  readonly timeout: number;
+  readonly keysFor: (occurrence: Occurrence, url: URL) => readonly string[];
+  readonly permanentStatuses: Statuses;
+  readonly userAgent: string;
+  readonly queue: string;
+  readonly ca: string | undefined;
+}
+
+const KNOWN: Readonly<Record<keyof HttpRequestOptions, true>> = {
+  allow: true,
+  ca: true,
+  maxResponseBytes: true,
+  permanentStatuses: true,
+  queue: true,
+  resolve: true,
+  signingKey: true,
+  timeout: true,
+  userAgent: true,
+};
+
+/** The options, checked, with their defaults. @throws `INVALID_OPTION`, `INVALID_DURATION` */
+export function settle(options: HttpRequestOptions): HttpSettings {
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(KNOWN, name));
+  if (unknown !== undefined) {
+    throw new CarillonError("INVALID_OPTION", `there is no option ${quote(unknown)}.`, {
+      remedy: `Known are ${Object.keys(KNOWN).join(", ")}.`,
+    });
+  }
+  const {
+    maxResponseBytes = 64 * 1024,
+    permanentStatuses = PERMANENT_STATUSES,
+    userAgent = "Carillon",
+  } = options;
+  if (!Number.isInteger(maxResponseBytes) || maxResponseBytes < 0 || maxResponseBytes > MAX_RESPONSE_BYTES) {
+    throw new CarillonError("INVALID_OPTION", `got ${quote(maxResponseBytes)}.`, {
+      field: "maxResponseBytes",
+      remedy: `Give a whole number from 0 to ${MAX_RESPONSE_BYTES}.`,
+    });
+  }
+  if (!statusesSchema.safeParse(permanentStatuses).success) {
+    throw new CarillonError("INVALID_OPTION", `got ${quote(permanentStatuses)}.`, {
+      field: "permanentStatuses",
+      remedy: 'Give a status from 200 to 599, a range such as "4xx", or a list of them.',
+    });
+  }
+  if (headersFault({ "User-Agent": userAgent }) !== undefined) {
+    throw new CarillonError("INVALID_OPTION", "not a header's value.", {
+      field: "userAgent",
+      remedy: "Use printable ASCII.",
+    });
+  }
+  return {
+    guard: createGuard(options),
+    maxResponseBytes,
+    timeout: boundedTimeout(options.timeout ?? "30s", "timeout"),
+    keysFor: signer(options),
+    permanentStatuses,
+    userAgent,
+    queue: options.queue ?? "http",
+    ca: options.ca,
+  };
+}
+
+function signer(options: HttpRequestOptions): HttpSettings["keysFor"] {
+  if (!Object.hasOwn(options, "signingKey")) return () => [];
+  const { signingKey } = options;
+  if (typeof signingKey !== "function") {
+    // An environment variable that is not set must not mean: unsigned.
+    const keys = keyList(signingKey ?? []);
+    return () => keys;
+  }
+  return (occurrence, url) => {
+    const keys = signingKey(occurrence, url);
+    return keys === undefined ? [] : keyList(keys);
+  };
+}

@@ -1,0 +1,109 @@
+import { CarillonError, encodePayload, type Json, parseDuration } from "@carillon/core";
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { z } from "zod";
+import { headersFault } from "./headers.js";
+import { type Statuses, statusesSchema } from "./status.js";
+
+const MAX_URL_LENGTH = 2_048;
+const MAX_BODY = { maxBytes: 256 * 1024, maxDepth: 64 };
+/** The longest timeout, in ms: an hour. */
+const MAX_TIMEOUT = 3_600_000;
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+export type HttpMethod = (typeof METHODS)[number];
+
+/** The payload of an `http.request` task. */
+export interface HttpRequestPayload {
+  /** Default `GET`. */
+  method?: HttpMethod | undefined;
+  /** `http:` or `https:`, without user name and password; at most 2,048 characters. */
+  url: string;
+  /** At most 64, 8 KiB together. Not those of the connection, nor those that Carillon sets. */
+  headers?: Record<string, string> | undefined;
+  /** Text goes as it is, anything else as JSON; at most 256 KiB. Not with `GET` and `HEAD`. */
+  body?: Json | undefined;
+  /** `200`, `"2xx"`, `["2xx", 404]`; default `"2xx"`. */
+  expectStatus?: Statuses | undefined;
+  /** For the whole exchange, from the name's lookup to the answer's end: `10s`; at most `1h`; default the task type's. */
+  timeout?: string | undefined;
+}
+
+/** A payload that passed. */
+export interface HttpRequestSpec extends HttpRequestPayload {
+  method: HttpMethod;
+  headers: Record<string, string>;
+  expectStatus: Statuses;
+}
+
+export type HttpPayloadSchema = StandardSchemaV1<HttpRequestPayload, HttpRequestSpec>;
+
+/** A zod check out of a function that gives the fault or throws a coded error. */
+function checked<T>(fault: (value: T) => string | undefined | void) {
+  return (value: T, context: z.core.$RefinementCtx<T>) => {
+    const message = faultOf(() => fault(value));
+    if (message) context.addIssue({ code: "custom", message });
+  };
+}
+
+function faultOf(fault: () => string | undefined | void): string | undefined {
+  try {
+    return fault() ?? undefined;
+  } catch (error) {
+    if (!(error instanceof CarillonError)) throw error;
+    // Whoever reports it names the field, and ends the sentence.
+    const start = error.field === undefined ? 0 : error.field.length + 2;
+    return error.message.slice(start).replace(/\.$/, "");
+  }
+}
+
+const isRecord = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+export const httpPayloadSchema: HttpPayloadSchema = z
+  .strictObject({
+    method: z.enum(METHODS).default("GET"),
+    url: z
+      .string()
+      .max(MAX_URL_LENGTH)
+      .superRefine(checked((text: string) => void httpUrl(text))),
+    headers: z
+      .custom<Record<string, string>>(isRecord, "must be an object of names and values")
+      .superRefine(checked(headersFault))
+      .default({}),
+    body: z
+      .custom<Json>((value) => value !== undefined)
+      .superRefine(checked((value: Json) => void encodePayload(value, MAX_BODY)))
+      .optional(),
+    expectStatus: statusesSchema.default("2xx"),
+    timeout: z
+      .string()
+      .superRefine(checked((text: string) => void boundedTimeout(text)))
+      .optional(),
+  })
+  .refine(({ method, body }) => body === undefined || (method !== "GET" && method !== "HEAD"), {
+    path: ["body"],
+    message: "GET and HEAD have none",
+  });
+
+/** A URL that a request may be sent to, as far as its text tells. @throws `INVALID_PAYLOAD`, never with the URL in it */
+export function httpUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || (url.protocol !== "http:" && url.protocol !== "https:")) {
+    throw new CarillonError("INVALID_PAYLOAD", "not an http or https URL.");
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new CarillonError("INVALID_PAYLOAD", "holds a user name or password.", {
+      remedy: "Send them in an Authorization header.",
+    });
+  }
+  return url;
+}
+
+/** Milliseconds of a timeout. @throws `INVALID_DURATION` */
+export function boundedTimeout(text: string, field?: string): number {
+  const ms = parseDuration(text, field);
+  if (ms <= MAX_TIMEOUT) return ms;
+  throw new CarillonError("INVALID_DURATION", "longer than an hour.", {
+    ...(field === undefined ? {} : { field }),
+    remedy: "Use at most 1h.",
+  });
+}

@@ -1,0 +1,159 @@
+import type { LookupAddress } from "node:dns";
+import { Agent, type IncomingMessage, request as plainRequest } from "node:http";
+import { Agent as SecureAgent, request as secureRequest } from "node:https";
+import { isIP, type LookupFunction } from "node:net";
+import { CarillonError } from "@carillon/core";
+import { HttpError } from "./errors.js";
+import { bareHost, type Guard, portOf } from "./guard.js";
+import { httpUrl } from "./payload.js";
+import { SIGNATURE_HEADER, signBody } from "./signature.js";
+
+export interface SignedRequest {
+  method: string;
+  url: string;
+  /** Sent as they are: a stranger's must have been checked. */
+  headers: Readonly<Record<string, string>>;
+  body?: string | undefined;
+  /** What to sign with; none: unsigned. */
+  keys?: readonly string[] | undefined;
+  /** For the whole exchange, in ms. */
+  timeout: number;
+  /** How much of the answer's body to read; the connection is closed on the rest. */
+  maxResponseBytes: number;
+  signal?: AbortSignal | undefined;
+  /** PEM; trusted instead of Node's own authorities. */
+  ca?: string | undefined;
+}
+
+export interface HttpResponse {
+  status: number;
+  headers: IncomingMessage["headers"];
+  /** Read as UTF-8. */
+  body: string;
+  /** There was more. */
+  cut: boolean;
+  /** From the name's lookup to the answer's end. */
+  durationMs: number;
+}
+
+// Our own: the global ones can be replaced, and newer versions of Node give them the environment's proxy.
+const AGENT = new Agent({ keepAlive: false });
+const SECURE_AGENT = new SecureAgent({ keepAlive: false, maxCachedSessions: 0 });
+
+/**
+ * Sends one request to an address that the guard has passed, signed where there are keys. Follows no redirect, uses no proxy,
+ * keeps no connection.
+ *
+ * @throws `INVALID_PAYLOAD` (the URL), `FORBIDDEN` (the guard), `HTTP_TIMEOUT`, `HTTP_UNREACHABLE`, `HTTP_ABORTED`
+ */
+export async function sendSigned(request: SignedRequest, guard: Guard): Promise<HttpResponse> {
+  const url = httpUrl(request.url);
+  const end = new AbortController();
+  const giveUp = () => end.abort(new HttpError("HTTP_ABORTED", `The request to ${url.host} was given up.`));
+  const late = () =>
+    end.abort(new HttpError("HTTP_TIMEOUT", `${url.host} did not answer within ${request.timeout} ms.`));
+  const timer = setTimeout(late, request.timeout);
+  request.signal?.addEventListener("abort", giveUp, { once: true });
+  if (request.signal?.aborted) giveUp();
+  const begun = performance.now();
+  try {
+    const addresses = await unlessAborted(guard(url), end.signal);
+    const response = await exchange(request, url, addresses, end.signal);
+    return { ...response, durationMs: Math.round(performance.now() - begun) };
+  } catch (error) {
+    if (end.signal.aborted) throw end.signal.reason;
+    if (error instanceof CarillonError || error instanceof HttpError) throw error;
+    throw new HttpError("HTTP_UNREACHABLE", `${url.host} could not be reached (${codeOf(error)}).`);
+  } finally {
+    clearTimeout(timer);
+    request.signal?.removeEventListener("abort", giveUp);
+  }
+}
+
+function exchange(
+  request: SignedRequest,
+  url: URL,
+  addresses: readonly LookupAddress[],
+  signal: AbortSignal,
+): Promise<Omit<HttpResponse, "durationMs">> {
+  const secure = url.protocol === "https:";
+  const host = bareHost(url);
+  const { body = "", keys = [] } = request;
+  const headers: Record<string, string | number> = {
+    ...request.headers,
+    Host: url.host,
+    "Accept-Encoding": "identity",
+    ...(keys.length > 0 ? { [SIGNATURE_HEADER]: signBody(body, keys) } : {}),
+    ...(request.method === "GET" || request.method === "HEAD"
+      ? {}
+      : { "Content-Length": Buffer.byteLength(body) }),
+  };
+  return new Promise((resolve, reject) => {
+    const call = (secure ? secureRequest : plainRequest)({
+      agent: secure ? SECURE_AGENT : AGENT,
+      method: request.method,
+      host,
+      port: portOf(url),
+      path: `${url.pathname}${url.search}`,
+      headers,
+      lookup: always(addresses),
+      signal,
+      // An address has no server name; its certificate is checked all the same.
+      ...(secure ? { servername: isIP(host) === 0 ? host : "", rejectUnauthorized: true } : {}),
+      ...(request.ca === undefined ? {} : { ca: request.ca }),
+    });
+    let answered = false;
+    call.once("response", (response) => {
+      answered = true;
+      read(response, request.maxResponseBytes).then(resolve, reject);
+    });
+    call.on("error", reject);
+    // On a server that switches protocols unasked Node closes without an error.
+    call.once("close", () => answered || reject(new Error("closed without an answer")));
+    call.end(body);
+  });
+}
+
+/** A lookup that knows one answer: whatever the name resolves to by now, the connection goes to a checked address. */
+function always(addresses: readonly LookupAddress[]): LookupFunction {
+  return (_hostname, options, done) => {
+    const [first] = addresses;
+    if (options.all) done(null, [...addresses]);
+    else done(null, first?.address ?? "", first?.family);
+  };
+}
+
+async function read(response: IncomingMessage, max: number): Promise<Omit<HttpResponse, "durationMs">> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk.subarray(0, max - size));
+    size += chunk.length;
+    // Leaving the loop destroys the response, and the connection with it.
+    if (size > max) break;
+  }
+  const cut = size > max;
+  return {
+    status: response.statusCode as number,
+    headers: response.headers,
+    // As a stream, a character that was cut in two is left out.
+    body: new TextDecoder().decode(Buffer.concat(chunks), { stream: cut }),
+    cut,
+  };
+}
+
+/** A name's lookup cannot be stopped; nobody waits for it any longer. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    promise.then(resolve, reject);
+    const abort = () => reject(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+  });
+}
+
+/** Only the code: messages of the network hold addresses, those of the parser pieces of what was received. */
+function codeOf(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  return typeof code === "string" ? code : "no answer";
+}

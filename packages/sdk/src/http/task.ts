@@ -1,0 +1,93 @@
+import { CarillonError, type Json } from "@carillon/core";
+import { UnrecoverableError } from "bullmq";
+import type { Context } from "../context.js";
+import { defineTask, type TaskType } from "../task-type.js";
+import { HttpError } from "./errors.js";
+import { type HttpRequestOptions, type HttpSettings, settle } from "./options.js";
+import {
+  boundedTimeout,
+  type HttpPayloadSchema,
+  type HttpRequestSpec,
+  httpPayloadSchema,
+} from "./payload.js";
+import { type HttpResult, resultOf } from "./result.js";
+import { type HttpResponse, sendSigned } from "./send.js";
+import { matchesStatus } from "./status.js";
+
+/**
+ * The task type `http.request`: a task is a stored HTTP request. It reaches public addresses only, but for what `allow` names.
+ * Its result is an {@link HttpResult}.
+ *
+ * @example
+ * const http = httpRequest({ signingKey: process.env.CARILLON_SIGNING_KEY! });
+ * await client.put(http, { id: "ping", schedule: { every: "5m" }, payload: { url: "https://example.com/health" } });
+ * const worker = new Worker({ connection, types: [http] });
+ * @throws `INVALID_OPTION`, `INVALID_DURATION`, `INVALID_NAME` (the queue)
+ */
+export function httpRequest(options: HttpRequestOptions = {}): TaskType<HttpPayloadSchema> {
+  const settings = settle(options);
+  return defineTask("http.request", {
+    queue: settings.queue,
+    payload: httpPayloadSchema,
+    handler: (payload, context) => perform(payload, context, settings),
+  });
+}
+
+async function perform(spec: HttpRequestSpec, context: Context, settings: HttpSettings): Promise<HttpResult> {
+  const response = await send(spec, context, settings);
+  const { status, durationMs } = response;
+  const host = new URL(spec.url).host;
+  context.log("answered", { method: spec.method, host, status, durationMs });
+  if (matchesStatus(spec.expectStatus, status)) return resultOf(response);
+  const error = new HttpError("HTTP_STATUS", `${host} answered ${status}.${hintFor(status)}`, status);
+  throw matchesStatus(settings.permanentStatuses, status) ? permanent(error) : error;
+}
+
+async function send(spec: HttpRequestSpec, context: Context, settings: HttpSettings): Promise<HttpResponse> {
+  const { occurrence, fence, signal } = context;
+  try {
+    return await sendSigned(
+      {
+        method: spec.method,
+        url: spec.url,
+        // Names differ in case: a later one replaces an earlier one.
+        headers: {
+          "User-Agent": settings.userAgent,
+          ...(spec.body === undefined ? {} : { "Content-Type": contentType(spec.body) }),
+          ...spec.headers,
+          "Idempotency-Key": context.idempotencyKey,
+          "Carillon-Task": `${occurrence.owner}/${occurrence.task}`,
+          "Carillon-Run": occurrence.run,
+          "Carillon-Fence": String(fence),
+        },
+        body: textOf(spec.body),
+        keys: settings.keysFor(occurrence, new URL(spec.url)),
+        timeout: spec.timeout === undefined ? settings.timeout : boundedTimeout(spec.timeout),
+        maxResponseBytes: settings.maxResponseBytes,
+        signal,
+        ca: settings.ca,
+      },
+      settings.guard,
+    );
+  } catch (error) {
+    // What was refused is refused again.
+    throw error instanceof CarillonError ? permanent(error) : error;
+  }
+}
+
+function textOf(body: Json | undefined): string | undefined {
+  return body === undefined || typeof body === "string" ? body : JSON.stringify(body);
+}
+
+function contentType(body: Json): string {
+  return typeof body === "string" ? "text/plain; charset=utf-8" : "application/json";
+}
+
+function hintFor(status: number): string {
+  return status >= 300 && status < 400 ? " Redirects are not followed: give the final URL." : "";
+}
+
+/** BullMQ tries again whatever else is thrown. */
+function permanent(error: CarillonError | HttpError): UnrecoverableError {
+  return Object.assign(new UnrecoverableError(error.message), { code: error.code, cause: error });
+}

@@ -1,0 +1,69 @@
+import { parseLocalName, type TaskName } from "@carillon/core";
+import type { Store, StoredTask } from "@carillon/store";
+
+/** An occurrence to come. Times in UTC ms. */
+export interface Upcoming {
+  readonly task: TaskName;
+  readonly nominal: number;
+  readonly due: number;
+}
+
+/** Occurrences of one task in a forecast; a task that fires each second would fill it alone. */
+const MOST_OF_ONE = 10_000;
+
+/** The tasks that are acted on next, earliest first. */
+export async function upNext(store: Store, queues: readonly string[], limit: number): Promise<Upcoming[]> {
+  const found = await dueTasks(store, queues, Number.POSITIVE_INFINITY, limit);
+  return found
+    .flatMap(({ name, task }) =>
+      task.due === undefined ? [] : [{ task: name, nominal: task.nominal ?? task.due, due: task.due }],
+    )
+    .sort((a, b) => a.due - b.due)
+    .slice(0, limit);
+}
+
+/**
+ * Each occurrence that falls due until `until`, as the schedules stand now, earliest first. A fixed delay after finish is
+ * foreseen as if runs took no time.
+ */
+export async function forecast(
+  store: Store,
+  queues: readonly string[],
+  until: number,
+  limit: number,
+): Promise<Upcoming[]> {
+  await store.calendars.refresh();
+  const upcoming: Upcoming[] = [];
+  for (const { name, task } of await dueTasks(store, queues, until, limit)) {
+    const schedule = store.calendars.schedules.get(task.definition.schedule, task.definition.id);
+    let slot =
+      task.nominal === undefined || task.due === undefined
+        ? undefined
+        : { nominal: task.nominal, due: task.due };
+    for (let n = 0; slot && slot.due <= until && n < MOST_OF_ONE && !schedule.spent(task.fired + n); n++) {
+      upcoming.push({ task: name, ...slot });
+      slot = schedule.slotAfter(slot.nominal);
+    }
+  }
+  return upcoming.sort((a, b) => a.due - b.due || (a.task.id < b.task.id ? -1 : 1)).slice(0, limit);
+}
+
+async function dueTasks(
+  store: Store,
+  queues: readonly string[],
+  until: number,
+  limit: number,
+): Promise<{ name: TaskName; task: StoredTask }[]> {
+  const names = await Promise.all(
+    queues.map(async (queue) =>
+      (await store.tasks.due(queue, until, limit)).map((local) => ({ queue, local })),
+    ),
+  );
+  const tasks = await Promise.all(
+    names.flat().map(async ({ queue, local }) => {
+      const name = { queue, ...parseLocalName(local) };
+      return { name, task: await store.tasks.get(name) };
+    }),
+  );
+  return tasks.flatMap(({ name, task }) => (task ? [{ name, task }] : []));
+}

@@ -1,0 +1,126 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
+import { createServer as createSecureServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import type { Context, Json } from "@carillon/sdk";
+import type { Guard, HttpResult, SignedRequest } from "../../src/http/index.js";
+import { cert, key } from "./certificate.js";
+
+export interface Received {
+  method: string | undefined;
+  url: string | undefined;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** A real server on a free port of 127.0.0.1 that remembers what it got. */
+export class Target {
+  readonly received: Received[] = [];
+  connections = 0;
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+    server.on("connection", () => {
+      this.connections += 1;
+    });
+  }
+
+  static async open(answer: RequestListener = (_, response) => response.end("done"), secure = false) {
+    const listener: RequestListener = async (request, response) => {
+      let body = "";
+      for await (const chunk of request) body += chunk;
+      const { method, url, headers } = request;
+      target.received.push({ method, url, headers, body });
+      answer(request, response);
+    };
+    const server = secure ? createSecureServer({ cert, key }, listener) : createServer(listener);
+    const target = new Target(server);
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return target;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}/`;
+  }
+
+  /** What `allow` must say to reach it. */
+  get host(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+}
+
+/** No check at all: what would happen without one. */
+export const unguarded: Guard = async () => [{ address: "127.0.0.1", family: 4 }];
+
+export function plain(url: string, rest: Partial<SignedRequest> = {}): SignedRequest {
+  return { method: "GET", url, headers: {}, timeout: 10_000, maxResponseBytes: 1_000, ...rest };
+}
+
+export const KEY = "a key of more than sixteen characters";
+
+/** What the handler uses of a context. */
+export function contextOf(rest: Partial<Context> = {}): Context & { lines: [string, object | undefined][] } {
+  const lines: [string, object | undefined][] = [];
+  return {
+    occurrence: {
+      key: "http/acme/ping@1767258000000",
+      task: "ping",
+      owner: "acme",
+      queue: "http",
+      nominal: 1_767_258_000_000,
+      due: 1_767_258_000_000,
+      enqueued: 1_767_258_000_004,
+      generation: 1,
+      trigger: "schedule",
+      run: "ping@mjv0wsg0.1f0c",
+    },
+    idempotencyKey: "http/acme/ping@1767258000000",
+    fence: 7,
+    attempt: 1,
+    signal: new AbortController().signal,
+    log: (message, details) => void lines.push([message, details]),
+    lines,
+    ...rest,
+  } as Context & { lines: [string, object | undefined][] };
+}
+
+/** Checks a payload as the worker does, and runs the handler. */
+export async function perform(
+  type: {
+    payload: { "~standard": { validate(value: unknown): unknown } };
+    handler(payload: never, context: Context): unknown;
+  },
+  payload: Json,
+  context: Context = contextOf(),
+): Promise<HttpResult> {
+  const checked = (await type.payload["~standard"].validate(payload)) as {
+    value?: unknown;
+    issues?: unknown;
+  };
+  if (checked.issues) throw new Error(JSON.stringify(checked.issues));
+  return (await type.handler(checked.value as never, context)) as HttpResult;
+}
+
+/** What a promise is rejected with. */
+export async function failure(
+  promise: Promise<unknown>,
+): Promise<Error & { code?: string; status?: number }> {
+  try {
+    await promise;
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error("It did not fail.");
+}

@@ -1,0 +1,19 @@
+/** For tests only: a certificate for tls.test that signs itself, good from 2020 to 2120. */
+export const cert = `-----BEGIN CERTIFICATE-----
+MIIBcTCCARegAwIBAgIUVyH45mWWIFd7vE/eYnzvOhSbL3kwCgYIKoZIzj0EAwIw
+EzERMA8GA1UEAwwIdGxzLnRlc3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEw
+MDAwMDBaMBMxETAPBgNVBAMMCHRscy50ZXN0MFkwEwYHKoZIzj0CAQYIKoZIzj0D
+AQcDQgAEmy5xULfJnorhcttuhwej9AnSp/7Ne2N6fqRgMAaplvg+l5SacTBSlZMM
+kuTFaGt/WnLmW0/w0PpYW/YqNgF6eKNHMEUwDwYDVR0TAQH/BAUwAwEB/zATBgNV
+HREEDDAKggh0bHMudGVzdDAdBgNVHQ4EFgQUsEDV9Vl5I3gk80gbfIfmR2KWZ+4w
+CgYIKoZIzj0EAwIDSAAwRQIhAJCx1q8DI+x0f5lsWrInihdu19EoA80k/n9Q6Jzx
+dxjzAiBpoPG2bnCuFWd1iTLgeENpTeIzaajdIDmlXjYAjwrpJQ==
+-----END CERTIFICATE-----
+`;
+
+export const key = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgiuoljtI3+/yidRIR
+MNjGq1bAmqj7y24YzL5GB7csAEWhRANCAASbLnFQt8meiuFy226HB6P0CdKn/s17
+Y3p+pGAwBqmW+D6XlJpxMFKVkwyS5MVoa39acuZbT/DQ+lhb9io2AXp4
+-----END PRIVATE KEY-----
+`;

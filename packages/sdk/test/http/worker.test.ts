@@ -1,0 +1,64 @@
+import { Client, Worker } from "@carillon/sdk";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { httpRequest } from "../../src/http/index.js";
+import { Target } from "./bench.js";
+
+describe("a task that is a stored request", () => {
+  let redis: RedisServer;
+  let target: Target;
+  let client: Client;
+  beforeAll(async () => {
+    redis = await startRedis();
+    target = await Target.open();
+    client = new Client({ connection: redis.url });
+  });
+  afterAll(async () => {
+    await client.close();
+    await target.close();
+    await redis.stop();
+  });
+
+  async function run(id: string, allow: string[]) {
+    const type = httpRequest({ allow });
+    const worker = new Worker({ connection: redis.url, types: [type] });
+    const settled = new Promise((resolve) => worker.once("settled", resolve));
+    await worker.start();
+    try {
+      await client.put(type, { id, payload: { url: target.url }, schedule: { every: "1h" } });
+      await client.trigger({ queue: type.queue, id });
+      await settled;
+      return (await client.runs({ queue: type.queue, id }))[0];
+    } finally {
+      await worker.stop();
+    }
+  }
+
+  it("is sent by a worker, and the answer is the run's result", async () => {
+    const done = await run("allowed", [target.host]);
+    expect(done).toMatchObject({ outcome: "succeeded", result: { status: 200, body: "done" } });
+    expect(target.received[0]?.headers).toMatchObject({
+      "carillon-task": "system/allowed",
+      "carillon-run": done?.id,
+      "carillon-fence": expect.stringMatching(/^[1-9]\d*$/),
+    });
+  });
+
+  it("fails, and sends nothing, where the address is private and not on the list", async () => {
+    const before = target.connections;
+    const refused = await run("refused", ["10.0.0.0/8"]);
+    expect(refused).toMatchObject({ outcome: "failed" });
+    expect(refused?.error).toContain('"127.0.0.1" is a loopback address; nothing was sent.');
+    expect(target.connections).toBe(before);
+  });
+
+  it("is refused when it is put, where its payload is not one", async () => {
+    await expect(
+      client.put(httpRequest(), {
+        id: "bad",
+        payload: { url: "https://example.com/", headers: { Host: "other" } },
+        schedule: { every: "1h" },
+      }),
+    ).rejects.toMatchObject({ code: "INVALID_PAYLOAD", field: "payload.headers" });
+  });
+});

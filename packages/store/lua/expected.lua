@@ -1,0 +1,14 @@
+-- Tells of tasks of which no run succeeded within the time that was promised. Once each, until one succeeds again.
+--
+-- KEYS: 1 expected, 2 next, 3 alerts
+-- ARGV: 1 at most
+-- Returns: the number of tasks
+local now = nowMs()
+local names = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", now, "WITHSCORES", "LIMIT", 0, ARGV[1])
+for i = 1, #names, 2 do
+  redis.call("RPUSH", KEYS[3], cjson.encode({ kind = "missed-deadline", task = names[i], at = tonumber(names[i + 1]) }))
+  redis.call("ZREM", KEYS[1], names[i])
+end
+if #names > 0 then redis.call("ZADD", KEYS[2], now, "a") end
+rearm(KEYS[2], "e", KEYS[1])
+return #names / 2

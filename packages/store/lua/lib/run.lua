@@ -1,0 +1,124 @@
+-- One run and what belongs to it, as runs.ts hands it to each script about a run.
+--
+-- KEYS: 1 run, 2 task, 3 open, 4 history, 5 failures, 6 statistics, 7 runs, 8 next, 9 due index of the task's shard, 10 job,
+--       11 journal, 12 ledger, 13 alerts, 14 expected
+-- ARGV: 1 run id, 2 local name, 3 shard, 4 prefix of run keys, 5 prefix of output keys, 6 wake channel, 7 queue,
+--       8 a completed job stays for, 9 a failed job stays for (ms), 10 successes and 11 failures kept a task,
+--       12 successes and 13 failures are kept for (ms)
+local RUN = {
+  key = KEYS[1], task = KEYS[2], open = KEYS[3], history = KEYS[4], failures = KEYS[5], stats = KEYS[6], runs = KEYS[7],
+  next = KEYS[8], due = KEYS[9], job = KEYS[10], journal = KEYS[11], ledger = KEYS[12], alerts = KEYS[13],
+  expected = KEYS[14],
+  id = ARGV[1], name = ARGV[2], shard = ARGV[3], prefix = ARGV[4], output = ARGV[5], channel = ARGV[6], queue = ARGV[7],
+  stays = { ok = tonumber(ARGV[8]), failed = tonumber(ARGV[9]) },
+  keep = { ARGV[10], ARGV[11], ARGV[12], ARGV[13] },
+}
+-- Where a script's own arguments begin.
+local OWN = 13
+
+local FAILURE = { failed = true, ["timed-out"] = true, crashed = true, lost = true }
+local SUCCESS = { succeeded = true, quota = true, ["nothing-to-do"] = true }
+
+-- Tells the nodes of something that alerts are about. Bounded: where no node is alive the oldest go.
+local ALERTS_CAP = 10000
+local function alert(kind, now, error)
+  redis.call("RPUSH", RUN.alerts, cjson.encode({
+    kind = kind, task = RUN.name, run = RUN.id, at = now, error = string.sub(error or "", 1, 1024),
+  }))
+  redis.call("LTRIM", RUN.alerts, -ALERTS_CAP, -1)
+  redis.call("ZADD", RUN.next, now, "a")
+  redis.call("PUBLISH", RUN.channel, table.concat({ RUN.queue, "a", string.format("%.0f", now) }, " "))
+end
+
+local function forget(set, ids)
+  for _, id in ipairs(ids) do
+    redis.call("DEL", RUN.prefix .. id, RUN.output .. id)
+    redis.call("ZREM", set, id)
+    redis.call("ZREM", RUN.journal, id)
+  end
+end
+
+-- The newest of each kind are kept, and none that is too old.
+local function prune(set, most, age, now)
+  local excess = redis.call("ZCARD", set) - most
+  if excess > 0 then forget(set, redis.call("ZRANGE", set, 0, excess - 1)) end
+  forget(set, redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. string.format("%.0f", now - age), "LIMIT", 0, 100))
+end
+
+local function keepOf()
+  local given = redis.call("HGET", RUN.task, "keep")
+  local keep = {}
+  if given then for n in string.gmatch(given, "%d+") do keep[#keep + 1] = n end else keep = RUN.keep end
+  return tonumber(keep[1]), tonumber(keep[2]), tonumber(keep[3]), tonumber(keep[4])
+end
+
+-- What statistics remember of a run's end. `started`: of its first attempt.
+local function count(outcome, now, started)
+  redis.call("HINCRBY", RUN.stats, outcome, 1)
+  redis.call("HSET", RUN.stats, "lastOutcome", outcome, "lastRun", RUN.id)
+  if outcome == "nothing-to-do" then
+    -- It only looked: the last run is the one before.
+    local times = redis.call("HMGET", RUN.stats, "lastStart", "prevStart")
+    if times[1] == started then
+      if times[2] then redis.call("HSET", RUN.stats, "lastStart", times[2]) else redis.call("HDEL", RUN.stats, "lastStart") end
+    end
+    redis.call("HSET", RUN.stats, "lastChecked", now)
+  elseif outcome ~= "dropped" then
+    redis.call("HSET", RUN.stats, "lastFinish", now)
+  end
+  if FAILURE[outcome] then
+    redis.call("HINCRBY", RUN.stats, "consecutiveFailures", 1)
+    if started then redis.call("HINCRBY", RUN.stats, "failureMs", math.max(0, now - started)) end
+  elseif SUCCESS[outcome] then
+    redis.call("HSET", RUN.stats, "consecutiveFailures", 0)
+    if outcome ~= "nothing-to-do" then redis.call("HSET", RUN.stats, "lastSuccess", now) end
+    if started then redis.call("HINCRBY", RUN.stats, "successMs", math.max(0, now - started)) end
+  end
+end
+
+-- When the task is looked at next; "" not before someone says so.
+local function lookAt(now)
+  local task = redis.call("HMGET", RUN.task, "state", "due", "pending")
+  if task[1] ~= "scheduled" then return "" end
+  if task[3] then return string.format("%.0f", math.min(now, tonumber(task[2] or now))) end
+  return task[2] or ""
+end
+
+local function rearmTask(now)
+  setDue(RUN.due, RUN.name, lookAt(now))
+  rearmAndWake(RUN.next, RUN.shard, RUN.due, RUN.channel, RUN.queue)
+end
+
+-- Makes the run final: out of its task's open runs, into its history and the journal. A task that waits for this run has its
+-- next time from here on, and what waits for its end goes on. `retried`: a retry takes that place.
+local function finish(outcome, now, error, retried)
+  redis.call("HSET", RUN.key, "state", "final", "outcome", outcome, "finished", now)
+  redis.call("HDEL", RUN.key, "notBefore")
+  redis.call("ZREM", RUN.open, RUN.id)
+  local failed = FAILURE[outcome]
+  redis.call("ZADD", failed and RUN.failures or RUN.history, now, RUN.id)
+  redis.call("ZADD", RUN.journal, now, RUN.id)
+  local successes, failures, successesFor, failuresFor = keepOf()
+  prune(RUN.history, successes, successesFor, now)
+  prune(RUN.failures, failures, failuresFor, now)
+  redis.call("ZADD", RUN.runs, now + (failed and RUN.stays.failed or RUN.stays.ok), RUN.id)
+  if redis.call("EXISTS", RUN.task) == 1 then
+    count(outcome, now, redis.call("HGET", RUN.key, "started"))
+    local expect = SUCCESS[outcome] and redis.call("HGET", RUN.task, "expect")
+    if expect then
+      redis.call("ZADD", RUN.expected, now + expect, RUN.name)
+      rearm(RUN.next, "e", RUN.expected)
+    end
+    local wait, delay = string.match(redis.call("HGET", RUN.task, "wait") or "", "^(%S+) (%d+)$")
+    if wait == RUN.id then
+      redis.call("HDEL", RUN.task, "wait")
+      if not retried then
+        local due = string.format("%.0f", now + delay)
+        redis.call("HSET", RUN.task, "nominal", due, "due", due)
+      end
+    end
+    if wait == RUN.id or redis.call("HEXISTS", RUN.task, "pending") == 1 then rearmTask(now) end
+    if failed then alert(outcome == "crashed" and "crashed" or "failed", now, error) end
+  end
+  rearm(RUN.next, "r", RUN.runs)
+end

@@ -1,0 +1,60 @@
+import { type AlertKind, parseLocalName, type TaskName } from "@carillon/core";
+import type { NamespaceKeys } from "./keys.js";
+import type { Link } from "./link.js";
+import type { Scripts } from "./scripts.js";
+
+/** Something that someone wants to know of. */
+export interface Alert {
+  readonly kind: AlertKind;
+  readonly task: TaskName;
+  /** The run that it is about; undefined for a missed deadline. */
+  readonly run?: string;
+  /** UTC ms: when it happened, or the deadline. */
+  readonly at: number;
+  /** What went wrong, shortened. */
+  readonly error?: string;
+}
+
+/** Alerts handed on, and deadlines looked at, in one step. */
+const BATCH = 100;
+
+/** What alerts are about, kept from the moment it happens until a node has handed it on. */
+export class AlertRepository {
+  readonly #link: Link;
+  readonly #keys: NamespaceKeys;
+  readonly #scripts: Scripts;
+
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
+    this.#link = link;
+    this.#keys = keys;
+    this.#scripts = scripts;
+  }
+
+  /** The oldest ones; they stay until they are `told`. */
+  async waiting(queue: string): Promise<Alert[]> {
+    const lines = await this.#link.ask((client) =>
+      client.lrange(this.#keys.queue(queue).alerts, 0, BATCH - 1),
+    );
+    return lines.map((line) => {
+      const { task, error, ...rest } = JSON.parse(line) as Omit<Alert, "task"> & { task: string };
+      return { ...rest, task: { queue, ...parseLocalName(task) }, ...(error ? { error } : {}) };
+    });
+  }
+
+  /** The oldest `count` were handed on. Returns how many are left. */
+  async told(queue: string, count: number): Promise<number> {
+    const keys = this.#keys.queue(queue);
+    return (await this.#link.run(this.#scripts.told, [keys.alerts, keys.next], [count])) as number;
+  }
+
+  /** Looks for deadlines that passed. Returns whether there may be more. */
+  async missed(queue: string): Promise<boolean> {
+    const keys = this.#keys.queue(queue);
+    const found = await this.#link.run(
+      this.#scripts.expected,
+      [keys.expected, keys.next, keys.alerts],
+      [BATCH],
+    );
+    return (found as number) >= BATCH;
+  }
+}

@@ -1,0 +1,263 @@
+import { CarillonError, formatDuration } from "@carillon/core";
+import type { Scheduler } from "@carillon/scheduler";
+import type { Store } from "@carillon/store";
+import type { Complaints } from "./complaints.js";
+import { type Crew, type QueueReading, readQueues } from "./crew.js";
+import type { KitClock } from "./kit-clock.js";
+import { timeText } from "./moment.js";
+import { othersFirst, type Pulse } from "./pulse.js";
+import { Actor, type Stage } from "./stage.js";
+
+/** BullMQ has no event for some moves, of a job that delays itself say: then a look this often, in ms. */
+const LOOK = 4;
+
+/** A node gathers runs that are to be looked at for this long, in ms. */
+const RECONCILE_REST = 1_000;
+
+interface Script {
+  readonly at: number;
+  readonly act: () => unknown;
+}
+
+/** What the nodes must look at, and when. */
+interface Part {
+  readonly queue: string;
+  readonly part: string;
+  readonly at: number;
+}
+
+export interface DirectorParts {
+  readonly clock: KitClock;
+  readonly store: Store;
+  readonly stage: Stage;
+  readonly crew: Crew;
+  readonly pulse: Pulse;
+  readonly nodes: readonly Scheduler[];
+  /** Real ms without any news after which waiting is given up. */
+  readonly patience: number;
+  readonly complaints: Complaints;
+}
+
+/**
+ * Moves virtual time from event to event. At each moment, in this order and again until nothing is left: jobs that
+ * workers can take (delayed ones that are due too), what the test scripted, virtual sleeps that end, jobs of crashed
+ * workers, the nodes.
+ */
+export class Director {
+  readonly #p: DirectorParts;
+  /** By time; of one time, in the order given. */
+  readonly #scripts: Script[] = [];
+  readonly #failures: unknown[] = [];
+  /** Due parts that the nodes could do nothing about at this moment. */
+  readonly #futile = new Set<string>();
+  readonly #reconciled = new Map<string, number>();
+  #queues: readonly string[] = [];
+  /** As last read; read again only where something has happened since. */
+  #readings: readonly QueueReading[] = [];
+  #parts: readonly Part[] = [];
+  #happened = true;
+  #partsMoved = true;
+  #ticks = 0;
+  #moving = false;
+
+  constructor(parts: DirectorParts) {
+    this.#p = parts;
+  }
+
+  script(at: number, act: () => unknown): void {
+    const place = this.#scripts.findIndex((other) => other.at > at);
+    this.#scripts.splice(place < 0 ? this.#scripts.length : place, 0, { at, act });
+  }
+
+  /** Everything up to and at `target`. @throws what a scripted event threw, `CONFLICT` */
+  async moveTo(target: number): Promise<void> {
+    const { clock, stage, store } = this.#p;
+    if (stage.current || this.#moving) {
+      throw new CarillonError("CONFLICT", "virtual time is on the move already.", {
+        remedy: "In handlers and scripted events wait with kit.sleep; elsewhere await each advance.",
+      });
+    }
+    if (target < clock.now) {
+      throw new CarillonError("INVALID_OPTION", `${timeText(target)} is past.`, {
+        field: "time",
+        remedy: `It is ${timeText(clock.now)}; virtual time only goes forward.`,
+      });
+    }
+    this.#moving = true;
+    // Whatever the test did meanwhile.
+    this.#happened = true;
+    try {
+      for (;;) {
+        const next = await this.#moment();
+        if (next === undefined || next > target) break;
+        await clock.set(store, next);
+      }
+      await clock.set(store, target);
+    } finally {
+      this.#moving = false;
+    }
+  }
+
+  /** All that happens now. Returns when the next thing happens. */
+  async #moment(): Promise<number | undefined> {
+    const { clock, stage, crew } = this.#p;
+    this.#futile.clear();
+    for (;;) {
+      await this.#settle();
+      if (this.#startScript()) continue;
+      if (stage.wake()) {
+        await othersFirst();
+        this.#happened = true;
+        continue;
+      }
+      if (await crew.rescue(clock.now)) {
+        this.#happened = true;
+        continue;
+      }
+      if (await this.#tick()) continue;
+      return this.#next();
+    }
+  }
+
+  #next(): number | undefined {
+    const { clock, stage, crew } = this.#p;
+    const times = [
+      this.#scripts[0]?.at,
+      stage.nextWake,
+      crew.nextRescue,
+      ...this.#readings.map(({ delayed }) => delayed),
+      ...this.#parts.map(({ at }) => at),
+    ];
+    const future = times.filter((time) => time !== undefined && time > clock.now) as number[];
+    return future.length === 0 ? undefined : Math.min(...future);
+  }
+
+  #startScript(): boolean {
+    const { clock, stage, pulse } = this.#p;
+    const script = this.#scripts[0];
+    if (!script || script.at > clock.now) return false;
+    this.#scripts.shift();
+    this.#happened = true;
+    const actor = new Actor(`what was scripted for ${timeText(script.at)}`);
+    stage
+      .perform(actor, async () => void (await script.act()))
+      .catch((error: unknown) => this.#failures.push(error))
+      .finally(() => pulse.beat());
+    stage.enter(actor);
+    return true;
+  }
+
+  /** Every job that can be taken is taken, and every actor has acted, one after the other. */
+  async #settle(): Promise<void> {
+    const { stage, clock } = this.#p;
+    const promoted = ({ delayed }: QueueReading) => delayed !== undefined && delayed <= clock.now;
+    if (!this.#happened && !this.#readings.some(promoted)) return;
+    for (;;) {
+      this.#readings = await this.calm();
+      if (this.#failures.length > 0) throw this.#failures.shift();
+      const first = this.#readings
+        .flatMap(({ queue, active }) => active.map((id) => stage.of(queue, id)))
+        .find((actor) => actor?.state === "waiting");
+      const next = first ?? stage.waiting[0];
+      if (!next) break;
+      stage.enter(next);
+    }
+    this.#happened = false;
+    this.#partsMoved = true;
+  }
+
+  /** Resolves when nothing is under way: whoever acts has come to an end or a sleep, and BullMQ has nothing left to do. */
+  async calm(): Promise<QueueReading[]> {
+    const { stage, crew, store, pulse, patience } = this.#p;
+    let beats = pulse.count;
+    let since = performance.now();
+    for (;;) {
+      const count = pulse.count;
+      if (count !== beats) since = performance.now();
+      beats = count;
+      let unrest = stage.acting.map(({ label }) => `${label} has not come to an end or to a kit.sleep`);
+      if (unrest.length === 0) {
+        const readings = await readQueues(store, crew.queues.sort());
+        unrest = await this.#unrest(readings);
+        // A message from Redis, of a cancel say, is here by now, but may not have been read.
+        if (unrest.length === 0) await othersFirst();
+        if (unrest.length === 0 && stage.acting.length === 0 && pulse.count === count) return readings;
+      }
+      if (performance.now() - since > patience) throw this.#stuck(unrest);
+      await pulse.after(count, LOOK);
+    }
+  }
+
+  async #unrest(readings: readonly QueueReading[]): Promise<string[]> {
+    const { stage, crew, clock } = this.#p;
+    const unrest: string[] = [];
+    for (const { queue, ready, active, delayed } of readings) {
+      const strays = active.filter((id) => !stage.of(queue, id) && !crew.isOrphan(queue, id));
+      for (const id of strays)
+        unrest.push(`job ${id} of queue ${queue} is active, but not with a worker of this kit`);
+      const free = crew.free(queue);
+      if (free.length === 0) continue;
+      if (ready > 0) unrest.push(`queue ${queue} has ${ready} jobs that its workers should take`);
+      if (delayed === undefined || delayed > clock.now) continue;
+      unrest.push(`queue ${queue} has a delayed job that is due`);
+      await free[0]?.rouse();
+    }
+    return unrest;
+  }
+
+  #stuck(unrest: readonly string[]): CarillonError {
+    const { clock, patience, complaints } = this.#p;
+    const what = `virtual time stands still at ${timeText(clock.now)}; for ${formatDuration(patience)} of real time:`;
+    return new CarillonError(
+      "CONFLICT",
+      `${what}\n${unrest.map((line) => `- ${line}`).join("\n")}\n${complaints}`,
+      {
+        remedy:
+          "Handlers must take their time with kit.sleep, not with timers; real work may take as long as `patience`.",
+      },
+    );
+  }
+
+  async #readParts(): Promise<Part[]> {
+    const { store } = this.#p;
+    const read = async (queue: string): Promise<Part[]> =>
+      [...(await store.claims.next(queue))].map(([part, at]) => ({
+        queue,
+        part,
+        at:
+          part === "r" ? Math.max(at, (this.#reconciled.get(queue) ?? -RECONCILE_REST) + RECONCILE_REST) : at,
+      }));
+    // In one burst; what is new is read after.
+    const known = this.#queues;
+    const [queues, ...parts] = await Promise.all([store.registry.queues(), ...known.map(read)]);
+    this.#queues = queues;
+    const added = queues.filter((queue) => !known.includes(queue));
+    return [...parts, ...(await Promise.all(added.map(read)))].flat();
+  }
+
+  /** Each node looks at all that is due, another one first each time. Returns whether there was anything to do. */
+  async #tick(): Promise<boolean> {
+    const { clock, nodes } = this.#p;
+    if (this.#partsMoved) this.#parts = await this.#readParts();
+    this.#partsMoved = false;
+    const due = this.#parts.filter((part) => part.at <= clock.now && !this.#futile.has(nameOf(part)));
+    if (due.length === 0) return false;
+    for (const queue of this.#queues) this.#reconciled.set(queue, clock.now);
+    this.#ticks += 1;
+    let done = 0;
+    for (let i = 0; i < nodes.length; i++) {
+      const { decided, reconciled } = await (nodes[(this.#ticks + i) % nodes.length] as Scheduler).tick();
+      done += decided.length + reconciled.length;
+    }
+    const before = this.#parts.map(nameOf).join();
+    this.#parts = await this.#readParts();
+    if (done > 0 || this.#parts.map(nameOf).join() !== before) this.#happened = true;
+    // Asked again, they would say the same.
+    else for (const part of due) this.#futile.add(nameOf(part));
+    return true;
+  }
+}
+
+function nameOf({ queue, part, at }: Part): string {
+  return `${queue} ${part} ${at}`;
+}

@@ -1,0 +1,171 @@
+import { AssertionError } from "node:assert";
+import { isDeepStrictEqual } from "node:util";
+import type { Outcome, Run, TaskRef, TaskState } from "@carillon/core";
+import type { Store } from "@carillon/store";
+import type { Complaints } from "./complaints.js";
+import { type History, historyOf, tableOf } from "./history.js";
+import { type Moment, timeOf, timeText } from "./moment.js";
+
+type Check = (history: History) => { what: string; actual: unknown; expected: unknown };
+
+/**
+ * What is expected of a task, checked against its records in Redis: run records and ledger. Await it; what was not awaited
+ * is checked all the same, and the next `advance` or `close` throws.
+ *
+ * @example await kit.expect("r").fired(3).skipped("overlap", 2).outcome("succeeded");
+ */
+export class Expectation implements PromiseLike<void> {
+  readonly #start: number;
+  readonly #checks: Check[] = [];
+  readonly #done: Promise<void>;
+  /** Where in the test it was written. */
+  readonly #written = new Error("expected here").stack?.split("\n").slice(3).join("\n") ?? "";
+  #awaited = false;
+
+  constructor(store: Store, ref: TaskRef, start: number, complaints: Complaints) {
+    this.#start = start;
+    // Once the chain is written.
+    this.#done = Promise.resolve()
+      .then(() => historyOf(store, ref))
+      .then((history) => this.#compare(history, complaints));
+    this.#done.catch(() => {});
+  }
+
+  /** So many occurrences were enqueued; a retry is none of its own. */
+  fired(times: number): this {
+    return this.#check((history) => ({
+      what: "occurrences enqueued",
+      actual: firsts(history).length,
+      expected: times,
+    }));
+  }
+
+  /** Exactly at these times occurrences were enqueued. */
+  firedAt(times: readonly Moment[]): this {
+    return this.#times("times at which occurrences were enqueued", times, (history) =>
+      firsts(history).map(({ enqueued }) => enqueued),
+    );
+  }
+
+  /** Exactly these nominal times were enqueued. */
+  firedFor(nominals: readonly Moment[]): this {
+    return this.#times("nominal times enqueued", nominals, (history) =>
+      firsts(history).map(({ nominal }) => nominal),
+    );
+  }
+
+  /** Exactly at these times runs started, each for the first time. */
+  ranAt(times: readonly Moment[]): this {
+    return this.#times("times at which runs started", times, ({ runs }) =>
+      sorted(runs.flatMap(({ started }) => started ?? [])),
+    );
+  }
+
+  /** Exactly at these times runs became final. */
+  finishedAt(times: readonly Moment[]): this {
+    return this.#times("times at which runs finished", times, ({ runs }) =>
+      sorted(runs.flatMap(({ finished }) => finished ?? [])),
+    );
+  }
+
+  /** So many occurrences were passed over, for this reason or for any. */
+  skipped(reason: string, times: number): this;
+  skipped(times: number): this;
+  skipped(first: string | number, second?: number): this {
+    const reason = typeof first === "string" ? first : undefined;
+    return this.#check(({ skips, cut }) => {
+      const counted = skips.filter((skip) => reason === undefined || skip.reason === reason);
+      const actual = counted.reduce((sum, { occurrences }) => sum + occurrences, 0);
+      return {
+        what: `occurrences skipped${reason === undefined ? "" : ` (${reason})`}`,
+        actual: cut ? `${actual} or more: the ledger is full, assert more often` : actual,
+        expected: reason === undefined ? first : second,
+      };
+    });
+  }
+
+  /** How the newest final run ended. */
+  outcome(outcome: Outcome): this {
+    return this.#check((history) => ({
+      what: "outcome of the newest final run",
+      actual: finals(history).at(-1)?.outcome,
+      expected: outcome,
+    }));
+  }
+
+  /** How all final runs ended, in the order in which they did. */
+  outcomes(outcomes: readonly Outcome[]): this {
+    return this.#check((history) => ({
+      what: "outcomes",
+      actual: finals(history).map(({ outcome }) => outcome),
+      expected: outcomes,
+    }));
+  }
+
+  /** When the task is next acted on; undefined: never. */
+  nextAt(time: Moment | undefined): this {
+    return this.#check(({ stored }) => ({
+      what: "next time",
+      actual: timeText(stored?.state === "scheduled" ? stored.due : undefined),
+      expected: timeText(time === undefined ? undefined : timeOf(time, this.#start, "time")),
+    }));
+  }
+
+  state(state: TaskState): this {
+    return this.#check(({ stored }) => ({ what: "state", actual: stored?.state, expected: state }));
+  }
+
+  #times(what: string, times: readonly Moment[], actual: (history: History) => number[]): this {
+    const expected = times.map((time, i) => timeText(timeOf(time, this.#start, `times[${i}]`)));
+    return this.#check((history) => ({ what, actual: actual(history).map(timeText), expected }));
+  }
+
+  #check(check: Check): this {
+    this.#checks.push(check);
+    return this;
+  }
+
+  #compare(history: History, complaints: Complaints): void {
+    for (const check of this.#checks) {
+      const { what, actual, expected } = check(history);
+      if (isDeepStrictEqual(actual, expected)) continue;
+      const message = `${what}: expected ${show(expected)}, but got ${show(actual)}.\n\n${tableOf(history)}\n${complaints}`;
+      const error = new AssertionError({ message, actual, expected, operator: "expect" });
+      error.stack = `${error.name}: ${message}\n${this.#written}`;
+      throw error;
+    }
+  }
+
+  /** @throws what it found, where nobody else heard of it */
+  async unheard(): Promise<void> {
+    if (!this.#awaited) await this.#done;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: an expectation is awaited
+  then<A = void, B = never>(
+    fulfilled?: ((value: void) => A | PromiseLike<A>) | null,
+    rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.#awaited = true;
+    return this.#done.then(fulfilled, rejected);
+  }
+}
+
+/** The first run of each occurrence. */
+function firsts({ runs }: History): Run[] {
+  const seen = new Set<string>();
+  return runs.filter(({ key }) => !seen.has(key) && seen.add(key));
+}
+
+function finals({ runs }: History): Run[] {
+  return runs.filter(({ state }) => state === "final").sort((a, b) => (a.finished ?? 0) - (b.finished ?? 0));
+}
+
+function sorted(times: number[]): number[] {
+  return times.sort((a, b) => a - b);
+}
+
+function show(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? "none" : value.join(", ");
+  return String(value);
+}

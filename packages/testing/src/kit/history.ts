@@ -1,0 +1,130 @@
+import { compileSchedule, localName, parseRef, type Run, type TaskName, type TaskRef } from "@carillon/core";
+import type { LedgerEntry, Store, StoredTask } from "@carillon/store";
+import { timeText } from "./moment.js";
+
+/** Runs are read in pages of this many. */
+const PAGE = 1_000;
+/** The store keeps this many ledger entries of a task. */
+const LEDGER_KEPT = 50;
+/** A failure shows this many rows at each end. */
+const ROWS_AT_EACH_END = 20;
+
+/** What became of a task, as its records tell it. Times in UTC ms. */
+export interface History {
+  readonly task: TaskName;
+  readonly stored: StoredTask | undefined;
+  /** In the order in which they were enqueued. */
+  readonly runs: readonly Run[];
+  /** In the order in which they were decided. */
+  readonly skips: readonly Skip[];
+  /** Older skips may be missing: the ledger is full. */
+  readonly cut: boolean;
+}
+
+/** Occurrences that were not enqueued: one, or consecutive ones alike. */
+export interface Skip {
+  readonly reason: string;
+  readonly from: number;
+  readonly to: number;
+  readonly at: number;
+  readonly occurrences: number;
+}
+
+/** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
+export async function historyOf(store: Store, ref: TaskRef): Promise<History> {
+  const task = await store.tasks.locate(parseRef(ref));
+  const [stored, ledger, runs] = await Promise.all([
+    store.tasks.get(task),
+    store.runs.ledger(task),
+    allRuns(store, task),
+  ]);
+  return {
+    task,
+    stored,
+    runs: runs.sort((a, b) => a.enqueued - b.enqueued || a.nominal - b.nominal || (a.id < b.id ? -1 : 1)),
+    skips: ledger.map((entry) => ({ ...entry, occurrences: countOf(entry, stored) })).reverse(),
+    cut: ledger.length >= LEDGER_KEPT,
+  };
+}
+
+async function allRuns(store: Store, task: TaskName): Promise<Run[]> {
+  const runs: Run[] = [];
+  for (;;) {
+    const page = await store.runs.list(task, PAGE, runs.length);
+    runs.push(...page);
+    if (page.length < PAGE) return runs;
+  }
+}
+
+/** Consecutive decisions are one entry, and one decision may pass over many times. */
+function countOf({ from, to, decisions }: LedgerEntry, stored: StoredTask | undefined): number {
+  if (from === to || !stored) return decisions;
+  try {
+    const schedule = compileSchedule(stored.definition.schedule, stored.definition.id);
+    let count = 0;
+    for (let time: number | undefined = from; time !== undefined && time <= to; time = schedule.next(time))
+      count++;
+    return Math.max(count, decisions);
+  } catch {
+    return decisions; // its calendar is not known here
+  }
+}
+
+/** The history as a table: a failed assertion ends with it. */
+export function tableOf({ task, runs, skips, cut }: History): string {
+  const rows = [
+    ...runs.map((run) => ({ at: run.enqueued, cells: runRow(run) })),
+    ...skips.map((skip) => ({ at: skip.at, cells: skipRow(skip) })),
+  ].sort((a, b) => a.at - b.at);
+  const title = `${localName(task)} in queue ${task.queue}`;
+  if (rows.length === 0) return `${title}: nothing happened.`;
+  const lines = columns([["time", "decision", "reason", "run"], ...rows.map(({ cells }) => cells)]);
+  const [head = "", ...body] = lines;
+  const left = body.length - 2 * ROWS_AT_EACH_END;
+  const shown =
+    left <= 0
+      ? body
+      : [...body.slice(0, ROWS_AT_EACH_END), `… ${left} more …`, ...body.slice(-ROWS_AT_EACH_END)];
+  return [
+    `${title}:`,
+    "",
+    head,
+    ...(cut ? ["(older skips are no longer in the ledger)"] : []),
+    ...shown,
+  ].join("\n");
+}
+
+function runRow(run: Run): string[] {
+  const { enqueued, started, finished, nominal } = run;
+  const parts = [
+    run.state === "final" ? (run.outcome ?? "") : run.state,
+    started === undefined ? "" : `from ${shortly(started, enqueued)}`,
+    finished === undefined ? "" : `to ${shortly(finished, enqueued)}`,
+    run.attempts > 1 ? `in ${run.attempts} attempts` : "",
+    run.error === undefined ? "" : `(${(run.error.split("\n")[0] as string).slice(0, 80)})`,
+  ];
+  const why = nominal === enqueued ? run.trigger : `${run.trigger} of ${shortly(nominal, enqueued)}`;
+  return [timeText(enqueued), "enqueued", why, parts.filter(Boolean).join(" ")];
+}
+
+function skipRow({ at, reason, from, to, occurrences }: Skip): string[] {
+  const range =
+    from === to ? shortly(from, at) : `${shortly(from, at)} to ${shortly(to, at)}, ${occurrences} times`;
+  return [timeText(at), "skipped", from === at && to === at ? reason : `${reason} of ${range}`, ""];
+}
+
+/** Without the date, where that is the same. */
+function shortly(time: number, beside: number): string {
+  const text = timeText(time);
+  return text.slice(0, 11) === timeText(beside).slice(0, 11) ? text.slice(11) : text;
+}
+
+function columns(rows: readonly string[][]): string[] {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}

@@ -1,0 +1,54 @@
+import { type ConnectionSpec, namespaceKeys, Store, type StoreOptions } from "@carillon/store";
+
+/** As in clock.ts, but one key for the whole namespace: a kit's Redis is one server, so slots do not matter. */
+const CLOCK_LUA = `local clock = tonumber(redis.call("GET", string.match(KEYS[1], "^{[^:}]*") .. "}:~clock"))
+local function nowMs() return clock end
+local function nowMicros() return string.format("%.0f", clock * 1000) end`;
+
+/** The time of all scripts in the namespace, and of `Date` in this process. */
+export class KitClock {
+  readonly start: number;
+  readonly #key: string;
+  #now: number;
+
+  constructor(namespace: string, start: number) {
+    this.start = start;
+    this.#now = start;
+    this.#key = `${namespaceKeys(namespace).queues.replace(/}.*/, "}")}:~clock`;
+  }
+
+  get now(): number {
+    return this.#now;
+  }
+
+  async set(store: Store, time: number): Promise<void> {
+    await store.link.ask((client) => client.set(this.#key, String(time)));
+    this.#now = time;
+  }
+}
+
+/** Records of a test stay: what happened is asserted from them. */
+const KEEP = 10 * 366 * 86_400_000;
+
+export function kitStore(
+  connection: ConnectionSpec,
+  namespace: string,
+  retention: StoreOptions["retention"],
+): Store {
+  return new Store(
+    {
+      connection,
+      namespace,
+      retention: {
+        successes: 1_000_000,
+        failures: 1_000_000,
+        successesFor: KEEP,
+        failuresFor: KEEP,
+        completedJobs: KEEP,
+        failedJobs: KEEP,
+        ...retention,
+      },
+    },
+    { time: { lua: CLOCK_LUA } },
+  );
+}

@@ -1,0 +1,249 @@
+import { CarillonError, type TaskRef } from "@carillon/core";
+import { Scheduler } from "@carillon/scheduler";
+import { Client } from "@carillon/sdk";
+import type { Store } from "@carillon/store";
+import type { WorkerOptions as BullWorkerOptions, Processor } from "bullmq";
+import { type RedisServer, startRedis } from "../redis.js";
+import { Complaints } from "./complaints.js";
+import { Crew } from "./crew.js";
+import { Director } from "./director.js";
+import { Expectation } from "./expectation.js";
+import { type History, historyOf } from "./history.js";
+import { KitClock, kitStore } from "./kit-clock.js";
+import { carillonWorker, KitWorker, plainWorker } from "./kit-worker.js";
+import { lengthOf, type Moment, type Span, timeOf } from "./moment.js";
+import { type Settings, settle, type TestKitOptions } from "./options.js";
+import { othersFirst, Pulse } from "./pulse.js";
+import { Stage } from "./stage.js";
+import { fakeDate } from "./virtual-date.js";
+
+/** What a plain worker of the test may set; connection, prefix and locks are the kit's. */
+export type PlainWorkerOptions = Omit<
+  BullWorkerOptions,
+  "connection" | "prefix" | "lockDuration" | "lockRenewTime" | "autorun"
+>;
+
+/**
+ * A Redis, nodes and a worker of Carillon's, all real, in a time that the test moves. While it is open, `Date` in this
+ * process tells that time; timers stay real.
+ *
+ * @example
+ * const kit = await testKit({ types: [report] });
+ * await kit.client.put(report, { id: "r", schedule: { every: "1h" }, payload: {} });
+ * await kit.advance("3 days");
+ * await kit.expect("r").fired(72).outcome("succeeded");
+ * await kit.close();
+ */
+export class TestKit {
+  readonly client: Client;
+  /** For clients of your own: `new Client({ store: kit.store, owner: "acme" })`. */
+  readonly store: Store;
+  readonly redis: RedisServer;
+  readonly #settings: Settings;
+  readonly #clock: KitClock;
+  readonly #stage: Stage;
+  readonly #director: Director;
+  readonly #crew: Crew;
+  readonly #pulse = new Pulse();
+  readonly #complaints = new Complaints();
+  readonly #nodes: Scheduler[];
+  readonly #stores: Store[] = [];
+  readonly #workers: KitWorker[] = [];
+  readonly #expectations = new Set<Expectation>();
+  readonly #restoreDate: () => void;
+  #worker: KitWorker | undefined;
+  #closed: Promise<void> | undefined;
+
+  private constructor(settings: Settings, redis: RedisServer, clock: KitClock, restoreDate: () => void) {
+    this.#settings = settings;
+    this.redis = redis;
+    this.#clock = clock;
+    this.#restoreDate = restoreDate;
+    this.store = this.#newStore();
+    this.client = new Client({ store: this.store });
+    this.#nodes = Array.from(
+      { length: settings.nodes },
+      (_, i) => new Scheduler({ store: this.#newStore(), nodeId: `node-${i + 1}`, logger: this.#complaints }),
+    );
+    this.#stage = new Stage(this.#pulse, () => clock.now);
+    this.#crew = new Crew(clock.start);
+    this.#director = new Director({
+      clock,
+      store: this.store,
+      stage: this.#stage,
+      crew: this.#crew,
+      pulse: this.#pulse,
+      nodes: this.#nodes,
+      patience: settings.patience,
+      complaints: this.#complaints,
+    });
+  }
+
+  /** @throws `INVALID_OPTION`, `CONFLICT` while another kit is open, `REDIS_UNAVAILABLE` */
+  static async open(options: TestKitOptions): Promise<TestKit> {
+    const settings = settle(options);
+    const clock = new KitClock(settings.namespace, settings.start);
+    const restoreDate = fakeDate(() => clock.now);
+    let redis: RedisServer;
+    try {
+      redis = settings.redis ?? (await startRedis());
+    } catch (error) {
+      restoreDate();
+      throw error;
+    }
+    const kit = new TestKit(settings, redis, clock, restoreDate);
+    try {
+      await clock.set(kit.store, clock.start);
+      if (settings.worker) {
+        const own = carillonWorker({ ...settings, logger: kit.#complaints }, { clock, stage: kit.#stage });
+        kit.#worker = await kit.#addWorker(own);
+      }
+      return kit;
+    } catch (error) {
+      await kit.close();
+      throw error;
+    }
+  }
+
+  #newStore(): Store {
+    const { namespace, retention } = this.#settings;
+    const store = kitStore(this.redis.url, namespace, retention);
+    this.#stores.push(store);
+    return store;
+  }
+
+  async #addWorker(open: ConstructorParameters<typeof KitWorker>[2]): Promise<KitWorker> {
+    const parts = {
+      clock: this.#clock,
+      stage: this.#stage,
+      crew: this.#crew,
+      pulse: this.#pulse,
+      director: this.#director,
+    };
+    const worker = new KitWorker(parts, () => this.#newStore(), open);
+    this.#workers.push(worker);
+    await worker.start();
+    return worker;
+  }
+
+  /** Virtual time, in UTC ms. */
+  get now(): number {
+    return this.#clock.now;
+  }
+
+  get namespace(): string {
+    return this.#settings.namespace;
+  }
+
+  /** Carillon's own worker. */
+  get worker(): KitWorker {
+    if (this.#worker) return this.#worker;
+    throw new CarillonError("CONFLICT", "this kit was opened without a worker.", {
+      remedy: "Leave out worker: false, or use what bullWorker returned.",
+    });
+  }
+
+  /** A plain BullMQ worker on a queue of Carillon's, in virtual time like the kit's own. */
+  bullWorker(queue: string, process: Processor, options: PlainWorkerOptions = {}): Promise<KitWorker> {
+    return this.#addWorker(plainWorker(queue, process, options, this.#complaints));
+  }
+
+  /** Lets this much virtual time pass, with everything that happens in it; 0: all that happens now. */
+  async advance(span: Span): Promise<void> {
+    await this.#moveTo(this.#clock.now + lengthOf(span, "span"));
+  }
+
+  /** Lets virtual time pass up to this moment, and all that happens at it. */
+  async advanceTo(moment: Moment): Promise<void> {
+    await this.#moveTo(timeOf(moment, this.#clock.start, "moment"));
+  }
+
+  async #moveTo(target: number): Promise<void> {
+    await this.#hearExpectations();
+    await this.#director.moveTo(target);
+  }
+
+  /**
+   * Scripts something for a moment. Of one moment, what workers can take comes first, then what is scripted, then sleeps that
+   * end, then the nodes. What it throws, `advance` throws.
+   */
+  at(moment: Moment, act: () => unknown): void {
+    const time = timeOf(moment, this.#clock.start, "moment");
+    if (time < this.#clock.now) {
+      throw new CarillonError("INVALID_OPTION", "past already.", {
+        field: "moment",
+        remedy: "Virtual time only goes forward.",
+      });
+    }
+    this.#director.script(time, act);
+  }
+
+  /** How a handler, or what was scripted, takes virtual time. Rejects with the signal's reason when it is aborted. */
+  sleep(span: Span, options: { signal?: AbortSignal } = {}): Promise<void> {
+    return this.#stage.sleep(this.#clock.now + lengthOf(span, "span"), options.signal);
+  }
+
+  sleepUntil(moment: Moment, options: { signal?: AbortSignal } = {}): Promise<void> {
+    return this.#stage.sleep(timeOf(moment, this.#clock.start, "moment"), options.signal);
+  }
+
+  /**
+   * How a handler waits for another one of this process, at a lock or a semaphore: time passes meanwhile as in a sleep, where
+   * otherwise it would stand still.
+   */
+  idle<T>(wait: Promise<T>): Promise<T> {
+    return this.#stage.idle(wait);
+  }
+
+  /** Says what is expected of a task by now. Await it. */
+  expect(ref: TaskRef): Expectation {
+    const expectation = new Expectation(this.store, ref, this.#clock.start, this.#complaints);
+    this.#expectations.add(expectation);
+    return expectation;
+  }
+
+  /** What became of a task: all its runs and skips. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
+  history(ref: TaskRef): Promise<History> {
+    return historyOf(this.store, ref);
+  }
+
+  async #hearExpectations(): Promise<void> {
+    const expectations = [...this.#expectations];
+    this.#expectations.clear();
+    for (const expectation of expectations) await expectation.unheard();
+  }
+
+  /**
+   * Ends everything, without waiting for handlers: a virtual sleep of theirs rejects, so that `finally` blocks run. `Date` is
+   * real again. @throws what an expectation found that was not awaited
+   */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    const heard = this.#hearExpectations();
+    try {
+      await heard.catch(() => {});
+      for (const worker of this.#workers) await worker.close();
+      this.#stage.clear(new Error("The test kit was closed."));
+      await othersFirst();
+      for (const node of this.#nodes) await node.stop();
+      await Promise.all(this.#stores.map((store) => store.close()));
+      if (!this.#settings.redis) await this.redis.stop();
+    } finally {
+      this.#restoreDate();
+    }
+    await heard;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** Opens a kit. One at a time in a process; close it in any case, `afterEach` say. @throws as `TestKit.open` */
+export function testKit(options: TestKitOptions = {}): Promise<TestKit> {
+  return TestKit.open(options);
+}

@@ -1,0 +1,67 @@
+import { CarillonError, parseDuration, quote } from "@carillon/core";
+
+/**
+ * A point of virtual time: epoch ms, a Date, ISO 8601 with an offset, or `mm:ss` or `h:mm:ss` after the kit's start, as
+ * timelines are written (`00:35`, `1:02:30`).
+ */
+export type Moment = number | Date | string;
+
+/** A length of virtual time: ms, or text as in schedules, `90s`, `1h30m`; words too: `3 days`. */
+export type Span = number | string;
+
+const AFTER_START = /^(?:(\d+):)?(\d{1,2}):([0-5]\d)(?:\.(\d{1,3}))?$/;
+const ISO = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
+const WORDS = /(\d+)\s*(week|day|hour|minute|min|second|sec|millisecond)s?\b[\s,]*/gi;
+const UNITS: Readonly<Record<string, string>> = {
+  week: "w",
+  day: "d",
+  hour: "h",
+  minute: "m",
+  min: "m",
+  second: "s",
+  sec: "s",
+  millisecond: "ms",
+};
+
+/** @throws `INVALID_OPTION` naming `field` */
+export function timeOf(moment: Moment, start: number, field: string): number {
+  const time = read(moment, start);
+  if (Number.isInteger(time)) return time;
+  throw new CarillonError("INVALID_OPTION", `${quote(moment)} is not a time.`, {
+    field,
+    remedy:
+      "Give ISO 8601 with an offset, 2026-01-05T09:00:00Z, epoch milliseconds, or mm:ss after the kit's start.",
+  });
+}
+
+function read(moment: Moment, start: number): number {
+  if (typeof moment === "number") return moment;
+  if (moment instanceof Date) return moment.getTime();
+  const after = AFTER_START.exec(moment);
+  if (after) {
+    const [, hours, minutes, seconds, fraction] = after;
+    const whole = (Number(hours ?? 0) * 60 + Number(minutes)) * 60 + Number(seconds);
+    return start + whole * 1_000 + Number((fraction ?? "").padEnd(3, "0"));
+  }
+  return ISO.test(moment) ? Date.parse(moment) : Number.NaN;
+}
+
+/** @throws `INVALID_OPTION`, `INVALID_DURATION` naming `field` */
+export function lengthOf(span: Span, field: string): number {
+  if (typeof span === "number") {
+    if (Number.isInteger(span) && span >= 0) return span;
+    throw new CarillonError("INVALID_OPTION", `got ${String(span)}.`, {
+      field,
+      remedy: "Give whole milliseconds, 0 or more, or a duration: 90s, 3 days.",
+    });
+  }
+  const short = span
+    .trim()
+    .replace(WORDS, (_, count: string, unit: string) => count + UNITS[unit.toLowerCase()]);
+  return parseDuration(short, field);
+}
+
+/** ISO 8601 in UTC, without `.000`. */
+export function timeText(time: number | undefined): string {
+  return time === undefined ? "never" : new Date(time).toISOString().replace(".000Z", "Z");
+}

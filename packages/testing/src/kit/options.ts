@@ -1,0 +1,89 @@
+import { assertName, CarillonError } from "@carillon/core";
+import type { AnyTaskType } from "@carillon/sdk";
+import type { Retention } from "@carillon/store";
+import type { RedisServer } from "../redis.js";
+import { type Moment, timeOf } from "./moment.js";
+
+export interface TestKitOptions {
+  /** What the worker can do; it works every queue that these types name, and `queues`. */
+  types?: readonly AnyTaskType[] | undefined;
+  queues?: readonly string[] | undefined;
+  /** When virtual time begins; default 2026-01-01T00:00:00Z. */
+  start?: Moment | undefined;
+  /** Scheduler nodes; default 1. At each moment all of them look for work. */
+  nodes?: number | undefined;
+  /** Default true; false: no worker of Carillon's, for tests that make plain ones with `bullWorker`. */
+  worker?: boolean | undefined;
+  /** The worker's jobs at a time, per queue; default 10. */
+  concurrency?: number | undefined;
+  /** A server that several kits share, one after the other; `close` leaves it up. Default: one of its own. */
+  redis?: RedisServer | undefined;
+  /** Default: another one for each kit. */
+  namespace?: string | undefined;
+  /** Default: all runs and jobs are kept. */
+  retention?: Partial<Retention> | undefined;
+  /** How long real work of a handler may take, in real ms, before `advance` gives up; default 4,000. */
+  patience?: number | undefined;
+}
+
+export interface Settings {
+  readonly types: readonly AnyTaskType[];
+  readonly queues: readonly string[];
+  readonly start: number;
+  readonly nodes: number;
+  readonly worker: boolean;
+  readonly concurrency: number;
+  readonly redis: RedisServer | undefined;
+  readonly namespace: string;
+  readonly retention: Partial<Retention> | undefined;
+  readonly patience: number;
+}
+
+const KNOWN: readonly string[] = [
+  "types",
+  "queues",
+  "start",
+  "nodes",
+  "worker",
+  "concurrency",
+  "redis",
+  "namespace",
+  "retention",
+  "patience",
+] satisfies (keyof TestKitOptions)[];
+
+const START = "2026-01-01T00:00:00Z";
+let serial = 0;
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME` */
+export function settle(options: TestKitOptions): Settings {
+  for (const key of Object.keys(options)) {
+    if (!KNOWN.includes(key)) {
+      throw new CarillonError("INVALID_OPTION", "there is no such option.", {
+        field: key,
+        remedy: `Known: ${KNOWN.join(", ")}.`,
+      });
+    }
+  }
+  serial += 1;
+  return Object.freeze({
+    types: options.types ?? [],
+    queues: (options.queues ?? []).map((queue) => assertName(queue, "queues")),
+    start: timeOf(options.start ?? START, Date.parse(START), "start"),
+    nodes: whole(options.nodes ?? 1, "nodes", 100),
+    worker: options.worker ?? true,
+    concurrency: whole(options.concurrency ?? 10, "concurrency", 10_000),
+    redis: options.redis,
+    namespace: assertName(options.namespace ?? `kit${serial}`, "namespace"),
+    retention: options.retention,
+    patience: whole(options.patience ?? 4_000, "patience", 3_600_000),
+  });
+}
+
+function whole(value: number, field: string, most: number): number {
+  if (Number.isInteger(value) && value >= 1 && value <= most) return value;
+  throw new CarillonError("INVALID_OPTION", `got ${String(value)}.`, {
+    field,
+    remedy: `Give a whole number from 1 to ${most}.`,
+  });
+}

@@ -1,0 +1,38 @@
+// Taken once: a test may fake timers later.
+const later = globalThis.setTimeout;
+const cancel = globalThis.clearTimeout;
+
+/** Something happened: whoever waits looks again. */
+export class Pulse {
+  #count = 0;
+  readonly #waiting = new Set<() => void>();
+
+  /** Take it before looking, and hand it to `after`: what happens in between is then not missed. */
+  get count(): number {
+    return this.#count;
+  }
+
+  beat(): void {
+    this.#count += 1;
+    for (const go of [...this.#waiting]) go();
+  }
+
+  /** Resolves with the first beat since `count`, or after `ms`. */
+  after(count: number, ms: number): Promise<void> {
+    if (this.#count !== count) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = later(() => go(), ms);
+      const go = () => {
+        cancel(timer);
+        this.#waiting.delete(go);
+        resolve();
+      };
+      this.#waiting.add(go);
+    });
+  }
+}
+
+/** All that is ready to go on goes on first. */
+export function othersFirst(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
