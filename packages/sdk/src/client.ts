@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import {
   assertName,
   CarillonError,
+  calendarsOf,
   DEFAULT_OWNER,
   DEFAULT_PAYLOAD_LIMITS,
   neverFires,
@@ -54,7 +55,8 @@ import { type JournalFilter, type JournalPage, journal } from "./journal.js";
 import { statsView, type TaskStats } from "./stats.js";
 import { type AnyTaskType, type TypedTask, validatePayload } from "./task-type.js";
 import { forecast, type Upcoming, upNext } from "./up-next.js";
-import { type NodeView, nodeView, type Task, taskView } from "./view.js";
+import { type Validation, validationOf } from "./validation.js";
+import { lastStatus, type NodeView, nodeView, type Task, taskView } from "./view.js";
 
 /**
  * Puts tasks and asks about them. One connection; safe to share.
@@ -145,6 +147,28 @@ export class Client {
     return results;
   }
 
+  /**
+   * Everything that a put checks, and what the schedule means, without storing anything.
+   *
+   * @param options `from` epoch ms, default now by Redis; `count` of next times, default 5, at most 1,000
+   * @throws as `put`
+   */
+  async validate(task: TaskInput, options: { from?: number; count?: number } = {}): Promise<Validation> {
+    const count = wholeNumber(options.count ?? 5, "count", 0, 1_000);
+    const { definition } = await this.#parse(task);
+    await Promise.all([
+      this.store.registry.assertTypes([definition.type]),
+      calendarsOf(definition.schedule).length > 0 && this.store.calendars.refresh(),
+    ]);
+    const from = options.from ?? (await this.store.tasks.time(definition.queue));
+    return validationOf(
+      this.store.calendars.schedules.get(definition.schedule, definition.id),
+      definition,
+      from,
+      count,
+    );
+  }
+
   async #parse(input: TaskInput, given?: AnyTaskType): Promise<ParsedTask> {
     const bound = this.#bind(input);
     const parsed = parseTask(bound, { ...DEFAULT_PAYLOAD_LIMITS, maxBytes: this.#maxPayloadBytes });
@@ -200,7 +224,9 @@ export class Client {
     const name = await this.#locate(ref);
     const stored = await this.store.tasks.get(name);
     if (!stored) throw notFound(name);
-    return taskView(stored);
+    const { lastRun } = await this.store.runs.stats(name);
+    const run = lastRun === undefined ? undefined : await this.store.runs.get(name.queue, lastRun);
+    return { ...taskView(stored), ...(run ? { lastStatus: lastStatus(run) } : {}) };
   }
 
   /** A page of tasks in the order of queue, owner, id. */
@@ -304,6 +330,7 @@ export class Client {
   }
 
   async #enqueueNow(queue: string, parsed: ParsedTask): Promise<{ run: string; enqueued: number }> {
+    await this.store.registry.assertTypes([parsed.definition.type]);
     const mark = await this.store.registry.enter(queue);
     try {
       return await this.store.claims.enqueueNow(parsed, this.#identity());
@@ -360,6 +387,7 @@ export class Client {
   /** Final runs by their end, newest first: of a task, with an outcome, by a node, in a time. @throws `INVALID_FILTER` */
   async journal(filter: JournalFilter & { task?: TaskRef | undefined } = {}): Promise<JournalPage> {
     const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
+    if (filter.queue !== undefined) assertName(filter.queue, "queue");
     const task = filter.task === undefined ? undefined : await this.#locate(filter.task);
     return journal(this.store, { ...filter, limit, task, owner: this.#owner });
   }
@@ -534,6 +562,22 @@ export class Client {
 
   #unbound(): void {
     if (this.#owner !== undefined) throw this.#foreignOwner();
+  }
+
+  /**
+   * From now on only these task types may be put into the namespace, by whatever client; an empty list: any. Tasks that are
+   * stored stay.
+   *
+   * @throws `INVALID_NAME`, `FORBIDDEN` for a bound client
+   */
+  async allowTypes(types: readonly string[]): Promise<void> {
+    this.#unbound();
+    await this.store.registry.setTypes([...new Set(types.map((type) => assertName(type, "type")))]);
+  }
+
+  /** The task types that may be put; empty: any. */
+  async allowedTypes(): Promise<string[]> {
+    return this.store.registry.types();
   }
 
   async nodes(): Promise<NodeView[]> {

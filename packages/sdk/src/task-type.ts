@@ -1,19 +1,48 @@
 import { assertName, CarillonError, type Json, type TaskInput } from "@carillon/core";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Context } from "./context.js";
+import type { Context, ItemContext } from "./context.js";
+import type { Ending } from "./worker/ending.js";
+import { assertFanOut, type ItemBackoff } from "./worker/item-options.js";
 
 type Awaitable<T> = T | Promise<T>;
 
-export interface TaskTypeOptions<Schema extends StandardSchemaV1> {
+interface CommonOptions<Schema extends StandardSchemaV1> {
   /** Any Standard Schema (zod, valibot, arktype, …): checked when a task is put, and again before the handler. */
   payload: Schema;
   /** Where its jobs go when a task names no queue of its own. */
   queue: string;
-  /** Gets the schema's output. What it returns is kept as the run's result (JSON). */
+}
+
+export interface TaskTypeOptions<Schema extends StandardSchemaV1> extends CommonOptions<Schema> {
+  /**
+   * Gets the schema's output. What it returns is kept as the run's result (JSON), or says how the run ended:
+   * `context.quota()`, `context.nothingToDo()`.
+   */
   handler: (
     payload: StandardSchemaV1.InferOutput<Schema>,
     context: Context,
-  ) => Awaitable<Json | undefined | void>;
+  ) => Awaitable<Json | Ending | undefined | void>;
+}
+
+export interface FanOutOptions<Schema extends StandardSchemaV1, Item> extends CommonOptions<Schema> {
+  /**
+   * Collects the work of a run: up to 10,000 items (JSON). None: the run ends as `nothing-to-do`. Should its worker die before
+   * all are stored, it runs again; items that were stored stay as they were.
+   */
+  generate: (payload: StandardSchemaV1.InferOutput<Schema>, context: Context) => Awaitable<readonly Item[]>;
+  /**
+   * Does one item, as a job of its own: whatever befalls it, the other items go on. The run succeeded when all did. The task's
+   * time limit bounds `generate` and each attempt at an item, not their sum.
+   */
+  process: (item: Item, context: ItemContext) => Awaitable<Json | undefined | void>;
+  /**
+   * Items of this type at a time in one worker; default: as many as the worker does jobs. An item that waits for its turn takes
+   * one of the worker's places.
+   */
+  concurrency?: number | undefined;
+  /** Tries for each item, 1 to 100; default 1. A worker that dies is no try; the third time, the item failed. */
+  itemAttempts?: number | undefined;
+  itemBackoff?: ItemBackoff | undefined;
 }
 
 /** A task type: a name, the shape of its payload, and the code that does it. */
@@ -22,9 +51,17 @@ export interface TaskType<Schema extends StandardSchemaV1 = StandardSchemaV1>
   readonly type: string;
 }
 
+/** A task type whose runs are many items. */
+export interface FanOutType<Schema extends StandardSchemaV1 = StandardSchemaV1, Item = unknown>
+  extends FanOutOptions<Schema, Item> {
+  readonly type: string;
+}
+
 // A handler's payload is contravariant; a list of task types must hold all of them.
 // biome-ignore lint/suspicious/noExplicitAny: see above
-export type AnyTaskType = TaskType<any>;
+export type AnyFanOutType = FanOutType<any, any>;
+// biome-ignore lint/suspicious/noExplicitAny: see above
+export type AnyTaskType = TaskType<any> | AnyFanOutType;
 
 /** What a caller writes of a task whose type is given apart. */
 export type TypedTask<Type extends AnyTaskType> = Omit<TaskInput, "type" | "queue" | "payload"> & {
@@ -34,7 +71,7 @@ export type TypedTask<Type extends AnyTaskType> = Omit<TaskInput, "type" | "queu
 };
 
 /**
- * Defines a task type.
+ * Defines a task type: with a `handler`, or with `generate` and `process` where a run is many items.
  *
  * @example
  * const report = defineTask("report", {
@@ -42,12 +79,28 @@ export type TypedTask<Type extends AnyTaskType> = Omit<TaskInput, "type" | "queu
  *   payload: z.object({ tenant: z.string() }),
  *   handler: async ({ tenant }, { log }) => log(`report for ${tenant}`),
  * });
- * @throws `INVALID_NAME`, `INVALID_OPTION`
+ * @example
+ * const invoices = defineTask("invoices", {
+ *   queue: "invoices",
+ *   payload: z.object({ month: z.string() }),
+ *   generate: ({ month }) => database.customersOf(month),
+ *   process: (customer, { idempotencyKey }) => invoice(customer, idempotencyKey),
+ *   itemAttempts: 3,
+ * });
+ * @throws `INVALID_NAME`, `INVALID_OPTION`, `INVALID_DURATION` (of `itemBackoff`)
  */
 export function defineTask<Schema extends StandardSchemaV1>(
   name: string,
   options: TaskTypeOptions<Schema>,
-): TaskType<Schema> {
+): TaskType<Schema>;
+export function defineTask<Schema extends StandardSchemaV1, Item>(
+  name: string,
+  options: FanOutOptions<Schema, Item>,
+): FanOutType<Schema, Item>;
+export function defineTask(
+  name: string,
+  options: TaskTypeOptions<StandardSchemaV1> | FanOutOptions<StandardSchemaV1, unknown>,
+): AnyTaskType {
   assertName(name, "type");
   assertName(options.queue, "queue");
   if (typeof options.payload?.["~standard"]?.validate !== "function") {
@@ -56,13 +109,19 @@ export function defineTask<Schema extends StandardSchemaV1>(
       remedy: "Give a schema, for example z.object({ … }) of zod.",
     });
   }
-  if (typeof options.handler !== "function") {
+  if ("generate" in options || "process" in options) {
+    assertFanOut(options);
+  } else if (typeof options.handler !== "function") {
     throw new CarillonError("INVALID_OPTION", "not a function.", {
       field: "handler",
-      remedy: "Give the handler.",
+      remedy: "Give the handler, or generate and process.",
     });
   }
   return Object.freeze({ type: name, ...options });
+}
+
+export function isFanOut(type: AnyTaskType): type is AnyFanOutType {
+  return "process" in type;
 }
 
 /** Checks a payload against a type's schema and returns the schema's output. @throws `INVALID_PAYLOAD` with the path */

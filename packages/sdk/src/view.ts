@@ -2,14 +2,17 @@ import {
   type CatchUpPolicy,
   describeSchedule,
   type Json,
+  type Outcome,
   type OverlapPolicy,
+  type Policies,
+  type Run,
   type Schedule,
   type TaskState,
 } from "@carillon/core";
 import type { NodeInfo, StoredTask } from "@carillon/store";
 
 /** A task as clients see it. Times in UTC ms. */
-export interface Task {
+export interface Task extends Policies {
   readonly id: string;
   readonly owner: string;
   readonly queue: string;
@@ -35,8 +38,34 @@ export interface Task {
   readonly submitter?: string | undefined;
   readonly group?: string | undefined;
   readonly paused?: { at: number; by?: string; note?: string } | undefined;
+  /** The last run that is over; only where one task is asked for. */
+  readonly lastStatus?: LastStatus | undefined;
   readonly created: number;
   readonly updated: number;
+}
+
+/** How the last run went; computed, never written by a client. Times in UTC ms. */
+export interface LastStatus {
+  readonly run: string;
+  readonly executedAt: number | undefined;
+  readonly finishedAt: number | undefined;
+  /** The worker that ran it. */
+  readonly node: string | undefined;
+  readonly outcome: Outcome | undefined;
+  readonly error?: string;
+  readonly result?: Json;
+}
+
+export function lastStatus({ id, started, finished, worker, outcome, error, result }: Run): LastStatus {
+  return {
+    run: id,
+    executedAt: started,
+    finishedAt: finished,
+    node: worker,
+    outcome,
+    ...(error === undefined ? {} : { error }),
+    ...(result === undefined ? {} : { result }),
+  };
 }
 
 export function taskView(stored: StoredTask): Task {

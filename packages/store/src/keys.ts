@@ -60,6 +60,8 @@ export interface NamespaceKeys {
   readonly nodes: string;
   /** Hash: queue name by the version of the time zone data that its tasks were planned with. */
   readonly zones: string;
+  /** Set: the only task types that may be put; empty: any. */
+  readonly types: string;
   /** Hash: shared calendars by name, as JSON; `~revision` counts their changes. */
   readonly calendars: string;
   /** Channel on which an earlier due time is announced. */
@@ -75,6 +77,7 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     queues: `{${namespace}}:queues`,
     nodes: `{${namespace}}:nodes`,
     zones: `{${namespace}}:zones`,
+    types: `{${namespace}}:types`,
     calendars: `{${namespace}}:calendars`,
     wake: `{${namespace}}:wake`,
     cancel: `{${namespace}}:cancel`,

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { CarillonError } from "@carillon/core";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import type { Scripts } from "./scripts.js";
@@ -66,6 +67,30 @@ export class Registry {
       [queue, value],
     );
     return gone === 1;
+  }
+
+  /** The only task types that may be put; none: any may. */
+  async types(): Promise<string[]> {
+    return (await this.#link.ask((client) => client.smembers(this.#keys.types))).sort();
+  }
+
+  /** From now on only these task types may be put; none: any. Tasks that are stored stay. */
+  async setTypes(types: readonly string[]): Promise<void> {
+    await this.#link.ask((client) => {
+      const change = client.multi().del(this.#keys.types);
+      return (types.length > 0 ? change.sadd(this.#keys.types, ...types) : change).exec();
+    });
+  }
+
+  /** @throws `UNKNOWN_TASK_TYPE` */
+  async assertTypes(types: readonly string[]): Promise<void> {
+    const known = await this.types();
+    const unknown = known.length === 0 ? undefined : types.find((type) => !known.includes(type));
+    if (unknown === undefined) return;
+    throw new CarillonError("UNKNOWN_TASK_TYPE", `this namespace has no task type ${unknown}.`, {
+      field: "type",
+      remedy: `Use one of ${known.slice(0, 20).join(", ")}, or let the namespace know it: client.allowTypes([...]).`,
+    });
   }
 
   /** By queue: the version of the time zone data that its tasks were planned with. */

@@ -67,6 +67,7 @@ export class TaskRepository {
 
   /** Stores tasks of one queue, each for itself, in the order given. An identical one changes nothing. */
   async put(queue: string, tasks: readonly ParsedTask[], once = false): Promise<PutResult[]> {
+    await this.#registry.assertTypes([...new Set(tasks.map(({ definition }) => definition.type))]);
     const mark = this.#registry.enter(queue);
     try {
       const shared = tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0);

@@ -7,3 +7,4 @@ export { type HttpResponse, type SignedRequest, sendSigned } from "./send.js";
 export { signBody, type VerifyOptions, verifySignature } from "./signature.js";
 export type { Statuses, StatusRange } from "./status.js";
 export { httpRequest } from "./task.js";
+export { alertWebhook } from "./webhook.js";

@@ -33,7 +33,12 @@ export function httpRequest(options: HttpRequestOptions = {}): TaskType<HttpPayl
   });
 }
 
-async function perform(spec: HttpRequestSpec, context: Context, settings: HttpSettings): Promise<HttpResult> {
+/** Sends the request and judges the answer. */
+export async function perform(
+  spec: HttpRequestSpec,
+  context: Context,
+  settings: HttpSettings,
+): Promise<HttpResult> {
   const response = await send(spec, context, settings);
   const { status, durationMs } = response;
   const host = new URL(spec.url).host;

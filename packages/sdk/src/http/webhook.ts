@@ -1,0 +1,42 @@
+import { ALERT_KINDS, CarillonError } from "@carillon/core";
+import { z } from "zod";
+import { defineTask, type TaskType } from "../task-type.js";
+import { type HttpRequestOptions, settle } from "./options.js";
+import { perform } from "./task.js";
+
+const alertSchema = z.object({
+  url: z.string(),
+  alert: z.looseObject({
+    kind: z.enum(ALERT_KINDS),
+    task: z.object({ queue: z.string(), owner: z.string(), id: z.string() }),
+    at: z.number(),
+  }),
+});
+
+/**
+ * Carries alerts to the webhooks that tasks name in `alerts`: give it to one of your workers. Signed, retried, and as careful
+ * about addresses as {@link httpRequest}.
+ *
+ * @example
+ * const worker = new Worker({ connection, types: [alertWebhook({ signingKey: process.env.CARILLON_SIGNING_KEY! })] });
+ * @throws `INVALID_OPTION` also where no signing key is given
+ */
+export function alertWebhook(options: Omit<HttpRequestOptions, "queue">): TaskType<typeof alertSchema> {
+  if (!Object.hasOwn(options, "signingKey")) {
+    throw new CarillonError("INVALID_OPTION", "missing.", {
+      field: "signingKey",
+      remedy: "Alerts are signed, so that their receiver can tell them from others' requests. Give a key.",
+    });
+  }
+  const settings = settle(options);
+  return defineTask("carillon.webhook", {
+    queue: "carillon-alerts",
+    payload: alertSchema,
+    handler: ({ url, alert }, context) =>
+      perform(
+        { method: "POST", url, headers: {}, body: alert as never, expectStatus: "2xx" },
+        context,
+        settings,
+      ),
+  });
+}

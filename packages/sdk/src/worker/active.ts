@@ -1,0 +1,58 @@
+import type { Output } from "./output.js";
+import type { TimeBox } from "./time-box.js";
+
+/** An attempt that is under way in this worker, of a run or of one of its items. */
+export interface Active {
+  readonly queue: string;
+  readonly run: string;
+  /** The BullMQ job's id: the run's, or the item's own. */
+  readonly job: string;
+  readonly attempt: number;
+  readonly box: TimeBox;
+  /** Undefined: none is kept. */
+  readonly output: Output | undefined;
+}
+
+/** All that is under way, to be told what concerns it. */
+export class ActiveJobs implements Iterable<Active> {
+  readonly #jobs = new Set<Active>();
+  #stopped = false;
+
+  get size(): number {
+    return this.#jobs.size;
+  }
+
+  [Symbol.iterator](): Iterator<Active> {
+    return this.#jobs.values();
+  }
+
+  /** Returns what takes it out again. */
+  enter(job: Active): () => void {
+    this.#jobs.add(job);
+    if (this.#stopped) job.box.stop();
+    return () => this.#jobs.delete(job);
+  }
+
+  /** Someone cancelled the run: its handler or its items end. */
+  cancel(queue: string, run: string): void {
+    for (const one of this.#jobs) if (one.queue === queue && one.run === run) one.box.cancel();
+  }
+
+  /** The job's lock is gone: another worker will take it over, so this attempt must end. */
+  lose(queue: string, job: string): void {
+    for (const one of this.#jobs) if (one.queue === queue && one.job === job) one.box.lose();
+  }
+
+  /** What is under way must end, and what still comes. */
+  stop(): void {
+    this.#stopped = true;
+    for (const one of this.#jobs) one.box.stop();
+  }
+
+  /** Runs under way, by queue. */
+  runs(): Map<string, string[]> {
+    const runs = new Map<string, Set<string>>();
+    for (const { queue, run } of this.#jobs) runs.set(queue, (runs.get(queue) ?? new Set()).add(run));
+    return new Map([...runs].map(([queue, ids]) => [queue, [...ids]]));
+  }
+}

@@ -1,0 +1,27 @@
+import { type Backoff, backoffWait } from "@carillon/core";
+import type { Job } from "bullmq";
+
+/** How long the attempts of one job wait for each other; `job.opts.backoff`. Times in ms. */
+export interface JobBackoff {
+  readonly type: "carillon";
+  readonly kind: Backoff;
+  /** The first wait. */
+  readonly delay: number;
+  /** No wait is longer. */
+  readonly max: number;
+}
+
+/** BullMQ's `settings.backoffStrategy`: the wait after the n-th failed attempt, from 1. */
+export function backoffStrategy(
+  attemptsMade: number,
+  _type?: string,
+  _error?: Error,
+  job?: Pick<Job, "opts">,
+): number {
+  const {
+    kind = "exponential",
+    delay = 0,
+    max = Number.POSITIVE_INFINITY,
+  } = (job?.opts.backoff ?? {}) as unknown as Partial<JobBackoff>;
+  return Math.min(backoffWait(kind, delay, attemptsMade), max);
+}

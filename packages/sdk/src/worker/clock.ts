@@ -1,0 +1,24 @@
+/** What time limits go by. */
+export interface WorkerClock {
+  /** Milliseconds; only differences count. */
+  now(): number;
+  /** Calls `act` once, `ms` from now; returns what takes that back. */
+  after(ms: number, act: () => void): () => void;
+}
+
+/** A longer timeout would fire at once. */
+const LONGEST = 2 ** 31 - 1;
+
+/** The monotonic clock; its timers keep no process alive. */
+export const monotonicClock: WorkerClock = {
+  now: () => performance.now(),
+  after(ms, act) {
+    let timer: NodeJS.Timeout;
+    const arm = (left: number) => {
+      const step = Math.min(left, LONGEST);
+      timer = setTimeout(() => (left > step ? arm(left - step) : act()), step).unref();
+    };
+    arm(ms);
+    return () => clearTimeout(timer);
+  },
+};

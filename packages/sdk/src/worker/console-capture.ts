@@ -1,0 +1,57 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { format, inspect } from "node:util";
+import type { Output, Stream } from "./output.js";
+
+/** The rest of the console (table, trace, assert, count, group) ends in these. */
+const STREAMS = {
+  log: "out",
+  info: "out",
+  debug: "out",
+  dir: "out",
+  dirxml: "out",
+  warn: "err",
+  error: "err",
+} as const;
+type Method = keyof typeof STREAMS;
+
+const places = new AsyncLocalStorage<Output>();
+let users = 0;
+let restore: () => void = () => {};
+
+/** Everything that is printed in `work`, and in what it starts, is also written to `output`, while someone captures. */
+export function printingTo<T>(output: Output, work: () => T): T {
+  return places.run(output, work);
+}
+
+/** Watches the console of this process until the function that it returns is called; what is printed is printed as before. */
+export function captureConsole(): () => void {
+  if (users === 0) restore = patch(globalThis.console);
+  users += 1;
+  let released = false;
+  return () => {
+    if (released) return;
+    released = true;
+    users -= 1;
+    if (users === 0) restore();
+  };
+}
+
+function patch(target: Console): () => void {
+  const undo = Object.entries(STREAMS).map(([name, stream]) => wrap(target, name as Method, stream));
+  return () => {
+    for (const one of undo) one();
+  };
+}
+
+function wrap(target: Console, method: Method, stream: Stream): () => void {
+  const original = target[method] as (...args: unknown[]) => void;
+  const wrapped = (...args: unknown[]) => {
+    original.apply(target, args);
+    places.getStore()?.write(stream, method === "dir" ? inspect(args[0], args[1] ?? {}) : format(...args));
+  };
+  target[method] = wrapped;
+  return () => {
+    // Whoever put another one over ours takes care of it.
+    if (target[method] === wrapped) target[method] = original;
+  };
+}

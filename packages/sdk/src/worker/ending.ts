@@ -1,0 +1,20 @@
+import type { Json } from "@carillon/core";
+
+/** What a handler returns to say how its run ended. Made by `context.quota()` and `context.nothingToDo()`. */
+export class Ending {
+  readonly #outcome: "quota" | "nothing-to-do";
+  readonly #result: Json | undefined;
+
+  constructor(outcome: "quota" | "nothing-to-do", result: Json | undefined) {
+    this.#outcome = outcome;
+    this.#result = result;
+  }
+
+  get outcome(): "quota" | "nothing-to-do" {
+    return this.#outcome;
+  }
+
+  get result(): Json | undefined {
+    return this.#result;
+  }
+}

@@ -1,0 +1,72 @@
+import { formatDuration } from "@carillon/core";
+import { UnrecoverableError } from "bullmq";
+
+/** Throw it where trying again is useless: no further attempt of this run. */
+export class PermanentError extends UnrecoverableError {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message);
+    if (options?.cause !== undefined) this.cause = options.cause;
+  }
+}
+
+/** Why a signal was aborted: the time limit is over. */
+export class TimeLimitError extends Error {
+  override readonly name = "TimeLimitError";
+  /** In ms. */
+  readonly limit: number;
+
+  constructor(limit: number) {
+    super(`The time limit of ${formatDuration(limit)} is over.`);
+    this.limit = limit;
+  }
+}
+
+/** Why a signal was aborted: someone cancelled the run. */
+export class CancelledError extends Error {
+  override readonly name = "CancelledError";
+
+  constructor() {
+    super("The run was cancelled.");
+  }
+}
+
+/** Why a signal was aborted: the job is no longer this worker's. */
+export class LockLostError extends Error {
+  override readonly name = "LockLostError";
+
+  constructor() {
+    super("The job's lock was lost: another worker takes it over.");
+  }
+}
+
+/** Why a signal was aborted: the worker stops, and this attempt did not end in time. */
+export class StoppingError extends Error {
+  override readonly name = "StoppingError";
+
+  constructor() {
+    super("The worker stops.");
+  }
+}
+
+/** The handler did not stop in its grace. Its job fails for good: a second attempt would run beside it. */
+export class StuckError extends UnrecoverableError {
+  /** @param grace in ms */
+  constructor(reason: Error, grace: number) {
+    super(`${reason.message} The handler did not stop within ${formatDuration(grace)}.`);
+    this.cause = reason;
+  }
+}
+
+/** BullMQ takes errors of these names for its own, and would leave the job where it is. */
+const BULLMQS = ["DelayedError", "WaitingError", "WaitingChildrenError"];
+
+/** Whatever a handler threw, as an error that BullMQ can fail the job with. */
+export function asError(thrown: unknown): Error {
+  if (!(thrown instanceof Error)) return new Error(String(thrown));
+  return BULLMQS.includes(thrown.name) ? new Error(thrown.message, { cause: thrown }) : thrown;
+}
+
+/** For a run's record. */
+export function errorText(error: Error): string {
+  return error.stack ?? error.message;
+}

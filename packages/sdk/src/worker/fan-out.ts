@@ -1,0 +1,149 @@
+import type { Json } from "@carillon/core";
+import { bullPrefix } from "@carillon/store";
+import { UnrecoverableError } from "bullmq";
+import type { AnyFanOutType } from "../task-type.js";
+import { printingTo } from "./console-capture.js";
+import { Ending } from "./ending.js";
+import { LockLostError, PermanentError } from "./errors.js";
+import type { ItemData } from "./item-data.js";
+import { itemRetry } from "./item-options.js";
+import type { ItemJob } from "./item-queues.js";
+import { plainJson } from "./json.js";
+import { checkedPayload } from "./payload.js";
+import type { RunAttempt, Started } from "./run-attempt.js";
+import type { JobEnd } from "./verdict.js";
+
+const MOST_ITEMS = 10_000;
+/** Of JSON, in bytes. */
+const LARGEST_ITEM = 256 * 1024;
+/** Failed items named in a run's result. */
+const FAILURES_NAMED = 20;
+/** Of a failed item's error, in characters. */
+const FAILURE_TEXT = 500;
+
+/** One attempt of a run that is many items: generates them, or, when all are done, sums up. */
+export async function fanOut(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<JobEnd> {
+  const total = attempt.taken.job.data.items?.total;
+  if (total !== undefined) return sumUp(attempt, total);
+  const ended = await attempt.box.run(started, () => generate(attempt, type, started));
+  if (ended.how !== "returned") return attempt.conclude(ended);
+  const { told } = attempt.box;
+  if (told.has("cancelled") || told.has("lost"))
+    return attempt.conclude({ how: "returned", value: undefined });
+  try {
+    return await spread(attempt, ended.value);
+  } catch (error) {
+    return attempt.conclude({ how: "threw", error });
+  }
+}
+
+async function generate(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<ItemJob[]> {
+  const { queue, job } = attempt.taken;
+  const { occurrence } = job.data;
+  const payload = await checkedPayload(type, job.data.payload);
+  const context = attempt.context(started);
+  const items: unknown = await printingTo(attempt.output, () => type.generate(payload, context));
+  if (!Array.isArray(items)) throw new PermanentError("generate must return an array of items.");
+  if (items.length > MOST_ITEMS) {
+    throw new PermanentError(`generate returned ${items.length} items; a run has ${MOST_ITEMS} at most.`);
+  }
+  const { fence, limit, grace } = started;
+  const parent = {
+    id: occurrence.run,
+    queue: `${bullPrefix(attempt.parts.store.namespace, queue)}:${queue}`,
+  };
+  const opts = {
+    ...itemRetry(type.itemAttempts, type.itemBackoff),
+    ...(job.opts.priority ? { priority: job.opts.priority } : {}),
+    parent,
+    // The run's job keeps what became of each; a failed item must not hold it up.
+    ignoreDependencyOnFailure: true,
+    removeOnComplete: true,
+    removeOnFail: true,
+  };
+  return items.map((item: unknown, index): ItemJob => {
+    const bounds = limit === undefined ? { grace } : { limit, grace };
+    const data: ItemData = { child: true, item: asItem(item, index), index, fence, ...bounds, occurrence };
+    return { name: job.name, data, opts: { ...opts, jobId: `${occurrence.run}.${index}` } };
+  });
+}
+
+function asItem(item: unknown, index: number): Json {
+  try {
+    plainJson(item, `items[${index}]`, LARGEST_ITEM);
+    return item as Json;
+  } catch (error) {
+    throw new PermanentError((error as Error).message, { cause: error });
+  }
+}
+
+/** Stores the items. From the last one on only they are waited for. */
+async function spread(attempt: RunAttempt, jobs: readonly ItemJob[]): Promise<JobEnd> {
+  const { taken, parts, box, nextAt } = attempt;
+  const { queue, job, token } = taken;
+  const { run } = job.data.occurrence;
+  if (job.data.items === undefined) {
+    if (jobs.length === 0)
+      return attempt.conclude({ how: "returned", value: new Ending("nothing-to-do", undefined) });
+    await parts.items.forget(queue, run);
+    await job.updateData({ ...job.data, items: {} });
+  }
+  const total = await parts.items.add(queue, run, jobs, async () => {
+    // A process that was frozen must not add what others have done meanwhile.
+    if ((await job.extendLock(token, parts.lockDuration)) !== 1) box.lose();
+    if (box.told.has("lost")) throw new LockLostError();
+  });
+  await job.updateData({ ...job.data, items: { total, ...(nextAt === undefined ? {} : { nextAt }) } });
+  if (await attempt.record({ outcome: undefined })) attempt.generated(total);
+  return { end: "await items" };
+}
+
+async function sumUp(attempt: RunAttempt, total: number): Promise<JobEnd> {
+  const { queue, job } = attempt.taken;
+  const { succeeded, left } = await attempt.parts.items.counts(queue, job.data.occurrence.run);
+  if (left > 0) {
+    await attempt.record({ outcome: undefined });
+    return { end: "await items" };
+  }
+  const failed = total - succeeded;
+  const failures = namedFailures(await job.getIgnoredChildrenFailures());
+  const result = { total, succeeded, failed, failures };
+  await job.updateProgress({ done: total, failed, total });
+  attempt.nextAt = job.data.items?.nextAt;
+  if (failed === 0) {
+    await attempt.settle({ outcome: "succeeded", result });
+    return { end: "complete", value: result };
+  }
+  const first = failures[0];
+  const which = first ? ` The first, item ${first.index}: ${first.error}` : "";
+  const error = `${failed} of ${total} items failed.${which}`;
+  await attempt.settle({ outcome: "failed", error, result });
+  // Its items have had their attempts.
+  return { end: "fail", error: new UnrecoverableError(error) };
+}
+
+function namedFailures(errors: Record<string, string>): { index: number; error: string }[] {
+  return Object.entries(errors)
+    .map(([key, error]) => ({
+      index: Number(key.slice(key.lastIndexOf(".") + 1)),
+      error: error.slice(0, FAILURE_TEXT),
+    }))
+    .sort((a, b) => a.index - b.index)
+    .slice(0, FAILURES_NAMED);
+}
+
+/** Before the job of a run with items ends: BullMQ completes none whose items are left, and the next round begins anew. */
+export async function endItems(attempt: RunAttempt, end: JobEnd): Promise<JobEnd> {
+  const { queue, job } = attempt.taken;
+  const { items, ...data } = job.data;
+  const over = end.end === "complete" || (end.end === "fail" && attempt.endsRun(end.error));
+  if (!items || !over || attempt.box.told.has("lost")) return end;
+  if (end.end === "complete") {
+    const { left } = await attempt.parts.items.counts(queue, data.occurrence.run);
+    // They do nothing, as the run is over.
+    if (left > 0) return { end: "await items" };
+  }
+  // Where the task was deleted the job may be gone.
+  await job.updateData(data).catch(() => {});
+  return end;
+}

@@ -1,0 +1,27 @@
+import type { JobData, Json, Occurrence } from "@carillon/core";
+
+/** `job.data` of a run, with what its fan-out must not forget. */
+export interface RunData extends JobData {
+  /** Present from the first item on until the run is over. */
+  items?: {
+    /** All are stored; undefined while they are being stored. */
+    readonly total?: number;
+    /** When `generate` wanted the task to run again, UTC ms. */
+    readonly nextAt?: number;
+  };
+}
+
+/** `job.data` of an item. */
+export interface ItemData {
+  /** What tells it from a run. */
+  readonly child: true;
+  readonly item: Json;
+  readonly index: number;
+  /** Of the attempt that generated it. */
+  readonly fence: number;
+  /** What each attempt may take, and gets to end by itself, in ms. */
+  readonly limit?: number;
+  readonly grace: number;
+  /** Of the run. */
+  readonly occurrence: Occurrence;
+}

@@ -1,0 +1,148 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { bullPrefix, isUnknown, type RedisClient, redisError, type Store } from "@carillon/store";
+import { type BulkJobOptions, Job, Queue } from "bullmq";
+import type { ItemData } from "./item-data.js";
+
+/** Items added in one round trip. */
+const CHUNK = 250;
+/** How often adding is taken up again after Redis went away; about 20 s. */
+const TRIES = 10;
+/** Progress is written no more often, in ms. */
+const PROGRESS_EVERY = 1_000;
+
+export interface ItemJob {
+  readonly name: string;
+  readonly data: ItemData;
+  readonly opts: BulkJobOptions & { readonly jobId: string };
+}
+
+/** How far a run's items are. */
+export interface ItemCounts {
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly left: number;
+}
+
+/**
+ * The items of runs as BullMQ's children of the run's job. They go over a connection that never sends anything twice by itself:
+ * an item that is done is gone from Redis, so a second add would do it again.
+ */
+export class ItemQueues {
+  readonly #store: Store;
+  readonly #queues = new Map<string, Queue>();
+  /** Runs whose progress is to be written, by queue and run. */
+  readonly #moved = new Map<string, [queue: string, run: string]>();
+  #connection: RedisClient | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  #queue(name: string): Queue {
+    let queue = this.#queues.get(name);
+    if (!queue) {
+      if (!this.#connection) {
+        this.#connection = this.#store.connect("safe");
+        this.#connection.on("error", () => {});
+      }
+      queue = new Queue(name, {
+        connection: this.#connection,
+        prefix: bullPrefix(this.#store.namespace, name),
+        skipMetasUpdate: true,
+        skipVersionCheck: true,
+      });
+      queue.on("error", () => {});
+      this.#queues.set(name, queue);
+    }
+    return queue;
+  }
+
+  /**
+   * Adds the items that are not there yet, and returns how many the run has.
+   * @param mayGoOn called before each round trip; what it throws ends the work
+   */
+  async add(
+    queue: string,
+    run: string,
+    jobs: readonly ItemJob[],
+    mayGoOn: () => Promise<void>,
+  ): Promise<number> {
+    for (let tries = 1; ; tries++) {
+      try {
+        const present = await this.#present(queue, run);
+        const missing = jobs.filter(({ opts }) => !present.has(opts.jobId));
+        for (let from = 0; from < missing.length; from += CHUNK) {
+          await mayGoOn();
+          await this.#queue(queue).addBulk(missing.slice(from, from + CHUNK));
+        }
+        return present.size + missing.length;
+      } catch (error) {
+        if (tries === TRIES || !isUnknown(redisError(error))) throw error;
+        // BullMQ does not recover a queue whose first commands failed.
+        this.#queues.delete(queue);
+        await pause(Math.min(100 * 2 ** tries, 5_000));
+      }
+    }
+  }
+
+  /** Ids of the items that the run has, done or not. */
+  async #present(queue: string, run: string): Promise<Set<string>> {
+    const { processed = {}, ignored = {}, unprocessed = [] } = await this.#job(queue, run).getDependencies();
+    const { length } = this.#store.keys.queue(queue).job("");
+    const keys = [...Object.keys(processed), ...Object.keys(ignored), ...unprocessed];
+    return new Set(keys.map((key) => key.slice(length)));
+  }
+
+  async counts(queue: string, run: string): Promise<ItemCounts> {
+    const counts = await this.#job(queue, run).getDependenciesCount({
+      processed: true,
+      ignored: true,
+      unprocessed: true,
+    });
+    return {
+      succeeded: counts["processed"] ?? 0,
+      failed: counts["ignored"] ?? 0,
+      left: counts["unprocessed"] ?? 0,
+    };
+  }
+
+  /** Forgets what an earlier round of this run left behind: a run that is retried from outside does all its items again. */
+  async forget(queue: string, run: string): Promise<void> {
+    const key = this.#store.keys.queue(queue).job(run);
+    await this.#store.link.ask((client) => client.unlink(`${key}:processed`, `${key}:failed`));
+  }
+
+  /** An item ended: its run's progress is written soon. */
+  moved(queue: string, run: string): void {
+    this.#moved.set(`${queue} ${run}`, [queue, run]);
+    this.#timer ??= setTimeout(() => this.#writeProgress(), PROGRESS_EVERY).unref();
+  }
+
+  #writeProgress(): void {
+    this.#timer = undefined;
+    const moved = [...this.#moved.values()];
+    this.#moved.clear();
+    for (const [queue, run] of moved) {
+      this.counts(queue, run)
+        .then(async ({ succeeded, failed, left }) => {
+          // The run wrote its last word itself.
+          if (left === 0) return;
+          const progress = { done: succeeded + failed, failed, total: succeeded + failed + left };
+          await this.#queue(queue).updateJobProgress(run, progress);
+        })
+        // It is only shown; the next item's end writes it anew.
+        .catch(() => this.#queues.delete(queue));
+    }
+  }
+
+  #job(queue: string, run: string): Job {
+    return new Job(this.#queue(queue), "", {}, {}, run);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#queues.clear();
+    this.#connection?.disconnect();
+  }
+}

@@ -1,0 +1,84 @@
+import type { ItemContext } from "../context.js";
+import { type AnyFanOutType, isFanOut } from "../task-type.js";
+import { LockLostError, PermanentError } from "./errors.js";
+import type { ItemData } from "./item-data.js";
+import type { Taken } from "./job-end.js";
+import { resultJson } from "./json.js";
+import type { Parts } from "./parts.js";
+import { attemptOf } from "./run-attempt.js";
+import { attemptTools } from "./run-context.js";
+import { TimeBox } from "./time-box.js";
+import type { Turns } from "./turns.js";
+import { type JobEnd, verdictOf } from "./verdict.js";
+
+/** An item whose worker died so often is not tried again. */
+const MOST_CRASHES = 3;
+
+/** One attempt at one item of a run. */
+export async function workItem(
+  parts: Parts,
+  turns: Turns | undefined,
+  taken: Taken<ItemData>,
+): Promise<JobEnd> {
+  const { queue, job } = taken;
+  const { run } = job.data.occurrence;
+  const type = parts.types.get(job.name);
+  if (!type || !isFanOut(type)) {
+    return { end: "fail", error: new PermanentError(`No code here does items of task type ${job.name}.`) };
+  }
+  if (job.stalledCounter >= MOST_CRASHES) {
+    const error = new PermanentError(`crashed: its worker died ${job.stalledCounter} times`);
+    return { end: "fail", error };
+  }
+  const box = new TimeBox(parts.clock);
+  const attempt = attemptOf(taken);
+  const leave = parts.active.enter({ queue, run, job: String(job.id), attempt, box, output: undefined });
+  try {
+    if (!(await isWanted(parts, queue, run))) return { end: "complete", value: undefined };
+    if (turns && !(await turns.enter())) return { end: "hand back" };
+    try {
+      return toldBefore(box) ?? (await perform(parts, type, taken, box));
+    } finally {
+      turns?.leave();
+    }
+  } finally {
+    leave();
+    parts.items.moved(queue, run);
+  }
+}
+
+/** A deleted task's items do nothing, nor those of a run that is over or cancelled. */
+async function isWanted(parts: Parts, queue: string, run: string): Promise<boolean> {
+  const record = await parts.store.runs.get(queue, run);
+  return record !== undefined && record.state !== "final" && record.cancel === undefined;
+}
+
+/** What was heard while it waited for its turn. */
+function toldBefore({ told }: TimeBox): JobEnd | undefined {
+  if (told.has("lost")) return { end: "fail", error: new LockLostError() };
+  if (told.has("cancelled")) return { end: "complete", value: undefined };
+  return told.has("stopping") ? { end: "hand back" } : undefined;
+}
+
+async function perform(
+  parts: Parts,
+  type: AnyFanOutType,
+  taken: Taken<ItemData>,
+  box: TimeBox,
+): Promise<JobEnd> {
+  const { queue, job } = taken;
+  const { item, index, fence, limit, grace, occurrence } = job.data;
+  const about = { queue, run: occurrence.run, task: `${occurrence.owner}/${occurrence.task}`, item: index };
+  const context: ItemContext = {
+    ...attemptTools(parts, taken, about, box),
+    occurrence,
+    idempotencyKey: `${occurrence.key}/${index}`,
+    fence,
+    attempt: attemptOf(taken),
+    index,
+  };
+  const ended = await box.run({ limit, grace }, async () =>
+    resultJson((await type.process(item, context)) ?? undefined),
+  );
+  return verdictOf(ended, box, false).job;
+}

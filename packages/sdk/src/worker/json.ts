@@ -1,0 +1,35 @@
+import { CarillonError, encodePayload, isCarillonError, type Json } from "@carillon/core";
+import { PermanentError } from "./errors.js";
+
+/**
+ * The value as JSON text, or a refusal that names it.
+ * @param field what to call it: `checkpoint`, `items[3]`
+ * @throws `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`
+ */
+export function plainJson(value: unknown, field: string, maxBytes: number): string {
+  try {
+    return encodePayload(value, { maxBytes, maxDepth: 64 });
+  } catch (error) {
+    if (!isCarillonError(error)) throw error;
+    const path = error.field ?? "";
+    const end = error.remedy === undefined ? undefined : -error.remedy.length - 1;
+    throw new CarillonError(error.code, error.message.slice(path.length + 2, end), {
+      field: path.replace(/^payload/, field),
+      remedy:
+        error.code === "PAYLOAD_TOO_LARGE"
+          ? "Keep the data elsewhere, and here a reference to it."
+          : "Give strings, finite numbers, booleans, null, arrays and plain objects.",
+      cause: error,
+    });
+  }
+}
+
+/** BullMQ would fail the job for a result that it cannot write; then the run must say the same. */
+export function resultJson(result: Json | undefined): Json | undefined {
+  try {
+    const text = JSON.stringify(result) as string | undefined;
+    return text === undefined ? undefined : result;
+  } catch (error) {
+    throw new PermanentError(`The handler's result is not JSON: ${String(error).split("\n")[0]}.`);
+  }
+}

@@ -1,0 +1,94 @@
+import { CarillonError, type Outcome } from "@carillon/core";
+import type { ConnectionSpec, Store } from "@carillon/store";
+import type { AnyTaskType } from "../task-type.js";
+
+/** pino, or anything with its methods. */
+export interface WorkerLogger {
+  debug(details: object, message: string): void;
+  info(details: object, message: string): void;
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
+export interface WorkerOptions {
+  /** A Redis URL, several for a cluster, or an ioredis client whose options are taken over. */
+  connection?: ConnectionSpec | undefined;
+  /** Instead of `connection`: a store of your own; `stop` leaves it open. */
+  store?: Store | undefined;
+  /** Default `carillon`. */
+  namespace?: string | undefined;
+  /** What this worker can do; it works every queue that these types name, and `queues`. */
+  types: readonly AnyTaskType[];
+  /** More queues to work. */
+  queues?: readonly string[] | undefined;
+  /** Jobs at a time, per queue; default 10. */
+  concurrency?: number | undefined;
+  /** How long a job stays ours without a sign of life, in ms; default 30,000. */
+  lockDuration?: number | undefined;
+  /** Between two looks for jobs whose worker died, in ms; default 30,000. They are taken over at the second look. */
+  stalledInterval?: number | undefined;
+  /** Keep what handlers print with `console` as their run's output; it is printed all the same. Default true. */
+  captureOutput?: boolean | undefined;
+  /** What is kept of an attempt's output, in bytes; the newest. Default 65,536. */
+  maxOutput?: number | undefined;
+  logger?: WorkerLogger | undefined;
+}
+
+/** Which run an event is about. `task`: `owner/id`. */
+export interface RunEvent {
+  queue: string;
+  run: string;
+  task: string;
+}
+
+export interface WorkerEvents {
+  started: [RunEvent & { attempt: number }];
+  settled: [RunEvent & { outcome: Outcome | "retrying"; ms: number; error?: string }];
+  /** A run's items are generated and wait to be done; the run is `settled` when all are. */
+  generated: [RunEvent & { items: number }];
+  /** An attempt ended whose word did not count: another one had taken the run over, or the task was deleted. */
+  fenced: [RunEvent];
+  /** The run would have started too soon after the one before (`minGap`); no handler ran. */
+  dropped: [RunEvent];
+  /** The run was cancelled before a handler ran. Where one did, the run is `settled` as cancelled. */
+  cancelled: [RunEvent];
+  /** The run is over because its workers died too often; no handler ran. */
+  crashed: [RunEvent & { error: string }];
+  error: [Error];
+}
+
+export interface StopOptions {
+  /**
+   * Handlers that still run after so many ms have their signals aborted; one that then throws hands its job back to the queue.
+   * Default: they are waited for as long as they take.
+   */
+  within?: number | undefined;
+}
+
+export const SILENT: WorkerLogger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** @throws `INVALID_OPTION` */
+export function checkOptions(options: WorkerOptions): void {
+  if (!Array.isArray(options.types)) {
+    throw new CarillonError("INVALID_OPTION", "missing.", {
+      field: "types",
+      remedy: "Give the task types to run.",
+    });
+  }
+  if (options.connection === undefined && options.store === undefined) {
+    throw new CarillonError("INVALID_OPTION", "missing.", {
+      field: "connection",
+      remedy: "Give a Redis URL, for example redis://localhost:6379.",
+    });
+  }
+  checkNumber(options.maxOutput, "maxOutput", 16 * 1024 * 1024);
+}
+
+/** @throws `INVALID_OPTION` */
+export function checkNumber(value: number | undefined, field: string, most: number): void {
+  if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= most)) return;
+  throw new CarillonError("INVALID_OPTION", `got ${String(value)}.`, {
+    field,
+    remedy: `Give a whole number from 0 to ${most}.`,
+  });
+}

@@ -1,0 +1,29 @@
+import { redisError, type Store } from "@carillon/store";
+import type { Active, ActiveJobs } from "./active.js";
+import type { WorkerLogger } from "./options.js";
+
+/** Writes what attempts printed to their runs. Output is never worth failing a run for, so nothing here rejects. */
+export class OutputSaver {
+  readonly #store: Store;
+  readonly #logger: WorkerLogger;
+
+  constructor(store: Store, logger: WorkerLogger) {
+    this.#store = store;
+    this.#logger = logger;
+  }
+
+  async save({ queue, run, attempt, output }: Active): Promise<void> {
+    const kept = output?.take();
+    if (!output || !kept) return;
+    try {
+      await this.#store.runs.saveOutput(queue, run, attempt, kept.text, kept.cut);
+    } catch (error) {
+      output.putBack();
+      this.#logger.warn({ queue, run, code: redisError(error).code }, "output could not be saved");
+    }
+  }
+
+  async saveAll(active: ActiveJobs): Promise<void> {
+    await Promise.all([...active].map((one) => this.save(one)));
+  }
+}

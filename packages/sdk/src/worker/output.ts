@@ -1,0 +1,69 @@
+/** Where a line of output came from: `context.log`, or the console's regular or error output. */
+export type Stream = "log" | "out" | "err";
+
+/** What an attempt printed: one line each, `log `, `out ` or `err ` before it; the newest, up to a number of bytes. */
+export class Output {
+  readonly #most: number;
+  readonly #lines: string[] = [];
+  #bytes = 0;
+  #cut = 0;
+  #unsaved = false;
+  #closed = false;
+
+  /** @param most bytes in UTF-8 */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  write(stream: Stream, text: string): void {
+    if (this.#closed) return;
+    for (const line of text.split("\n")) this.#push(`${stream} ${line}\n`);
+    this.#unsaved = true;
+  }
+
+  #push(line: string): void {
+    const kept = lastBytes(line, this.#most);
+    this.#lines.push(kept);
+    this.#bytes += Buffer.byteLength(kept);
+    this.#cut += Buffer.byteLength(line) - Buffer.byteLength(kept);
+    while (this.#bytes > this.#most) {
+      const oldest = Buffer.byteLength(this.#lines.shift() as string);
+      this.#bytes -= oldest;
+      this.#cut += oldest;
+    }
+  }
+
+  /** What is to be saved, or undefined where nothing came since the last call. */
+  take(): { text: string; cut: boolean } | undefined {
+    if (!this.#unsaved) return undefined;
+    this.#unsaved = false;
+    const cut = this.#cut > 0;
+    const mark = cut ? `cut ${this.#cut} bytes before this\n` : "";
+    return { text: mark + this.#lines.join(""), cut };
+  }
+
+  /** It could not be saved: `take` returns it once more. */
+  putBack(): void {
+    this.#unsaved = true;
+  }
+
+  /** What is written from here on comes from code that outlived its attempt, and is not kept. */
+  close(): void {
+    this.#closed = true;
+  }
+}
+
+/** The end of a line that alone is too long, after its stream's mark. */
+function lastBytes(line: string, most: number): string {
+  if (Buffer.byteLength(line) <= most) return line;
+  const mark = line.slice(0, 4);
+  if (most <= mark.length) return "";
+  // A character that was cut in two is left out.
+  return (
+    mark +
+    Buffer.from(line)
+      .subarray(mark.length - most)
+      .toString()
+      .replace(/^\uFFFD+/, "")
+  );
+}

@@ -1,0 +1,26 @@
+import type { Store } from "@carillon/store";
+import type { AnyTaskType } from "../task-type.js";
+import type { ActiveJobs } from "./active.js";
+import type { WorkerClock } from "./clock.js";
+import type { ItemQueues } from "./item-queues.js";
+import type { WorkerEvents, WorkerLogger } from "./options.js";
+import type { OutputSaver } from "./output-saver.js";
+
+/** What a worker's attempts share. */
+export interface Parts {
+  readonly store: Store;
+  readonly types: ReadonlyMap<string, AnyTaskType>;
+  readonly logger: WorkerLogger;
+  readonly clock: WorkerClock;
+  readonly active: ActiveJobs;
+  readonly outputs: OutputSaver;
+  readonly items: ItemQueues;
+  /** Of an attempt's output, in bytes. */
+  readonly maxOutput: number;
+  /** In ms. */
+  readonly lockDuration: number;
+  /** The worker takes no more jobs. */
+  readonly stopping: () => boolean;
+  /** Whatever a listener throws is its own affair. */
+  readonly emit: <Event extends keyof WorkerEvents>(event: Event, ...about: WorkerEvents[Event]) => void;
+}

@@ -1,0 +1,11 @@
+import { type AnyTaskType, validatePayload } from "../task-type.js";
+import { PermanentError } from "./errors.js";
+
+/** The schema's output. What does not fit will not get better by trying again. @throws `PermanentError` */
+export async function checkedPayload(type: AnyTaskType, payload: unknown): Promise<unknown> {
+  try {
+    return await validatePayload(type, payload);
+  } catch (error) {
+    throw new PermanentError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}

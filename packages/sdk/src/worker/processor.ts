@@ -1,0 +1,93 @@
+import type { JobData } from "@carillon/core";
+import { type Job, UnrecoverableError } from "bullmq";
+import { type AnyTaskType, isFanOut, type TaskType } from "../task-type.js";
+import { printingTo } from "./console-capture.js";
+import { Ending } from "./ending.js";
+import { PermanentError } from "./errors.js";
+import { endItems, fanOut } from "./fan-out.js";
+import { workItem } from "./item.js";
+import type { ItemData, RunData } from "./item-data.js";
+import { endJob, type Taken } from "./job-end.js";
+import { resultJson } from "./json.js";
+import type { Parts } from "./parts.js";
+import { checkedPayload } from "./payload.js";
+import { RunAttempt, type Started } from "./run-attempt.js";
+import { Suspects } from "./suspects.js";
+import { Turns } from "./turns.js";
+import type { JobEnd } from "./verdict.js";
+
+/** Does what BullMQ hands out: runs, and items of runs. */
+export class Processor {
+  readonly #parts: Parts;
+  readonly #suspects = new Suspects();
+  readonly #turns = new Map<string, Turns>();
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    for (const type of parts.types.values()) {
+      if (isFanOut(type) && type.concurrency !== undefined)
+        this.#turns.set(type.type, new Turns(type.concurrency));
+    }
+  }
+
+  /** Its result and its errors are BullMQ's. */
+  async process(queue: string, job: Job, token: string): Promise<unknown> {
+    const data = (job.data ?? {}) as Partial<JobData> & Partial<ItemData>;
+    if (!data.occurrence?.run) {
+      throw new UnrecoverableError("This job was not added by Carillon: it has no occurrence.");
+    }
+    const taken: Taken = { queue, job, token };
+    const id = String(job.id);
+    const suspect = job.stalledCounter > 0;
+    if (suspect && !this.#suspects.admit(id, Date.now())) return endJob(taken, { end: "delay", until: 0 });
+    try {
+      const end = data.child
+        ? await workItem(this.#parts, this.#turns.get(job.name), taken as Taken<ItemData>)
+        : await workRun(this.#parts, taken as Taken<RunData>);
+      return await endJob(taken, end);
+    } finally {
+      if (suspect) this.#suspects.ended(id);
+    }
+  }
+
+  /** Items that wait for their turn go back to the queue. */
+  stop(): void {
+    for (const turns of this.#turns.values()) turns.close();
+  }
+}
+
+/** Record started, resolve, run, normalise, record finished. */
+async function workRun(parts: Parts, taken: Taken<RunData>): Promise<JobEnd> {
+  const type = parts.types.get(taken.job.name);
+  const attempt = new RunAttempt(parts, taken);
+  try {
+    const started = await attempt.start();
+    if (type && isFanOut(type)) {
+      const end = started.word === "OK" ? await fanOut(attempt, type, started) : attempt.notStarted(started);
+      return await endItems(attempt, end);
+    }
+    return started.word === "OK" ? await handle(attempt, type, started) : attempt.notStarted(started);
+  } finally {
+    attempt.close();
+  }
+}
+
+async function handle(attempt: RunAttempt, type: TaskType | undefined, started: Started): Promise<JobEnd> {
+  const { parts, taken, output, box } = attempt;
+  const ended = await box.run(started, async () => {
+    if (!type) throw unknownType(taken.job.name, parts.types);
+    const payload = await checkedPayload(type, taken.job.data.payload);
+    const context = attempt.context(started);
+    const value = (await printingTo(output, () => type.handler(payload, context))) ?? undefined;
+    if (!(value instanceof Ending)) return resultJson(value);
+    resultJson(value.result);
+    return value;
+  });
+  return attempt.conclude(ended);
+}
+
+function unknownType(name: string, types: ReadonlyMap<string, AnyTaskType>): PermanentError {
+  return new PermanentError(
+    `No handler for task type ${name}; this worker has ${[...types.keys()].join(", ")}.`,
+  );
+}

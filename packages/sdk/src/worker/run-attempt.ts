@@ -1,0 +1,188 @@
+import { hostname } from "node:os";
+import { setTimeout as pause } from "node:timers/promises";
+import type { Json, TaskName } from "@carillon/core";
+import { redisError, type StartResult } from "@carillon/store";
+import { UnrecoverableError } from "bullmq";
+import type { Context } from "../context.js";
+import type { Active } from "./active.js";
+import type { Ending } from "./ending.js";
+import type { RunData } from "./item-data.js";
+import type { Taken } from "./job-end.js";
+import type { RunEvent } from "./options.js";
+import { Output } from "./output.js";
+import type { Parts } from "./parts.js";
+import { runContext } from "./run-context.js";
+import { type Ended, TimeBox } from "./time-box.js";
+import { type JobEnd, type RunEnd, verdictOf } from "./verdict.js";
+
+export type Started = Extract<StartResult, { word: "OK" }>;
+
+/** About a minute, with pauses that grow to 5 s. */
+const START_TRIES = 16;
+
+/** One attempt of a run: its start and its end on record. */
+export class RunAttempt {
+  readonly parts: Parts;
+  readonly taken: Taken<RunData>;
+  readonly box: TimeBox;
+  /** When the handler wants to run again, UTC ms. */
+  nextAt: number | undefined;
+  readonly #name: TaskName;
+  readonly #about: RunEvent;
+  readonly #active: Active;
+  readonly output: Output;
+  readonly #leave: () => void;
+  #fence = 0;
+  #begun = 0;
+
+  constructor(parts: Parts, taken: Taken<RunData>) {
+    this.parts = parts;
+    this.taken = taken;
+    const { queue, job } = taken;
+    const { owner, task, run } = job.data.occurrence;
+    this.#name = { queue, owner, id: task };
+    this.#about = { queue, run, task: `${owner}/${task}` };
+    this.output = new Output(parts.maxOutput);
+    this.box = new TimeBox(parts.clock, () => this.#terminating());
+    const attempt = attemptOf(taken);
+    this.#active = { queue, run, job: String(job.id), attempt, box: this.box, output: this.output };
+    this.#leave = parts.active.enter(this.#active);
+  }
+
+  /** Records the start, before any handler runs. */
+  async start(): Promise<StartResult> {
+    const started = await this.#recordStart();
+    if (started.word === "OK") {
+      this.#fence = started.fence;
+      this.#begun = performance.now();
+      this.parts.emit("started", { ...this.#about, attempt: this.#active.attempt });
+    }
+    return started;
+  }
+
+  /**
+   * While Redis cannot take it, it is tried again: failing here would end a run whose handler never ran. The job stays ours
+   * meanwhile, or its lock is lost and we are told.
+   */
+  async #recordStart(): Promise<StartResult> {
+    const { job } = this.taken;
+    const by = {
+      worker: job.processedBy ?? `${hostname()}-${process.pid}`,
+      pid: process.pid,
+      host: hostname(),
+      attempt: this.#active.attempt,
+      made: job.attemptsMade,
+    };
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.parts.store.runs.start(this.#name, this.#about.run, by);
+      } catch (error) {
+        if (tries === START_TRIES || this.box.told.has("lost") || this.parts.stopping()) throw error;
+        const details = { run: this.#about.run, code: redisError(error).code, tries };
+        this.parts.logger.error(details, "the start could not be recorded");
+        await pause(Math.min(100 * 2 ** tries, 5_000));
+      }
+    }
+  }
+
+  /** What becomes of a job whose handler is not to run. */
+  notStarted(started: Exclude<StartResult, Started>): JobEnd {
+    switch (started.word) {
+      case "WAIT":
+        return { end: "delay", until: started.until };
+      case "CRASHED":
+        this.parts.emit("crashed", { ...this.#about, error: started.error });
+        return { end: "fail", error: new UnrecoverableError(started.error) };
+      case "DROPPED":
+        this.parts.emit("dropped", this.#about);
+        break;
+      case "CANCELLED":
+        this.parts.emit("cancelled", this.#about);
+    }
+    // A deleted task's job does nothing; a run that is over is not done again.
+    return { end: "complete", value: undefined };
+  }
+
+  context(started: Started): Context {
+    const { parts, taken, box } = this;
+    const { attempt } = this.#active;
+    const runNextAt = (time: number) => {
+      this.nextAt = time;
+    };
+    const tools = { parts, taken, name: this.#name, about: this.#about, attempt, box, runNextAt };
+    return runContext({ ...tools, output: this.output }, started);
+  }
+
+  /** Records what the end of the handler means, and says what becomes of the job. */
+  async conclude(ended: Ended<Json | undefined | Ending>): Promise<JobEnd> {
+    const verdict = verdictOf(ended, this.box, this.#last);
+    if (verdict.run) await this.settle(verdict.run);
+    else this.parts.emit("fenced", this.#about);
+    return verdict.job;
+  }
+
+  get #last(): boolean {
+    const { attemptsMade, opts } = this.taken.job;
+    return attemptsMade + 1 >= (opts.attempts ?? 1);
+  }
+
+  /** No attempt follows one that ends with this error. */
+  endsRun(error: Error): boolean {
+    return this.#last || error instanceof UnrecoverableError;
+  }
+
+  /** Records the end, and tells of it. */
+  async settle(end: RunEnd): Promise<void> {
+    const counts = await this.record(end);
+    if (!counts) return;
+    const ms = Math.round(performance.now() - this.#begun);
+    const { outcome = "retrying", error } = end;
+    this.parts.emit("settled", { ...this.#about, outcome, ms, ...(error ? { error } : {}) });
+  }
+
+  /** Records the end of this attempt. Returns whether its word counts. */
+  async record({ outcome, error, result }: RunEnd): Promise<boolean> {
+    const { store, outputs, logger } = this.parts;
+    this.output.close();
+    const end = { fence: this.#fence, made: this.taken.job.attemptsMade, outcome, error, result };
+    // The last of its output first: whoever hears of the end finds it.
+    const saved = outputs.save(this.#active);
+    try {
+      const nextAt = outcome === undefined ? undefined : this.nextAt;
+      const word = await store.runs.settle(this.#name, this.#about.run, { ...end, nextAt });
+      // Another attempt took over, or the task is gone: this end is nobody's news.
+      if (word === "OK") return true;
+      this.parts.emit("fenced", this.#about);
+      return false;
+    } catch (failure) {
+      // The job itself will tell the reconciler.
+      const details = { ...this.#about, code: redisError(failure).code };
+      logger.error(details, "the run's end could not be recorded");
+      return true;
+    } finally {
+      await saved;
+    }
+  }
+
+  /** Its items wait to be done. */
+  generated(items: number): void {
+    this.parts.emit("generated", { ...this.#about, items });
+  }
+
+  close(): void {
+    this.output.close();
+    this.#leave();
+  }
+
+  #terminating(): void {
+    this.parts.store.runs.terminating(this.#name, this.#about.run, this.#fence).catch((error: unknown) => {
+      const details = { ...this.#about, code: redisError(error).code };
+      this.parts.logger.warn(details, "the run could not be marked as terminating");
+    });
+  }
+}
+
+/** From 1. BullMQ's own count also has the times that a job was only moved. */
+export function attemptOf({ job }: Taken): number {
+  return job.attemptsMade + job.stalledCounter + 1;
+}

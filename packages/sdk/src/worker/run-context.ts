@@ -1,0 +1,101 @@
+import { CarillonError, type JobData, type Json, type TaskName } from "@carillon/core";
+import type { SettleWord } from "@carillon/store";
+import type { AttemptContext, Context } from "../context.js";
+import { Ending } from "./ending.js";
+import type { Taken } from "./job-end.js";
+import { plainJson } from "./json.js";
+import type { RunEvent } from "./options.js";
+import type { Output } from "./output.js";
+import type { Parts } from "./parts.js";
+import type { TimeBox } from "./time-box.js";
+
+/** Of JSON, in bytes. */
+const LARGEST_CHECKPOINT = 64 * 1024;
+
+const NO_LONGER: Record<Exclude<SettleWord, "OK">, string> = {
+  FENCED: "another attempt has taken this run over.",
+  GONE: "the task was deleted.",
+  FINAL: "this run is over.",
+};
+
+/** What every attempt's context can do, whether of a run or of an item. */
+export function attemptTools(
+  { logger }: Pick<Parts, "logger">,
+  { job }: Taken,
+  about: RunEvent,
+  box: TimeBox,
+  output?: Output,
+): Pick<AttemptContext, "signal" | "timeLeft" | "log"> {
+  return {
+    signal: box.signal,
+    timeLeft: () => box.timeLeft(),
+    log: (message, details) => {
+      logger.info({ ...about, ...details }, message);
+      const line = details ? `${message} ${inLine(details)}` : message;
+      output?.write("log", line);
+      job.log(line).catch(() => {});
+    },
+  };
+}
+
+export interface RunTools {
+  readonly parts: Parts;
+  readonly taken: Taken<JobData>;
+  readonly name: TaskName;
+  readonly about: RunEvent;
+  readonly attempt: number;
+  readonly box: TimeBox;
+  readonly output: Output;
+  readonly runNextAt: (time: number) => void;
+}
+
+/** A run's context. Its functions need no `this`: handlers take them apart. */
+export function runContext(
+  { parts, taken, name, about, attempt, box, output, runNextAt }: RunTools,
+  { fence, checkpoint }: { fence: number; checkpoint: Json | undefined },
+): Context {
+  const { occurrence } = taken.job.data;
+  return {
+    ...attemptTools(parts, taken, about, box, output),
+    occurrence,
+    idempotencyKey: occurrence.key,
+    fence,
+    attempt,
+    checkpoint,
+    saveCheckpoint: async (value) => {
+      plainJson(value, "checkpoint", LARGEST_CHECKPOINT);
+      const word = await parts.store.runs.checkpoint(name, occurrence.run, fence, value);
+      if (word !== "OK") throw new CarillonError("CONFLICT", `not saved: ${NO_LONGER[word]}`);
+    },
+    runNextAt: (time) => runNextAt(instant(time)),
+    quota: (result) => new Ending("quota", result),
+    nothingToDo: (result) => new Ending("nothing-to-do", result),
+  };
+}
+
+const OFFSET = /(?:Z|[+-]\d\d(?::?\d\d)?)$/i;
+
+/** UTC ms. @throws `INVALID_OPTION` */
+function instant(time: number | Date | string): number {
+  const at =
+    typeof time === "number"
+      ? time
+      : time instanceof Date
+        ? time.getTime()
+        : OFFSET.test(time)
+          ? Date.parse(time)
+          : Number.NaN;
+  if (Number.isFinite(at)) return Math.round(at);
+  throw new CarillonError("INVALID_OPTION", "not a time.", {
+    field: "runNextAt",
+    remedy: "Give epoch milliseconds, a Date, or ISO 8601 with an offset.",
+  });
+}
+
+function inLine(details: object): string {
+  try {
+    return JSON.stringify(details);
+  } catch {
+    return "(details that are not JSON)";
+  }
+}

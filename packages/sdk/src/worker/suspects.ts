@@ -1,0 +1,41 @@
+/** A job that ends its worker mostly does so soon after its start, in ms. */
+const PROBATION = 5_000;
+/** Before a suspect comes back for the first time, in ms. */
+const FIRST = 1_000;
+/** Between two that come back, in ms: one is on its way for a few, and dies with its worker then. */
+const SPACING = 250;
+/** Of those that other workers did, nobody tells us. */
+const REMEMBERED = 1_000;
+
+/**
+ * Jobs whose worker died start one at a time, the others waiting outside: the one that ends each worker it meets should not
+ * take those with it that it ran beside, again and again, until they count as crashed too.
+ */
+export class Suspects {
+  readonly #seen = new Set<string>();
+  #current: { readonly job: string; readonly until: number } | undefined;
+  #lastSlot = 0;
+
+  /**
+   * Undefined: it may start now, and `ended` is to be told. Otherwise when it is to come back.
+   * @param now UTC ms, of the clock that delayed jobs go by
+   */
+  admit(job: string, now: number): number | undefined {
+    const busy = this.#current !== undefined && this.#current.until > now;
+    if (this.#seen.has(job) && !busy) {
+      this.#current = { job, until: now + PROBATION };
+      return undefined;
+    }
+    if (this.#seen.size >= REMEMBERED) this.#seen.clear();
+    this.#seen.add(job);
+    const free = busy ? (this.#current?.until ?? now) : now + FIRST;
+    // Virtual time may have gone back.
+    const after = this.#lastSlot - now > REMEMBERED * SPACING ? 0 : this.#lastSlot + SPACING;
+    this.#lastSlot = Math.max(free, after);
+    return this.#lastSlot;
+  }
+
+  ended(job: string): void {
+    if (this.#current?.job === job) this.#current = undefined;
+  }
+}

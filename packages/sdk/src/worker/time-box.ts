@@ -1,0 +1,107 @@
+import type { WorkerClock } from "./clock.js";
+import { CancelledError, LockLostError, StoppingError, StuckError, TimeLimitError } from "./errors.js";
+
+/** Why an attempt was told to end. */
+export type Told = "timed-out" | "cancelled" | "lost" | "stopping";
+
+/** How the code of an attempt ended. */
+export type Ended<T> =
+  | { readonly how: "returned"; readonly value: T }
+  | { readonly how: "threw"; readonly error: unknown }
+  /** It was still at work when its grace was over. */
+  | { readonly how: "stuck"; readonly error: StuckError };
+
+export interface Bounds {
+  /** In ms; undefined: none. */
+  readonly limit: number | undefined;
+  /** What is left to end by itself after the limit or a cancel, in ms. */
+  readonly grace: number;
+}
+
+/** The bounds of one attempt: its signal, what it was told, and its end where it does not end by itself. */
+export class TimeBox {
+  readonly told: ReadonlySet<Told>;
+  readonly #told = new Set<Told>();
+  readonly #clock: WorkerClock;
+  readonly #controller = new AbortController();
+  readonly #timers: (() => void)[] = [];
+  readonly #onTerminating: () => void;
+  #bounds: Bounds | undefined;
+  #deadline = Number.POSITIVE_INFINITY;
+  #graceOver: ((error: StuckError) => void) | undefined;
+  #inGrace = false;
+
+  /** @param onTerminating hears once that the time limit or a cancel asked for the end */
+  constructor(clock: WorkerClock, onTerminating: () => void = () => {}) {
+    this.#clock = clock;
+    this.#onTerminating = onTerminating;
+    this.told = this.#told;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Of the time limit, in ms. */
+  timeLeft(): number {
+    return Math.max(0, this.#deadline - this.#clock.now());
+  }
+
+  cancel(): void {
+    this.#tell("cancelled", new CancelledError());
+    this.#beginGrace();
+  }
+
+  lose(): void {
+    this.#tell("lost", new LockLostError());
+  }
+
+  stop(): void {
+    this.#tell("stopping", new StoppingError());
+  }
+
+  /** Does the work within these bounds; never rejects. What it does after a hard end is nobody's any more. */
+  async run<T>(bounds: Bounds, work: () => Promise<T>): Promise<Ended<T>> {
+    this.#bounds = bounds;
+    const { limit } = bounds;
+    const stuck = new Promise<Ended<T>>((resolve) => {
+      this.#graceOver = (error) => resolve({ how: "stuck", error });
+    });
+    if (limit !== undefined) {
+      this.#deadline = this.#clock.now() + limit;
+      this.#timers.push(this.#clock.after(limit, () => this.#timeOut(limit)));
+    }
+    // It may have been cancelled before it began.
+    if (this.#told.has("cancelled")) this.#beginGrace();
+    const ended = work().then(
+      (value): Ended<T> => ({ how: "returned", value }),
+      (error: unknown): Ended<T> => ({ how: "threw", error }),
+    );
+    try {
+      return await Promise.race([ended, stuck]);
+    } finally {
+      for (const takeBack of this.#timers.splice(0)) takeBack();
+      this.#graceOver = undefined;
+    }
+  }
+
+  #timeOut(limit: number): void {
+    this.#tell("timed-out", new TimeLimitError(limit));
+    this.#beginGrace();
+  }
+
+  #tell(what: Told, reason: Error): void {
+    this.#told.add(what);
+    this.#controller.abort(reason);
+  }
+
+  /** Once, and only while the work is under way. */
+  #beginGrace(): void {
+    if (!this.#bounds || !this.#graceOver || this.#inGrace) return;
+    this.#inGrace = true;
+    const { grace } = this.#bounds;
+    const reason = this.signal.reason as Error;
+    this.#timers.push(this.#clock.after(grace, () => this.#graceOver?.(new StuckError(reason, grace))));
+    this.#onTerminating();
+  }
+}

@@ -1,0 +1,74 @@
+import type { Json, Outcome } from "@carillon/core";
+import { UnrecoverableError } from "bullmq";
+import { Ending } from "./ending.js";
+import { asError, errorText, LockLostError } from "./errors.js";
+import type { Ended, TimeBox } from "./time-box.js";
+
+/** What becomes of the job. */
+export type JobEnd =
+  | { readonly end: "complete"; readonly value: Json | undefined }
+  /** BullMQ tries again where attempts are left and the error allows it. */
+  | { readonly end: "fail"; readonly error: Error }
+  /** Back to the queue, not counted as an attempt. */
+  | { readonly end: "hand back" }
+  /** The same, but not before `until`, UTC ms. */
+  | { readonly end: "delay"; readonly until: number }
+  /** It goes on when all its items are done, or at once where they are. */
+  | { readonly end: "await items" };
+
+/** What is recorded of the run. No outcome: another attempt follows. */
+export interface RunEnd {
+  readonly outcome: Outcome | undefined;
+  readonly error?: string | undefined;
+  readonly result?: Json | undefined;
+}
+
+export interface Verdict {
+  /** Undefined: this attempt's word does not count. */
+  readonly run: RunEnd | undefined;
+  readonly job: JobEnd;
+}
+
+/**
+ * What an attempt's end means.
+ * @param last no attempt is left after this one
+ */
+export function verdictOf(
+  ended: Ended<Json | undefined | Ending>,
+  { told, signal }: Pick<TimeBox, "told" | "signal">,
+  last: boolean,
+): Verdict {
+  if (told.has("lost")) {
+    // Whoever has the job now speaks for the run.
+    return { run: undefined, job: { end: "fail", error: new LockLostError() } };
+  }
+  if (told.has("cancelled")) return cancelled(ended);
+  if (ended.how === "returned") return returned(ended.value, told.has("timed-out"));
+  const error = asError(ended.error);
+  const timedOut = told.has("timed-out");
+  const final = last || error instanceof UnrecoverableError;
+  if (told.has("stopping") && !timedOut && !(error instanceof UnrecoverableError)) {
+    return { run: { outcome: undefined }, job: { end: "hand back" } };
+  }
+  const outcome = timedOut ? "timed-out" : "failed";
+  const reason = timedOut && ended.how === "threw" && error !== signal.reason ? `${signal.reason}\n` : "";
+  return {
+    run: { outcome: final ? outcome : undefined, error: reason + errorText(error) },
+    job: { end: "fail", error },
+  };
+}
+
+function returned(value: Json | undefined | Ending, timedOut: boolean): Verdict {
+  const run =
+    value instanceof Ending
+      ? { outcome: value.outcome, result: value.result }
+      : { outcome: timedOut ? ("quota" as const) : ("succeeded" as const), result: value };
+  return { run, job: { end: "complete", value: run.result } };
+}
+
+function cancelled(ended: Ended<unknown>): Verdict {
+  const run = { outcome: "cancelled" as const };
+  if (ended.how === "returned") return { run, job: { end: "complete", value: undefined } };
+  const error = errorText(asError(ended.error));
+  return { run: { ...run, error }, job: { end: "fail", error: new UnrecoverableError("cancelled") } };
+}

@@ -1,0 +1,190 @@
+import {
+  type AnyTaskType,
+  bullPrefix,
+  Client,
+  type Json,
+  type TaskInput,
+  Worker,
+  type WorkerClock,
+  type WorkerEvents,
+  type WorkerOptions,
+} from "@carillon/sdk";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { z } from "zod";
+
+export const QUEUE = "bells";
+export const nothing = z.object({}).loose();
+
+/** A promise, and what ends it. */
+export function gate<T = void>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: Error) => void;
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}
+
+/** Rejects with the signal's reason when it is aborted: what a well-behaved handler waits for. */
+export function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason as Error);
+    else signal.addEventListener("abort", () => reject(signal.reason as Error));
+  });
+}
+
+/** A clock for time limits that only moves when told to. */
+export class HandClock implements WorkerClock {
+  #now = 0;
+  readonly #timers = new Set<{ at: number; act: () => void }>();
+
+  now(): number {
+    return this.#now;
+  }
+
+  after(ms: number, act: () => void): () => void {
+    const timer = { at: this.#now + ms, act };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  advance(ms: number): void {
+    const end = this.#now + ms;
+    for (;;) {
+      const next = [...this.#timers].sort((a, b) => a.at - b.at)[0];
+      if (!next || next.at > end) break;
+      this.#timers.delete(next);
+      this.#now = next.at;
+      next.act();
+    }
+    this.#now = end;
+  }
+
+  /** Timers that are armed. */
+  get armed(): number {
+    return this.#timers.size;
+  }
+}
+
+let serial = 0;
+
+/** A Redis for the file; a namespace, a client and workers for each test. */
+export class Bench {
+  redis!: RedisServer;
+  admin!: Redis;
+  client!: Client;
+  namespace!: string;
+  readonly #workers: Worker[] = [];
+  readonly #queues: Queue[] = [];
+
+  static use(name: string): Bench {
+    const bench = new Bench();
+    beforeAll(async () => {
+      bench.redis = await startRedis();
+      bench.admin = new Redis(bench.redis.url);
+    });
+    afterAll(async () => {
+      bench.admin.disconnect();
+      await bench.redis.stop();
+    });
+    beforeEach(() => {
+      serial += 1;
+      bench.namespace = `${name}${serial}`;
+      bench.client = new Client({ connection: bench.redis.url, namespace: bench.namespace });
+    });
+    afterEach(async () => {
+      for (const worker of bench.#workers.splice(0)) await worker.stop();
+      for (const queue of bench.#queues.splice(0)) await queue.close();
+      await bench.client.close();
+    });
+    return bench;
+  }
+
+  async work(
+    types: readonly AnyTaskType[],
+    options: Partial<WorkerOptions> = {},
+    seams: { clock?: WorkerClock } = {},
+  ): Promise<Worker> {
+    const { namespace } = this;
+    const worker = new Worker(
+      { connection: this.redis.url, namespace, types, queues: [QUEUE], ...options },
+      seams,
+    );
+    this.#workers.push(worker);
+    await worker.start();
+    return worker;
+  }
+
+  /** Puts a task that fires in an hour, and runs it now. Returns the run. */
+  async run(id: string, type: string, rest: Partial<TaskInput> = {}): Promise<string> {
+    await this.client.put({
+      id,
+      type,
+      queue: QUEUE,
+      schedule: { every: "1h" },
+      payload: {},
+      overlap: "allow",
+      ...rest,
+    });
+    return this.again(id);
+  }
+
+  /** Runs a task that is there. */
+  async again(id: string): Promise<string> {
+    const triggered = await this.client.trigger(id);
+    if (triggered.outcome !== "enqueued") throw new Error("skipped");
+    return triggered.run;
+  }
+
+  async record(run: string) {
+    return this.client.store.runs.get(QUEUE, run);
+  }
+
+  async output(run: string) {
+    return this.client.store.runs.output(QUEUE, run);
+  }
+
+  async stats(id: string) {
+    return this.client.store.runs.stats({ queue: QUEUE, owner: "system", id });
+  }
+
+  async cancel(id: string, run: string): Promise<string> {
+    return this.client.store.runs.cancel({ queue: QUEUE, owner: "system", id }, run, "test");
+  }
+
+  queue(): Queue {
+    const { namespace } = this;
+    const queue = new Queue(QUEUE, {
+      connection: { url: this.redis.url },
+      prefix: bullPrefix(namespace, QUEUE),
+    });
+    this.#queues.push(queue);
+    return queue;
+  }
+
+  jobKey(id: string): string {
+    return this.client.store.keys.queue(QUEUE).job(id);
+  }
+
+  /** All keys of BullMQ and ours of this test's queue. */
+  async keys(pattern: string): Promise<string[]> {
+    return (await this.admin.keys(`${bullPrefix(this.namespace, QUEUE)}:${pattern}`)).sort();
+  }
+}
+
+/** Not events.once: that listens to "error" as well, and takes a lost lock for its own failure. */
+export function next<Event extends keyof WorkerEvents>(
+  worker: Worker,
+  event: Event,
+): Promise<WorkerEvents[Event][0]> {
+  return new Promise((resolve) => {
+    (worker as unknown as NodeJS.EventEmitter).once(event, resolve);
+  });
+}
+
+export type Settled = WorkerEvents["settled"][0];
+export type { Json };

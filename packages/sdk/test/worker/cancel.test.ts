@@ -1,0 +1,130 @@
+import { CancelledError, type Context, defineTask } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
+import { aborted, Bench, gate, HandClock, next, nothing, QUEUE } from "./bench.js";
+
+const bench = Bench.use("cancel");
+
+/** A task type whose handler hands out its context, and then does what the test says. */
+function type(then: (context: Context) => unknown) {
+  const begun = gate<Context>();
+  const definition = defineTask("long", {
+    queue: QUEUE,
+    payload: nothing,
+    handler: (_payload, context) => {
+      begun.resolve(context);
+      return then(context) as never;
+    },
+  });
+  return { definition, begun: begun.promise };
+}
+
+describe("a cancel", () => {
+  it("aborts the handler; one that throws has its job failed", async () => {
+    const { definition, begun } = type(({ signal }) => aborted(signal));
+    const worker = await bench.work([definition]);
+    const run = await bench.run("t", "long", { retry: { attempts: 5 } });
+    const { signal } = await begun;
+    const end = next(worker, "settled");
+    expect(await bench.cancel("t", run)).toBe("OK");
+    expect(await end).toMatchObject({ run, outcome: "cancelled" });
+    expect(signal.reason).toBeInstanceOf(CancelledError);
+    expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "cancelled" });
+    const jobs = bench.queue();
+    await eventually(async () => {
+      const job = await jobs.getJob(run);
+      expect(await job?.isFailed()).toBe(true);
+      expect(job?.failedReason).toBe("cancelled");
+    });
+  });
+
+  it("a handler that returns has its job completed with nothing; the run is cancelled all the same", async () => {
+    const { definition, begun } = type(async ({ signal }) => {
+      await aborted(signal).catch(() => {});
+      return { half: "done" };
+    });
+    const worker = await bench.work([definition]);
+    const run = await bench.run("t", "long");
+    await begun;
+    const end = next(worker, "settled");
+    await bench.cancel("t", run);
+    expect(await end).toMatchObject({ outcome: "cancelled" });
+    expect(await bench.record(run)).not.toHaveProperty("result");
+    const jobs = bench.queue();
+    await eventually(async () => {
+      const job = await jobs.getJob(run);
+      expect(await job?.isCompleted()).toBe(true);
+      expect(job?.returnvalue).toBeNull();
+    });
+  });
+
+  it("a handler that does not listen is given up after its grace", async () => {
+    const clock = new HandClock();
+    const { definition, begun } = type(() => new Promise(() => {}));
+    const worker = await bench.work([definition], {}, { clock });
+    const run = await bench.run("t", "long", { timeLimitGrace: "2s" });
+    const { signal } = await begun;
+    const end = next(worker, "settled");
+    await bench.cancel("t", run);
+    await eventually(() => expect(signal.aborted).toBe(true));
+    expect(await bench.record(run)).toMatchObject({ state: "terminating" });
+    clock.advance(2_000);
+    expect(await end).toMatchObject({
+      outcome: "cancelled",
+      error: expect.stringContaining("The run was cancelled. The handler did not stop within 2s."),
+    });
+  });
+
+  it("before a worker has the job: no handler runs", async () => {
+    const ran = gate();
+    const { definition } = type(() => ran.reject(new Error("it ran")));
+    const run = await bench.run("t", "long");
+    await bench.cancel("t", run);
+    const worker = await bench.work([definition]);
+    const cancelled = next(worker, "cancelled");
+    expect(await cancelled).toMatchObject({ run, task: "system/t" });
+    expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "cancelled" });
+    const jobs = bench.queue();
+    await eventually(async () => expect(await (await jobs.getJob(run))?.isCompleted()).toBe(true));
+    ran.resolve();
+    await ran.promise;
+  });
+
+  it("whose message was lost is found by asking", async () => {
+    const { definition, begun } = type(({ signal }) => aborted(signal));
+    const worker = await bench.work([definition]);
+    const run = await bench.run("t", "long");
+    await begun;
+    const end = next(worker, "settled");
+    // As cancel does it, but nobody is told.
+    await bench.admin.hset(bench.client.store.keys.queue(QUEUE).run(run), "cancel", "1 test");
+    const asked = performance.now();
+    expect(await end).toMatchObject({ outcome: "cancelled" });
+    expect(performance.now() - asked).toBeLessThan(8_000);
+  });
+
+  it("concerns its own run only", async () => {
+    const contexts: Context[] = [];
+    const both = gate();
+    const definition = defineTask("long", {
+      queue: QUEUE,
+      payload: nothing,
+      handler: (_payload, context) => {
+        contexts.push(context);
+        if (contexts.length === 2) both.resolve();
+        return aborted(context.signal);
+      },
+    });
+    const worker = await bench.work([definition]);
+    const first = await bench.run("t", "long");
+    const second = await bench.again("t");
+    await both.promise;
+    const end = next(worker, "settled");
+    await bench.cancel("t", second);
+    expect(await end).toMatchObject({ run: second });
+    expect(contexts.find(({ occurrence }) => occurrence.run === first)?.signal.aborted).toBe(false);
+    const stopping = worker.stop({ within: 0 });
+    await stopping;
+    expect(await bench.record(first)).toMatchObject({ state: "queued" });
+  });
+});

@@ -1,0 +1,146 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { eventually } from "@carillon/testing";
+import { afterEach, describe, expect, it } from "vitest";
+import { Bench, QUEUE } from "./bench.js";
+
+const bench = Bench.use("crash");
+const SCRIPT = fileURLToPath(new URL("./worker-process.mjs", import.meta.url));
+const patience = { timeoutMs: 25_000, intervalMs: 50 };
+
+type Line = Record<string, unknown>;
+type Mode = "work" | "hang" | "seven";
+
+/** A worker in a process of its own; uses the built package, as any program does. */
+class Life {
+  readonly said: Line[] = [];
+  readonly child: ChildProcess;
+  readonly ended: Promise<unknown>;
+
+  /** @param lock ms; a busy machine that loses it does an item again */
+  constructor(mode: Mode, lock = 1_000) {
+    const env = {
+      ...process.env,
+      REDIS_URL: bench.redis.url,
+      NAMESPACE: bench.namespace,
+      QUEUE,
+      MODE: mode,
+      LOCK: String(lock),
+    };
+    const child = spawn(process.execPath, [SCRIPT], { env, stdio: ["ignore", "pipe", "inherit"] });
+    createInterface(child.stdout).on("line", (line) => this.said.push(JSON.parse(line) as Line));
+    this.child = child;
+    this.ended = once(child, "exit");
+    lives.push(this);
+  }
+
+  says(part: Line): Promise<Line> {
+    return eventually(
+      () => this.said.find((line) => Object.keys(part).every((key) => line[key] === part[key])) ?? false,
+      patience,
+    );
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.ended;
+  }
+}
+
+const lives: Life[] = [];
+afterEach(async () => {
+  for (const life of lives.splice(0)) await life.kill();
+});
+
+/** Starts a worker again whenever it ends, as a process manager does, until the run is final. */
+async function restartUntilFinal(run: string, mode: Mode): Promise<Life[]> {
+  const born: Life[] = [];
+  const over = async () => (await bench.record(run))?.state === "final";
+  while (!(await over())) {
+    const life = new Life(mode);
+    born.push(life);
+    await Promise.race([life.ended, eventually(over, patience)]);
+  }
+  return born;
+}
+
+describe("a worker that is killed", () => {
+  it("is counted as one crash; the next attempt waits for it, and a restart does not prolong that", async () => {
+    const run = await bench.run("t", "once", { crash: { wait: "4s" } });
+    const first = new Life("hang");
+    await first.says({ attempt: 1 });
+    await first.kill();
+    expect(await bench.stats("t")).toMatchObject({ crashes: "1" });
+
+    const second = new Life("work");
+    const waiting = await eventually(async () => (await bench.record(run))?.notBefore ?? false, patience);
+    await second.kill();
+    const third = new Life("work");
+    const { at } = await third.says({ attempt: 2 });
+    expect(at).toBeGreaterThanOrEqual(waiting);
+    await third.says({ event: "settled", outcome: "succeeded" });
+    expect(second.said).toEqual([]);
+    const record = await bench.record(run);
+    expect(record).toMatchObject({ outcome: "succeeded", attempts: 2, crashes: 1, result: { attempt: 2 } });
+    expect(await bench.stats("t")).toMatchObject({ crashes: "1", consecutiveCrashes: "0", succeeded: "1" });
+  });
+
+  it("over and over: the run is over, its job failed, and its handler is left alone", async () => {
+    const run = await bench.run("t", "deadly", { crash: { wait: "1ms", most: 2 } });
+    const born = await restartUntilFinal(run, "work");
+    expect(born).toHaveLength(3);
+    await born[2]?.says({ event: "crashed", run });
+    expect(await bench.record(run)).toMatchObject({ outcome: "crashed", crashes: 2 });
+    const jobs = bench.queue();
+    await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
+  });
+
+  it("by one item of 100: the other 99 are done, whatever ran beside it", async () => {
+    const run = await bench.run("t", "many", { payload: { count: 100 } });
+    const born = await restartUntilFinal(run, "seven");
+    const record = await bench.record(run);
+    expect(record).toMatchObject({
+      outcome: "failed",
+      result: {
+        total: 100,
+        succeeded: 99,
+        failed: 1,
+        failures: [{ index: 7, error: "crashed: its worker died 3 times" }],
+      },
+    });
+    // Three deaths, and the life that ended it.
+    expect(born).toHaveLength(4);
+    const tries = born.flatMap(({ said }) => said).filter(({ item }) => item === 7);
+    expect(tries.map(({ attempt }) => attempt)).toEqual([1, 2, 3]);
+    expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
+  });
+
+  it("while it stores items: generated once more, and none is done twice", async () => {
+    const count = 10_000;
+    const run = await bench.run("t", "many", { payload: { count }, crash: { wait: "1ms" } });
+    const first = new Life("hang", 5_000);
+    await first.says({ generating: count });
+    const key = `${bench.jobKey(run)}:dependencies`;
+    await eventually(async () => (await bench.admin.scard(key)) > 0, { intervalMs: 1 });
+    await first.kill();
+    const stored = await bench.admin.scard(key);
+    expect(stored).toBeLessThan(count);
+
+    const second = new Life("work", 5_000);
+    await eventually(async () => expect(await bench.record(run)).toMatchObject({ state: "final" }), {
+      timeoutMs: 100_000,
+      intervalMs: 200,
+    });
+    await second.says({ generating: count });
+    const items = second.said.filter(({ item }) => item !== undefined).map(({ item }) => item);
+    expect(items).toHaveLength(count);
+    expect(new Set(items).size).toBe(count);
+    expect(await bench.record(run)).toMatchObject({
+      outcome: "succeeded",
+      crashes: 1,
+      result: { total: count, succeeded: count },
+    });
+  }, 120_000);
+});

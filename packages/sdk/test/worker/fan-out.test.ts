@@ -1,0 +1,347 @@
+import { CancelledError, defineTask, type ItemContext, type Json, PermanentError } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { aborted, Bench, gate, next, nothing, QUEUE } from "./bench.js";
+
+const bench = Bench.use("fan");
+
+const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
+
+/** A task type with `count` numbers as its items. */
+function many(count: number, process: (item: number, context: ItemContext) => unknown, rest: object = {}) {
+  return defineTask("many", {
+    queue: QUEUE,
+    payload: nothing,
+    generate: () => numbers(count),
+    process: (item: number, context) => process(item, context) as Json,
+    ...rest,
+  });
+}
+
+describe("a run of many items", () => {
+  it("does each once, each as a job of its own, and is final when all are", async () => {
+    const done: [number, ItemContext][] = [];
+    const type = defineTask("many", {
+      queue: QUEUE,
+      payload: z.object({ count: z.number() }),
+      generate: async ({ count }, { log }) => {
+        log("generating");
+        return numbers(count).map((n) => ({ n }));
+      },
+      process: ({ n }, context) => void done.push([n, context]),
+    });
+    const worker = await bench.work([type]);
+    const seen: string[] = [];
+    for (const event of ["started", "generated", "settled", "fenced"] as const) {
+      (worker as unknown as NodeJS.EventEmitter).on(event, () => seen.push(event));
+    }
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "many", { payload: { count: 100 } });
+    expect(await end).toMatchObject({ run, outcome: "succeeded" });
+    expect(done.map(([n]) => n).sort((a, b) => a - b)).toEqual(numbers(100));
+    const [, context] = done.find(([n]) => n === 7) ?? [];
+    const record = await bench.record(run);
+    expect(context).toMatchObject({
+      index: 7,
+      attempt: 1,
+      idempotencyKey: `${record?.key}/7`,
+      occurrence: { run, task: "t" },
+      fence: expect.any(Number),
+    });
+    expect(new Set(done.map(([, { fence }]) => fence)).size).toBe(1);
+    expect(context?.timeLeft()).toBe(Number.POSITIVE_INFINITY);
+    expect(record).toMatchObject({
+      state: "final",
+      outcome: "succeeded",
+      attempts: 1,
+      result: { total: 100, succeeded: 100, failed: 0, failures: [] },
+    });
+    expect(record?.crashes).toBeUndefined();
+    expect(await bench.stats("t")).toMatchObject({ crashes: "0", succeeded: "1" });
+    expect(await bench.output(run)).toMatchObject([{ attempt: 1, text: "log generating\n" }]);
+    expect(seen).toEqual(["started", "generated", "started", "settled"]);
+    const jobs = bench.queue();
+    const job = await eventually(async () => {
+      const found = await jobs.getJob(run);
+      return found && (await found.isCompleted()) ? found : false;
+    });
+    expect(job.progress).toEqual({ done: 100, failed: 0, total: 100 });
+    // Its items are gone from Redis.
+    expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
+  });
+
+  it("without items: nothing to do", async () => {
+    const worker = await bench.work([many(0, () => {})]);
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "many");
+    expect(await end).toMatchObject({ outcome: "nothing-to-do" });
+    expect(await bench.record(run)).toMatchObject({ outcome: "nothing-to-do", attempts: 1 });
+  });
+
+  it("failed items harm no other; the run fails, and names them", async () => {
+    const worker = await bench.work([
+      many(30, (n) => {
+        if (n % 10 === 7) throw new Error(`no ${n}`);
+      }),
+    ]);
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "many", { retry: { attempts: 5, delay: "1ms" } });
+    expect(await end).toMatchObject({
+      outcome: "failed",
+      error: "3 of 30 items failed. The first, item 7: no 7",
+    });
+    const failures = [7, 17, 27].map((n) => ({ index: n, error: `no ${n}` }));
+    expect(await bench.record(run)).toMatchObject({
+      outcome: "failed",
+      result: { total: 30, succeeded: 27, failed: 3, failures },
+    });
+    const jobs = bench.queue();
+    // The run's attempts are for generating; its items had their own.
+    await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
+    expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
+  });
+
+  it("of many failures the first 20 are named", async () => {
+    const worker = await bench.work([
+      many(25, (n) => {
+        throw new Error(`${n}${"x".repeat(10_000)}`);
+      }),
+    ]);
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "many");
+    await end;
+    const { result } = (await bench.record(run)) as {
+      result: { failures: { index: number; error: string }[] };
+    };
+    expect(result).toMatchObject({ total: 25, succeeded: 0, failed: 25 });
+    expect(result.failures.map(({ index }) => index)).toEqual(numbers(20));
+    expect(result.failures[0]?.error).toHaveLength(500);
+  });
+
+  it("items are retried one by one, as the type says", async () => {
+    const tries: string[] = [];
+    const worker = await bench.work([
+      many(
+        3,
+        (n, { attempt }) => {
+          tries.push(`${n}.${attempt}`);
+          if (n === 1 && attempt < 3) throw new Error("not yet");
+          if (n === 2) throw new PermanentError("never");
+        },
+        { itemAttempts: 3, itemBackoff: { kind: "linear", delay: "1ms", max: "2ms" } },
+      ),
+    ]);
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "many");
+    expect(await end).toMatchObject({ outcome: "failed" });
+    expect(tries.sort()).toEqual(["0.1", "1.1", "1.2", "1.3", "2.1"]);
+    expect(await bench.record(run)).toMatchObject({ result: { succeeded: 2, failed: 1 } });
+  });
+
+  it("no more of them at a time than the type allows", async () => {
+    let [now, most] = [0, 0];
+    const worker = await bench.work([
+      many(
+        20,
+        async () => {
+          now += 1;
+          most = Math.max(most, now);
+          await new Promise((resolve) => setImmediate(resolve));
+          now -= 1;
+        },
+        { concurrency: 2 },
+      ),
+    ]);
+    const end = next(worker, "settled");
+    await bench.run("t", "many");
+    expect(await end).toMatchObject({ outcome: "succeeded" });
+    expect(most).toBe(2);
+  });
+
+  it("what cannot be items fails for good, and says why", async () => {
+    const generated: [unknown, string][] = [
+      ["text", "generate must return an array of items."],
+      [numbers(10_001), "generate returned 10001 items; a run has 10000 at most."],
+      [[1, { at: new Date() }], "items[1].at: a Date is not JSON."],
+    ];
+    const type = defineTask("many", {
+      queue: QUEUE,
+      payload: nothing,
+      generate: () => generated[0]?.[0] as number[],
+      process: () => {},
+    });
+    const worker = await bench.work([type]);
+    for (const [, error] of [...generated]) {
+      const end = next(worker, "settled");
+      await bench.run("t", "many", { retry: { attempts: 3, delay: "1ms" } });
+      expect(await end).toMatchObject({ outcome: "failed", error: expect.stringContaining(error) });
+      generated.shift();
+    }
+  });
+
+  it("a generate that fails is tried again like a handler; runNextAt counts when all is done", async () => {
+    let calls = 0;
+    const at = Date.now() + 3_600_000;
+    const type = defineTask("many", {
+      queue: QUEUE,
+      payload: nothing,
+      generate: (_payload, { runNextAt }) => {
+        calls += 1;
+        if (calls === 1) throw new Error("not yet");
+        runNextAt(at);
+        return ["a"];
+      },
+      process: () => {},
+    });
+    await bench.work([type]);
+    const run = await bench.run("t", "many", {
+      retry: { attempts: 2, delay: "1ms" },
+      schedule: { every: "30d" },
+    });
+    await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
+    const stored = await bench.client.store.tasks.get({ queue: QUEUE, owner: "system", id: "t" });
+    expect(stored).toMatchObject({ pending: [{ trigger: "self", at }] });
+  });
+
+  it("retried from outside does all its items again", async () => {
+    const done: number[] = [];
+    let broken = true;
+    const worker = await bench.work([
+      many(5, (n) => {
+        done.push(n);
+        if (n === 3 && broken) throw new Error("once");
+      }),
+    ]);
+    let end = next(worker, "settled");
+    const run = await bench.run("t", "many");
+    expect(await end).toMatchObject({ outcome: "failed" });
+    const jobs = bench.queue();
+    const job = await eventually(async () => {
+      const found = await jobs.getJob(run);
+      return found && (await found.isFailed()) ? found : false;
+    });
+    broken = false;
+    end = next(worker, "settled");
+    await job.retry();
+    expect(await end).toMatchObject({ outcome: "succeeded" });
+    expect(done.sort()).toEqual([...numbers(5), ...numbers(5)].sort());
+    expect(await bench.record(run)).toMatchObject({ result: { total: 5, succeeded: 5, failed: 0 } });
+  });
+
+  it("generated twice adds nothing twice, and does what is missing", async () => {
+    const done: number[] = [];
+    const worker = await bench.work([many(600, (n) => void done.push(n))]);
+    await worker.stop();
+    const run = await bench.run("t", "many");
+    const jobs = bench.queue();
+    // As a worker left it that died while it stored items: some are stored, one is done already, not in order.
+    const job = await jobs.getJob(run);
+    await job?.updateData({ ...job.data, items: {} });
+    const { occurrence } = job?.data ?? {};
+    const parent = { id: run, queue: jobs.qualifiedName };
+    const stored = [0, 1, 5, 599].map((index) => ({
+      name: "many",
+      data: { child: true, item: index, index, fence: 1, grace: 1_000, occurrence },
+      opts: { jobId: `${run}.${index}`, parent, removeOnComplete: true },
+    }));
+    await jobs.addBulk(stored);
+    const [first] = await bench.keys(`${QUEUE}:${run}.0`);
+    await bench.admin
+      .multi()
+      .srem(`${bench.jobKey(run)}:dependencies`, first as string)
+      .hset(`${bench.jobKey(run)}:processed`, first as string, "null")
+      .del(first as string)
+      .lrem(`${bench.jobKey("wait")}`, 0, `${run}.0`)
+      .exec();
+
+    const end = next(await bench.work([many(600, (n) => void done.push(n))]), "settled");
+    expect(await end).toMatchObject({ outcome: "succeeded" });
+    expect(done.sort((a, b) => a - b)).toEqual(numbers(600).slice(1));
+    expect(await bench.record(run)).toMatchObject({ result: { total: 600, succeeded: 600 } });
+  });
+
+  it("a cancel reaches the items that run, and the others do nothing", async () => {
+    const reasons: unknown[] = [];
+    const began = gate();
+    let calls = 0;
+    const worker = await bench.work(
+      [
+        many(50, async (_n, { signal }) => {
+          calls += 1;
+          if (calls === 3) began.resolve();
+          await aborted(signal).catch((reason: unknown) => reasons.push(reason));
+        }),
+      ],
+      { concurrency: 3 },
+    );
+    const run = await bench.run("t", "many");
+    await began.promise;
+    await eventually(async () => expect(await bench.keys(`${QUEUE}:waiting-children`)).toHaveLength(1));
+    const cancelled = next(worker, "cancelled");
+    expect(await bench.cancel("t", run)).toBe("OK");
+    expect(await cancelled).toMatchObject({ run });
+    expect(reasons).toHaveLength(3);
+    expect(reasons.every((reason) => reason instanceof CancelledError)).toBe(true);
+    expect(calls).toBe(3);
+    expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "cancelled" });
+    await eventually(async () => expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]));
+  });
+
+  it("the items of a deleted task do nothing, and nothing stays", async () => {
+    const began = gate();
+    const finish = gate();
+    const done: number[] = [];
+    await bench.work(
+      [
+        many(20, async (n) => {
+          done.push(n);
+          began.resolve();
+          await finish.promise;
+        }),
+      ],
+      { concurrency: 1 },
+    );
+    const run = await bench.run("t", "many");
+    await began.promise;
+    await bench.client.delete("t");
+    finish.resolve();
+    await eventually(async () => expect(await bench.keys(`${QUEUE}:${run}*`)).toEqual([]));
+    expect(done).toEqual([0]);
+  });
+
+  it("a time limit bounds each item", async () => {
+    const worker = await bench.work([
+      many(2, async (n, { signal, timeLeft }) => {
+        expect(timeLeft()).toBeGreaterThan(0);
+        if (n === 1) await aborted(signal);
+      }),
+    ]);
+    const end = next(worker, "settled");
+    await bench.run("t", "many", { timeLimit: "50ms" });
+    expect(await end).toMatchObject({
+      outcome: "failed",
+      error: "1 of 2 items failed. The first, item 1: The time limit of 50ms is over.",
+    });
+  });
+});
+
+describe("a definition with items", () => {
+  const base = { queue: QUEUE, payload: nothing };
+  const generate = () => [1];
+  const process = () => {};
+  it.each<[string, object]>([
+    ["process", { generate }],
+    ["generate", { process }],
+    ["handler", { generate, process, handler: () => {} }],
+    ["handler", {}],
+    ["concurrency", { generate, process, concurrency: 0 }],
+    ["itemAttempts", { generate, process, itemAttempts: 1.5 }],
+    ["itemBackoff.kind", { generate, process, itemBackoff: { kind: "square" } }],
+    ["itemBackoff.delay", { generate, process, itemBackoff: { delay: "1" } }],
+  ])("is refused where %s is wrong", (field, options) => {
+    expect(() => defineTask("many", { ...base, ...options } as never)).toThrow(
+      expect.objectContaining({ field }),
+    );
+  });
+});

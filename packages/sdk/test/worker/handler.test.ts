@@ -1,0 +1,207 @@
+import { type Context, defineTask, type Json, PermanentError } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Bench, gate, next, nothing, QUEUE } from "./bench.js";
+
+const bench = Bench.use("handler");
+
+function type(handler: (context: Context) => unknown) {
+  return defineTask("type", {
+    queue: QUEUE,
+    payload: nothing,
+    handler: (_payload, context) => handler(context) as never,
+  });
+}
+
+describe("what a handler can say", () => {
+  it("quota(): enough for now; nothingToDo(): it only looked", async () => {
+    const say: ((context: Context) => unknown)[] = [
+      ({ quota }) => quota({ upTo: 7 }),
+      ({ nothingToDo }) => nothingToDo(),
+    ];
+    const worker = await bench.work([type((context) => say.shift()?.(context))]);
+    let end = next(worker, "settled");
+    const first = await bench.run("t", "type");
+    expect(await end).toMatchObject({ run: first, outcome: "quota" });
+    expect(await bench.record(first)).toMatchObject({ outcome: "quota", result: { upTo: 7 } });
+    const { lastStart } = await bench.stats("t");
+
+    end = next(worker, "settled");
+    const second = await bench.again("t");
+    expect(await end).toMatchObject({ run: second, outcome: "nothing-to-do" });
+    expect(await bench.record(second)).not.toHaveProperty("result");
+    expect(await bench.stats("t")).toMatchObject({ lastStart, lastChecked: expect.any(String) });
+  });
+
+  it("PermanentError: no further attempt", async () => {
+    let calls = 0;
+    const worker = await bench.work([
+      type(() => {
+        calls += 1;
+        throw new PermanentError("no such customer", { cause: 7 });
+      }),
+    ]);
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "type", { retry: { attempts: 5, delay: "1ms" } });
+    expect(await end).toMatchObject({
+      outcome: "failed",
+      error: expect.stringContaining("no such customer"),
+    });
+    const jobs = bench.queue();
+    await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
+    expect(calls).toBe(1);
+  });
+
+  it("a checkpoint goes on to later attempts and runs", async () => {
+    const seen: (Json | undefined)[] = [];
+    const worker = await bench.work([
+      type(async ({ checkpoint, saveCheckpoint, attempt }) => {
+        seen.push(checkpoint);
+        await saveCheckpoint({ upTo: seen.length });
+        if (attempt === 1 && seen.length === 1) throw new Error("once");
+      }),
+    ]);
+    const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
+    await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
+    const end = next(worker, "settled");
+    await bench.again("t");
+    await end;
+    expect(seen).toEqual([undefined, { upTo: 1 }, { upTo: 2 }]);
+  });
+
+  it.each<[string, unknown, string]>([
+    ["PAYLOAD_TOO_LARGE", "x".repeat(64 * 1024), "checkpoint"],
+    ["INVALID_PAYLOAD", { at: new Date() }, "checkpoint.at"],
+    ["INVALID_PAYLOAD", undefined, "checkpoint"],
+  ])("a checkpoint that cannot be kept is refused: %s", async (code, value, field) => {
+    const refused = gate<unknown>();
+    await bench.work([type(({ saveCheckpoint }) => saveCheckpoint(value as Json).catch(refused.resolve))]);
+    await bench.run("t", "type");
+    const error = (await refused.promise) as Error;
+    expect(error).toMatchObject({ code, field, remedy: expect.any(String) });
+    expect(error.message).not.toContain("payload");
+  });
+
+  it("runNextAt() asks for one more run, with this one's end; the last call counts", async () => {
+    const refused: unknown[] = [];
+    const at = Date.now() + 3_600_000;
+    const worker = await bench.work([
+      type(({ runNextAt }) => {
+        for (const time of ["tomorrow", "2030-01-01T00:00:00", Number.NaN, new Date(Number.NaN)]) {
+          try {
+            runNextAt(time);
+          } catch (error) {
+            refused.push(error);
+          }
+        }
+        runNextAt("2030-01-01T00:00:00+01:00");
+        runNextAt(new Date(at));
+      }),
+    ]);
+    const end = next(worker, "settled");
+    await bench.run("t", "type", { schedule: { every: "30d" } });
+    await end;
+    const bad = { code: "INVALID_OPTION", field: "runNextAt" };
+    expect(refused).toMatchObject([bad, bad, bad, bad]);
+    const stored = await bench.client.store.tasks.get({ queue: QUEUE, owner: "system", id: "t" });
+    expect(stored).toMatchObject({ pending: [{ trigger: "self", at }] });
+  });
+
+  it("a run that starts too soon after the one before is dropped, and no handler runs", async () => {
+    let calls = 0;
+    const worker = await bench.work([
+      type(() => {
+        calls += 1;
+      }),
+    ]);
+    const end = next(worker, "settled");
+    await bench.run("t", "type", { minGap: "1h" });
+    await end;
+    const dropped = next(worker, "dropped");
+    const run = await bench.again("t");
+    expect(await dropped).toMatchObject({ run, task: "system/t" });
+    expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "dropped" });
+    const jobs = bench.queue();
+    await eventually(async () => expect(await (await jobs.getJob(run))?.isCompleted()).toBe(true));
+    expect(calls).toBe(1);
+  });
+
+  it("a listener that throws changes nothing", async () => {
+    const worker = await bench.work([type(() => "done")]);
+    worker.on("started", () => {
+      throw new Error("listener");
+    });
+    const end = next(worker, "settled");
+    await bench.run("t", "type");
+    expect(await end).toMatchObject({ outcome: "succeeded" });
+  });
+});
+
+describe("what a handler prints", () => {
+  beforeEach(() => {
+    for (const method of ["log", "error"] as const) vi.spyOn(console, method).mockImplementation(() => {});
+  });
+  afterEach(() => void vi.restoreAllMocks());
+
+  it("is kept for each attempt: the log, and what the console got, told apart", async () => {
+    const worker = await bench.work([
+      type(({ attempt, log }) => {
+        log("attempt", { attempt });
+        console.log("page %d\nand more", attempt);
+        console.error("careful");
+        if (attempt === 1) throw new Error("once");
+      }),
+    ]);
+    const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
+    await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
+    const text = (n: number) => `log attempt {"attempt":${n}}\nout page ${n}\nout and more\nerr careful\n`;
+    expect(await bench.output(run)).toEqual([
+      { attempt: 1, text: text(1), cut: false },
+      { attempt: 2, text: text(2), cut: false },
+    ]);
+    await worker.stop();
+  });
+
+  it("a megabyte is cut, and it says so", async () => {
+    const worker = await bench.work([type(() => console.log(`${"x".repeat(2 ** 20)}the end`))]);
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "type");
+    await end;
+    const [{ text, cut } = { text: "", cut: false }] = await bench.output(run);
+    expect(cut).toBe(true);
+    expect(text).toMatch(/^cut \d+ bytes before this\nout x+the end\n$/);
+    expect(text.split("\n").slice(1).join("\n")).toHaveLength(65_536);
+  });
+
+  it("is saved while the handler still runs", async () => {
+    const finish = gate();
+    await bench.work([
+      type(async () => {
+        console.log("so far");
+        await finish.promise;
+      }),
+    ]);
+    const run = await bench.run("t", "type");
+    await eventually(async () => expect(await bench.output(run)).toMatchObject([{ text: "out so far\n" }]), {
+      timeoutMs: 8_000,
+    });
+    finish.resolve();
+  });
+
+  it("is not captured where it is not wanted; the log is kept all the same", async () => {
+    const worker = await bench.work(
+      [
+        type(({ log }) => {
+          console.log("printed");
+          log("logged");
+        }),
+      ],
+      { captureOutput: false, maxOutput: 100 },
+    );
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "type");
+    await end;
+    expect(await bench.output(run)).toMatchObject([{ text: "log logged\n" }]);
+    await expect(bench.work([], { maxOutput: -1 })).rejects.toMatchObject({ field: "maxOutput" });
+  });
+});

@@ -1,0 +1,98 @@
+import { type Context, defineTask, StoppingError } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
+import { aborted, Bench, gate, HandClock, next, nothing, QUEUE } from "./bench.js";
+
+const bench = Bench.use("stop");
+
+describe("a stop that does not wait for ever", () => {
+  it("aborts the signals after its time, and what throws then is handed back, not counted", async () => {
+    const clock = new HandClock();
+    const begun = gate<Context>();
+    const seen: number[] = [];
+    const type = defineTask("type", {
+      queue: QUEUE,
+      payload: nothing,
+      handler: (_payload, context) => {
+        seen.push(context.attempt);
+        if (seen.length > 1) return "by the next";
+        begun.resolve(context);
+        return aborted(context.signal);
+      },
+    });
+    const worker = await bench.work([type], {}, { clock });
+    const run = await bench.run("t", "type");
+    const { signal } = await begun.promise;
+    const end = next(worker, "settled");
+    const stopped = worker.stop({ within: 20_000 });
+    clock.advance(19_999);
+    expect(signal.aborted).toBe(false);
+    clock.advance(1);
+    expect(signal.reason).toBeInstanceOf(StoppingError);
+    expect(await end).toMatchObject({ outcome: "retrying" });
+    await stopped;
+    expect(await bench.record(run)).toMatchObject({ state: "queued" });
+
+    await bench.work([type]);
+    await eventually(async () => expect(await bench.record(run)).toMatchObject({ result: "by the next" }));
+    expect(await bench.stats("t")).toMatchObject({ crashes: "0", succeeded: "1" });
+    expect(seen).toEqual([1, 1]);
+  });
+
+  it("a handler that returns has its result", async () => {
+    const begun = gate();
+    const type = defineTask("type", {
+      queue: QUEUE,
+      payload: nothing,
+      handler: async (_payload, { signal }) => {
+        begun.resolve();
+        await aborted(signal).catch(() => {});
+        return "saved what it had";
+      },
+    });
+    const worker = await bench.work([type]);
+    const run = await bench.run("t", "type");
+    await begun.promise;
+    const patient = worker.stop();
+    await worker.stop({ within: 0 });
+    await patient;
+    expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", result: "saved what it had" });
+  });
+
+  it("items that wait for their turn go back to the queue", async () => {
+    const begun = gate();
+    const finish = gate();
+    const done: number[] = [];
+    const type = defineTask("many", {
+      queue: QUEUE,
+      payload: nothing,
+      generate: () => [0, 1, 2, 3],
+      process: async (n: number) => {
+        begun.resolve();
+        await finish.promise;
+        done.push(n);
+      },
+      concurrency: 1,
+    });
+    const worker = await bench.work([type]);
+    const run = await bench.run("t", "many");
+    await begun.promise;
+    await eventually(async () => expect(await bench.admin.llen(bench.jobKey("active"))).toBe(4));
+    const stopped = worker.stop();
+    await eventually(async () => expect(await bench.admin.llen(bench.jobKey("active"))).toBe(1));
+    finish.resolve();
+    await stopped;
+    expect(done).toEqual([0]);
+    await bench.work([type]);
+    await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
+    expect(done.sort()).toEqual([0, 1, 2, 3]);
+  });
+
+  it("refuses what is no time", async () => {
+    const worker = await bench.work([]);
+    await expect(worker.stop({ within: -1 })).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+      field: "within",
+    });
+  });
+});

@@ -1,0 +1,81 @@
+import type { Json } from "@carillon/sdk";
+import { UnrecoverableError } from "bullmq";
+import { describe, expect, it } from "vitest";
+import { Ending } from "../../src/worker/ending.js";
+import { PermanentError, StuckError, TimeLimitError } from "../../src/worker/errors.js";
+import type { Ended, Told } from "../../src/worker/time-box.js";
+import { verdictOf } from "../../src/worker/verdict.js";
+
+const limit = new TimeLimitError(30_000);
+const error = new Error("no paper");
+const returned = (value?: Json | Ending): Ended<Json | undefined | Ending> => ({ how: "returned", value });
+const threw = (thrown: unknown): Ended<never> => ({ how: "threw", error: thrown });
+const stuck: Ended<never> = { how: "stuck", error: new StuckError(limit, 10_000) };
+
+function verdict(ended: Ended<Json | undefined | Ending>, told: Told[] = [], last = true) {
+  const signal = AbortSignal.abort(limit);
+  const { run, job } = verdictOf(ended, { told: new Set(told), signal }, last);
+  return { outcome: run && (run.outcome ?? "retrying"), result: run?.result, text: run?.error, job };
+}
+
+describe("what an attempt's end means", () => {
+  const quota = new Ending("quota", { upTo: 7 });
+  const nothing = new Ending("nothing-to-do", undefined);
+  it.each<[string, Ended<Json | undefined | Ending>, Told[], boolean, string | undefined, string]>([
+    ["returned", returned(), [], true, "succeeded", "complete"],
+    ["returned quota()", returned(quota), [], true, "quota", "complete"],
+    ["returned nothingToDo()", returned(nothing), [], true, "nothing-to-do", "complete"],
+    ["threw, no attempt left", threw(error), [], true, "failed", "fail"],
+    ["threw, one is left", threw(error), [], false, "retrying", "fail"],
+    ["threw for good", threw(new PermanentError("no")), [], false, "failed", "fail"],
+    ["returned after its time", returned(), ["timed-out"], true, "quota", "complete"],
+    ["found nothing after its time", returned(nothing), ["timed-out"], true, "nothing-to-do", "complete"],
+    ["threw after its time", threw(limit), ["timed-out"], true, "timed-out", "fail"],
+    ["threw after its time, one is left", threw(limit), ["timed-out"], false, "retrying", "fail"],
+    ["did not stop after its time", stuck, ["timed-out"], false, "timed-out", "fail"],
+    ["returned, cancelled", returned({ done: 1 }), ["cancelled"], false, "cancelled", "complete"],
+    ["threw, cancelled", threw(error), ["cancelled"], false, "cancelled", "fail"],
+    ["did not stop, cancelled", stuck, ["cancelled"], false, "cancelled", "fail"],
+    ["cancelled and out of time", returned(), ["cancelled", "timed-out"], false, "cancelled", "complete"],
+    ["returned, lock lost", returned(), ["lost"], true, undefined, "fail"],
+    ["threw, lock lost", threw(error), ["lost", "cancelled"], true, undefined, "fail"],
+    ["returned, stopping", returned(), ["stopping"], true, "succeeded", "complete"],
+    ["threw, stopping", threw(error), ["stopping"], true, "retrying", "hand back"],
+    ["threw for good, stopping", threw(new PermanentError("no")), ["stopping"], true, "failed", "fail"],
+    ["threw, stopping and out of time", threw(limit), ["stopping", "timed-out"], true, "timed-out", "fail"],
+  ])("%s", (_name, ended, told, last, outcome, job) => {
+    expect(verdict(ended, told, last)).toMatchObject({ outcome, job: { end: job } });
+  });
+
+  it("keeps a result, also one that comes with quota()", () => {
+    expect(verdict(returned({ pages: 3 }))).toMatchObject({
+      result: { pages: 3 },
+      job: { value: { pages: 3 } },
+    });
+    expect(verdict(returned(quota))).toMatchObject({ result: { upTo: 7 }, job: { value: { upTo: 7 } } });
+    expect(verdict(returned({ pages: 3 }), ["cancelled"])).toMatchObject({ job: { value: undefined } });
+  });
+
+  it("a hard end is never tried again, and says what happened", () => {
+    const { job, text } = verdict(stuck, ["timed-out"], false);
+    expect(job).toMatchObject({ error: expect.any(UnrecoverableError) });
+    expect(text).toContain("The time limit of 30s is over. The handler did not stop within 10s.");
+  });
+
+  it("what was thrown because of the time limit is told with its reason", () => {
+    const { text } = verdict(threw(new Error("This operation was aborted")), ["timed-out"]);
+    expect(text).toMatch(
+      /^TimeLimitError: The time limit of 30s is over.\nError: This operation was aborted/,
+    );
+    expect(verdict(threw(limit), ["timed-out"]).text).toMatch(/^TimeLimitError: [^\n]*\n {4}at /);
+  });
+
+  it("whatever is thrown, BullMQ gets an error that it does not take for its own", () => {
+    const moved = Object.assign(new Error("odd"), { name: "DelayedError" });
+    for (const thrown of [undefined, null, "text", 7, moved]) {
+      const { job } = verdict(threw(thrown));
+      expect(job).toMatchObject({ end: "fail", error: expect.any(Error) });
+      expect((job as { error: Error }).error.name).toBe("Error");
+    }
+  });
+});

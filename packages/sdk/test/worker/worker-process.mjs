@@ -1,0 +1,49 @@
+// A worker in a process of its own, to be killed. It says what it does, one JSON line each.
+import { defineTask, Worker } from "@carillon/sdk";
+import { z } from "zod";
+
+const { REDIS_URL, NAMESPACE, QUEUE, MODE, LOCK } = process.env;
+const payload = z.object({}).loose();
+const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
+const forEver = () => new Promise(() => {});
+
+const types = [
+  defineTask("once", {
+    queue: QUEUE,
+    payload,
+    handler: async (_payload, { attempt }) => {
+      say({ attempt, at: Date.now() });
+      if (MODE === "hang") await forEver();
+      return { attempt };
+    },
+  }),
+  // Ends its process.
+  defineTask("deadly", { queue: QUEUE, payload, handler: () => process.exit(1) }),
+  defineTask("many", {
+    queue: QUEUE,
+    payload,
+    generate: ({ count }) => {
+      say({ generating: count });
+      return Array.from({ length: count }, (_, n) => n);
+    },
+    process: async (item, { attempt }) => {
+      say({ item, attempt });
+      if (MODE === "hang") await forEver();
+      if (MODE !== "seven") return;
+      // Item 7 ends the process, and those beside it are still at work then.
+      if (item === 7) process.exit(1);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    },
+  }),
+];
+
+const worker = new Worker({
+  connection: REDIS_URL,
+  namespace: NAMESPACE,
+  types,
+  lockDuration: Number(LOCK),
+  stalledInterval: 200,
+});
+for (const event of ["settled", "crashed", "fenced"]) worker.on(event, (about) => say({ event, ...about }));
+worker.on("error", () => {});
+await worker.start();
