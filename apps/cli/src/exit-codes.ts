@@ -17,9 +17,10 @@ Exit codes:
   0  done
   1  unexpected error
   2  wrong usage or invalid input; nothing was written (but see put --batch)
-  3  no such task, or several answer to the name (say --queue)
+  3  no such task or calendar, or several answer to the name (say --queue)
   4  Redis: unreachable, refused the password, read-only, out of memory
-  5  refused by the task's state: trigger met a running run (overlap), a finished task cannot be paused`;
+  5  refused by the state of things: trigger met a running run (overlap), a finished task cannot be paused,
+     a calendar that tasks use cannot be deleted`;
 
 /** Complete on purpose: a new code does not compile until its exit code is chosen. */
 const BY_ERROR: Record<ErrorCode, ExitCode> = {
@@ -38,6 +39,8 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   UNAUTHORIZED: EXIT.usage,
   TASK_NOT_FOUND: EXIT.notFound,
   RUN_NOT_FOUND: EXIT.notFound,
+  CALENDAR_NOT_FOUND: EXIT.notFound,
+  BACKFILL_NOT_FOUND: EXIT.notFound,
   AMBIGUOUS_TASK: EXIT.notFound,
   REDIS_UNAVAILABLE: EXIT.redis,
   REDIS_AUTH: EXIT.redis,
@@ -46,6 +49,7 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   REDIS_UNSAFE: EXIT.redis,
   TASK_PAUSED: EXIT.refused,
   CONFLICT: EXIT.refused,
+  CALENDAR_IN_USE: EXIT.refused,
   UNSUPPORTED_FORMAT: EXIT.refused,
   SKIPPED_OVERLAP: EXIT.refused,
   RATE_LIMITED: EXIT.refused,

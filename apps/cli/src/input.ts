@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
-import { Failure, misuse } from "./failure.js";
+import { Failure, misuse, type Report } from "./failure.js";
 
 /** A line may be this long, in characters; far more than the largest task. */
 const LONGEST_LINE = 8 * 1024 * 1024;
@@ -14,13 +14,17 @@ export interface Line {
   readonly text: string | undefined;
 }
 
+let stdinTaken = false;
+
 /** A file, or standard input for `-` and for nothing, as text. */
 function open(file: string | undefined): Readable {
+  if (file !== undefined && file !== "-") return createReadStream(file, "utf8");
   if (file === undefined && process.stdin.isTTY) {
     throw misuse("FILE", "missing.", "Give a file, or - to type into standard input.");
   }
-  const stream = file === undefined || file === "-" ? process.stdin : createReadStream(file);
-  return stream.setEncoding("utf8");
+  if (stdinTaken) throw misuse("FILE", "standard input is asked for twice.", "Give a file for one of them.");
+  stdinTaken = true;
+  return process.stdin.setEncoding("utf8");
 }
 
 /** What reading failed with: a missing file is the caller's mistake. */
@@ -30,8 +34,11 @@ function unreadable(error: unknown, file: string | undefined): unknown {
   return misuse("FILE", `${file ?? "standard input"} cannot be read: ${message}.`, "Check the path.");
 }
 
-/** @throws `INVALID_OPTION` for what cannot be read, `INVALID_TASK` for too much */
-export async function readAll(file: string | undefined): Promise<string> {
+/**
+ * @param instead what to do about an input that is too large
+ * @throws `INVALID_OPTION` for what cannot be read, `INVALID_TASK` for too much
+ */
+export async function readAll(file: string | undefined, instead: string): Promise<string> {
   let text = "";
   try {
     for await (const chunk of open(file)) {
@@ -44,7 +51,7 @@ export async function readAll(file: string | undefined): Promise<string> {
   if (text.length <= LARGEST_FILE) return text.replace(/^\uFEFF/, "");
   throw new Failure({
     code: "INVALID_TASK",
-    message: "The input is larger than 64 MiB. Write one task a line and use --batch.",
+    message: `The input is larger than 64 MiB. ${instead}`,
   });
 }
 
@@ -84,16 +91,17 @@ export async function* readLines(file: string | undefined): AsyncGenerator<Line[
   if (carry !== "" || tooLong) yield take(number === 0 ? carry.replace(/^\uFEFF/, "") : carry);
 }
 
-/** @throws `INVALID_TASK` */
-export function parseJson(text: string, hint: string, line?: number): unknown {
+/** @throws `INVALID_TASK`, or the code given */
+export function parseJson(
+  text: string,
+  hint: string,
+  { line, code = "INVALID_TASK" }: Partial<Pick<Report, "line" | "code">> = {},
+): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
     const at = line === undefined ? "" : `line ${line}: `;
     const why = (error as Error).message;
-    throw new Failure(
-      { code: "INVALID_TASK", message: `${at}not JSON: ${why}. ${hint}`, remedy: hint, line },
-      error,
-    );
+    throw new Failure({ code, message: `${at}not JSON: ${why}. ${hint}`, remedy: hint, line }, error);
   }
 }

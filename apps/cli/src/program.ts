@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import type { Register } from "./command.js";
+import { registerCalendars } from "./commands/calendars.js";
 import { registerList } from "./commands/list.js";
 import { registerNext } from "./commands/next.js";
 import { registerNodes } from "./commands/nodes.js";
@@ -22,6 +23,7 @@ const COMMANDS: readonly Register[] = [
   registerTrigger,
   registerRuns,
   registerNodes,
+  registerCalendars,
   registerNext,
 ];
 

@@ -548,7 +548,7 @@ export class Client {
     assertName(name, "name");
     const tasks = await this.#usersOf(name, await this.queues());
     if (tasks > 0) {
-      throw new CarillonError("CALENDAR_IN_USE", `${tasks} tasks name the calendar ${name}.`, {
+      throw new CarillonError("CALENDAR_IN_USE", `${tasks === 1 ? "1 task names" : `${tasks} tasks name`} the calendar ${name}.`, {
         remedy: "Change or delete them first.",
       });
     }

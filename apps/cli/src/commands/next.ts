@@ -1,107 +1,123 @@
-import { Option } from "commander";
-import type { Globals, Register } from "../command.js";
-import { wholeNumber } from "../command.js";
-import { type Answer, answer, type Question, readQuestion, SYNTAXES } from "../expression.js";
-import { Failure, misuse, reportOf } from "../failure.js";
-import { type Line, parseJson, readLines } from "../input.js";
+import { type Command, Option } from "commander";
+import { readCalendars } from "../calendar-entries.js";
+import { type Globals, type Register, wholeNumber } from "../command.js";
+import { compose, flagsOf, type Limits } from "../compose.js";
+import { SYNTAXES } from "../expression.js";
+import { misuse } from "../failure.js";
+import { forecast } from "../forecast.js";
+import { parseJson, readAll } from "../input.js";
 import type { Output } from "../output.js";
-import { facts, table } from "../text.js";
-import { localIso, relative, utcIso } from "../times.js";
+import { type Range, readExpression, readRange } from "../question.js";
+import { answerAll } from "./next-batch.js";
+import { describe, documentOf } from "./next-text.js";
 
-type Sdk = typeof import("@carillon/sdk");
-
-/** Answers are collected up to this many characters: a write for each would cost more than the answer. */
-const WRITE_AT = 256 * 1024;
-
-interface NextOptions extends Globals {
+interface NextOptions extends Globals, Limits {
   syntax?: string;
   timezone?: string;
   from?: string;
   count?: number;
   id?: string;
+  schedule?: string;
+  calendar?: string[];
   batch?: boolean;
 }
 
 export const registerNext: Register = (program, out) => {
-  program
-    .command("next")
-    .summary("when an expression fires; needs no Redis")
-    .description(
-      "Shows what a schedule expression means and when it fires next. Needs no Redis.\n" +
-        'With --batch: JSON lines {"syntax","expr","timezone","from","count"} from stdin, one JSON line each to stdout.',
+  withLimits(
+    program
+      .command("next")
+      .summary("when a schedule fires; needs no Redis")
+      .description(
+        "Shows what a schedule means and when it fires next. Needs no Redis.\n" +
+          "Several expressions are a union; --schedule takes a whole schedule instead.\n" +
+          'With --batch: JSON lines {"syntax","expr","timezone","from","count"} from stdin, one JSON line each to stdout.',
+      )
+      .argument("[expr...]", "for example '*/5 * * * *', 'Mon..Fri 09:00', 10s, 2026-01-01T00:00:00Z")
+      .addOption(new Option("-s, --syntax <syntax>", "guessed when absent").choices(SYNTAXES))
+      .option(
+        "-z, --timezone <zone>",
+        "IANA zone, for example Europe/Berlin; default UTC; --schedule is only shown in it",
+      )
+      .option("--from <time>", "ISO 8601; times strictly after it; default now")
+      .option("-n, --count <n>", "how many; default 5", wholeNumber)
+      .option("--id <id>", "the task id that spreads H in a cron expression, and jitter"),
+  )
+    .option("--schedule <json>", "a schedule as it is stored: JSON, @FILE, or - for stdin; instead of EXPR")
+    .option(
+      "--calendar <name=file>",
+      "the entries of a named calendar, as for calendars put; repeatable",
+      collect,
     )
-    .argument("[expr]", "for example '*/5 * * * *', 'Mon..Fri 09:00', 10s, 2026-01-01T00:00:00Z")
-    .addOption(new Option("-s, --syntax <syntax>", "guessed when absent").choices(SYNTAXES))
-    .option("-z, --timezone <zone>", "IANA zone, for example Europe/Berlin; default UTC")
-    .option("--from <time>", "ISO 8601; times strictly after it; default now")
-    .option("-n, --count <n>", "how many; default 5", wholeNumber)
-    .option("--id <id>", "the task id that spreads H in a cron expression")
     .option("--batch", "answer JSON lines from stdin")
-    .action(async (expr: string | undefined, _: unknown, command) => {
+    .action(async (exprs: string[], _: unknown, command) => {
       const options: NextOptions = command.optsWithGlobals();
-      if (options.batch) {
-        if (expr !== undefined) throw misuse("EXPR", "given beside --batch.", "Leave one of the two out.");
-        return answerAll(await import("@carillon/sdk"), out);
-      }
-      if (expr === undefined)
-        throw misuse("EXPR", "missing.", "Give an expression, or --batch with JSON lines.");
-      const question = readQuestion({ ...options, expr }, Date.now());
-      const found = answer(await import("@carillon/sdk"), question);
-      if (options.json) return out.json(documentOf(found));
-      await out.write(describe(found, question, out));
+      refuseMixtures(exprs, options);
+      if (options.batch) return answerAll(await import("@carillon/sdk"), out);
+      await answerOne(exprs, options, out);
     });
 };
 
-function documentOf({ warnings, ...found }: Answer) {
-  return { ...found, next: found.next.map(utcIso), ...(warnings.length ? { warnings } : {}) };
+function withLimits(command: Command): Command {
+  return command
+    .option("--origin <time>", "what intervals are counted from; default the Unix epoch")
+    .option("--start <time>", "the first time allowed")
+    .option("--end <time>", "the last time allowed")
+    .option("--except <expr>", "take these times away, or those of a --calendar NAME; repeatable", collect)
+    .addOption(new Option("--dst-gap <choice>", "times that the clock skips").choices(["run-after", "skip"]))
+    .addOption(new Option("--dst-overlap <choice>", "times that come twice").choices(["first", "both"]))
+    .option("--jitter <most>", "how much later a time may become due: 30s, or 10% of the gap to the next")
+    .option("--max-runs <n>", "so many runs in all", wholeNumber)
+    .addOption(
+      new Option("--anchor <what>", "count an interval from the finish of each run").choices(["finish"]),
+    );
 }
 
-function describe(found: Answer, { syntax, timezone, from }: Question, out: Output): string {
-  const head = facts(
-    [
-      [syntax, found.canonical],
-      ["means", found.description],
-      ...found.warnings.map(({ code, message }) => ["warning", `${message} [${code}]`] as const),
-    ],
-    out.paint,
-  );
-  const rows = table<number>(
-    [
-      { title: "UTC", value: utcIso },
-      { title: "LOCAL", value: (time) => localIso(time, timezone) },
-      { title: "", value: (time) => relative(time, from) },
-    ],
-    found.next,
-    out.paint,
-  );
-  const end = found.exhausted ? (found.next.length ? "Nothing follows.\n" : "It never fires again.\n") : "";
-  return `${head}${found.next.length ? `\n${rows}` : ""}${end && `\n${end}`}`;
+function collect(value: string, before: string[] = []): string[] {
+  return [...before, value];
 }
 
-/** In order, one answer a line; a bad line is answered with its error, and the rest goes on. */
-async function answerAll(sdk: Sdk, out: Output): Promise<void> {
-  for await (const lines of readLines(undefined)) {
-    let text = "";
-    for (const line of lines) {
-      text += `${JSON.stringify(answerLine(sdk, line))}\n`;
-      if (text.length < WRITE_AT) continue;
-      await out.write(text);
-      text = "";
-    }
-    await out.write(text);
-    if (out.closed) return;
+function refuseMixtures(exprs: readonly string[], options: NextOptions): void {
+  const { batch, schedule, syntax, calendar } = options;
+  const given = [...(exprs.length ? ["EXPR"] : []), ...flagsOf(options)];
+  if (batch) {
+    const beside = [
+      ...given,
+      ...(schedule === undefined ? [] : ["--schedule"]),
+      ...(calendar ? ["--calendar"] : []),
+    ];
+    if (beside[0]) throw misuse(beside[0], "given beside --batch.", "Leave one of the two out.");
+  } else if (schedule !== undefined) {
+    const beside = [...given, ...(syntax === undefined ? [] : ["--syntax"])];
+    if (beside[0]) throw misuse(beside[0], "given beside --schedule.", "Write it into the schedule.");
+  } else if (exprs.length === 0) {
+    throw misuse("EXPR", "missing.", "Give an expression, --schedule, or --batch with JSON lines.");
   }
 }
 
-function answerLine(sdk: Sdk, { text, number }: Line): object {
-  try {
-    if (text === undefined)
-      throw new Failure({ code: "INVALID_SCHEDULE", message: `line ${number}: too long.` });
-    const asked = parseJson(text, "Give one JSON object a line.");
-    const { warnings: _, ...found } = answer(sdk, readQuestion(asked, Date.now()));
-    return { ...found, next: found.next.map(utcIso) };
-  } catch (error) {
-    const { code, message } = reportOf(error);
-    return { error: { code, message } };
+async function answerOne(exprs: readonly string[], options: NextOptions, out: Output): Promise<void> {
+  const range = readRange({ ...options }, Date.now());
+  const calendars = await readCalendars(options.calendar ?? []);
+  const input = await scheduleOf(exprs, options, range, new Set(calendars.keys()));
+  const alone = exprs.length === 1 && flagsOf(options).length === 0;
+  // Alone, an expression excludes nothing that would have to be shown in another zone.
+  const asked = alone ? { ...range, timezone: undefined } : range;
+  const found = forecast(await import("@carillon/sdk"), input, asked, calendars);
+  if (options.json) return out.json(documentOf(found, alone));
+  const zone = range.timezone ?? (options.schedule === undefined ? undefined : found.preview.timezone);
+  await out.write(describe(found, { from: range.from, zone }, out.paint));
+}
+
+async function scheduleOf(
+  exprs: readonly string[],
+  options: NextOptions,
+  { timezone }: Range,
+  calendars: ReadonlySet<string>,
+): Promise<unknown> {
+  if (options.schedule === undefined) {
+    const expressions = exprs.map((expr) => readExpression(expr, options.syntax, timezone));
+    return compose(expressions, options, calendars);
   }
+  const file = /^(?:-$|@)/.test(options.schedule) ? options.schedule.replace("@", "") : undefined;
+  const text = file === undefined ? options.schedule : await readAll(file, "A schedule is far smaller.");
+  return parseJson(text, 'Give one schedule, {"cron":"0 3 * * *"}.', { code: "INVALID_SCHEDULE" });
 }

@@ -67,7 +67,7 @@ async function putChunk(client: Client, lines: readonly Line[]): Promise<{ puts:
 }
 
 function parseLine({ text, number }: Line): TaskInput {
-  if (text !== undefined) return parseJson(text, "Give one task a line.", number) as TaskInput;
+  if (text !== undefined) return parseJson(text, "Give one task a line.", { line: number }) as TaskInput;
   throw new Failure({ code: "INVALID_TASK", message: `line ${number}: too long.`, line: number });
 }
 

@@ -25,7 +25,7 @@ export const registerPut: Register = (program, out) => {
       const options: PutOptions = command.optsWithGlobals();
       if (options.batch) return withClient(options, (client) => putLines(client, file, options.json, out));
       const input = parseJson(
-        await readAll(file),
+        await readAll(file, "Write one task a line and use --batch."),
         "Give one task, or an array; --batch takes one task a line.",
       );
       const puts = await withClient(options, (client) => putDocument(client, input));

@@ -1,3 +1,4 @@
+import type { Triggered } from "@carillon/sdk";
 import { Option } from "commander";
 import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
@@ -76,10 +77,12 @@ export const registerTrigger: Register = (program, out) => {
       );
       if (result.outcome === "skipped") process.exitCode = EXIT.refused;
       if (options.json) return out.json(result);
-      await out.write(
-        result.outcome === "enqueued"
-          ? `enqueued ${task}: run ${result.run}\n`
-          : `skipped ${task}: a run of it is not over [${result.code}]. --overlap allow runs it all the same.\n`,
-      );
+      await out.write(`${said(task, result)}\n`);
     });
 };
+
+function said(task: string, result: Triggered): string {
+  if ("run" in result) return `enqueued ${task}: run ${result.run}`;
+  if (!("code" in result)) return `queued ${task}: it waits until the run before it is over`;
+  return `skipped ${task}: a run of it is not over [${result.code}]. --overlap allow runs it all the same.`;
+}

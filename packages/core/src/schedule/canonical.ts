@@ -1,8 +1,18 @@
 import { boundsOf, UNBOUNDED } from "./bounds.js";
+import { formatDuration } from "./duration.js";
 import { within } from "./fault.js";
 import { formatInstant, parseInstant } from "./instant.js";
+import { formatJitter } from "./jitter.js";
 import { intervalOf, planOf } from "./plan.js";
-import type { Limited, Schedule, ScheduleExclusion, SimpleSchedule } from "./types.js";
+import type {
+  DelaySchedule,
+  Limited,
+  Schedule,
+  ScheduleExclusion,
+  SimpleSchedule,
+  WholeSchedule,
+} from "./types.js";
+import { delayOf } from "./whole.js";
 import { requireZone } from "./zone-names.js";
 
 /**
@@ -14,16 +24,25 @@ import { requireZone } from "./zone-names.js";
  * @throws as `compileSchedule`
  */
 export function canonicalSchedule(schedule: Schedule, seed = ""): string {
-  if (!("any" in schedule)) return simpleText(schedule, seed) + limits(schedule, "schedule", seed);
+  if (!("any" in schedule)) {
+    return simpleText(schedule, seed) + limits(schedule, "schedule", seed) + wholeText(schedule);
+  }
   const members = schedule.any.map((member, i) => {
     const path = `schedule.any[${i}]`;
     const text = within(path, () => zonedText(member, seed));
     return text + limits(member, path, seed);
   });
-  return `any of (${sorted(members)})${limits(schedule, "schedule", seed)}`;
+  return `any of (${sorted(members)})${limits(schedule, "schedule", seed)}${wholeText(schedule)}`;
 }
 
-function simpleText(schedule: SimpleSchedule, seed: string): string {
+function wholeText({ jitter, maxRuns }: WholeSchedule): string {
+  const late = jitter === undefined ? "" : ` jitter ${formatJitter(jitter)}`;
+  return late + (maxRuns === undefined ? "" : ` maxRuns ${maxRuns}`);
+}
+
+function simpleText(schedule: SimpleSchedule | DelaySchedule, seed: string): string {
+  const delay = delayOf(schedule);
+  if (delay !== undefined) return `${formatDuration(delay)} after finish`;
   const plan = planOf(schedule, seed);
   if (plan) return plan.canonical + dstText(schedule);
   if ("every" in schedule) {

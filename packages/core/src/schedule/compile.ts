@@ -1,17 +1,18 @@
 import { CarillonError } from "../errors.js";
-import { bounded, boundsOf, intersect } from "./bounds.js";
+import { type Bounds, bounded, boundsOf, intersect } from "./bounds.js";
 import { DelayAfterFinish } from "./delay.js";
 import { ExcludingSchedule, type NamedExcluder } from "./excluding.js";
-import { excludersOf, type Surroundings } from "./exclusions.js";
+import { readExclusions, type Surroundings } from "./exclusions.js";
 import { within } from "./fault.js";
+import { parseInstant } from "./instant.js";
 import { type Plain, plainSchedule } from "./plain.js";
 import type {
   CompiledSchedule,
-  DelaySchedule,
+  Limited,
   Schedule,
   ScheduleContext,
   ScheduleExclusion,
-  SimpleSchedule,
+  UnionSchedule,
 } from "./types.js";
 import { Union } from "./union.js";
 import { delayOf } from "./whole.js";
@@ -62,48 +63,38 @@ export function partsOf(schedule: Schedule, around: Surroundings): Part[] {
   if (typeof schedule !== "object" || schedule === null) {
     throw new CarillonError("INVALID_SCHEDULE", "A schedule is an object.", { field: "schedule" });
   }
-  if ("any" in schedule) {
-    return schedule.any.map((member, i) =>
-      partOf(member, { path: `schedule.any[${i}]`, among: schedule.any.length, all: schedule }, around),
-    );
-  }
+  if ("any" in schedule) return unionParts(schedule, around);
   const delay = delayOf(schedule);
   if (delay !== undefined) return [delayPart(schedule, delay, around)];
-  return [partOf(schedule, { path: "schedule", among: 1 }, around)];
+  const plain = plainSchedule(schedule, around.seed, schedule.except !== undefined);
+  const excluders = readExclusions(schedule.except ?? [], around, "schedule")(plain);
+  return [part(plain, boundsOf(schedule), excluders, 1)];
 }
 
-function delayPart(schedule: SimpleSchedule | DelaySchedule, delay: number, around: Surroundings): Part {
+function delayPart(schedule: Limited, delay: number, around: Surroundings): Part {
   const bounds = boundsOf(schedule);
-  const before = new DelayAfterFinish(delay, bounds, []);
-  const target = { zone: "UTC", wallOf: undefined, pattern: undefined, late: false };
-  const excluders = excludersOf(schedule.except ?? [], target, around, "schedule");
-  return {
-    plain: { compiled: before, zone: target.zone, late: false },
-    before,
-    excluders,
-    compiled: excluders.length === 0 ? before : new DelayAfterFinish(delay, bounds, excluders),
-  };
+  const before = new DelayAfterFinish(delay, bounds);
+  const plain = { compiled: before, zone: "UTC", late: false };
+  const excluders = readExclusions(schedule.except ?? [], around, "schedule")(plain);
+  return { plain, before, excluders, compiled: new DelayAfterFinish(delay, bounds, excluders) };
 }
 
-/** Where a member stands: `all` is the union that it is part of. */
-interface Place {
-  readonly path: string;
-  readonly among: number;
-  readonly all?: Schedule & { any: SimpleSchedule[] };
+function unionParts(schedule: UnionSchedule, around: Surroundings): Part[] {
+  const all = boundsOf(schedule);
+  const shared = readExclusions(schedule.except ?? [], around, "schedule");
+  return schedule.any.map((member, i) => {
+    const path = `schedule.any[${i}]`;
+    const plain = within(path, () => plainSchedule(member, around.seed, true));
+    const bounds = intersect(all, boundsOf(member, path));
+    const own = readExclusions(member.except ?? [], around, path)(plain);
+    return part(plain, bounds, [...own, ...shared(plain)], schedule.any.length);
+  });
 }
 
-function partOf(schedule: SimpleSchedule, { path, among, all }: Place, around: Surroundings): Part {
-  const specs: Array<[path: string, specs: ScheduleExclusion[]]> = [];
-  if (schedule.except !== undefined) specs.push([path, schedule.except]);
-  if (all?.except !== undefined) specs.push(["schedule", all.except]);
-  const asSet = all !== undefined || specs.length > 0;
-  const plain = within(path, () => plainSchedule(schedule, around.seed, asSet));
-  const own = boundsOf(schedule, path);
-  const before = bounded(plain.compiled, all === undefined ? own : intersect(boundsOf(all), own));
-  if (specs.length === 0) return { plain, before, excluders: [], compiled: before };
-  const target = { zone: plain.zone, wallOf: plain.wallOf, pattern: plain.pattern, late: plain.late };
-  const excluders = specs.flatMap(([at, list]) => excludersOf(list, target, around, at));
-  const compiled = excluders.length === 0 ? before : new ExcludingSchedule(before, excluders, among);
+/** @param share see `ExcludingSchedule` */
+function part(plain: Plain, bounds: Bounds, excluders: readonly NamedExcluder[], share: number): Part {
+  const before = bounded(plain.compiled, bounds);
+  const compiled = excluders.length === 0 ? before : new ExcludingSchedule(before, excluders, share);
   return { plain, before, excluders, compiled };
 }
 
@@ -113,22 +104,30 @@ function partOf(schedule: SimpleSchedule, { path, among, all }: Place, around: S
  * have are taken for empty.
  */
 export function neverFires(schedule: Schedule, context: ScheduleContext = NOTHING): boolean {
-  return compileLenient(schedule, "", context).next(Number.NEGATIVE_INFINITY) === undefined;
+  const compiled = compileLenient(schedule, "", context);
+  if (compiled.next(Number.NEGATIVE_INFINITY) !== undefined) return false;
+  // A search may give up before the end of an exclusion that takes everything until then.
+  const ends = exclusionsOf(schedule).flatMap(({ end }) =>
+    end === undefined ? [] : [parseInstant(end, "end")],
+  );
+  return ends.length === 0 || compiled.next(Math.max(...ends)) === undefined;
 }
 
-/** Whether the seed makes a difference: only for `H` in a cron expression. */
+/** Whether the seed makes a difference to its times: only for `H` in a cron expression. */
 export function usesSeed(schedule: Schedule): boolean {
-  const hashed = (spec: object) => "cron" in spec && /h/i.test(String(spec.cron));
-  const inside = (spec: SimpleSchedule) => hashed(spec) || (spec.except ?? []).some(hashed);
-  if (!("any" in schedule)) return inside(schedule);
-  return schedule.any.some(inside) || (schedule.except ?? []).some(hashed);
+  const members = "any" in schedule ? schedule.any : [schedule];
+  return [...members, ...exclusionsOf(schedule)].some(
+    (spec) => "cron" in spec && /h/i.test(String(spec.cron)),
+  );
 }
 
 /** The shared calendars that a schedule refers to: when one changes, it has to be compiled again. */
 export function calendarsOf(schedule: Schedule): string[] {
-  const members = "any" in schedule ? [schedule, ...schedule.any] : [schedule];
-  const names = members.flatMap(({ except = [] }) =>
-    except.flatMap((spec) => ("named" in spec ? [spec.named] : [])),
-  );
+  const names = exclusionsOf(schedule).flatMap((spec) => ("named" in spec ? [spec.named] : []));
   return [...new Set(names)].sort();
+}
+
+function exclusionsOf(schedule: Schedule): ScheduleExclusion[] {
+  const members = "any" in schedule ? [schedule, ...schedule.any] : [schedule];
+  return members.flatMap(({ except = [] }) => except);
 }

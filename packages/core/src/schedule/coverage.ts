@@ -1,4 +1,4 @@
-import { HALF, hasSixty, type Sixty } from "./bits.js";
+import { HALF, type Sixty } from "./bits.js";
 import { DAY, MINUTE, SECOND } from "./civil.js";
 import type { Fields } from "./fields.js";
 
@@ -60,6 +60,5 @@ export class Coverage {
 }
 
 function within(inner: Sixty, outer: Sixty): boolean {
-  for (let n = 0; n < 60; n++) if (hasSixty(inner, n) && !hasSixty(outer, n)) return false;
-  return true;
+  return (inner.lo & ~outer.lo) === 0 && (inner.hi & ~outer.hi) === 0;
 }

@@ -1,81 +1,105 @@
 import { hasBit, nextBit, prevBit } from "./bits.js";
 import { civilFromDays, daysFromCivil, daysInMonth } from "./civil.js";
-import { ALL_DAYS, daysMatching } from "./days.js";
-import type { Fields } from "./fields.js";
+import { ALL_DAYS, isEveryDay } from "./days.js";
+import { daysOf, type Fields } from "./fields.js";
+
+const ALL_MONTHS = 0x1ffe;
+/** Months whose days a calendar keeps at hand. */
+const MAX_KEPT = 1_200;
+/** Day rules repeat after 400 years exactly: days that are all in the set for so long are so for ever. */
+const CYCLE = 400;
+/** As far as one leap looks at single months. */
+const MAX_MONTHS = 24;
 
 /** Local days, counted since 1970-01-01. */
 export interface DaySet {
-  has(day: number): boolean;
-  /** The first day after one, and the last before one, that is not in the set; infinite where all are. */
-  freeAfter(day: number): number;
-  freeBefore(day: number): number;
+  /** The days of a month that are in the set, the 1st in bit 0. */
+  ofMonth(year: number, month: number): number;
+  /** Whether each day of a year is known to be in the set, without looking at its months. */
+  hasYear(year: number): boolean;
 }
-
-/** Single dates. */
-export class Dates implements DaySet {
-  readonly #days: ReadonlySet<number>;
-
-  constructor(days: ReadonlySet<number>) {
-    this.#days = days;
-  }
-
-  has(day: number): boolean {
-    return this.#days.has(day);
-  }
-
-  freeAfter(day: number): number {
-    while (this.#days.has(day)) day++;
-    return day;
-  }
-
-  freeBefore(day: number): number {
-    while (this.#days.has(day)) day--;
-    return day;
-  }
-}
-
-/** Day rules repeat after 400 years exactly: days that are all in the set for so long are so for ever. */
-const CYCLE = 400;
 
 /** The days of a cron or calendar expression, whatever its times of day. */
 export class FieldDays implements DaySet {
   readonly #fields: Fields;
+  readonly #allDays: boolean;
 
   constructor(fields: Fields) {
     this.#fields = fields;
+    this.#allDays = isEveryDay(fields.days) && (fields.months & ALL_MONTHS) === ALL_MONTHS;
   }
 
-  has(day: number): boolean {
-    const date = civilFromDays(day);
-    return hasBit(this.#ofMonth(Math.floor(date / 512), (date >> 5) & 15), (date & 31) - 1);
+  ofMonth(year: number, month: number): number {
+    return daysOf(this.#fields, year, month);
   }
 
-  freeAfter(day: number): number {
-    const date = civilFromDays(day);
-    let [year, month, from] = [Math.floor(date / 512), (date >> 5) & 15, date & 31];
-    for (const end = year + CYCLE; year <= end; from = 0) {
-      const free = nextBit(~this.#ofMonth(year, month) & ALL_DAYS, from);
-      if (free >= 0 && free < daysInMonth(year, month)) return daysFromCivil(year, month, free + 1);
-      if (++month > 12) [year, month] = [year + 1, 1];
+  hasYear(year: number): boolean {
+    return this.#allDays && daysOf(this.#fields, year, 1) !== 0;
+  }
+}
+
+/** A number for each month. */
+export function monthKey(year: number, month: number): number {
+  return year * 12 + month;
+}
+
+/** Single dates and the days of expressions. */
+export class CalendarDays implements DaySet {
+  readonly #dates: ReadonlyMap<number, number>;
+  readonly #rules: readonly DaySet[];
+  readonly #months = new Map<number, number>();
+
+  /** @param dates their days as bits, by `monthKey` */
+  constructor(dates: ReadonlyMap<number, number>, rules: readonly DaySet[]) {
+    this.#dates = dates;
+    this.#rules = rules;
+  }
+
+  ofMonth(year: number, month: number): number {
+    const key = monthKey(year, month);
+    let days = this.#months.get(key);
+    if (days === undefined) {
+      days = this.#rules.reduce((all, rule) => all | rule.ofMonth(year, month), this.#dates.get(key) ?? 0);
+      if (this.#months.size >= MAX_KEPT) this.#months.clear();
+      this.#months.set(key, days);
     }
-    return Number.POSITIVE_INFINITY;
+    return days;
   }
 
-  freeBefore(day: number): number {
-    const date = civilFromDays(day);
-    let [year, month, to] = [Math.floor(date / 512), (date >> 5) & 15, (date & 31) - 2];
-    for (const end = year - CYCLE; year >= end; to = daysInMonth(year, month) - 1) {
-      const free = prevBit(~this.#ofMonth(year, month) & ALL_DAYS, to);
-      if (free >= 0) return daysFromCivil(year, month, free + 1);
-      if (--month < 1) [year, month] = [year - 1, 12];
-    }
-    return Number.NEGATIVE_INFINITY;
+  hasYear(year: number): boolean {
+    return this.#rules.some((rule) => rule.hasYear(year));
   }
+}
 
-  #ofMonth(year: number, month: number): number {
-    const fields = this.#fields;
-    if (year < fields.firstYear || year > fields.lastYear || !hasBit(fields.months, month)) return 0;
-    if (fields.years !== undefined && fields.years[year - fields.firstYear] !== 1) return 0;
-    return daysMatching(fields.days, year, month);
+export function hasDay(set: DaySet, day: number): boolean {
+  const date = civilFromDays(day);
+  return hasBit(set.ofMonth(Math.floor(date / 512), (date >> 5) & 15), (date & 31) - 1);
+}
+
+/** A day with nothing but days of the set between it and `day` before it; infinite where no other follows. */
+export function leapAfter(set: DaySet, day: number): number {
+  const date = civilFromDays(day);
+  let [year, month, from] = [Math.floor(date / 512), (date >> 5) & 15, date & 31];
+  for (let n = 0; n < MAX_MONTHS; n++, from = 0) {
+    const free = nextBit(~set.ofMonth(year, month) & ALL_DAYS, from);
+    if (free >= 0 && free < daysInMonth(year, month)) return daysFromCivil(year, month, free + 1);
+    if (++month <= 12) continue;
+    [year, month] = [year + 1, 1];
+    for (const end = year + CYCLE; set.hasYear(year); ) if (++year > end) return Number.POSITIVE_INFINITY;
   }
+  return daysFromCivil(year, month, 1);
+}
+
+/** The same towards the past. */
+export function leapBefore(set: DaySet, day: number): number {
+  const date = civilFromDays(day);
+  let [year, month, to] = [Math.floor(date / 512), (date >> 5) & 15, (date & 31) - 2];
+  for (let n = 0; n < MAX_MONTHS; n++, to = daysInMonth(year, month) - 1) {
+    const free = prevBit(~set.ofMonth(year, month) & ALL_DAYS, to);
+    if (free >= 0) return daysFromCivil(year, month, free + 1);
+    if (--month >= 1) continue;
+    [year, month] = [year - 1, 12];
+    for (const end = year - CYCLE; set.hasYear(year); ) if (--year < end) return Number.NEGATIVE_INFINITY;
+  }
+  return daysFromCivil(year, month, daysInMonth(year, month));
 }

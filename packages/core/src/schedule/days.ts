@@ -43,7 +43,7 @@ export function everyDay(): DayRule {
   };
 }
 
-function isEveryDay(rule: DayRule): boolean {
+export function isEveryDay(rule: DayRule): boolean {
   const dom = rule.dom === ALL_DAYS;
   const dow = rule.dow === ALL_WEEKDAYS;
   return rule.either ? dom || dow : dom && dow;

@@ -13,7 +13,7 @@ export class DelayAfterFinish implements CompiledSchedule {
   readonly #bounds: Bounds;
   readonly #excluders: readonly NamedExcluder[];
 
-  constructor(delay: number, bounds: Bounds, excluders: readonly NamedExcluder[]) {
+  constructor(delay: number, bounds: Bounds, excluders: readonly NamedExcluder[] = []) {
     this.#delay = delay;
     this.#bounds = bounds;
     this.#excluders = excluders;

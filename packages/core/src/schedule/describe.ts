@@ -1,18 +1,23 @@
 import { membersOf, membersOfSixty } from "./bits.js";
 import { boundsOf, UNBOUNDED } from "./bounds.js";
 import { ALL_DAYS, ALL_WEEKDAYS, type DayRule, weekdaysOf } from "./days.js";
+import { formatDuration } from "./duration.js";
 import { within } from "./fault.js";
 import type { Fields } from "./fields.js";
 import { formatInstant, parseInstant } from "./instant.js";
+import { formatJitter } from "./jitter.js";
 import { intervalOf, planOf } from "./plan.js";
 import type {
+  DelaySchedule,
   DstChoice,
   EverySchedule,
   Limited,
   Schedule,
   ScheduleExclusion,
   SimpleSchedule,
+  WholeSchedule,
 } from "./types.js";
+import { delayOf } from "./whole.js";
 import { clock, list, ordinal, ordinals, stepOf, values } from "./words.js";
 
 const MONTHS = ["January", "February", "March", "April", "May", "June"].concat([
@@ -41,11 +46,13 @@ export function describeSchedule(schedule: Schedule, seed = ""): string {
   return members.join("; or ") + limits(schedule, "schedule", seed, ";");
 }
 
-function simple(schedule: SimpleSchedule, path: string, seed: string): string {
+function simple(schedule: SimpleSchedule | DelaySchedule, path: string, seed: string): string {
   return within(path, () => sentence(schedule, seed)) + limits(schedule, path, seed, ",");
 }
 
-function sentence(schedule: SimpleSchedule, seed: string): string {
+function sentence(schedule: SimpleSchedule | DelaySchedule, seed: string): string {
+  const delay = delayOf(schedule);
+  if (delay !== undefined) return `every ${formatDuration(delay)} after the run before has finished`;
   const plan = planOf(schedule, seed);
   if (plan)
     return `${fieldText(plan.fields)} (${plan.zone})${dstText("dst" in schedule ? schedule.dst : {})}`;
@@ -74,7 +81,7 @@ function dstText(dst: DstChoice | undefined): string {
   return texts.map((text) => `, ${text}`).join("");
 }
 
-function limits(limited: Limited, path: string, seed: string, mark: string): string {
+function limits(limited: Limited & WholeSchedule, path: string, seed: string, mark: string): string {
   const { start, end } = boundsOf(limited, path);
   const except = (limited.except ?? []).map((spec, i) =>
     within(`${path}.except[${i}]`, () => exclusionText(spec, seed)),
@@ -82,7 +89,17 @@ function limits(limited: Limited, path: string, seed: string, mark: string): str
   return (
     (start === UNBOUNDED.start ? "" : `${mark} from ${formatInstant(start)} on`) +
     (end === UNBOUNDED.end ? "" : `${mark} until ${formatInstant(end)}`) +
+    wholeText(limited, mark) +
     (except.length === 0 ? "" : `${mark} except ${except.join("; ")}`)
+  );
+}
+
+function wholeText({ jitter, maxRuns }: WholeSchedule, mark: string): string {
+  const late = jitter === undefined ? "" : formatJitter(jitter);
+  const times = maxRuns === 1 ? "once" : `${maxRuns} times`;
+  return (
+    (late === "" ? "" : `${mark} up to ${late}${late.endsWith("%") ? " of the gap" : ""} later`) +
+    (maxRuns === undefined ? "" : `${mark} ${times} at most`)
   );
 }
 

@@ -1,6 +1,6 @@
 import { MAX_TIME } from "./civil.js";
 import type { DstRule } from "./dst.js";
-import { type Fields, nextLocal, prevLocal } from "./fields.js";
+import { type Fields, matchesLocal, nextLocal, prevLocal } from "./fields.js";
 import type { CompiledSchedule } from "./types.js";
 import { MAX_CHANGE, MAX_OFFSET, type Segment, type Zone } from "./zone.js";
 
@@ -25,7 +25,7 @@ export class FieldSchedule implements CompiledSchedule {
     const segment = this.#zone.at(occurrence);
     const wall = occurrence + segment.offset;
     if (occurrence !== segment.start || !this.#lost(segment)) return wall;
-    if (nextLocal(this.#fields, wall) === wall) return wall;
+    if (matchesLocal(this.#fields, wall)) return wall;
     return nextLocal(this.#fields, segment.start + segment.before);
   }
 

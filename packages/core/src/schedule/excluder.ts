@@ -2,8 +2,8 @@ import { hasBit, hasSixty } from "./bits.js";
 import type { Bounds } from "./bounds.js";
 import { DAY, HOUR, MINUTE } from "./civil.js";
 import type { Coverage } from "./coverage.js";
-import type { DaySet } from "./day-set.js";
-import { type Fields, nextLocal } from "./fields.js";
+import { type DaySet, hasDay, leapAfter, leapBefore } from "./day-set.js";
+import { type Fields, matchesLocal } from "./fields.js";
 import type { CompiledSchedule } from "./types.js";
 import { MAX_CHANGE, MAX_OFFSET, type Segment, type Zone } from "./zone.js";
 
@@ -39,21 +39,21 @@ export class DayExcluder implements Excluder {
   }
 
   has(occurrence: number): boolean {
-    return this.#days.has(Math.floor(this.#wallOf(occurrence) / DAY));
+    return hasDay(this.#days, Math.floor(this.#wallOf(occurrence) / DAY));
   }
 
   end(occurrence: number): number {
     const segment = this.#zone?.at(occurrence) ?? UTC_FOREVER;
     const wall = occurrence + segment.offset;
     if (wall !== this.#wallOf(occurrence)) return occurrence + 1;
-    return endOf(occurrence, segment, this.#days.freeAfter(Math.floor(wall / DAY)) * DAY);
+    return endOf(occurrence, segment, leapAfter(this.#days, Math.floor(wall / DAY)) * DAY);
   }
 
   begin(occurrence: number): number {
     const segment = this.#zone?.at(occurrence) ?? UTC_FOREVER;
     const wall = occurrence + segment.offset;
     if (wall !== this.#wallOf(occurrence)) return occurrence - 1;
-    return beginOf(occurrence, segment, (this.#days.freeBefore(Math.floor(wall / DAY)) + 1) * DAY - 1);
+    return beginOf(occurrence, segment, (leapBefore(this.#days, Math.floor(wall / DAY)) + 1) * DAY - 1);
   }
 }
 
@@ -74,8 +74,7 @@ export class FieldExcluder implements Excluder {
   }
 
   has(occurrence: number): boolean {
-    const wall = this.#wallOf(occurrence);
-    return nextLocal(this.#fields, wall) === wall;
+    return matchesLocal(this.#fields, this.#wallOf(occurrence));
   }
 
   end(occurrence: number): number {
@@ -83,7 +82,7 @@ export class FieldExcluder implements Excluder {
     const wall = occurrence + segment.offset;
     if (this.#covers.none(occurrence) || wall !== this.#wallOf(occurrence)) return occurrence + 1;
     const day = Math.floor(wall / DAY);
-    if (this.#covers.day) return endOf(occurrence, segment, this.#days.freeAfter(day) * DAY);
+    if (this.#covers.day) return endOf(occurrence, segment, leapAfter(this.#days, day) * DAY);
     let hour = Math.floor((wall - day * DAY) / HOUR);
     if (this.#covers.hour) {
       while (hour < 24 && hasBit(this.#fields.hours, hour)) hour++;
@@ -101,7 +100,7 @@ export class FieldExcluder implements Excluder {
     if (this.#covers.none(occurrence) || wall !== this.#wallOf(occurrence)) return occurrence - 1;
     const day = Math.floor(wall / DAY);
     if (this.#covers.day) {
-      return this.#covers.since(beginOf(occurrence, segment, (this.#days.freeBefore(day) + 1) * DAY - 1));
+      return this.#covers.since(beginOf(occurrence, segment, (leapBefore(this.#days, day) + 1) * DAY - 1));
     }
     let hour = Math.floor((wall - day * DAY) / HOUR);
     if (this.#covers.hour) {
@@ -133,6 +132,27 @@ export class TimeExcluder implements Excluder {
 
   begin(occurrence: number): number {
     return occurrence - 1;
+  }
+}
+
+/** All occurrences from an instant on. */
+export class FromOnExcluder implements Excluder {
+  readonly #start: number;
+
+  constructor(start: number) {
+    this.#start = start;
+  }
+
+  has(occurrence: number): boolean {
+    return occurrence >= this.#start;
+  }
+
+  end(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  begin(): number {
+    return this.#start - 1;
   }
 }
 

@@ -1,3 +1,4 @@
+import { DAY, yearOfDays } from "./civil.js";
 import type { Excluder } from "./excluder.js";
 import type { CompiledSchedule } from "./types.js";
 
@@ -8,45 +9,60 @@ export interface NamedExcluder {
 }
 
 /**
- * How many times a search asks an excluder before it gives up. Excluders leap over whole minutes, hours and days where
- * they can, so that only those which eat a schedule time by time come this far. What is then left is taken for nothing.
+ * What one search may cost before it gives up, in questions to excluders. These leap over whole minutes, hours and days
+ * where they can, so that only those which eat a schedule time by time come this far. What is then left is taken for
+ * nothing.
  */
-const MAX_QUESTIONS = 20_000;
+const MAX_COST = 20_000;
+/** To go on to another time costs as much as so many questions. */
+const STEP = 4;
+/** How many years a search may come to, and each of several at least: of each one, a zone's offsets are asked of Intl. */
+const MAX_YEARS = 32;
+const LEAST_YEARS = 4;
 
 /** A schedule without the times that are taken away. */
 export class ExcludingSchedule implements CompiledSchedule {
   readonly #inner: CompiledSchedule;
   readonly #excluders: readonly NamedExcluder[];
-  readonly #maxQuestions: number;
+  readonly #maxCost: number;
+  readonly #maxYears: number;
 
   /** @param share how many such schedules one search asks */
   constructor(inner: CompiledSchedule, excluders: readonly NamedExcluder[], share = 1) {
     this.#inner = inner;
     this.#excluders = excluders;
-    this.#maxQuestions = MAX_QUESTIONS / share;
+    this.#maxCost = MAX_COST / share;
+    this.#maxYears = Math.max(MAX_YEARS / share, LEAST_YEARS);
   }
 
   next(after: number): number | undefined {
-    let time = this.#inner.next(after);
-    for (let asked = 0; time !== undefined && asked < this.#maxQuestions; ) {
-      const found = excluderAt(this.#excluders, time);
-      if (found === undefined) return time;
-      asked += this.#excluders.length;
-      time = this.#inner.next(found.excluder.end(time) - 1);
-    }
-    return undefined;
+    return this.#search(this.#inner.next(after), (time, by) => this.#inner.next(by.end(time) - 1));
   }
 
   latest(at: number): number | undefined {
-    let time = this.#inner.latest(at);
-    for (let asked = 0; time !== undefined && asked < this.#maxQuestions; ) {
-      const found = excluderAt(this.#excluders, time);
-      if (found === undefined) return time;
-      asked += this.#excluders.length;
-      time = this.#inner.latest(found.excluder.begin(time));
+    return this.#search(this.#inner.latest(at), (time, by) => this.#inner.latest(by.begin(time)));
+  }
+
+  #search(
+    first: number | undefined,
+    onward: (time: number, by: Excluder) => number | undefined,
+  ): number | undefined {
+    let time = first;
+    for (let cost = 0, years = 0; time !== undefined; ) {
+      const by = excluderAt(this.#excluders, time)?.excluder;
+      if (by === undefined) return time;
+      if (cost >= this.#maxCost || years >= this.#maxYears) return undefined;
+      const year = yearOf(time);
+      time = onward(time, by);
+      cost += STEP + this.#excluders.length;
+      if (time !== undefined && yearOf(time) !== year) years++;
     }
     return undefined;
   }
+}
+
+function yearOf(time: number): number {
+  return yearOfDays(Math.floor(time / DAY));
 }
 
 /** What takes an occurrence of the inner schedule away. */

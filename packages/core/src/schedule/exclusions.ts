@@ -1,32 +1,35 @@
 import { CarillonError, quote } from "../errors.js";
 import { boundsOf, UNBOUNDED } from "./bounds.js";
-import { calendarFields } from "./calendar-fields.js";
 import { Coverage, type TimePattern } from "./coverage.js";
-import { Dates, FieldDays } from "./day-set.js";
+import { type DaySet, FieldDays } from "./day-set.js";
 import {
   BoundedExcluder,
   DayExcluder,
   type Excluder,
   FieldExcluder,
+  FromOnExcluder,
   TimeExcluder,
   type WallOf,
 } from "./excluder.js";
 import type { NamedExcluder } from "./excluding.js";
 import { within } from "./fault.js";
-import type { Fields } from "./fields.js";
-import { namedCalendar } from "./named.js";
-import { plainSchedule } from "./plain.js";
-import { planOf } from "./plan.js";
-import type { ScheduleContext, ScheduleExclusion } from "./types.js";
-import { zoneOf } from "./zone.js";
+import { timeless } from "./fields.js";
+import { parseInstant } from "./instant.js";
+import { namedCalendar, type Rule } from "./named.js";
+import { intervalSchedule } from "./plain.js";
+import { intervalOf, planOf } from "./plan.js";
+import { AtOnce, EveryInterval } from "./simple.js";
+import type { CompiledSchedule, EverySchedule, ScheduleContext, ScheduleExclusion } from "./types.js";
+import { type Zone, zoneOf } from "./zone.js";
 import { isUtc, requireZone } from "./zone-names.js";
 
 /** What exclusions must know of the schedule that they are taken from. */
 export interface Target {
+  readonly compiled: CompiledSchedule;
   readonly zone: string;
   /** Undefined: the plain wall clock of an instant. */
-  readonly wallOf: WallOf | undefined;
-  readonly pattern: TimePattern | undefined;
+  readonly wallOf?: WallOf | undefined;
+  readonly pattern?: TimePattern | undefined;
   /** Whether it runs times late that a gap skipped. */
   readonly late: boolean;
 }
@@ -39,23 +42,31 @@ export interface Surroundings {
   readonly lenient: boolean;
 }
 
-/** @throws `INVALID_SCHEDULE`, `INVALID_TIMEZONE`, `INVALID_DURATION` */
-export function excludersOf(
+/** An exclusion as read, still to be put on the clock of a schedule: members of a union share what it says. */
+type Reading = (target: Target) => Excluder[];
+
+/**
+ * Reads exclusions once, for all members of a union.
+ * @throws `INVALID_SCHEDULE`, `INVALID_TIMEZONE`, `INVALID_DURATION`
+ */
+export function readExclusions(
   specs: readonly ScheduleExclusion[],
-  target: Target,
   around: Surroundings,
   path: string,
-): NamedExcluder[] {
-  return specs.flatMap((spec, i) =>
+): (target: Target) => NamedExcluder[] {
+  const all = specs.map((spec, i) =>
     within(`${path}.except[${i}]`, () => {
-      const bounds = boundsOf(spec);
       const label = "named" in spec ? spec.named : "cron" in spec ? spec.cron : textOf(spec);
-      return excluderOf(spec, target, around).map((excluder) => ({
-        excluder: bounds === UNBOUNDED ? excluder : new BoundedExcluder(excluder, bounds),
-        label,
-      }));
+      return { label, bounds: boundsOf(spec), reading: read(spec, around) };
     }),
   );
+  return (target) =>
+    all.flatMap(({ label, bounds, reading }) =>
+      reading(target).map((excluder) => ({
+        excluder: bounds === UNBOUNDED ? excluder : new BoundedExcluder(excluder, bounds),
+        label,
+      })),
+    );
 }
 
 function textOf(spec: Exclude<ScheduleExclusion, { named: string } | { cron: string }>): string {
@@ -63,65 +74,86 @@ function textOf(spec: Exclude<ScheduleExclusion, { named: string } | { cron: str
   return "every" in spec ? `every ${spec.every}` : String(spec.at);
 }
 
-function excluderOf(spec: ScheduleExclusion, target: Target, around: Surroundings): Excluder[] {
-  if ("named" in spec) return namedExcluders(spec, target, around);
-  if ("at" in spec) return [new TimeExcluder(plainSchedule({ at: spec.at }).compiled)];
-  const timezone = spec.timezone ?? target.zone;
-  if ("every" in spec) {
-    // A fixed interval has no zone to inherit.
-    const words = spec.timezone === undefined && /^\d+ |^P\d+[YM]/.test(spec.every);
-    return [new TimeExcluder(plainSchedule(words ? { ...spec, timezone } : spec).compiled)];
+function read(spec: ScheduleExclusion, around: Surroundings): Reading {
+  if ("named" in spec) return readNamed(spec, around);
+  if ("every" in spec) return readEvery(spec);
+  if ("at" in spec) {
+    const excluder = new TimeExcluder(new AtOnce(parseInstant(spec.at, "schedule.at")));
+    return () => [excluder];
   }
-  const plan = planOf({ ...spec, timezone }, around.seed)!;
-  return [fieldExcluder(plan.fields, plan.event?.daysOnly ?? false, plan.zone, target)];
+  const plan = planOf(spec, around.seed)!;
+  const zone = plan.event?.zone ?? (spec.timezone === undefined ? undefined : plan.zone);
+  const fields = timeless(plan.fields);
+  const days = new FieldDays(fields);
+  if (plan.event?.daysOnly) return onClock(zone, (clock) => [dayExcluder(days, clock)]);
+  return onClock(zone, (clock) => [fieldExcluder({ fields, days }, clock)]);
 }
 
-function namedExcluders(
+function readEvery(spec: EverySchedule): Reading {
+  const plan = intervalOf(spec);
+  // An interval of the calendar without a zone is read on the clock of the schedule; a fixed one has none to read.
+  if (spec.timezone === undefined && typeof plan.interval !== "number") {
+    return ({ zone }) => [new TimeExcluder(intervalSchedule({ ...plan, zone }))];
+  }
+  const times = intervalSchedule(plan);
+  return ({ compiled }) => {
+    const all =
+      compiled instanceof EveryInterval && times instanceof EveryInterval && compiled.isWithin(times);
+    return [all ? new FromOnExcluder(times.origin) : new TimeExcluder(times)];
+  };
+}
+
+function readNamed(
   { named, timezone }: { named: string; timezone?: string | undefined },
-  target: Target,
   { context, lenient }: Surroundings,
-): Excluder[] {
-  const zone = timezone === undefined ? target.zone : requireZone(timezone, "schedule.timezone");
+): Reading {
+  const own = timezone === undefined ? undefined : requireZone(timezone, "schedule.timezone");
   const entries = context.calendars?.get(named);
   if (entries === undefined) {
-    if (lenient) return [];
+    if (lenient) return () => [];
     throw new CarillonError("INVALID_SCHEDULE", `There is no calendar ${quote(named)}.`, {
       field: "schedule.named",
-      remedy: "Shared calendars cannot be stored yet: write its days into `except` as calendar events.",
+      remedy: "Store it first: carillon calendars put NAME FILE, or client.putCalendar(name, entries).",
     });
   }
-  const calendar = namedCalendar(entries, `calendars.${named}`);
-  const excluders: Excluder[] = calendar.rules.map(({ event }) =>
-    fieldExcluder(calendarFields(event), event.daysOnly ?? false, event.zone ?? zone, target),
+  const calendar = namedCalendar(entries, `calendars.${named}`).map(({ zone = own, days, events }) =>
+    onClock(zone, (clock) => [
+      ...(days === undefined ? [] : [dayExcluder(days, clock)]),
+      ...events.map((event) => fieldExcluder(event, clock)),
+    ]),
   );
-  if (calendar.dates.size === 0) return excluders;
-  return [new DayExcluder(new Dates(calendar.dates), tables(zone), wallOf(zone, target)), ...excluders];
+  return (target) => calendar.flatMap((reading) => reading(target));
 }
 
-function fieldExcluder(written: Fields, daysOnly: boolean, zone: string, target: Target): Excluder {
-  const fields = timeless(written);
-  const days = new FieldDays(fields);
-  const same = sameClock(zone, target.zone);
-  if (daysOnly) return new DayExcluder(days, tables(zone), wallOf(zone, target));
-  const covers = new Coverage(fields, target.pattern, same, target.late);
-  return new FieldExcluder(fields, days, tables(zone), wallOf(zone, target), covers);
+/** The clock that an exclusion is read on, beside that of the schedule that it is taken from. */
+interface Clock {
+  readonly zone: Zone | undefined;
+  readonly wallOf: WallOf;
+  readonly target: Target;
+  readonly same: boolean;
 }
 
-/** The years of a syntax bound what it fires, not what it takes away. */
-function timeless(fields: Fields): Fields {
-  return fields.years === undefined ? { ...fields, firstYear: -271_822, lastYear: 275_761 } : fields;
+/** @param zone undefined: that of the schedule */
+function onClock(zone: string | undefined, read: (clock: Clock) => Excluder[]): Reading {
+  return (target) => {
+    const name = zone ?? target.zone;
+    const same = name === target.zone || (isUtc(name) && isUtc(target.zone));
+    const table = isUtc(name) ? undefined : zoneOf(name);
+    const plain: WallOf = table === undefined ? (time) => time : (time) => time + table.at(time).offset;
+    return read({ zone: table, wallOf: (same ? target.wallOf : undefined) ?? plain, target, same });
+  };
 }
 
-function tables(zone: string) {
-  return isUtc(zone) ? undefined : zoneOf(zone);
+function dayExcluder(days: DaySet, { zone, wallOf }: Clock): Excluder {
+  return new DayExcluder(days, zone, wallOf);
 }
 
-function sameClock(a: string, b: string): boolean {
-  return a === b || (isUtc(a) && isUtc(b));
-}
-
-function wallOf(zone: string, target: Target): WallOf {
-  if (target.wallOf !== undefined && sameClock(zone, target.zone)) return target.wallOf;
-  const table = tables(zone);
-  return table === undefined ? (time) => time : (time) => time + table.at(time).offset;
+function fieldExcluder({ fields, days }: Rule, { zone, wallOf, target, same }: Clock): Excluder {
+  return new FieldExcluder(
+    fields,
+    days,
+    zone,
+    wallOf,
+    new Coverage(fields, target.pattern, same, target.late),
+  );
 }

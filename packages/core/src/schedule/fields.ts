@@ -77,6 +77,29 @@ function yearMatches(fields: Fields, year: number): boolean {
   return fields.years === undefined || fields.years[year - fields.firstYear] === 1;
 }
 
+/** Without the years that bound a syntax: they bound what it fires, not what it takes away. */
+export function timeless(fields: Fields): Fields {
+  return fields.years === undefined ? { ...fields, firstYear: -271_822, lastYear: 275_761 } : fields;
+}
+
+/** Whether a local time matches, without a search. */
+export function matchesLocal(fields: Fields, local: number): boolean {
+  const start = Math.floor(local / DAY);
+  const hour = Math.floor((local - start * DAY) / HOUR);
+  const inHour = local - start * DAY - hour * HOUR;
+  const minute = Math.floor(inHour / MINUTE);
+  if (!hasBit(fields.hours, hour) || !hasSixty(fields.minutes, minute)) return false;
+  if (secondFrom(fields, inHour - minute * MINUTE) !== inHour - minute * MINUTE) return false;
+  const date = civilFromDays(start);
+  return hasBit(daysOf(fields, Math.floor(date / 512), (date >> 5) & 15), (date & 31) - 1);
+}
+
+/** The days of a month that match, the 1st in bit 0. */
+export function daysOf(fields: Fields, year: number, month: number): number {
+  if (year < fields.firstYear || year > fields.lastYear || !yearMatches(fields, year)) return 0;
+  return hasBit(fields.months, month) ? daysMatching(fields.days, year, month) : 0;
+}
+
 /**
  * The smallest matching local time at or after `local`, or Infinity. Local times are milliseconds since
  * 1970-01-01T00:00 on the wall clock; whether such a time exists in a zone is not asked here.

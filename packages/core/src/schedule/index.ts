@@ -8,6 +8,7 @@ export { checkCalendar, MAX_CALENDAR_ENTRIES } from "./named.js";
 export { MAX_EXPRESSION_LENGTH } from "./plan.js";
 export {
   type ExcludedTime,
+  type PreviewInstant,
   type PreviewNote,
   type PreviewOptions,
   type PreviewTime,

@@ -1,5 +1,5 @@
 import { CarillonError, quote } from "../errors.js";
-import { parseDuration } from "./duration.js";
+import { formatDuration, parseDuration } from "./duration.js";
 import { hashOf } from "./hash.js";
 
 const PERCENT = /^(\d{1,3})(?:\.(\d{1,2}))?%$/;
@@ -39,4 +39,10 @@ export function parseJitter(text: string, field = "schedule.jitter"): Jitter {
     field,
     remedy: "Give more than 0% and at most 100%, or a duration such as 30s.",
   });
+}
+
+/** The shortest text of the same jitter: `90s` is `1m30s`, `10.00%` is `10%`. */
+export function formatJitter(text: string): string {
+  const jitter = parseJitter(text);
+  return "ms" in jitter ? formatDuration(jitter.ms) : `${Number((jitter.part * 100).toFixed(2))}%`;
 }

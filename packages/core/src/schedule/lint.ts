@@ -2,15 +2,17 @@ import { HALF, membersOf } from "./bits.js";
 import { civilFromDays, DAY } from "./civil.js";
 import { compileLenient, neverFires } from "./compile.js";
 import { restrictsWeekday } from "./days.js";
+import { parseJitter } from "./jitter.js";
 import { type FieldPlan, intervalOf, planOf } from "./plan.js";
-import type { Limited, Schedule, ScheduleContext, SimpleSchedule } from "./types.js";
+import type { Limited, Schedule, ScheduleContext, SimpleSchedule, UnionSchedule } from "./types.js";
+import { delayOf } from "./whole.js";
 import { zoneOf } from "./zone.js";
 import { isUtc } from "./zone-names.js";
 
 export interface ScheduleWarning {
   /**
    * Stable, for programs: `NEVER_FIRES`, `EACH_SECOND`, `EACH_MINUTE_OF_HOUR`, `DAY_UNION`, `ZONE_IGNORED`,
-   * `DST_IGNORED`, `DAY_MISSING`, `EXCLUDES_NOTHING`.
+   * `DST_IGNORED`, `DAY_MISSING`, `EXCLUDES_NOTHING`, `EXCLUDES_MOMENTS`, `JITTER_CUT`, `JITTER_IGNORED`.
    */
   readonly code: string;
   readonly message: string;
@@ -33,8 +35,12 @@ export function lintSchedule(schedule: Schedule, context?: ScheduleContext): Sch
       lintSimple(member, told);
     }
     lintExclusions(schedule, warn);
+  } else if (delayOf(schedule) !== undefined) {
+    lintExclusions(schedule, warn);
+    lintMoments(schedule, warn);
   } else {
     lintSimple(schedule, warn);
+    lintJitter(schedule, warn);
   }
   return warnings;
 }
@@ -91,5 +97,26 @@ function lintExclusions({ except = [] }: Limited, warn: Warn): void {
     if (compileLenient(spec as SimpleSchedule).next(Number.NEGATIVE_INFINITY) === undefined) {
       warn("EXCLUDES_NOTHING", `except[${i}]: No date matches: it takes nothing away.`);
     }
+  }
+}
+
+/** A run ends at any millisecond: after it, single times are hardly ever met. */
+function lintMoments({ except = [] }: Limited, warn: Warn): void {
+  for (const [i, spec] of except.entries()) {
+    if ("named" in spec || planOf(spec)?.event?.daysOnly) continue;
+    const message = `except[${i}]: It takes single times, which a delay after a run hardly ever meets; name whole days.`;
+    warn("EXCLUDES_MOMENTS", message);
+  }
+}
+
+function lintJitter(schedule: Exclude<Schedule, UnionSchedule>, warn: Warn): void {
+  if (schedule.jitter === undefined) return;
+  const jitter = parseJitter(schedule.jitter);
+  if ("at" in schedule && "part" in jitter) {
+    warn("JITTER_IGNORED", "A single time has no gap to another, of which the jitter could be a part.");
+  }
+  const interval = "every" in schedule ? intervalOf(schedule).interval : undefined;
+  if (typeof interval === "number" && "ms" in jitter && jitter.ms > interval) {
+    warn("JITTER_CUT", "The jitter is longer than the interval: it ends before the following time.");
   }
 }

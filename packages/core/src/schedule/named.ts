@@ -1,24 +1,41 @@
 import { CarillonError, quote } from "../errors.js";
-import { type CalendarEvent, parseCalendar } from "./calendar.js";
-import { daysFromCivil, daysInMonth } from "./civil.js";
+import { parseCalendar } from "./calendar.js";
+import { calendarFields } from "./calendar-fields.js";
+import { daysInMonth } from "./civil.js";
+import { CalendarDays, type DaySet, FieldDays, monthKey } from "./day-set.js";
+import { type Fields, timeless } from "./fields.js";
 
 /** The most entries of a shared calendar; of these, as many may be calendar events. */
 export const MAX_CALENDAR_ENTRIES = 4_096;
 const MAX_RULES = 64;
 const MAX_ENTRY_LENGTH = 512;
 
-export interface NamedCalendar {
-  /** Single dates, in days since 1970. */
-  readonly dates: ReadonlySet<number>;
-  readonly rules: ReadonlyArray<{ readonly text: string; readonly event: CalendarEvent }>;
+/** What of a calendar is read on one clock: whole days, and events with times of day. */
+export interface NamedRules {
+  /** Undefined: the clock of the schedule. */
+  readonly zone: string | undefined;
+  readonly days: DaySet | undefined;
+  readonly events: readonly Rule[];
+}
+
+/** An expression that takes times away, and its days. */
+export interface Rule {
+  readonly fields: Fields;
+  readonly days: FieldDays;
+}
+
+/** An entry that is no plain date. */
+interface Entry extends Rule {
+  readonly zone: string | undefined;
+  readonly daysOnly: boolean;
 }
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
 /** Thousands of tasks share one list: it is read once. */
-const read = new WeakMap<readonly string[], NamedCalendar>();
+const read = new WeakMap<readonly string[], readonly NamedRules[]>();
 
 /** @throws `INVALID_SCHEDULE`, `INVALID_TIMEZONE` */
-export function namedCalendar(entries: readonly string[], field: string): NamedCalendar {
+export function namedCalendar(entries: readonly string[], field: string): readonly NamedRules[] {
   let calendar = read.get(entries);
   if (calendar === undefined) {
     calendar = readEntries(entries, field);
@@ -38,12 +55,12 @@ export function checkCalendar(entries: unknown): string[] {
   return [...entries];
 }
 
-function readEntries(entries: readonly string[], field: string): NamedCalendar {
+function readEntries(entries: readonly string[], field: string): readonly NamedRules[] {
   if (entries.length > MAX_CALENDAR_ENTRIES) {
     throw fault(`The calendar has more than ${MAX_CALENDAR_ENTRIES} entries.`, field);
   }
-  const dates = new Set<number>();
-  const rules: Array<{ text: string; event: CalendarEvent }> = [];
+  const dates = new Map<number, number>();
+  const rules: Entry[] = [];
   for (const [i, text] of entries.entries()) {
     const at = `${field}[${i}]`;
     if (typeof text !== "string" || text.length > MAX_ENTRY_LENGTH) {
@@ -54,19 +71,23 @@ function readEntries(entries: readonly string[], field: string): NamedCalendar {
       if (month < 1 || month > 12 || date < 1 || date > daysInMonth(year, month)) {
         throw fault(`${quote(text)} does not exist.`, at);
       }
-      dates.add(daysFromCivil(year, month, date));
+      const key = monthKey(year, month);
+      dates.set(key, (dates.get(key) ?? 0) | (1 << (date - 1)));
     } else if (rules.length === MAX_RULES) {
       throw fault(`More than ${MAX_RULES} entries are not plain dates.`, at);
     } else {
-      rules.push({ text, event: parseEntry(text, at) });
+      rules.push(readRule(text, at));
     }
   }
-  return { dates, rules };
+  const zones = new Set([undefined, ...rules.map(({ zone }) => zone)]);
+  return [...zones].map((zone) => ofZone(zone, rules, zone === undefined ? dates : new Map()));
 }
 
-function parseEntry(text: string, field: string): CalendarEvent {
+function readRule(text: string, field: string): Entry {
   try {
-    return parseCalendar(text);
+    const event = parseCalendar(text);
+    const fields = timeless(calendarFields(event));
+    return { zone: event.zone, fields, days: new FieldDays(fields), daysOnly: event.daysOnly ?? false };
   } catch (error) {
     if (!(error instanceof CarillonError)) throw error;
     throw new CarillonError(error.code, `${quote(text)} is neither a date nor a calendar event.`, {
@@ -75,6 +96,20 @@ function parseEntry(text: string, field: string): CalendarEvent {
       cause: error,
     });
   }
+}
+
+function ofZone(
+  zone: string | undefined,
+  all: readonly Entry[],
+  dates: ReadonlyMap<number, number>,
+): NamedRules {
+  const rules = all.filter((rule) => rule.zone === zone);
+  const days = rules.filter(({ daysOnly }) => daysOnly).map((rule) => rule.days);
+  return {
+    zone,
+    days: dates.size + days.length === 0 ? undefined : new CalendarDays(dates, days),
+    events: rules.filter(({ daysOnly }) => !daysOnly),
+  };
 }
 
 function fault(what: string, field: string): CarillonError {

@@ -4,7 +4,7 @@ import { patternOfFields, patternOfInterval, type TimePattern } from "./coverage
 import { dstRule } from "./dst.js";
 import { FieldSchedule } from "./engine.js";
 import { parseInstant } from "./instant.js";
-import { intervalOf, planOf } from "./plan.js";
+import { type IntervalPlan, intervalOf, planOf } from "./plan.js";
 import { AtOnce, EveryInterval } from "./simple.js";
 import type { CompiledSchedule, DstChoice } from "./types.js";
 import { zoneOf } from "./zone.js";
@@ -40,13 +40,10 @@ export function plainSchedule(schedule: object, seed = "", asSet = false): Plain
     };
   }
   if ("every" in schedule) {
-    const { interval, origin, zone } = intervalOf(schedule as { every: string });
-    if (typeof interval === "number") {
-      const compiled = new EveryInterval(interval, origin ?? 0);
-      return { compiled, zone, pattern: patternOfInterval(interval, origin ?? 0), late: false };
-    }
-    const compiled = new CalendarInterval(interval, origin, isUtc(zone) ? undefined : zoneOf(zone));
-    return { compiled, zone, late: false };
+    const plan = intervalOf(schedule as { every: string });
+    const { interval, origin = 0, zone } = plan;
+    const pattern = typeof interval === "number" ? patternOfInterval(interval, origin) : undefined;
+    return { compiled: intervalSchedule(plan), zone, pattern, late: false };
   }
   if ("at" in schedule) {
     const { at } = schedule as { at: string | number };
@@ -54,4 +51,14 @@ export function plainSchedule(schedule: object, seed = "", asSet = false): Plain
   }
   const what = "A schedule needs one of cron, calendar, every or at, or any with a list of these.";
   throw new CarillonError("INVALID_SCHEDULE", what, { field: "schedule" });
+}
+
+/** Counted by the clock of a zone, or by elapsed time alone. */
+export function intervalSchedule({
+  interval,
+  origin,
+  zone,
+}: Omit<IntervalPlan, "canonical">): CompiledSchedule {
+  if (typeof interval === "number") return new EveryInterval(interval, origin ?? 0);
+  return new CalendarInterval(interval, origin, isUtc(zone) ? undefined : zoneOf(zone));
 }

@@ -3,6 +3,7 @@ import { type Part, partsOf } from "./compile.js";
 import { excluderAt } from "./excluding.js";
 import { formatInstant } from "./instant.js";
 import type { Schedule, ScheduleContext } from "./types.js";
+import { delayOf, dueOf, maxRunsOf } from "./whole.js";
 import { firstInstant, type Zone, zoneOf } from "./zone.js";
 import { isUtc, requireZone } from "./zone-names.js";
 
@@ -18,23 +19,25 @@ export interface PreviewOptions {
 }
 
 export interface PreviewNote {
-  /** Stable, for programs: `DAY_LENGTH`, `MOVED`, `REPEATED`, `EXCLUDED`. */
+  /** Stable, for programs: `DAY_LENGTH`, `MOVED`, `REPEATED`, `EXCLUDED`; of a whole preview: `RUN_LENGTH`. */
   readonly code: string;
   readonly text: string;
 }
 
-export interface PreviewTime {
+/** UTC ms, and as ISO 8601: in UTC, and with the offset of that day. */
+export interface PreviewInstant {
   readonly time: number;
   readonly utc: string;
-  /** ISO 8601 with the offset of that day. */
   readonly local: string;
+}
+
+export interface PreviewTime extends PreviewInstant {
+  /** When it is acted on; only where there is a jitter. */
+  readonly due?: PreviewInstant;
   readonly notes: readonly PreviewNote[];
 }
 
-export interface ExcludedTime {
-  readonly time: number;
-  readonly utc: string;
-  readonly local: string;
+export interface ExcludedTime extends PreviewInstant {
   /** The exclusion as written, or the name of its calendar. */
   readonly by: string;
 }
@@ -44,9 +47,15 @@ export interface SchedulePreview {
   readonly times: readonly PreviewTime[];
   /** Times that exclusions took from between, the first hundred. */
   readonly excluded: readonly ExcludedTime[];
-  /** Nothing follows `times`. */
+  /** Nothing follows `times`: they are the last ones, or as many as `maxRuns` allows. */
   readonly exhausted: boolean;
+  /** What holds for all of it. */
+  readonly notes: readonly PreviewNote[];
 }
+
+const RUN_LENGTH = { code: "RUN_LENGTH", text: "the times assume runs of no length" };
+
+type Taken = Pick<ExcludedTime, "time" | "by">;
 
 const MAX_COUNT = 10_000;
 const MAX_EXCLUDED = 100;
@@ -54,7 +63,7 @@ const MAX_EXCLUDED = 100;
 const NAMED = 3;
 
 /**
- * The next times of a schedule, as people read them, with what is special about each.
+ * The next times of a schedule that has not run yet, as people read them, with what is special about each.
  * @throws as `compileSchedule`; `INVALID_TIMEZONE` for `timezone`
  */
 export function previewSchedule(schedule: Schedule, options: PreviewOptions): SchedulePreview {
@@ -63,23 +72,29 @@ export function previewSchedule(schedule: Schedule, options: PreviewOptions): Sc
   const zones = new Set(parts.map(({ plain }) => plain.zone));
   const shown = zones.size === 1 ? parts[0]!.plain.zone : "UTC";
   const timezone = options.timezone === undefined ? shown : requireZone(options.timezone, "timezone");
-  const local = (time: number) => localText(time, tables(timezone));
+  const zone = tables(timezone);
+  const instant = (time: number) => ({ time, utc: formatInstant(time), local: localText(time, zone) });
   const times: PreviewTime[] = [];
   const excluded: ExcludedTime[] = [];
-  const count = Math.min(Math.max(options.count, 0), MAX_COUNT);
-  let time = nextOf(parts, from);
-  for (let before = from; time !== undefined && times.length < count; time = nextOf(parts, time)) {
-    const taken = takenBetween(parts, before, time).map((one) => ({ ...one, local: local(one.time) }));
+  const maxRuns = maxRunsOf(schedule) ?? Number.POSITIVE_INFINITY;
+  const count = Math.min(Math.max(options.count, 0), MAX_COUNT, maxRuns);
+  const compiled = { next: (after: number) => nextOf(parts, after) };
+  let time = compiled.next(from);
+  for (let before = from; time !== undefined && times.length < count; time = compiled.next(time)) {
+    const taken = takenBetween(parts, before, time).map((one) => ({ ...instant(one.time), by: one.by }));
     excluded.push(...taken.slice(0, MAX_EXCLUDED - excluded.length));
-    times.push({ time, utc: formatInstant(time), local: local(time), notes: notesOf(parts, time, taken) });
+    const due = schedule.jitter === undefined ? {} : { due: instant(dueOf(schedule, seed, compiled, time)) };
+    times.push({ ...instant(time), ...due, notes: notesOf(parts, time, taken) });
     before = time;
   }
-  if (time === undefined) {
+  const spent = times.length === maxRuns;
+  if (time === undefined && !spent) {
     const rest = takenBetween(parts, times.at(-1)?.time ?? from, Number.POSITIVE_INFINITY);
     const room = rest.slice(0, MAX_EXCLUDED - excluded.length);
-    excluded.push(...room.map((one) => ({ ...one, local: local(one.time) })));
+    excluded.push(...room.map((one) => ({ ...instant(one.time), by: one.by })));
   }
-  return { timezone, times, excluded, exhausted: time === undefined };
+  const notes = delayOf(schedule) === undefined ? [] : [RUN_LENGTH];
+  return { timezone, times, excluded, exhausted: time === undefined || spent, notes };
 }
 
 function nextOf(parts: readonly Part[], after: number): number | undefined {
@@ -87,7 +102,7 @@ function nextOf(parts: readonly Part[], after: number): number | undefined {
   return found.length === 0 ? undefined : Math.min(...found);
 }
 
-function takenBetween(parts: readonly Part[], after: number, to: number): Omit<ExcludedTime, "local">[] {
+function takenBetween(parts: readonly Part[], after: number, to: number): Taken[] {
   const taken = new Map<number, string>();
   for (const { before, excluders } of parts) {
     if (excluders.length === 0) continue;
@@ -100,7 +115,7 @@ function takenBetween(parts: readonly Part[], after: number, to: number): Omit<E
   return [...taken]
     .sort(([a], [b]) => a - b)
     .slice(0, MAX_EXCLUDED)
-    .map(([time, by]) => ({ time, utc: formatInstant(time), by }));
+    .map(([time, by]) => ({ time, by }));
 }
 
 function notesOf(parts: readonly Part[], time: number, taken: readonly ExcludedTime[]): PreviewNote[] {

@@ -1,9 +1,6 @@
 import { z } from "zod";
 import { NAME_PATTERN } from "../names.js";
-
-/** Bounds of a stored schedule: what one search has to ask stays small. */
-const MAX_MEMBERS = 32;
-export const MAX_SPECS = 64;
+import { MAX_ITEMS, tooMany } from "./size.js";
 
 export const CHOICE =
   'A schedule has exactly one of cron ("0 9 * * 1-5"), calendar ("Mon..Fri 09:00"), every ("10m") or at ("2026-01-31T09:00:00Z"), or is a union: any, with a list of these';
@@ -61,30 +58,35 @@ const dstShape = z.strictObject({
 const simple = {
   ...expression,
   dst: dstShape.optional(),
-  except: few(exclusionShape, "Exclusions").optional(),
+  except: few(exclusionShape, "Exclusions").pipe(z.array(exclusionShape)).optional(),
 };
 
 const memberShape = z.strictObject({ ...simple, ...ofTheWhole, ...unanchored }, choice);
+
+const members = few(memberShape, "Members").refine((list) => tooMany(list) === undefined, {
+  error: ({ input }) => tooMany(input as unknown[])?.join(" "),
+  params: { code: "INVALID_SCHEDULE" },
+  abort: true,
+});
 
 /** Everything optional, so that what is missing or too much gets one message of ours. */
 export const shape = z.strictObject(
   {
     ...simple,
     anchor: z.enum(["origin", "finish"]).optional(),
-    any: few(memberShape, "Members").optional(),
+    any: members.pipe(z.array(memberShape)).optional(),
     jitter: z.string().optional(),
     maxRuns: z.number().optional(),
   },
   choice,
 );
 
-/** A list whose length is looked at before its items: hostile input may have a million. */
-function few<T extends z.ZodType>(item: T, what: string) {
-  const list = z.custom<z.input<T>[]>((value) => Array.isArray(value) && value.length <= MAX_MEMBERS, {
-    error: `${what} are a list of at most ${MAX_MEMBERS}`,
+/** A list of what `item` reads, whose length is looked at before: hostile input may have a million. */
+function few<T extends z.ZodType>(_item: T, what: string) {
+  return z.custom<z.input<T>[]>((value) => Array.isArray(value) && value.length <= MAX_ITEMS, {
+    error: `${what} are a list of at most ${MAX_ITEMS}`,
     abort: true,
   });
-  return list.pipe(z.array(item));
 }
 
 export type Shape = z.output<typeof shape>;

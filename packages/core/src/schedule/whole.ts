@@ -35,7 +35,12 @@ function unfit(field: string, remedy: string): CarillonError {
  * @param seed the task's id
  * @param compiled the same schedule, to know how long the gap is
  */
-export function dueOf(schedule: Schedule, seed: string, compiled: CompiledSchedule, nominal: number): number {
+export function dueOf(
+  schedule: Schedule,
+  seed: string,
+  compiled: Pick<CompiledSchedule, "next">,
+  nominal: number,
+): number {
   if (schedule.jitter === undefined) return nominal;
   return nominal + jitterOf(schedule.jitter, seed, nominal, compiled.next(nominal));
 }

@@ -1,4 +1,4 @@
-import { DAY, daysFromCivil, HOUR, SECOND, yearOfDays } from "./civil.js";
+import { DAY, daysFromCivil, daysInMonth, HOUR, SECOND, weekdayOfDays, yearOfDays } from "./civil.js";
 
 /** A stretch of time with one offset. Cut at each turn of the UTC year too, where the offset may not change. */
 export interface Segment {
@@ -12,11 +12,18 @@ export interface Segment {
 
 /** No rule of the tz database changes an offset twice within a week so that the two cancel out. */
 const PROBE = 7 * DAY;
-/** Outside of these years the offset of the nearest one holds; Intl formats them without ambiguity. */
-const FIRST_YEAR = 100;
+/** Outside of these years the offset of the nearest one holds; no clock was changed before 1844. */
+const FIRST_YEAR = 1_840;
 const LAST_YEAR = 9_999;
-/** Years kept for each zone; a search through all years starts over rather than fill the memory. */
-const MAX_TABLES = 500;
+/**
+ * From here on the tz database has no more than rules for each year, which give two years of one length that begin on
+ * one weekday the same days. 28 years without a missing leap day have all fourteen kinds.
+ */
+const FAR_YEAR = 2_101;
+const FAR_YEARS = 28;
+const FAR_BY_KIND = new Map(
+  Array.from({ length: FAR_YEARS }, (_, i) => [kindOf(FAR_YEAR + i), FAR_YEAR + i] as const),
+);
 
 const zones = new Map<string, Zone>();
 
@@ -56,16 +63,33 @@ export class Zone {
     const recent = this.#recent;
     if (utc >= recent.start && utc < recent.end) return recent;
     const year = Math.min(Math.max(yearOfDays(Math.floor(utc / DAY)), FIRST_YEAR), LAST_YEAR);
-    let table = this.#tables.get(year);
-    if (table === undefined) {
-      if (this.#tables.size >= MAX_TABLES) this.#tables.clear();
-      table = this.#build(year);
-      this.#tables.set(year, table);
-    }
+    const table = year < FAR_YEAR + FAR_YEARS ? this.#table(year) : this.#farTable(year);
     let i = table.length - 1;
     while (i > 0 && utc < table[i]!.start) i--;
     this.#recent = table[i]!;
     return this.#recent;
+  }
+
+  #table(year: number): readonly Segment[] {
+    let table = this.#tables.get(year);
+    if (table === undefined) {
+      table = this.#build(year);
+      this.#tables.set(year, table);
+    }
+    return table;
+  }
+
+  /** That of the year in the window that is alike, moved. */
+  #farTable(year: number): Segment[] {
+    const alike = FAR_BY_KIND.get(kindOf(year))!;
+    const moved = (daysFromCivil(year, 1, 1) - daysFromCivil(alike, 1, 1)) * DAY;
+    const table = this.#table(alike).map(({ start, end, ...offsets }) => ({
+      start: start + moved,
+      end: end + moved,
+      ...offsets,
+    }));
+    if (year === LAST_YEAR) table.push({ ...table.pop()!, end: Number.POSITIVE_INFINITY });
+    return table;
   }
 
   #build(year: number): Segment[] {
@@ -93,7 +117,6 @@ export class Zone {
     }
     segments.push({ start, end: to, offset, before });
     if (year === FIRST_YEAR) segments[0] = { ...segments[0]!, start: Number.NEGATIVE_INFINITY };
-    if (year === LAST_YEAR) segments.push({ ...segments.pop()!, end: Number.POSITIVE_INFINITY });
     return segments;
   }
 
@@ -125,6 +148,11 @@ export class Zone {
       Number(text.slice(time + 6));
     return days * DAY + seconds * SECOND - utc;
   }
+}
+
+/** How a year's days fall: the weekday that it begins on, and whether it has a leap day. */
+function kindOf(year: number): number {
+  return weekdayOfDays(daysFromCivil(year, 1, 1)) * 2 + (daysInMonth(year, 2) - 28);
 }
 
 /** More than any offset, and more than any change of one: UTC-12 to UTC+14, and whole days at the date line. */

@@ -3,11 +3,12 @@ import { describe, expect, test } from "vitest";
 import {
   type CompiledSchedule,
   compileSchedule,
+  neverFires,
   type Schedule,
-  type ScheduleContext,
   type ScheduleExclusion,
   type SimpleSchedule,
 } from "../../src/schedule/index.js";
+import { CALENDARS, context, isSet, pick, STARTS, schedule } from "./arbitraries.js";
 
 /*
  * Unions, exclusions and bounds against filtering: members are walked one by one (the engine is held to crond and
@@ -17,90 +18,6 @@ import {
 const DAY = 86_400_000;
 const HOUR = 3_600_000;
 const SPAN = 4 * DAY;
-const ZONES = [
-  "UTC",
-  "Europe/Paris",
-  "America/New_York",
-  "Australia/Lord_Howe",
-  "Asia/Kolkata",
-  "Africa/Cairo",
-];
-/** Around clock changes of most of these. */
-const STARTS = [
-  "2024-03-08",
-  "2024-03-28",
-  "2024-04-04",
-  "2024-04-24",
-  "2024-10-03",
-  "2024-10-25",
-  "2024-11-01",
-];
-const CALENDARS = new Map([
-  ["holidays", ["2024-03-29", "2024-10-28", "*-04-01", "*-*-05 12..14:*", "2024-11-03"]],
-]);
-const context: ScheduleContext = { calendars: CALENDARS };
-
-const pick = <T>(...values: T[]) => fc.constantFrom(...values);
-const zone = pick(...ZONES);
-const maybeZone = fc.option(zone, { nil: undefined });
-const minute = pick("*/5", "*/10", "0", "30", "0,45", "5-20/5", "*");
-const hour = pick("*", "*/2", "0", "2", "1-3", "23", "8-17");
-const cron = fc
-  .record({ m: minute, h: hour, d: pick("*", "*", "1-15", "L"), w: pick("*", "*", "1-5", "0") })
-  .map(({ m, h, d, w }) => `${m} ${h} ${d} * ${w}`);
-const calendar = pick("*:0/15", "02:30", "Mon..Fri 9..17:0/20", "*-*-* 00:00", "Sun 1..3:*", "*:0/10:0/20");
-const days = pick("Sat,Sun", "*-10-27", "Sun", "*-*-1/2", "2024-*-*", "*-*-*", "*-*~1", "*-04-*");
-const dst = fc.option(
-  fc.record(
-    { gap: pick("run-after" as const, "skip" as const), overlap: pick("first" as const, "both" as const) },
-    { requiredKeys: [] },
-  ),
-  { nil: undefined },
-);
-const simple: fc.Arbitrary<SimpleSchedule> = fc.oneof(
-  fc.record({ cron, timezone: zone, dst }),
-  fc.record({ calendar, timezone: zone, dst }),
-  fc.record({ every: pick("7m", "1h", "2m", "90m", "5m20s") }),
-  fc.record({
-    every: pick("1 day", "2 days", "1 week"),
-    timezone: zone,
-    origin: pick("2024-01-31T01:30:00Z"),
-  }),
-  fc.record({ at: pick("2024-03-31T01:00:00Z", "2024-10-27T00:30:00Z") }),
-);
-const bounds = fc.record(
-  {
-    start: pick("2024-03-30T01:30:00Z", "2024-10-20T00:00:00Z"),
-    end: pick("2024-11-02T12:00:00Z", "2025-01-01T00:00:00Z"),
-  },
-  { requiredKeys: [] },
-);
-const exclusion: fc.Arbitrary<ScheduleExclusion> = fc
-  .tuple(
-    fc.oneof(
-      fc.record({ cron, timezone: maybeZone }),
-      fc.record({ calendar, timezone: maybeZone }),
-      fc.record({ calendar: days, timezone: maybeZone }),
-      fc.record({ calendar: days, timezone: maybeZone }),
-      fc.record({ named: pick("holidays"), timezone: maybeZone }),
-      fc.record({ every: pick("2h", "1 day") }),
-      fc.record({ at: pick("2024-03-31T01:00:00Z") }),
-    ),
-    fc.oneof({ weight: 3, arbitrary: fc.constant({}) }, bounds),
-  )
-  .map(([spec, limits]) => ({ ...spec, ...limits }));
-const exclusions = fc.array(exclusion, { maxLength: 3 });
-const member = fc
-  .tuple(simple, exclusions)
-  .map(([one, except]) => (except.length ? { ...one, except } : one));
-const schedule: fc.Arbitrary<Schedule> = fc.oneof(
-  member,
-  fc.tuple(member, bounds).map(([one, limits]) => ({ ...one, ...limits })),
-  fc
-    .tuple(fc.array(member, { minLength: 1, maxLength: 3 }), exclusions, fc.oneof(fc.constant({}), bounds))
-    .map(([any, except, limits]) => ({ any, except, ...limits })),
-);
-
 const offsets = new Map<string, number>();
 /** Clocks change at quarters of an hour here. */
 function wallOf(utc: number, timeZone: string): number {
@@ -182,12 +99,6 @@ function expected(schedule: Schedule, from: number, to: number): number[] {
   return [...new Set(times)].sort((a, b) => a - b);
 }
 
-/** `calendar` alone answers by its base during a repeated hour; composed, and with a chosen pass, it is a set. */
-function isSet(schedule: Schedule): boolean {
-  if ("any" in schedule || (schedule.except?.length ?? 0) > 0 || !("calendar" in schedule)) return true;
-  return schedule.dst?.overlap !== undefined;
-}
-
 test("unions, exclusions and bounds equal filtering", () => {
   fc.assert(
     fc.property(
@@ -264,6 +175,88 @@ describe("stays bounded where exclusions take everything, or nearly", () => {
     compiled.latest(base);
     expect(performance.now() - begin).toBeLessThan(500);
     expect(found === undefined ? found : new Date(found).toISOString()).toBe(next);
+  });
+});
+
+describe("the bounds of a search touch no sensible schedule", () => {
+  const weekly = Array.from({ length: 27 }, (_, i) => ({
+    cron: "0 9 * * 1",
+    timezone: `Etc/GMT${i < 15 ? `-${14 - i}` : `+${i - 14}`}`,
+  }));
+  const window = { start: "2026-03-01T00:00:00Z", end: "2026-06-30T23:59:59Z" };
+  test.each<[string, Schedule, string, string | undefined, string]>([
+    [
+      "weekly members in 27 zones, off at the turn of the year",
+      { any: weekly, except: [{ calendar: "*-12-24..31" }, { calendar: "*-01-01..06" }] },
+      "2026-12-22T12:00:00Z",
+      "2027-01-10T19:00:00.000Z",
+      "2026-12-21T21:00:00.000Z",
+    ],
+    [
+      "yearly members in 27 zones, off for three years",
+      {
+        any: weekly.map(({ timezone }) => ({ cron: "0 9 25 12 *", timezone })),
+        except: [{ calendar: "Sat,Sun,Mon" }],
+      },
+      "2032-01-01T00:00:00Z",
+      "2035-12-24T19:00:00.000Z",
+      "2031-12-25T21:00:00.000Z",
+    ],
+    [
+      "a day a year, off for 25 years",
+      { cron: "0 9 25 12 *", except: [{ calendar: "2026..2050-12-25" }] },
+      "2026-01-01T00:00:00Z",
+      "2051-12-25T09:00:00.000Z",
+      "2025-12-25T09:00:00.000Z",
+    ],
+    [
+      "leap days that are Sundays, 40 years apart",
+      { cron: "0 0 29 2 *", timezone: "Europe/Paris", except: [{ calendar: "Mon..Sat" }] },
+      "2090-01-01T00:00:00Z",
+      "2128-02-28T23:00:00.000Z",
+      "2088-02-28T23:00:00.000Z",
+    ],
+    [
+      "each second but those of four months",
+      { every: "1s", except: [{ every: "1s", ...window }] },
+      "2026-04-01T00:00:00Z",
+      "2026-07-01T00:00:00.000Z",
+      "2026-02-28T23:59:59.000Z",
+    ],
+    [
+      "an interval, the half of which is off",
+      { every: "30m", except: [{ every: "1h", origin: "2026-01-01T00:00:00Z" }] },
+      "2026-04-01T00:00:00Z",
+      "2026-04-01T00:30:00.000Z",
+      "2026-03-31T23:30:00.000Z",
+    ],
+    [
+      "an interval beside another",
+      { every: "30m", except: [{ every: "10m", origin: "2026-01-01T00:05:00Z" }] },
+      "2026-04-01T00:00:00Z",
+      "2026-04-01T00:30:00.000Z",
+      "2026-04-01T00:00:00.000Z",
+    ],
+    [
+      "all of an interval off, from a time on",
+      { every: "1h", except: [{ every: "30m", origin: "2026-01-01T00:00:00Z" }], end: window.end },
+      "2026-02-01T00:00:00Z",
+      undefined,
+      "2025-12-31T23:00:00.000Z",
+    ],
+  ])("%s", (_name, one, at, next, latest) => {
+    const compiled = compileSchedule(one);
+    const show = (time: number | undefined) => time && new Date(time).toISOString();
+    expect(show(compiled.next(Date.parse(at)))).toBe(next);
+    expect(show(compiled.latest(Date.parse(at)))).toBe(latest);
+    expect(neverFires(one)).toBe(false);
+  });
+
+  test("what was off for more than a lifetime may fire yet", () => {
+    const christmas: Schedule = { cron: "0 9 25 12 *", timezone: "Europe/Paris" };
+    const except = [{ calendar: "*-12-25", end: "2026-06-01T00:00:00Z" }];
+    expect(neverFires({ ...christmas, except })).toBe(false);
+    expect(neverFires({ ...christmas, except: [...except, { calendar: "*-12-*" }] })).toBe(true);
   });
 });
 

@@ -174,6 +174,7 @@ test("a preview says what is special about each time", () => {
   expect(seen).toEqual({
     timezone: "Europe/Berlin",
     exhausted: false,
+    notes: [],
     times: [
       {
         time: utc("2024-03-30T01:30:00Z"),

@@ -54,6 +54,23 @@ test.each([
     { every: "1 month", timezone: "Europe/Paris" },
     { every: "1 month", timezone: "Europe/Paris" },
   ],
+  [
+    { cron: "@daily", jitter: "10%", maxRuns: 3 },
+    { cron: "@daily", jitter: "10%", maxRuns: 3 },
+  ],
+  [
+    { any: [{ every: "1h" }], jitter: "PT30S", maxRuns: 1_000_000_000 },
+    { any: [{ every: "1h" }], jitter: "PT30S", maxRuns: 1_000_000_000 },
+  ],
+  [{ every: "2m", anchor: "origin", jitter: undefined, maxRuns: undefined }, { every: "2m" }],
+  [
+    { every: "1d", anchor: "finish", start: "2026-01-01T01:00:00+01:00", except: [{ calendar: "Sun" }] },
+    { every: "1d", anchor: "finish", start: "2026-01-01T00:00:00Z", except: [{ calendar: "Sun" }] },
+  ],
+  [
+    { every: "P1D", anchor: "finish", end: "2026-01-01T00:00:00Z", maxRuns: 5 },
+    { every: "P1D", anchor: "finish", end: "2026-01-01T00:00:00Z", maxRuns: 5 },
+  ],
 ])("%j becomes %j", (input, expected) => {
   expect(scheduleSchema.parse(input)).toStrictEqual(expected);
 });
@@ -125,6 +142,51 @@ test.each([
     "INVALID_TIMEZONE",
     "IANA",
   ],
+  [{ every: "1h", jitter: "soon" }, "jitter", "INVALID_DURATION", "not a duration"],
+  [{ every: "1h", jitter: "0%" }, "jitter", "INVALID_DURATION", "at most 100%"],
+  [{ every: "1h", jitter: "-5s" }, "jitter", "INVALID_DURATION", "negative"],
+  [{ every: "1h", maxRuns: 0 }, "maxRuns", "INVALID_SCHEDULE", "Give 1 to 1000000000"],
+  [{ every: "1h", maxRuns: 1.5 }, "maxRuns", "INVALID_SCHEDULE", "whole number"],
+  [{ every: "1h", maxRuns: 1e9 + 1 }, "maxRuns", "INVALID_SCHEDULE", "leave it out for no limit"],
+  [
+    { any: [{ every: "1h", jitter: "5s" }] },
+    "any.0.jitter",
+    "INVALID_SCHEDULE",
+    "belongs to the whole schedule",
+  ],
+  [{ any: [{ at: 0, maxRuns: 1 }] }, "any.0.maxRuns", "INVALID_SCHEDULE", "belongs to the whole schedule"],
+  [
+    { every: "1h", except: [{ at: 0, jitter: "5s" }] },
+    "except.0.jitter",
+    "INVALID_SCHEDULE",
+    "belongs to the whole schedule",
+  ],
+  [
+    { any: [{ at: 0, except: [{ at: 0, maxRuns: 5 }] }] },
+    "any.0.except.0.maxRuns",
+    "INVALID_SCHEDULE",
+    "belongs to the whole schedule",
+  ],
+  [{ cron: "* * * * *", anchor: "finish" }, "anchor", "INVALID_SCHEDULE", "belongs to every"],
+  [{ any: [{ every: "1h", anchor: "finish" }] }, "any.0.anchor", "INVALID_SCHEDULE", "stands alone"],
+  [{ any: [{ every: "1h" }], anchor: "finish" }, "anchor", "INVALID_SCHEDULE", "stands alone"],
+  [
+    { every: "1h", except: [{ every: "2h", anchor: "finish" }] },
+    "except.0.anchor",
+    "INVALID_SCHEDULE",
+    "stands alone",
+  ],
+  [
+    { every: "1h", anchor: "finish", origin: "2026-01-01T00:00:00Z" },
+    "origin",
+    "INVALID_SCHEDULE",
+    "start is the first time",
+  ],
+  [{ every: "1d", anchor: "finish", timezone: "UTC" }, "timezone", "INVALID_SCHEDULE", "Leave it out"],
+  [{ every: "1h", anchor: "finish", jitter: "5s" }, "jitter", "INVALID_SCHEDULE", "leave anchor out"],
+  [{ every: "1 month", anchor: "finish" }, "every", "INVALID_DURATION", "no fixed length"],
+  [{ every: "P1Y", anchor: "finish" }, "every", "INVALID_DURATION", "24h"],
+  [{ every: "0s", anchor: "finish" }, "every", "INVALID_DURATION", "zero"],
   [{}, "", "INVALID_SCHEDULE", "none is given"],
   [{ cron: "* * * * *", every: "1m" }, "", "INVALID_SCHEDULE", "cron and every are given"],
 ])("%j is refused", (input, path, code, part) => {
@@ -144,6 +206,22 @@ test("lists are bounded before they are read", () => {
   expect(issueOf({ every: "1h", except: many(1_000_000, 1) }).message).toContain("at most 32");
   const except = many(32, { calendar: "Sun" });
   expect(issueOf({ any: many(2, { every: "1h", except }) }).message).toContain("at most 64");
+  expect(issueOf({ any: many(32, { every: 1, except: many(32, 1) }) })).toMatchObject({
+    path: "any",
+    code: "INVALID_SCHEDULE",
+    message: "There are 1056 members and exclusions. Use at most 64 in all.",
+  });
+  const long = { calendar: `Mon ${"1,".repeat(240)}2:00` };
+  expect(issueOf({ every: "1h", except: many(20, long) })).toMatchObject({
+    path: "except",
+    code: "INVALID_SCHEDULE",
+  });
+  expect(issueOf({ any: many(18, long) }).message).toContain("Use at most 4096");
+  const named = many(3, { named: "de-holidays" });
+  expect(issueOf({ any: many(30, { every: "1h" }), except: named }).message).toContain(
+    "name calendars 90 times",
+  );
+  expect(issueOf({ every: "1h", anchor: "end" })).toMatchObject({ path: "anchor" });
   expect(issueOf({ any: [{ every: "1h", any: [] }] }).message).toContain("any");
   expect(issueOf({ every: "1h", except: [{ named: "a:b" }] }).message).toContain("calendar's name");
   expect(issueOf({ cron: "* * * * *", dst: { gap: "later" } }).message).toContain("run-after");

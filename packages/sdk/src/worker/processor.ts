@@ -39,7 +39,8 @@ export class Processor {
     const taken: Taken = { queue, job, token };
     const id = String(job.id);
     const suspect = job.stalledCounter > 0;
-    if (suspect && !this.#suspects.admit(id, Date.now())) return endJob(taken, { end: "delay", until: 0 });
+    const until = suspect ? this.#suspects.admit(id, Date.now()) : undefined;
+    if (until !== undefined) return endJob(taken, { end: "delay", until });
     try {
       const end = data.child
         ? await workItem(this.#parts, this.#turns.get(job.name), taken as Taken<ItemData>)

@@ -4,6 +4,8 @@ const PROBATION = 5_000;
 const FIRST = 1_000;
 /** Between two that come back, in ms: one is on its way for a few, and dies with its worker then. */
 const SPACING = 250;
+/** No wait is longer, in ms. */
+const LONGEST = 300_000;
 /** Of those that other workers did, nobody tells us. */
 const REMEMBERED = 1_000;
 
@@ -29,9 +31,8 @@ export class Suspects {
     if (this.#seen.size >= REMEMBERED) this.#seen.clear();
     this.#seen.add(job);
     const free = busy ? (this.#current?.until ?? now) : now + FIRST;
-    // Virtual time may have gone back.
-    const after = this.#lastSlot - now > REMEMBERED * SPACING ? 0 : this.#lastSlot + SPACING;
-    this.#lastSlot = Math.max(free, after);
+    // The clock may have been put back.
+    this.#lastSlot = Math.max(free, Math.min(this.#lastSlot, now + LONGEST) + SPACING);
     return this.#lastSlot;
   }
 

@@ -1,0 +1,49 @@
+import type * as Sdk from "@carillon/sdk";
+import { Failure } from "./failure.js";
+import type { Question } from "./question.js";
+import { utcIso } from "./times.js";
+
+/** What a line of a batch is answered with, and one expression alone with --json. */
+export interface Answer {
+  readonly canonical: string;
+  readonly description: string;
+  readonly next: readonly string[];
+  /** Nothing follows these. */
+  readonly exhausted: boolean;
+}
+
+/** @throws coded errors about the expression */
+export function answer(sdk: typeof Sdk, { schedule, from, count, id }: Question): Answer {
+  const parsed = parseSchedule(sdk, schedule);
+  const compiled = sdk.compileSchedule(parsed, id);
+  const next: string[] = [];
+  let time = compiled.next(from);
+  while (time !== undefined && next.length < count) {
+    next.push(utcIso(time));
+    time = compiled.next(time);
+  }
+  return {
+    canonical: sdk.canonicalSchedule(parsed, id),
+    description: sdk.describeSchedule(parsed),
+    next,
+    exhausted: time === undefined,
+  };
+}
+
+/** @throws the schema's first complaint, with the code that it carries */
+export function parseSchedule(sdk: typeof Sdk, schedule: unknown): Sdk.Schedule {
+  const parsed = sdk.scheduleSchema.safeParse(schedule);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const params = (issue as { params?: { code?: Sdk.ErrorCode } } | undefined)?.params;
+  const field = issue?.path.reduce<string>(
+    (path, part) => (typeof part === "number" ? `${path}[${part}]` : `${path}${path && "."}${String(part)}`),
+    "",
+  );
+  const what = issue?.message ?? "does not fit.";
+  throw new Failure({
+    code: params?.code ?? "INVALID_SCHEDULE",
+    message: field ? `${field}: ${what}` : what,
+    ...(field ? { field } : {}),
+  });
+}

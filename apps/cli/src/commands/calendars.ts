@@ -1,0 +1,100 @@
+import type { CalendarView } from "@carillon/sdk";
+import type { Command } from "commander";
+import { readEntries } from "../calendar-entries.js";
+import { type Globals, type Register, withClient } from "../command.js";
+import type { Output } from "../output.js";
+import { type Column, printable, table } from "../text.js";
+import { when } from "../times.js";
+
+/** What is stored for a put that did not say who. */
+const NOBODY = "-";
+
+export const registerCalendars: Register = (program, out) => {
+  const calendars = program
+    .command("calendars")
+    .summary("shared calendars: holidays and the like, which schedules leave out by name")
+    .description(
+      "Shared calendars: dates and calendar events that schedules leave out by name,\n" +
+        '{"except":[{"named":NAME}]}. When one changes, its tasks are planned anew.',
+    );
+  registerPut(calendars, out);
+  registerList(calendars, out);
+  registerShow(calendars, out);
+  registerRm(calendars, out);
+};
+
+function registerPut(calendars: Command, out: Output): void {
+  calendars
+    .command("put")
+    .summary("store a calendar, or change it")
+    .description(
+      "Stores a calendar, or changes it. Idempotent: what is stored already does not change.\n" +
+        "FILE holds a JSON list, or one entry a line with # comments: a date, 2026-12-25,\n" +
+        "or a calendar event, *-05-01, Sat,Sun, *-12-24 12..23:* Europe/Berlin.",
+    )
+    .argument("<name>", "letters, digits, dots, dashes and underscores")
+    .argument("[file]", "a file; - or nothing for standard input")
+    .option("--by <name>", "who")
+    .action(async (name: string, file: string | undefined, _: unknown, command) => {
+      const options: Globals & { by?: string } = command.optsWithGlobals();
+      const { by } = options;
+      const entries = await readEntries(file);
+      const put = await withClient(options, (client) =>
+        client.putCalendar(name, entries, by === undefined ? {} : { by }),
+      );
+      if (options.json) return out.json(put);
+      const then = put.replanned === 0 ? "" : `; planned anew: ${put.replanned} of its tasks`;
+      const size = entries.length === 1 ? "1 entry" : `${entries.length} entries`;
+      await out.write(`${put.outcome} ${put.name}: ${size}, revision ${put.revision}${then}\n`);
+    });
+}
+
+function registerList(calendars: Command, out: Output): void {
+  calendars
+    .command("list")
+    .summary("list the calendars")
+    .description("Lists the calendars, and how many tasks name each.")
+    .action(async (_: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      const found = await withClient(options, (client) => client.calendars());
+      if (options.json) return out.json(found);
+      await out.write(found.length ? table(COLUMNS, found, out.paint) : "No calendars.\n");
+    });
+}
+
+function registerShow(calendars: Command, out: Output): void {
+  calendars
+    .command("show")
+    .summary("show a calendar's entries")
+    .description("Shows a calendar's entries, one a line: what put reads.")
+    .argument("<name>")
+    .action(async (name: string, _: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      const { entries, ...found } = await withClient(options, (client) => client.calendar(name));
+      if (options.json) return out.json({ ...found, entries });
+      const by = found.by === NOBODY ? "" : ` by ${printable(found.by)}`;
+      const head = `# ${found.name}: revision ${found.revision}, changed ${when(found.updated)}${by}\n`;
+      await out.write(head + entries.map((entry) => `${printable(entry)}\n`).join(""));
+    });
+}
+
+function registerRm(calendars: Command, out: Output): void {
+  calendars
+    .command("rm")
+    .summary("delete a calendar that no task names")
+    .description("Deletes a calendar. Refused while tasks name it.")
+    .argument("<name>")
+    .action(async (name: string, _: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      await withClient(options, (client) => client.deleteCalendar(name));
+      await (options.json ? out.json({ name, deleted: true }) : out.write(`deleted ${name}\n`));
+    });
+}
+
+const COLUMNS: Column<CalendarView>[] = [
+  { title: "NAME", value: ({ name }) => name },
+  { title: "ENTRIES", right: true, value: ({ entries }) => String(entries) },
+  { title: "TASKS", right: true, value: ({ tasks }) => String(tasks) },
+  { title: "REVISION", right: true, value: ({ revision }) => String(revision) },
+  { title: "UPDATED", value: ({ updated }) => when(updated) },
+];

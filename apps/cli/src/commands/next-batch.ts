@@ -1,0 +1,35 @@
+import type * as Sdk from "@carillon/sdk";
+import { answer } from "../answer.js";
+import { Failure, reportOf } from "../failure.js";
+import { type Line, parseJson, readLines } from "../input.js";
+import type { Output } from "../output.js";
+import { readQuestion } from "../question.js";
+
+/** Answers are collected up to this many characters: a write for each would cost more than the answer. */
+const WRITE_AT = 256 * 1024;
+
+/** In order, one answer a line; a bad line is answered with its error, and the rest goes on. */
+export async function answerAll(sdk: typeof Sdk, out: Output): Promise<void> {
+  for await (const lines of readLines(undefined)) {
+    let text = "";
+    for (const line of lines) {
+      text += `${JSON.stringify(answerLine(sdk, line))}\n`;
+      if (text.length < WRITE_AT) continue;
+      await out.write(text);
+      text = "";
+    }
+    await out.write(text);
+    if (out.closed) return;
+  }
+}
+
+function answerLine(sdk: typeof Sdk, { text, number }: Line): object {
+  try {
+    if (text === undefined)
+      throw new Failure({ code: "INVALID_SCHEDULE", message: `line ${number}: too long.` });
+    return answer(sdk, readQuestion(parseJson(text, "Give one JSON object a line."), Date.now()));
+  } catch (error) {
+    const { code, message } = reportOf(error);
+    return { error: { code, message } };
+  }
+}

@@ -1,0 +1,84 @@
+import type { Forecast } from "../forecast.js";
+import { type Column, facts, type Paint, table } from "../text.js";
+import { duration, localIso, relative, utcIso } from "../times.js";
+
+type Preview = Forecast["preview"];
+type Time = Preview["times"][number];
+
+/** Excluded times named after the last one. */
+const NAMED = 3;
+
+/** A forecast as one JSON document; `alone`: as a line of a batch has it, and its warnings. */
+export function documentOf({ canonical, description, warnings, preview }: Forecast, alone: boolean): object {
+  const { times, exhausted } = preview;
+  return {
+    canonical,
+    description,
+    next: times.map(({ utc }) => utc),
+    exhausted,
+    ...(warnings.length ? { warnings } : {}),
+    ...(alone ? {} : detailsOf(preview)),
+  };
+}
+
+function detailsOf({ times, excluded, notes }: Preview): object {
+  const due = times.flatMap((time) => time.due?.utc ?? []);
+  return {
+    ...(due.length ? { due } : {}),
+    notes: [...notes, ...times.flatMap(({ utc, notes }) => notes.map((note) => ({ time: utc, ...note })))],
+    excluded: excluded.map(({ utc, by }) => ({ time: utc, by })),
+  };
+}
+
+/** A forecast for people. */
+export function describe(
+  { schedule, canonical, description, warnings, preview }: Forecast,
+  { from, zone }: { from: number; zone: string | undefined },
+  paint: Paint,
+): string {
+  const head = facts(
+    [
+      [kindOf(schedule), canonical],
+      ["means", description],
+      ...warnings.map(({ code, message }) => ["warning", `${message} [${code}]`] as const),
+      ...preview.notes.map(({ text }) => ["note", text] as const),
+    ],
+    paint,
+  );
+  const { times, exhausted } = preview;
+  const rows = times.length ? `\n${table(columnsOf(times, from, zone), times, paint)}` : "";
+  return `${head}${rows}${exhausted ? `\n${endText(preview)}` : ""}`;
+}
+
+function columnsOf(times: readonly Time[], from: number, zone: string | undefined): Column<Time>[] {
+  const columns: Column<Time>[] = [
+    { title: "UTC", value: ({ time }) => utcIso(time) },
+    { title: "LOCAL", value: ({ time }) => localIso(time, zone) },
+    { title: "", value: ({ time }) => relative(time, from) },
+  ];
+  if (times.some(({ due }) => due !== undefined)) {
+    columns.push({
+      title: "DUE",
+      value: ({ time, due }) => (due ? `${localIso(due.time, zone)} (+${duration(due.time - time)})` : ""),
+    });
+  }
+  if (times.some(({ notes }) => notes.length > 0)) {
+    columns.push({ title: "NOTES", value: ({ notes }) => notes.map(({ text }) => text).join("; ") });
+  }
+  return columns;
+}
+
+function endText({ times, excluded }: Preview): string {
+  const end = times.length ? "Nothing follows." : "It never fires again.";
+  const last = times.at(-1)?.time ?? Number.NEGATIVE_INFINITY;
+  const rest = excluded.filter(({ time }) => time > last);
+  if (rest.length === 0) return `${end}\n`;
+  const named = rest.slice(0, NAMED).map(({ local, by }) => `${local} (${by})`);
+  const more = rest.length > NAMED ? " and more" : "";
+  return `${end} Excluded: ${named.join(", ")}${more}.\n`;
+}
+
+function kindOf(schedule: Forecast["schedule"]): string {
+  const kinds = ["cron", "calendar", "every", "at"] as const;
+  return kinds.find((kind) => kind in schedule) ?? "union";
+}

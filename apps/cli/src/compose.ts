@@ -1,0 +1,84 @@
+import { type Expression, expressionOf, guessSyntax } from "./expression.js";
+import { misuse } from "./failure.js";
+
+/** What the command line says beside its expressions. */
+export interface Limits {
+  origin?: string;
+  start?: string;
+  end?: string;
+  except?: string[];
+  dstGap?: string;
+  dstOverlap?: string;
+  jitter?: string;
+  maxRuns?: number;
+  anchor?: string;
+}
+
+/** The options of {@link Limits}, as users write them. */
+const FLAGS: Record<keyof Limits, string> = {
+  origin: "--origin",
+  start: "--start",
+  end: "--end",
+  except: "--except",
+  dstGap: "--dst-gap",
+  dstOverlap: "--dst-overlap",
+  jitter: "--jitter",
+  maxRuns: "--max-runs",
+  anchor: "--anchor",
+};
+
+export function flagsOf(limits: Limits): string[] {
+  return Object.entries(FLAGS)
+    .filter(([name]) => limits[name as keyof Limits] !== undefined)
+    .map(([, flag]) => flag);
+}
+
+/**
+ * One schedule of all that the command line says, before the schema judges it: several expressions are a union.
+ *
+ * @param calendars the names that stand for a calendar where they stand alone in `--except`
+ * @throws `INVALID_OPTION` for what none of the expressions takes
+ */
+export function compose(
+  expressions: readonly Expression[],
+  limits: Limits,
+  calendars: ReadonlySet<string>,
+): object {
+  const dst = { gap: limits.dstGap, overlap: limits.dstOverlap };
+  const clock = dst.gap !== undefined || dst.overlap !== undefined;
+  refuseUnused(expressions, "origin", limits.origin !== undefined, isInterval, "intervals (10s, '1 month')");
+  refuseUnused(expressions, "dst", clock, isOnClock, "cron and calendar events");
+  const members = expressions.map((expression) => ({
+    ...expression,
+    ...(limits.origin !== undefined && isInterval(expression) ? { origin: limits.origin } : {}),
+    ...(clock && isOnClock(expression) ? { dst } : {}),
+  }));
+  const { start, end, jitter, maxRuns, anchor } = limits;
+  const except = limits.except?.map((text) => exclusionOf(text, calendars));
+  const whole = { start, end, except, jitter, maxRuns, anchor };
+  return members.length === 1 ? { ...members[0], ...whole } : { any: members, ...whole };
+}
+
+function refuseUnused(
+  expressions: readonly Expression[],
+  field: string,
+  given: boolean,
+  takes: (expression: Expression) => boolean,
+  where: string,
+): void {
+  if (!given || expressions.some(takes)) return;
+  throw misuse(field, `belongs to ${where}.`, "Leave it out here.");
+}
+
+function isInterval(expression: Expression): boolean {
+  return "every" in expression;
+}
+
+function isOnClock(expression: Expression): boolean {
+  return "cron" in expression || "calendar" in expression;
+}
+
+/** Without a zone of its own: an exclusion is read on the clock of what it is taken from. */
+function exclusionOf(text: string, calendars: ReadonlySet<string>): object {
+  return calendars.has(text) ? { named: text } : expressionOf(text, guessSyntax(text), undefined);
+}

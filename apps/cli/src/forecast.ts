@@ -1,0 +1,61 @@
+import type * as Sdk from "@carillon/sdk";
+import { parseSchedule } from "./answer.js";
+import { Failure } from "./failure.js";
+import type { Range } from "./question.js";
+
+/** What a schedule means, and when it fires. */
+export interface Forecast {
+  readonly schedule: Sdk.Schedule;
+  readonly canonical: string;
+  readonly description: string;
+  readonly warnings: ReturnType<typeof Sdk.lintSchedule>;
+  readonly preview: ReturnType<typeof Sdk.previewSchedule>;
+}
+
+/**
+ * What a task with this schedule would do that is put at `from`.
+ *
+ * @param input as written or stored; the schema judges it
+ * @throws coded errors about the schedule; `INVALID_SCHEDULE` for calendars that are missing or not used
+ */
+export function forecast(
+  sdk: typeof Sdk,
+  input: unknown,
+  { from, count, id, timezone }: Range,
+  calendars: ReadonlyMap<string, readonly string[]>,
+): Forecast {
+  const schedule = parseSchedule(sdk, input);
+  matchCalendars(namedBy(schedule), calendars);
+  const context = { calendars };
+  return {
+    schedule,
+    canonical: sdk.canonicalSchedule(schedule, id),
+    description: sdk.describeSchedule(schedule),
+    warnings: sdk.lintSchedule(schedule, context),
+    preview: sdk.previewSchedule(schedule, { from, count, seed: id, context, timezone }),
+  };
+}
+
+/** The calendars that a schedule names, at its top and in the members of a union. */
+function namedBy(schedule: Sdk.Schedule): string[] {
+  const members = "any" in schedule ? [schedule, ...schedule.any] : [schedule];
+  return members.flatMap(({ except = [] }) => except.flatMap((spec) => ("named" in spec ? spec.named : [])));
+}
+
+/** Both ways: a calendar that is not given excludes nothing, and one that nothing names does so too. */
+function matchCalendars(named: readonly string[], given: ReadonlyMap<string, unknown>): void {
+  const missing = named.find((name) => !given.has(name));
+  if (missing !== undefined) {
+    const remedy = `Give its entries: --calendar ${missing}=FILE.`;
+    throw unfit(`except names the calendar ${missing}, which is not known without Redis. ${remedy}`, remedy);
+  }
+  const unused = [...given.keys()].find((name) => !named.includes(name));
+  if (unused !== undefined) {
+    const remedy = `Add --except ${unused}, or leave it out.`;
+    throw unfit(`calendar: nothing names ${unused}. ${remedy}`, remedy);
+  }
+}
+
+function unfit(message: string, remedy: string): Failure {
+  return new Failure({ code: "INVALID_SCHEDULE", message, field: "calendar", remedy });
+}

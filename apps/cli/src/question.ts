@@ -1,0 +1,88 @@
+import { type Expression, expressionOf, guessSyntax, SYNTAXES, type Syntax } from "./expression.js";
+import { Failure, misuse } from "./failure.js";
+import { localIso, parseInstant } from "./times.js";
+
+/** More times than anyone reads, few enough to hold. */
+const MOST_TIMES = 10_000;
+
+/** Which times are asked for, whatever the schedule. */
+export interface Range {
+  /** What local times are shown in. */
+  readonly timezone: string | undefined;
+  /** Epoch ms; the times are strictly after it. */
+  readonly from: number;
+  readonly count: number;
+  /** The task id that `H` in a cron expression, and jitter, are derived from. */
+  readonly id: string;
+}
+
+/** One expression and its range: a line of a batch. */
+export interface Question extends Range {
+  readonly schedule: Expression;
+}
+
+/** Checks a line of a batch, as data from strangers. @throws `INVALID_OPTION`, `INVALID_TIMEZONE` */
+export function readQuestion(input: unknown, now: number): Question {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) {
+    throw misuse(
+      "line",
+      "not an object.",
+      'Give {"expr": …}, with syntax, timezone, from and count as needed.',
+    );
+  }
+  const { expr, syntax, ...rest } = input as Record<string, unknown>;
+  if (typeof expr !== "string") throw misuse("expr", "missing.", "Give the expression as a string.");
+  const range = readRange(rest, now);
+  return { ...range, schedule: readExpression(expr, syntax, range.timezone) };
+}
+
+/** @throws `INVALID_OPTION` */
+export function readRange({ timezone, from, count, id }: Record<string, unknown>, now: number): Range {
+  if (id != null && typeof id !== "string") throw misuse("id", "not a string.", "Give a task id.");
+  return {
+    timezone: timezone == null ? undefined : zoneOf(timezone),
+    from: from == null ? now : fromOf(from),
+    count: count == null ? 5 : countOf(count),
+    id: id ?? "",
+  };
+}
+
+/** @throws `INVALID_OPTION` for the syntax, `INVALID_TIMEZONE` for a zone that nothing else looks at */
+export function readExpression(expr: string, syntax: unknown, timezone: string | undefined): Expression {
+  const read = expressionOf(expr, syntax == null ? guessSyntax(expr) : syntaxOf(syntax), timezone);
+  if (timezone !== undefined && !("timezone" in read)) assertZone(timezone);
+  return read;
+}
+
+function syntaxOf(value: unknown): Syntax {
+  const known = SYNTAXES.find((syntax) => syntax === value);
+  if (known) return known;
+  throw misuse("syntax", "unknown.", `Use ${SYNTAXES.join(", ")}, or leave it out.`);
+}
+
+function zoneOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  throw misuse("timezone", "not a string.", "Give an IANA zone, for example Europe/Berlin.");
+}
+
+function fromOf(value: unknown): number {
+  const ms = typeof value === "string" ? parseInstant(value) : value;
+  // The range of Date, so that what is printed is a time.
+  if (typeof ms === "number" && Number.isFinite(ms) && Math.abs(ms) <= 8.64e15) return Math.floor(ms);
+  throw misuse("from", "not a time.", "Give ISO 8601 with Z or an offset, for example 2026-01-01T00:00:00Z.");
+}
+
+function countOf(value: unknown): number {
+  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MOST_TIMES)
+    return value as number;
+  throw misuse("count", "out of range.", `Give a whole number from 0 to ${MOST_TIMES}.`);
+}
+
+function assertZone(zone: string): void {
+  try {
+    localIso(0, zone);
+  } catch (error) {
+    const message = "timezone: not known here. Use an IANA zone, for example Europe/Berlin.";
+    throw new Failure({ code: "INVALID_TIMEZONE", message, field: "timezone" }, error);
+  }
+}

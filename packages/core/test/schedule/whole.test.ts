@@ -1,0 +1,235 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  canonicalSchedule,
+  compileSchedule,
+  delayOf,
+  describeSchedule,
+  dueOf,
+  lintSchedule,
+  maxRunsOf,
+  neverFires,
+  previewSchedule,
+  type Schedule,
+  usesSeed,
+} from "../../src/schedule/index.js";
+import { bounds, context, exclusions, pick, schedule } from "./arbitraries.js";
+
+/* What belongs to a whole schedule: jitter, maxRuns, and the delay after a run. */
+
+const DAY = 86_400_000;
+const utc = (text: string) => Date.parse(text);
+const iso = (time: number | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
+const time = fc.integer({ min: utc("2024-02-01T00:00:00Z"), max: utc("2024-12-01T00:00:00Z") });
+
+describe("jitter", () => {
+  const jitter = pick("1ms", "30s", "10m", "3d", "0.5%", "10%", "100%");
+
+  test("is due from the nominal time on, before the following one, and in their order", () => {
+    fc.assert(
+      fc.property(schedule, jitter, fc.string(), time, (plain, late, seed, from) => {
+        const one: Schedule = { ...plain, jitter: late };
+        const compiled = compileSchedule(one, seed, context);
+        const dues: number[] = [];
+        let nominal = compiled.next(from);
+        for (let n = 0; n < 5 && nominal !== undefined; n++) {
+          const following = compiled.next(nominal);
+          const due = dueOf(one, seed, compiled, nominal);
+          expect(due).toBeGreaterThanOrEqual(nominal);
+          if (following !== undefined) expect(due).toBeLessThan(following);
+          dues.push(due);
+          nominal = following;
+        }
+        expect(dues).toEqual([...dues].sort((a, b) => a - b));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("moves no nominal time, and starting again finds the same dues", () => {
+    fc.assert(
+      fc.property(schedule, jitter, fc.string(), time, (plain, late, seed, from) => {
+        const one: Schedule = { ...plain, jitter: late };
+        const compiled = compileSchedule(one, seed, context);
+        let cursor: number | undefined = from;
+        for (let n = 0; n < 4 && cursor !== undefined; n++) {
+          const again = compileSchedule(structuredClone(one), seed, context);
+          const next: number | undefined = compiled.next(cursor);
+          expect(again.next(cursor)).toBe(next);
+          expect(compileSchedule(plain, seed, context).next(cursor)).toBe(next);
+          if (next !== undefined)
+            expect(dueOf(one, seed, again, next)).toBe(dueOf(one, seed, compiled, next));
+          cursor = next;
+        }
+        expect(usesSeed(one)).toBe(usesSeed(plain));
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  test("without one the nominal time is due, and nothing is asked", () => {
+    const compiled = {
+      next: () => {
+        throw new Error("asked");
+      },
+    };
+    expect(dueOf({ every: "1h" }, "t", compiled, 5)).toBe(5);
+  });
+
+  test("depends on the task and is the same for ever", () => {
+    const one: Schedule = { cron: "0 9 * * *", jitter: "30m" };
+    const compiled = compileSchedule(one);
+    const nominal = utc("2026-01-01T09:00:00Z");
+    expect(iso(dueOf(one, "backup", compiled, nominal))).toBe("2026-01-01T09:09:13.043Z");
+    expect(iso(dueOf(one, "report", compiled, nominal))).toBe("2026-01-01T09:21:30.356Z");
+  });
+});
+
+describe("a delay after the finish of a run", () => {
+  const hourly: Schedule = { every: "1h", anchor: "finish" };
+
+  test.each<[Partial<Schedule>, string, string | undefined]>([
+    [{}, "2026-01-01T10:17:03.250Z", "2026-01-01T11:17:03.250Z"],
+    [{ start: "2026-01-01T12:00:00Z" }, "2026-01-01T10:17:00Z", "2026-01-01T12:00:00.000Z"],
+    [{ start: "2026-01-01T12:00:00Z" }, "2026-01-01T11:59:59.999Z", "2026-01-01T12:00:00.000Z"],
+    [{ start: "2026-01-01T12:00:00Z" }, "2026-01-01T12:00:00Z", "2026-01-01T13:00:00.000Z"],
+    [{ end: "2026-01-01T11:17:00Z" }, "2026-01-01T10:17:00Z", "2026-01-01T11:17:00.000Z"],
+    [{ end: "2026-01-01T11:16:59Z" }, "2026-01-01T10:17:00Z", undefined],
+    // 2 January is left at the first whole hour from the finish on.
+    [{ except: [{ calendar: "*-01-02" }] }, "2026-01-01T23:17:00Z", "2026-01-03T00:17:00.000Z"],
+    [
+      { except: [{ calendar: "*-01-02", timezone: "Asia/Tokyo" }] },
+      "2026-01-01T14:17:00Z",
+      "2026-01-02T15:17:00.000Z",
+    ],
+    [
+      { start: "2026-01-02T00:30:00Z", except: [{ calendar: "*-01-02" }] },
+      "2026-01-01T00:00:00Z",
+      "2026-01-03T00:30:00.000Z",
+    ],
+    [{ except: [{ calendar: "*-01-02" }], end: "2026-01-03T00:00:00Z" }, "2026-01-01T23:17:00Z", undefined],
+    [{ except: [{ calendar: "*-*-*" }] }, "2026-01-01T10:00:00Z", undefined],
+  ])("%j after %s", (limits, after, next) => {
+    const compiled = compileSchedule({ ...hourly, ...limits } as Schedule);
+    expect(iso(compiled.next(utc(after)))).toBe(next);
+    expect(compiled.latest(utc(after))).toBeUndefined();
+  });
+
+  test("is a fixed rate from the finish on, wherever that is", () => {
+    const every = pick("7s", "20m", "1h", "1d", "45d");
+    fc.assert(
+      fc.property(every, exclusions, bounds, time, (delay, except, limits, finish) => {
+        const one: Schedule = { every: delay, anchor: "finish", except, ...limits };
+        const compiled = compileSchedule(one, "", context);
+        const start = limits.start === undefined ? Number.NEGATIVE_INFINITY : utc(limits.start);
+        const first = finish < start ? start : finish + delayOf(one)!;
+        const rate = compileSchedule({ every: delay, origin: iso(first), except, ...limits }, "", context);
+        const next = compiled.next(finish);
+        expect(next).toBe(rate.next(first - 1));
+        expect(compileSchedule(one, "", context).next(finish)).toBe(next);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("has no end and no beginning of its own", () => {
+    const compiled = compileSchedule(hourly);
+    expect(neverFires(hourly)).toBe(false);
+    expect(neverFires({ ...hourly, except: [{ calendar: "*-*-*" }] } as Schedule)).toBe(true);
+    for (const after of [Number.NaN, Number.POSITIVE_INFINITY, 8.64e15]) {
+      expect(compiled.next(after)).toBeUndefined();
+    }
+  });
+
+  test("is asked for by delayOf", () => {
+    expect([hourly, { every: "1h" }, { cron: "* * * * *" }].map((one) => delayOf(one as Schedule))).toEqual([
+      3_600_000,
+      undefined,
+      undefined,
+    ]);
+  });
+});
+
+test("maxRuns is asked for, and bounds no time", () => {
+  const one: Schedule = { every: "1h", maxRuns: 2 };
+  expect([maxRunsOf(one), maxRunsOf({ every: "1h" })]).toEqual([2, undefined]);
+  expect(compileSchedule(one).next(100 * DAY)).toBe(100 * DAY + 3_600_000);
+});
+
+test.each<[Schedule, string, string]>([
+  [{ every: "120s", anchor: "finish" }, "2m after finish", "every 2m after the run before has finished"],
+  [
+    { every: "2m", anchor: "finish", end: "2026-01-01T00:00:00Z", except: [{ calendar: "Sun" }], maxRuns: 1 },
+    "2m after finish end 2026-01-01T00:00:00Z except (Sun *-*-*) maxRuns 1",
+    "every 2m after the run before has finished, until 2026-01-01T00:00:00Z, once at most, except on Sunday",
+  ],
+  [
+    { cron: "0 9 * * *", jitter: "90s", maxRuns: 10 },
+    "0 9 * * * jitter 1m30s maxRuns 10",
+    "at 09:00, every day (UTC), up to 1m30s later, 10 times at most",
+  ],
+  [
+    { any: [{ every: "1h" }, { at: 0 }], jitter: "2.50%" },
+    "any of (1970-01-01T00:00:00Z; 1h) jitter 2.5%",
+    "every 1h, counted from the Unix epoch; or once, at 1970-01-01T00:00:00Z; up to 2.5% of the gap later",
+  ],
+])("%j in words", (one, canonical, description) => {
+  expect(canonicalSchedule(one)).toBe(canonical);
+  expect(describeSchedule(one)).toBe(description);
+});
+
+test.each<[Schedule, string[]]>([
+  [{ every: "10s", jitter: "10s" }, []],
+  [{ every: "10s", jitter: "11s" }, ["JITTER_CUT"]],
+  [{ every: "10s", jitter: "100%" }, []],
+  [{ at: 0, jitter: "10%" }, ["JITTER_IGNORED"]],
+  [{ at: 0, jitter: "10s" }, []],
+  [{ every: "500ms", anchor: "finish" }, []],
+  [{ every: "5m", anchor: "finish", except: [{ calendar: "Sun" }, { named: "holidays" }] }, []],
+  [{ every: "5m", anchor: "finish", except: [{ cron: "* 12 * * *" }] }, ["EXCLUDES_MOMENTS"]],
+  [
+    { every: "5m", anchor: "finish", except: [{ calendar: "*-02-30" }, { calendar: "*-*-*" }] },
+    ["NEVER_FIRES", "EXCLUDES_NOTHING"],
+  ],
+])("%j is warned about with %j", (one, codes) => {
+  expect(lintSchedule(one).map(({ code }) => code)).toEqual(codes);
+});
+
+describe("a preview", () => {
+  const from = utc("2026-01-01T00:00:00Z");
+
+  test("shows when each time is due, where there is a jitter", () => {
+    const one: Schedule = { cron: "0 9 * * *", timezone: "Europe/Paris", jitter: "30m" };
+    const { times } = previewSchedule(one, { from, count: 2, seed: "backup" });
+    const compiled = compileSchedule(one, "backup");
+    expect(times.map(({ due }) => due?.time)).toEqual(
+      times.map(({ time: nominal }) => dueOf(one, "backup", compiled, nominal)),
+    );
+    expect(times[0]?.due).toEqual({
+      time: times[0]!.due!.time,
+      utc: "2026-01-01T08:07:02.883Z",
+      local: "2026-01-01T09:07:02.883+01:00",
+    });
+    expect(previewSchedule({ every: "1h" }, { from, count: 1 }).times[0]).not.toHaveProperty("due");
+  });
+
+  test("ends with the last of maxRuns", () => {
+    const one: Schedule = { every: "1h", maxRuns: 2 };
+    const of = (count: number) => previewSchedule(one, { from, count });
+    expect([of(1).times.length, of(1).exhausted]).toEqual([1, false]);
+    expect([of(2).times.length, of(2).exhausted]).toEqual([2, true]);
+    expect([of(9).times.length, of(9).exhausted]).toEqual([2, true]);
+  });
+
+  test("of a delay takes runs to have no length, and says so", () => {
+    const one: Schedule = { every: "12h", anchor: "finish", except: [{ calendar: "*-01-02" }] };
+    const seen = previewSchedule(one, { from, count: 2 });
+    expect(seen.times.map(({ utc: text }) => text)).toEqual(["2026-01-01T12:00:00Z", "2026-01-03T00:00:00Z"]);
+    expect(seen.excluded.map(({ utc: text, by }) => [text, by])).toEqual([
+      ["2026-01-02T00:00:00Z", "*-01-02"],
+      ["2026-01-02T12:00:00Z", "*-01-02"],
+    ]);
+    expect(seen.notes).toEqual([{ code: "RUN_LENGTH", text: "the times assume runs of no length" }]);
+    expect(previewSchedule({ every: "1h" }, { from, count: 1 }).notes).toEqual([]);
+  });
+});

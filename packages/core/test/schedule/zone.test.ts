@@ -1,0 +1,48 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { zoneOf } from "../../src/schedule/zone.js";
+
+/* Far years borrow the table of a nearer one, and those before 1844 that of 1840: Intl has the last word. */
+
+const ZONES = Intl.supportedValuesOf("timeZone");
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function offsetOf(timeZone: string, utc: number): number {
+  const format =
+    formats.get(timeZone) ??
+    new Intl.DateTimeFormat("en-US-u-ca-gregory-nu-latn", {
+      timeZone,
+      dateStyle: "short",
+      timeStyle: "medium",
+      hourCycle: "h23",
+    });
+  formats.set(timeZone, format);
+  const part = Object.fromEntries(format.formatToParts(utc).map(({ type, value }) => [type, Number(value)]));
+  // Of the year, two digits are said: the rest is that of UTC, or of its neighbour at New Year.
+  const wall = new Date(utc);
+  const year = wall.getUTCFullYear();
+  const near = [year - 1, year, year + 1].find((one) => one % 100 === part["year"])!;
+  wall.setUTCFullYear(near, part["month"]! - 1, part["day"]!);
+  wall.setUTCHours(part["hour"]!, part["minute"]!, part["second"]!, 0);
+  return wall.getTime() - utc;
+}
+
+test.each([
+  ["far", "2100-06-01T00:00:00Z", "9998-12-31T00:00:00Z"],
+  ["near", "1900-01-01T00:00:00Z", "2105-01-01T00:00:00Z"],
+  ["past", "1750-01-01T00:00:00Z", "1900-01-01T00:00:00Z"],
+])("offsets of %s years are those of Intl", (_name, from, to) => {
+  const second = fc.integer({ min: Date.parse(from) / 1_000, max: Date.parse(to) / 1_000 });
+  fc.assert(
+    fc.property(fc.constantFrom(...ZONES), second, (id, seconds) => {
+      const utc = seconds * 1_000;
+      const segment = zoneOf(id).at(utc);
+      expect(segment.offset).toBe(offsetOf(id, utc));
+      expect(segment.start <= utc && utc < segment.end).toBe(true);
+      // The end of a segment is a clock change, or the end of its year.
+      expect(zoneOf(id).at(segment.end).before).toBe(segment.offset);
+      if (segment.start > Date.parse(from)) expect(offsetOf(id, segment.start - 1_000)).toBe(segment.before);
+    }),
+    { numRuns: 400 },
+  );
+});
