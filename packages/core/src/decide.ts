@@ -10,6 +10,7 @@ export const DEFAULT_MAX_QUEUED = 100;
 
 export const SKIP_REASONS = [
   "manual-overlap",
+  "manual-superseded",
   "overlap",
   "missed",
   "paused",
@@ -230,7 +231,9 @@ function settleOverlap(
   const waiting = others.filter(({ at }) => at === undefined);
   const full = policy === "queue-one" ? 1 : (task.policies.maxQueued ?? DEFAULT_MAX_QUEUED);
   if (policy === "cancel-running") {
-    const replaced = waiting.map((one) => skip("superseded", one));
+    const replaced = waiting.map((one) =>
+      skip(one.trigger === "manual" ? "manual-superseded" : "superseded", one),
+    );
     const kept = others.filter((one) => !waiting.includes(one));
     return answer([...kept, { ...enqueue, ...override }], {
       skipped: [...skipped, ...replaced],
@@ -277,14 +280,21 @@ export function firstNext(
 
 /**
  * The next time of a task whose schedule means something else than when it was planned: a calendar that it names or the
- * time zone data has changed. What is owed stays owed, from its first time that still holds.
+ * time zone data has changed. What is owed stays owed, from its first time that still holds. `passed`: times since the last
+ * decided one that are past only now that the schedule means something else; nobody owed them.
  */
 export function replan(
   schedule: TaskSchedule,
   from: { nominal?: number | undefined; cursor?: number | undefined; fired: number },
   now: number,
-): Slot | undefined {
+): { slot: Slot | undefined; passed: Skipped | undefined } {
   const owed = from.nominal !== undefined && from.nominal <= now;
-  if (!owed) return firstNext(schedule, from, now);
-  return schedule.spent(from.fired) ? undefined : schedule.slotAfter((from.nominal as number) - 1);
+  if (owed) {
+    const slot = schedule.spent(from.fired) ? undefined : schedule.slotAfter((from.nominal as number) - 1);
+    return { slot, passed: undefined };
+  }
+  const slot = firstNext(schedule, from, now);
+  const first = from.cursor === undefined ? undefined : schedule.next(from.cursor);
+  if (first === undefined || first > now) return { slot, passed: undefined };
+  return { slot, passed: { reason: "superseded", from: first, to: schedule.latest(now) ?? first } };
 }

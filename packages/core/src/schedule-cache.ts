@@ -24,10 +24,11 @@ export class ScheduleCache {
    * @throws `INVALID_SCHEDULE` for a calendar that the context does not have
    */
   get(schedule: Schedule, seed: string): TaskSchedule {
-    return new TaskSchedule(schedule, seed, this.#compiled(schedule, seed));
+    return new TaskSchedule(schedule, seed, this.compiled(schedule, seed));
   }
 
-  #compiled(schedule: Schedule, seed: string): CompiledSchedule {
+  /** As `get`, without what depends on the task: one object for all that share it. */
+  compiled(schedule: Schedule, seed: string): CompiledSchedule {
     // What does not depend on the seed may be shared.
     const own = usesSeed(schedule) ? `\n${seed}` : "";
     const named = calendarsOf(schedule).length > 0 ? `\n${this.#contexts}` : "";

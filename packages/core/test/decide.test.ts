@@ -293,7 +293,7 @@ describe("a decision", () => {
     });
     it("starts nowhere when it is used up", () => {
       expect(firstNext(schedule, { fired: 3 }, m(10))).toBeUndefined();
-      expect(replan(schedule, { fired: 3, nominal: m(9) }, m(10))).toBeUndefined();
+      expect(replan(schedule, { fired: 3, nominal: m(9) }, m(10)).slot).toBeUndefined();
     });
   });
 
@@ -336,9 +336,13 @@ describe("a decision", () => {
   });
 
   it("plans anew from what is owed, or else from now", () => {
-    expect(replan(minutely(), { nominal: m(10), fired: 0 }, m(12))).toEqual(at(10));
-    expect(replan(minutely(), { nominal: m(10) + 5, fired: 0 }, m(12))).toEqual(at(11));
-    expect(replan(minutely(), { nominal: m(90), cursor: m(5), fired: 0 }, m(12))).toEqual(at(13));
-    expect(replan(minutely(), { fired: 0 }, m(12))).toEqual(at(13));
+    expect(replan(minutely(), { nominal: m(10), fired: 0 }, m(12)).slot).toEqual(at(10));
+    expect(replan(minutely(), { nominal: m(10) + 5, fired: 0 }, m(12)).slot).toEqual(at(11));
+    expect(replan(minutely(), { fired: 0 }, m(12))).toEqual({ slot: at(13), passed: undefined });
+    expect(replan(minutely(), { nominal: m(90), cursor: m(12), fired: 0 }, m(12)).passed).toBeUndefined();
+    expect(replan(minutely(), { nominal: m(90), cursor: m(5), fired: 0 }, m(12))).toEqual({
+      slot: at(13),
+      passed: { reason: "superseded", from: m(6), to: m(12) },
+    });
   });
 });

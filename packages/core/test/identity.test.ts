@@ -21,12 +21,12 @@ describe("what identifies an occurrence", () => {
 describe("the schedule cache", () => {
   it("compiles one text once, and forgets the one that was not used for the longest time", () => {
     const cache = new ScheduleCache(2);
-    const first = cache.get({ every: "1s" }, "a");
-    const second = cache.get({ every: "2s" }, "a");
-    expect(cache.get({ every: "1s" }, "b")).toBe(first);
-    cache.get({ every: "3s" }, "a");
-    expect(cache.get({ every: "1s" }, "a")).toBe(first);
-    expect(cache.get({ every: "2s" }, "a")).not.toBe(second);
+    const first = cache.compiled({ every: "1s" }, "a");
+    const second = cache.compiled({ every: "2s" }, "a");
+    expect(cache.compiled({ every: "1s" }, "b")).toBe(first);
+    cache.compiled({ every: "3s" }, "a");
+    expect(cache.compiled({ every: "1s" }, "a")).toBe(first);
+    expect(cache.compiled({ every: "2s" }, "a")).not.toBe(second);
   });
 
   it("answers as the schedule itself", () => {

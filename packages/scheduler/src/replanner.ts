@@ -3,7 +3,7 @@ import type { Settings } from "./options.js";
 
 /** How often nodes and queues are asked for their time zone data, in ms. */
 const ZONES_EVERY = 600_000;
-/** The mutex of planning a queue anew is held at most this long, in ms; extended while it goes on. */
+/** The mutex of planning a queue anew is held at most this long, in ms. Two that plan at once only do the work twice. */
 const REPLAN_TTL = 60_000;
 /** Said of a queue that was planned anew while nodes with older data were alive: to be done once more. */
 const MIXED = " mixed";
@@ -16,7 +16,6 @@ export class Replanner {
   readonly #store: Store;
   readonly #settings: Settings;
   readonly #tzdata: string | undefined;
-  #calendars = -1;
   #zonesAt = 0;
   #saidMixed = "";
   #working: Promise<void> | undefined;
@@ -48,10 +47,15 @@ export class Replanner {
   async check(queues: readonly string[]): Promise<void> {
     const { calendars } = this.#store;
     await calendars.refresh();
-    if (calendars.revision !== this.#calendars) {
-      for (const queue of queues) await calendars.replanStale(queue);
-      this.#calendars = calendars.revision;
+    let failure: unknown;
+    for (const queue of queues) {
+      try {
+        await calendars.replanStale(queue);
+      } catch (error) {
+        failure = error;
+      }
     }
+    if (failure !== undefined) throw failure;
     if (performance.now() < this.#zonesAt) return;
     await this.#checkZones(queues);
     this.#zonesAt = performance.now() + ZONES_EVERY;
@@ -73,6 +77,8 @@ export class Replanner {
     for (const queue of queues) {
       const data = planned.get(queue);
       if (data === undefined) await this.#store.registry.setZone(queue, own);
+      // What they compute from here on is to be planned anew when they are gone.
+      else if (data === own && mixed) await this.#store.registry.setZone(queue, own + MIXED);
       else if (data < own || (data === own + MIXED && !mixed)) {
         await this.#replan(queue, mixed ? own + MIXED : own);
       }

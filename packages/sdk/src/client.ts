@@ -136,6 +136,14 @@ export class Client {
       byQueue.set(task.definition.queue, list);
     }
     const results = new Array<Put>(parsed.length);
+    const shared = parsed.filter(({ definition }) => calendarsOf(definition.schedule).length > 0);
+    for (const task of shared) {
+      try {
+        await this.store.tasks.assertCalendars([task]);
+      } catch (error) {
+        throw at(error, parsed.indexOf(task));
+      }
+    }
     for (const [queue, list] of byQueue) {
       const stored = await this.store.tasks.put(
         queue,
@@ -376,7 +384,7 @@ export class Client {
   }
 
   async #findRun(id: string): Promise<Run> {
-    if (typeof id !== "string" || !/^[A-Za-z0-9._-]{1,128}@[a-z0-9-]+\.[A-Za-z0-9]+$/.test(id))
+    if (typeof id !== "string" || !/^[A-Za-z0-9._-]{1,128}@[a-z0-9-]+\.[A-Za-z0-9.]+$/.test(id))
       throw runNotFound(id);
     const found = await Promise.all((await this.queues()).map((queue) => this.store.runs.get(queue, id)));
     const run = found.find((one) => one !== undefined);
@@ -548,11 +556,22 @@ export class Client {
     assertName(name, "name");
     const tasks = await this.#usersOf(name, await this.queues());
     if (tasks > 0) {
-      throw new CarillonError("CALENDAR_IN_USE", `${tasks === 1 ? "1 task names" : `${tasks} tasks name`} the calendar ${name}.`, {
-        remedy: "Change or delete them first.",
-      });
+      throw new CarillonError(
+        "CALENDAR_IN_USE",
+        `${tasks === 1 ? "1 task names" : `${tasks} tasks name`} the calendar ${name}.`,
+        {
+          remedy: "Change or delete them first.",
+        },
+      );
     }
+    const calendar = await this.calendar(name);
     if (!(await this.store.calendars.delete(name))) throw calendarNotFound(name);
+    // A task that names it was put meanwhile.
+    const since = await this.#usersOf(name, await this.queues());
+    if (since > 0) {
+      await this.putCalendar(name, calendar.entries, { by: calendar.by });
+      throw new CarillonError("CALENDAR_IN_USE", `${since} tasks name the calendar ${name}.`);
+    }
   }
 
   async #usersOf(name: string, queues: readonly string[]): Promise<number> {

@@ -99,6 +99,7 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
 const REASONS: Readonly<Record<SkipReason, string>> = {
   overlap: "an earlier run was not over, and the overlap policy lets none start beside it",
   "manual-overlap": "asked for by hand while an earlier run was not over",
+  "manual-superseded": "asked for by hand, and again before it could go",
   missed: "no node could act when it was due, and the catch-up policy passes it over",
   paused: "it fell due while the task was paused, and the task was resumed from then on",
   excluded: "an exclusion of the schedule takes it away",

@@ -339,7 +339,13 @@ describe("the worker", () => {
     });
     const zombie = await work([type], { lockDuration: 1_000, concurrency: 1 });
     const zombieEnd = new Promise((resolve) => zombie.once("fenced", resolve));
-    await put("t", "type");
+    await client.put({
+      id: "t",
+      type: "type",
+      queue: QUEUE,
+      schedule: { every: "1h" },
+      crash: { wait: "1ms" },
+    });
     const triggered = await client.trigger("t");
     if (triggered.outcome !== "enqueued") throw new Error("skipped");
     const context = await first.promise;

@@ -14,7 +14,7 @@ if ARGV[2] == "" then
 end
 local revision, before = string.match(stored or "", "^(%d+) %d+ %S+ (.*)$")
 if before == ARGV[2] then return { "UNCHANGED", revision } end
-redis.call("HSETNX", KEYS[1], "~revision", nowMs())
+redis.call("HSETNX", KEYS[1], "~revision", nowMicros())
 revision = redis.call("HINCRBY", KEYS[1], "~revision", 1)
 local who = string.gsub(ARGV[3] == "" and "-" or ARGV[3], "%s", "_")
 redis.call("HSET", KEYS[1], ARGV[1], table.concat({ string.format("%.0f", revision), nowMs(), who, ARGV[2] }, " "))

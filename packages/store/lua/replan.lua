@@ -1,9 +1,10 @@
 -- Gives tasks the next time that their schedule means now: a shared calendar or the time zone data has changed. A task that
 -- is otherwise than the caller read it is left, to be read again.
 --
--- KEYS: 1 next, 2-9 the eight due indexes, then the tasks
+-- KEYS: 1 next, 2-9 the eight due indexes, then for each task: task, ledger
 -- ARGV: 1 wake channel, 2 queue, 3 prefix of the sets of tasks by shared calendar, 4 revision of the shared calendars,
---       5 number of tasks, then for each: local name, shard, generation read, state, nominal ("" none), due
+--       5 number of tasks, then for each: local name, shard, generation read, state, nominal ("" none), due,
+--       first and last time that nobody owes ("" none; the last one is the new cursor)
 -- Returns: { "OK" | "STALE" of each }
 local channel, queue, calendarPrefix, revision = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local out, touched, a = {}, {}, 5
@@ -13,14 +14,19 @@ local function arg()
 end
 
 for n = 1, tonumber(ARGV[5]) do
-  local taskKey = KEYS[9 + n]
+  local taskKey, ledgerKey = KEYS[8 + 2 * n], KEYS[9 + 2 * n]
   local name, shard, gen, state, nominal, due = arg(), tonumber(arg()), arg(), arg(), arg(), arg()
+  local from, to = arg(), arg()
   if redis.call("HGET", taskKey, "gen") ~= gen then
     out[n] = "STALE"
   else
     out[n] = "OK"
     redis.call("HINCRBY", taskKey, "gen", 1)
     redis.call("HSET", taskKey, "state", state)
+    if from ~= "" then
+      record(ledgerKey, "superseded", from, to, nowMs(), "replan", "-", redis.call("HGET", taskKey, "cursor"))
+      redis.call("HSET", taskKey, "cursor", to)
+    end
     if nominal == "" then
       redis.call("HDEL", taskKey, "nominal", "due")
     else

@@ -4,6 +4,7 @@ import {
   localName,
   replan,
   ScheduleCache,
+  type Skipped,
   shardOf,
   type TaskState,
 } from "@carillon/core";
@@ -65,6 +66,17 @@ export class CalendarRepository {
     return true;
   }
 
+  /** The calendars by name, as last read. */
+  get known(): ReadonlyMap<string, SharedCalendar> {
+    return this.#calendars;
+  }
+
+  /** A calendar that was deleted while a task that names it was put: the deletion loses. */
+  async restore(known: ReadonlyMap<string, SharedCalendar>, name: string): Promise<void> {
+    const calendar = known.get(name);
+    if (calendar && !this.#calendars.has(name)) await this.put(name, calendar.entries, calendar.by);
+  }
+
   /** All calendars by name, as stored now. */
   async list(): Promise<SharedCalendar[]> {
     const all = await this.#link.ask((client) => client.hgetall(this.#keys.calendars));
@@ -121,13 +133,16 @@ export class CalendarRepository {
     const keys = this.#keys.queue(queue);
     let replanned = 0;
     for (const { name, revision } of this.#calendars.values()) {
+      let pass = 0;
       for (let tries = 0; ; ) {
         const locals = await this.#link.ask((client) =>
-          client.zrangebyscore(keys.planned(name), "-inf", `(${revision}`, "LIMIT", 0, REPLAN_BATCH),
+          client.zrangebyscore(keys.planned(name), "-inf", `(${revision}`, "LIMIT", pass, REPLAN_BATCH),
         );
         if (locals.length === 0) break;
-        const done = await this.replan(queue, locals, true);
+        const { done, left } = await this.#replan(queue, locals, true);
         replanned += done;
+        pass += left;
+        if (left === locals.length) continue;
         // Changed under us: again. A task that never comes to rest must not keep us here.
         tries = done > 0 ? 0 : tries + 1;
         if (tries === REPLAN_TRIES) throw new CarillonError("CONFLICT", `tasks of ${queue} kept changing.`);
@@ -142,48 +157,76 @@ export class CalendarRepository {
    * @param all also those whose next time stays the same: what was decided meanwhile with older knowledge must not count
    */
   async replan(queue: string, locals: readonly string[], all: boolean): Promise<number> {
-    if (locals.length === 0) return 0;
+    return (await this.#replan(queue, locals, all)).done;
+  }
+
+  /** `left`: those that this version cannot plan. */
+  async #replan(
+    queue: string,
+    locals: readonly string[],
+    all: boolean,
+  ): Promise<{ done: number; left: number }> {
+    if (locals.length === 0) return { done: 0, left: 0 };
     const keys = this.#keys.queue(queue);
     const [now, hashes] = await Promise.all([
       this.#link.run(this.#scripts["read-time"], [keys.tasks], []) as Promise<number>,
       this.#link.ask((client) => Promise.all(locals.map((local) => client.hgetall(keys.task(local))))),
     ]);
+    let left = 0;
     const plans = locals.flatMap((local, i) => {
-      const task = decodeTask(queue, local, Object.entries(hashes[i] ?? {}).flat());
-      return task && !isForeign(task) ? this.#planAnew(task, now, all) : [];
+      try {
+        const task = decodeTask(queue, local, Object.entries(hashes[i] ?? {}).flat());
+        if (task && !isForeign(task)) return this.#planAnew(task, now, all);
+      } catch {
+        // Not readable, or its calendar is gone: the others must be planned.
+      }
+      left += 1;
+      return [];
     });
-    if (plans.length === 0) return 0;
+    if (plans.length === 0) return { done: 0, left };
     const words = (await this.#link.run(
       this.#scripts.replan,
       [
         ...[keys.next, ...[0, 1, 2, 3, 4, 5, 6, 7].map((shard) => keys.due(shard))],
-        ...plans.map(({ task }) => keys.task(localName(task.definition))),
+        ...plans.flatMap(({ task }) => {
+          const local = localName(task.definition);
+          return [keys.task(local), keys.ledger(local)];
+        }),
       ],
       [
         ...[this.#keys.wake, queue, keys.planned(""), this.#revision, plans.length],
-        ...plans.flatMap(({ task, state, nominal, due }) => {
+        ...plans.flatMap(({ task, state, nominal, due, passed }) => {
           const local = localName(task.definition);
-          return [local, shardOf(local), task.generation, state, nominal ?? "", due ?? ""];
+          const plan = [local, shardOf(local), task.generation, state, nominal ?? "", due ?? ""];
+          return [...plan, passed?.from ?? "", passed?.to ?? ""];
         }),
       ],
     )) as string[];
-    return words.filter((word) => word === "OK").length;
+    return { done: words.filter((word) => word === "OK").length, left };
   }
 
-  #planAnew(
-    task: StoredTask,
-    now: number,
-    all: boolean,
-  ): { task: StoredTask; state: TaskState; nominal: number | undefined; due: number | undefined }[] {
-    const { definition, state, nominal, due } = task;
+  #planAnew(task: StoredTask, now: number, all: boolean): Replanned[] {
+    const { definition, state, nominal, due, waiting } = task;
     const schedule = this.schedules.get(definition.schedule, definition.id);
     // Its next time hangs on a run's end, not on the calendar.
-    const kept = schedule.delay !== undefined;
-    const slot = kept ? { nominal, due } : replan(schedule, task, now);
+    const kept = schedule.delay !== undefined && (nominal !== undefined || waiting !== undefined);
+    const { slot, passed } = kept
+      ? { slot: { nominal, due }, passed: undefined }
+      : replan(schedule, task, now);
     if (!all && slot?.nominal === nominal && slot?.due === due) return [];
-    const next = kept || state === "paused" ? state : slot === undefined ? "finished" : "scheduled";
-    return [{ task, state: next, nominal: slot?.nominal, due: slot?.due }];
+    const over = slot === undefined && task.pending.length === 0;
+    const next = kept || state === "paused" ? state : over ? "finished" : "scheduled";
+    return [{ task, state: next, nominal: slot?.nominal, due: slot?.due, passed }];
   }
+}
+
+/** What a task is planned anew to. */
+interface Replanned {
+  readonly task: StoredTask;
+  readonly state: TaskState;
+  readonly nominal: number | undefined;
+  readonly due: number | undefined;
+  readonly passed: Skipped | undefined;
 }
 
 function decode(name: string, text: string): SharedCalendar {

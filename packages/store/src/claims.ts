@@ -169,7 +169,11 @@ export class ClaimRepository {
       ...[options.token, options.node, shard, items.length, FIRST_LOOK],
       ...[queue, keys.run(""), this.#keys.cancel],
     ];
-    const runs = items.map((item) => this.#pushItem(keys, all, args, item, options, now));
+    // Two owners may have a task of one id, due at the same time: a run's id must be one of a kind.
+    const runs = items.map((item, i) => {
+      const token = i === 0 ? options.token : `${options.token}.${i.toString(36)}`;
+      return this.#pushItem(keys, all, args, item, { ...options, token }, now);
+    });
     const [at, ...statuses] = (await this.#link.run(this.#scripts.commit, all, args)) as [
       number,
       ...ClaimStatus[],

@@ -93,6 +93,7 @@ export class TaskWriter {
       for (const [i, { index, plan }] of open.entries()) {
         const [word, ...stored] = answers.each[i] as string[];
         if (word === "CONFLICT") {
+          await this.#learnCalendars(queue, plan.local, stored);
           left.push({ index, plan: this.#planAgainst(queue, plan, stored, at) });
         } else if (word === "LATE") {
           left.push({ index, plan: this.#planLate(plan, at) });
@@ -161,10 +162,23 @@ export class TaskWriter {
     };
   }
 
+  /** A task that was planned with newer calendars than ours is not planned with the older ones. */
+  async #learnCalendars(queue: string, local: string, flat: string[]): Promise<void> {
+    const task = decodeTask(queue, local, flat);
+    if (task && !isForeign(task) && task.calendarRevision > this.#calendars.revision) {
+      await this.#calendars.refresh();
+    }
+  }
+
   /** The times of a stored task that are past and not decided yet. */
   #owed({ definition, nominal }: StoredTask, now: number): { from: number; to: number } | undefined {
     if (nominal === undefined || nominal > now) return undefined;
-    const last = this.#schedules.get(definition.schedule, definition.id).latest(now);
+    let last: number | undefined;
+    try {
+      last = this.#schedules.get(definition.schedule, definition.id).latest(now);
+    } catch {
+      // Its calendar is gone: this edit is how to get rid of it.
+    }
     return { from: nominal, to: Math.max(last ?? nominal, nominal) };
   }
 

@@ -99,7 +99,11 @@ export class Registry {
   }
 
   async setZone(queue: string, version: string): Promise<void> {
-    await this.#link.ask((client) => client.hset(this.#keys.zones, queue, version));
+    await this.#link.run(
+      this.#scripts["stamp-queue"],
+      [this.#keys.queues, this.#keys.zones],
+      [queue, version],
+    );
   }
 
   async beat(node: NodeInfo): Promise<void> {

@@ -55,11 +55,12 @@ const SCRIPTS = {
   "drop-backfill": ["index"],
   expected: ["index"],
   told: [],
-  replan: ["index"],
+  replan: ["index", "ledger"],
   "put-calendar": [],
   "read-time": [],
   "mark-queue": [],
   "unregister-queue": [],
+  "stamp-queue": [],
 } as const satisfies Record<string, readonly (keyof typeof LIBRARIES)[]>;
 
 type ScriptName = keyof typeof SCRIPTS;

@@ -67,18 +67,36 @@ export class TaskRepository {
 
   /** Stores tasks of one queue, each for itself, in the order given. An identical one changes nothing. */
   async put(queue: string, tasks: readonly ParsedTask[], once = false): Promise<PutResult[]> {
-    await this.#registry.assertTypes([...new Set(tasks.map(({ definition }) => definition.type))]);
+    const shared = tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0);
+    await Promise.all([
+      this.#registry.assertTypes([...new Set(tasks.map(({ definition }) => definition.type))]),
+      shared && this.assertCalendars(tasks),
+    ]);
     const mark = this.#registry.enter(queue);
     try {
-      const shared = tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0);
-      const [now] = await Promise.all([this.time(queue), mark, shared && this.#calendars.refresh()]);
+      const [now] = await Promise.all([this.time(queue), mark]);
       const results = await this.#writer.put(queue, tasks, now, once);
-      // A calendar that changed meanwhile was re-planned without these.
-      if (shared && (await this.#calendars.refresh())) await this.#calendars.replanStale(queue);
+      // A calendar that changed meanwhile was re-planned without these; so it was when this put was cut off before.
+      if (shared) await this.#lookAgain(queue, tasks);
       return results;
     } finally {
       await this.#registry.leave(queue, await mark);
     }
+  }
+
+  /** @throws `INVALID_SCHEDULE` where one names a calendar that is not there */
+  async assertCalendars(tasks: readonly ParsedTask[]): Promise<void> {
+    await this.#calendars.refresh();
+    for (const { definition } of tasks) this.#calendars.schedules.get(definition.schedule, definition.id);
+  }
+
+  async #lookAgain(queue: string, tasks: readonly ParsedTask[]): Promise<void> {
+    const known = this.#calendars.known;
+    await this.#calendars.refresh();
+    const names = new Set(tasks.flatMap(({ definition }) => calendarsOf(definition.schedule)));
+    for (const name of names) await this.#calendars.restore(known, name);
+    await this.#calendars.refresh();
+    await this.#calendars.replanStale(queue);
   }
 
   async get(name: TaskName): Promise<StoredTask | undefined> {

@@ -104,12 +104,14 @@ function part(plain: Plain, bounds: Bounds, excluders: readonly NamedExcluder[],
  * have are taken for empty.
  */
 export function neverFires(schedule: Schedule, context: ScheduleContext = NOTHING): boolean {
-  const compiled = compileLenient(schedule, "", context);
+  return isNever(compileLenient(schedule, "", context), exclusionsOf(schedule));
+}
+
+/** Whether nothing is left of a schedule, or of a member of one, from which these exclusions are taken. */
+export function isNever(compiled: CompiledSchedule, exclusions: readonly ScheduleExclusion[]): boolean {
   if (compiled.next(Number.NEGATIVE_INFINITY) !== undefined) return false;
   // A search may give up before the end of an exclusion that takes everything until then.
-  const ends = exclusionsOf(schedule).flatMap(({ end }) =>
-    end === undefined ? [] : [parseInstant(end, "end")],
-  );
+  const ends = exclusions.flatMap(({ end }) => (end === undefined ? [] : [parseInstant(end, "end")]));
   return ends.length === 0 || compiled.next(Math.max(...ends)) === undefined;
 }
 
@@ -127,7 +129,8 @@ export function calendarsOf(schedule: Schedule): string[] {
   return [...new Set(names)].sort();
 }
 
-function exclusionsOf(schedule: Schedule): ScheduleExclusion[] {
+/** All that are in a schedule, those of its members included. */
+export function exclusionsOf(schedule: Schedule): ScheduleExclusion[] {
   const members = "any" in schedule ? [schedule, ...schedule.any] : [schedule];
   return members.flatMap(({ except = [] }) => except);
 }

@@ -76,7 +76,10 @@ export function hasDay(set: DaySet, day: number): boolean {
   return hasBit(set.ofMonth(Math.floor(date / 512), (date >> 5) & 15), (date & 31) - 1);
 }
 
-/** A day with nothing but days of the set between it and `day` before it; infinite where no other follows. */
+/**
+ * A later day, with none but days of the set between: the first that is not in it, where that is not too far to look
+ * for. Infinite where all later days are in the set.
+ */
 export function leapAfter(set: DaySet, day: number): number {
   const date = civilFromDays(day);
   let [year, month, from] = [Math.floor(date / 512), (date >> 5) & 15, date & 31];

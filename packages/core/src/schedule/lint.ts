@@ -1,6 +1,6 @@
 import { HALF, membersOf } from "./bits.js";
 import { civilFromDays, DAY } from "./civil.js";
-import { compileLenient, neverFires } from "./compile.js";
+import { compileLenient, exclusionsOf, isNever, neverFires, partsOf } from "./compile.js";
 import { restrictsWeekday } from "./days.js";
 import { parseJitter } from "./jitter.js";
 import { type FieldPlan, intervalOf, planOf } from "./plan.js";
@@ -24,14 +24,16 @@ type Warn = (code: string, message: string) => void;
  * What is valid but probably not meant. Warnings about a member of a union begin with its place, `any[2]: …`.
  * @throws as `compileSchedule`, except for calendars that the context does not have
  */
-export function lintSchedule(schedule: Schedule, context?: ScheduleContext): ScheduleWarning[] {
+export function lintSchedule(schedule: Schedule, context: ScheduleContext = {}): ScheduleWarning[] {
   const warnings: ScheduleWarning[] = [];
   const warn: Warn = (code, message) => warnings.push({ code, message });
   if (neverFires(schedule, context)) warn("NEVER_FIRES", "No date matches: this schedule never fires.");
   if ("any" in schedule) {
+    const parts = partsOf(schedule, { seed: "", context, lenient: true });
+    const exclusions = exclusionsOf(schedule);
     for (const [i, member] of schedule.any.entries()) {
       const told: Warn = (code, message) => warn(code, `any[${i}]: ${message}`);
-      if (neverFires(member, context)) told("NEVER_FIRES", "No date matches: it never fires.");
+      if (isNever(parts[i]!.compiled, exclusions)) told("NEVER_FIRES", "No date matches: it never fires.");
       lintSimple(member, told);
     }
     lintExclusions(schedule, warn);

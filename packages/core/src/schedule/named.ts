@@ -5,8 +5,9 @@ import { daysInMonth } from "./civil.js";
 import { CalendarDays, type DaySet, FieldDays, monthKey } from "./day-set.js";
 import { type Fields, timeless } from "./fields.js";
 
-/** The most entries of a shared calendar; of these, as many may be calendar events. */
+/** The most entries of a shared calendar. */
 export const MAX_CALENDAR_ENTRIES = 4_096;
+/** The most of these that are no plain dates. */
 const MAX_RULES = 64;
 const MAX_ENTRY_LENGTH = 512;
 

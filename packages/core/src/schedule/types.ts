@@ -79,7 +79,8 @@ export interface Limited {
    *   that runs late because the clock skipped it is compared as what it was meant to be.
    * - `named` takes those of a shared calendar: a list of dates and calendar events.
    *
-   * One without a timezone is read on the clock of the schedule that it is taken from: in a union, of each member.
+   * One without a timezone is read on the clock of the schedule that it is taken from: in a union, of each member; of a
+   * delay after a run, which has no clock, in UTC.
    */
   except?: ScheduleExclusion[] | undefined;
 }
@@ -114,8 +115,11 @@ export interface ScheduleContext {
  * before and after a restart. Times are UTC milliseconds.
  */
 export interface CompiledSchedule {
-  /** The first nominal time strictly after `after`, or undefined when none is left. */
+  /**
+   * The first nominal time strictly after `after`, or undefined when none is left. Of a delay after the finish of a run:
+   * that delay after `after`, but not before its start.
+   */
   next(after: number): number | undefined;
-  /** The last nominal time at or before `at`, or undefined when there is none. Never walks. */
+  /** The last nominal time at or before `at`, or undefined when there is none, as with each delay. Never walks. */
   latest(at: number): number | undefined;
 }

@@ -7,7 +7,7 @@ import { Ending } from "./ending.js";
 import { LockLostError, PermanentError } from "./errors.js";
 import type { ItemData } from "./item-data.js";
 import { itemRetry } from "./item-options.js";
-import type { ItemJob } from "./item-queues.js";
+import { countItems, type ItemJob } from "./item-queues.js";
 import { plainJson } from "./json.js";
 import { checkedPayload } from "./payload.js";
 import type { RunAttempt, Started } from "./run-attempt.js";
@@ -99,8 +99,8 @@ async function spread(attempt: RunAttempt, jobs: readonly ItemJob[]): Promise<Jo
 }
 
 async function sumUp(attempt: RunAttempt, total: number): Promise<JobEnd> {
-  const { queue, job } = attempt.taken;
-  const { succeeded, left } = await attempt.parts.items.counts(queue, job.data.occurrence.run);
+  const { job } = attempt.taken;
+  const { succeeded, left } = await countItems(job);
   if (left > 0) {
     await attempt.record({ outcome: undefined });
     return { end: "await items" };
@@ -134,14 +134,13 @@ function namedFailures(errors: Record<string, string>): { index: number; error: 
 
 /** Before the job of a run with items ends: BullMQ completes none whose items are left, and the next round begins anew. */
 export async function endItems(attempt: RunAttempt, end: JobEnd): Promise<JobEnd> {
-  const { queue, job } = attempt.taken;
+  const { job } = attempt.taken;
   const { items, ...data } = job.data;
   const over = end.end === "complete" || (end.end === "fail" && attempt.endsRun(end.error));
   if (!items || !over || attempt.box.told.has("lost")) return end;
   if (end.end === "complete") {
-    const { left } = await attempt.parts.items.counts(queue, data.occurrence.run);
     // They do nothing, as the run is over.
-    if (left > 0) return { end: "await items" };
+    if ((await countItems(job)).left > 0) return { end: "await items" };
   }
   // Where the task was deleted the job may be gone.
   await job.updateData(data).catch(() => {});

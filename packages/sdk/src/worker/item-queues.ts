@@ -5,7 +5,7 @@ import type { ItemData } from "./item-data.js";
 
 /** Items added in one round trip. */
 const CHUNK = 250;
-/** How often adding is taken up again after Redis went away; about 20 s. */
+/** How often work is taken up again after Redis went away; about 20 s. */
 const TRIES = 10;
 /** Progress is written no more often, in ms. */
 const PROGRESS_EVERY = 1_000;
@@ -17,10 +17,10 @@ export interface ItemJob {
 }
 
 /** How far a run's items are. */
-export interface ItemCounts {
-  readonly succeeded: number;
-  readonly failed: number;
-  readonly left: number;
+export async function countItems(run: Job): Promise<{ succeeded: number; failed: number; left: number }> {
+  const counts = await run.getDependenciesCount({ processed: true, ignored: true, unprocessed: true });
+  const { processed: succeeded = 0, ignored: failed = 0, unprocessed: left = 0 } = counts;
+  return { succeeded, failed, left };
 }
 
 /**
@@ -68,22 +68,15 @@ export class ItemQueues {
     jobs: readonly ItemJob[],
     mayGoOn: () => Promise<void>,
   ): Promise<number> {
-    for (let tries = 1; ; tries++) {
-      try {
-        const present = await this.#present(queue, run);
-        const missing = jobs.filter(({ opts }) => !present.has(opts.jobId));
-        for (let from = 0; from < missing.length; from += CHUNK) {
-          await mayGoOn();
-          await this.#queue(queue).addBulk(missing.slice(from, from + CHUNK));
-        }
-        return present.size + missing.length;
-      } catch (error) {
-        if (tries === TRIES || !isUnknown(redisError(error))) throw error;
-        // BullMQ does not recover a queue whose first commands failed.
-        this.#queues.delete(queue);
-        await pause(Math.min(100 * 2 ** tries, 5_000));
+    return this.#repeat(queue, async () => {
+      const present = await this.#present(queue, run);
+      const missing = jobs.filter(({ opts }) => !present.has(opts.jobId));
+      for (let from = 0; from < missing.length; from += CHUNK) {
+        await mayGoOn();
+        await this.#queue(queue).addBulk(missing.slice(from, from + CHUNK));
       }
-    }
+      return present.size + missing.length;
+    });
   }
 
   /** Ids of the items that the run has, done or not. */
@@ -94,23 +87,34 @@ export class ItemQueues {
     return new Set(keys.map((key) => key.slice(length)));
   }
 
-  async counts(queue: string, run: string): Promise<ItemCounts> {
-    const counts = await this.#job(queue, run).getDependenciesCount({
-      processed: true,
-      ignored: true,
-      unprocessed: true,
-    });
-    return {
-      succeeded: counts["processed"] ?? 0,
-      failed: counts["ignored"] ?? 0,
-      left: counts["unprocessed"] ?? 0,
-    };
-  }
-
   /** Forgets what an earlier round of this run left behind: a run that is retried from outside does all its items again. */
   async forget(queue: string, run: string): Promise<void> {
     const key = this.#store.keys.queue(queue).job(run);
-    await this.#store.link.ask((client) => client.unlink(`${key}:processed`, `${key}:failed`));
+    await this.#repeat(queue, () =>
+      this.#store.link.ask((client) => client.unlink(`${key}:processed`, `${key}:failed`)),
+    );
+  }
+
+  /** Until Redis has answered, or for about 20 s. */
+  async #repeat<T>(queue: string, act: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await act();
+      } catch (error) {
+        if (tries === TRIES || !isUnknown(redisError(error))) throw error;
+        this.#drop(queue);
+        await pause(Math.min(100 * 2 ** tries, 5_000));
+      }
+    }
+  }
+
+  /** BullMQ does not recover a queue whose first commands failed. */
+  #drop(queue: string): void {
+    this.#queues
+      .get(queue)
+      ?.close()
+      .catch(() => {});
+    this.#queues.delete(queue);
   }
 
   /** An item ended: its run's progress is written soon. */
@@ -124,16 +128,19 @@ export class ItemQueues {
     const moved = [...this.#moved.values()];
     this.#moved.clear();
     for (const [queue, run] of moved) {
-      this.counts(queue, run)
-        .then(async ({ succeeded, failed, left }) => {
-          // The run wrote its last word itself.
-          if (left === 0) return;
-          const progress = { done: succeeded + failed, failed, total: succeeded + failed + left };
-          await this.#queue(queue).updateJobProgress(run, progress);
-        })
-        // It is only shown; the next item's end writes it anew.
-        .catch(() => this.#queues.delete(queue));
+      this.#writeProgressOf(queue, run).catch((error: unknown) => {
+        // It is only shown, and the next item's end writes it anew. The run may be gone.
+        if (isUnknown(redisError(error))) this.#drop(queue);
+      });
     }
+  }
+
+  async #writeProgressOf(queue: string, run: string): Promise<void> {
+    const { succeeded, failed, left } = await countItems(this.#job(queue, run));
+    // The run wrote its last word itself.
+    if (left === 0) return;
+    const progress = { done: succeeded + failed, failed, total: succeeded + failed + left };
+    await this.#queue(queue).updateJobProgress(run, progress);
   }
 
   #job(queue: string, run: string): Job {

@@ -1,3 +1,4 @@
+import { redisError } from "@carillon/store";
 import type { ItemContext } from "../context.js";
 import { type AnyFanOutType, isFanOut } from "../task-type.js";
 import { LockLostError, PermanentError } from "./errors.js";
@@ -34,7 +35,9 @@ export async function workItem(
   const attempt = attemptOf(taken);
   const leave = parts.active.enter({ queue, run, job: String(job.id), attempt, box, output: undefined });
   try {
-    if (!(await isWanted(parts, queue, run))) return { end: "complete", value: undefined };
+    const wanted = await isWanted(parts, queue, run);
+    if (wanted === undefined) return { end: "delay", until: 0 };
+    if (!wanted) return { end: "complete", value: undefined };
     if (turns && !(await turns.enter())) return { end: "hand back" };
     try {
       return toldBefore(box) ?? (await perform(parts, type, taken, box));
@@ -47,10 +50,15 @@ export async function workItem(
   }
 }
 
-/** A deleted task's items do nothing, nor those of a run that is over or cancelled. */
-async function isWanted(parts: Parts, queue: string, run: string): Promise<boolean> {
-  const record = await parts.store.runs.get(queue, run);
-  return record !== undefined && record.state !== "final" && record.cancel === undefined;
+/** A deleted task's items do nothing, nor those of a run that is over or cancelled. Undefined: nobody can say now. */
+async function isWanted({ store, logger }: Parts, queue: string, run: string): Promise<boolean | undefined> {
+  try {
+    const record = await store.runs.get(queue, run);
+    return record !== undefined && record.state !== "final" && record.cancel === undefined;
+  } catch (error) {
+    logger.warn({ queue, run, code: redisError(error).code }, "an item waits for Redis");
+    return undefined;
+  }
 }
 
 /** What was heard while it waited for its turn. */

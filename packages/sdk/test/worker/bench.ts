@@ -2,7 +2,6 @@ import {
   type AnyTaskType,
   bullPrefix,
   Client,
-  type Json,
   type TaskInput,
   Worker,
   type WorkerClock,
@@ -185,6 +184,3 @@ export function next<Event extends keyof WorkerEvents>(
     (worker as unknown as NodeJS.EventEmitter).once(event, resolve);
   });
 }
-
-export type Settled = WorkerEvents["settled"][0];
-export type { Json };

@@ -26,8 +26,11 @@ describe("a cancel", () => {
     const run = await bench.run("t", "long", { retry: { attempts: 5 } });
     const { signal } = await begun;
     const end = next(worker, "settled");
+    const asked = performance.now();
     expect(await bench.cancel("t", run)).toBe("OK");
     expect(await end).toMatchObject({ run, outcome: "cancelled" });
+    // Heard, not found by asking every 5 s.
+    expect(performance.now() - asked).toBeLessThan(3_000);
     expect(signal.reason).toBeInstanceOf(CancelledError);
     expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "cancelled" });
     const jobs = bench.queue();
@@ -101,6 +104,23 @@ describe("a cancel", () => {
     const asked = performance.now();
     expect(await end).toMatchObject({ outcome: "cancelled" });
     expect(performance.now() - asked).toBeLessThan(8_000);
+  });
+
+  it("is asked for as soon as a subscription that was cut stands anew", async () => {
+    const { definition, begun } = type(({ signal }) => aborted(signal));
+    const worker = await bench.work([definition]);
+    const run = await bench.run("t", "long");
+    await begun;
+    const { cancel } = bench.client.store.keys;
+    const listeners = async () => Number((await bench.admin.pubsub("NUMSUB", cancel))[1]);
+    await eventually(async () => expect(await listeners()).toBe(1));
+    const end = next(worker, "settled");
+    await bench.admin.call("CLIENT", "KILL", "TYPE", "PUBSUB");
+    expect(await bench.cancel("t", run)).toBe("OK");
+    const asked = performance.now();
+    expect(await end).toMatchObject({ outcome: "cancelled" });
+    expect(performance.now() - asked).toBeLessThan(3_000);
+    expect(await listeners()).toBe(1);
   });
 
   it("concerns its own run only", async () => {

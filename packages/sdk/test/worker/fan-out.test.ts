@@ -111,9 +111,7 @@ describe("a run of many items", () => {
     const end = next(worker, "settled");
     const run = await bench.run("t", "many");
     await end;
-    const { result } = (await bench.record(run)) as {
-      result: { failures: { index: number; error: string }[] };
-    };
+    const result = (await bench.record(run))?.result as { failures: { index: number; error: string }[] };
     expect(result).toMatchObject({ total: 25, succeeded: 0, failed: 25 });
     expect(result.failures.map(({ index }) => index)).toEqual(numbers(20));
     expect(result.failures[0]?.error).toHaveLength(500);
@@ -261,6 +259,25 @@ describe("a run of many items", () => {
     expect(await bench.record(run)).toMatchObject({ result: { total: 600, succeeded: 600 } });
   });
 
+  it("an attempt that lost its job stores none", async () => {
+    const type = defineTask("many", {
+      queue: QUEUE,
+      payload: nothing,
+      generate: async (_payload, { occurrence, attempt }) => {
+        if (attempt === 1) await bench.admin.del(`${bench.jobKey(occurrence.run)}:lock`);
+        return [1, 2, 3];
+      },
+      process: () => {},
+    });
+    const worker = await bench.work([type]);
+    worker.on("error", () => {});
+    const fenced = next(worker, "fenced");
+    const run = await bench.run("t", "many");
+    expect(await fenced).toMatchObject({ run });
+    expect(await bench.keys(`${QUEUE}:${run}*`)).toEqual([bench.jobKey(run)]);
+    expect(await bench.record(run)).toMatchObject({ state: "running" });
+  });
+
   it("a cancel reaches the items that run, and the others do nothing", async () => {
     const reasons: unknown[] = [];
     const began = gate();
@@ -309,6 +326,53 @@ describe("a run of many items", () => {
     await eventually(async () => expect(await bench.keys(`${QUEUE}:${run}*`)).toEqual([]));
     expect(done).toEqual([0]);
   });
+
+  it("how far it is can be seen meanwhile", async () => {
+    const finish = gate();
+    await bench.work([
+      many(10, async (n) => {
+        if (n === 3) throw new Error("no");
+        if (n === 9) await finish.promise;
+      }),
+    ]);
+    const run = await bench.run("t", "many");
+    const jobs = bench.queue();
+    await eventually(async () =>
+      expect((await jobs.getJob(run))?.progress).toEqual({ done: 9, failed: 1, total: 10 }),
+    );
+    finish.resolve();
+    await eventually(async () =>
+      expect((await jobs.getJob(run))?.progress).toEqual({ done: 10, failed: 1, total: 10 }),
+    );
+  });
+
+  it("connections that are cut while items are stored lose none and double none", async () => {
+    const done: number[] = [];
+    const worker = await bench.work([many(5_000, (n) => void done.push(n))], {
+      // An item whose hand-over was cut is found by its lock, which runs out.
+      lockDuration: 5_000,
+      stalledInterval: 500,
+    });
+    worker.on("error", () => {});
+    let stored = false;
+    worker.once("generated", () => {
+      stored = true;
+    });
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "many");
+    const left = () => bench.admin.scard(`${bench.jobKey(run)}:dependencies`);
+    let [before, cuts] = [0, 0];
+    for (; cuts < 5; cuts++) {
+      await eventually(async () => stored || (await left()) !== before, { timeoutMs: 20_000, intervalMs: 1 });
+      if (stored) break;
+      await bench.admin.call("CLIENT", "KILL", "TYPE", "NORMAL", "SKIPME", "YES");
+      before = await left();
+    }
+    expect(cuts).toBeGreaterThan(1);
+    expect(await end).toMatchObject({ outcome: "succeeded" });
+    expect(done.sort((a, b) => a - b)).toEqual(numbers(5_000));
+    expect(await bench.record(run)).toMatchObject({ result: { total: 5_000, succeeded: 5_000 } });
+  }, 60_000);
 
   it("a time limit bounds each item", async () => {
     const worker = await bench.work([

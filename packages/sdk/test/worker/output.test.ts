@@ -66,7 +66,7 @@ describe("the console while someone captures", () => {
   beforeEach(() => {
     printed.length = 0;
     for (const method of methods)
-      vi.spyOn(console, method).mockImplementation((...args) => void printed.push(args));
+      vi.spyOn(console, method).mockImplementation((...args: unknown[]) => void printed.push(args));
   });
   afterEach(() => {
     for (const release of releases.splice(0)) release();

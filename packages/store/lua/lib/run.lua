@@ -112,6 +112,8 @@ local function finish(outcome, now, error, retried)
     local wait, delay = string.match(redis.call("HGET", RUN.task, "wait") or "", "^(%S+) (%d+)$")
     if wait == RUN.id then
       redis.call("HDEL", RUN.task, "wait")
+      -- Who read the task while it waited must not write that it has no next time.
+      redis.call("HINCRBY", RUN.task, "gen", 1)
       if not retried then
         local due = string.format("%.0f", now + delay)
         redis.call("HSET", RUN.task, "nominal", due, "due", due)

@@ -1,0 +1,552 @@
+import { parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { type Logger, Scheduler } from "@carillon/scheduler";
+import type { NodeInfo, Store } from "@carillon/store";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { Bench, QUEUE, START } from "../../store/test/bench.js";
+import { Claimer } from "../src/claimer.js";
+import { settle } from "../src/options.js";
+import { Replanner } from "../src/replanner.js";
+import { ServerClock } from "../src/server-clock.js";
+
+const HOUR = 3_600_000;
+const DAY = 86_400_000;
+const LATER = 600_001;
+/** Nine o'clock of a day of January 2026. */
+const nine = (date: number) => START + (date - 1) * DAY + 9 * HOUR;
+const daily = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
+
+describe("planning anew", () => {
+  let redis: RedisServer;
+  /** A client's process, which puts tasks and calendars. */
+  let bench: Bench;
+  /** The node's process: it knows only what it has read itself. */
+  let node: Bench;
+  let said: [level: string, message: string, details: object][];
+  let logger: Logger;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(async () => {
+    await redis.stop();
+  });
+  beforeEach(async () => {
+    const queues = [QUEUE, "other"];
+    bench = await Bench.open(redis.url, { queues });
+    node = await Bench.open(redis.url, { queues, namespace: bench.store.namespace });
+    said = [];
+    const hear = (level: string) => (details: object, message: string) =>
+      said.push([level, message, details]);
+    logger = { debug() {}, info: hear("info"), warn: hear("warn"), error: hear("error") };
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await node.close();
+    await bench.close();
+  });
+
+  const put = (input: Partial<TaskInput> = {}) => bench.put({ id: "t", schedule: daily, ...input });
+  /** As when who changes a calendar dies before its tasks are planned anew. */
+  const store = (entries: readonly string[], from = bench) =>
+    from.store.calendars.put("holidays", entries, "me");
+  async function change(entries: readonly string[]): Promise<void> {
+    await store(entries);
+    await bench.store.calendars.refresh();
+    for (const queue of await bench.store.registry.queues()) await bench.store.calendars.replanStale(queue);
+  }
+  const nominals = async () =>
+    (await bench.jobs()).map((job) => job.data.occurrence.nominal).sort((a, b) => a - b);
+  const nominalIn = async (queue: string, id = "t") =>
+    (await bench.store.tasks.get({ queue, owner: "system", id }))?.nominal;
+  const settings = (nodeId = "n1") => settle({ store: node.store, nodeId, logger });
+
+  describe("by what a claim meets", () => {
+    const lease = { remaining: Number.POSITIVE_INFINITY, extend: async () => {}, release: async () => {} };
+    /** The node's claimer alone: nothing else of a node tells it of calendars. */
+    const claim = (from: Store = node.store) =>
+      new Claimer(from, new ServerClock(undefined, Number.POSITIVE_INFINITY), settings()).claim(
+        QUEUE,
+        shardOf("system/t"),
+        lease,
+        () => true,
+      );
+
+    it.each([
+      ["knows older calendars", async () => void (await node.store.calendars.refresh())],
+      ["never read the calendars", async () => {}],
+    ])("a node that %s reads them before it decides", async (_what, know) => {
+      await store([]);
+      await put();
+      await know();
+      await change(["2026-01-02"]);
+      await bench.clock.set(nine(1));
+      const { decided, refused } = await claim();
+      expect(decided.map(({ outcome, nominal }) => [outcome, nominal])).toEqual([["enqueued", nine(1)]]);
+      expect(refused).toEqual([]);
+      expect(await bench.stored("t")).toMatchObject({ cursor: nine(1), nominal: nine(3), due: nine(3) });
+    });
+
+    it("a change between its read and its commit: STALE, read again, and decided with the change", async () => {
+      await store([]);
+      await put();
+      await bench.clock.set(nine(1));
+      const { claims } = node.store;
+      const { commit } = claims;
+      claims.commit = async (...all) => {
+        claims.commit = commit;
+        await change(["2026-01-01"]);
+        return commit.apply(claims, all);
+      };
+      const { decided, refused } = await claim();
+      expect(refused).toEqual([{ task: "system/t", status: "STALE" }]);
+      expect(decided).toEqual([]);
+      expect(await nominals()).toEqual([]);
+      expect(await bench.stored("t")).toMatchObject({ nominal: nine(2), due: nine(2) });
+    });
+
+    it("a task whose calendar is gone is left alone, and the others of its shard have their turn", async () => {
+      await store([]);
+      await put();
+      const shard = shardOf("system/t");
+      const beside = Array.from({ length: 100 }, (_, i) => `u${i}`).find(
+        (id) => shardOf(`system/${id}`) === shard,
+      ) as string;
+      await put({ id: beside, schedule: { cron: "0 9 * * *" } });
+      await bench.store.calendars.delete("holidays");
+      await bench.clock.set(nine(1));
+      const { decided } = await claim();
+      expect(decided.map(({ task }) => task)).toEqual([`system/${beside}`]);
+      expect(said).toMatchObject([["warn", "cannot be decided here: left alone", { task: "system/t" }]]);
+    });
+  });
+
+  describe("by a node that looks after the calendars", () => {
+    const replanner = () => new Replanner(node.store, settings(), "2026a");
+
+    it("mends what was cut off between the calendar's change and the planning", async () => {
+      await store([]);
+      await put();
+      const [look, { generation }] = [replanner(), await bench.stored("t")];
+      await look.check([QUEUE]);
+      await store(["2026-01-01"]);
+      await look.check([QUEUE]);
+      expect(await bench.stored("t")).toMatchObject({
+        nominal: nine(2),
+        due: nine(2),
+        generation: String(Number(generation) + 1),
+      });
+      // Once: what is up to date is not touched.
+      const before = await bench.dump();
+      await look.check([QUEUE]);
+      await replanner().check([QUEUE]);
+      expect(await bench.dump()).toEqual(before);
+    });
+
+    it("as part of its tick, before it claims", async () => {
+      await store([]);
+      await put();
+      const scheduler = new Scheduler({ store: node.store, logger });
+      await scheduler.tick();
+      await store(["2026-01-01"]);
+      await bench.clock.set(nine(1) - 1);
+      await scheduler.tick();
+      await bench.clock.set(nine(1));
+      expect((await scheduler.tick()).decided).toEqual([]);
+      await bench.clock.set(nine(2));
+      expect((await scheduler.tick()).decided.map(({ nominal }) => nominal)).toEqual([nine(2)]);
+      expect(await nominals()).toEqual([nine(2)]);
+    });
+
+    it("in every queue, also where one of them cannot be read", async () => {
+      await store([]);
+      for (const queue of [QUEUE, "other"]) await put({ queue });
+      await store(["2026-01-01"]);
+      const { link, keys } = bench.store;
+      await link.ask((client) => client.del(keys.queue(QUEUE).planned("holidays")));
+      await link.ask((client) => client.set(keys.queue(QUEUE).planned("holidays"), "not ours"));
+      await replanner()
+        .check([QUEUE, "other"])
+        .catch(() => {});
+      expect(await nominalIn("other")).toBe(nine(2));
+    });
+
+    it("looks again where a look failed", async () => {
+      await store([]);
+      await put();
+      const look = replanner();
+      await look.check([QUEUE]);
+      await store(["2026-01-01"]);
+      const { calendars } = node.store;
+      const failing = vi.spyOn(calendars, "replanStale").mockRejectedValueOnce(new Error("cut"));
+      look.look([QUEUE]);
+      await look.stop();
+      expect(said.filter(([level]) => level === "error")).toEqual([
+        ["error", expect.stringContaining("planning anew: "), { code: "REDIS_ERROR" }],
+      ]);
+      expect(await bench.stored("t")).toMatchObject({ nominal: nine(1) });
+      look.look([QUEUE]);
+      await look.stop();
+      expect(failing).toHaveBeenCalledTimes(2);
+      expect(await bench.stored("t")).toMatchObject({ nominal: nine(2) });
+    });
+
+    it("one look at a time is enough", async () => {
+      await store([]);
+      await put();
+      const look = replanner();
+      const planning = vi.spyOn(node.store.calendars, "replanStale");
+      look.look([QUEUE]);
+      look.look([QUEUE]);
+      await look.stop();
+      expect(planning).toHaveBeenCalledTimes(1);
+      await look.stop();
+    });
+
+    it("misses no change that comes while it plans", async () => {
+      await store([]);
+      for (const queue of [QUEUE, "other"]) await put({ queue });
+      const look = replanner();
+      await look.check([QUEUE, "other"]);
+      await store(["2026-01-01"]);
+      const { calendars } = node.store;
+      const replanStale = calendars.replanStale.bind(calendars);
+      vi.spyOn(calendars, "replanStale").mockImplementationOnce(async (queue) => {
+        const replanned = await replanStale(queue);
+        // Changed once more, and a claim of this node has learnt of it; the one who changed it died.
+        await store(["2026-01-01", "2026-01-02"]);
+        await calendars.refresh();
+        return replanned;
+      });
+      await look.check([QUEUE, "other"]);
+      await look.check([QUEUE, "other"]);
+      expect([await nominalIn(QUEUE), await nominalIn("other")]).toEqual([nine(3), nine(3)]);
+    });
+
+    it("mends a put that was cut off after a calendar had changed under it", async () => {
+      await store([]);
+      await put({ id: "before" });
+      const scheduler = new Scheduler({ store: node.store, logger });
+      await scheduler.tick();
+      const { calendars, link } = bench.store;
+      const { run } = link;
+      link.run = async (sent, keys, args) => {
+        if (sent.name !== "put") return run.call(link, sent, keys, args);
+        link.run = run;
+        // Changed, planned anew and seen by the node; then the put is written, and its process dies.
+        await store(["2026-01-01"], node);
+        await scheduler.tick();
+        const answer = await run.call(link, sent, keys, args);
+        vi.spyOn(calendars, "refresh").mockRejectedValueOnce(new Error("killed"));
+        return answer;
+      };
+      await expect(put()).rejects.toThrow("killed");
+      await scheduler.tick();
+      await bench.clock.set(nine(1));
+      await scheduler.tick();
+      expect(await nominals()).toEqual([]);
+      expect(await bench.stored("t")).toMatchObject({ nominal: nine(2), due: nine(2) });
+    });
+  });
+
+  describe("because the time zone data is newer", () => {
+    const NEW = "2099z";
+    const replanner = (tzdata = NEW, nodeId = "n1") => new Replanner(node.store, settings(nodeId), tzdata);
+    const zones = async () => Object.fromEntries(await bench.store.registry.zones());
+    const warnings = () => said.filter(([level]) => level === "warn");
+    const schedule = { cron: "0 9 * * *", timezone: "Europe/Berlin" };
+    const berlin = (date: number) => nine(date) - HOUR;
+
+    /** What a node with other data would have computed: an hour off. */
+    async function tamper(id: string, nominal: number): Promise<void> {
+      const keys = bench.store.keys.queue(QUEUE);
+      const shard = shardOf(`system/${id}`);
+      await bench.store.link.ask((client) =>
+        client.hset(keys.task(`system/${id}`), { nominal: String(nominal), due: String(nominal) }),
+      );
+      await bench.store.link.ask((client) => client.zadd(keys.due(shard), nominal, `system/${id}`));
+    }
+    async function beat(id: string, tzdata: string, ago = 0): Promise<void> {
+      const node: NodeInfo = {
+        ...{ id, host: "h", pid: 1, version: "1", started: 0, every: 10_000, tzdata, clockOffset: 0 },
+        beat: (await bench.store.serverTime()) - ago,
+      };
+      await bench.store.registry.beat(node);
+    }
+    /** Nodes and queues are asked for their data every ten minutes. */
+    let skew: number;
+    beforeEach(() => {
+      skew = 0;
+      const now = performance.now.bind(performance);
+      vi.spyOn(performance, "now").mockImplementation(() => now() + skew);
+    });
+    async function checkLater(look: Replanner, queues = [QUEUE]): Promise<void> {
+      skew += LATER;
+      await look.check(queues);
+    }
+
+    /** A task that is an hour off, in a queue that was planned with older data. */
+    async function outdated(): Promise<void> {
+      await put({ schedule });
+      await bench.store.registry.setZone(QUEUE, "2020a");
+      await tamper("t", nine(1));
+    }
+    async function expectCorrected(): Promise<void> {
+      expect(await bench.stored("t")).toMatchObject({
+        state: "scheduled",
+        nominal: berlin(1),
+        due: berlin(1),
+      });
+      expect((await bench.store.claims.next(QUEUE)).get(String(shardOf("system/t")))).toBe(berlin(1));
+    }
+    const expectOff = async () => expect(await bench.stored("t")).toMatchObject({ nominal: nine(1) });
+
+    it("a queue that was never looked at is stamped, not planned: its tasks are new", async () => {
+      await put({ schedule });
+      await tamper("t", nine(1));
+      await replanner().check([QUEUE]);
+      await expectOff();
+      expect(await zones()).toEqual({ [QUEUE]: NEW });
+    });
+
+    it("corrects what is off, leaves what is right, and says so", async () => {
+      await outdated();
+      const { generation } = await bench.stored("t");
+      await put({ id: "right", schedule });
+      await put({ id: "every", schedule: { every: "1h" } });
+      const untouched = [await bench.stored("right"), await bench.stored("every")];
+      await replanner().check([QUEUE]);
+      await expectCorrected();
+      expect((await bench.stored("t")).generation).toBe(String(Number(generation) + 1));
+      expect([await bench.stored("right"), await bench.stored("every")]).toEqual(untouched);
+      expect(await zones()).toEqual({ [QUEUE]: NEW });
+      expect(said).toEqual([
+        ["info", expect.stringContaining("planned anew"), { queue: QUEUE, replanned: 1, tzdata: NEW }],
+      ]);
+      expect(await bench.ownKeys()).not.toContainEqual(expect.stringContaining(":~lock:"));
+    });
+
+    it("each of some hundred tasks, and in each queue that is behind", async () => {
+      const ids = Array.from({ length: 450 }, (_, i) => `t${i}`);
+      const tasks = ids.map((id) => parseTask({ id, type: "noop", queue: QUEUE, schedule }));
+      await bench.store.tasks.put(QUEUE, tasks);
+      await put({ queue: "other", schedule });
+      for (const queue of [QUEUE, "other"]) await bench.store.registry.setZone(queue, "2020a");
+      const off = ids.filter((_, i) => i % 50 === 49);
+      for (const id of off) await tamper(id, nine(1));
+      await replanner().check([QUEUE, "other"]);
+      const { tasks: all } = await bench.store.tasks.list({ queue: QUEUE }, 1_000);
+      expect(new Set(all.map(({ nominal }) => nominal))).toEqual(new Set([berlin(1)]));
+      expect(said.map(([, , details]) => details)).toEqual([
+        { queue: QUEUE, replanned: off.length, tzdata: NEW },
+        { queue: "other", replanned: 0, tzdata: NEW },
+      ]);
+      expect(await zones()).toEqual({ [QUEUE]: NEW, other: NEW });
+    });
+
+    it("what is owed stays owed, a paused task paused, a finished one finished", async () => {
+      await outdated();
+      await put({ id: "owed", schedule });
+      await put({ id: "paused", schedule });
+      await bench.store.tasks.pause(bench.name("paused"));
+      await put({ id: "over", schedule: { at: START - 1 } });
+      const right = () => Promise.all(["owed", "paused", "over"].map((id) => bench.stored(id)));
+      const before = await right();
+      // An hour too early: what it stands for is owed as well.
+      await tamper("t", berlin(1) - HOUR);
+      await bench.clock.set(nine(1));
+      await replanner().check([QUEUE]);
+      await expectCorrected();
+      expect(await right()).toEqual(before);
+    });
+
+    it("a time that moved before the present is owed, or in the ledger: not lost", async () => {
+      await outdated();
+      await tamper("t", berlin(1));
+      await bench.clock.set(berlin(1));
+      await bench.claim("t", "a");
+      // The day's time was an hour too late, and half of that hour is over.
+      await tamper("t", nine(2));
+      await bench.clock.set(berlin(2) + HOUR / 2);
+      await replanner().check([QUEUE]);
+      const { nominal } = await bench.stored("t");
+      const passedOver = await bench.store.runs.ledger(bench.name("t"));
+      expect([nominal, ...passedOver.map(({ from }) => from)]).toContain(berlin(2));
+    });
+
+    it("outdates a claim that an older node has read", async () => {
+      await put({ schedule });
+      await bench.store.registry.setZone(QUEUE, "2020a");
+      await tamper("t", berlin(1) - HOUR);
+      await bench.clock.set(berlin(1) - HOUR);
+      const half = await bench.read("t");
+      expect(half.items).toHaveLength(1);
+      await replanner().check([QUEUE]);
+      expect(await bench.commit(half, "a")).toEqual(["STALE"]);
+      expect(await nominals()).toEqual([]);
+      await expectCorrected();
+    });
+
+    it("data that is as old, or older, changes nothing", async () => {
+      await outdated();
+      await bench.store.registry.setZone(QUEUE, NEW);
+      const before = await bench.dump();
+      await replanner(NEW).check([QUEUE]);
+      await replanner("2098a").check([QUEUE]);
+      expect(await bench.dump()).toEqual(before);
+      expect(said).toEqual([]);
+    });
+
+    it("is looked at every ten minutes, not with each look", async () => {
+      await put({ schedule });
+      const look = replanner();
+      await look.check([QUEUE]);
+      await bench.store.registry.setZone(QUEUE, "2020a");
+      await tamper("t", nine(1));
+      await look.check([QUEUE]);
+      await expectOff();
+      await checkLater(look);
+      await expectCorrected();
+    });
+
+    it("nodes with older data: warned of once, and planned anew once more when they are gone", async () => {
+      await outdated();
+      await beat("old", "2020a");
+      await beat("n1", NEW);
+      const look = replanner();
+      await look.check([QUEUE]);
+      await expectCorrected();
+      expect(warnings()).toEqual([
+        ["warn", expect.stringContaining("time zone data"), { tzdata: ["2020a", NEW], own: NEW }],
+      ]);
+      // The older node has claimed since: what it computed is an hour off.
+      await tamper("t", nine(1));
+      await checkLater(look);
+      await expectOff();
+      expect(warnings()).toHaveLength(1);
+      await bench.store.registry.removeNode("old");
+      await checkLater(look);
+      await expectCorrected();
+      expect(await zones()).toEqual({ [QUEUE]: NEW });
+      // And that was that.
+      await tamper("t", nine(1));
+      await checkLater(look);
+      await expectOff();
+      expect(warnings()).toHaveLength(1);
+    });
+
+    it("an older node that is gone at the next look was there all the same", async () => {
+      await outdated();
+      await beat("old", "2020a");
+      const look = replanner();
+      await look.check([QUEUE]);
+      await tamper("t", nine(1));
+      await bench.store.registry.removeNode("old");
+      await checkLater(look);
+      await expectCorrected();
+    });
+
+    it("a node that has stopped beating counts as gone", async () => {
+      await outdated();
+      await beat("old", "2020a", 30_001);
+      await replanner().check([QUEUE]);
+      expect(warnings()).toEqual([]);
+      expect(await zones()).toEqual({ [QUEUE]: NEW });
+    });
+
+    it("warned of again when other versions meet", async () => {
+      await put({ schedule });
+      await beat("old", "2020a");
+      const look = replanner();
+      await look.check([QUEUE]);
+      await beat("older", "2019c");
+      await checkLater(look);
+      await checkLater(look);
+      expect(warnings().map(([, , details]) => details)).toEqual([
+        { tzdata: ["2020a", NEW], own: NEW },
+        { tzdata: ["2019c", "2020a", NEW], own: NEW },
+      ]);
+    });
+
+    it("the older one of two nodes warns too, and plans nothing", async () => {
+      await put({ schedule });
+      await bench.store.registry.setZone(QUEUE, NEW);
+      await tamper("t", nine(1));
+      await beat("new", NEW);
+      await replanner("2020a", "old").check([QUEUE]);
+      await expectOff();
+      expect(warnings()).toHaveLength(1);
+      expect(await zones()).toEqual({ [QUEUE]: NEW });
+    });
+
+    it("an older node that comes after the planning, and goes again: planned anew", async () => {
+      await outdated();
+      const look = replanner();
+      await look.check([QUEUE]);
+      await expectCorrected();
+      await beat("old", "2020a");
+      await checkLater(look);
+      await tamper("t", nine(1));
+      await bench.store.registry.removeNode("old");
+      await checkLater(look);
+      await expectCorrected();
+    });
+
+    it("of two nodes that see it at once, one plans", async () => {
+      await outdated();
+      const { generation } = await bench.stored("t");
+      await Promise.all([replanner(NEW, "n1").check([QUEUE]), replanner(NEW, "n2").check([QUEUE])]);
+      await expectCorrected();
+      expect((await bench.stored("t")).generation).toBe(String(Number(generation) + 1));
+      expect(await zones()).toEqual({ [QUEUE]: NEW });
+    });
+
+    it("another node is on it: left to that one, and looked at again later", async () => {
+      await outdated();
+      const key = bench.store.keys.queue(QUEUE).mutex("zone");
+      const lease = await bench.store.mutex.take(key, 60_000);
+      const look = replanner();
+      await look.check([QUEUE]);
+      await expectOff();
+      expect(await zones()).toEqual({ [QUEUE]: "2020a" });
+      expect(said).toEqual([]);
+      await lease?.release();
+      await checkLater(look);
+      await expectCorrected();
+      expect(await zones()).toEqual({ [QUEUE]: NEW });
+    });
+
+    it("cut off in the middle, it is not stamped, and is done again at the next look", async () => {
+      await outdated();
+      const look = replanner();
+      vi.spyOn(node.store.tasks, "replanAll").mockRejectedValueOnce(new Error("cut"));
+      await expect(look.check([QUEUE])).rejects.toThrow("cut");
+      expect(await zones()).toEqual({ [QUEUE]: "2020a" });
+      // No ten minutes later, and the mutex is free.
+      await look.check([QUEUE]);
+      await expectCorrected();
+      expect(await zones()).toEqual({ [QUEUE]: NEW });
+    });
+
+    it("the stamp goes with its queue, and does not come without it", async () => {
+      await put({ schedule });
+      const look = replanner();
+      await look.check([QUEUE]);
+      await bench.store.tasks.delete(bench.name("t"));
+      expect(await bench.ownKeys()).toEqual([]);
+      // The node has read the list of queues before the last task went.
+      await checkLater(look);
+      expect(await bench.ownKeys()).toEqual([]);
+    });
+
+    it("one task that cannot be read does not keep the others from it", async () => {
+      await outdated();
+      await put({ id: "a", schedule });
+      const key = bench.store.keys.queue(QUEUE).task("system/a");
+      await bench.store.link.ask((client) => client.hset(key, "schedule", "{broken"));
+      await replanner()
+        .check([QUEUE])
+        .catch(() => {});
+      await expectCorrected();
+    });
+  });
+});

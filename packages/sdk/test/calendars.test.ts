@@ -1,0 +1,260 @@
+import type { TaskInput } from "@carillon/core";
+import { Client } from "@carillon/sdk";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { Bench, QUEUE, START } from "../../store/test/bench.js";
+import { onEveryEngine } from "../../store/test/engines.js";
+
+const HOUR = 3_600_000;
+const DAY = 86_400_000;
+/** Nine o'clock of a day of January 2026. */
+const nine = (date: number) => START + (date - 1) * DAY + 9 * HOUR;
+
+onEveryEngine("a client's calendars", (connection) => {
+  let bench: Bench;
+  let client: Client;
+  /** In another process, and bound to an owner. */
+  let far: Bench;
+  let bound: Client;
+  beforeEach(async () => {
+    const queues = [QUEUE, "other"];
+    bench = await Bench.open(connection(), { queues });
+    client = new Client({ store: bench.store });
+    far = await Bench.open(connection(), { queues, namespace: bench.store.namespace });
+    bound = new Client({ store: far.store, owner: "acme" });
+  });
+  afterEach(async () => {
+    vi.restoreAllMocks();
+    await far.close();
+    await bench.close();
+  });
+
+  const daily = (id: string, rest: Partial<TaskInput> = {}): TaskInput => ({
+    id,
+    type: "noop",
+    queue: QUEUE,
+    schedule: { cron: "0 9 * * *", except: [{ named: "holidays" }] },
+    ...rest,
+  });
+  const next = async (id: string) => (await client.get(id)).nextExecution;
+
+  it("puts one, tells what that did, and plans its tasks anew in every queue", async () => {
+    const created = await client.putCalendar("holidays", [], { by: "ann" });
+    expect(created).toEqual({
+      name: "holidays",
+      outcome: "created",
+      revision: expect.any(Number),
+      replanned: 0,
+    });
+    expect(await client.put(daily("a"))).toMatchObject({ nextExecution: nine(1) });
+    await client.put(daily("b", { queue: "other" }));
+    await client.put(daily("c", { schedule: { cron: "0 9 * * *" } }));
+    expect(await client.putCalendar("holidays", ["2026-01-01"], { by: "bob" })).toEqual({
+      name: "holidays",
+      outcome: "updated",
+      revision: created.revision + 1,
+      replanned: 2,
+    });
+    expect([await next("a"), await next("b"), await next("c")]).toEqual([nine(2), nine(2), nine(1)]);
+    expect(await client.putCalendar("holidays", ["2026-01-01"])).toEqual({
+      name: "holidays",
+      outcome: "unchanged",
+      revision: created.revision + 1,
+      replanned: 0,
+    });
+    expect(await client.calendar("holidays")).toEqual({
+      name: "holidays",
+      entries: ["2026-01-01"],
+      revision: created.revision + 1,
+      updated: START,
+      by: "bob",
+    });
+  });
+
+  it("lists them with their size and how many tasks name each, of all queues and owners", async () => {
+    expect(await client.calendars()).toEqual([]);
+    await client.putCalendar("holidays", ["2026-01-01", "*-05-01"]);
+    await client.putCalendar("closing", []);
+    await client.put(daily("a"));
+    await client.put(daily("b", { queue: "other" }));
+    await bound.put(daily("c"));
+    // A finished task names it still.
+    await client.put(daily("d", { schedule: { at: START - 1, except: [{ named: "holidays" }] } }));
+    const about = { revision: expect.any(Number), updated: START, by: "-" };
+    expect(await client.calendars()).toEqual([
+      { name: "closing", entries: 0, tasks: 0, ...about },
+      { name: "holidays", entries: 2, tasks: 4, ...about },
+    ]);
+    expect(await bound.calendars()).toEqual(await client.calendars());
+  });
+
+  it("what was cut off is done by the same put once more", async () => {
+    await client.putCalendar("holidays", []);
+    await client.put(daily("a"));
+    vi.spyOn(bench.store.calendars, "replanStale").mockRejectedValueOnce(new Error("cut"));
+    await expect(client.putCalendar("holidays", ["2026-01-01"])).rejects.toThrow("cut");
+    expect(await next("a")).toBe(nine(1));
+    expect(await client.putCalendar("holidays", ["2026-01-01"])).toMatchObject({
+      outcome: "unchanged",
+      replanned: 1,
+    });
+    expect(await next("a")).toBe(nine(2));
+  });
+
+  it("what was cut off of a task's put is done by the same put once more", async () => {
+    await client.putCalendar("holidays", []);
+    const { link } = bench.store;
+    const { run } = link;
+    link.run = async (sent, keys, args) => {
+      if (sent.name !== "put") return run.call(link, sent, keys, args);
+      link.run = run;
+      await new Client({ store: far.store }).putCalendar("holidays", ["2026-01-01"]);
+      const answer = await run.call(link, sent, keys, args);
+      vi.spyOn(bench.store.calendars, "refresh").mockRejectedValueOnce(new Error("cut"));
+      return answer;
+    };
+    await expect(client.put(daily("a"))).rejects.toThrow("cut");
+    await client.put(daily("a"));
+    expect(await next("a")).toBe(nine(2));
+  });
+
+  it("is deleted when nobody names it, not before", async () => {
+    await client.putCalendar("holidays", ["2026-01-01"]);
+    await client.put(daily("a", { queue: "other" }));
+    await bound.put(daily("b"));
+    const before = await bench.dump();
+    await bench.clock.advance(1_000);
+    await expect(client.deleteCalendar("holidays")).rejects.toMatchObject({
+      code: "CALENDAR_IN_USE",
+      message: expect.stringContaining("2 tasks"),
+    });
+    expect(await bench.dump()).toEqual(before);
+    await client.delete("a");
+    await bound.put(daily("b", { schedule: { cron: "0 9 * * *" } }));
+    await client.deleteCalendar("holidays");
+    expect(await client.calendars()).toEqual([]);
+    await expect(client.put(daily("a"))).rejects.toMatchObject({ code: "INVALID_SCHEDULE" });
+    await bound.delete("b");
+    expect((await bench.ownKeys()).filter((key) => !key.endsWith(":queues"))).toEqual([]);
+  });
+
+  it.each([
+    [
+      "is deleted right before a task's put is written",
+      "put",
+      () => client.deleteCalendar("holidays"),
+      () => bound.put(daily("b")),
+    ],
+    [
+      "is named by a task right before its deletion is written",
+      "put-calendar",
+      () => bound.put(daily("b")),
+      () => client.deleteCalendar("holidays"),
+    ],
+  ])("%s: never is there a task without its calendar", async (_what, script, first, then) => {
+    await client.putCalendar("holidays", ["2026-01-01"]);
+    for (const { link } of [bench.store, far.store]) {
+      const { run } = link;
+      link.run = async (sent, keys, args) => {
+        if (sent.name === script) {
+          for (const store of [bench.store, far.store]) store.link.run = run.bind(store.link);
+          await first();
+        }
+        return run.call(link, sent, keys, args);
+      };
+    }
+    await then().catch(() => {});
+    const named = (await client.calendars()).map(({ name }) => name);
+    const stored = (await client.list()).tasks.map(({ id }) => id);
+    expect([stored, named]).not.toEqual([["b"], []]);
+  });
+
+  it("once put anew after it was deleted, every process goes by the new one", async () => {
+    await client.putCalendar("holidays", ["2026-01-01"]);
+    await bound.put(daily("b"));
+    await bound.delete("b");
+    await client.deleteCalendar("holidays");
+    await bench.clock.advance(1);
+    await client.putCalendar("holidays", ["2026-01-02"]);
+    expect(await bound.put(daily("b"))).toMatchObject({ nextExecution: nine(1) });
+    await bench.clock.set(nine(1));
+    expect(await bound.put(daily("c"))).toMatchObject({ nextExecution: nine(3) });
+  });
+
+  it("leaves no key behind once tasks and calendars are gone", async () => {
+    await client.putCalendar("holidays", []);
+    await client.putCalendar("closing", []);
+    await client.put(daily("a", { tags: ["x"] }));
+    await client.put(daily("b", { queue: "other" }));
+    await client.putCalendar("holidays", ["2026-01-01"]);
+    for (const id of ["a", "b"]) await client.delete(id);
+    for (const name of ["holidays", "closing"]) await client.deleteCalendar(name);
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("belongs to the namespace: a bound client names and reads one, and changes none", async () => {
+    await client.putCalendar("holidays", ["2026-01-01"]);
+    const before = await bench.dump();
+    const forbidden = { code: "FORBIDDEN", field: "owner" };
+    await expect(bound.putCalendar("holidays", [])).rejects.toMatchObject(forbidden);
+    await expect(bound.putCalendar("own", [])).rejects.toMatchObject(forbidden);
+    await expect(bound.deleteCalendar("holidays")).rejects.toMatchObject(forbidden);
+    expect(await bench.dump()).toEqual(before);
+    expect(await bound.calendar("holidays")).toMatchObject({ entries: ["2026-01-01"] });
+    expect(await bound.put(daily("b"))).toMatchObject({ nextExecution: nine(2) });
+  });
+
+  it("that is not there is told", async () => {
+    const missing = { code: "CALENDAR_NOT_FOUND", message: expect.stringContaining("nowhere") };
+    await expect(client.calendar("nowhere")).rejects.toMatchObject(missing);
+    await expect(client.deleteCalendar("nowhere")).rejects.toMatchObject(missing);
+    await expect(client.put(daily("a"))).rejects.toMatchObject({
+      code: "INVALID_SCHEDULE",
+      field: "schedule.except[0].named",
+      message: expect.stringContaining("holidays"),
+    });
+  });
+
+  it.each<[string, unknown, unknown, object]>([
+    ["a name with a slash", "a/b", [], { code: "INVALID_NAME" }],
+    ["no name", undefined, [], { code: "INVALID_NAME" }],
+    ["the name of the count", "~revision", [], { code: "INVALID_NAME" }],
+    ["no list", "c", "2026-01-01", { code: "INVALID_SCHEDULE", field: "entries" }],
+    [
+      "a day that is none",
+      "c",
+      ["2026-01-01", "2026-02-30"],
+      { code: "INVALID_SCHEDULE", field: "entries[1]" },
+    ],
+    ["an unknown zone", "c", ["*-05-01 Mars/Base"], { code: "INVALID_TIMEZONE", field: "entries[0]" }],
+  ])("refuses %s, and stores nothing", async (_what, name, entries, refused) => {
+    await expect(client.putCalendar(name as string, entries as string[])).rejects.toMatchObject(refused);
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("refuses to say at length who it was", async () => {
+    await expect(client.putCalendar("c", [], { by: "x".repeat(501) })).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+      field: "by",
+    });
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("of many tasks, one names a calendar that is not there: none is stored, and which one is said", async () => {
+    const tasks = Array.from({ length: 150 }, (_, i) =>
+      i === 149 ? daily(`t${i}`, { queue: "other" }) : daily(`t${i}`, { schedule: { every: "1h" } }),
+    );
+    const error = await client.putMany(tasks).catch((reason: unknown) => reason);
+    expect(await client.count()).toBe(0);
+    expect(error).toMatchObject({ code: "INVALID_SCHEDULE", field: "[149].schedule.except[0].named" });
+  });
+
+  it("three hundred tasks are planned anew by one change", async () => {
+    await client.putCalendar("holidays", []);
+    await client.putMany(
+      Array.from({ length: 300 }, (_, i) => daily(`t${i}`, { queue: i % 2 === 0 ? QUEUE : "other" })),
+    );
+    expect(await client.putCalendar("holidays", ["2026-01-01"])).toMatchObject({ replanned: 300 });
+    const { tasks } = await client.list({ limit: 1_000 });
+    expect(new Set(tasks.map(({ nextExecution }) => nextExecution))).toEqual(new Set([nine(2)]));
+  });
+});

@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { Suspects } from "../../src/worker/suspects.js";
+import { Turns } from "../../src/worker/turns.js";
+
+describe("jobs whose worker died", () => {
+  it("come back one after the other, and start one at a time", () => {
+    const suspects = new Suspects();
+    // Taken together: nobody starts while the others are there.
+    expect(["a", "b", "c"].map((job) => suspects.admit(job, 0))).toEqual([1_000, 1_250, 1_500]);
+    expect(suspects.admit("a", 1_000)).toBeUndefined();
+    // The first one is still at work: when its probation is over.
+    expect(suspects.admit("b", 1_250)).toBe(6_000);
+    suspects.ended("a");
+    expect(suspects.admit("c", 1_500)).toBeUndefined();
+    expect(suspects.admit("b", 6_000)).toBe(6_500);
+    expect(suspects.admit("b", 6_500)).toBeUndefined();
+  });
+
+  it("are not kept waiting when the clock is put back", () => {
+    const suspects = new Suspects();
+    expect(suspects.admit("a", 1e12)).toBe(1e12 + 1_000);
+    expect(suspects.admit("b", 0)).toBe(300_250);
+  });
+});
+
+describe("turns", () => {
+  it("lets so many in, then one for each that leaves, in order", async () => {
+    const turns = new Turns(2);
+    const entered: number[] = [];
+    const all = [1, 2, 3, 4].map((n) => turns.enter().then((yes) => yes && entered.push(n)));
+    await Promise.all(all.slice(0, 2));
+    expect(entered).toEqual([1, 2]);
+    turns.leave();
+    await all[2];
+    expect(entered).toEqual([1, 2, 3]);
+    turns.close();
+    expect(await all[3]).toBe(false);
+    expect(await turns.enter()).toBe(false);
+  });
+
+  it("a turn that nobody waited for is free again", async () => {
+    const turns = new Turns(1);
+    await turns.enter();
+    turns.leave();
+    expect(await turns.enter()).toBe(true);
+  });
+});

@@ -1,0 +1,746 @@
+import { decide, FORMAT_VERSION, parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { type ClaimItem, dueTask, isForeign, type SharedCalendar, Store } from "@carillon/store";
+import { eventually } from "@carillon/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Bench, type Half, QUEUE, START } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+const HOUR = 3_600_000;
+const DAY = 86_400_000;
+const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+
+/** Nine o'clock of a day of January 2026. */
+const nine = (date: number) => START + (date - 1) * DAY + 9 * HOUR;
+const except = [{ named: "holidays" }];
+const daily = { cron: "0 9 * * *", except };
+
+onEveryEngine("shared calendars", (connection) => {
+  let bench: Bench;
+  /** Another process: it knows only what it has read itself. */
+  let other: Bench;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+    other = await Bench.open(connection(), { namespace: bench.store.namespace });
+  });
+  afterEach(async () => {
+    await other.close();
+    await bench.close();
+  });
+
+  const put = (input: Partial<TaskInput> = {}, from = bench) =>
+    from.put({ id: "t", schedule: daily, ...input });
+  const store = (entries: readonly string[], name = "holidays", by = "me") =>
+    bench.store.calendars.put(name, entries, by);
+  /** As a client changes a calendar: it is stored, then its tasks are planned anew. Returns how many were. */
+  async function change(entries: readonly string[], name = "holidays", from = bench): Promise<number> {
+    const { calendars } = from.store;
+    await calendars.put(name, entries, "me");
+    await calendars.refresh();
+    return calendars.replanStale(QUEUE);
+  }
+  const ledger = async (id = "t") =>
+    (await bench.store.runs.ledger(bench.name(id))).map(({ reason, from, to }) => [reason, from, to]);
+  const nominals = async () =>
+    (await bench.jobs()).map((job) => job.data.occurrence.nominal).sort((a, b) => a - b);
+  const generation = async (id = "t") => BigInt((await bench.stored(id)).generation);
+  async function indexed(id = "t"): Promise<number | undefined> {
+    const shard = shardOf(`system/${id}`);
+    const score = await bench.store.link.ask((client) =>
+      client.zscore(bench.store.keys.queue(QUEUE).due(shard), `system/${id}`),
+    );
+    const next = (await bench.store.claims.next(QUEUE)).get(String(shard));
+    const due = score === null ? undefined : Number(score);
+    // What the nodes go by is never later than what is due.
+    if (due !== undefined) expect(next).toBeLessThanOrEqual(due);
+    return due;
+  }
+  /** The tasks of a calendar's index, each with the revision that it was planned with. */
+  async function planned(name = "holidays"): Promise<[string, number][]> {
+    const flat = await bench.store.link.ask((client) =>
+      client.zrange(bench.store.keys.queue(QUEUE).planned(name), 0, "-1", "WITHSCORES"),
+    );
+    return flat.flatMap((local, i) => (i % 2 === 0 ? [[local, Number(flat[i + 1])]] : []));
+  }
+  /** Task, index entry and the index of the calendar say one thing. */
+  async function expectNext(nominal: number, id = "t"): Promise<void> {
+    expect(await bench.stored(id)).toMatchObject({ state: "scheduled", nominal, due: nominal });
+    expect(await indexed(id)).toBe(nominal);
+  }
+
+  /** The halves of a claim as a node makes them, with this process' knowledge of the calendars. */
+  async function read(id = "t", from = bench): Promise<Half> {
+    const { store } = from;
+    const shard = shardOf(`system/${id}`);
+    const { now, entries } = await store.claims.readDue(QUEUE, shard, 50);
+    const items = entries.flatMap((entry): ClaimItem[] => {
+      const { task } = entry;
+      if (!task || isForeign(task)) return [];
+      const item = { ...entry, task };
+      return [{ entry: item, decision: decide(dueTask(item, store.calendars.schedules), now) }];
+    });
+    return { items, now, shard };
+  }
+  const claim = async (token: string, id = "t") => bench.commit(await read(id), token);
+
+  function before(script: string, act: () => Promise<unknown>, from = bench): void {
+    const { link } = from.store;
+    const { run } = link;
+    link.run = async (sent, keys, args) => {
+      if (sent.name === script) {
+        link.run = run;
+        await act();
+      }
+      return run.call(link, sent, keys, args);
+    };
+  }
+
+  describe("stored, changed, deleted", () => {
+    it("each change is counted, and says who made it and when", async () => {
+      const { outcome, revision: first } = await store(["2026-01-02", "*-05-01"], "holidays", "ann lee");
+      expect(outcome).toBe("created");
+      await bench.clock.advance(1_000);
+      expect(await store(["2026-01-02", "*-05-01"], "holidays", "bob")).toEqual({
+        outcome: "unchanged",
+        revision: first,
+      });
+      expect(await store([], "closing")).toEqual({ outcome: "created", revision: first + 1 });
+      expect(await store(["*-05-01", "2026-01-02"], "holidays", "bob")).toEqual({
+        outcome: "updated",
+        revision: first + 2,
+      });
+      const wanted: SharedCalendar[] = [
+        { name: "closing", entries: [], revision: first + 1, updated: START + 1_000, by: "me" },
+        {
+          name: "holidays",
+          entries: ["*-05-01", "2026-01-02"],
+          revision: first + 2,
+          updated: START + 1_000,
+          by: "bob",
+        },
+      ];
+      expect(await bench.store.calendars.list()).toEqual(wanted);
+      expect(await other.store.calendars.list()).toEqual(wanted);
+      expect(await bench.store.calendars.delete("closing")).toBe(true);
+      expect(await bench.store.calendars.delete("closing")).toBe(false);
+      expect(await bench.store.calendars.list()).toEqual([wanted[1]]);
+      // A deletion is a change too.
+      await other.store.calendars.refresh();
+      expect(other.store.calendars.revision).toBe(first + 3);
+    });
+
+    it("who it was may hold spaces, or be nobody", async () => {
+      await store([], "a", "ann lee\nof accounts");
+      await store([], "b", "");
+      expect((await bench.store.calendars.list()).map(({ by }) => by)).toEqual(["ann_lee_of_accounts", "-"]);
+    });
+
+    it("is read again only where something has changed", async () => {
+      expect(await other.store.calendars.refresh()).toBe(false);
+      await store(["2026-01-02"]);
+      expect(await other.store.calendars.refresh()).toBe(true);
+      expect(await other.store.calendars.refresh()).toBe(false);
+      await store(["2026-01-02"]);
+      expect(await other.store.calendars.refresh()).toBe(false);
+      await bench.store.calendars.delete("holidays");
+      expect(await other.store.calendars.refresh()).toBe(true);
+      expect(other.store.calendars.revision).toBe(0);
+    });
+
+    it.each<[string, unknown]>([
+      ["entries[1]", ["2026-01-02", "2026-02-30"]],
+      ["entries[0]", ["someday"]],
+      ["entries[0]", [5]],
+      ["entries", "2026-01-02"],
+      ["entries", Array.from({ length: 4_097 }, () => "2026-01-02")],
+    ])("refuses what is no calendar, naming %s, and stores nothing", async (field, entries) => {
+      await expect(store(entries as string[])).rejects.toMatchObject({ code: "INVALID_SCHEDULE", field });
+      expect(await bench.ownKeys()).toEqual([]);
+    });
+
+    it("keeps the largest one whole", async () => {
+      const entries = Array.from({ length: 4_096 }, (_, i) =>
+        new Date(START + i * DAY).toISOString().slice(0, 10),
+      );
+      await store(entries);
+      expect((await other.store.calendars.list())[0]?.entries).toEqual(entries);
+      await put();
+      expect(await bench.stored("t")).toMatchObject({ nominal: START + 4_096 * DAY + 9 * HOUR });
+    });
+
+    it.each(["__proto__", "constructor", "..", "revision"])("may be named %s", async (name) => {
+      const { revision } = await store(["2026-01-01"], name);
+      expect((await other.store.calendars.list()).map((one) => [one.name, one.entries])).toEqual([
+        [name, ["2026-01-01"]],
+      ]);
+      await put({ schedule: { cron: "0 9 * * *", except: [{ named: name }] } }, other);
+      await expectNext(nine(2));
+      expect(await planned(name)).toEqual([["system/t", revision]]);
+    });
+
+    it("the count goes on above the old one when the last calendar went and another one came", async () => {
+      const revisions: number[] = [];
+      for (let i = 0; i < 3; i++) {
+        revisions.push((await store(["2026-01-02"])).revision, (await store(["2026-01-03"])).revision);
+        await other.store.calendars.refresh();
+        await bench.store.calendars.delete("holidays");
+        expect(await bench.ownKeys()).toEqual([]);
+        await bench.clock.advance(1_000);
+      }
+      expect(revisions).toEqual([...new Set(revisions)].sort((a, b) => a - b));
+      await store(["2026-01-01"]);
+      expect(await other.store.calendars.refresh()).toBe(true);
+    });
+  });
+
+  it("on the server's own clock too no count ever comes again, however fast they change", async () => {
+    const real = new Store({ connection: connection(), namespace: `real-${bench.store.namespace}` });
+    let last = 0;
+    let repeated = 0;
+    for (let i = 0; i < 300; i++) {
+      const { revision } = await real.calendars.put("holidays", [], "me");
+      if (revision <= last) repeated += 1;
+      last = revision;
+      await real.calendars.delete("holidays");
+    }
+    await real.close();
+    // Whoever knows of the old one would take the new one for it.
+    expect(repeated).toBe(0);
+  });
+
+  describe("a task that names one", () => {
+    it("is planned with it, and remembers which", async () => {
+      const { revision } = await store(["2026-01-01", "2026-01-02"]);
+      expect(await put()).toMatchObject({ outcome: "created", state: "scheduled", due: nine(3) });
+      await expectNext(nine(3));
+      expect(await bench.stored("t")).toMatchObject({ calendarRevision: revision });
+      expect(await planned()).toEqual([["system/t", revision]]);
+      expect(await bench.store.calendars.users(QUEUE, "holidays")).toBe(1);
+      const before = await bench.dump();
+      expect(await put({}, other)).toMatchObject({ outcome: "unchanged", due: nine(3) });
+      // Only the queue's mark in the registry moves with a put.
+      const registry = bench.store.keys.queues;
+      expect({ ...(await bench.dump()), [registry]: 0 }).toEqual({ ...before, [registry]: 0 });
+    });
+
+    it("is refused where there is none of that name; what was stored stays as it was", async () => {
+      await store(["2026-01-02"]);
+      await put();
+      const before = await bench.dump();
+      const unknown = { cron: "0 9 * * *", except: [{ named: "holidays" }, { named: "nowhere" }] };
+      const refused = { code: "INVALID_SCHEDULE", field: "schedule.except[1].named" };
+      await expect(put({ schedule: unknown })).rejects.toMatchObject(refused);
+      await expect(put({ id: "new", schedule: unknown }, other)).rejects.toMatchObject(refused);
+      const registry = bench.store.keys.queues;
+      expect({ ...(await bench.dump()), [registry]: 0 }).toEqual({ ...before, [registry]: 0 });
+    });
+
+    it("that was refused leaves no key, its queue's place in the registry neither", async () => {
+      await expect(put()).rejects.toMatchObject({ code: "INVALID_SCHEDULE" });
+      expect(await bench.ownKeys()).toEqual([]);
+    });
+
+    it("leaves its index when it is edited, and when it is deleted", async () => {
+      const { revision } = await store(["2026-01-02"]);
+      await store(["2026-01-03"], "closing");
+      await put();
+      await put({ schedule: { cron: "0 9 * * *", except: [{ named: "closing" }, { named: "holidays" }] } });
+      expect(await planned("holidays")).toEqual([["system/t", revision + 1]]);
+      expect(await planned("closing")).toEqual([["system/t", revision + 1]]);
+      await put({ schedule: { cron: "0 9 * * *", except: [{ named: "closing" }] }, priority: 1 });
+      expect(await planned("holidays")).toEqual([]);
+      await put({ id: "u", schedule: { any: [{ cron: "0 9 * * *", except }, { cron: "0 8 * * *" }] } });
+      expect(await planned("holidays")).toEqual([["system/u", revision + 1]]);
+      await bench.store.tasks.delete(bench.name("t"));
+      await put({ id: "u", schedule: { cron: "0 9 * * *" } });
+      expect(await bench.ownKeys()).not.toContainEqual(expect.stringContaining(":~cal:"));
+      expect(await bench.stored("u")).toMatchObject({ nominal: nine(1) });
+    });
+
+    it("in a union takes the times of the member that names it, and no others", async () => {
+      await store(["2026-01-01"]);
+      await put({ schedule: { any: [{ cron: "0 9 * * *", except }, { cron: "0 10 * * *" }] } });
+      await expectNext(nine(1) + HOUR);
+      await change(["2026-01-02"]);
+      await expectNext(nine(1));
+    });
+
+    it("whose plain fields change keeps the revision that it was planned with", async () => {
+      const { revision } = await store(["2026-01-02"]);
+      await put();
+      await store(["2026-01-01"]);
+      // Before anyone has planned it anew, another process stores another priority.
+      other.store.calendars.replanStale = async () => 0;
+      await put({ priority: 3 }, other);
+      expect(await planned()).toEqual([["system/t", revision]]);
+      await bench.store.calendars.refresh();
+      expect(await bench.store.calendars.replanStale(QUEUE)).toBe(1);
+      await expectNext(nine(2));
+    });
+  });
+
+  describe("a change", () => {
+    it("moves on a task whose next time is excluded now, and brings one back that is not any more", async () => {
+      await store(["2026-01-03"]);
+      await put();
+      await expectNext(nine(1));
+      const first = await generation();
+      expect(await change(["2026-01-01", "2026-01-02"])).toBe(1);
+      await expectNext(nine(3));
+      expect(await generation()).toBe(first + 1n);
+      const heard: string[] = [];
+      const listener = bench.connect();
+      listener.on("message", (_channel: string, text: string) => heard.push(text));
+      await listener.subscribe(bench.store.keys.wake);
+      expect(await change(["2026-01-01"])).toBe(1);
+      await expectNext(nine(2));
+      expect(await generation()).toBe(first + 2n);
+      const { revision } = bench.store.calendars;
+      expect(await planned()).toEqual([["system/t", revision]]);
+      expect(await bench.stored("t")).toMatchObject({ calendarRevision: revision, cursor: undefined });
+      // What comes nearer is told to the nodes.
+      await eventually(() => expect(heard).toEqual([`${QUEUE} ${shardOf("system/t")} ${nine(2)}`]));
+      expect(await ledger()).toEqual([]);
+    });
+
+    it("once planned anew, nothing is stale", async () => {
+      await store([]);
+      await put();
+      expect(await change(["2026-01-01"])).toBe(1);
+      const before = await bench.dump();
+      expect(await bench.store.calendars.replanStale(QUEUE)).toBe(0);
+      await other.store.calendars.refresh();
+      expect(await other.store.calendars.replanStale(QUEUE)).toBe(0);
+      expect(await change(["2026-01-01"])).toBe(0);
+      expect(await bench.dump()).toEqual(before);
+    });
+
+    it("outdates a claim that was read before it, where the time is excluded now", async () => {
+      await store([]);
+      await put();
+      await bench.clock.set(nine(1));
+      const half = await read();
+      expect(half.items).toHaveLength(1);
+      await change(["2026-01-01"]);
+      expect(await bench.commit(half, "a")).toEqual(["STALE"]);
+      expect(await nominals()).toEqual([]);
+      await expectNext(nine(2));
+    });
+
+    it("outdates a claim that was read before it, where only the time after is another one", async () => {
+      await store([]);
+      await put();
+      await bench.clock.set(nine(1));
+      const half = await read();
+      await change(["2026-01-02"]);
+      expect(await bench.commit(half, "a")).toEqual(["STALE"]);
+      expect(await claim("b")).toEqual(["OK"]);
+      expect(await nominals()).toEqual([nine(1)]);
+      await expectNext(nine(3));
+    });
+
+    it("touches no task that does not name it", async () => {
+      await store([]);
+      await store([], "closing");
+      await put();
+      await put({ id: "u", schedule: { cron: "0 9 * * *", except: [{ named: "closing" }] } });
+      await put({ id: "plain", schedule: { cron: "0 9 * * *" } });
+      const [u, plain] = [await bench.stored("u"), await bench.stored("plain")];
+      expect(await change(["2026-01-01"])).toBe(1);
+      expect([await bench.stored("u"), await bench.stored("plain")]).toEqual([u, plain]);
+      expect(await change(["2026-01-01"], "closing")).toBe(1);
+      await expectNext(nine(2), "u");
+      expect(await bench.stored("plain")).toEqual(plain);
+    });
+
+    it("of either of two calendars counts, and both are known as of then", async () => {
+      await store([]);
+      await store([], "closing");
+      const both = { cron: "0 9 * * *", except: [{ named: "closing" }, { named: "holidays" }] };
+      await put({ schedule: both });
+      await change(["2026-01-01"]);
+      await expectNext(nine(2));
+      await change(["2026-01-02"], "closing");
+      await expectNext(nine(3));
+      const { revision } = bench.store.calendars;
+      expect([await planned(), await planned("closing")]).toEqual([
+        [["system/t", revision]],
+        [["system/t", revision]],
+      ]);
+    });
+
+    it("keeps its jitter: due is the new nominal time's own", async () => {
+      await store([]);
+      const schedule = { ...daily, jitter: "1h" };
+      await put({ schedule });
+      await change(["2026-01-01"]);
+      const moved = await bench.stored("t");
+      expect(moved).toMatchObject({ nominal: nine(2) });
+      await bench.store.tasks.delete(bench.name("t"));
+      expect(await put({ schedule })).toMatchObject({ due: moved.due });
+      // Between the nominal time and the due one it is owed: it stays.
+      await bench.clock.set(nine(2) + 1);
+      await change(["2026-01-01", "2026-01-05"]);
+      expect(await bench.stored("t")).toMatchObject({ nominal: nine(2), due: moved.due });
+      expect(await indexed()).toBe(moved.due);
+    });
+
+    describe("while times are owed", () => {
+      beforeEach(async () => {
+        await store([]);
+        await put({ catchUp: "all", overlap: "allow" });
+        await bench.clock.set(nine(3) + HOUR);
+      });
+
+      it("that still hold: they stay owed", async () => {
+        await change(["2026-01-20"]);
+        await expectNext(nine(1));
+        for (const token of ["a", "b", "c"]) expect(await claim(token)).toEqual(["OK"]);
+        expect(await nominals()).toEqual([nine(1), nine(2), nine(3)]);
+      });
+
+      it("the first is excluded: the others stay owed", async () => {
+        await change(["2026-01-01"]);
+        await expectNext(nine(2));
+        expect(await claim("a")).toEqual(["OK"]);
+        expect(await claim("b")).toEqual(["OK"]);
+        expect(await nominals()).toEqual([nine(2), nine(3)]);
+        await expectNext(nine(4));
+      });
+
+      it("all are excluded: nothing is owed", async () => {
+        await change(["2026-01-01", "2026-01-02", "2026-01-03"]);
+        await expectNext(nine(4));
+        expect((await read()).items).toEqual([]);
+      });
+
+      it("what is let in before them is not owed: it was never their turn", async () => {
+        await change(["2026-01-01"]);
+        await change([]);
+        await expectNext(nine(2));
+      });
+    });
+
+    describe("while the task is paused", () => {
+      beforeEach(async () => {
+        await store([]);
+        await put({ catchUp: "all", overlap: "allow" });
+        await bench.store.tasks.pause(bench.name("t"), "ann");
+      });
+      const resume = (from: "now" | "catch-up", by = bench) => by.store.tasks.resume(by.name("t"), from);
+
+      it("it stays paused and out of the index, with another next time", async () => {
+        expect(await change(["2026-01-01"])).toBe(1);
+        expect(await bench.stored("t")).toMatchObject({
+          state: "paused",
+          nominal: nine(2),
+          due: nine(2),
+          paused: { at: START, by: "ann" },
+        });
+        expect(await indexed()).toBeUndefined();
+        expect(await resume("now")).toBe("OK");
+        await expectNext(nine(2));
+      });
+
+      it("what it owes stays owed", async () => {
+        await bench.clock.set(nine(3) + HOUR);
+        await change(["2026-01-02"]);
+        expect(await bench.stored("t")).toMatchObject({ state: "paused", nominal: nine(1) });
+        expect(await indexed()).toBeUndefined();
+        await resume("catch-up");
+        for (const token of ["a", "b"]) expect(await claim(token)).toEqual(["OK"]);
+        expect(await nominals()).toEqual([nine(1), nine(3)]);
+      });
+
+      it("it has no time left, and has some again", async () => {
+        const end = new Date(nine(2)).toISOString();
+        await put({ schedule: { ...daily, end } });
+        await change(["2026-01-01", "2026-01-02"]);
+        expect(await bench.stored("t")).toMatchObject({ state: "paused", nominal: undefined });
+        await change(["2026-01-01"]);
+        expect(await bench.stored("t")).toMatchObject({ state: "paused", nominal: nine(2) });
+        await resume("now");
+        await expectNext(nine(2));
+      });
+
+      it("a process that does not know of the change resumes it with the change", async () => {
+        await other.store.calendars.refresh();
+        await bench.clock.set(nine(1) + HOUR);
+        await change(["2026-01-02"]);
+        expect(await resume("now", other)).toBe("OK");
+        await expectNext(nine(3));
+      });
+
+      it("between what a resume has read and what it writes: it resumes with the change", async () => {
+        await bench.clock.set(nine(1) + HOUR);
+        before("resume", () => change(["2026-01-02"], "holidays", other));
+        expect(await resume("now")).toBe("OK");
+        await expectNext(nine(3));
+      });
+    });
+
+    describe("and a finished task", () => {
+      const FINISHED = { state: "finished", nominal: undefined, due: undefined };
+
+      it("whose only time was excluded has it back when it is let in", async () => {
+        await store(["2026-01-02"]);
+        const once = { at: nine(2), except };
+        expect(await put({ schedule: once })).toMatchObject({ state: "finished" });
+        expect(await change(["2026-01-03"])).toBe(1);
+        await expectNext(nine(2));
+        await bench.clock.set(nine(2));
+        expect(await claim("a")).toEqual(["OK"]);
+        expect(await bench.stored("t")).toMatchObject(FINISHED);
+        // It has run: no change makes it run again.
+        await change(["2026-01-02"]);
+        await change([]);
+        expect(await bench.stored("t")).toMatchObject({ ...FINISHED, cursor: nine(2) });
+        expect(await indexed()).toBeUndefined();
+      });
+
+      it("is what a task becomes whose last time is excluded", async () => {
+        await store([]);
+        await put({ schedule: { at: nine(2), except } });
+        await change(["2026-01-02"]);
+        expect(await bench.stored("t")).toMatchObject(FINISHED);
+        expect(await indexed()).toBeUndefined();
+        // The time has passed before it is let in again: nothing is owed.
+        await bench.clock.set(nine(2) + 1);
+        await change([]);
+        expect(await bench.stored("t")).toMatchObject(FINISHED);
+      });
+
+      it("that has used up its maxRuns stays finished", async () => {
+        await store([]);
+        await put({ schedule: { ...daily, maxRuns: 1 } });
+        await bench.clock.set(nine(1));
+        await claim("a");
+        await change(["2026-01-05"]);
+        expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 1 });
+      });
+
+      it("with a delay after each run comes back too", async () => {
+        await store(["*-*-*"]);
+        const schedule = { every: "1h", anchor: "finish", except } as const;
+        expect(await put({ schedule })).toMatchObject({ state: "finished" });
+        await change(["2026-01-20"]);
+        await expectNext(START + HOUR);
+      });
+    });
+
+    describe("and a delay after each run", () => {
+      const schedule = { every: "1h", anchor: "finish", except } as const;
+      async function fired(): Promise<string> {
+        await store([]);
+        await put({ schedule });
+        await bench.clock.advance(HOUR);
+        expect(await claim("a")).toEqual(["OK"]);
+        return (await bench.stored("t")).waiting?.run as string;
+      }
+      async function finish(run: string): Promise<void> {
+        const started = await bench.store.runs.start(bench.name("t"), run, BY);
+        if (started.word !== "OK") throw new Error(started.word);
+        const end = { fence: started.fence, made: 0, outcome: "succeeded" } as const;
+        expect(await bench.store.runs.settle(bench.name("t"), run, end)).toBe("OK");
+      }
+
+      it("the task waits on for its run", async () => {
+        const run = await fired();
+        expect(await change(["2026-01-20"])).toBe(1);
+        expect(await bench.stored("t")).toMatchObject({
+          state: "scheduled",
+          nominal: undefined,
+          waiting: { run },
+        });
+        expect(await indexed()).toBeUndefined();
+        await finish(run);
+        await expectNext(bench.clock.now + HOUR);
+      });
+
+      it("the run ends between what the planning has read and what it writes", async () => {
+        const run = await fired();
+        await store(["2026-01-20"]);
+        await bench.store.calendars.refresh();
+        before("replan", () => finish(run));
+        await bench.store.calendars.replanStale(QUEUE);
+        await expectNext(bench.clock.now + HOUR);
+      });
+
+      it("its time is excluded now: passed over when it comes, with the reason", async () => {
+        const run = await fired();
+        await finish(run);
+        await bench.workAll();
+        const excluded = bench.clock.now + HOUR;
+        await change(["2026-01-01"]);
+        await expectNext(excluded);
+        await bench.clock.set(excluded);
+        expect(await claim("b")).toEqual(["OK"]);
+        expect(await ledger()).toEqual([["excluded", excluded, excluded]]);
+        await expectNext(START + DAY);
+        expect(await nominals()).toHaveLength(1);
+      });
+    });
+  });
+
+  describe("who changes it", () => {
+    it("died before its tasks were planned anew: another one does it", async () => {
+      await store([]);
+      await put();
+      await store(["2026-01-01"]);
+      await expectNext(nine(1));
+      await other.store.calendars.refresh();
+      expect(await other.store.calendars.replanStale(QUEUE)).toBe(1);
+      await expectNext(nine(2));
+    });
+
+    it("and who puts a task with an older copy: planned with the newest one", async () => {
+      await store([]);
+      await other.store.calendars.refresh();
+      await store(["2026-01-01"]);
+      expect(await put({}, other)).toMatchObject({ due: nine(2) });
+      await expectNext(nine(2));
+    });
+
+    it.each([
+      ["a new task", async () => {}],
+      ["another schedule", () => bench.put({ id: "t" }).then(() => {})],
+    ])("and who puts %s meanwhile: planned anew, with the change", async (_what, first) => {
+      await store([]);
+      await first();
+      before("put", () => change(["2026-01-01"]), other);
+      expect(await put({}, other)).toMatchObject({ state: "scheduled" });
+      await expectNext(nine(2));
+      expect(await planned()).toEqual([["system/t", bench.store.calendars.revision]]);
+    });
+
+    it("a task is edited by a process that never read its calendar, while a time is owed", async () => {
+      await store([]);
+      await put();
+      await bench.clock.set(nine(2) + HOUR);
+      expect(await put({ schedule: { cron: "0 10 * * *" } }, other)).toMatchObject({ outcome: "updated" });
+      expect(await ledger()).toEqual([["superseded", nine(1), nine(2)]]);
+    });
+
+    it("what an edit gives up is reckoned with the calendar as it is", async () => {
+      await store([]);
+      await other.store.calendars.refresh();
+      await put();
+      await change(["2026-01-02"]);
+      await bench.clock.set(nine(2) + HOUR);
+      await put({ schedule: { cron: "0 10 * * *" } }, other);
+      expect(await ledger()).toEqual([["superseded", nine(1), nine(1)]]);
+    });
+  });
+
+  describe("many tasks", () => {
+    const ids = Array.from({ length: 300 }, (_, i) => `t${i}`);
+    async function putAll(): Promise<void> {
+      await bench.store.tasks.put(
+        QUEUE,
+        ids.map((id) => parseTask({ id, type: "noop", queue: QUEUE, schedule: daily })),
+      );
+    }
+
+    it("are all planned anew, and leave nothing when they are gone", async () => {
+      await store([]);
+      await putAll();
+      expect(await change(["2026-01-01"])).toBe(300);
+      const { tasks } = await bench.store.tasks.list({ queue: QUEUE }, 1_000);
+      expect(tasks).toHaveLength(300);
+      expect(new Set(tasks.map(({ nominal, due }) => `${nominal} ${due}`))).toEqual(
+        new Set([`${nine(2)} ${nine(2)}`]),
+      );
+      expect([...(await bench.store.claims.next(QUEUE)).values()]).toEqual(Array(8).fill(nine(2)));
+      expect(await bench.store.calendars.users(QUEUE, "holidays")).toBe(300);
+      for (const id of ids) await bench.store.tasks.delete(bench.name(id));
+      expect(await bench.store.calendars.users(QUEUE, "holidays")).toBe(0);
+      expect(await bench.store.calendars.delete("holidays")).toBe(true);
+      expect(await bench.ownKeys()).toEqual([]);
+    });
+
+    it("of which one changes under the planning: that one is planned once more", async () => {
+      await store([]);
+      await putAll();
+      await store(["2026-01-01"]);
+      await bench.store.calendars.refresh();
+      before("replan", () => put({ id: "t7", priority: 4 }, other));
+      await bench.store.calendars.replanStale(QUEUE);
+      const { revision } = bench.store.calendars;
+      expect(new Set((await planned()).map(([, with_]) => with_))).toEqual(new Set([revision]));
+      await expectNext(nine(2), "t7");
+      expect(await bench.stored("t7")).toMatchObject({ definition: { priority: 4 } });
+    });
+
+    it("of which one never comes to rest: that is said, and the others are planned", async () => {
+      await store([]);
+      await put();
+      await put({ id: "restless" });
+      await store(["2026-01-01"]);
+      await bench.store.calendars.refresh();
+      const quiet = await Bench.open(connection(), { namespace: bench.store.namespace });
+      quiet.store.calendars.replanStale = async () => 0;
+      const { link } = bench.store;
+      const { run } = link;
+      let n = 0;
+      link.run = async (sent, keys, args) => {
+        n += 1;
+        if (sent.name === "replan") await put({ id: "restless", priority: n }, quiet);
+        return run.call(link, sent, keys, args);
+      };
+      await expect(bench.store.calendars.replanStale(QUEUE)).rejects.toMatchObject({ code: "CONFLICT" });
+      await quiet.close();
+      link.run = run;
+      await expectNext(nine(2));
+    });
+  });
+
+  describe("a task that this version cannot plan", () => {
+    const taskKey = (id: string) => bench.store.keys.queue(QUEUE).task(`system/${id}`);
+    const tamper = (id: string, field: string, value: string) =>
+      bench.store.link.ask((client) => client.hset(taskKey(id), field, value));
+    const hash = (id: string) => bench.store.link.ask((client) => client.hgetall(taskKey(id)));
+
+    it.each([
+      ["is of a newer format", "v", String(FORMAT_VERSION + 1)],
+      ["cannot be read", "schedule", "{broken"],
+    ])("because it %s is left as it is, and the others are planned", async (_what, field, value) => {
+      await store([]);
+      await store([], "closing");
+      await put({ id: "a" });
+      await put({ id: "b" });
+      await put({ id: "c", schedule: { cron: "0 9 * * *", except: [{ named: "closing" }] } });
+      await tamper("a", field, value);
+      const left = await hash("a");
+      await bench.store.calendars.put("closing", ["2026-01-01"], "me");
+      expect(await change(["2026-01-01"])).toBe(2);
+      await expectNext(nine(2), "b");
+      await expectNext(nine(2), "c");
+      expect(await hash("a")).toEqual(left);
+    });
+
+    it("because its calendar is gone is left as it is, and the others are planned", async () => {
+      await store([]);
+      await store([], "closing");
+      const both = { cron: "0 9 * * *", except: [{ named: "holidays" }, { named: "closing" }] };
+      await put({ id: "a", schedule: both });
+      await put({ id: "b" });
+      // Nobody is to do this while it is in use; should it happen, it is one task's trouble.
+      await bench.store.calendars.delete("closing");
+      const left = await hash("a");
+      await change(["2026-01-01"]).catch(() => {});
+      await expectNext(nine(2), "b");
+      expect(await hash("a")).toEqual(left);
+    });
+
+    it("more of them than one batch holds, before the others", async () => {
+      await store([]);
+      const ids = Array.from({ length: 120 }, (_, i) => `a${String(i).padStart(3, "0")}`);
+      await bench.store.tasks.put(
+        QUEUE,
+        [...ids, "z"].map((id) => parseTask({ id, type: "noop", queue: QUEUE, schedule: daily })),
+      );
+      for (const id of ids) await tamper(id, "v", String(FORMAT_VERSION + 1));
+      await change(["2026-01-01"]).catch(() => {});
+      await expectNext(nine(2), "z");
+    });
+  });
+});

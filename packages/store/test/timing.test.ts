@@ -1,0 +1,846 @@
+import { jitterOf, shardOf, type TaskInput } from "@carillon/core";
+import type { StartResult, StoredTask } from "@carillon/store";
+import { eventually } from "@carillon/testing";
+import { UnrecoverableError } from "bullmq";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+const SECOND = 1_000;
+const MINUTE = 60_000;
+const HOUR = 3_600_000;
+const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+
+type Input = Partial<TaskInput> & { id: string };
+type Act = () => Promise<unknown>;
+
+onEveryEngine("when a task is due", (connection) => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  const ledger = async (id: string) =>
+    (await bench.store.runs.ledger(bench.name(id))).map(({ reason, from, to }) => [reason, from, to]);
+  const runs = (id: string) => bench.store.runs.list(bench.name(id), 100);
+  const occurrences = async () => (await bench.jobs()).map((job) => job.data.occurrence);
+  const nominals = async () => (await occurrences()).map(({ nominal }) => nominal).sort((a, b) => a - b);
+  /** What the due index says, and what `next` tells the nodes of its shard. */
+  async function indexed(id: string): Promise<[due: number | undefined, next: number | undefined]> {
+    const shard = shardOf(`system/${id}`);
+    const score = await bench.store.link.ask((client) =>
+      client.zscore(bench.store.keys.queue(QUEUE).due(shard), `system/${id}`),
+    );
+    const next = (await bench.store.claims.next(QUEUE)).get(String(shard));
+    return [score === null ? undefined : Number(score), next];
+  }
+  const NOWHERE = [undefined, undefined];
+  const pause = (id: string) => bench.store.tasks.pause(bench.name(id));
+  const resume = (id: string, from: "now" | "catch-up") => bench.store.tasks.resume(bench.name(id), from);
+
+  /** Something that happens at the worst moment: right before the next script of this name is sent. */
+  function before(script: string, act: Act): void {
+    const { link } = bench.store;
+    const { run } = link;
+    link.run = async (sent, keys, args) => {
+      if (sent.name === script) {
+        link.run = run;
+        await act();
+      }
+      return run.call(link, sent, keys, args);
+    };
+  }
+
+  describe("jitter", () => {
+    /** With this id the jitter of the first times is more than a second, and another one each time. */
+    const ID = "spread";
+    const schedule = { every: "10m", jitter: "5m" };
+    const dueOf = (nominal: number, id = ID) => nominal + jitterOf("5m", id, nominal, nominal + 10 * MINUTE);
+    const [FIRST, SECOND_TIME, THIRD] = [10, 20, 30].map((m) => START + m * MINUTE) as [
+      number,
+      number,
+      number,
+    ];
+    const put = (rest: Partial<TaskInput> = {}) => bench.put({ id: ID, schedule, ...rest });
+
+    it("is what these tests need it to be", () => {
+      const late = [FIRST, SECOND_TIME, THIRD].map((nominal) => dueOf(nominal) - nominal);
+      expect(new Set(late).size).toBe(3);
+      for (const ms of late) expect(ms).toBeGreaterThan(SECOND);
+      for (const ms of late) expect(ms).toBeLessThan(5 * MINUTE);
+    });
+
+    it("moves the due time, not the nominal one: in the task, its index, the job and the run", async () => {
+      const due = dueOf(FIRST);
+      expect(await put()).toMatchObject({ state: "scheduled", due });
+      expect(await bench.stored(ID)).toMatchObject({ nominal: FIRST, due });
+      expect(await indexed(ID)).toEqual([due, due]);
+
+      await bench.clock.set(due);
+      expect(await bench.claim(ID, "a")).toEqual(["OK"]);
+      expect(await occurrences()).toMatchObject([
+        { key: `bells/system/${ID}@${FIRST}`, nominal: FIRST, due, enqueued: due, trigger: "schedule" },
+      ]);
+      expect(await runs(ID)).toMatchObject([{ nominal: FIRST, due, enqueued: due }]);
+      const following = dueOf(SECOND_TIME);
+      expect(await bench.stored(ID)).toMatchObject({ cursor: FIRST, nominal: SECOND_TIME, due: following });
+      expect(await indexed(ID)).toEqual([following, following]);
+    });
+
+    it("nothing is claimed between the nominal time and the due one", async () => {
+      await put();
+      const due = dueOf(FIRST);
+      for (const time of [FIRST, due - 1]) {
+        await bench.clock.set(time);
+        expect((await bench.read(ID)).items).toEqual([]);
+      }
+      await bench.clock.set(due);
+      const half = await bench.read(ID);
+      expect(half.items).toHaveLength(1);
+      await bench.clock.set(due - 1);
+      expect(await bench.commit(half, "a")).toEqual(["EARLY"]);
+      expect(await occurrences()).toEqual([]);
+      await bench.clock.set(due);
+      expect(await bench.commit(half, "a")).toEqual(["OK"]);
+    });
+
+    it("a part of the gap: below the following time, whatever the hash", async () => {
+      const ids = Array.from({ length: 40 }, (_, i) => `p${i}`);
+      for (const id of ids) await bench.put({ id, schedule: { every: "10m", jitter: "100%" } });
+      const late = await Promise.all(
+        ids.map(async (id) => {
+          const { nominal, due } = await bench.stored(id);
+          expect(nominal).toBe(FIRST);
+          return (due as number) - FIRST;
+        }),
+      );
+      expect(Math.min(...late)).toBeGreaterThanOrEqual(0);
+      expect(Math.max(...late)).toBeLessThan(10 * MINUTE);
+      // Spread, and not all in one corner.
+      expect(new Set(late).size).toBeGreaterThan(35);
+      expect(Math.max(...late) - Math.min(...late)).toBeGreaterThan(6 * MINUTE);
+    });
+
+    it("is the same from every node, and after delete and put", async () => {
+      const { due } = await put();
+      await bench.store.tasks.delete(bench.name(ID));
+      const other = await Bench.open(connection(), { namespace: bench.store.namespace });
+      await bench.clock.advance(MINUTE);
+      expect(await other.put({ id: ID, schedule })).toMatchObject({ outcome: "created", due });
+      await bench.clock.set(due as number);
+      // What one node decides is what the other one would have.
+      const [mine, theirs] = [await bench.read(ID), await other.read(ID)];
+      expect(mine.items.map(({ decision }) => decision)).toEqual(
+        theirs.items.map(({ decision }) => decision),
+      );
+      expect(await other.commit(theirs, "b")).toEqual(["OK"]);
+      expect(await bench.commit(mine, "a")).toEqual(["STALE"]);
+      await other.close();
+    });
+
+    it("an edit that leaves the schedule alone leaves both times alone, also between the two", async () => {
+      await put();
+      const due = dueOf(FIRST);
+      await bench.clock.set(FIRST + 1);
+      expect(await put({ priority: 3 })).toMatchObject({ outcome: "updated", due });
+      expect(await put({ priority: 3 })).toMatchObject({ outcome: "unchanged", due });
+      expect(await bench.stored(ID)).toMatchObject({ nominal: FIRST, due });
+      expect(await ledger(ID)).toEqual([]);
+    });
+
+    it("an edited jitter gives up the time that has come and is not due yet", async () => {
+      await put();
+      await bench.clock.set(FIRST + 1);
+      expect(await put({ schedule: { every: "10m" } })).toMatchObject({ due: SECOND_TIME });
+      expect(await bench.stored(ID)).toMatchObject({ cursor: FIRST, nominal: SECOND_TIME, due: SECOND_TIME });
+      expect(await ledger(ID)).toEqual([["superseded", FIRST, FIRST]]);
+      // And back again, before its time: nothing is given up.
+      expect(await put()).toMatchObject({ due: dueOf(SECOND_TIME) });
+      expect(await ledger(ID)).toHaveLength(1);
+    });
+
+    it("resumed from now: a time that has come is passed over, due or not; one that has not, stays", async () => {
+      await put();
+      await pause(ID);
+      expect(await indexed(ID)).toEqual(NOWHERE);
+      await bench.clock.set(FIRST - 1);
+      expect(await resume(ID, "now")).toBe("OK");
+      expect(await bench.stored(ID)).toMatchObject({ nominal: FIRST, due: dueOf(FIRST) });
+      expect(await ledger(ID)).toEqual([]);
+      await pause(ID);
+      await bench.clock.set(FIRST + 1);
+      expect(await resume(ID, "now")).toBe("OK");
+      expect(await bench.stored(ID)).toMatchObject({
+        cursor: FIRST,
+        nominal: SECOND_TIME,
+        due: dueOf(SECOND_TIME),
+      });
+      expect(await ledger(ID)).toEqual([["paused", FIRST, FIRST]]);
+      expect(await indexed(ID)).toEqual([dueOf(SECOND_TIME), dueOf(SECOND_TIME)]);
+    });
+
+    it("resumed in order to catch up: due when it was", async () => {
+      await put();
+      await pause(ID);
+      await bench.clock.set(FIRST + 1);
+      await resume(ID, "catch-up");
+      expect(await indexed(ID)).toEqual([dueOf(FIRST), dueOf(FIRST)]);
+      expect((await bench.read(ID)).items).toEqual([]);
+      await bench.clock.set(dueOf(FIRST));
+      expect(await bench.claim(ID, "a")).toEqual(["OK"]);
+    });
+
+    it("a backlog is walked by due times: what has come and is not due waits for its own", async () => {
+      await put({ catchUp: "all", overlap: "allow" });
+      await bench.clock.set(dueOf(THIRD) - 1);
+      expect([await bench.claim(ID, "a"), await bench.claim(ID, "b")]).toEqual([["OK"], ["OK"]]);
+      expect((await bench.read(ID)).items).toEqual([]);
+      await bench.clock.set(dueOf(THIRD));
+      expect(await bench.claim(ID, "c")).toEqual(["OK"]);
+      const found = (await occurrences()).sort((a, b) => a.nominal - b.nominal);
+      expect(found.map(({ nominal, due, trigger }) => [nominal, due, trigger])).toEqual([
+        [FIRST, dueOf(FIRST), "catch-up"],
+        [SECOND_TIME, dueOf(SECOND_TIME), "schedule"],
+        [THIRD, dueOf(THIRD), "schedule"],
+      ]);
+    });
+
+    it("one of a backlog is its latest that is due", async () => {
+      await put();
+      await bench.clock.set(dueOf(THIRD) - 1);
+      expect(await bench.claim(ID, "a")).toEqual(["OK"]);
+      expect(await occurrences()).toMatchObject([
+        {
+          nominal: SECOND_TIME,
+          due: dueOf(SECOND_TIME),
+          trigger: "catch-up",
+          missed: { from: FIRST, to: FIRST },
+        },
+      ]);
+      expect(await ledger(ID)).toEqual([["missed", FIRST, FIRST]]);
+      expect(await bench.stored(ID)).toMatchObject({ nominal: THIRD, due: dueOf(THIRD) });
+    });
+
+    it("without catch-up, lateness counts from the due time", async () => {
+      await put({ catchUp: "skip" });
+      expect(dueOf(FIRST) - FIRST).toBeGreaterThan(MINUTE);
+      await bench.clock.set(dueOf(FIRST) + MINUTE);
+      expect(await bench.claim(ID, "a")).toEqual(["OK"]);
+      expect(await nominals()).toEqual([FIRST]);
+      await bench.workAll();
+      await bench.clock.set(dueOf(SECOND_TIME) + MINUTE + 1);
+      await bench.claim(ID, "b");
+      expect(await ledger(ID)).toEqual([["missed", SECOND_TIME, SECOND_TIME]]);
+      expect(await nominals()).toEqual([FIRST]);
+    });
+  });
+
+  describe("maxRuns", () => {
+    const limited = (maxRuns: number, rest: Partial<TaskInput> = {}): Input => ({
+      id: "t",
+      schedule: { every: "10s", maxRuns },
+      overlap: "allow",
+      ...rest,
+    });
+    const fire = async (token: string) => {
+      await bench.clock.advance(10 * SECOND);
+      return bench.claim("t", token);
+    };
+    const FINISHED = { state: "finished", nominal: undefined, due: undefined };
+
+    it("finishes after so many occurrences, and never fires again", async () => {
+      await bench.put(limited(3));
+      expect(await bench.stored("t")).toMatchObject({ fired: 0 });
+      for (const [i, token] of ["a", "b", "c"].entries()) {
+        expect(await fire(token)).toEqual(["OK"]);
+        expect(await bench.stored("t")).toMatchObject({ fired: i + 1, cursor: bench.clock.now });
+      }
+      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, cursor: START + 30 * SECOND });
+      expect(await indexed("t")).toEqual(NOWHERE);
+      await bench.clock.advance(HOUR);
+      expect((await bench.read("t")).items).toEqual([]);
+      expect(await nominals()).toHaveLength(3);
+      expect(await bench.put(limited(3))).toMatchObject({ outcome: "unchanged", state: "finished" });
+    });
+
+    it("counts what is enqueued of the schedule: not a skip, not a manual trigger", async () => {
+      await bench.put(limited(2, { overlap: "skip" }));
+      await bench.trigger("t", "m1");
+      expect(await fire("a")).toEqual(["OK"]); // 10: skipped beside the trigger's run
+      expect(await bench.stored("t")).toMatchObject({ fired: 0 });
+      await bench.workAll();
+      expect(await fire("b")).toEqual(["OK"]); // 20: the first
+      await bench.trigger("t", "m2", "allow");
+      expect(await fire("c")).toEqual(["OK"]); // 30: skipped
+      expect(await bench.stored("t")).toMatchObject({ fired: 1, state: "scheduled" });
+      await bench.workAll();
+      expect(await fire("d")).toEqual(["OK"]); // 40: the second
+      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2 });
+      await bench.workAll();
+      // Finished, it still runs by hand.
+      expect(await bench.trigger("t", "m3")).toMatchObject({ outcome: "enqueued" });
+      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2 });
+      expect((await occurrences()).filter(({ trigger }) => trigger === "schedule")).toHaveLength(2);
+    });
+
+    it("counts a caught up occurrence once, however much it stands for", async () => {
+      await bench.put(limited(2));
+      await bench.clock.advance(55 * SECOND);
+      expect(await bench.claim("t", "a")).toEqual(["OK"]);
+      expect(await bench.stored("t")).toMatchObject({ fired: 1, nominal: START + 60 * SECOND });
+      await bench.clock.advance(55 * SECOND);
+      expect(await bench.claim("t", "b")).toEqual(["OK"]);
+      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2 });
+      expect(await nominals()).toEqual([START + 50 * SECOND, START + 110 * SECOND]);
+    });
+
+    it("stops in the middle of a backlog", async () => {
+      await bench.put(limited(2, { catchUp: "all" }));
+      await bench.clock.advance(55 * SECOND);
+      for (const token of ["a", "b"]) expect(await bench.claim("t", token)).toEqual(["OK"]);
+      expect((await bench.read("t")).items).toEqual([]);
+      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2, cursor: START + 20 * SECOND });
+      expect(await nominals()).toEqual([START + 10 * SECOND, START + 20 * SECOND]);
+    });
+
+    it("a claim whose answer was lost is not counted twice", async () => {
+      await bench.put(limited(2));
+      await bench.clock.advance(10 * SECOND);
+      const half = await bench.read("t");
+      expect(await bench.commit(half, "a")).toEqual(["OK"]);
+      expect(await bench.commit(half, "a")).toEqual(["DONE"]);
+      expect(await bench.stored("t")).toMatchObject({ fired: 1, state: "scheduled" });
+      await bench.clock.advance(10 * SECOND);
+      const last = await bench.read("t");
+      expect(await bench.commit(last, "b")).toEqual(["OK"]);
+      expect(await bench.commit(last, "b")).toEqual(["DONE"]);
+      expect(await bench.commit(last, "c")).toEqual(["STALE"]);
+      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2 });
+      expect(await nominals()).toHaveLength(2);
+    });
+
+    it("lowered below what was enqueued it finishes at once, raised it goes on from now", async () => {
+      await bench.put(limited(5));
+      for (const token of ["a", "b", "c"]) await fire(token);
+      await bench.clock.advance(5 * SECOND);
+      expect(await bench.put(limited(3))).toMatchObject({ outcome: "updated", state: "finished" });
+      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 3 });
+      expect(await indexed("t")).toEqual(NOWHERE);
+      await bench.clock.advance(HOUR);
+      const next = bench.clock.now + 5 * SECOND;
+      expect(await bench.put(limited(4))).toMatchObject({ state: "scheduled", due: next });
+      // While it was finished there was nothing to pass over.
+      expect(await ledger("t")).toEqual([]);
+      await bench.clock.set(next);
+      expect(await bench.claim("t", "d")).toEqual(["OK"]);
+      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 4 });
+      expect(await bench.put({ ...limited(4), schedule: { every: "10s" } })).toMatchObject({
+        state: "scheduled",
+      });
+      expect(await bench.stored("t")).toMatchObject({ fired: 4 });
+    });
+
+    it("lowered while a time is owed it gives that up", async () => {
+      await bench.put(limited(5));
+      await fire("a");
+      await bench.clock.advance(25 * SECOND);
+      expect(await bench.put(limited(1))).toMatchObject({ state: "finished" });
+      expect(await ledger("t")).toEqual([["superseded", START + 20 * SECOND, START + 30 * SECOND]]);
+      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, cursor: START + 30 * SECOND });
+    });
+
+    it.each(["now", "catch-up"] as const)("is kept over a pause, resumed %s", async (from) => {
+      await bench.put(limited(2));
+      await fire("a");
+      await pause("t");
+      await bench.clock.advance(25 * SECOND);
+      expect(await bench.stored("t")).toMatchObject({ state: "paused", fired: 1 });
+      expect(await resume("t", from)).toBe("OK");
+      await bench.clock.advance(10 * SECOND);
+      expect(await bench.claim("t", "b")).toEqual(["OK"]);
+      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2 });
+      expect(await nominals()).toHaveLength(2);
+    });
+
+    it.each(["now", "catch-up"] as const)(
+      "lowered in a pause: still paused, finished when resumed %s",
+      async (from) => {
+        await bench.put(limited(2));
+        await fire("a");
+        await pause("t");
+        expect(await bench.put(limited(1))).toMatchObject({ state: "paused" });
+        await bench.clock.advance(HOUR);
+        expect(await resume("t", from)).toBe("OK");
+        expect(await bench.stored("t")).toMatchObject(FINISHED);
+        expect(await indexed("t")).toEqual(NOWHERE);
+      },
+    );
+
+    it("begins anew with a task that was deleted and put", async () => {
+      await bench.put(limited(1));
+      await fire("a");
+      await bench.store.tasks.delete(bench.name("t"));
+      await bench.put(limited(1));
+      expect(await bench.stored("t")).toMatchObject({ state: "scheduled", fired: 0 });
+      expect(await fire("b")).toEqual(["OK"]);
+    });
+  });
+
+  describe("a delay after the finish of each run", () => {
+    const schedule = { every: "1m", anchor: "finish" } as const;
+    const put = (rest: Partial<TaskInput> = {}) => bench.put({ id: "t", schedule, ...rest });
+    const WAITING = { state: "scheduled", nominal: undefined, due: undefined };
+
+    /** The task has fired and waits for the end of its run, whose id is returned. */
+    async function fired(rest: Partial<TaskInput> = {}): Promise<string> {
+      await put(rest);
+      return fireAgain("first");
+    }
+    async function fireAgain(token: string): Promise<string> {
+      const { due } = await bench.stored("t");
+      await bench.clock.set(due as number);
+      expect(await bench.claim("t", token)).toEqual(["OK"]);
+      const { waiting } = await bench.stored("t");
+      return waiting?.run as string;
+    }
+    async function start(run: string, by = BY): Promise<number> {
+      const started: StartResult = await bench.store.runs.start(bench.name("t"), run, by);
+      if (started.word !== "OK") throw new Error(started.word);
+      return started.fence;
+    }
+    /** `again`: this attempt failed and another one is left. */
+    const settle = (run: string, fence: number, end: "succeeded" | "failed" | "again" = "succeeded") =>
+      bench.store.runs.settle(bench.name("t"), run, {
+        fence,
+        made: 0,
+        outcome: end === "again" ? undefined : end,
+      });
+    /** As our worker does it. */
+    async function finish(run: string): Promise<void> {
+      expect(await settle(run, await start(run))).toBe("OK");
+    }
+    const reconcile = async () => (await bench.store.runs.reconcile(QUEUE)).seen;
+    async function expectDue(due: number): Promise<void> {
+      expect(await bench.stored("t")).toMatchObject({
+        state: "scheduled",
+        nominal: due,
+        due,
+        waiting: undefined,
+      } satisfies Partial<StoredTask>);
+      expect(await indexed("t")).toEqual([due, due]);
+    }
+    async function expectWaiting(run: string): Promise<void> {
+      expect(await bench.stored("t")).toMatchObject({ ...WAITING, waiting: { run, delay: MINUTE } });
+      expect(await indexed("t")).toEqual(NOWHERE);
+    }
+
+    it("is first due a delay after the put", async () => {
+      await bench.clock.advance(7);
+      expect(await put()).toMatchObject({ state: "scheduled", due: START + 7 + MINUTE });
+      await expectDue(START + 7 + MINUTE);
+      await bench.clock.advance(MINUTE - 1);
+      expect((await bench.read("t")).items).toEqual([]);
+    });
+
+    it("is first due strictly after the put, however long that takes", async () => {
+      before("put", () => bench.clock.advance(HOUR));
+      expect(await put()).toMatchObject({ due: START + HOUR + MINUTE });
+    });
+
+    it("has no time while its run is open, and is looked after each second", async () => {
+      const run = await fired();
+      await expectWaiting(run);
+      expect(await bench.store.claims.next(QUEUE)).toEqual(new Map([["r", START + MINUTE + SECOND]]));
+      for (let i = 0; i < 5; i++) {
+        await bench.clock.advance(SECOND);
+        expect(await reconcile()).toEqual([]);
+        expect((await bench.store.claims.next(QUEUE)).get("r")).toBe(bench.clock.now + SECOND);
+      }
+      const fence = await start(run);
+      await expectWaiting(run);
+      await bench.clock.advance(HOUR);
+      expect(await reconcile()).toEqual([]);
+      await expectWaiting(run);
+      expect(await settle(run, fence)).toBe("OK");
+      await expectDue(bench.clock.now + MINUTE);
+    });
+
+    it("is due a delay after our worker's word, and so on", async () => {
+      let run = await fired();
+      for (const [i, took] of [7 * SECOND, 0, HOUR, 1].entries()) {
+        const fence = await start(run);
+        await bench.clock.advance(took);
+        expect(await settle(run, fence, i === 1 ? "failed" : "succeeded")).toBe("OK");
+        const due = bench.clock.now + MINUTE;
+        await expectDue(due);
+        await bench.workAll();
+        await bench.clock.set(due - 1);
+        expect((await bench.read("t")).items).toEqual([]);
+        run = await fireAgain(`k${i}`);
+      }
+      expect(await runs("t")).toHaveLength(5);
+      expect(await ledger("t")).toEqual([]);
+      expect((await occurrences()).map(({ trigger }) => trigger)).toEqual(Array(5).fill("schedule"));
+    });
+
+    it("nodes are told of the new time", async () => {
+      const run = await fired();
+      const heard: string[] = [];
+      const listener = bench.connect();
+      listener.on("message", (_channel: string, text: string) => heard.push(text));
+      await listener.subscribe(bench.store.keys.wake);
+      await finish(run);
+      const due = bench.clock.now + MINUTE;
+      await eventually(() => expect(heard).toEqual([`${QUEUE} ${shardOf("system/t")} ${due}`]));
+    });
+
+    it("another attempt is left: the run is not over, and the task waits on", async () => {
+      const run = await fired();
+      expect(await settle(run, await start(run), "again")).toBe("OK");
+      await expectWaiting(run);
+      await bench.clock.advance(5 * SECOND);
+      await finish(run);
+      await expectDue(bench.clock.now + MINUTE);
+    });
+
+    it("the word of an attempt that was taken over does not count", async () => {
+      const run = await fired();
+      const old = await start(run);
+      const next = { ...BY, worker: "w2", attempt: 2 };
+      await bench.store.runs.start(bench.name("t"), run, next);
+      // The wait after a crash is over.
+      await bench.clock.advance(HOUR);
+      const fence = await start(run, next);
+      expect(await settle(run, old)).toBe("FENCED");
+      await expectWaiting(run);
+      await bench.clock.advance(SECOND);
+      expect(await settle(run, fence)).toBe("OK");
+      const due = bench.clock.now + MINUTE;
+      await bench.clock.advance(SECOND);
+      expect(await settle(run, old)).toBe("FINAL");
+      await expectDue(due);
+    });
+
+    it("a word that is repeated, or another one after it, does not move the time", async () => {
+      const run = await fired();
+      const fence = await start(run);
+      expect(await settle(run, fence)).toBe("OK");
+      const due = bench.clock.now + MINUTE;
+      await bench.clock.advance(30 * SECOND);
+      expect(await settle(run, fence)).toBe("OK");
+      expect(await settle(run, fence, "failed")).toBe("FINAL");
+      await expectDue(due);
+    });
+
+    it.each([
+      ["completed", async () => null],
+      [
+        "failed",
+        async () => {
+          throw new UnrecoverableError("no");
+        },
+      ],
+    ])("is due a delay after the reconciler saw that a plain worker %s it", async (_what, handler) => {
+      const run = await fired();
+      await bench.workAll(handler);
+      await bench.clock.advance(SECOND);
+      expect(await reconcile()).toEqual([[run, expect.stringMatching(/succeeded|failed/)]]);
+      await expectDue(START + MINUTE + SECOND + MINUTE);
+      await fireAgain("b");
+    });
+
+    it("is due a delay after its job was found removed", async () => {
+      const run = await fired();
+      await (await bench.jobs())[0]?.remove();
+      await bench.clock.advance(SECOND);
+      expect(await reconcile()).toEqual([[run, "lost"]]);
+      await expectDue(START + MINUTE + SECOND + MINUTE);
+    });
+
+    it("a job that is retried from outside does not move the time, when it ends again neither", async () => {
+      const run = await fired();
+      await bench.workAll(async () => {
+        throw new UnrecoverableError("no");
+      });
+      await bench.clock.advance(SECOND);
+      await reconcile();
+      const due = bench.clock.now + MINUTE;
+      await (await bench.jobs())[0]?.retry("failed");
+      const fence = await start(run, { ...BY, made: 1 });
+      await expectDue(due);
+      await bench.clock.advance(SECOND);
+      expect(await settle(run, fence)).toBe("OK");
+      await expectDue(due);
+    });
+
+    it("beside a manual run that is open at its time it is skipped, and due a delay later", async () => {
+      const run = await fired();
+      await finish(run);
+      await bench.workAll();
+      const due = bench.clock.now + MINUTE;
+      await bench.trigger("t", "m");
+      await expectDue(due);
+      await bench.clock.set(due);
+      expect(await bench.claim("t", "b")).toEqual(["OK"]);
+      expect(await ledger("t")).toEqual([["overlap", due, due]]);
+      await expectDue(due + MINUTE);
+      await bench.workAll();
+      await fireAgain("c");
+    });
+
+    it("a manual run in between neither gives the next time nor takes it", async () => {
+      const run = await fired();
+      expect(await bench.trigger("t", "no")).toMatchObject({ outcome: "skipped" });
+      const manual = await bench.trigger("t", "m", "allow");
+      await expectWaiting(run);
+      if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
+      await bench.clock.advance(SECOND);
+      await finish(manual.run);
+      await expectWaiting(run);
+      await bench.clock.advance(SECOND);
+      await finish(run);
+      await expectDue(bench.clock.now + MINUTE);
+      expect(await bench.stored("t")).toMatchObject({ fired: 1 });
+    });
+
+    it("an edit beside the schedule keeps it waiting", async () => {
+      const run = await fired();
+      expect(await put({ priority: 2 })).toMatchObject({
+        outcome: "updated",
+        state: "scheduled",
+        due: undefined,
+      });
+      await expectWaiting(run);
+      expect(await put({ priority: 2 })).toMatchObject({ outcome: "unchanged", state: "scheduled" });
+      await finish(run);
+      await expectDue(bench.clock.now + MINUTE);
+    });
+
+    it.each<[string, TaskInput["schedule"], number]>([
+      ["another kind of schedule", { every: "10s" }, 10 * SECOND],
+      ["another delay", { every: "5m", anchor: "finish" }, 5 * MINUTE],
+    ])(
+      "edited to %s while it waits, it is due from now, and the old run's end is nothing",
+      async (_what, other, after) => {
+        const run = await fired();
+        await bench.clock.advance(20 * SECOND);
+        const due = bench.clock.now + after;
+        expect(await put({ schedule: other })).toMatchObject({ outcome: "updated", due });
+        await expectDue(due);
+        await bench.clock.advance(SECOND);
+        await finish(run);
+        await expectDue(due);
+      },
+    );
+
+    it("edited to a delay, it waits for the first run that follows", async () => {
+      await bench.put({ id: "t" });
+      await bench.clock.advance(10 * SECOND);
+      await bench.claim("t", "a");
+      const [old] = await runs("t");
+      await bench.clock.advance(SECOND);
+      await put();
+      const due = bench.clock.now + MINUTE;
+      await expectDue(due);
+      await finish(old?.id as string);
+      await expectDue(due);
+      await bench.workAll();
+      const run = await fireAgain("b");
+      await finish(run);
+      await expectDue(bench.clock.now + MINUTE);
+    });
+
+    describe("paused while it waits", () => {
+      let run: string;
+      beforeEach(async () => {
+        run = await fired();
+        await bench.clock.advance(SECOND);
+        expect(await pause("t")).toBe("OK");
+        expect(await bench.stored("t")).toMatchObject({ state: "paused", waiting: { run } });
+      });
+      const paused = (nominal: number) => ({ state: "paused", nominal, due: nominal, waiting: undefined });
+
+      it("learns the time and keeps it out of the index; resumed in order to catch up it is owed", async () => {
+        await finish(run);
+        await bench.workAll();
+        const due = bench.clock.now + MINUTE;
+        expect(await bench.stored("t")).toMatchObject(paused(due));
+        expect(await indexed("t")).toEqual(NOWHERE);
+        await bench.clock.advance(HOUR);
+        expect((await bench.read("t")).items).toEqual([]);
+        expect(await resume("t", "catch-up")).toBe("OK");
+        await expectDue(due);
+        expect(await bench.claim("t", "b")).toEqual(["OK"]);
+        expect(await nominals()).toEqual([START + MINUTE, due]);
+        expect(await ledger("t")).toEqual([]);
+      });
+
+      it("resumed from now, what fell due is passed over", async () => {
+        await finish(run);
+        const due = bench.clock.now + MINUTE;
+        await bench.clock.advance(HOUR);
+        expect(await resume("t", "now")).toBe("OK");
+        await expectDue(bench.clock.now + MINUTE);
+        expect(await ledger("t")).toEqual([["paused", due, due]]);
+        expect(await bench.stored("t")).toMatchObject({ cursor: due });
+      });
+
+      it.each(["now", "catch-up"] as const)("resumed %s while the run is open, it waits on", async (from) => {
+        await bench.clock.advance(HOUR);
+        expect(await resume("t", from)).toBe("OK");
+        await expectWaiting(run);
+        expect(await ledger("t")).toEqual([]);
+        await finish(run);
+        await expectDue(bench.clock.now + MINUTE);
+      });
+
+      it("edited to another schedule it stays paused, and the run's end is nothing", async () => {
+        expect(await put({ schedule: { every: "1h" } })).toMatchObject({ state: "paused" });
+        await finish(run);
+        expect(await bench.stored("t")).toMatchObject(paused(START + HOUR));
+        expect(await indexed("t")).toEqual(NOWHERE);
+      });
+    });
+
+    it("deleted while it waits: the run's end is nobody's, and nothing is left", async () => {
+      const run = await fired();
+      const fence = await start(run);
+      await bench.store.tasks.delete(bench.name("t"));
+      expect(await settle(run, fence)).toBe("GONE");
+      await bench.clock.advance(SECOND);
+      await reconcile();
+      expect(await bench.jobs()).toEqual([]);
+      expect(await bench.ownKeys()).toEqual([]);
+    });
+
+    it("deleted and put while it waits: the old run's end does not reach the new task", async () => {
+      const run = await fired();
+      const fence = await start(run);
+      await bench.store.tasks.delete(bench.name("t"));
+      await bench.clock.advance(SECOND);
+      await put();
+      const due = bench.clock.now + MINUTE;
+      await bench.clock.advance(SECOND);
+      expect(await settle(run, fence)).toBe("GONE");
+      await expectDue(due);
+    });
+
+    it("begins at its start, and ends with its end", async () => {
+      const [from, to] = [START + HOUR, START + HOUR + 90 * SECOND];
+      const bounded = { ...schedule, start: new Date(from).toISOString(), end: new Date(to).toISOString() };
+      expect(await put({ schedule: bounded })).toMatchObject({ due: from });
+      const first = await fireAgain("a");
+      await bench.clock.advance(10 * SECOND);
+      await finish(first);
+      await bench.workAll();
+      await expectDue(from + 70 * SECOND);
+      const second = await fireAgain("b");
+      await finish(second);
+      await bench.workAll();
+      // A delay after this end is beyond the schedule's.
+      await bench.clock.advance(HOUR);
+      for (const token of ["c", "d"]) await bench.claim("t", token);
+      expect(await bench.stored("t")).toMatchObject({ state: "finished", due: undefined });
+      expect(await indexed("t")).toEqual(NOWHERE);
+      expect(await nominals()).toEqual([from, from + 70 * SECOND]);
+      expect(await ledger("t")).toEqual([]);
+    });
+
+    it("moves on by whole delays from a time that is excluded", async () => {
+      const except = [{ calendar: "*-*-* 00:02..04:*" }];
+      const run = await fired({ schedule: { ...schedule, except } });
+      await bench.clock.advance(30 * SECOND);
+      await finish(run); // at 00:01:30
+      await bench.workAll();
+      const excluded = START + 150 * SECOND;
+      await bench.clock.set(excluded);
+      expect(await bench.claim("t", "b")).toEqual(["OK"]);
+      expect(await ledger("t")).toEqual([["excluded", excluded, excluded]]);
+      await expectDue(START + 330 * SECOND); // 00:05:30
+      await fireAgain("c");
+      expect(await nominals()).toEqual([START + MINUTE, START + 330 * SECOND]);
+    });
+
+    it("late without catch-up: missed, and due a delay from now", async () => {
+      await put({ catchUp: "skip" });
+      const due = START + MINUTE;
+      await bench.clock.set(due + MINUTE + 1);
+      expect(await bench.claim("t", "a")).toEqual(["OK"]);
+      expect(await ledger("t")).toEqual([["missed", due, due]]);
+      await expectDue(bench.clock.now + MINUTE);
+      await bench.clock.advance(2 * MINUTE);
+      expect(await bench.claim("t", "b")).toEqual(["OK"]);
+      expect(await nominals()).toEqual([due + 2 * MINUTE + 1]);
+    });
+
+    it("with maxRuns: the last run's end gives no other time", async () => {
+      const run = await fired({ schedule: { ...schedule, maxRuns: 2 } });
+      await finish(run);
+      await bench.workAll();
+      const { due } = await bench.stored("t");
+      await bench.clock.set(due as number);
+      expect(await bench.claim("t", "b")).toEqual(["OK"]);
+      const over = { state: "finished", nominal: undefined, due: undefined, waiting: undefined, fired: 2 };
+      expect(await bench.stored("t")).toMatchObject(over);
+      const last = (await runs("t")).find(({ state }) => state === "queued");
+      await finish(last?.id as string);
+      expect(await bench.stored("t")).toMatchObject(over);
+      expect(await indexed("t")).toEqual(NOWHERE);
+    });
+
+    it("a claim whose answer was lost waits for the same run", async () => {
+      await put();
+      await bench.clock.advance(MINUTE);
+      const half = await bench.read("t");
+      expect(await bench.commit(half, "a")).toEqual(["OK"]);
+      const waiting = await bench.stored("t");
+      expect(await bench.commit(half, "a")).toEqual(["DONE"]);
+      expect(await bench.stored("t")).toEqual(waiting);
+      // Also when the run was over before the answer was asked for again.
+      await finish(waiting.waiting?.run as string);
+      expect(await bench.commit(half, "a")).toEqual(["DONE"]);
+      await expectDue(bench.clock.now + MINUTE);
+    });
+
+    /** The run ends between what a writer has read of the task and what it writes: the end must not be overwritten. */
+    describe("its run ends while the task is", () => {
+      it("changed", async () => {
+        const run = await fired();
+        // The put's first script learns what is stored; its second one writes.
+        before("put", async () => before("put", () => finish(run)));
+        await put({ priority: 2 });
+        expect(await bench.stored("t")).toMatchObject({ definition: { priority: 2 } });
+        await expectDue(bench.clock.now + MINUTE);
+      });
+
+      it.each(["now", "catch-up"] as const)("resumed %s", async (from) => {
+        const run = await fired();
+        await pause("t");
+        before("resume", () => finish(run));
+        expect(await resume("t", from)).toBe("OK");
+        await expectDue(bench.clock.now + MINUTE);
+      });
+
+      it("paused", async () => {
+        const run = await fired();
+        before("pause", () => finish(run));
+        expect(await pause("t")).toBe("OK");
+        expect(await bench.stored("t")).toMatchObject({ state: "paused", due: bench.clock.now + MINUTE });
+        expect(await indexed("t")).toEqual(NOWHERE);
+      });
+    });
+  });
+
+  it("two owners' tasks of one id, due at once in one shard, become two jobs", async () => {
+    const shard = shardOf("system/t");
+    const owner = Array.from({ length: 200 }, (_, i) => `o${i}`).find((o) => shardOf(`${o}/t`) === shard);
+    await bench.put({ id: "t" });
+    await bench.put({ id: "t", owner: owner as string });
+    await bench.clock.advance(10 * SECOND);
+    expect(await bench.claim("t", "a")).toEqual(["OK", "OK"]);
+    expect((await occurrences()).map((one) => one.owner).sort()).toEqual([owner, "system"].sort());
+  });
+});
