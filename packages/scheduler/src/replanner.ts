@@ -3,6 +3,8 @@ import type { Settings } from "./options.js";
 
 /** How often nodes and queues are asked for their time zone data, in ms. */
 const ZONES_EVERY = 600_000;
+/** Each queue's indexes are compared with its definitions this often, in ms. */
+const AUDIT_EVERY = 86_400_000;
 /** The mutex of planning a queue anew is held at most this long, in ms. Two that plan at once only do the work twice. */
 const REPLAN_TTL = 60_000;
 /** Said of a queue that was planned anew while nodes with older data were alive: to be done once more. */
@@ -58,6 +60,7 @@ export class Replanner {
     if (failure !== undefined) throw failure;
     if (performance.now() < this.#zonesAt) return;
     await this.#checkZones(queues);
+    await this.#audit(queues);
     this.#zonesAt = performance.now() + ZONES_EVERY;
   }
 
@@ -81,6 +84,24 @@ export class Replanner {
       else if (data === own && mixed) await this.#store.registry.setZone(queue, own + MIXED);
       else if (data < own || (data === own + MIXED && !mixed)) {
         await this.#replan(queue, mixed ? own + MIXED : own);
+      }
+    }
+  }
+
+  /** The indexes follow from the definitions; should they ever differ, this is where it is noticed. */
+  async #audit(queues: readonly string[]): Promise<void> {
+    const [audits, now] = await Promise.all([this.#store.registry.audits(), this.#store.serverTime()]);
+    for (const queue of queues) {
+      if (now - (audits.get(queue) ?? 0) < AUDIT_EVERY) continue;
+      const lease = await this.#store.mutex.take(this.#store.keys.queue(queue).mutex("audit"), REPLAN_TTL);
+      if (!lease) continue;
+      try {
+        const mended = await this.#store.tasks.audit(queue);
+        await this.#store.registry.setAudit(queue, now);
+        if (mended > 0)
+          this.#settings.logger.error({ queue, mended }, "indexes differed from definitions: mended");
+      } finally {
+        await lease.release();
       }
     }
   }

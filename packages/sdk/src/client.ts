@@ -265,8 +265,14 @@ export class Client {
     await this.store.tasks.delete(name);
   }
 
-  /** Holds a task's future occurrences; queued runs go on. Returns false where it was paused already. */
-  async pause(ref: TaskRef, options: { note?: string; by?: string } = {}): Promise<boolean> {
+  /**
+   * Holds a task's future occurrences; queued runs go on, unless `cancelQueued` takes them back. Returns false where it was
+   * paused already.
+   */
+  async pause(
+    ref: TaskRef,
+    options: { note?: string; by?: string; cancelQueued?: boolean } = {},
+  ): Promise<boolean> {
     const name = await this.#locate(ref);
     const answer = await this.store.tasks.pause(
       name,
@@ -277,6 +283,7 @@ export class Client {
     if (answer === "FINISHED") {
       throw new CarillonError("CONFLICT", `${name.id} is finished; there is nothing to pause.`);
     }
+    if (options.cancelQueued) await this.#cancelQueued(name, shortText(options.by, "by") || this.#who);
     return answer === "OK";
   }
 
@@ -381,6 +388,12 @@ export class Client {
     if (word === "GONE") throw runNotFound(id);
     if (word === "FINAL") throw new CarillonError("CONFLICT", `run ${id} is over.`);
     return word === "OK";
+  }
+
+  async #cancelQueued(name: TaskName, by: string): Promise<void> {
+    const open = await this.store.runs.many(name.queue, await this.store.runs.open(name));
+    const queued = open.filter(({ state }) => state === "queued");
+    await Promise.all(queued.map(({ id }) => this.store.runs.cancel(name, id, by)));
   }
 
   async #findRun(id: string): Promise<Run> {
@@ -602,6 +615,16 @@ export class Client {
   async nodes(): Promise<NodeView[]> {
     const [nodes, now] = await Promise.all([this.store.registry.nodes(), this.store.serverTime()]);
     return nodes.map((node) => nodeView(node, now));
+  }
+
+  /**
+   * Deletes a queue with its tasks and all that BullMQ keeps of it. Returns how many tasks there were. Stop its workers first.
+   *
+   * @throws `INVALID_NAME`, `FORBIDDEN` for a bound client
+   */
+  async deleteQueue(queue: string): Promise<number> {
+    this.#unbound();
+    return this.store.deleteQueue(assertName(queue, "queue"));
   }
 
   async queues(): Promise<string[]> {

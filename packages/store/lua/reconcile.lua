@@ -5,7 +5,8 @@
 -- A member of `runs` without `@` is a task that is finished, and goes when it has lingered.
 --
 -- KEYS: 1 runs, 2 next, 3 tasks, 4 repeat (BullMQ's), 5 journal
--- ARGV: 1 at most, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 shortest and 5 longest wait between looks (ms)
+-- ARGV: 1 at most, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 shortest and 5 longest wait between looks (ms),
+--       6 successes and 7 failures are kept for, where the task says nothing (ms)
 -- Returns: { now, number of runs looked at, { run id, "removed" | "reopened" } or
 --            { run id, "over", local name, outcome, error } or { local name, "lingered" } … }
 local now = nowMs()
@@ -18,14 +19,26 @@ local function say(id, what) out[#out + 1] = { id, what } end
 
 local function later(id, ms) redis.call("ZADD", KEYS[1], now + ms, id) end
 
+-- The record of a run that is over stays for as long as its task keeps it; then the run is looked at once more.
+local function expire(id, run)
+  local kept = { string.match(redis.call("HGET", ours .. "t:" .. run.task, "keep") or "", "^%d+ %d+ (%d+) (%d+)$") }
+  local failed = redis.call("ZSCORE", ours .. "fail:" .. run.task, id)
+  local age = tonumber(failed and (kept[2] or ARGV[7]) or (kept[1] or ARGV[6]))
+  if run.finished + age > now then return redis.call("ZADD", KEYS[1], run.finished + age + 1, id) end
+  redis.call("DEL", ours .. "r:" .. id, ours .. "out:" .. id)
+  for _, set in ipairs({ "hist:", "fail:" }) do redis.call("ZREM", ours .. set .. run.task, id) end
+  redis.call("ZREM", KEYS[5], id)
+end
+
 -- Takes the job away, and with it the run's place here. A one-off task goes with its last run.
 local function remove(id, jobKey, state, run)
   if state ~= "missing" and bullRemoveJob({ jobKey, KEYS[4] }, { id, "0", bullPrefix }) ~= 1 then
     return later(id, shortest)
   end
   redis.call("ZREM", KEYS[1], id)
-  say(id, "removed")
+  if state ~= "missing" or not run.task then say(id, "removed") end
   if not run.task then return end
+  if run.finished then expire(id, run) end
   local task = redis.call("HMGET", ours .. "t:" .. run.task, "once", "state")
   if task[1] and task[2] == "finished" and redis.call("EXISTS", ours .. "open:" .. run.task) == 0 then
     say(run.task, "lingered")
@@ -43,8 +56,11 @@ end
 
 local function look(id)
   local runKey, jobKey = ours .. "r:" .. id, bullPrefix .. id
-  local fields = redis.call("HMGET", runKey, "state", "task", "enqueued", "cancel")
-  local run = { state = fields[1], task = fields[2], enqueued = tonumber(fields[3] or now), cancel = fields[4] }
+  local fields = redis.call("HMGET", runKey, "state", "task", "enqueued", "cancel", "finished")
+  local run = {
+    state = fields[1], task = fields[2], enqueued = tonumber(fields[3] or now), cancel = fields[4],
+    finished = fields[5] and tonumber(fields[5]),
+  }
   local state = jobState(jobKey)
 
   if not run.state or redis.call("EXISTS", ours .. "t:" .. run.task) == 0 then

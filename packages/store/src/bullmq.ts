@@ -1,6 +1,6 @@
 import { backoffWait, parseDuration, type RetryPolicy, type TaskDefinition } from "@carillon/core";
 import { Job, type JobsOptions, Queue } from "bullmq";
-import { Redis } from "ioredis";
+import { type Cluster, Redis } from "ioredis";
 import { bullPrefix } from "./keys.js";
 
 /**
@@ -156,6 +156,17 @@ export class JobPacker {
       args,
       opts,
     };
+  }
+}
+
+/** Takes away all that BullMQ keeps of a queue, jobs that are being worked included. */
+export async function obliterate(client: Redis | Cluster, namespace: string, queue: string): Promise<void> {
+  const bull = new Queue(queue, { connection: client, prefix: bullPrefix(namespace, queue) });
+  bull.on("error", () => {});
+  try {
+    await bull.obliterate({ force: true });
+  } finally {
+    await bull.close();
   }
 }
 

@@ -49,7 +49,7 @@ export interface QueueKeys {
   /** Hash: captured output by attempt. */
   output(id: string): string;
   job(id: string): string;
-  /** The redlock mutex of a part of `next`, or of planning all tasks anew (`zone`). */
+  /** The redlock mutex of a part of `next`, of planning all tasks anew (`zone`), or of comparing the indexes (`audit`). */
   mutex(part: string): string;
 }
 
@@ -60,6 +60,8 @@ export interface NamespaceKeys {
   readonly nodes: string;
   /** Hash: queue name by the version of the time zone data that its tasks were planned with. */
   readonly zones: string;
+  /** Hash: queue name by the time at which its indexes were last compared with its definitions. */
+  readonly audits: string;
   /** Set: the only task types that may be put; empty: any. */
   readonly types: string;
   /** Hash: shared calendars by name, as JSON; `~revision` counts their changes. */
@@ -77,6 +79,7 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     queues: `{${namespace}}:queues`,
     nodes: `{${namespace}}:nodes`,
     zones: `{${namespace}}:zones`,
+    audits: `{${namespace}}:audits`,
     types: `{${namespace}}:types`,
     calendars: `{${namespace}}:calendars`,
     wake: `{${namespace}}:wake`,

@@ -63,7 +63,7 @@ export class Registry {
     if (left > 0) return false;
     const gone = await this.#link.run(
       this.#scripts["unregister-queue"],
-      [this.#keys.queues, this.#keys.zones],
+      [this.#keys.queues, this.#keys.zones, this.#keys.audits],
       [queue, value],
     );
     return gone === 1;
@@ -98,12 +98,23 @@ export class Registry {
     return new Map(Object.entries(await this.#link.ask((client) => client.hgetall(this.#keys.zones))));
   }
 
+  /** By queue: when its indexes were last compared with its definitions, UTC ms. */
+  async audits(): Promise<Map<string, number>> {
+    const stored = await this.#link.ask((client) => client.hgetall(this.#keys.audits));
+    return new Map(Object.entries(stored).map(([queue, at]) => [queue, Number(at)]));
+  }
+
+  async setAudit(queue: string, at: number): Promise<void> {
+    await this.#stamp(this.#keys.audits, queue, at);
+  }
+
   async setZone(queue: string, version: string): Promise<void> {
-    await this.#link.run(
-      this.#scripts["stamp-queue"],
-      [this.#keys.queues, this.#keys.zones],
-      [queue, version],
-    );
+    await this.#stamp(this.#keys.zones, queue, version);
+  }
+
+  /** A queue that is gone meanwhile gets none. */
+  async #stamp(key: string, queue: string, value: string | number): Promise<void> {
+    await this.#link.run(this.#scripts["stamp-queue"], [this.#keys.queues, key], [queue, value]);
   }
 
   async beat(node: NodeInfo): Promise<void> {

@@ -369,7 +369,10 @@ export class RunRepository {
     const [now, looked, ...found] = (await this.#link.run(
       this.#scripts.reconcile,
       [keys.runs, keys.next, keys.tasks, `${keys.bull}repeat`, keys.journal],
-      [RECONCILE_BATCH, `${keys.tag}:~`, keys.bull, 5_000, 300_000],
+      [
+        ...[RECONCILE_BATCH, `${keys.tag}:~`, keys.bull, 5_000, 300_000],
+        ...[this.#retention.successesFor, this.#retention.failuresFor],
+      ],
     )) as [number, number, ...[string, string, string, Outcome, string][]];
     const named = (local: string): TaskName => ({ queue, ...parseLocalName(local) });
     const lingered = found.filter(([, what]) => what === "lingered").map(([local]) => named(local));

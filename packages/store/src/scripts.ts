@@ -56,6 +56,7 @@ const SCRIPTS = {
   expected: ["index"],
   told: [],
   replan: ["index", "ledger"],
+  audit: ["index"],
   "put-calendar": [],
   "read-time": [],
   "mark-queue": [],

@@ -1,6 +1,7 @@
 import { assertName, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
 import { AlertRepository } from "./alerts.js";
 import { BackfillRepository } from "./backfills.js";
+import { obliterate } from "./bullmq.js";
 import { CalendarRepository } from "./calendars.js";
 import { ClaimRepository } from "./claims.js";
 import { type ConnectionProfile, type ConnectionSpec, connect, type RedisClient } from "./connection.js";
@@ -86,6 +87,31 @@ export class Store {
   async serverTime(): Promise<number> {
     const [seconds, micros] = (await this.link.ask((client) => client.time())) as unknown as [string, string];
     return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+  }
+
+  /**
+   * Deletes a queue: its tasks with their records, and all that BullMQ keeps of it. Returns how many tasks there were. Jobs that
+   * are being worked lose their ground: stop the workers first.
+   */
+  async deleteQueue(queue: string): Promise<number> {
+    let deleted = 0;
+    for (;;) {
+      const { tasks } = await this.tasks.list({ queue }, 100);
+      if (tasks.length === 0) break;
+      for (const { definition } of tasks)
+        await this.tasks.delete({ queue, owner: definition.owner, id: definition.id });
+      deleted += tasks.length;
+    }
+    const client = this.connect("patient");
+    try {
+      await obliterate(client, this.namespace, queue);
+      const { runs, next, alerts, journal, expected, backfills } = this.keys.queue(queue);
+      await client.del(runs, next, alerts, journal, expected, backfills);
+    } finally {
+      client.disconnect();
+    }
+    await this.registry.forgetIfEmpty(queue);
+    return deleted;
   }
 
   async close(): Promise<void> {

@@ -238,6 +238,23 @@ export class TaskRepository {
     }
   }
 
+  /** Makes the indexes of a queue say what its definitions say. Returns how many tasks were put right. */
+  async audit(queue: string): Promise<number> {
+    const keys = this.#keys.queue(queue);
+    const dues = Array.from({ length: SHARDS }, (_, shard) => keys.due(shard));
+    let mended = 0;
+    for (let after: string | undefined; ; ) {
+      const locals = await this.#locals(keys, {}, after, REPLAN_PAGE);
+      mended += (await this.#link.run(
+        this.#scripts.audit,
+        [keys.next, ...dues, ...locals.map((local) => keys.task(local))],
+        [keys.run(""), locals.length, ...locals.flatMap((local) => [local, shardOf(local)])],
+      )) as number;
+      if (locals.length < REPLAN_PAGE) return mended;
+      after = locals.at(-1);
+    }
+  }
+
   async pause(name: TaskName, by = "", note = ""): Promise<"OK" | "UNCHANGED" | "MISSING" | "FINISHED"> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);

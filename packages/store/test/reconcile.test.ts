@@ -60,6 +60,10 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.jobs()).toEqual([]);
     // The history outlives the job.
     expect(await runs()).toMatchObject([{ id: run, outcome: "succeeded" }]);
+    // It is looked at once more, when its record has been kept for as long as it should be.
+    await bench.clock.advance(7 * 86_400_000);
+    expect(await reconcile()).toEqual([]);
+    expect(await runs()).toEqual([]);
     expect((await bench.store.claims.next(QUEUE)).has("r")).toBe(false);
   });
 

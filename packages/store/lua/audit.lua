@@ -1,0 +1,34 @@
+-- Makes the indexes say what the definitions say: a task that is due stands in its shard's due index, one whose run is over
+-- does not wait for it any more.
+--
+-- KEYS: 1 next, 2-9 the eight due indexes, then for each task: task
+-- ARGV: 1 prefix of run keys, 2 number of tasks, then for each: local name, shard
+-- Returns: the number of tasks that were put right
+local now, mended = nowMs(), 0
+for n = 1, tonumber(ARGV[2]) do
+  local taskKey, name, shard = KEYS[9 + n], ARGV[1 + 2 * n], tonumber(ARGV[2 + 2 * n])
+  local task = redis.call("HMGET", taskKey, "state", "due", "pending", "wait")
+  local run, delay = string.match(task[4] or "", "^(%S+) (%d+)$")
+  local state = run and redis.call("HGET", ARGV[1] .. run, "state")
+  local wrong = false
+  if run and (not state or state == "final") then
+    wrong = true
+    task[2] = string.format("%.0f", now + delay)
+    redis.call("HINCRBY", taskKey, "gen", 1)
+    redis.call("HDEL", taskKey, "wait")
+    redis.call("HSET", taskKey, "nominal", task[2], "due", task[2])
+  end
+  local indexed = redis.call("ZSCORE", KEYS[2 + shard], name)
+  if task[1] == "scheduled" and not indexed and (task[2] or task[3]) then
+    wrong = true
+    setDue(KEYS[2 + shard], name, task[3] and now or task[2])
+  elseif task[1] ~= "scheduled" and indexed then
+    wrong = true
+    setDue(KEYS[2 + shard], name, "")
+  end
+  if wrong then
+    mended = mended + 1
+    rearm(KEYS[1], shard, KEYS[2 + shard])
+  end
+end
+return mended

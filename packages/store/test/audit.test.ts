@@ -1,0 +1,55 @@
+import { shardOf } from "@carillon/core";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Bench, QUEUE } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+onEveryEngine("the indexes", (connection) => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  const due = (id: string) => bench.store.keys.queue(QUEUE).due(shardOf(`system/${id}`));
+
+  it("that say what the definitions say are left as they are", async () => {
+    await bench.put({ id: "a" });
+    await bench.put({ id: "b", schedule: { every: "1m", anchor: "finish" } });
+    await bench.clock.advance(60_000);
+    await bench.claim("b", "t");
+    await bench.put({ id: "c", enabled: false });
+    const before = await bench.dump();
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
+    expect(await bench.dump()).toEqual(before);
+  });
+
+  it("that lost a task get it back, and it fires", async () => {
+    await bench.put({ id: "a" });
+    await bench.store.link.client.zrem(due("a"), "system/a");
+    await bench.store.link.client.del(bench.store.keys.queue(QUEUE).next);
+    await bench.clock.advance(10_000);
+    expect(await bench.claim("a", "t")).toEqual([]);
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
+    expect((await bench.store.claims.next(QUEUE)).has(String(shardOf("system/a")))).toBe(true);
+    expect(await bench.claim("a", "t")).toEqual(["OK"]);
+  });
+
+  it("that still hold a paused task let it go", async () => {
+    await bench.put({ id: "a", enabled: false });
+    await bench.store.link.client.zadd(due("a"), 1, "system/a");
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
+    expect(await bench.store.link.client.zscore(due("a"), "system/a")).toBeNull();
+  });
+
+  it("a task that waits for a run that is gone has a next time again", async () => {
+    await bench.put({ id: "a", schedule: { every: "1m", anchor: "finish" } });
+    await bench.clock.advance(60_000);
+    await bench.claim("a", "t");
+    const [run] = await bench.store.runs.list(bench.name("a"), 1);
+    await bench.store.link.client.del(bench.store.keys.queue(QUEUE).run(run?.id as string));
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
+    expect(await bench.stored("a")).toMatchObject({ due: bench.clock.now + 60_000, waiting: undefined });
+  });
+});
