@@ -46,7 +46,7 @@ const pending: never[] = [];
 const key = (minutes: number) => ({ key: `k${m(minutes)}` });
 
 function nominalOf({ next }: Decision): number | undefined {
-  return next !== undefined && "nominal" in next ? next.nominal : undefined;
+  return typeof next === "object" && "nominal" in next ? next.nominal : undefined;
 }
 
 describe("a decision", () => {

@@ -144,7 +144,7 @@ describe("a node on real time", () => {
     const due = (await store.serverTime()) + 100;
     // What a node killed in mid-claim leaves behind: every mutex of the queue.
     for (let shard = 0; shard < 8; shard++) {
-      await store.mutex.take(store.keys.queue("q").mutex(shard), 500);
+      await store.mutex.take(store.keys.queue("q").mutex(String(shard)), 500);
     }
     const decided = once(scheduler, "decided");
     await put({ id: "orphan", schedule: { at: due } });

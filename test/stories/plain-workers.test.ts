@@ -1,0 +1,82 @@
+import { compileSchedule, type OverlapPolicy, type Run } from "@carillon/core";
+import { type TestKit, testKit } from "@carillon/testing";
+import { afterEach, describe, expect, it } from "vitest";
+
+const QUEUE = "bells";
+const SCHEDULE = { every: "10s" };
+
+/** An application whose workers know nothing of Carillon: jobs that take 25 s, due every 10 s. */
+describe("a plain BullMQ worker, jobs longer than their interval", () => {
+  let kit: TestKit;
+  afterEach(async () => {
+    await kit.close();
+  });
+
+  async function watch(overlap: OverlapPolicy, options: { maxQueued?: number } = {}): Promise<Run[]> {
+    kit = await testKit({ queues: [QUEUE], worker: false });
+    await kit.bullWorker(QUEUE, async () => kit.sleep("25s"), { concurrency: 10 });
+    await kit.client.put({ id: "t", type: "noop", queue: QUEUE, schedule: SCHEDULE, overlap, ...options });
+    await kit.advance("5m");
+    const runs = await kit.client.runs("t", { limit: 1_000 });
+    await promisesHold(overlap);
+    return runs.sort((a, b) => a.enqueued - b.enqueued);
+  }
+
+  /** From run records, ledger and the task alone: each time decided once, none missing, none beside another. */
+  async function promisesHold(overlap: OverlapPolicy): Promise<void> {
+    const [runs, ledger, stored] = await Promise.all([
+      kit.client.runs("t", { limit: 1_000 }),
+      kit.client.ledger("t"),
+      kit.store.tasks.get({ queue: QUEUE, owner: "system", id: "t" }),
+    ]);
+    const decided = [...runs, ...(stored?.pending ?? [])].map(({ nominal }) => nominal);
+    for (const { from, to } of ledger) for (let at = from; at <= to; at += 10_000) decided.push(at);
+    const schedule = compileSchedule(SCHEDULE);
+    const due: number[] = [];
+    const start = Date.parse("2026-01-01T00:00:00Z");
+    for (let at = schedule.next(start); at !== undefined && at <= kit.now; at = schedule.next(at))
+      due.push(at);
+    expect(decided.sort((a, b) => a - b)).toEqual(due);
+    for (const run of runs) expect(run.enqueued).toBeGreaterThanOrEqual(run.due);
+    if (overlap === "allow") return;
+    // When a job ended is BullMQ's to say: of a plain worker's, the record is made later.
+    const ends = await kit.store.link.ask((client) =>
+      Promise.all(runs.map(({ id }) => client.hget(kit.store.keys.queue(QUEUE).job(id), "finishedOn"))),
+    );
+    const spans = runs.map(
+      ({ enqueued }, i) => [enqueued, Number(ends[i] ?? Number.POSITIVE_INFINITY)] as const,
+    );
+    for (const [i, [from, to]] of spans.entries()) {
+      for (const [other, end] of spans.slice(i + 1)) expect(from >= end || other >= to).toBe(true);
+    }
+  }
+
+  const seconds = (runs: readonly Run[]) => runs.map(({ nominal }) => (nominal % 3_600_000) / 1_000);
+
+  it("skip: what falls due beside a run is skipped", async () => {
+    expect(seconds(await watch("skip"))).toEqual([10, 40, 70, 100, 130, 160, 190, 220, 250, 280]);
+  });
+
+  it("allow: every occurrence is enqueued in time", async () => {
+    expect(await watch("allow")).toHaveLength(30);
+  });
+
+  it("queue-one: the first that comes waits, the others are skipped", async () => {
+    const runs = await watch("queue-one");
+    expect(seconds(runs).slice(0, 4)).toEqual([10, 20, 40, 60]);
+    // It starts within a second of the end that nobody told us of.
+    const [first, second] = runs as [Run, Run];
+    expect((second.enqueued - first.enqueued) / 1_000).toBeLessThanOrEqual(26.5);
+  });
+
+  it("queue-all: all wait, in their order, up to the bound", async () => {
+    const runs = await watch("queue-all", { maxQueued: 3 });
+    expect(seconds(runs).slice(0, 5)).toEqual([10, 20, 30, 40, 50]);
+  });
+
+  it("cancel-running: the newest waits for the end of what cannot be cancelled", async () => {
+    const runs = await watch("cancel-running");
+    expect(seconds(runs).slice(0, 3)).toEqual([10, 30, 50]);
+    expect(runs[0]).toMatchObject({ outcome: "succeeded", cancel: { by: expect.any(String) } });
+  });
+});
