@@ -1,8 +1,9 @@
 -- Deletes a task: from here on it never fires, and jobs still queued for it do nothing. Its runs are cleared by
 -- clear-runs.lua, in bounded steps.
 --
--- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger, 6 statistics, 7 expected, 8 runs
--- ARGV: 1 local name, 2 shard, 3 prefix of tag sets, 4 prefix of the sets of tasks by shared calendar
+-- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger, 6 statistics, 7 expected, 8 runs, 9 alerts, 10 backfills
+-- ARGV: 1 local name, 2 shard, 3 prefix of tag sets, 4 prefix of the sets of tasks by shared calendar,
+--       5 prefix of backfills
 -- Returns: { 1 (0: there was none), now }: runs enqueued until then are the deleted task's
 local now = nowMs()
 local named = redis.call("HMGET", KEYS[1], "tags", "calendars")
@@ -16,5 +17,17 @@ redis.call("ZREM", KEYS[7], ARGV[1])
 redis.call("ZREM", KEYS[8], ARGV[1])
 rearm(KEYS[3], "r", KEYS[8])
 rearm(KEYS[3], "e", KEYS[7])
+-- What was to be told of it, and what was asked for again. Both lists are short, or empty.
+for _, line in ipairs(redis.call("LRANGE", KEYS[9], 0, 999)) do
+  if cjson.decode(line).task == ARGV[1] then redis.call("LREM", KEYS[9], 1, line) end
+end
+if redis.call("EXISTS", KEYS[9]) == 0 then redis.call("ZREM", KEYS[3], "a") end
+for _, id in ipairs(redis.call("ZRANGE", KEYS[10], 0, 999)) do
+  if redis.call("HGET", ARGV[5] .. id, "task") == ARGV[1] then
+    redis.call("DEL", ARGV[5] .. id)
+    redis.call("ZREM", KEYS[10], id)
+  end
+end
+rearm(KEYS[3], "b", KEYS[10])
 rearm(KEYS[3], ARGV[2], KEYS[2])
 return { 1, now }

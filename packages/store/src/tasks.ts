@@ -323,9 +323,9 @@ export class TaskRepository {
       this.#scripts.delete,
       [
         ...[keys.task(local), keys.due(shard), keys.next, keys.tasks, keys.ledger(local), keys.stats(local)],
-        ...[keys.expected, keys.runs],
+        ...[keys.expected, keys.runs, keys.alerts, keys.backfills],
       ],
-      [local, shard, keys.tagged(""), keys.planned("")],
+      [local, shard, keys.tagged(""), keys.planned(""), keys.backfill("")],
     )) as [number, number];
     for (const set of [keys.open(local), keys.history(local), keys.failures(local)]) {
       let taken: number;

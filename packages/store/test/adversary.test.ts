@@ -132,7 +132,6 @@ onEveryEngine("interleavings", (connection) => {
         bench.trigger("t", `m${i}`).catch(() => {}),
       ]);
       expect(await bench.store.tasks.get(bench.name("t"))).toBeUndefined();
-      await bench.reconcile();
       expect(await bench.ownKeys()).toEqual([]);
       expect(await bench.jobs()).toEqual([]);
       await bench.clock.advance(1);
@@ -315,7 +314,6 @@ describe("any order of calls", () => {
       expect(new Set(runs.map(({ key }) => key)).size).toBe(runs.length);
       await bench.store.tasks.delete(bench.name("t"));
       expect(await bench.jobs()).toEqual([]);
-      await bench.reconcile();
       expect(await bench.ownKeys()).toEqual([]);
       await bench.close();
     },
