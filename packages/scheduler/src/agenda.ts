@@ -71,13 +71,19 @@ export class Agenda {
     this.#held.get(queue)?.delete(part);
   }
 
-  /** Ends the holds of a queue's parts that are no longer due: whoever was on them has done the work. */
-  releaseDone(queue: string, now: number): void {
+  /**
+   * Ends the holds of a queue's parts that are no longer due: whoever was on them has done the work. Returns the parts that
+   * are still due and held.
+   */
+  releaseDone(queue: string, now: number): Part[] {
     const parts = this.#queues.get(queue);
     const held = this.#held.get(queue);
+    const left: Part[] = [];
     for (const part of held?.keys() ?? []) {
       if ((parts?.get(part) ?? Number.POSITIVE_INFINITY) > now) held?.delete(part);
+      else left.push(part);
     }
+    return left;
   }
 
   /** What is due at `now`, earliest first. */

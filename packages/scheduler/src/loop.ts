@@ -169,7 +169,13 @@ export class Loop {
     if (tryAgain.length > 0) void this.#readNext(tryAgain, true).then(() => this.#arm());
     const due = take(this.#glances);
     await this.#readNext(due);
-    for (const queue of due) this.#agenda.releaseDone(queue, this.#clock.now());
+    for (const queue of due) {
+      for (const part of this.#agenda.releaseDone(queue, this.#clock.now())) {
+        // Whoever holds it may be dead: its mutex ends when it ends, not a whole time-to-live from here.
+        const left = await this.#store.mutex.remaining(this.#store.keys.queue(queue).mutex(part));
+        this.#agenda.hold(queue, part, this.#clock.now(), left);
+      }
+    }
   }
 
   /** What each queue has next. One that cannot be read (its slot is down, say) must not keep the others waiting. */

@@ -19,12 +19,14 @@ import {
   type TriggerOptions,
 } from "@carillon/core";
 import {
+  assertKnown,
   type Backfill,
   type ConnectionSpec,
   type LedgerEntry,
   type PutResult,
   type SharedCalendar,
   Store,
+  type StoredTask,
 } from "@carillon/store";
 import { type BackfillOptions, findBackfill, type PutBackfill, putBackfill } from "./backfill.js";
 import { type BulkFilter, eachTask } from "./bulk.js";
@@ -127,6 +129,14 @@ export class Client {
         parsed.push(await this.#parse(task));
       } catch (error) {
         throw at(error, parsed.length);
+      }
+    }
+    const known = await this.store.registry.types();
+    for (const [index, { definition }] of parsed.entries()) {
+      try {
+        assertKnown(definition.type, known);
+      } catch (error) {
+        throw at(error, index);
       }
     }
     const byQueue = new Map<string, { index: number; task: ParsedTask }[]>();
@@ -232,8 +242,13 @@ export class Client {
     const name = await this.#locate(ref);
     const stored = await this.store.tasks.get(name);
     if (!stored) throw notFound(name);
-    const { lastRun } = await this.store.runs.stats(name);
-    const run = lastRun === undefined ? undefined : await this.store.runs.get(name.queue, lastRun);
+    return this.#withStatus(stored);
+  }
+
+  async #withStatus(stored: StoredTask): Promise<Task> {
+    const { queue, owner, id } = stored.definition;
+    const { lastRun } = await this.store.runs.stats({ queue, owner, id });
+    const run = lastRun === undefined ? undefined : await this.store.runs.get(queue, lastRun);
     return { ...taskView(stored), ...(run ? { lastStatus: lastStatus(run) } : {}) };
   }
 
@@ -248,7 +263,10 @@ export class Client {
     }
     const filter = { ...options, owner: this.#owner ?? options.owner };
     const page = await this.store.tasks.list(filter, limit, options.cursor);
-    return { tasks: page.tasks.map(taskView), cursor: page.cursor };
+    return {
+      tasks: await Promise.all(page.tasks.map((task) => this.#withStatus(task))),
+      cursor: page.cursor,
+    };
   }
 
   /** How many tasks a queue holds, or the namespace; of all owners. */
@@ -439,7 +457,7 @@ export class Client {
   /** The tasks that are acted on next, earliest first. */
   async upNext(options: { queue?: string; limit?: number } = {}): Promise<Upcoming[]> {
     const limit = wholeNumber(options.limit ?? 20, "limit", 1, 1_000);
-    return this.#own(await upNext(this.store, await this.#queuesOf(options.queue), limit));
+    return upNext(this.store, await this.#queuesOf(options.queue), limit, this.#owner);
   }
 
   /** Each occurrence of the next hours, as the schedules stand now. @throws `INVALID_DURATION` */
@@ -447,13 +465,8 @@ export class Client {
     const limit = wholeNumber(options.limit ?? 1_000, "limit", 1, 100_000);
     const queues = await this.#queuesOf(options.queue);
     const now = queues[0] === undefined ? 0 : await this.store.tasks.time(queues[0]);
-    return this.#own(
-      await forecast(this.store, queues, now + parseDuration(options.within, "within"), limit),
-    );
-  }
-
-  #own(upcoming: Upcoming[]): Upcoming[] {
-    return this.#owner === undefined ? upcoming : upcoming.filter(({ task }) => task.owner === this.#owner);
+    const until = now + parseDuration(options.within, "within");
+    return forecast(this.store, queues, until, limit, this.#owner);
   }
 
   async #queuesOf(queue: string | undefined): Promise<string[]> {

@@ -11,9 +11,17 @@ export interface Upcoming {
 /** Occurrences of one task in a forecast; a task that fires each second would fill it alone. */
 const MOST_OF_ONE = 10_000;
 
+/** Tasks read at a time. */
+const PAGE = 500;
+
 /** The tasks that are acted on next, earliest first. */
-export async function upNext(store: Store, queues: readonly string[], limit: number): Promise<Upcoming[]> {
-  const found = await dueTasks(store, queues, Number.POSITIVE_INFINITY, limit);
+export async function upNext(
+  store: Store,
+  queues: readonly string[],
+  limit: number,
+  owner: string | undefined,
+): Promise<Upcoming[]> {
+  const found = await dueTasks(store, queues, Number.POSITIVE_INFINITY, limit, owner);
   return found
     .flatMap(({ name, task }) =>
       task.due === undefined ? [] : [{ task: name, nominal: task.nominal ?? task.due, due: task.due }],
@@ -31,10 +39,11 @@ export async function forecast(
   queues: readonly string[],
   until: number,
   limit: number,
+  owner: string | undefined,
 ): Promise<Upcoming[]> {
   await store.calendars.refresh();
   const upcoming: Upcoming[] = [];
-  for (const { name, task } of await dueTasks(store, queues, until, limit)) {
+  for (const { name, task } of await dueTasks(store, queues, until, limit, owner)) {
     const schedule = store.calendars.schedules.get(task.definition.schedule, task.definition.id);
     let slot =
       task.nominal === undefined || task.due === undefined
@@ -53,7 +62,9 @@ async function dueTasks(
   queues: readonly string[],
   until: number,
   limit: number,
+  owner: string | undefined,
 ): Promise<{ name: TaskName; task: StoredTask }[]> {
+  if (owner !== undefined) return ownedTasks(store, queues, until, owner);
   const names = await Promise.all(
     queues.map(async (queue) =>
       (await store.tasks.due(queue, until, limit)).map((local) => ({ queue, local })),
@@ -66,4 +77,26 @@ async function dueTasks(
     }),
   );
   return tasks.flatMap(({ name, task }) => (task ? [{ name, task }] : []));
+}
+
+/** Through one owner's tasks: what others have due would hide them. */
+async function ownedTasks(
+  store: Store,
+  queues: readonly string[],
+  until: number,
+  owner: string,
+): Promise<{ name: TaskName; task: StoredTask }[]> {
+  const found: { name: TaskName; task: StoredTask }[] = [];
+  for (const queue of queues) {
+    let cursor: string | undefined;
+    do {
+      const page = await store.tasks.list({ queue, owner, state: "scheduled" }, PAGE, cursor);
+      for (const task of page.tasks) {
+        if (task.due !== undefined && task.due <= until)
+          found.push({ name: { queue, owner, id: task.definition.id }, task });
+      }
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+  }
+  return found;
 }

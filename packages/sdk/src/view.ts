@@ -38,7 +38,7 @@ export interface Task extends Policies {
   readonly submitter?: string | undefined;
   readonly group?: string | undefined;
   readonly paused?: { at: number; by?: string; note?: string } | undefined;
-  /** The last run that is over; only where one task is asked for. */
+  /** The last run that is over and did something. */
   readonly lastStatus?: LastStatus | undefined;
   readonly created: number;
   readonly updated: number;

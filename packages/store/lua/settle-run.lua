@@ -2,7 +2,7 @@
 -- run's fence may say so. Without a fence the reconciler speaks, for a job whose end nobody told us; only where that job
 -- is over or gone.
 --
--- ARGV: 1 fence ("" the reconciler), 2 outcome ("" another attempt is left), 3 error, 4 result as JSON,
+-- ARGV: 1 fence ("" the reconciler, "crashed" who found its workers dead), 2 outcome ("" another attempt is left), 3 error, 4 result as JSON,
 --       5 attempts that BullMQ counts as made,
 --       6 generation of the task that the following was decided with ("" nothing was), 7 failures in a row it reckoned with,
 --       8 all that waits now as JSON ("" as before), 9 a retry is among it ("1"), 10 note of a pause ("" none),
@@ -13,7 +13,9 @@ local run = redis.call("HMGET", RUN.key, "state", "fence", "outcome")
 if not run[1] then return "GONE" end
 -- The same word once more: its answer was lost, and it was sent again.
 if run[1] == "final" then return run[2] == fence and run[3] == outcome and "OK" or "FINAL" end
-if fence == "" then
+if fence == "crashed" then
+  if redis.call("HEXISTS", RUN.key, "crashed") == 0 then return "FENCED" end
+elseif fence == "" then
   if jobState(RUN.job) == "live" then return "LIVE" end
 elseif run[2] ~= fence then
   return "FENCED"
@@ -31,7 +33,7 @@ if fence == "" then
   if stamps[2] then redis.call("HSETNX", RUN.key, "attempts", stamps[2]) end
 end
 -- The attempt came to its end: it was no crash. (One that the reconciler finds ended without a word stays one.)
-if run[1] ~= "queued" and (fence ~= "" or outcome ~= "crashed") and redis.call("EXISTS", RUN.task) == 1 then
+if run[1] ~= "queued" and outcome ~= "crashed" and redis.call("EXISTS", RUN.task) == 1 then
   redis.call("HINCRBY", RUN.stats, "crashes", -1)
   redis.call("HSET", RUN.stats, "consecutiveCrashes", 0)
 end

@@ -8,7 +8,7 @@
 -- ARGV: 1 worker, 2 pid, 3 host, 4 attempt (from 1), 5 attempts that BullMQ counts as made, 6 wait after a crash (ms),
 --       7 crashes after which the run is over, both where the task says nothing
 -- Returns: { "OK", fence, now, details, checkpoint ("" none), crashes } | { "GONE" } (the task was deleted) |
---          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } | { "WAIT", until }
+--          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", until }
 local made = ARGV[OWN + 5]
 local run = redis.call("HMGET", RUN.key, "state", "outcome", "made", "cancel", "info", "notBefore", "started",
   "worker", "attempts", "fence")
@@ -18,7 +18,8 @@ local now = nowMs()
 if state == "final" then
   if run[3] and tonumber(made) <= tonumber(run[3]) then return { "FINAL", run[2] } end
   redis.call("HINCRBY", RUN.stats, run[2], -1)
-  redis.call("HDEL", RUN.key, "outcome", "finished", "error", "result", "made", "cancel")
+  redis.call("HDEL", RUN.key, "outcome", "finished", "error", "result", "made", "cancel", "crashed",
+    "crashes")
   redis.call("ZREM", RUN.history, RUN.id)
   redis.call("ZREM", RUN.failures, RUN.id)
   redis.call("ZREM", RUN.journal, RUN.id)
@@ -32,14 +33,11 @@ elseif state ~= "queued" then
   local wait, most = string.match(redis.call("HGET", RUN.task, "crash") or "", "^(%d+) (%d+)$")
   wait, most = tonumber(wait or ARGV[OWN + 6]), tonumber(most or ARGV[OWN + 7])
   local crashes = redis.call("HINCRBY", RUN.key, "crashes", 1)
-  if crashes >= most then
-    redis.call("HSET", RUN.key, "made", made, "error", "its worker died, " .. crashes .. " times")
-    finish("crashed", now, "its worker died", false)
-    return { "CRASHED" }
-  end
   redis.call("HSET", RUN.key, "state", "queued", "notBefore", now + wait)
   run[6] = now + wait
+  if crashes >= most then redis.call("HSET", RUN.key, "crashed", "1") end
 end
+if state ~= "final" and redis.call("HEXISTS", RUN.key, "crashed") == 1 then return { "CRASHED" } end
 if run[4] and state ~= "final" then
   redis.call("HSET", RUN.key, "made", made)
   finish("cancelled", now, nil, false)

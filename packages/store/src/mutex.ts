@@ -7,6 +7,8 @@ import type { RedisClient } from "./connection.js";
 export interface Mutex {
   /** Takes `key` for `ttl` ms. Undefined: someone else holds it (or Redis did not answer). Never waits. */
   take(key: string, ttl: number): Promise<Lease | undefined>;
+  /** How long whoever holds `key` may still do so, in ms; 0: nobody does. */
+  remaining(key: string): Promise<number>;
 }
 
 export interface Lease {
@@ -22,6 +24,9 @@ export function redlockMutex(client: RedisClient): Mutex {
   const redlock = new Redlock([client as unknown as Redlock.CompatibleRedisClient], { retryCount: 0 });
   redlock.on("clientError", () => {});
   return {
+    async remaining(key) {
+      return Math.max(0, await client.pttl(key));
+    },
     async take(key, ttl) {
       try {
         const lock = await redlock.lock(key, ttl);
@@ -45,6 +50,9 @@ export function redlockMutex(client: RedisClient): Mutex {
 
 /** For tests of the fence: everybody gets everything. */
 export const NO_MUTEX: Mutex = {
+  async remaining() {
+    return 0;
+  },
   async take() {
     return { remaining: Number.POSITIVE_INFINITY, extend: async () => {}, release: async () => {} };
   },

@@ -85,12 +85,7 @@ export class Registry {
   /** @throws `UNKNOWN_TASK_TYPE` */
   async assertTypes(types: readonly string[]): Promise<void> {
     const known = await this.types();
-    const unknown = known.length === 0 ? undefined : types.find((type) => !known.includes(type));
-    if (unknown === undefined) return;
-    throw new CarillonError("UNKNOWN_TASK_TYPE", `this namespace has no task type ${unknown}.`, {
-      field: "type",
-      remedy: `Use one of ${known.slice(0, 20).join(", ")}, or let the namespace know it: client.allowTypes([...]).`,
-    });
+    for (const type of types) assertKnown(type, known);
   }
 
   /** By queue: the version of the time zone data that its tasks were planned with. */
@@ -131,4 +126,13 @@ export class Registry {
   async removeNode(id: string): Promise<void> {
     await this.#link.ask((client) => client.hdel(this.#keys.nodes, id));
   }
+}
+
+/** @param known the types of the namespace; none: any @throws `UNKNOWN_TASK_TYPE` */
+export function assertKnown(type: string, known: readonly string[]): void {
+  if (known.length === 0 || known.includes(type)) return;
+  throw new CarillonError("UNKNOWN_TASK_TYPE", `this namespace has no task type ${type}.`, {
+    field: "type",
+    remedy: `Use one of ${known.slice(0, 20).join(", ")}, or let the namespace know it: client.allowTypes([...]).`,
+  });
 }

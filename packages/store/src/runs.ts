@@ -145,8 +145,11 @@ export class RunRepository {
       }
       case "FINAL":
         return { word, outcome: rest[0] as Outcome };
-      case "CRASHED":
-        return { word, error: "The workers of this run died." };
+      case "CRASHED": {
+        const error = "The workers of this run died.";
+        await this.#settle(name, run, { fence: "crashed", made: by.made, outcome: "crashed", error });
+        return { word, error };
+      }
       case "WAIT":
         return { word, until: Number(rest[0]) };
       default:
@@ -163,7 +166,7 @@ export class RunRepository {
   async #settle(
     name: TaskName,
     run: string,
-    end: Omit<Settlement, "fence" | "made"> & Partial<Pick<Settlement, "fence" | "made">>,
+    end: Omit<Settlement, "fence" | "made"> & { fence?: number | "crashed"; made?: number },
   ): Promise<string> {
     const { outcome, nextAt } = end;
     const result = end.result === undefined ? "" : JSON.stringify(end.result);

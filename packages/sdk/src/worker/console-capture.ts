@@ -14,12 +14,15 @@ const STREAMS = {
 } as const;
 type Method = keyof typeof STREAMS;
 
-const places = new AsyncLocalStorage<Output>();
+const places = new AsyncLocalStorage<Output | undefined>();
 let users = 0;
 let restore: () => void = () => {};
 
-/** Everything that is printed in `work`, and in what it starts, is also written to `output`, while someone captures. */
-export function printingTo<T>(output: Output, work: () => T): T {
+/**
+ * Everything that is printed in `work`, and in what it starts, is also written to `output`, while someone captures.
+ * @param output undefined: to none
+ */
+export function printingTo<T>(output: Output | undefined, work: () => T): T {
   return places.run(output, work);
 }
 

@@ -18,8 +18,6 @@ const MOST_ITEMS = 10_000;
 const LARGEST_ITEM = 256 * 1024;
 /** Failed items named in a run's result. */
 const FAILURES_NAMED = 20;
-/** Of a failed item's error, in characters. */
-const FAILURE_TEXT = 500;
 
 /** One attempt of a run that is many items: generates them, or, when all are done, sums up. */
 export async function fanOut(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<JobEnd> {
@@ -108,7 +106,8 @@ async function sumUp(attempt: RunAttempt, total: number): Promise<JobEnd> {
   const failed = total - succeeded;
   const failures = namedFailures(await job.getIgnoredChildrenFailures());
   const result = { total, succeeded, failed, failures };
-  await job.updateProgress({ done: total, failed, total });
+  // It is only shown.
+  await job.updateProgress({ done: total, failed, total }).catch(() => {});
   attempt.nextAt = job.data.items?.nextAt;
   if (failed === 0) {
     await attempt.settle({ outcome: "succeeded", result });
@@ -124,10 +123,7 @@ async function sumUp(attempt: RunAttempt, total: number): Promise<JobEnd> {
 
 function namedFailures(errors: Record<string, string>): { index: number; error: string }[] {
   return Object.entries(errors)
-    .map(([key, error]) => ({
-      index: Number(key.slice(key.lastIndexOf(".") + 1)),
-      error: error.slice(0, FAILURE_TEXT),
-    }))
+    .map(([key, error]) => ({ index: Number(key.slice(key.lastIndexOf(".") + 1)), error }))
     .sort((a, b) => a.index - b.index)
     .slice(0, FAILURES_NAMED);
 }

@@ -1,4 +1,5 @@
 import { redisError } from "@carillon/store";
+import { UnrecoverableError } from "bullmq";
 import type { ItemContext } from "../context.js";
 import { type AnyFanOutType, isFanOut } from "../task-type.js";
 import { LockLostError, PermanentError } from "./errors.js";
@@ -14,6 +15,8 @@ import { type JobEnd, verdictOf } from "./verdict.js";
 
 /** An item whose worker died so often is not tried again. */
 const MOST_CRASHES = 3;
+/** In characters. */
+const LONGEST_ERROR = 500;
 
 /** One attempt at one item of a run. */
 export async function workItem(
@@ -88,5 +91,17 @@ async function perform(
   const ended = await box.run({ limit, grace }, async () =>
     resultJson((await type.process(item, context)) ?? undefined),
   );
-  return verdictOf(ended, box, false).job;
+  return short(verdictOf(ended, box, false).job);
+}
+
+/** The run's job keeps the errors of all its items. */
+function short(end: JobEnd): JobEnd {
+  if (end.end !== "fail" || end.error.message.length <= LONGEST_ERROR) return end;
+  const message = `${end.error.message.slice(0, LONGEST_ERROR)}…`;
+  const permanent = end.error instanceof UnrecoverableError;
+  const options = { cause: end.error };
+  return {
+    end: "fail",
+    error: permanent ? new PermanentError(message, options) : new Error(message, options),
+  };
 }

@@ -1,6 +1,7 @@
 import { CarillonError, type JobData, type Json, type TaskName } from "@carillon/core";
 import type { SettleWord } from "@carillon/store";
 import type { AttemptContext, Context } from "../context.js";
+import { printingTo } from "./console-capture.js";
 import { Ending } from "./ending.js";
 import type { Taken } from "./job-end.js";
 import { plainJson } from "./json.js";
@@ -30,7 +31,8 @@ export function attemptTools(
     signal: box.signal,
     timeLeft: () => box.timeLeft(),
     log: (message, details) => {
-      logger.info({ ...about, ...details }, message);
+      // A logger that prints would have the line kept twice.
+      printingTo(undefined, () => logger.info({ ...about, ...details }, message));
       const line = details ? `${message} ${inLine(details)}` : message;
       output?.write("log", line);
       job.log(line).catch(() => {});

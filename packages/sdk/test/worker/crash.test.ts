@@ -59,6 +59,7 @@ async function restartUntilFinal(run: string, mode: Mode): Promise<Life[]> {
   const born: Life[] = [];
   const over = async () => (await bench.record(run))?.state === "final";
   while (!(await over())) {
+    if (born.length === 10) throw new Error("The run does not end.");
     const life = new Life(mode);
     born.push(life);
     await Promise.race([life.ended, eventually(over, patience)]);

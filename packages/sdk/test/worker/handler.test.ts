@@ -162,6 +162,21 @@ describe("what a handler prints", () => {
     await worker.stop();
   });
 
+  it("has a line of the log once, also where the worker's logger prints", async () => {
+    const logged: string[] = [];
+    const info = (_details: object, message: string) => {
+      logged.push(message);
+      console.log(message);
+    };
+    const logger = { debug() {}, info, warn() {}, error() {} };
+    const worker = await bench.work([type(({ log }) => log("once"))], { logger });
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "type");
+    await end;
+    expect(logged).toEqual(["once"]);
+    expect(await bench.output(run)).toMatchObject([{ text: "log once\n" }]);
+  });
+
   it("a megabyte is cut, and it says so", async () => {
     const worker = await bench.work([type(() => console.log(`${"x".repeat(2 ** 20)}the end`))]);
     const end = next(worker, "settled");

@@ -146,10 +146,16 @@ describe("a time limit", () => {
   });
 
   it("longer than a timer can wait does not fire at once", async () => {
-    const { definition } = type(() => "done");
+    const finish = gate();
+    const { definition, begun } = type(() => finish.promise);
     const worker = await bench.work([definition]);
     const end = next(worker, "settled");
     await bench.run("t", "box", { timeLimit: "30d", schedule: { every: "365d" } });
+    const { signal } = await begun;
+    // Some milliseconds.
+    for (let n = 0; n < 50; n++) await bench.admin.ping();
+    expect(signal.aborted).toBe(false);
+    finish.resolve();
     expect(await end).toMatchObject({ outcome: "succeeded" });
   });
 });

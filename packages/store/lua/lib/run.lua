@@ -55,7 +55,9 @@ end
 -- What statistics remember of a run's end. `started`: of its first attempt.
 local function count(outcome, now, started)
   redis.call("HINCRBY", RUN.stats, outcome, 1)
-  redis.call("HSET", RUN.stats, "lastOutcome", outcome, "lastRun", RUN.id)
+  redis.call("HSET", RUN.stats, "lastOutcome", outcome)
+  -- What only looked, or did not even start, is not the last run.
+  if outcome ~= "nothing-to-do" and outcome ~= "dropped" then redis.call("HSET", RUN.stats, "lastRun", RUN.id) end
   if outcome == "nothing-to-do" then
     -- It only looked: the last run is the one before.
     local times = redis.call("HMGET", RUN.stats, "lastStart", "prevStart")
