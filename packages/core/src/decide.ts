@@ -160,8 +160,12 @@ function decideBacklog(task: DueTask, slot: Slot, now: number, grace: number): D
 function firstOwed({ schedule, catchUp, policies }: DueTask, slot: Slot, now: number): Slot | undefined {
   const { window, most } = policies.catchUpLimits ?? {};
   let first: Slot | undefined = slot;
-  if (window !== undefined && slot.nominal < now - parseDuration(window)) {
-    first = schedule.slotAfter(now - parseDuration(window) - 1);
+  if (window !== undefined && slot.due < now - parseDuration(window)) {
+    const oldest = now - parseDuration(window);
+    const before = schedule.latest(oldest - 1);
+    // Jitter may have brought it into the window.
+    const late = before !== undefined && before >= slot.nominal && schedule.due(before) >= oldest;
+    first = late ? { nominal: before, due: schedule.due(before) } : schedule.slotAfter(oldest - 1);
   }
   if (most !== undefined && catchUp === "all" && first !== undefined) {
     let oldest = schedule.latestDue(now);

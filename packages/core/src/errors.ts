@@ -23,7 +23,6 @@ export const ERROR_CODES = [
   "BACKFILL_NOT_FOUND",
   "CALENDAR_NOT_FOUND",
   "CALENDAR_IN_USE",
-  "TASK_PAUSED",
   "CONFLICT",
   "SKIPPED_OVERLAP",
   // surroundings

@@ -25,7 +25,7 @@ export type Outcome = (typeof OUTCOMES)[number];
  *   running --> final: settle(outcome)
  *   terminating --> queued: timed out, another attempt is left
  *   terminating --> final: quota | timed-out | cancelled
- *   queued --> final: lost | cancelled | dropped | crashed
+ *   queued --> final: lost | cancelled | dropped | crashed, or as a plain worker ended it
  *   final --> queued: retried from outside (Bull Board)
  * ```
  */

@@ -11,7 +11,7 @@ export interface AttemptContext {
   readonly idempotencyKey: string;
   /**
    * Grows with each attempt's start, per task. Hand it to your storage to shut out an attempt that was thought dead:
-   * `UPDATE … SET fence = $1 WHERE fence < $1`. Items have the fence of the attempt that generated them.
+   * `UPDATE … SET fence = $1 WHERE fence <= $1`. Items have the fence of the attempt that generated them.
    */
   readonly fence: number;
   /** From 1; an attempt whose worker died counts. */

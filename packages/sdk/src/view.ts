@@ -44,6 +44,16 @@ export interface Task extends Policies {
   readonly updated: number;
 }
 
+/** TimescaleDB's word for a task and its runs, for display. */
+export type DisplayState = "SCHEDULED" | "STARTING" | "TERMINATING" | "DISABLED";
+
+/** Derived from the two machines of a task and its runs, which are never mixed. */
+export function displayState(task: Pick<Task, "state">, runs: readonly Pick<Run, "state">[]): DisplayState {
+  if (runs.some(({ state }) => state === "terminating")) return "TERMINATING";
+  if (runs.some(({ state }) => state === "running")) return "STARTING";
+  return task.state === "scheduled" ? "SCHEDULED" : "DISABLED";
+}
+
 /** How the last run went; computed, never written by a client. Times in UTC ms. */
 export interface LastStatus {
   readonly run: string;

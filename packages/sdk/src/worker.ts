@@ -63,6 +63,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       new Store({
         connection: options.connection as ConnectionSpec,
         namespace: options.namespace,
+        retention: options.retention,
         onError: (error) => this.#logger.error({ code: error.code }, error.message),
       });
     this.#outputs = new OutputSaver(this.#store, this.#logger);

@@ -1,20 +1,20 @@
 -- Gives tasks the next time that their schedule means now: a shared calendar or the time zone data has changed. A task that
 -- is otherwise than the caller read it is left, to be read again.
 --
--- KEYS: 1 next, 2-9 the eight due indexes, then for each task: task, ledger
+-- KEYS: 1 next, 2-9 the eight due indexes, 10 runs, then for each task: task, ledger
 -- ARGV: 1 wake channel, 2 queue, 3 prefix of the sets of tasks by shared calendar, 4 revision of the shared calendars,
---       5 number of tasks, then for each: local name, shard, generation read, state, nominal ("" none), due,
+--       5 a finished task lingers for (ms) where it says nothing, 6 number of tasks, then for each: local name, shard, generation read, state, nominal ("" none), due,
 --       first and last time that nobody owes ("" none; the last one is the new cursor)
 -- Returns: { "OK" | "STALE" of each }
 local channel, queue, calendarPrefix, revision = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local out, touched, a = {}, {}, 5
+local out, touched, a = {}, {}, 6
 local function arg()
   a = a + 1
   return ARGV[a]
 end
 
-for n = 1, tonumber(ARGV[5]) do
-  local taskKey, ledgerKey = KEYS[8 + 2 * n], KEYS[9 + 2 * n]
+for n = 1, tonumber(ARGV[6]) do
+  local taskKey, ledgerKey = KEYS[9 + 2 * n], KEYS[10 + 2 * n]
   local name, shard, gen, state, nominal, due = arg(), tonumber(arg()), arg(), arg(), arg(), arg()
   local from, to = arg(), arg()
   if redis.call("HGET", taskKey, "gen") ~= gen then
@@ -22,6 +22,10 @@ for n = 1, tonumber(ARGV[5]) do
   else
     out[n] = "OK"
     redis.call("HINCRBY", taskKey, "gen", 1)
+    if state == "finished" and redis.call("HGET", taskKey, "state") ~= "finished" then
+      redis.call("ZADD", KEYS[10], nowMs() + (redis.call("HGET", taskKey, "linger") or ARGV[5]), name)
+      rearm(KEYS[1], "r", KEYS[10])
+    end
     redis.call("HSET", taskKey, "state", state)
     if from ~= "" then
       record(ledgerKey, "superseded", from, to, nowMs(), "replan", "-", redis.call("HGET", taskKey, "cursor"))

@@ -53,7 +53,7 @@ export class AlertRepository {
     const found = await this.#link.run(
       this.#scripts.expected,
       [keys.expected, keys.next, keys.alerts],
-      [BATCH],
+      [BATCH, keys.task("")],
     );
     return (found as number) >= BATCH;
   }

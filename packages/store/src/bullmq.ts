@@ -1,4 +1,4 @@
-import { backoffWait, parseDuration, type RetryPolicy, type TaskDefinition } from "@carillon/core";
+import { parseDuration, type RetryPolicy, type TaskDefinition } from "@carillon/core";
 import { Job, type JobsOptions, Queue } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
 import { bullPrefix } from "./keys.js";
@@ -184,14 +184,12 @@ export function jobOptions(
   };
 }
 
-/** BullMQ's own kinds where they do: any worker knows those. Ours computes what else there is (`carillon`). */
-function backoffOf({ attempts, backoff, delay, max }: RetryPolicy): NonNullable<JobsOptions["backoff"]> {
-  const [first, most] = [parseDuration(delay), parseDuration(max)];
-  const capped = backoffWait(backoff, first, Math.max(1, attempts - 1)) > most;
-  if (backoff === "linear" || capped) {
-    return { type: "carillon", delay: first, kind: backoff, max: most } as NonNullable<
-      JobsOptions["backoff"]
-    >;
-  }
-  return { type: backoff, delay: first };
+/**
+ * A kind that BullMQ itself knows, for plain workers: they take a linear wait for a fixed one, and cap none. Our worker goes by
+ * `kind` and `max`.
+ */
+function backoffOf({ backoff, delay, max }: RetryPolicy): NonNullable<JobsOptions["backoff"]> {
+  const type = backoff === "linear" ? "fixed" : backoff;
+  const wait = { type, delay: parseDuration(delay), kind: backoff, max: parseDuration(max) };
+  return wait as NonNullable<JobsOptions["backoff"]>;
 }

@@ -11,7 +11,7 @@ import {
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import type { Scripts } from "./scripts.js";
-import { decodeTask, isForeign, type StoredTask } from "./task-codec.js";
+import { DEFAULT_LINGER, decodeTask, isForeign, type StoredTask } from "./task-codec.js";
 
 /** A shared calendar: dates and calendar events that schedules may name as exclusions. */
 export interface SharedCalendar {
@@ -187,14 +187,14 @@ export class CalendarRepository {
     const words = (await this.#link.run(
       this.#scripts.replan,
       [
-        ...[keys.next, ...[0, 1, 2, 3, 4, 5, 6, 7].map((shard) => keys.due(shard))],
+        ...[keys.next, ...[0, 1, 2, 3, 4, 5, 6, 7].map((shard) => keys.due(shard)), keys.runs],
         ...plans.flatMap(({ task }) => {
           const local = localName(task.definition);
           return [keys.task(local), keys.ledger(local)];
         }),
       ],
       [
-        ...[this.#keys.wake, queue, keys.planned(""), this.#revision, plans.length],
+        ...[this.#keys.wake, queue, keys.planned(""), this.#revision, DEFAULT_LINGER, plans.length],
         ...plans.flatMap(({ task, state, nominal, due, passed }) => {
           const local = localName(task.definition);
           const plan = [local, shardOf(local), task.generation, state, nominal ?? "", due ?? ""];

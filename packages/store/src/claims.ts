@@ -261,7 +261,7 @@ export class ClaimRepository {
       due,
       trigger,
       ...(missed ? { missed } : {}),
-      ...this.#limits(definition, nominal),
+      ...this.#limits(definition, trigger === "manual" ? undefined : nominal, nominal),
     });
     return [packed.prioritized ? 1 : 0, packed.args, data, packed.opts, details];
   }
@@ -269,13 +269,16 @@ export class ClaimRepository {
   /** What the worker keeps to, in ms. */
   #limits(
     definition: StoredTask["definition"],
-    nominal: number,
+    slot: number | undefined,
+    around: number,
   ): Pick<RunDetails, "limit" | "grace" | "minGap"> {
     const { timeLimit, timeLimitGrace, minGap } = definition;
     let limit: number | undefined;
     if (timeLimit !== undefined) {
       const schedule = this.#schedules.get(definition.schedule, definition.id);
-      const following = schedule.delay ?? (schedule.next(nominal) ?? Number.NaN) - nominal;
+      // By hand, the interval is that of the schedule's next two times.
+      const from = slot ?? schedule.next(around) ?? Number.NaN;
+      const following = schedule.delay ?? (schedule.next(from) ?? Number.NaN) - from;
       limit = timeLimitOf(timeLimit, Number.isNaN(following) ? undefined : following);
     }
     return {

@@ -18,7 +18,7 @@ import type { Link } from "./link.js";
 import { type PutResult, TaskWriter } from "./put.js";
 import type { Registry } from "./registry.js";
 import type { Scripts } from "./scripts.js";
-import { decodeTask, isForeign, type StoredTask } from "./task-codec.js";
+import { DEFAULT_LINGER, decodeTask, isForeign, type StoredTask } from "./task-codec.js";
 import { unsupportedFormat } from "./task-errors.js";
 
 export interface TaskFilter {
@@ -294,7 +294,7 @@ export class TaskRepository {
         this.#scripts.resume,
         [
           ...[keys.task(local), keys.due(shard), keys.next, keys.ledger(local), keys.stats(local)],
-          keys.expected,
+          ...[keys.expected, keys.runs],
         ],
         [
           ...[local, shard, task.generation, skipped ?? "", nominal ?? "", due ?? ""],
@@ -307,6 +307,7 @@ export class TaskRepository {
             over ? "finished" : "scheduled",
             // What waits is looked at, and put off again if it must.
             over ? "" : task.pending.length > 0 ? now : (due ?? ""),
+            DEFAULT_LINGER,
           ],
         ],
       );

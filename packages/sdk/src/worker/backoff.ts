@@ -11,6 +11,12 @@ export interface JobBackoff {
   readonly max: number;
 }
 
+/** Of a job whose wait Carillon computes, BullMQ asks `backoffStrategy`; for plain workers it names a kind of BullMQ's own. */
+export function adoptBackoff(job: Pick<Job, "opts">): void {
+  const { backoff } = job.opts;
+  if (typeof backoff === "object" && "kind" in backoff) job.opts.backoff = { ...backoff, type: "carillon" };
+}
+
 /** BullMQ's `settings.backoffStrategy`: the wait after the n-th failed attempt, from 1. */
 export function backoffStrategy(
   attemptsMade: number,

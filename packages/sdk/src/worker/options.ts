@@ -1,5 +1,5 @@
 import { CarillonError, type Outcome } from "@carillon/core";
-import type { ConnectionSpec, Store } from "@carillon/store";
+import type { ConnectionSpec, Retention, Store } from "@carillon/store";
 import type { AnyTaskType } from "../task-type.js";
 
 /** pino, or anything with its methods. */
@@ -17,6 +17,8 @@ export interface WorkerOptions {
   store?: Store | undefined;
   /** Default `carillon`. */
   namespace?: string | undefined;
+  /** What is kept of runs that this worker settles, where their task says nothing: as the nodes' option of this name. */
+  retention?: Partial<Retention> | undefined;
   /** What this worker can do; it works every queue that these types name, and `queues`. */
   types: readonly AnyTaskType[];
   /** More queues to work. */

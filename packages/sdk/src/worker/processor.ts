@@ -1,6 +1,7 @@
 import type { JobData } from "@carillon/core";
 import { type Job, UnrecoverableError } from "bullmq";
 import { type AnyTaskType, isFanOut, type TaskType } from "../task-type.js";
+import { adoptBackoff } from "./backoff.js";
 import { printingTo } from "./console-capture.js";
 import { Ending } from "./ending.js";
 import { PermanentError } from "./errors.js";
@@ -36,6 +37,7 @@ export class Processor {
     if (!data.occurrence?.run) {
       throw new UnrecoverableError("This job was not added by Carillon: it has no occurrence.");
     }
+    adoptBackoff(job);
     const taken: Taken = { queue, job, token };
     const id = String(job.id);
     const suspect = job.stalledCounter > 0;

@@ -106,8 +106,9 @@ local function finish(outcome, now, error, retried)
   redis.call("ZADD", RUN.runs, now + (failed and RUN.stays.failed or RUN.stays.ok), RUN.id)
   if redis.call("EXISTS", RUN.task) == 1 then
     count(outcome, now, redis.call("HGET", RUN.key, "started"))
-    local expect = SUCCESS[outcome] and redis.call("HGET", RUN.task, "expect")
-    if expect then
+    local expected = redis.call("HMGET", RUN.task, "expect", "state")
+    local expect = expected[1]
+    if expect and SUCCESS[outcome] and expected[2] == "scheduled" then
       redis.call("ZADD", RUN.expected, now + expect, RUN.name)
       rearm(RUN.next, "e", RUN.expected)
     end

@@ -1,0 +1,94 @@
+// npm run test:seeds: runs test/seeds and says which promised behaviour holds. Arguments are vitest's.
+import { readFileSync, rmSync } from "node:fs";
+import { join, relative } from "node:path";
+import { main, root, say, stateDir, Trouble } from "./lib/project.mjs";
+import { redisBinary } from "./lib/redis-binary.mjs";
+import { runTool } from "./lib/run.mjs";
+import { setUp } from "./lib/setup.mjs";
+
+const FOLDER = "test/seeds";
+
+await main(async () => {
+  await setUp();
+  const rows = await readRows();
+  const { code, tests, broken } = await runTests();
+  const results = rows.map((row) => ({ ...row, ...judge(tests.filter((test) => test.row === row.id)) }));
+
+  const width = Math.max(...rows.map(({ behaviour }) => behaviour.length));
+  const line = (id, behaviour, result) => `${id.padEnd(4)}| ${behaviour.padEnd(width)} | ${result}`;
+  console.log(`\n${line("row", "behaviour", "result")}\n${"-".repeat(4)}|${"-".repeat(width + 2)}|--------`);
+  for (const { id, behaviour, passed, why } of results) {
+    console.log(line(id, behaviour, passed ? "passed" : `failed${why}`));
+  }
+  console.log("");
+
+  // A misspelt row is a row without a test; a file that cannot be loaded takes its rows with it.
+  const strays = tests.filter(({ row }) => !rows.some(({ id }) => id === row));
+  for (const { title, file } of strays) say(`${file}: "${title}" names no row`);
+  for (const file of broken) say(`${file} could not be run`);
+
+  const passed = results.filter((row) => row.passed).length;
+  console.log(`${passed} of ${rows.length} rows pass`);
+  return code === 0 && passed === rows.length && strays.length + broken.length === 0 ? 0 : 1;
+});
+
+/** A row passes when it has a test and all of its tests passed; one that was skipped did not. */
+function judge(tests) {
+  if (tests.length === 0) return { passed: false, why: " (no test)" };
+  const bad = tests.filter(({ status }) => status !== "passed");
+  return { passed: bad.length === 0, why: ` (${bad.length} of ${tests.length} tests)` };
+}
+
+/** The table is TypeScript, which this version of Node does not read: vitest's own loader does. */
+async function readRows() {
+  const { createViteServer } = await import("vitest/node");
+  const loader = await createViteServer({
+    root,
+    configFile: false,
+    appType: "custom",
+    logLevel: "error",
+    optimizeDeps: { noDiscovery: true },
+    server: { middlewareMode: true, hmr: false, ws: false, watch: null },
+  });
+  try {
+    return (await loader.ssrLoadModule(`/${FOLDER}/rows.ts`)).rows;
+  } finally {
+    await loader.close();
+  }
+}
+
+async function runTests() {
+  const file = join(stateDir(), "seeds-report.json");
+  rmSync(file, { force: true }); // an old one must not speak for a run that never was
+  const args = process.argv.slice(2);
+  const some = args.some((arg) => arg.startsWith(FOLDER));
+  const { code } = await runTool(
+    "vitest/vitest.mjs",
+    [
+      ...["run", ...(some ? [] : [`${FOLDER}/`]), ...args],
+      ...["--reporter=default", "--reporter=json", `--outputFile.json=${file}`],
+    ],
+    // The tests start servers of their own, and kill them: never on the Redis we were pointed at.
+    { env: { CARILLON_REDIS_SERVER: await redisBinary(), REDIS_URL: undefined } },
+  );
+  const report = read(file);
+  const tests = report.testResults.flatMap(({ name, assertionResults }) =>
+    assertionResults.map(({ ancestorTitles, title, status }) => {
+      const titles = [...ancestorTitles, title];
+      const row = titles.map((one) => /^[A-E]\d+(?= )|^T\d+(?= )/.exec(one)?.[0]).find(Boolean);
+      return { row, status, title: titles.join(" > "), file: relative(root, name) };
+    }),
+  );
+  const broken = report.testResults
+    .filter(({ status, assertionResults }) => status === "failed" && assertionResults.length === 0)
+    .map(({ name }) => relative(root, name));
+  return { code, tests, broken };
+}
+
+function read(file) {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    throw new Trouble("vitest left no report: it found no tests, or did not start.");
+  }
+}

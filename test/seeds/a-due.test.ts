@@ -1,0 +1,281 @@
+import { Scheduler } from "@carillon/scheduler";
+import { Client, defineTask, Worker } from "@carillon/sdk";
+import { type TestKit, virtualStore } from "@carillon/testing";
+import { describe, expect, test } from "vitest";
+import { anything, SILENT, Stand } from "./harness.js";
+
+const stand = Stand.use();
+const START = Date.parse("2026-01-01T00:00:00Z");
+const at = (seconds: number) => START + seconds * 1_000;
+const bell = { id: "t", type: "ring", queue: "bells" };
+
+describe("A1 the periodic part only submits", () => {
+  test("workers off: the due job waits in the queue until one comes", async () => {
+    const kit = await stand.kit({ worker: false });
+    const queue = stand.queue("bells");
+    await kit.client.put({ ...bell, schedule: { every: "1m" }, payload: { loud: true } });
+    await kit.advance("1m");
+    expect(await queue.getJobCounts("waiting", "active", "completed")).toEqual({
+      waiting: 1,
+      active: 0,
+      completed: 0,
+    });
+    const [job] = await queue.getWaiting();
+    expect(job).toMatchObject({
+      name: "ring",
+      data: { payload: { loud: true }, occurrence: { nominal: at(60) } },
+    });
+
+    const rung: unknown[] = [];
+    await kit.bullWorker("bells", async ({ data }) => void rung.push(data.payload));
+    await kit.advance("10s");
+    expect(rung).toEqual([{ loud: true }]);
+    expect(await queue.getJobCounts("waiting", "completed")).toEqual({ waiting: 0, completed: 1 });
+  });
+
+  test("a worker that is busy does not hold up the next task", async () => {
+    const long = defineTask("long", { queue: "bells", payload: anything, handler: () => kit.sleep("1h") });
+    const kit = await stand.kit({ types: [long], concurrency: 1 });
+    await kit.client.put(long, { id: "a", schedule: { at: at(10) }, payload: {} });
+    await kit.client.put(long, { id: "b", schedule: { at: at(20) }, payload: {} });
+    await kit.advance("30s");
+    await kit.expect("b").firedAt(["00:20"]).ranAt([]);
+    expect(await stand.queue("bells").getJobCounts("waiting", "active")).toEqual({ waiting: 1, active: 1 });
+  });
+});
+
+describe("A2 what is due fires, the earliest first", () => {
+  test("due exactly now fires, one millisecond before it does not", async () => {
+    const kit = await stand.kit({ worker: false });
+    await kit.client.put({ ...bell, schedule: { at: at(60) } });
+    await kit.advanceTo(at(60) - 1);
+    await kit.expect("t").fired(0).nextAt(at(60));
+    await kit.advanceTo(at(60));
+    await kit.expect("t").firedAt(["01:00"]).state("finished");
+  });
+
+  test("of those that are enabled the earliest goes first", async () => {
+    const kit = await stand.kit({ worker: false });
+    const due: [id: string, seconds: number][] = [
+      ["c", 30],
+      ["off", 5],
+      ["a", 10],
+      ["b", 20],
+    ];
+    for (const [id, seconds] of due) {
+      await kit.client.put({ ...bell, id, schedule: { at: at(seconds) }, enabled: id !== "off" });
+    }
+    expect((await kit.client.upNext()).map(({ task }) => task.id)).toEqual(["a", "b", "c"]);
+    await kit.advance("1m");
+    const jobs = await stand.queue("bells").getWaiting();
+    expect(jobs.map(({ data }) => data.occurrence.task)).toEqual(["a", "b", "c"]);
+    await kit.expect("off").fired(0).state("paused");
+  });
+});
+
+describe("A4 a run still going skips the next occurrence, and due moves on", () => {
+  /** Runs of 25 s, every 10 s: each third time only. */
+  async function check(kit: TestKit, { starts, most }: Work): Promise<void> {
+    await kit.client.put({ ...bell, schedule: { every: "10s" } });
+    await kit.advanceTo("00:20");
+    expect(await kit.client.get("t")).toMatchObject({
+      cursor: at(20),
+      due: at(30),
+      nextExecution: at(30),
+    });
+    expect(await kit.client.ledger("t")).toMatchObject([{ reason: "overlap", from: at(20), to: at(20) }]);
+    await kit.advanceTo("02:00");
+    await kit
+      .expect("t")
+      .firedFor(["00:10", "00:40", "01:10", "01:40"])
+      .firedAt(["00:10", "00:40", "01:10", "01:40"])
+      .skipped("overlap", 8)
+      .nextAt("02:10");
+    // Nobody tells of a foreign run's end: a node that looks for it does.
+    await kit.advanceTo("02:34");
+    await kit.expect("t").outcomes(["succeeded", "succeeded", "succeeded", "succeeded"]);
+    expect(starts).toEqual([10, 40, 70, 100, 130].map(at));
+    expect(most()).toBe(1);
+  }
+
+  /** Work of 25 s that notices when it starts, and whether it ever is beside itself. */
+  function work(kit: () => TestKit) {
+    const starts: number[] = [];
+    let [now, most] = [0, 0];
+    const ring = async () => {
+      starts.push(Date.now());
+      now += 1;
+      most = Math.max(most, now);
+      await kit().sleep("25s");
+      now -= 1;
+    };
+    return { ring, starts, most: () => most };
+  }
+  type Work = ReturnType<typeof work>;
+
+  test("with a plain BullMQ worker, which knows nothing of Carillon", async () => {
+    const load = work(() => kit);
+    const kit = await stand.kit({ worker: false, nodes: 2 });
+    await kit.bullWorker("bells", load.ring, { concurrency: 5 });
+    await check(kit, load);
+  });
+
+  test("with Carillon's own worker", async () => {
+    const load = work(() => kit);
+    const type = defineTask("ring", { queue: "bells", payload: anything, handler: load.ring });
+    const kit = await stand.kit({ types: [type], nodes: 2 });
+    await check(kit, load);
+  });
+});
+
+describe("A5 times missed while every node was down collapse into one", () => {
+  test("five intervals without a node: one run, and the schedule goes on", async () => {
+    const { redis, namespace } = stand;
+    const { store, clock } = await virtualStore({
+      connection: redis.url,
+      namespace,
+      queues: ["bells"],
+      start: START,
+    });
+    stand.later(() => store.close());
+    const client = new Client({ store });
+    const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
+    const worker = new Worker({ store, types: [ring] });
+    await worker.start();
+    stand.later(() => worker.stop());
+    const settled = () => new Promise((resolve) => worker.once("settled", resolve));
+    // Each is a node that has just started: nothing of an earlier one's memory is left.
+    const nodeLooks = () => new Scheduler({ store, logger: SILENT }).tick();
+
+    await client.put({ ...bell, schedule: { every: "1m" } });
+    await clock.set(at(60));
+    const first = settled();
+    await nodeLooks();
+    await first;
+
+    await clock.set(at(6 * 60 + 30));
+    const second = settled();
+    await nodeLooks();
+    await nodeLooks();
+    await second;
+    const runs = await client.runs("t");
+    expect(runs.map(({ nominal, trigger, missed }) => ({ nominal, trigger, missed }))).toEqual([
+      { nominal: at(360), trigger: "catch-up", missed: { from: at(120), to: at(300) } },
+      { nominal: at(60), trigger: "schedule", missed: undefined },
+    ]);
+    expect(await client.ledger("t")).toMatchObject([{ reason: "missed", from: at(120), to: at(300) }]);
+    expect(await client.get("t")).toMatchObject({ cursor: at(360), nextExecution: at(420) });
+
+    await clock.set(at(420));
+    const third = settled();
+    await nodeLooks();
+    await third;
+    expect((await client.runs("t"))[0]).toMatchObject({ nominal: at(420), trigger: "schedule" });
+    expect(await stand.queue("bells").getCompletedCount()).toBe(3);
+  });
+});
+
+describe("A8 a task is paused and resumed", () => {
+  test("toggle and count", async () => {
+    const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
+    const kit = await stand.kit({ types: [ring] });
+    await kit.client.put(ring, { id: "t", schedule: { every: "1m" }, payload: {} });
+    await kit.advance("3m");
+    await kit.expect("t").fired(3).state("scheduled");
+
+    expect(await kit.client.pause("t", { note: "the tower is being painted", by: "quasimodo" })).toBe(true);
+    await kit.advance("3m");
+    await kit.expect("t").fired(3).state("paused").nextAt(undefined);
+    expect((await kit.client.get("t")).paused).toEqual({
+      at: at(180),
+      by: "quasimodo",
+      note: "the tower is being painted",
+    });
+
+    expect(await kit.client.resume("t")).toBe(true);
+    expect((await kit.client.get("t")).paused).toBeUndefined();
+    await kit.advance("2m");
+    await kit
+      .expect("t")
+      .firedFor(["01:00", "02:00", "03:00", "07:00", "08:00"])
+      .skipped("paused", 3)
+      .state("scheduled")
+      .outcome("succeeded");
+  });
+
+  test("a put does not resume; a task may begin paused", async () => {
+    const kit = await stand.kit({ worker: false });
+    await kit.client.put({ ...bell, schedule: { every: "1m" }, enabled: false });
+    await kit.client.put({ ...bell, schedule: { every: "2m" } });
+    await kit.advance("10m");
+    await kit.expect("t").fired(0).state("paused");
+    await kit.client.resume("t");
+    await kit.advance("2m");
+    await kit.expect("t").firedFor(["12:00"]);
+  });
+});
+
+describe("A9 a task runs once now", () => {
+  test("scheduled or paused: recorded as manual, and its due time is as before", async () => {
+    const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
+    const kit = await stand.kit({ types: [ring] });
+    await kit.client.put(ring, { id: "t", schedule: { every: "1h" }, payload: {} });
+    await kit.advance("90s");
+
+    const due = async () => {
+      const { state, due, nominal, cursor, nextExecution } = await kit.client.get("t");
+      return { state, due, nominal, cursor, nextExecution };
+    };
+    const scheduled = await due();
+    expect(scheduled).toMatchObject({ state: "scheduled", due: at(3600), nextExecution: at(3600) });
+    expect(await kit.client.trigger("t")).toMatchObject({ outcome: "enqueued", enqueued: at(90) });
+    await kit.advance("30s");
+    expect(await due()).toEqual(scheduled);
+
+    await kit.client.pause("t");
+    const paused = await due();
+    expect(paused).toMatchObject({ state: "paused", due: at(3600) });
+    await kit.client.trigger("t");
+    await kit.advance("30s");
+    expect(await due()).toEqual(paused);
+    await kit.expect("t").firedAt(["01:30", "02:00"]).outcomes(["succeeded", "succeeded"]);
+    const { runs } = await kit.client.journal({ task: "t" });
+    expect(runs.map(({ trigger, nominal }) => [trigger, nominal])).toEqual([
+      ["manual", at(120)],
+      ["manual", at(90)],
+    ]);
+
+    await kit.client.resume("t");
+    await kit.advanceTo("1:00:00");
+    await kit.expect("t").fired(3).nextAt("2:00:00");
+  });
+});
+
+describe("A14 a finished one-off never fires again", () => {
+  test("times that are all past are stored finished, with a warning", async () => {
+    const kit = await stand.kit({ worker: false, nodes: 2 });
+    const past = { at: { at: "2025-12-31T23:59:59Z" }, calendar: { calendar: "2019-*-10,20 12:00" } };
+    for (const [id, schedule] of Object.entries(past)) {
+      const put = await kit.client.put({ ...bell, id, schedule });
+      expect(put).toMatchObject({ outcome: "created", state: "finished", nextExecution: undefined });
+      expect(put.warnings.map(({ code }) => code)).toContain("NO_NEXT");
+    }
+    await kit.advance("29 days");
+    for (const id of Object.keys(past))
+      await kit.expect(id).fired(0).skipped(0).state("finished").nextAt(undefined);
+    expect(await stand.queue("bells").getJobCountByTypes()).toBe(0);
+    expect(await kit.client.upNext()).toEqual([]);
+  });
+
+  test("one that has fired stays finished, also when it is put again", async () => {
+    const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
+    const kit = await stand.kit({ types: [ring], nodes: 2 });
+    const put = () => kit.client.put(ring, { id: "t", schedule: { at: at(60) }, payload: {} });
+    await put();
+    await kit.advance("2m");
+    await kit.expect("t").firedFor(["01:00"]).outcome("succeeded").state("finished").nextAt(undefined);
+    expect(await put()).toMatchObject({ outcome: "unchanged", state: "finished" });
+    await kit.advance("29 days");
+    await kit.expect("t").fired(1).state("finished");
+  });
+});

@@ -1,0 +1,60 @@
+import { Scheduler } from "@carillon/scheduler";
+import { Client } from "@carillon/sdk";
+import { virtualStore } from "@carillon/testing";
+import { describe, expect, test } from "vitest";
+import { SILENT, Stand } from "./harness.js";
+
+const stand = Stand.use();
+const START = Date.parse("2026-01-01T00:00:00Z");
+const CROWD = 1_000;
+
+/** What nodes work through one batch after the other: of a queue, one of these at a time. */
+const SLICES = 8;
+
+describe("A15 a crowd does not starve another owner's single task", () => {
+  test.each([
+    ["due before them all", -1],
+    ["due at the same moment as each of them", undefined],
+    ["due in their middle", 500],
+    ["due after them all", 1_001],
+  ])("1,000 of a and 1 of b, %s: b is in the first batch", async (_when, place) => {
+    const { redis, namespace } = stand;
+    const { store, clock } = await virtualStore({
+      connection: redis.url,
+      namespace,
+      queues: ["bells"],
+      start: START,
+    });
+    stand.later(() => store.close());
+    const client = new Client({ store });
+    const at = (n: number | undefined) => ({ at: START + 10_000 + (place === undefined ? 0 : (n ?? 0) * 2) });
+    const task = { type: "ring", queue: "bells" };
+    await client.putMany(
+      Array.from({ length: CROWD }, (_, n) => ({ ...task, owner: "a", id: `t${n}`, schedule: at(n) })),
+    );
+    await client.put({ ...task, owner: "b", id: "t", schedule: at(place) });
+
+    // The slice that b is in, and the others that are due there.
+    const slices = await Promise.all(
+      Array.from({ length: SLICES }, (_, n) => stand.admin.zrange(`{${namespace}:bells}:~due:${n}`, 0, "-1")),
+    );
+    const slice = slices.find((names) => names.includes("b/t")) ?? [];
+    expect(slices.flat()).toHaveLength(CROWD + 1);
+    expect(slice.length).toBeGreaterThan(80);
+
+    await clock.set(START + 20_000);
+    await new Scheduler({ store, logger: SILENT }).tick();
+    const jobs = await stand.queue("bells").getWaiting();
+    expect(jobs).toHaveLength(CROWD + 1);
+    // A run's id names the batch that it came with.
+    const batchOf = (id = "") => /@\w+\.(\w+)/.exec(id)?.[1] ?? "none";
+    const [first] = jobs.filter(({ data: { occurrence } }) =>
+      slice.includes(`${occurrence.owner}/${occurrence.task}`),
+    );
+    const own = jobs.find(({ data }) => data.occurrence.owner === "b");
+    expect(batchOf(own?.id)).toBe(batchOf(first?.id));
+    expect(batchOf(own?.id)).not.toBe("none");
+    // And there is more than one batch to be in.
+    expect(new Set(jobs.map(({ id }) => batchOf(id))).size).toBeGreaterThan(2 * SLICES);
+  });
+});

@@ -1,0 +1,239 @@
+import { Client, defineTask, type JobData, type Put } from "@carillon/sdk";
+import { describe, expect, test } from "vitest";
+import { anything, Stand } from "./harness.js";
+
+type Upcoming = Awaited<ReturnType<Client["upNext"]>>[number];
+
+const stand = Stand.use();
+const bell = { id: "t", type: "ring", queue: "bells", schedule: { every: "1h" } };
+
+describe("A10 owners are shut off from each other", () => {
+  async function twoOwners(): Promise<{ all: Client; acme: Client; beta: Client; run: string }> {
+    const [all, acme, beta] = [
+      stand.client(),
+      stand.client({ owner: "acme" }),
+      stand.client({ owner: "beta" }),
+    ];
+    await acme.put({ ...bell, payload: { whose: "acme" } });
+    await beta.put({ ...bell, payload: { whose: "beta" } });
+    await beta.put({ ...bell, id: "only", payload: { whose: "beta" } });
+    const triggered = await beta.trigger("only");
+    if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+    return { all, acme, beta, run: triggered.run };
+  }
+
+  test("both have a task of the same id, and each sees its own", async () => {
+    const { all, acme, beta } = await twoOwners();
+    expect(await acme.get("t")).toMatchObject({ owner: "acme", payload: { whose: "acme" } });
+    expect(await beta.get("t")).toMatchObject({ owner: "beta", payload: { whose: "beta" } });
+    const names = async (client: Client) =>
+      (await client.list()).tasks.map(({ owner, id }) => `${owner}/${id}`);
+    expect(await names(acme)).toEqual(["acme/t"]);
+    expect(await names(beta)).toEqual(["beta/only", "beta/t"]);
+    expect(await names(all)).toEqual(["acme/t", "beta/only", "beta/t"]);
+    expect((await acme.list({ owner: "beta" })).tasks).toEqual([]);
+    expect((await acme.upNext()).map(({ task }) => task.owner)).toEqual(["acme"]);
+    expect(new Set((await acme.forecast({ within: "3h" })).map(({ task }) => task.owner))).toEqual(
+      new Set(["acme"]),
+    );
+  });
+
+  test("tasks of one id and many owners, due together, are each enqueued", async () => {
+    const kit = await stand.kit({ worker: false });
+    const owners = Array.from({ length: 24 }, (_, n) => `owner-${n}`).sort();
+    await kit.client.putMany(owners.map((owner) => ({ ...bell, owner, schedule: { every: "1m" } })));
+    await kit.advance("1m");
+    const jobs = await stand.queue("bells").getWaiting();
+    expect(jobs.map(({ data }) => data.occurrence.owner).sort()).toEqual(owners);
+    for (const owner of owners) await kit.expect(`${owner}/t`).firedAt(["01:00"]);
+  });
+
+  test("a crowd of another's tasks does not hide one's own from what comes next", async () => {
+    const [acme, all] = [stand.client({ owner: "acme" }), stand.client()];
+    const now = await stand.time();
+    await acme.put({ ...bell, id: "own", schedule: { at: now + 3_600_000 } });
+    const soon = { at: now + 600_000 };
+    const crowd = Array.from({ length: 30 }, (_, n) => ({
+      ...bell,
+      id: `x${n}`,
+      owner: "beta",
+      schedule: soon,
+    }));
+    await all.putMany(crowd);
+    const names = (upcoming: Upcoming[]) => upcoming.map(({ task }) => `${task.owner}/${task.id}`);
+    expect(names(await acme.upNext())).toEqual(["acme/own"]);
+    expect(names(await acme.forecast({ within: "2h", limit: 20 }))).toEqual(["acme/own"]);
+  });
+
+  test("what is another's is not found, whatever is asked of it", async () => {
+    const { all, acme, run } = await twoOwners();
+    const before = await all.get("beta/only");
+    const acts: ((ref: string | { id: string; owner: string; queue: string }) => Promise<unknown>)[] = [
+      (ref) => acme.get(ref),
+      (ref) => acme.delete(ref),
+      (ref) => acme.pause(ref),
+      (ref) => acme.resume(ref),
+      (ref) => acme.trigger(ref),
+      (ref) => acme.runs(ref),
+      (ref) => acme.ledger(ref),
+      (ref) => acme.stats(ref),
+      (ref) => acme.journal({ task: ref }),
+      (ref) => acme.explain(ref, before.nextExecution ?? 0),
+      (ref) => acme.backfill(ref, { from: 0, to: 0 }),
+    ];
+    for (const act of acts) {
+      for (const ref of ["beta/only", "only", { id: "only", owner: "beta", queue: "bells" }]) {
+        await expect(act(ref)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+      }
+    }
+    await expect(acme.run(run)).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
+    await expect(acme.cancel(run)).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
+    await expect(acme.put({ ...bell, owner: "beta" })).rejects.toMatchObject({
+      code: "FORBIDDEN",
+      field: "owner",
+    });
+    await expect(acme.deleteAll({ owner: "beta" })).rejects.toMatchObject({ code: "FORBIDDEN" });
+    expect(await acme.deleteAll({ queue: "bells" })).toBe(1);
+    expect(await all.get("beta/only")).toEqual(before);
+    expect((await all.list({ owner: "beta" })).tasks).toHaveLength(2);
+  });
+
+  test("the journal tells a bound client of its own runs only", async () => {
+    const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
+    const kit = await stand.kit({ types: [ring] });
+    for (const owner of ["acme", "beta"]) {
+      await kit.client.put(ring, { owner, id: "t", schedule: { every: "1h" }, payload: {} });
+    }
+    await kit.advance("2h");
+    expect((await kit.client.journal()).runs).toHaveLength(4);
+    const acme = new Client({ store: kit.store, owner: "acme" });
+    const owners = (await acme.journal()).runs.map(({ task }) => task.owner);
+    expect(owners).toEqual(["acme", "acme"]);
+  });
+
+  test("namespaces share nothing", async () => {
+    await twoOwners();
+    const other = stand.client({ namespace: `${stand.namespace}-other` });
+    await expect(other.get("acme/t")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    expect(await other.count()).toBe(0);
+  });
+
+  test("the command line, bound to an owner, does not find another's", async () => {
+    await twoOwners();
+    const own = await stand.carillon(["show", "t", "--owner", "acme", "--json"]);
+    expect(own.code).toBe(0);
+    expect(own.stdout).toContain('"whose":"acme"');
+    for (const args of [
+      ["show", "only"],
+      ["rm", "only"],
+      ["show", "beta/only"],
+    ]) {
+      const { code, stderr } = await stand.carillon([...args, "--owner", "acme", "--json"]);
+      expect(code).toBe(3);
+      expect(JSON.parse(stderr)).toMatchObject({ error: { code: "TASK_NOT_FOUND" } });
+    }
+  });
+});
+
+describe("A11 one task per owner and id, put atomically", () => {
+  test("ten parallel puts of one task make one task", async () => {
+    const clients = Array.from({ length: 10 }, () => stand.client({ owner: "acme" }));
+    const puts = await Promise.all(clients.map((client) => client.put(bell)));
+    const outcomes = puts.map(({ outcome }) => outcome).sort();
+    expect(outcomes).toEqual(["created", ...Array.from({ length: 9 }, () => "unchanged")]);
+    expect(new Set(puts.map(({ nextExecution }) => nextExecution)).size).toBe(1);
+    expect(await clients[0]?.count()).toBe(1);
+    expect(await clients[0]?.upNext()).toHaveLength(1);
+  });
+
+  test("ten parallel puts of different definitions: one of them, whole, and one due time", async () => {
+    const clients = Array.from({ length: 10 }, () => stand.client({ owner: "acme" }));
+    const versions = clients.map((_, n) => ({
+      ...bell,
+      schedule: { every: `${n + 2}h` },
+      payload: { version: n },
+      tags: [`v${n}`],
+      priority: n,
+      subject: `version ${n}`,
+    }));
+    const puts = await Promise.all(
+      clients.map((client, n) => client.put(versions[n] as (typeof versions)[number])),
+    );
+    expect(puts.filter(({ outcome }: Put) => outcome === "created")).toHaveLength(1);
+    expect(puts.filter(({ outcome }: Put) => outcome === "updated")).toHaveLength(9);
+
+    const [client] = clients as [Client];
+    expect(await client.count()).toBe(1);
+    const task = await client.get("t");
+    const won = (task.payload as { version: number }).version;
+    expect(task).toMatchObject(versions[won] as object);
+    const hours = (won + 2) * 3_600_000;
+    expect(task.nextExecution).toBe(Math.floor(task.updated / hours + 1) * hours);
+    expect(await client.upNext()).toMatchObject([{ task: { id: "t" }, due: task.nextExecution }]);
+    // Nor is it found by the tag of one that lost.
+    for (const [n] of versions.entries()) {
+      expect((await client.list({ tag: `v${n}` })).tasks).toHaveLength(n === won ? 1 : 0);
+    }
+  });
+});
+
+describe("A12 subject, submitter, group, priority and payload are kept and handed on", () => {
+  const given = {
+    subject: "Ring the noon bell",
+    submitter: "quasimodo",
+    group: "tower",
+    priority: 7,
+    payload: { bells: ["Marie", "Emmanuel"], times: 12, soft: false, note: null, "Ü ": "✓" },
+  };
+
+  test("read back from the task, the job, the handler and the command line", async () => {
+    const heard: unknown[] = [];
+    const ring = defineTask("ring", {
+      queue: "bells",
+      payload: anything,
+      handler(payload, { occurrence: { subject, submitter, group } }) {
+        heard.push({ subject, submitter, group, payload });
+      },
+    });
+    const kit = await stand.kit({ types: [ring] });
+    await kit.worker.pause();
+    await kit.client.put(ring, { id: "t", schedule: { every: "1m" }, ...given });
+    expect(await kit.client.get("t")).toMatchObject(given);
+    const { stdout } = await stand.carillon(["show", "t", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject(given);
+
+    await kit.advance("1m");
+    const [job] = await stand.queue("bells").getPrioritized();
+    const { priority, payload, ...references } = given;
+    expect(job?.opts.priority).toBe(priority);
+    const data = job?.data as JobData;
+    expect(data.payload).toEqual(payload);
+    expect(data.occurrence).toMatchObject(references);
+
+    await kit.worker.resume();
+    await kit.advance("1s");
+    expect(heard).toEqual([{ ...references, payload }]);
+  });
+
+  test("a higher priority is done first", async () => {
+    const done: string[] = [];
+    const ring = defineTask("ring", {
+      queue: "bells",
+      payload: anything,
+      handler: (_payload, { occurrence }) => void done.push(occurrence.task),
+    });
+    const kit = await stand.kit({ types: [ring], concurrency: 1 });
+    await kit.worker.pause();
+    for (const [id, priority] of [
+      ["low", 9],
+      ["middle", 5],
+      ["high", 1],
+    ] as const) {
+      await kit.client.put(ring, { id, priority, schedule: { at: kit.now + 10_000 }, payload: {} });
+    }
+    await kit.advance("10s");
+    await kit.worker.resume();
+    await kit.advance("1s");
+    expect(done).toEqual(["high", "middle", "low"]);
+  });
+});

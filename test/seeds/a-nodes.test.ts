@@ -1,0 +1,200 @@
+import type { Client, JobData } from "@carillon/sdk";
+import { checkOccurrences, eventually } from "@carillon/testing";
+import { describe, expect, test } from "vitest";
+import { PATIENCE, type Program, Stand } from "./harness.js";
+
+const stand = Stand.use({ appendonly: true });
+const bell = { id: "t", type: "ring", queue: "bells" };
+
+describe("A3 five nodes share the work", () => {
+  const schedule = { every: "30ms", maxRuns: 100 };
+  const hundred = { ...bell, schedule, overlap: "allow", catchUp: "all" } as const;
+
+  async function checkJobs(client: Client): Promise<void> {
+    const queue = stand.queue("bells");
+    const jobs: { data: JobData }[] = await queue.getJobs();
+    expect(jobs).toHaveLength(100);
+    expect(new Set(jobs.map(({ data }) => data.occurrence.nominal)).size).toBe(100);
+    expect(new Set(jobs.map(({ data }) => data.occurrence.key)).size).toBe(100);
+    expect(checkOccurrences(jobs, () => schedule)).toEqual({ duplicates: [], gaps: [], early: [] });
+    expect(await client.ledger("t")).toEqual([]);
+  }
+
+  test("100 occurrences: 100 jobs of 100 nominal times", async () => {
+    const kit = await stand.kit({ nodes: 5, worker: false });
+    await kit.client.put(hundred);
+    await kit.advance("10s");
+    await checkJobs(kit.client);
+    await kit.expect("t").fired(100).state("finished");
+  });
+
+  test("the same with five processes that race for each of them, without any mutex", async () => {
+    const env = { CARILLON_TEST_ONLY_SABOTAGE: "mutex" };
+    const nodes = Array.from({ length: 5 }, (_, n) => stand.node({ ...env, CARILLON_NODE_ID: `n${n}` }));
+    await Promise.all(nodes.map((node) => node.running()));
+    const client = stand.client();
+    await client.put(hundred);
+    await eventually(
+      async () => expect(await client.get("t")).toMatchObject({ state: "finished" }),
+      PATIENCE,
+    );
+    await checkJobs(client);
+    const winners = new Set((await client.runs("t", { limit: 1_000 })).map(({ node }) => node));
+    expect(winners.size).toBeGreaterThan(1);
+  });
+});
+
+describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
+  const TTL = 2_000;
+  /** Of a claim, all and only what adds jobs has this in it. */
+  const COMMIT = '"occurrence":';
+
+  /** What Redis keeps of a claim that is under way. */
+  const marks = () => stand.admin.keys(`{${stand.namespace}:bells}:~lock:*`);
+  const runs = async (client: Client) =>
+    (await client.runs("t")).map(({ node, nominal }) => ({ node, nominal }));
+  const node = (id: string, env: Record<string, string> = {}) =>
+    stand.node({ CARILLON_NODE_ID: id, CARILLON_MUTEX_TTL_MS: String(TTL), ...env }).running();
+
+  /** A node that has begun a claim, and whose commit is `withheld`; the other one has slept through its beginning. */
+  async function midClaim(withheld: "question" | "answer") {
+    const [wire, heirs] = [await stand.wire(), await stand.wire()];
+    const victim = await node("victim", { REDIS_URL: wire.url });
+    const heir = await node("heir", { REDIS_URL: heirs.url });
+    heir.signal("SIGSTOP");
+    const client = stand.client();
+    const nominal = (await stand.time()) + 500;
+    const inMidClaim = wire.withhold(withheld, COMMIT);
+    await client.put({ ...bell, schedule: { at: nominal } });
+    await inMidClaim;
+    return { victim, heir, heirs, client, nominal };
+  }
+
+  /** The lease that the victim leaves behind, in ms. */
+  async function leaseLeft(): Promise<number> {
+    const [mark, ...more] = await marks();
+    expect([mark, more]).toEqual([expect.any(String), []]);
+    return stand.admin.pttl(mark ?? "");
+  }
+
+  test("before Redis heard of it: another node does it within the mutex TTL, and does not spin meanwhile", async () => {
+    const { victim, heir, heirs, client, nominal } = await midClaim("question");
+    expect(await runs(client)).toEqual([]);
+    const left = await leaseLeft();
+    const since = performance.now();
+    heir.signal("SIGCONT");
+    await victim.kill();
+    const { questions } = heirs;
+    const other = { node: "heir", nominal };
+    await eventually(async () => expect(await runs(client)).toEqual([other]), PATIENCE);
+    // The lease has to run out first, or there was none; a second for a machine with other things to do.
+    const took = performance.now() - since;
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThanOrEqual(TTL);
+    expect(took).toBeLessThan(left + 1_000);
+    expect(heirs.questions - questions).toBeLessThan(50);
+    expect(await stand.queue("bells").getWaitingCount()).toBe(1);
+    await eventually(async () => expect(await marks()).toEqual([]), PATIENCE);
+    expect(await client.get("t")).toMatchObject({ state: "finished" });
+  });
+
+  test("after Redis had done it: nobody does it again", async () => {
+    const { victim, heir, client, nominal } = await midClaim("answer");
+    await eventually(async () => expect(await runs(client)).toEqual([{ node: "victim", nominal }]), PATIENCE);
+    heir.signal("SIGCONT");
+    await victim.kill();
+    // Whoever does the next occurrence has been through what the victim left.
+    const later = (await stand.time()) + 200;
+    await client.put({ ...bell, schedule: { at: later }, overlap: "allow" });
+    await eventually(async () => expect(await runs(client)).toHaveLength(2), PATIENCE);
+    expect(await runs(client)).toEqual([
+      { node: "heir", nominal: later },
+      { node: "victim", nominal },
+    ]);
+    expect(await stand.queue("bells").getWaitingCount()).toBe(2);
+  });
+
+  test("the only node: started again, it is not kept from its work by its own mark", async () => {
+    const wire = await stand.wire();
+    const victim = await node("n", { REDIS_URL: wire.url });
+    const client = stand.client();
+    const nominal = (await stand.time()) + 500;
+    const inMidClaim = wire.withhold("question", COMMIT);
+    await client.put({ ...bell, schedule: { at: nominal } });
+    await inMidClaim;
+    await victim.kill();
+    const left = await leaseLeft();
+    const since = performance.now();
+    await node("n");
+    const started = performance.now() - since;
+    await eventually(async () => expect(await runs(client)).toEqual([{ node: "n", nominal }]), PATIENCE);
+    expect(performance.now() - since).toBeLessThan(Math.max(left, started) + 1_000);
+  });
+});
+
+describe("A7 one timer to the next due time", () => {
+  /** Put by another process; resolves with the time it is due. */
+  async function putFromElsewhere(): Promise<number> {
+    const at = (await stand.time()) + 2_000;
+    const put = await stand.carillon(["put", "--json"], JSON.stringify({ ...bell, schedule: { at } }));
+    expect(put.code).toBe(0);
+    return at;
+  }
+
+  async function enqueuedAt(client: Client): Promise<number> {
+    const [run] = await eventually(async () => {
+      const runs = await client.runs("t");
+      return runs.length > 0 && runs;
+    }, PATIENCE);
+    return run?.enqueued ?? 0;
+  }
+
+  test("a task due in 2 s, put from elsewhere, runs in time", async () => {
+    const client = stand.client();
+    const node = await stand.node().running();
+    const at = await putFromElsewhere();
+    const enqueued = await enqueuedAt(client);
+    // By itself it would have looked again after 30 s.
+    expect(enqueued).toBeGreaterThanOrEqual(at);
+    expect(enqueued).toBeLessThan(at + 1_000);
+    expect(complaints(node)).toEqual([]);
+  });
+
+  test("the message is dropped: it runs all the same, at the next reread", async () => {
+    const wire = await stand.wire();
+    const client = stand.client();
+    wire.silence(`{${stand.namespace}}:wake`);
+    await stand.node({ REDIS_URL: wire.url, CARILLON_REREAD_MS: "1500" }).running();
+    const at = await putFromElsewhere();
+    const enqueued = await enqueuedAt(client);
+    expect(wire.dropped).toBeGreaterThan(0);
+    expect(enqueued).toBeGreaterThanOrEqual(at);
+    expect(enqueued).toBeLessThan(at + 2_500);
+  });
+
+  test("until then it asks Redis nothing, whatever number of tasks waits", async () => {
+    const [wire, client] = [await stand.wire(), stand.client()];
+    const later = (await stand.time()) + 3_600_000;
+    const waiting = Array.from({ length: 100 }, (_, n) => ({
+      ...bell,
+      id: `w${n}`,
+      schedule: { at: later },
+    }));
+    await client.putMany(waiting);
+    const node = stand.node({ REDIS_URL: wire.url, CARILLON_HEARTBEAT_MS: "300000" });
+    await node.running();
+    const at = (await stand.time()) + 3_000;
+    await client.put({ ...bell, schedule: { at } });
+    // The message about it has been heard by then.
+    await eventually(async () => (await stand.time()) > at - 2_000, PATIENCE);
+    const { questions } = wire;
+    await eventually(async () => (await stand.time()) > at - 100, PATIENCE);
+    expect(wire.questions - questions).toBe(0);
+    expect(await enqueuedAt(client)).toBeLessThan(at + 1_000);
+    expect(wire.questions - questions).toBeLessThan(20);
+  });
+});
+
+function complaints(node: Program): unknown[] {
+  return node.said.filter(({ level }) => Number(level) >= 40);
+}

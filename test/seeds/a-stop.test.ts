@@ -1,0 +1,71 @@
+import { eventually } from "@carillon/testing";
+import { describe, expect, test } from "vitest";
+import { PATIENCE, Stand } from "./harness.js";
+
+const stand = Stand.use({ appendonly: true });
+const bell = { type: "ring", queue: "bells", schedule: { every: "1h" } };
+
+describe("A16 a worker told to stop lets the running job end well", () => {
+  test("SIGTERM while a job runs: it ends, its run succeeded, and no other job is taken", async () => {
+    const client = stand.client();
+    const queue = stand.queue("bells");
+    const worker = stand.program("test/seeds/worker.mjs");
+    await worker.says({ working: true });
+    const runs: string[] = [];
+    for (const n of [1, 2]) {
+      await client.put({ ...bell, id: `t${n}`, payload: { n } });
+      const triggered = await client.trigger(`t${n}`);
+      if (triggered.outcome === "enqueued") runs.push(triggered.run);
+      if (n === 1) await worker.says({ begun: 1 });
+    }
+    const [first, second] = runs as [string, string];
+
+    worker.signal("SIGTERM");
+    await worker.says({ stopping: true });
+    expect(await client.run(first)).toMatchObject({ state: "running" });
+    expect(worker.child.exitCode).toBeNull();
+
+    worker.tell("go on");
+    expect(await worker.ended).toMatchObject({ code: 0, signal: null });
+    expect(worker.said).toContainEqual({ done: 1, aborted: false });
+    expect(worker.said).not.toContainEqual({ begun: 2 });
+    expect(await client.run(first)).toMatchObject({
+      state: "final",
+      outcome: "succeeded",
+      result: { rung: 1 },
+      attempts: 1,
+    });
+    expect(await queue.getJobState(first)).toBe("completed");
+    expect(await client.stats("t1")).toMatchObject({ successes: 1, failures: 0, crashes: 0 });
+
+    // The other job is the next worker's.
+    expect(await client.run(second)).toMatchObject({ state: "queued" });
+    expect(await queue.getJobState(second)).toBe("waiting");
+    const next = stand.program("test/seeds/worker.mjs");
+    await next.says({ begun: 2 });
+    next.tell("go on");
+    await eventually(
+      async () => expect(await client.run(second)).toMatchObject({ outcome: "succeeded" }),
+      PATIENCE,
+    );
+  });
+
+  test("a node that is told to stop hands over: another one goes on where it was", async () => {
+    const client = stand.client();
+    const [first, second] = [
+      stand.node({ CARILLON_NODE_ID: "first" }),
+      stand.node({ CARILLON_NODE_ID: "second" }),
+    ];
+    await Promise.all([first.running(), second.running()]);
+    await client.put({ ...bell, id: "t", schedule: { every: "200ms" }, overlap: "allow", catchUp: "all" });
+    const nominals = async () =>
+      (await client.runs("t", { limit: 1_000 })).map(({ nominal }) => nominal).sort((a, b) => a - b);
+    await eventually(async () => expect((await nominals()).length).toBeGreaterThan(3), PATIENCE);
+    first.signal("SIGTERM");
+    expect(await first.ended).toMatchObject({ code: 0, signal: null });
+    const before = (await nominals()).length;
+    await eventually(async () => expect((await nominals()).length).toBeGreaterThan(before + 3), PATIENCE);
+    const times = await nominals();
+    expect(times).toEqual(times.map((_, n) => (times[0] as number) + n * 200));
+  });
+});

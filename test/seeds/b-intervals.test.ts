@@ -1,0 +1,264 @@
+import { type Context, defineTask, TimeLimitError } from "@carillon/sdk";
+import type { TestKit } from "@carillon/testing";
+import { describe, expect, test } from "vitest";
+import { anything, Stand } from "./harness.js";
+
+const stand = Stand.use();
+const START = Date.parse("2026-01-01T00:00:00Z");
+const at = (seconds: number) => START + seconds * 1_000;
+
+/** A task each minute on the half minute, 5 s tolerated, and a worker that takes one job at each of these moments. */
+async function everyMinute(
+  takesOneAt: readonly string[],
+  handler: (kit: TestKit, context: Context) => Promise<void>,
+): Promise<TestKit> {
+  const ring = defineTask("ring", {
+    queue: "bells",
+    payload: anything,
+    handler: (_payload, context) => handler(kit, context),
+  });
+  const kit = await stand.kit({ types: [ring], concurrency: 1 });
+  await kit.worker.pause();
+  for (const moment of takesOneAt) {
+    kit.at(moment, async () => {
+      await kit.worker.resume();
+      await kit.sleep("1ms");
+      await kit.worker.pause();
+    });
+  }
+  await kit.client.put(ring, {
+    id: "t",
+    schedule: { every: "60s", origin: "2026-01-01T00:00:30Z" },
+    overlap: "allow",
+    minGap: "55s",
+    payload: {},
+  });
+  return kit;
+}
+
+describe("B2 a run that starts too soon after the last one is dropped", () => {
+  test.each([
+    ["45 s: dropped", "00:45", "01:30", false],
+    ["54.999 s: dropped", "00:35.001", "01:30", false],
+    ["55 s: runs", "00:35", "01:30", true],
+    ["95 s: runs", "00:30", "02:05", true],
+  ])("after %s", async (_what, first, second, runs) => {
+    let started = 0;
+    const kit = await everyMinute([first, second], async () => {
+      started += 1;
+    });
+    // It is decided when the run starts: enqueued it was.
+    await kit.advanceTo("02:06");
+    await kit.expect("t").firedAt(["00:30", "01:30"]);
+    expect(started).toBe(runs ? 2 : 1);
+    if (runs) return kit.expect("t").ranAt([first, second]).outcomes(["succeeded", "succeeded"]);
+    await kit.expect("t").ranAt([first]).outcomes(["succeeded", "dropped"]);
+    const { runs: dropped } = await kit.client.journal({ task: "t", outcome: "dropped" });
+    expect(dropped).toHaveLength(1);
+    expect(dropped[0]?.error).toMatch(/^started (45000|54999) ms after the run before/);
+    expect(await kit.client.stats("t")).toMatchObject({ runs: 2, outcomes: { succeeded: 1, dropped: 1 } });
+  });
+});
+
+describe("B3 the last run is counted from its start, and kept when it failed", () => {
+  test("a failing run: the last run is its start", async () => {
+    const kit = await everyMinute(["00:45", "01:30", "02:35"], async (kit) => {
+      await kit.sleep("10s");
+      throw new Error("the mailbox is full");
+    });
+    await kit.advanceTo("01:29");
+    expect(await kit.client.stats("t")).toMatchObject({
+      lastStart: at(45),
+      lastFinish: at(55),
+      lastSuccess: undefined,
+      lastOutcome: "failed",
+    });
+    // 45 s after that start: too soon, although the run before failed; and it is no run.
+    await kit.advanceTo("01:31");
+    await kit.expect("t").outcomes(["failed", "dropped"]);
+    expect(await kit.client.stats("t")).toMatchObject({ lastStart: at(45), lastFinish: at(55) });
+    await kit.advanceTo("02:50");
+    await kit.expect("t").ranAt(["00:45", "02:35"]).outcomes(["failed", "dropped", "failed"]);
+    expect(await kit.client.stats("t")).toMatchObject({ lastStart: at(155), lastFinish: at(165) });
+  });
+});
+
+describe("B4 a time box of half the interval", () => {
+  async function boxed(handler: (kit: TestKit, context: Context) => unknown): Promise<TestKit> {
+    const sweep = defineTask("sweep", {
+      queue: "bells",
+      payload: anything,
+      handler: async (_payload, context) => (await handler(kit, context)) as never,
+    });
+    const kit = await stand.kit({ types: [sweep] });
+    await kit.client.put(sweep, { id: "t", schedule: { every: "60s" }, timeLimit: "50%", payload: {} });
+    return kit;
+  }
+
+  test("the run ends by its quota after 30 s, and the next goes on from its cursor", async () => {
+    const swept: [run: string, item: number][] = [];
+    const left: number[] = [];
+    const kit = await boxed(async (kit, { checkpoint, saveCheckpoint, timeLeft, quota, nothingToDo }) => {
+      let item = Number(checkpoint ?? 0);
+      const begun = new Date().toISOString().slice(14, 19);
+      if (item === 10) return nothingToDo();
+      for (left.push(timeLeft()); item < 10; ) {
+        if (timeLeft() === 0) return quota({ cursor: item });
+        await kit.sleep("5s");
+        swept.push([begun, item]);
+        item += 1;
+        await saveCheckpoint(item);
+      }
+      return { cursor: item };
+    });
+    await kit.advanceTo("03:10");
+    await kit
+      .expect("t")
+      .ranAt(["01:00", "02:00", "03:00"])
+      .finishedAt(["01:30", "02:20", "03:00"])
+      .outcomes(["quota", "succeeded", "nothing-to-do"]);
+    expect(left).toEqual([30_000, 30_000]);
+    expect(swept).toEqual([
+      ...[0, 1, 2, 3, 4, 5].map((item) => ["01:00", item]),
+      ...[6, 7, 8, 9].map((item) => ["02:00", item]),
+    ]);
+    const runs = await kit.client.runs("t");
+    expect(runs.map(({ result }) => result)).toEqual([undefined, { cursor: 10 }, { cursor: 6 }]);
+    expect(await kit.client.stats("t")).toMatchObject({ successes: 3, failures: 0, outcomes: { quota: 1 } });
+  });
+
+  test("one that is interrupted, or does not stop, is no quota but timed out", async () => {
+    const reasons: unknown[] = [];
+    const kit = await boxed(async (kit, { signal, occurrence }) => {
+      signal.addEventListener("abort", () => reasons.push(signal.reason));
+      await kit.sleep("55s", occurrence.nominal === at(60) ? { signal } : {});
+    });
+    await kit.advanceTo("02:59");
+    await kit
+      .expect("t")
+      .ranAt(["01:00", "02:00"])
+      .finishedAt(["01:30", "02:40"])
+      .outcomes(["timed-out", "timed-out"]);
+    expect(reasons).toEqual([expect.any(TimeLimitError), expect.any(TimeLimitError)]);
+    expect(await kit.client.stats("t")).toMatchObject({ successes: 0, failures: 2, crashes: 0 });
+  });
+});
+
+describe("B5 an owner's tasks go with the owner", () => {
+  async function twoOwners() {
+    const handled: string[] = [];
+    const note = (queue: string) =>
+      defineTask(`type-${queue}`, {
+        queue,
+        payload: anything,
+        handler: (_payload, { occurrence }) => void handled.push(`${occurrence.owner}/${occurrence.task}`),
+      });
+    const types = [note("bells"), note("mail")] as const;
+    const kit = await stand.kit({ types });
+    await kit.worker.pause();
+    const put = (type: (typeof types)[number], owner: string, id: string) =>
+      kit.client.put(type, { owner, id, schedule: { every: "1m" }, overlap: "allow", payload: {} });
+    await put(types[0], "acme", "a");
+    await put(types[0], "acme", "b");
+    await put(types[1], "acme", "c");
+    await put(types[0], "beta", "a");
+    return { kit, handled };
+  }
+
+  test("they are paused and resumed together", async () => {
+    const { kit } = await twoOwners();
+    expect(await kit.client.pauseAll({ owner: "acme" }, { note: "moving", by: "ops" })).toBe(3);
+    await kit.advance("2m");
+    for (const id of ["a", "b", "c"]) await kit.expect(`acme/${id}`).fired(0).state("paused");
+    await kit.expect("beta/a").fired(2).state("scheduled");
+    expect(await kit.client.resumeAll({ owner: "acme" })).toBe(3);
+    await kit.advance("1m");
+    for (const id of ["a", "b", "c"]) await kit.expect(`acme/${id}`).firedFor(["03:00"]).state("scheduled");
+  });
+
+  test("they are deleted together, and what they had in the queues does nothing", async () => {
+    const { kit, handled } = await twoOwners();
+    await kit.advance("1m");
+    const [bells, mail] = [stand.queue("bells"), stand.queue("mail")];
+    const queued = await bells.getWaiting();
+    const ours = queued.filter(({ data }) => data.occurrence.owner === "acme");
+    expect([queued.length, ours.length, await mail.getWaitingCount()]).toEqual([3, 2, 1]);
+
+    expect(await kit.client.deleteAll({ owner: "acme" })).toBe(3);
+    expect((await kit.client.list({ owner: "acme" })).tasks).toEqual([]);
+    expect(await kit.client.count()).toBe(1);
+    await expect(kit.client.get("acme/a")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+
+    // What somebody puts back, or had in hand, is not taken for a task's any more.
+    const stale = await bells.add(ours[0]?.name ?? "", ours[0]?.data, { jobId: ours[0]?.id ?? "" });
+    await kit.worker.resume();
+    await kit.advance("30s");
+    expect(handled).toEqual(["beta/a"]);
+    expect(await bells.getJobState(stale.id ?? "")).toBe("completed");
+    expect(await mail.getJobCountByTypes()).toBe(0);
+
+    await kit.advance("10m");
+    expect(new Set(handled)).toEqual(new Set(["beta/a"]));
+  });
+
+  test("what was running when they were deleted leaves nothing behind", async () => {
+    const slow = defineTask("slow", { queue: "bells", payload: anything, handler: () => kit.sleep("30s") });
+    const kit = await stand.kit({ types: [slow] });
+    await kit.client.put(slow, { owner: "acme", id: "a", schedule: { every: "1m" }, payload: {} });
+    await kit.advance("1m");
+    await kit.expect("acme/a").ranAt(["01:00"]);
+    // All but the kit's own clock.
+    const ours = async () =>
+      (await stand.admin.keys(`{${stand.namespace}:bells}:~*`)).filter((key) => !key.endsWith("~clock"));
+    expect(await ours()).not.toEqual([]);
+    expect(await kit.client.deleteAll({ owner: "acme" })).toBe(1);
+    await kit.advance("1h");
+    expect(await ours()).toEqual([]);
+    expect(await stand.queue("bells").getJobCounts("waiting", "active", "delayed", "failed")).toEqual({
+      waiting: 0,
+      active: 0,
+      delayed: 0,
+      failed: 0,
+    });
+  });
+});
+
+describe("B6 an interval is positive, and creating a task twice leaves one", () => {
+  const task = { id: "t", type: "ring", queue: "bells" };
+
+  test.each([["-20s"], ["-20"], [-20], ["0s"], [0]])(
+    "an interval of %j is refused, nothing is stored",
+    async (every) => {
+      const client = stand.client();
+      await expect(client.put({ ...task, schedule: { every: every as string } })).rejects.toMatchObject({
+        code: "INVALID_DURATION",
+        field: "schedule.every",
+      });
+      expect(await client.count()).toBe(0);
+      expect(await stand.admin.keys(`{${stand.namespace}*`)).toEqual([]);
+    },
+  );
+
+  test("the command line refuses it too", async () => {
+    const { code, stderr } = await stand.carillon(
+      ["put", "--json"],
+      JSON.stringify({ ...task, schedule: { every: "-20s" } }),
+    );
+    expect(code).toBe(2);
+    expect(JSON.parse(stderr)).toMatchObject({
+      error: { code: "INVALID_DURATION", field: "schedule.every" },
+    });
+    expect(await stand.client().count()).toBe(0);
+  });
+
+  test("created twice: one task, and the second time nothing changes", async () => {
+    const client = stand.client();
+    const put = () => client.put({ ...task, schedule: { every: "20s" } });
+    expect(await put()).toMatchObject({ outcome: "created" });
+    const stored = await client.get("t");
+    expect(await put()).toMatchObject({ outcome: "unchanged", nextExecution: stored.nextExecution });
+    expect(await client.get("t")).toEqual(stored);
+    expect(await client.count()).toBe(1);
+    expect((await client.list()).tasks).toHaveLength(1);
+  });
+});

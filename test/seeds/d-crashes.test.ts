@@ -1,0 +1,157 @@
+import { type Client, defineTask } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { beforeEach, describe, expect, it } from "vitest";
+import { anything, PATIENCE, type Program, Stand } from "./harness.js";
+
+const stand = Stand.use({ appendonly: true, config: { appendfsync: "always" } });
+
+const NAME = { queue: "bells", owner: "system", id: "t" };
+const FIVE_MINUTES = 300_000;
+
+/** A worker in a process of its own; it hangs in its handler, or does the work at once. */
+function worker(mode: "hang" | "work"): Promise<Program> {
+  const program = stand.program("test/seeds/dying-worker.mjs", { MODE: mode });
+  return program.says({ ready: true }).then(() => program);
+}
+
+async function trigger(client: Client): Promise<string> {
+  const triggered = await client.trigger(NAME);
+  if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+  return triggered.run;
+}
+
+describe("D5 a start counts as a crash until its end takes it back", () => {
+  let client: Client;
+  /** As it is stored: what would be counted if the worker died now. */
+  const stored = () =>
+    stand.admin.hget(client.store.keys.queue("bells").stats("system/t"), "crashes").then(Number);
+  beforeEach(async () => {
+    client = stand.client();
+    const schedule = { every: "365d" };
+    await client.put({ ...NAME, type: "work", schedule, crash: { wait: "1ms" }, overlap: "allow" });
+  });
+
+  it("a run that ends well is none", async () => {
+    const program = await worker("work");
+    for (const n of [1, 2]) {
+      await program.says({ settled: await trigger(client), outcome: "succeeded" });
+      expect(await client.stats(NAME)).toMatchObject({ attempts: n, crashes: 0, consecutiveCrashes: 0 });
+      expect(await stored()).toBe(0);
+    }
+  });
+
+  it("kill -9 of the worker: 1 crash, also when the next attempt has ended well", async () => {
+    const doomed = await worker("hang");
+    const run = await trigger(client);
+    await doomed.says({ attempt: 1, run });
+    expect(await stored()).toBe(1);
+    // Provisional: nobody died yet.
+    expect(await client.stats(NAME)).toMatchObject({ attempts: 1, crashes: 0 });
+    await doomed.kill();
+
+    const next = await worker("work");
+    await next.says({ attempt: 2, run });
+    await next.says({ settled: run, outcome: "succeeded" });
+    expect(await client.stats(NAME)).toMatchObject({
+      ...{ runs: 1, attempts: 2, crashes: 1, consecutiveCrashes: 0, successes: 1 },
+    });
+    expect(await stored()).toBe(1);
+    const { attemptList, crashes } = await client.run(run);
+    expect(crashes).toBe(1);
+    expect(attemptList.map(({ pid }) => pid)).toEqual([doomed.child.pid, next.child.pid]);
+  });
+});
+
+describe("D6 after a crash the wait is at least five minutes, stored, and does not slide at restarts", () => {
+  it("worker, node and Redis killed and started again, twice: the next start stays the same", async () => {
+    const client = stand.client();
+    await client.put({ ...NAME, type: "work", schedule: { every: "365d" } });
+    let node = await stand.node().running();
+    const doomed = await worker("hang");
+    const run = await trigger(client);
+    await doomed.says({ attempt: 1, run });
+    const crashed = await stand.time();
+    await doomed.kill();
+
+    const queue = stand.queue("bells");
+    let program = await worker("work");
+    /** The next start, by our record and by BullMQ's, in a job that waits; and how often it was looked at. */
+    const look = () =>
+      eventually(async () => {
+        const [{ notBefore, state }, job] = await Promise.all([client.run(run), queue.getJob(run)]);
+        const score = await stand.admin.zscore(queue.toKey("delayed"), run);
+        if (!job || score === null || notBefore === undefined) return false;
+        // BullMQ keeps the time in the upper bits of the score, a counter in the lower twelve.
+        const bullmq = Math.floor(Number(score) / 0x1000);
+        return { notBefore, state, bullmq, looks: job.attemptsStarted };
+      }, PATIENCE);
+    let first = await look();
+    expect(first).toMatchObject({ state: "queued", bullmq: first.notBefore });
+    expect(first.notBefore).toBeGreaterThanOrEqual(crashed + FIVE_MINUTES);
+    expect(first.notBefore).toBeLessThan((await stand.time()) + FIVE_MINUTES);
+
+    for (let restart = 1; restart <= 2; restart++) {
+      await Promise.all([program.kill(), node.kill(), stand.redis.kill()]);
+      await stand.redis.start();
+      node = await stand.node().running();
+      program = await worker("work");
+      expect(await look()).toEqual(first);
+      // Someone does not want to wait: the worker has it now, and puts it back to where it was.
+      await (await queue.getJob(run))?.promote();
+      const again = await eventually(async () => {
+        const seen = await look();
+        // A suspect is put off for a moment before it is looked at.
+        return seen.looks > first.looks && seen.bullmq >= first.notBefore && seen;
+      }, PATIENCE);
+      expect(again).toEqual({ ...first, looks: again.looks });
+      first = again;
+      expect(program.said).not.toContainEqual(expect.objectContaining({ run }));
+    }
+    expect(await client.stats(NAME)).toMatchObject({ attempts: 1, crashes: 1 });
+  }, 60_000);
+
+  it("it starts then, however often workers come and go meanwhile", async () => {
+    const starts: number[] = [];
+    const type = defineTask("work", {
+      queue: "bells",
+      payload: anything,
+      handler: async () => {
+        starts.push(Date.now());
+        await kit.sleep("30s");
+      },
+    });
+    const kit = await stand.kit({ types: [type] });
+    await kit.client.put(type, { id: "t", schedule: { at: "2026-01-01T00:01:00Z" }, payload: {} });
+    const restart = async () => {
+      await kit.worker.crash();
+      await kit.worker.start();
+    };
+    for (const at of ["01:10", "03:00", "05:00"] as const) kit.at(at, restart);
+    await kit.advanceTo("02:30");
+    const [waiting] = await kit.client.runs("t");
+    const notBefore = waiting?.notBefore ?? 0;
+    expect(notBefore).toBeGreaterThanOrEqual(Date.parse("2026-01-01T00:06:10Z"));
+    await kit.advanceTo(notBefore - 1);
+    expect((await kit.client.runs("t"))[0]).toMatchObject({ state: "queued", attempts: 1, notBefore });
+    // A worker that meets a suspect for the first time has a second look at it.
+    await kit.advanceTo(notBefore + 5_000);
+    expect(starts).toHaveLength(2);
+    await kit.advance("1m");
+    expect(await kit.client.stats("t")).toMatchObject({ attempts: 2, crashes: 1 });
+  });
+
+  it("the wait is the task's to choose", async () => {
+    const type = defineTask("work", { queue: "bells", payload: anything, handler: () => kit.sleep("30s") });
+    const kit = await stand.kit({ types: [type] });
+    const crash = { wait: "2h" };
+    await kit.client.put(type, { id: "t", schedule: { at: "2026-01-01T00:01:00Z" }, crash, payload: {} });
+    kit.at("01:10", async () => {
+      await kit.worker.crash();
+      await kit.worker.start();
+    });
+    await kit.advanceTo("1:59:59");
+    expect(await kit.client.stats("t")).toMatchObject({ attempts: 1 });
+    await kit.advanceTo("2:10:00");
+    expect(await kit.client.stats("t")).toMatchObject({ attempts: 2, crashes: 1, successes: 1 });
+  });
+});

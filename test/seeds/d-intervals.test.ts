@@ -1,0 +1,174 @@
+import { type Context, defineTask } from "@carillon/sdk";
+import type { TestKit } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
+import { anything, Stand } from "./harness.js";
+
+const stand = Stand.use();
+let kit: TestKit;
+
+function task(handler: (context: Context) => unknown = () => {}) {
+  return defineTask("work", {
+    queue: "bells",
+    payload: anything,
+    handler: async (_payload, context) => void (await handler(context)),
+  });
+}
+
+/** When each run started, in order. */
+async function starts(id: string): Promise<number[]> {
+  const { runs } = await kit.history(id);
+  return runs.flatMap(({ started }) => started ?? []).sort((a, b) => a - b);
+}
+
+describe("D1 drifting interval: the next start is counted from the finish", () => {
+  it("every 2 minutes after a job of 1 minute: starts 3 minutes apart", async () => {
+    const type = task(() => kit.sleep("1m"));
+    kit = await stand.kit({ types: [type] });
+    await kit.client.put(type, { id: "t", schedule: { every: "2m", anchor: "finish" }, payload: {} });
+    await kit.advance("30m");
+    const times = await starts("t");
+    expect(times).toHaveLength(10);
+    const gaps = times.slice(1).map((time, i) => time - (times[i] as number));
+    expect(new Set(gaps)).toEqual(new Set([180_000]));
+    await kit.expect("t").skipped(0).fired(10);
+  });
+});
+
+describe("D2 fixed interval: starts lie on origin + k × interval, slots that a run covers are skipped", () => {
+  it("every 15 s, a job of 20 s: starts at 0, 30 and 60", async () => {
+    const origin = "2026-01-01T00:00:05Z";
+    const type = task(() => kit.sleep("20s"));
+    kit = await stand.kit({ types: [type] });
+    await kit.client.put(type, { id: "t", schedule: { every: "15s", origin }, payload: {} });
+    await kit.advanceTo(Date.parse(origin) + 74_999);
+    const at = (...seconds: number[]) => seconds.map((s) => Date.parse(origin) + s * 1_000);
+    await kit
+      .expect("t")
+      .ranAt(at(0, 30, 60))
+      .firedFor(at(0, 30, 60))
+      .skipped("overlap", 2)
+      .nextAt(Date.parse(origin) + 75_000);
+  });
+
+  it("months are counted from the origin, not from the run before", async () => {
+    const type = task();
+    kit = await stand.kit({ types: [type], start: "2026-01-30T00:00:00Z" });
+    await kit.client.put(type, {
+      id: "t",
+      schedule: { every: "1 month", origin: "2026-01-31T08:00:00Z" },
+      payload: {},
+    });
+    await kit.advanceTo("2026-06-01T00:00:00Z");
+    await kit
+      .expect("t")
+      .ranAt(
+        ["2026-01-31", "2026-02-28", "2026-03-31", "2026-04-30", "2026-05-31"].map((d) => `${d}T08:00:00Z`),
+      );
+  });
+});
+
+describe("D3 local wall-clock time is kept when summer time comes and goes", () => {
+  it("Mondays at 09:00 in Berlin, over both changes of 2022", async () => {
+    const type = task();
+    kit = await stand.kit({ types: [type], start: "2022-03-15T00:00:00Z" });
+    await kit.client.put(type, {
+      id: "t",
+      schedule: { cron: "0 9 * * 1", timezone: "Europe/Berlin" },
+      payload: {},
+    });
+    await kit.client.put(type, {
+      id: "interval",
+      schedule: { every: "1 week", origin: "2022-03-14T09:00:00+01:00", timezone: "Europe/Berlin" },
+      payload: {},
+    });
+    await kit.advanceTo("2022-11-15T00:00:00Z");
+    const clock = new Intl.DateTimeFormat("en-GB", {
+      timeZone: "Europe/Berlin",
+      weekday: "short",
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
+    });
+    for (const id of ["t", "interval"]) {
+      const times = await starts(id);
+      expect(times).toHaveLength(35);
+      expect(new Set(times.map((time) => clock.format(time)))).toEqual(new Set(["Mon 09:00:00"]));
+      // In UTC it moves by an hour, and by a week each time otherwise.
+      const utc = times.map((time) => new Date(time).toISOString());
+      expect(utc.slice(0, 2)).toEqual(["2022-03-21T08:00:00.000Z", "2022-03-28T07:00:00.000Z"]);
+      expect(utc.slice(31, 33)).toEqual(["2022-10-24T07:00:00.000Z", "2022-10-31T08:00:00.000Z"]);
+    }
+  });
+});
+
+describe("D11 tasks change while the nodes run; at one instant the higher priority goes first", () => {
+  it("a schedule that is altered between two runs, and during one, holds from then on", async () => {
+    const type = task(() => kit.sleep("10s"));
+    kit = await stand.kit({ types: [type], nodes: 2 });
+    const put = (every: string) => kit.client.put(type, { id: "t", schedule: { every }, payload: {} });
+    await put("1m");
+    kit.at("02:30", () => put("5m"));
+    kit.at("10:05", () => put("1m"));
+    await kit.advanceTo("12:00");
+    await kit.expect("t").ranAt(["01:00", "02:00", "05:00", "10:00", "11:00", "12:00"]);
+  });
+
+  it("a priority that is altered holds for the next job", async () => {
+    const type = task();
+    kit = await stand.kit({ types: [type], worker: false });
+    const put = (priority: number) =>
+      kit.client.put(type, { id: "t", schedule: { every: "1m" }, overlap: "allow", priority, payload: {} });
+    const seen: number[] = [];
+    await kit.bullWorker("bells", async (job) => void seen.push(job.opts.priority ?? 0));
+    await put(7);
+    kit.at("01:30", () => put(3));
+    await kit.advanceTo("02:00");
+    expect(seen).toEqual([7, 3]);
+  });
+
+  it("high before low at the same instant", async () => {
+    const order: string[] = [];
+    const type = task(({ occurrence }) => void order.push(occurrence.task));
+    kit = await stand.kit({ types: [type], concurrency: 1 });
+    await kit.worker.pause();
+    // In the order of names, and in that of puts, low comes first. 0 goes before all.
+    for (const [id, priority] of [
+      ["a-low", 9],
+      ["b-middle", 5],
+      ["c-high", 1],
+      ["d-first", 0],
+    ] as const) {
+      await kit.client.put(type, { id, priority, schedule: { at: "2026-01-01T00:01:00Z" }, payload: {} });
+    }
+    kit.at("02:00", () => kit.worker.resume());
+    await kit.advanceTo("03:00");
+    expect(order).toEqual(["d-first", "c-high", "b-middle", "a-low"]);
+  });
+});
+
+describe("D12 a handler may say when its task runs next", () => {
+  it("it runs then, once, and its schedule goes on as before", async () => {
+    const type = task(({ runNextAt, occurrence }) => {
+      if (occurrence.trigger === "schedule" && kit.now === Date.parse("2026-01-01T01:00:00Z"))
+        runNextAt("2026-01-01T01:07:30Z");
+    });
+    kit = await stand.kit({ types: [type] });
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, payload: {} });
+    await kit.advanceTo("2:30:00");
+    await kit.expect("t").ranAt(["1:00:00", "1:07:30", "2:00:00"]).skipped(0).nextAt("3:00:00");
+    const { runs } = await kit.history("t");
+    expect(runs.map(({ trigger }) => trigger)).toEqual(["schedule", "self", "schedule"]);
+  });
+
+  it("of a task that is over otherwise: it lives until then", async () => {
+    const type = task(({ runNextAt, occurrence }) => {
+      if (occurrence.trigger === "schedule") runNextAt(kit.now + 60_000);
+    });
+    kit = await stand.kit({ types: [type] });
+    await kit.client.put(type, { id: "t", schedule: { at: "2026-01-01T00:01:00Z" }, payload: {} });
+    await kit.advanceTo("01:30");
+    await kit.expect("t").state("scheduled");
+    await kit.advanceTo("10:00");
+    await kit.expect("t").ranAt(["01:00", "02:00"]).state("finished").nextAt(undefined);
+  });
+});

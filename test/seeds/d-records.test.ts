@@ -1,0 +1,241 @@
+import { type Context, defineTask, displayState, type Json, type Outcome, type Run } from "@carillon/sdk";
+import type { TestKit } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
+import { anything, Stand } from "./harness.js";
+
+const stand = Stand.use();
+let kit: TestKit;
+
+function task(handler: (context: Context) => unknown) {
+  return defineTask("work", {
+    queue: "bells",
+    payload: anything,
+    handler: async (_payload, context) => (await handler(context)) as Json,
+  });
+}
+
+describe("D7 the statistics of a task add up", () => {
+  /** What statistics must say, told from the records of all runs alone. */
+  function expected(runs: readonly Run[]) {
+    const of = (...outcomes: Outcome[]) =>
+      runs.filter(({ outcome }) => outcome !== undefined && outcomes.includes(outcome));
+    const good = of("succeeded", "quota", "nothing-to-do");
+    const bad = of("failed", "timed-out", "crashed", "lost");
+    const took = (some: readonly Run[]) =>
+      some.reduce((sum, { started, finished }) => sum + (started && finished ? finished - started : 0), 0);
+    const last = (times: (number | undefined)[]) =>
+      times.reduce((a, b) => (b !== undefined && (a === undefined || b > a) ? b : a), undefined);
+    const acted = runs.filter(({ outcome }) => outcome !== "nothing-to-do");
+    return {
+      runs: runs.length,
+      open: runs.filter(({ state }) => state !== "final").length,
+      successes: good.length,
+      failures: bad.length,
+      successMs: took(good),
+      failureMs: took(bad),
+      lastStart: last(acted.map(({ started }) => started)),
+      lastFinish: last(acted.filter(({ outcome }) => outcome !== "dropped").map(({ finished }) => finished)),
+      lastSuccess: last(of("succeeded", "quota").map(({ finished }) => finished)),
+    };
+  }
+
+  it("with a run of each outcome, at each moment", async () => {
+    let calls = 0;
+    const started = (context: Context): unknown => {
+      calls += 1;
+      const { signal, nothingToDo, occurrence } = context;
+      switch (occurrence.trigger === "manual" ? "manual" : new Date(occurrence.nominal).getUTCMinutes()) {
+        case 2:
+          return kit.sleep("5s").then(() => Promise.reject(new Error("no")));
+        case 3:
+        case 7:
+          return kit.sleep("1h", { signal });
+        case 4:
+          return kit.sleep("1h", { signal }).catch(() => "enough");
+        case 5:
+          return kit.sleep("3s").then(() => nothingToDo());
+        case 6:
+          return kit.sleep("1h", { signal });
+        default:
+          return kit.sleep("10s");
+      }
+    };
+    const type = task(started);
+    kit = await stand.kit({ types: [type], retention: { completedJobs: 60_000, failedJobs: 60_000 } });
+    await kit.client.put(type, {
+      id: "t",
+      schedule: { every: "1m" },
+      ...{ overlap: "allow", timeLimit: "20s", minGap: "30s", crash: { most: 1 }, payload: {} },
+    });
+    const openRun = async () => (await kit.client.runs("t", { limit: 1 }))[0]?.id ?? "";
+    kit.at("06:05", async () => void (await kit.client.cancel(await openRun())));
+    kit.at("07:05", async () => {
+      await kit.worker.crash();
+      await kit.worker.start();
+    });
+    kit.at("08:20", () => kit.client.trigger("t"));
+    kit.at("08:50", () => kit.worker.pause());
+    const queue = stand.queue("bells");
+    kit.at("09:02", async () => void (await queue.remove(await openRun())));
+    kit.at("09:40", () => kit.worker.resume());
+    kit.at("11:02", () => kit.worker.pause());
+    kit.at("11:04", () => kit.client.trigger("t"));
+
+    for (let seconds = 5; seconds <= 665; seconds += 15) {
+      await kit.advanceTo(Date.parse("2026-01-01T00:00:00Z") + seconds * 1_000);
+      const [{ runs }, stats] = [await kit.history("t"), await kit.client.stats("t")];
+      expect(stats).toMatchObject(expected(runs));
+      // Invariant 6, from counters of records: each run is in one place.
+      const sum = Object.values(stats.outcomes).reduce((a, b) => a + b, 0);
+      expect(sum + stats.open).toBe(runs.length);
+      for (const [outcome, count] of Object.entries(stats.outcomes))
+        expect(runs.filter((run) => run.outcome === outcome)).toHaveLength(count);
+      expect(stats.attempts).toBe(calls);
+    }
+    const stats = await kit.client.stats("t");
+    expect(stats.outcomes).toEqual({
+      ...{ succeeded: 3, failed: 1, "timed-out": 1, quota: 1, "nothing-to-do": 1 },
+      ...{ cancelled: 1, dropped: 1, crashed: 1, lost: 1 },
+    });
+    // One runs, one waits.
+    expect(stats).toMatchObject({ runs: 13, open: 2, crashes: 1, consecutiveCrashes: 0 });
+    expect(stats).toMatchObject({ consecutiveFailures: 0, lastOutcome: "succeeded" });
+    expect((await kit.client.get("t")).nextExecution).toBe(Date.parse("2026-01-01T00:12:00Z"));
+  });
+
+  it("failures and crashes in a row are counted until one goes well", async () => {
+    let n = 0;
+    const type = task(({ signal }) => {
+      n += 1;
+      if (n <= 2 || n === 5) return Promise.reject(new Error("no"));
+      return n === 3 ? kit.sleep("1h", { signal }) : undefined;
+    });
+    kit = await stand.kit({ types: [type] });
+    await kit.client.put(type, { id: "t", schedule: { every: "10m" }, crash: { most: 1 }, payload: {} });
+    kit.at("30:01", async () => {
+      await kit.worker.crash();
+      await kit.worker.start();
+    });
+    const seen: unknown[] = [];
+    for (let minutes = 15; minutes <= 55; minutes += 10) {
+      await kit.advanceTo(`${minutes}:00`);
+      const { consecutiveFailures, consecutiveCrashes } = await kit.client.stats("t");
+      seen.push([consecutiveFailures, consecutiveCrashes]);
+    }
+    expect(seen).toEqual([
+      [1, 0],
+      [2, 0],
+      [3, 1],
+      [0, 0],
+      [1, 0],
+    ]);
+  });
+});
+
+describe("D10 a task's display state goes through SCHEDULED, STARTING, TERMINATING, DISABLED", () => {
+  it("trace", async () => {
+    const type = task(({ signal }) =>
+      kit.sleep("1h", { signal }).catch(() => kit.sleep("5s").then(() => Promise.reject(new Error("late")))),
+    );
+    kit = await stand.kit({ types: [type] });
+    const trace: unknown[] = [];
+    const look = (at: string) =>
+      kit.at(at, async () => {
+        const [seen, runs] = await Promise.all([kit.client.get("t"), kit.client.runs("t")]);
+        trace.push([at, seen.state, runs.map(({ state }) => state).join(), displayState(seen, runs)]);
+      });
+    await kit.client.put(type, {
+      id: "t",
+      schedule: { every: "1m", end: "2026-01-01T00:03:30Z" },
+      timeLimit: "20s",
+      payload: {},
+    });
+    await kit.worker.pause();
+    kit.at("01:10", () => kit.worker.resume());
+    kit.at("01:40", () => kit.client.pause("t"));
+    kit.at("02:30", () => kit.client.resume("t"));
+    for (const at of ["00:30", "01:05", "01:15", "01:32", "01:36", "01:45", "02:15", "02:45"]) look(at);
+    for (const at of ["03:10", "03:22", "03:26"]) look(at);
+    await kit.advanceTo("04:00");
+    expect(trace).toEqual([
+      ["00:30", "scheduled", "", "SCHEDULED"],
+      ["01:05", "scheduled", "queued", "SCHEDULED"],
+      ["01:15", "scheduled", "running", "STARTING"],
+      ["01:32", "scheduled", "terminating", "TERMINATING"],
+      ["01:36", "scheduled", "final", "SCHEDULED"],
+      ["01:45", "paused", "final", "DISABLED"],
+      ["02:15", "paused", "final", "DISABLED"],
+      ["02:45", "scheduled", "final", "SCHEDULED"],
+      ["03:10", "finished", "running,final", "STARTING"],
+      ["03:22", "finished", "terminating,final", "TERMINATING"],
+      ["03:26", "finished", "final,final", "DISABLED"],
+    ]);
+  });
+});
+
+describe("D13 manual runs are in the journal", () => {
+  it("scheduled or paused, with who asked, beside the schedule's own", async () => {
+    const type = task(() => "done");
+    kit = await stand.kit({ types: [type] });
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, payload: {} });
+    kit.at("30:00", () => kit.client.trigger("t"));
+    kit.at("1:10:00", () => kit.client.pause("t"));
+    kit.at("1:30:00", () => kit.client.trigger("t"));
+    await kit.advanceTo("3:00:00");
+    const { runs } = await kit.client.journal({ task: "t" });
+    expect(runs.map(({ trigger, started, outcome }) => [trigger, started, outcome])).toEqual([
+      ["manual", Date.parse("2026-01-01T01:30:00Z"), "succeeded"],
+      ["schedule", Date.parse("2026-01-01T01:00:00Z"), "succeeded"],
+      ["manual", Date.parse("2026-01-01T00:30:00Z"), "succeeded"],
+    ]);
+    expect(runs[0]?.node).toMatch(/^client-/);
+    expect(await kit.client.stats("t")).toMatchObject({ runs: 3, successes: 3 });
+  });
+});
+
+describe("D14 history is pruned by count and age, per task", () => {
+  const record = (id: string) => `{${stand.namespace}:bells}:~r:${id}`;
+
+  it("1,200 runs: the cap of each kind is left, and nothing else in Redis", async () => {
+    const type = task(({ occurrence }) => {
+      if (occurrence.task !== "good" && new Date(occurrence.nominal).getUTCMinutes() % 4 === 0)
+        throw new Error("no");
+    });
+    kit = await stand.kit({ types: [type], retention: { successes: 5, failures: 5 }, patience: 20_000 });
+    const put = (id: string, rest: { maxRuns: number; retention?: object }) => {
+      const { maxRuns, ...more } = rest;
+      return kit.client.put(type, { id, schedule: { every: "1m", maxRuns }, payload: {}, ...more });
+    };
+    await put("t", { maxRuns: 1_200, retention: { successes: 50, failures: 20 } });
+    await put("failures-only", { maxRuns: 1_200, retention: { successes: 0, failures: 1_000 } });
+    // As the node's operator says, where the task says nothing.
+    await put("good", { maxRuns: 50 });
+    await kit.advance("21h");
+
+    const kept = { t: [1_200, 50, 20], "failures-only": [1_200, 0, 300], good: [50, 5, 0] } as const;
+    for (const [id, [all, successes, failures]] of Object.entries(kept)) {
+      expect(await kit.client.stats(id)).toMatchObject({ runs: all });
+      const { runs } = await kit.client.journal({ task: id, limit: 1_000 });
+      expect(runs.filter(({ outcome }) => outcome === "succeeded")).toHaveLength(successes);
+      expect(runs.filter(({ outcome }) => outcome === "failed")).toHaveLength(failures);
+      expect(await kit.client.runs(id, { limit: 1_000 })).toHaveLength(successes + failures);
+      expect(await stand.admin.keys(record(`${id}@*`))).toHaveLength(successes + failures);
+    }
+    // The newest are left, without a gap.
+    const { runs } = await kit.client.journal({ task: "t", outcome: "failed" });
+    const end = Date.parse("2026-01-01T20:00:00Z");
+    expect(runs.map(({ nominal }) => (end - nominal) / 240_000)).toEqual(runs.map((_, i) => i));
+  }, 60_000);
+
+  it("what is too old goes before the cap is reached", async () => {
+    const type = task(() => {});
+    kit = await stand.kit({ types: [type] });
+    const retention = { successes: 1_000, successesFor: "3h" };
+    await kit.client.put(type, { id: "t", schedule: { every: "10m" }, retention, payload: {} });
+    await kit.advance("10h");
+    const { runs } = await kit.client.journal({ task: "t" });
+    expect(runs).toHaveLength(19);
+    expect(await stand.admin.keys(record("t@*"))).toHaveLength(19);
+    expect(Math.min(...runs.map(({ finished }) => finished ?? 0))).toBe(kit.now - 3 * 3_600_000);
+  });
+});

@@ -1,0 +1,234 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Scheduler } from "@carillon/scheduler";
+import { alertWebhook, type Context, defineTask, type Json, verifySignature, Worker } from "@carillon/sdk";
+import { eventually, type TestKit } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
+import { anything, PATIENCE, Stand } from "./harness.js";
+
+const stand = Stand.use();
+let kit: TestKit;
+
+const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const NO = () => Promise.reject(new Error("out of paper"));
+
+function task(handler: (context: Context) => unknown) {
+  return defineTask("work", {
+    queue: "bells",
+    payload: anything,
+    handler: async (_payload, context) => (await handler(context)) as Json,
+  });
+}
+
+interface Received {
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** A server on this machine that keeps what it gets. */
+async function receiver(): Promise<{ url: string; host: string; received: Received[] }> {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    received.push({ headers: request.headers, body });
+    response.end();
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  stand.later(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url: `http://${host}/alerts`, host, received };
+}
+
+describe("E7 a failing task says so where tasks are listed, and an alert hook is called once", () => {
+  it("function and signed webhook: once for each run that failed, whatever the number of nodes", async () => {
+    const KEY = "a key of more than sixteen characters";
+    const { url, host, received } = await receiver();
+    const heard: { kind: string; run?: string; error?: string }[] = [];
+    const nodes = Array.from({ length: 3 }, () => {
+      return new Scheduler({
+        ...{ connection: stand.redis.url, namespace: stand.namespace, logger: silent, unsafeRedis: "warn" },
+        onAlert: (alert) => void heard.push(alert),
+      });
+    });
+    const worker = new Worker({
+      connection: stand.redis.url,
+      namespace: stand.namespace,
+      types: [task(NO), alertWebhook({ signingKey: KEY, allow: [host] })],
+    });
+    stand.later(() => Promise.all([worker.stop(), ...nodes.map((node) => node.stop())]));
+    await Promise.all([worker.start(), ...nodes.map((node) => node.start())]);
+    const client = stand.client();
+    await client.put({
+      ...{ id: "t", type: "work", queue: "bells", schedule: { every: "365d" } },
+      alerts: [
+        { on: ["failed"], url },
+        { on: ["missed-deadline"], url: `${url}/never` },
+      ],
+    });
+
+    // What comes of the first run once too often comes before what comes of the last one.
+    const runs: string[] = [];
+    for (let n = 1; n <= 3; n++) {
+      const triggered = await client.trigger("t", { overlap: "allow" });
+      if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+      runs.push(triggered.run);
+      await eventually(() => {
+        expect(heard.length).toBeGreaterThanOrEqual(n);
+        expect(received.length).toBeGreaterThanOrEqual(n);
+      }, PATIENCE);
+    }
+    expect(heard.map(({ kind, run }) => [kind, run])).toEqual(runs.map((run) => ["failed", run]));
+    expect(heard[0]?.error).toContain("out of paper");
+    expect(received.map(({ body }) => JSON.parse(body).run)).toEqual(runs);
+    for (const { headers, body } of received) {
+      expect(verifySignature(body, headers["carillon-signature"], KEY)).toBe(true);
+      expect(JSON.parse(body)).toMatchObject({
+        kind: "failed",
+        task: { queue: "bells", owner: "system", id: "t" },
+        error: expect.stringContaining("out of paper"),
+      });
+    }
+    // One job each, by BullMQ's own count.
+    expect(await stand.queue("carillon-alerts").getCompletedCount()).toBe(3);
+  });
+
+  it("in the list the error is plain to see, until a run goes well again", async () => {
+    let bad = true;
+    const type = task(() => (bad ? NO() : "fine"));
+    kit = await stand.kit({ types: [type] });
+    const schedule = { every: "1h" };
+    await kit.client.put(type, { id: "bad", schedule, payload: {} });
+    await kit.client.put(type, { id: "new", schedule: { every: "365d" }, payload: {} });
+    await kit.advanceTo("1:30:00");
+    const listed = async () => {
+      const { tasks } = await kit.client.list();
+      return Object.fromEntries(tasks.map(({ id, lastStatus }) => [id, lastStatus]));
+    };
+    const before = await listed();
+    expect(before.new).toBeUndefined();
+    expect(before.bad).toMatchObject({ outcome: "failed", error: expect.stringContaining("out of paper") });
+    bad = false;
+    await kit.advanceTo("2:30:00");
+    const after = await listed();
+    expect(after.bad).toMatchObject({ outcome: "succeeded" });
+    expect(after.bad).not.toHaveProperty("error");
+  });
+
+  it("on the command line too", async () => {
+    const type = task(NO);
+    kit = await stand.kit({ types: [type] });
+    await kit.client.put(type, { id: "bad", schedule: { every: "1h" }, payload: {} });
+    await kit.advanceTo("1:30:00");
+    const { stdout } = await stand.carillon(["list"]);
+    expect(stdout).toContain("system/bad");
+    expect(stdout).toContain("failed");
+  });
+});
+
+describe("E8 retries are counted and limited, back off, and give way to the next occurrence", () => {
+  const at = (time: string) => Date.parse(`2026-01-01T${time}Z`);
+
+  it("attempts of a run: counted, limited, each wait twice the one before", async () => {
+    const starts: number[] = [];
+    const type = task(({ attempt }) => {
+      starts.push(kit.now);
+      expect(attempt).toBe(starts.length);
+      return NO();
+    });
+    kit = await stand.kit({ types: [type] });
+    const retry = { attempts: 4, delay: "10s" };
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, retry, payload: {} });
+    await kit.advanceTo("1:30:00");
+    expect(starts).toEqual(["01:00:00", "01:00:10", "01:00:30", "01:01:10"].map(at));
+    const [run] = await kit.client.runs("t");
+    expect(run).toMatchObject({ outcome: "failed", attempts: 4, finished: at("01:01:10") });
+    expect((await kit.client.get("t")).retry).toMatchObject({ attempts: 4, backoff: "exponential" });
+  });
+
+  it("each child has its own", async () => {
+    const tries: Record<string, number[]> = { good: [], twice: [], never: [] };
+    const type = defineTask("fan-out", {
+      queue: "bells",
+      payload: anything,
+      generate: () => ["good", "twice", "never"],
+      process: async (item: string, { attempt }) => {
+        const list = tries[item] ?? [];
+        list.push(kit.now);
+        expect(attempt).toBe(list.length);
+        if (item === "never" || (item === "twice" && attempt < 3)) await NO();
+      },
+      itemAttempts: 3,
+      itemBackoff: { delay: "10s" },
+    });
+    kit = await stand.kit({ types: [type] });
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, payload: {} });
+    await kit.advanceTo("1:30:00");
+    const [first, second, third] = ["01:00:00", "01:00:10", "01:00:30"].map(at);
+    expect(tries).toEqual({ good: [first], twice: [first, second, third], never: [first, second, third] });
+    const [run] = await kit.client.runs("t");
+    expect(run).toMatchObject({
+      outcome: "failed",
+      result: { total: 3, succeeded: 2, failed: 1, failures: [{ index: 2 }] },
+    });
+  });
+
+  it("a retry that would come with the next occurrence or after it: one run, one reason", async () => {
+    const type = task(({ occurrence }) => (occurrence.nominal === at("01:00:00") ? NO() : undefined));
+    kit = await stand.kit({ types: [type] });
+    const backoff = { period: "1h", backoff: "fixed", jitter: 0 } as const;
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, backoff, payload: {} });
+    await kit.advanceTo("2:30:00");
+    await kit.expect("t").ranAt(["1:00:00", "2:00:00"]).outcomes(["failed", "succeeded"]);
+    expect(await kit.client.ledger("t")).toMatchObject([
+      { reason: "retry-superseded", from: at("01:00:00"), to: at("01:00:00"), decisions: 1 },
+    ]);
+    const { runs } = await kit.history("t");
+    expect(runs.map(({ trigger }) => trigger)).toEqual(["schedule", "schedule"]);
+  });
+
+  it("a retry that is held up until the next occurrence is merged into it", async () => {
+    const type = task(({ occurrence }) => {
+      if (occurrence.trigger === "manual") return kit.sleep("31m");
+      return occurrence.nominal === at("01:00:00") ? NO() : undefined;
+    });
+    kit = await stand.kit({ types: [type] });
+    const backoff = { period: "30m", jitter: 0 };
+    const policies = { backoff, overlap: "queue-one", payload: {} } as const;
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, ...policies });
+    // From 01:29:30 to 02:00:30, over the retry's 01:30 and the occurrence of 02:00.
+    kit.at("1:29:30", () => kit.client.trigger("t"));
+    await kit.advanceTo("2:30:00");
+    await kit.expect("t").ranAt(["1:00:00", "1:29:30", "2:00:30"]);
+    const { runs } = await kit.history("t");
+    expect(runs.map(({ trigger, nominal }) => [trigger, nominal])).toEqual([
+      ["schedule", at("01:00:00")],
+      ["manual", at("01:29:30")],
+      ["schedule", at("02:00:00")],
+    ]);
+    expect(await kit.client.ledger("t")).toMatchObject([
+      { reason: "retry-superseded", from: at("01:00:00"), to: at("01:00:00"), decisions: 1 },
+    ]);
+  });
+
+  it("attempts of a run that reach into the next occurrence: that one is skipped, with its reason", async () => {
+    const type = task(({ attempt }) => (attempt === 1 ? NO() : undefined));
+    kit = await stand.kit({ types: [type] });
+    const retry = { attempts: 2, delay: "50m" };
+    kit.at("20:00", () => {});
+    await kit.client.put(type, {
+      ...{ id: "t", schedule: { cron: "*/45 * * * *" }, retry, payload: {} },
+    });
+    await kit.advanceTo("1:20:00");
+    // 00:45 fails, and tries again at 01:35; 01:00 is in between.
+    await kit.expect("t").fired(1).skipped("overlap", 1);
+    await kit.advanceTo("1:40:00");
+    await kit.expect("t").ranAt(["45:00"]).finishedAt(["1:35:00"]).outcomes(["succeeded"]);
+    expect((await kit.client.ledger("t"))[0]).toMatchObject({ reason: "overlap", from: at("01:00:00") });
+  });
+});

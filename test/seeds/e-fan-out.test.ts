@@ -1,0 +1,129 @@
+import { bullPrefix, type Client, defineTask, Worker } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { Worker as BullWorker } from "bullmq";
+import { describe, expect, it } from "vitest";
+import { anything, PATIENCE, Stand } from "./harness.js";
+
+const stand = Stand.use();
+
+async function trigger(client: Client, type: string, rest: object = {}): Promise<string> {
+  await client.put({ id: "t", type, queue: "bells", schedule: { every: "365d" }, ...rest });
+  const triggered = await client.trigger("t");
+  if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+  return triggered.run;
+}
+
+describe("E1 a task type generates items and processes each in a job of its own, once", () => {
+  it("100 ids: 100 children beside each other, each once; the run is final when they are", async () => {
+    const done: { id: string; key: string; index: number }[] = [];
+    let [atOnce, most, generated] = [0, 0, 0];
+    let open: () => void = () => {};
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const type = defineTask("fan-out", {
+      queue: "bells",
+      payload: anything,
+      generate: () => {
+        generated += 1;
+        return Array.from({ length: 100 }, (_, n) => ({ id: `order-${n}` }));
+      },
+      process: async ({ id }, { index, idempotencyKey }) => {
+        atOnce += 1;
+        most = Math.max(most, atOnce);
+        if (most === 8) open();
+        // Nobody ends before eight are at it.
+        await gate;
+        if (id === "order-99") await last;
+        atOnce -= 1;
+        done.push({ id, index, key: idempotencyKey });
+      },
+    });
+    let end: () => void = () => {};
+    const last = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const worker = new Worker({
+      ...{ connection: stand.redis.url, namespace: stand.namespace, types: [type], concurrency: 8 },
+    });
+    stand.later(() => worker.stop());
+    const client = stand.client();
+    await worker.start();
+    const run = await trigger(client, "fan-out");
+
+    await eventually(() => expect(done).toHaveLength(99), PATIENCE);
+    // All but one: the run's own job waits for its children, and its record is not final.
+    const job = await stand.queue("bells").getJob(run);
+    expect(await job?.getState()).toBe("waiting-children");
+    await eventually(
+      async () => expect(await job?.getDependenciesCount()).toMatchObject({ processed: 99, unprocessed: 1 }),
+      PATIENCE,
+    );
+    const before = await client.run(run);
+    expect(before.state).not.toBe("final");
+    expect(before.finished).toBeUndefined();
+    end();
+
+    const after = await eventually(async () => {
+      const record = await client.run(run);
+      return record.state === "final" && record;
+    }, PATIENCE);
+    expect(after).toMatchObject({ outcome: "succeeded", result: { total: 100, succeeded: 100, failed: 0 } });
+    expect(done).toHaveLength(100);
+    expect(new Set(done.map(({ id }) => id)).size).toBe(100);
+    expect(new Set(done.map(({ key }) => key)).size).toBe(100);
+    for (const { id, index } of done) expect(id).toBe(`order-${index}`);
+    expect({ generated, most }).toEqual({ generated: 1, most: 8 });
+    expect(await client.stats("t")).toMatchObject({ runs: 1, successes: 1, open: 0 });
+  });
+});
+
+describe("E2 a child job that takes its process down harms no other", () => {
+  it("child 7 exits the process: 99 succeed", async () => {
+    const client = stand.client();
+    const run = await trigger(client, "fan-out", { crash: { wait: "1ms" } });
+    const lives = [];
+    const over = async () => (await client.run(run)).state === "final";
+    // As a process manager does it: whenever it ends, it is started again.
+    while (!(await over())) {
+      const life = stand.program("test/seeds/dying-worker.mjs", { MODE: "seven" });
+      lives.push(life);
+      await Promise.race([life.ended, eventually(over, { timeoutMs: 50_000, intervalMs: 50 })]);
+    }
+    const record = await client.run(run);
+    expect(record).toMatchObject({
+      outcome: "failed",
+      result: { total: 100, succeeded: 99, failed: 1, failures: [{ index: 7 }] },
+    });
+    const said = lives.flatMap((life) => life.said).filter(({ item }) => item !== undefined);
+    expect(new Set(said.map(({ item }) => item)).size).toBe(100);
+    // It took its process with it each time; no other item was held responsible for that.
+    const deaths = said.filter(({ item }) => item === 7);
+    expect(deaths).toHaveLength(lives.length - 1);
+    expect(deaths.length).toBeGreaterThanOrEqual(1);
+    expect(await client.stats("t")).toMatchObject({ runs: 1, failures: 1, open: 0 });
+  }, 60_000);
+
+  it("nor does a job in BullMQ's sandbox, with a worker that knows nothing of Carillon", async () => {
+    const client = stand.client();
+    await stand.node({ CARILLON_UNSAFE_REDIS: "warn" }).running();
+    const worker = new BullWorker("bells", new URL("exiting-processor.mjs", import.meta.url), {
+      connection: { url: stand.redis.url, maxRetriesPerRequest: null },
+      prefix: bullPrefix(stand.namespace, "bells"),
+      concurrency: 4,
+    });
+    stand.later(() => worker.close());
+    const ids = Array.from({ length: 10 }, (_, n) => `t${n}`);
+    const schedule = { every: "500ms", anchor: "finish", maxRuns: 2 } as const;
+    await client.putMany(ids.map((id) => ({ id, type: "any", queue: "bells", schedule })));
+    await eventually(async () => {
+      for (const id of ids) {
+        const { runs } = await client.journal({ task: id });
+        expect(runs.map(({ outcome }) => outcome)).toContain(id === "t7" ? "failed" : "succeeded");
+      }
+    }, PATIENCE);
+    for (const id of ids.filter((one) => one !== "t7"))
+      expect(await client.stats(id)).toMatchObject({ failures: 0 });
+    expect((await client.get("t7")).lastStatus?.error).toContain("Unexpected exit code");
+  });
+});

@@ -1,0 +1,130 @@
+import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
+import { describe, expect, it } from "vitest";
+import { anything, Stand } from "./harness.js";
+
+const stand = Stand.use();
+
+const HOURS = 8;
+const inQueue = (id: string, schedule: TaskInput["schedule"], rest: Partial<TaskInput> = {}): TaskInput => ({
+  ...{ id, type: "work", queue: id < "m" ? "bells" : "gongs", schedule, payload: {} },
+  ...rest,
+});
+const TASKS: TaskInput[] = [
+  inQueue("interval", { every: "7m" }),
+  inQueue("lunch", { cron: "*/20 9-12 * * *", timezone: "Asia/Kolkata" }),
+  inQueue("spread", { every: "1h", jitter: "30m" }),
+  inQueue("thrice", { every: "25m", maxRuns: 3 }),
+  inQueue("once", { at: "2026-01-01T05:06:07Z" }),
+  inQueue("after", { every: "50m", anchor: "finish" }),
+  inQueue("but-not", { every: "30m", except: [{ calendar: "*-*-* 02..04:*:*" }] }),
+  inQueue("union", { any: [{ cron: "15 * * * *" }, { calendar: "*-*-* 03:00" }] }),
+  inQueue("later", { at: "2026-01-02T00:00:00Z" }),
+  inQueue("never", { every: "5m" }, { enabled: false }),
+];
+
+describe("E9 what runs next is listed ahead, and that is what happens", () => {
+  const named = ({ task, nominal, due }: Upcoming) => `${due} ${task.id} of ${nominal}`;
+
+  it("the forecast of the next hours equals what then happens", async () => {
+    const types = ["bells", "gongs"].map((queue) => ({ queue }));
+    const type = defineTask("work", { queue: "bells", payload: anything, handler: () => {} });
+    const kit = await stand.kit({
+      ...{ types: [type], queues: types.map(({ queue }) => queue), start: "2026-01-01T00:00:30Z", nodes: 2 },
+    });
+    await kit.client.putMany(TASKS);
+    const forecast = await kit.client.forecast({ within: `${HOURS}h` });
+    expect(forecast.length).toBeGreaterThan(100);
+    expect(forecast.map(({ due }) => due)).toEqual(forecast.map(({ due }) => due).sort((a, b) => a - b));
+
+    await kit.advance(`${HOURS}h`);
+    const happened: Upcoming[] = [];
+    for (const { id, queue } of TASKS) {
+      const { runs, skips, task } = await kit.history({ id, queue });
+      expect(skips).toEqual([]);
+      for (const { nominal, enqueued } of runs) happened.push({ task, nominal, due: enqueued });
+    }
+    expect(happened.map(named).sort()).toEqual(forecast.map(named).sort());
+  });
+
+  it("the up-next list equals what then happens, in its order", async () => {
+    const started: string[] = [];
+    const type = defineTask("work", {
+      queue: "bells",
+      payload: anything,
+      handler: (_payload, { occurrence }) => void started.push(`${occurrence.due} ${occurrence.task}`),
+    });
+    const kit = await stand.kit({
+      ...{ types: [type], queues: ["bells", "gongs"], start: "2026-01-01T00:00:30Z" },
+    });
+    await kit.client.putMany(TASKS);
+    const upNext = await kit.client.upNext();
+    // All but the one that is switched off, each with its next time.
+    expect(upNext.map(({ task }) => task.id).sort()).toEqual(
+      TASKS.map(({ id }) => id)
+        .filter((id) => id !== "never")
+        .sort(),
+    );
+    for (const { task, due } of upNext) expect((await kit.client.get(task)).nextExecution).toBe(due);
+    expect((await kit.client.upNext({ limit: 3 })).map(named)).toEqual(upNext.slice(0, 3).map(named));
+    await kit.advanceTo("2026-01-02T00:00:00Z");
+    const firsts = new Set(upNext.map(({ task, due }) => `${due} ${task.id}`));
+    expect(started.filter((start) => firsts.has(start))).toEqual([...firsts]);
+    // Nothing came before the first of the list.
+    expect(started[0]).toBe(`${upNext[0]?.due} ${upNext[0]?.task.id}`);
+  });
+});
+
+describe("E10 an unknown task type is refused and nothing is stored", () => {
+  const schedule = { every: "1h" };
+  const good: TaskInput = { id: "good", type: "report", queue: "reports", schedule };
+  const bad: TaskInput = { id: "bad", type: "rm-rf", queue: "elsewhere", schedule };
+  /** All of Redis, as it is. */
+  const everything = async () => {
+    const keys = (await stand.admin.keys("*")).sort();
+    return Promise.all(keys.map(async (key) => [key, (await stand.admin.dumpBuffer(key))?.toString("hex")]));
+  };
+
+  it("by any client, in any way of putting, also from the command line", async () => {
+    const operator = stand.client();
+    await operator.allowTypes(["report", "mail"]);
+    expect(await operator.allowedTypes()).toEqual(expect.arrayContaining(["report", "mail"]));
+    await operator.put(good);
+    const before = await everything();
+
+    const user = stand.client({ owner: "acme" });
+    const refused = { code: "UNKNOWN_TASK_TYPE", field: "type" };
+    const type = defineTask("rm-rf", { queue: "elsewhere", payload: anything, handler: () => {} });
+    await expect(user.put(bad)).rejects.toMatchObject(refused);
+    await expect(user.put(type, { id: "bad", schedule, payload: {} })).rejects.toMatchObject(refused);
+    await expect(user.validate(bad)).rejects.toMatchObject(refused);
+    await expect(user.enqueue(type, {})).rejects.toMatchObject(refused);
+    await expect(user.enqueue(type, {}, { delay: 60_000 })).rejects.toMatchObject(refused);
+    // A task that is there keeps its type.
+    await expect(operator.put({ ...good, type: "rm-rf" })).rejects.toMatchObject(refused);
+    const cli = await stand.carillon(["put", "--json"], JSON.stringify(bad));
+    expect(JSON.parse(cli.stderr)).toMatchObject({ error: refused });
+    expect(cli.code).toBe(2);
+    expect(await everything()).toEqual(before);
+  });
+
+  it("of many tasks none is stored where one is of an unknown type", async () => {
+    const client = stand.client();
+    await client.allowTypes(["report"]);
+    const before = await everything();
+    const put = client.putMany([good, { ...good, id: "another" }, bad]);
+    await expect(put).rejects.toMatchObject({ code: "UNKNOWN_TASK_TYPE" });
+    expect((await client.list()).tasks.map(({ id }) => id)).toEqual([]);
+    await expect(put).rejects.toMatchObject({ field: "[2].type" });
+    expect(await everything()).toEqual(before);
+  });
+
+  it("a bound client cannot widen the list; a task of a user can be disabled", async () => {
+    const client = stand.client();
+    await client.allowTypes(["report"]);
+    const user = new Client({ store: client.store, owner: "acme" });
+    await expect(user.allowTypes(["rm-rf"])).rejects.toMatchObject({ code: "FORBIDDEN" });
+    await user.put({ ...good, enabled: false });
+    expect(await user.get("good")).toMatchObject({ state: "paused", owner: "acme" });
+    expect((await user.get("good")).nextExecution).toBeUndefined();
+  });
+});

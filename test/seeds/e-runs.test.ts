@@ -1,0 +1,216 @@
+import { hostname } from "node:os";
+import { type Context, defineTask, type Json } from "@carillon/sdk";
+import type { TestKit } from "@carillon/testing";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { anything, Stand } from "./harness.js";
+
+const stand = Stand.use();
+let kit: TestKit;
+
+function task(handler: (context: Context) => unknown) {
+  return defineTask("work", {
+    queue: "bells",
+    payload: anything,
+    handler: async (_payload, context) => (await handler(context)) as Json,
+  });
+}
+
+const at = (time: string) => Date.parse(`2026-01-01T${time}Z`);
+
+describe("E3 a run's record says when it was planned, created, started and finished, where, and how it ended", () => {
+  const handlers: Record<string, (context: Context) => unknown> = {
+    works: () => kit.sleep("7s"),
+    throws: () => kit.sleep("7s").then(() => Promise.reject(new Error("out of paper"))),
+    "throws what is no error": () => Promise.reject("out of paper"),
+    "times out": ({ signal }) => kit.sleep("1h", { signal }),
+  };
+  const ends: Record<string, object> = {
+    works: { outcome: "succeeded", finished: at("01:00:12") },
+    throws: {
+      outcome: "failed",
+      finished: at("01:00:12"),
+      error: expect.stringContaining("Error: out of paper"),
+    },
+    "throws what is no error": {
+      outcome: "failed",
+      finished: at("01:00:05"),
+      error: expect.stringContaining("out of paper"),
+    },
+    "times out": {
+      outcome: "timed-out",
+      finished: at("01:00:35"),
+      error: expect.stringContaining("TimeLimitError"),
+    },
+  };
+
+  it.each(Object.keys(handlers))("of one that %s", async (what) => {
+    const type = task((context) => handlers[what]?.(context));
+    kit = await stand.kit({ types: [type] });
+    await kit.worker.pause();
+    kit.at("1:00:05", () => kit.worker.resume());
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, timeLimit: "30s", payload: {} });
+
+    await kit.advanceTo("1:00:02");
+    const [planned] = await kit.client.runs("t");
+    const place = { nominal: at("01:00:00"), due: at("01:00:00"), enqueued: at("01:00:00"), node: "node-1" };
+    expect(planned).toMatchObject({ ...place, state: "queued", attempts: 0 });
+    expect(planned).not.toHaveProperty("started");
+
+    await kit.advanceTo("1:00:05");
+    const process_ = { pid: process.pid, host: hostname(), worker: expect.stringContaining(hostname()) };
+    const run = await kit.client.run(planned?.id ?? "");
+    expect(run).toMatchObject({ ...place, ...process_, started: at("01:00:05"), attempts: 1 });
+
+    await kit.advanceTo("1:01:00");
+    expect(await kit.client.run(planned?.id ?? "")).toMatchObject({
+      ...place,
+      ...process_,
+      ...{ started: at("01:00:05"), state: "final", trigger: "schedule" },
+      attemptList: [{ attempt: 1, started: at("01:00:05"), pid: process.pid, host: hostname() }],
+      ...ends[what],
+    });
+  });
+});
+
+describe("E4 what a handler logs and prints is kept with its attempt, cut to size and marked so", () => {
+  const MEGABYTE = 1024 * 1024;
+  beforeEach(() => {
+    // It is printed all the same; not here.
+    for (const method of ["log", "error", "warn"] as const) vi.spyOn(console, method).mockReturnValue();
+  });
+  afterEach(() => vi.restoreAllMocks());
+
+  it("regular and error output and the log, per attempt; of 1 MB the end is kept, and flagged", async () => {
+    const type = task(async ({ attempt, log }) => {
+      log("begun", { attempt });
+      console.log("to %s", "out");
+      await kit.sleep("1s");
+      console.error("to err");
+      if (attempt === 1) throw new Error("again");
+      for (let n = 0; n < MEGABYTE / 64; n++) console.log(`${n} ${"x".repeat(64)}`.slice(0, 63));
+      console.warn("the end");
+    });
+    kit = await stand.kit({ types: [type] });
+    const retry = { attempts: 2, delay: "1s" };
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, retry, payload: {} });
+    await kit.advanceTo("1:00:10");
+    const [run] = await kit.client.runs("t");
+    expect(run).toMatchObject({ outcome: "succeeded", attempts: 2 });
+    const id = run?.id ?? "";
+    const { output } = await kit.client.run(id);
+    expect(output).toHaveLength(2);
+    expect(output[0]).toEqual({
+      attempt: 1,
+      text: 'log begun {"attempt":1}\nout to out\nerr to err\n',
+      cut: false,
+    });
+    const [, second] = output;
+    expect(second).toMatchObject({ attempt: 2, cut: true });
+    expect(second?.text).toMatch(/^cut \d+ bytes before this\nout \d+ x/);
+    expect(second?.text.endsWith("x\nerr the end\n")).toBe(true);
+    expect(Buffer.byteLength(second?.text ?? "")).toBeLessThan(64 * 1024 + 100);
+    // In Redis too, whatever was printed.
+    const key = kit.store.keys.queue("bells").output(id);
+    expect(await stand.admin.hstrlen(key, "2")).toBeLessThan(80 * 1024);
+  });
+
+  it("one print of 1 MB is cut as well, and it goes when its run goes", async () => {
+    const type = task(() => console.log("y".repeat(MEGABYTE)));
+    kit = await stand.kit({ types: [type] });
+    const retention = { successes: 1 };
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, retention, payload: {} });
+    await kit.advanceTo("1:00:10");
+    const [first] = await kit.client.runs("t");
+    const { output } = await kit.client.run(first?.id ?? "");
+    expect(output).toMatchObject([{ attempt: 1, cut: true, text: expect.stringMatching(/y\n$/) }]);
+    expect(output[0]?.text.length).toBeLessThan(64 * 1024 + 100);
+    await kit.advanceTo("2:00:10");
+    const keys = await stand.admin.keys(`{${stand.namespace}:bells}:~out:*`);
+    expect(keys).toHaveLength(1);
+    expect(keys).not.toContain(kit.store.keys.queue("bells").output(first?.id ?? ""));
+  });
+});
+
+describe("E5 nothing to do is an outcome of its own: checked moves on, the last run stays", () => {
+  it.each([
+    ["an empty generate", 0],
+    ["a handler that says so", 1],
+  ])("%s", async (_, which) => {
+    let work = 1;
+    const types = [
+      defineTask("fan-out", {
+        queue: "bells",
+        payload: anything,
+        generate: () => Array.from({ length: work-- > 0 ? 1 : 0 }, (_, n) => n),
+        process: () => kit.sleep("5s"),
+      }),
+      task(({ nothingToDo }) => (work-- > 0 ? kit.sleep("5s") : nothingToDo())),
+    ];
+    const type = types[which] as (typeof types)[number];
+    kit = await stand.kit({ types: [type] });
+    await kit.client.put({ id: "t", type: type.type, queue: "bells", schedule: { every: "1h" } });
+    await kit.advanceTo("1:30:00");
+    const before = await kit.client.stats("t");
+    expect(before).toMatchObject({ lastStart: at("01:00:00"), lastFinish: at("01:00:05") });
+    expect(before.lastChecked).toBeUndefined();
+
+    const stays = (({ lastRun, lastStart, lastFinish, lastSuccess }) => ({
+      ...{ lastRun, lastStart, lastFinish, lastSuccess },
+    }))(before);
+    for (const [hour, runs] of [
+      ["02", 2],
+      ["03", 3],
+    ] as const) {
+      await kit.advanceTo(at(`${hour}:30:00`));
+      const stats = await kit.client.stats("t");
+      expect(stats).toMatchObject({ ...stays, lastChecked: at(`${hour}:00:00`), runs, successes: runs });
+    }
+    await kit.expect("t").outcomes(["succeeded", "nothing-to-do", "nothing-to-do"]);
+  });
+});
+
+describe("E6 clean runs are deleted when old, failures are kept longer", () => {
+  const DAY = 86_400_000;
+
+  it("aged by days: the clean ones go, later the failed ones too", async () => {
+    const bad = new Set(["03", "05"]);
+    const type = task(({ occurrence }) => {
+      if (bad.has(new Date(occurrence.nominal).toISOString().slice(8, 10))) throw new Error("no");
+    });
+    kit = await stand.kit({ types: [type] });
+    const retention = { successesFor: "2d", failuresFor: "10d" };
+    await kit.client.put(type, { id: "t", schedule: { every: "1d" }, retention, payload: {} });
+    /** The days of the runs that are on record. */
+    const days = async () => {
+      const { runs } = await kit.client.journal({ task: "t" });
+      const keys = await stand.admin.keys(`{${stand.namespace}:bells}:~r:*`);
+      expect(keys).toHaveLength(runs.length);
+      return runs.map(({ finished }) => new Date(finished ?? 0).getUTCDate());
+    };
+    await kit.advanceTo("2026-01-07T12:00:00Z");
+    expect(await days()).toEqual([7, 6, 5, 3]);
+    await kit.advanceTo("2026-01-12T12:00:00Z");
+    expect(await days()).toEqual([12, 11, 10, 5, 3]);
+    await kit.advanceTo("2026-01-14T12:00:00Z");
+    expect(await days()).toEqual([14, 13, 12, 5]);
+    await kit.advanceTo("2026-01-20T12:00:00Z");
+    expect(await days()).toEqual([20, 19, 18]);
+  });
+
+  it("also of a task that runs no more", async () => {
+    const type = task(({ occurrence }) => {
+      if (occurrence.trigger === "manual") throw new Error("no");
+    });
+    kit = await stand.kit({ types: [type], retention: { completedJobs: 60_000, failedJobs: 60_000 } });
+    const retention = { successesFor: "2d", failuresFor: "10d" };
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, retention, payload: {} });
+    kit.at("1:30:00", () => kit.client.trigger("t"));
+    kit.at("1:40:00", () => kit.client.pause("t"));
+    await kit.advanceTo("2:00:00");
+    await kit.expect("t").outcomes(["succeeded", "failed"]);
+    await kit.advance(5 * DAY);
+    await kit.expect("t").outcomes(["failed"]);
+    await kit.advance(15 * DAY);
+    await kit.expect("t").outcomes([]);
+  });
+});

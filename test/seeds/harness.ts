@@ -1,0 +1,361 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer, type Server, type Socket, connect as tcp } from "node:net";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { bullPrefix, Client, type Json } from "@carillon/sdk";
+import {
+  eventually,
+  type RedisServer,
+  type RedisServerOptions,
+  startRedis,
+  type TestKit,
+  type TestKitOptions,
+  testKit,
+} from "@carillon/testing";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { z } from "zod";
+
+/** A payload that does not matter. */
+export const anything = z.looseObject({});
+
+/** For nodes whose word does not matter. */
+export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** For what other processes, or a Redis that comes back, must do: a busy machine is slow, not wrong. */
+export const PATIENCE = { timeoutMs: 25_000, intervalMs: 25 };
+
+const fileOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+type ClientChoice = Omit<ConstructorParameters<typeof Client>[0], "connection">;
+
+/**
+ * What a file of these tests stands on: one real Redis, and a namespace for each test. All that is opened here ends with
+ * its test, in whatever way it ends.
+ */
+export class Stand {
+  redis!: RedisServer;
+  /** To look at Redis from outside. */
+  admin!: Redis;
+  namespace = "";
+  readonly #ends: (() => unknown)[] = [];
+  static #serial = 0;
+
+  static use(options: RedisServerOptions = {}): Stand {
+    const stand = new Stand();
+    beforeAll(async () => {
+      stand.redis = await startRedis(options);
+      stand.admin = new Redis(stand.redis.url);
+      stand.admin.on("error", () => {}); // tests take the server away
+    });
+    afterAll(async () => {
+      stand.admin?.disconnect();
+      await stand.redis?.stop();
+    });
+    beforeEach(() => {
+      Stand.#serial += 1;
+      stand.namespace = `seed${Stand.#serial}`;
+    });
+    afterEach(async () => {
+      // What was opened last goes first.
+      for (const end of stand.#ends.splice(0).reverse()) await end();
+    });
+    return stand;
+  }
+
+  /** `end` is called when the test is over. */
+  later(end: () => unknown): void {
+    this.#ends.push(end);
+  }
+
+  /** A kit in virtual time, on this Redis. */
+  async kit(options: TestKitOptions = {}): Promise<TestKit> {
+    const kit = await testKit({ redis: this.redis, namespace: this.namespace, ...options });
+    this.later(() => kit.close());
+    return kit;
+  }
+
+  /** A client with a connection of its own, in real time. */
+  client(options: ClientChoice = {}): Client {
+    const client = new Client({ connection: this.redis.url, namespace: this.namespace, ...options });
+    this.later(() => client.close());
+    return client;
+  }
+
+  /** The queue as BullMQ itself sees it. */
+  queue(name: string): Queue {
+    const connection = new Redis(this.redis.url, { maxRetriesPerRequest: null });
+    connection.on("error", () => {});
+    const queue = new Queue(name, { connection, prefix: bullPrefix(this.namespace, name) });
+    queue.on("error", () => {});
+    this.later(async () => {
+      await queue.close().catch(() => {});
+      connection.disconnect();
+    });
+    return queue;
+  }
+
+  /** A scheduler node in a process of its own. */
+  node(env: Record<string, string> = {}): Program {
+    return this.program("apps/scheduler/dist/main.js", { CARILLON_PORT: "0", ...env });
+  }
+
+  /** One of our programs; it ends with the test. */
+  program(file: string, env: Record<string, string> = {}): Program {
+    const program = new Program(file, [], { ...this.env, ...env });
+    this.later(() => program.kill());
+    return program;
+  }
+
+  /** The `carillon` command, to its end. */
+  async carillon(args: readonly string[], input = ""): Promise<Ended> {
+    const program = new Program("apps/cli/dist/main.js", args, this.env);
+    this.later(() => program.kill());
+    return program.toItsEnd(input);
+  }
+
+  /** A way to this Redis on which accidents can be ordered. */
+  async wire(): Promise<Wire> {
+    const wire = await Wire.to(this.redis);
+    this.later(() => wire.close());
+    return wire;
+  }
+
+  get env(): Record<string, string> {
+    return { REDIS_URL: this.redis.url, CARILLON_NAMESPACE: this.namespace };
+  }
+
+  /** The server's clock, UTC ms. */
+  async time(): Promise<number> {
+    const [seconds, micros] = (await this.admin.time()).map(Number) as [number, number];
+    return seconds * 1_000 + Math.floor(micros / 1_000);
+  }
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** One line of a program's output, as JSON. */
+export type Line = Record<string, Json | undefined>;
+
+/** A built program of ours in a process of its own; its environment holds no Carillon variable but those given. */
+export class Program {
+  readonly child: ChildProcess;
+  /** What it printed that is JSON, a line each. */
+  readonly said: Line[] = [];
+  readonly ended: Promise<Ended>;
+  #stdout = "";
+  #stderr = "";
+  #over = false;
+
+  constructor(file: string, args: readonly string[], env: Record<string, string>) {
+    const clean = Object.entries(process.env).filter(
+      ([name]) => !/^(CARILLON_|REDIS_|NODE_OPTIONS|VITEST)/.test(name),
+    );
+    this.child = spawn(process.execPath, [fileOf(file), ...args], {
+      env: { ...Object.fromEntries(clean), ...env },
+      stdio: "pipe",
+    });
+    this.child.stdin?.on("error", () => {}); // it need not read everything
+    this.child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+      this.#stdout += text;
+    });
+    this.child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.#stderr += text;
+    });
+    createInterface({ input: this.child.stdout as NonNullable<typeof this.child.stdout> }).on(
+      "line",
+      (text) => {
+        const line = lineOf(text);
+        if (line) this.said.push(line);
+      },
+    );
+    this.ended = once(this.child, "close").then(([code, signal]) => {
+      this.#over = true;
+      return {
+        code: code as number | null,
+        signal: signal as NodeJS.Signals | null,
+        stdout: this.#stdout,
+        stderr: this.#stderr,
+      };
+    });
+  }
+
+  async toItsEnd(input = ""): Promise<Ended> {
+    this.child.stdin?.end(input);
+    return this.ended;
+  }
+
+  tell(line: string): void {
+    this.child.stdin?.write(`${line}\n`);
+  }
+
+  /** The first line that has all of these, once there is one. */
+  async says(part: Line): Promise<Line> {
+    const matches = (line: Line) => Object.entries(part).every(([key, value]) => line[key] === value);
+    const silent = () =>
+      new Error(`It never said ${JSON.stringify(part)}, but:\n${this.#stdout}\n${this.#stderr}`);
+    const line = await eventually(() => {
+      const found = this.said.find(matches);
+      if (found || this.#over) return found;
+      throw silent();
+    }, PATIENCE);
+    if (line) return line;
+    throw silent();
+  }
+
+  /** Of a node: armed, and able to write. */
+  async running(): Promise<this> {
+    await this.says({ msg: "node is running" });
+    return this;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.ended;
+  }
+}
+
+function lineOf(text: string): Line | undefined {
+  try {
+    const line: unknown = JSON.parse(text);
+    return typeof line === "object" && line !== null && !Array.isArray(line) ? (line as Line) : undefined;
+  } catch {
+    return undefined; // said to people
+  }
+}
+
+interface Accident {
+  /** What the client sends, or what the server answers to it, does not arrive; nor does anything after it. */
+  readonly withhold: "question" | "answer" | undefined;
+  readonly about: string;
+  readonly happened: () => void;
+}
+
+/** A TCP connection to a real Redis that loses what a test wants it to lose. It looks at bytes and knows no commands. */
+export class Wire {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #accident: Accident | undefined;
+  #silenced: string | undefined;
+  #release: (() => void) | undefined;
+  /** Messages that were kept from the clients. */
+  dropped = 0;
+  /** How often a client sent something. */
+  questions = 0;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async to({ host, port }: { host: string; port: number }): Promise<Wire> {
+    const server = createServer({ noDelay: true });
+    const wire = new Wire(server);
+    server.on("connection", (near) => wire.#join(near, tcp({ host, port, noDelay: true })));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return wire;
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("This wire is closed.");
+    return `redis://127.0.0.1:${address.port}`;
+  }
+
+  /**
+   * The next question that holds this text stays on the wire, or the server gets it and its answer stays there. Resolves
+   * when that has happened; the connection stays open, and silent, until `cut`, or `release` of a question.
+   */
+  withhold(withhold: "question" | "answer", about: string): Promise<void> {
+    return new Promise((happened) => {
+      this.#accident = { withhold, about, happened };
+    });
+  }
+
+  /** The server gets the question that was withheld, and all that came after it. */
+  release(): void {
+    this.#release?.();
+  }
+
+  /** Resolves when a question that holds this text has been passed on. */
+  asked(about: string): Promise<void> {
+    return new Promise((happened) => {
+      this.#accident = { withhold: undefined, about, happened };
+    });
+  }
+
+  /** From now on no answer, or message, that holds this text arrives. */
+  silence(about: string): void {
+    this.#silenced = about;
+  }
+
+  /** All connections end; new ones are welcome. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #join(near: Socket, far: Socket): void {
+    /** Questions that wait; undefined: they pass. */
+    let kept: Buffer[] | undefined;
+    let mute = false;
+    let before = "";
+    const keep = () => {
+      kept = [];
+      this.#release = () => {
+        for (const chunk of kept ?? []) far.write(chunk);
+        kept = undefined;
+      };
+    };
+    near.on("data", (chunk) => {
+      this.questions += 1;
+      const accident = this.#accident;
+      const text = chunk.toString("latin1");
+      // What was sought may be spread over two chunks; what went before it was asked for does not count.
+      const seam = accident ? before.slice(-(accident.about.length - 1)) : "";
+      before = text.slice(-200);
+      const now = accident !== undefined && (seam + text).includes(accident.about);
+      if (now) {
+        this.#accident = undefined;
+        if (accident.withhold === "question") keep();
+        if (accident.withhold === "answer") mute = true;
+      }
+      if (kept) kept.push(chunk);
+      else far.write(chunk);
+      if (now) accident.happened();
+    });
+    far.on("data", (chunk) => {
+      if (mute) return;
+      if (this.#silenced !== undefined && chunk.includes(this.#silenced)) this.dropped += 1;
+      else near.write(chunk);
+    });
+    const end = () => {
+      near.destroy();
+      far.destroy();
+    };
+    for (const socket of [near, far]) {
+      this.#sockets.add(socket);
+      socket.on("error", end);
+      socket.on("close", () => {
+        this.#sockets.delete(socket);
+        end();
+      });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.cut();
+    this.#server.close();
+    await once(this.#server, "close");
+  }
+}

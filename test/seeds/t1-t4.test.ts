@@ -1,0 +1,140 @@
+import { type Context, defineTask } from "@carillon/sdk";
+import type { TestKit } from "@carillon/testing";
+import { describe, expect, test } from "vitest";
+import { anything, Stand } from "./harness.js";
+
+const stand = Stand.use();
+
+/**
+ * Every minute, first due at 00:30. Runs may overlap; one that starts less than 60 s, 5 s tolerated, after the start of the
+ * one before is dropped, and none takes longer than half of the minute.
+ */
+class Mailbox {
+  readonly kit: TestKit;
+
+  private constructor(kit: TestKit) {
+    this.kit = kit;
+  }
+
+  static async open(handler: (kit: TestKit, context: Context) => Promise<void>): Promise<Mailbox> {
+    const fetchMail = defineTask("fetch-mail", {
+      queue: "mail",
+      payload: anything,
+      handler: (_payload, context) => handler(kit, context),
+    });
+    const kit = await stand.kit({ types: [fetchMail], concurrency: 1 });
+    await kit.worker.pause();
+    await kit.client.put(fetchMail, {
+      id: "a",
+      schedule: { every: "60s", origin: "2026-01-01T00:00:30Z" },
+      overlap: "allow",
+      minGap: "55s",
+      timeLimit: "50%",
+      payload: {},
+    });
+    return new Mailbox(kit);
+  }
+
+  /** The worker, which is not there otherwise, takes one job at this moment. */
+  takesOneAt(moment: string): void {
+    this.kit.at(moment, async () => {
+      await this.kit.worker.resume();
+      await this.kit.sleep("1s");
+      await this.kit.worker.pause();
+    });
+  }
+
+  /** When the last run began, after the kit's start. */
+  async lastRun(): Promise<string> {
+    const { lastStart } = await this.kit.client.stats("a");
+    return new Date(lastStart ?? 0).toISOString().slice(14, 19);
+  }
+}
+
+describe("T1 the second run starts 57 s after the first", () => {
+  test("A1 from 00:35 to 00:45, A2 from 01:32", async () => {
+    const mail = await Mailbox.open((kit) => kit.sleep("10s"));
+    mail.takesOneAt("00:35");
+    mail.takesOneAt("01:32");
+    await mail.kit.advanceTo("01:32");
+    expect(await mail.lastRun()).toBe("01:32");
+    await mail.kit.advanceTo("02:29");
+    await mail.kit
+      .expect("a")
+      .firedAt(["00:30", "01:30"])
+      .firedFor(["00:30", "01:30"])
+      .ranAt(["00:35", "01:32"])
+      .finishedAt(["00:45", "01:42"])
+      .outcomes(["succeeded", "succeeded"])
+      .skipped(0)
+      .nextAt("02:30");
+    expect(await mail.lastRun()).toBe("01:32");
+  });
+});
+
+describe("T2 a worker that is a minute late", () => {
+  test("A1 from 01:35 to 01:38, A2 from 02:37: nothing is dropped", async () => {
+    const mail = await Mailbox.open((kit) => kit.sleep("3s"));
+    mail.takesOneAt("01:35");
+    mail.takesOneAt("02:37");
+    await mail.kit.advanceTo("02:45");
+    await mail.kit
+      .expect("a")
+      .firedAt(["00:30", "01:30", "02:30"])
+      .ranAt(["01:35", "02:37"])
+      .finishedAt(["01:38", "02:40"])
+      .outcomes(["succeeded", "succeeded"])
+      .skipped(0)
+      .nextAt("03:30");
+    expect(await mail.lastRun()).toBe("02:37");
+    expect(await mail.kit.client.stats("a")).toMatchObject({ runs: 3, open: 1, outcomes: { dropped: 0 } });
+  });
+});
+
+describe("T3 the second run starts 28 s after the first", () => {
+  test("A1 from 01:35 to 01:38, A2 at 02:03 is dropped, A3 from 02:56", async () => {
+    const started: string[] = [];
+    const mail = await Mailbox.open(async (kit) => {
+      started.push(new Date().toISOString().slice(14, 19));
+      await kit.sleep("3s");
+    });
+    mail.takesOneAt("01:35");
+    mail.takesOneAt("02:03");
+    mail.takesOneAt("02:56");
+    await mail.kit.advanceTo("02:55");
+    expect(await mail.lastRun()).toBe("01:35");
+    const { runs } = await mail.kit.client.journal({ task: "a", outcome: "dropped" });
+    expect(runs).toMatchObject([
+      { nominal: mail.kit.now - 85_000, error: expect.stringContaining("28000 ms") },
+    ]);
+
+    await mail.kit.advanceTo("03:00");
+    await mail.kit
+      .expect("a")
+      .firedAt(["00:30", "01:30", "02:30"])
+      .finishedAt(["01:38", "02:03", "02:59"])
+      .outcomes(["succeeded", "dropped", "succeeded"])
+      .nextAt("03:30");
+    expect(started).toEqual(["01:35", "02:56"]);
+    expect(await mail.lastRun()).toBe("02:56");
+  });
+});
+
+describe("T4 the first run never ends by itself", () => {
+  test("A1 from 00:35 is ended by its quota at 01:05, A2 runs from 01:32", async () => {
+    const mail = await Mailbox.open(async (kit, { signal }) => {
+      while (!signal.aborted) await kit.sleep("1s", { signal }).catch(() => {});
+    });
+    mail.takesOneAt("00:35");
+    mail.takesOneAt("01:32");
+    await mail.kit.advanceTo("01:45");
+    await mail.kit
+      .expect("a")
+      .firedAt(["00:30", "01:30"])
+      .ranAt(["00:35", "01:32"])
+      .finishedAt(["01:05"])
+      .outcomes(["quota"]);
+    await mail.kit.advanceTo("02:05");
+    await mail.kit.expect("a").finishedAt(["01:05", "02:02"]).outcomes(["quota", "quota"]).nextAt("02:30");
+  });
+});

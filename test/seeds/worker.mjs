@@ -1,0 +1,37 @@
+// A worker in a process of its own, as an application writes it. It says what it does, one JSON line each; its handler
+// goes on when it is told to, a line on its standard input.
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { defineTask, Worker } from "@carillon/sdk";
+import { z } from "zod";
+
+const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
+const input = createInterface({ input: process.stdin });
+
+const ring = defineTask("ring", {
+  queue: "bells",
+  payload: z.object({ n: z.number() }),
+  async handler({ n }, { signal }) {
+    const told = once(input, "line");
+    say({ begun: n });
+    await told;
+    say({ done: n, aborted: signal.aborted });
+    return { rung: n };
+  },
+});
+
+const worker = new Worker({
+  connection: process.env.REDIS_URL,
+  namespace: process.env.CARILLON_NAMESPACE,
+  types: [ring],
+  concurrency: 1,
+});
+worker.on("error", () => {});
+await worker.start();
+process.once("SIGTERM", async () => {
+  const stopped = worker.stop();
+  say({ stopping: true });
+  await stopped;
+  process.exit(0);
+});
+say({ working: true });
