@@ -3,8 +3,8 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkLuaNames } from "./check/lua.mjs";
 import { packageSteps } from "./check/packages.mjs";
-import { main, say, stateDir } from "./lib/project.mjs";
-import { runTool } from "./lib/run.mjs";
+import { main, root, say, stateDir } from "./lib/project.mjs";
+import { run, runTool } from "./lib/run.mjs";
 import { setUp } from "./lib/setup.mjs";
 
 const tool = (file, ...args) => runTool(file, args, { capture: true, env: { FORCE_COLOR: "0" } });
@@ -18,6 +18,11 @@ const STEPS = [
       tool("@biomejs/biome/bin/biome", "check", "--formatter-enabled=false", "--linter-enabled=false", "."),
   ],
   ["types", () => tool("typescript/bin/tsc", "-b", "--pretty", "false")],
+  // After the step that builds: it reads the built declarations.
+  [
+    "API reference",
+    () => run(process.execPath, [join(root, "scripts/api-reference.mjs"), "--check"], { capture: true }),
+  ],
   ["types of tests", () => tool("typescript/bin/tsc", "-p", "tsconfig.test.json", "--pretty", "false")],
   ["dead code", () => tool("knip/bin/knip.js", "--no-progress", "--no-config-hints")],
   ["Lua files", checkLuaNames],
