@@ -52,10 +52,22 @@ export function wholeNumber(text: string): number {
 
 /** A command about one task: `[owner/]id` and `--queue`. */
 export function taskCommand(program: Command, name: string, summary: string): Command {
-  return program
-    .command(name)
-    .summary(summary)
-    .description(`${summary}.`)
-    .argument("<task>", "[owner/]id; no owner means --owner, else system")
+  return named(program, name, summary)
+    .argument("<task>", TASK)
     .option("-q, --queue <queue>", "the task's queue; needed when the same id exists in several");
+}
+
+/** A command about one task, or with `--all` about many: those of an owner, a tag or a queue. */
+export function tasksCommand(program: Command, name: string, summary: string): Command {
+  return named(program, name, summary)
+    .argument("[task]", TASK)
+    .option("-q, --queue <queue>", "the task's queue; without a task: those of this queue")
+    .option("-t, --tag <tag>", "without a task: those with this tag")
+    .option("--all", "without a task: all of --owner, --tag and --queue; refused without it");
+}
+
+const TASK = "[owner/]id; no owner means --owner, else system";
+
+function named(program: Command, name: string, summary: string): Command {
+  return program.command(name).summary(summary).description(`${summary}.`);
 }

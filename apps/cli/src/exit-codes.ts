@@ -17,10 +17,11 @@ Exit codes:
   0  done
   1  unexpected error
   2  wrong usage or invalid input; nothing was written (but see put --batch)
-  3  no such task or calendar, or several answer to the name (say --queue)
+  3  no such task, run, backfill or calendar, or several answer to the name (say --queue)
   4  Redis: unreachable, refused the password, read-only, out of memory
   5  refused by the state of things: trigger met a running run (overlap), a finished task cannot be paused,
-     a calendar that tasks use cannot be deleted`;
+     a run that is over cannot be cancelled, a calendar that tasks use cannot be deleted, a backfill that
+     was waited for was stopped`;
 
 /** Complete on purpose: a new code does not compile until its exit code is chosen. */
 const BY_ERROR: Record<ErrorCode, ExitCode> = {
@@ -47,7 +48,6 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   REDIS_READ_ONLY: EXIT.redis,
   REDIS_OUT_OF_MEMORY: EXIT.redis,
   REDIS_UNSAFE: EXIT.redis,
-  TASK_PAUSED: EXIT.refused,
   CONFLICT: EXIT.refused,
   CALENDAR_IN_USE: EXIT.refused,
   UNSUPPORTED_FORMAT: EXIT.refused,

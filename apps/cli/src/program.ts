@@ -1,28 +1,48 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import type { Register } from "./command.js";
+import { registerBackfill, registerBackfillCancel, registerBackfillStatus } from "./commands/backfill.js";
 import { registerCalendars } from "./commands/calendars.js";
+import { registerExplain } from "./commands/explain.js";
+import { registerJournal } from "./commands/journal.js";
 import { registerList } from "./commands/list.js";
 import { registerNext } from "./commands/next.js";
 import { registerNodes } from "./commands/nodes.js";
 import { registerPut } from "./commands/put.js";
+import { registerCancel, registerRun } from "./commands/run.js";
 import { registerRuns } from "./commands/runs.js";
 import { registerShow } from "./commands/show.js";
+import { registerStats } from "./commands/stats.js";
 import { registerPause, registerResume, registerRm, registerTrigger } from "./commands/task-verbs.js";
+import { registerTypes } from "./commands/types.js";
+import { registerForecast, registerUpNext } from "./commands/upcoming.js";
+import { registerValidate } from "./commands/validate.js";
 import { EXIT, EXIT_HELP, type ExitCode } from "./exit-codes.js";
 import { fail } from "./failure.js";
 import { Output } from "./output.js";
 
 const COMMANDS: readonly Register[] = [
   registerPut,
+  registerValidate,
   registerList,
   registerShow,
   registerRm,
   registerPause,
   registerResume,
   registerTrigger,
+  registerExplain,
   registerRuns,
+  registerRun,
+  registerCancel,
+  registerJournal,
+  registerStats,
+  registerUpNext,
+  registerForecast,
+  registerBackfill,
+  registerBackfillStatus,
+  registerBackfillCancel,
   registerNodes,
+  registerTypes,
   registerCalendars,
   registerNext,
 ];

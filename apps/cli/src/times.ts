@@ -1,4 +1,5 @@
-const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** The zone of this machine. */
+export const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /** ISO 8601 in UTC; whole seconds without a fraction. */
@@ -18,6 +19,13 @@ export function localIso(ms: number, zone: string = HERE): string {
   const offset = Math.round((wall - Math.floor(ms / 1000) * 1000) / 1000);
   const fraction = ms % 1000 === 0 ? "" : `.${String(((ms % 1000) + 1000) % 1000).padStart(3, "0")}`;
   return `${date}T${hour}:${minute}:${second}${fraction}${offsetText(offset)}`;
+}
+
+/** What a clock in `zone` shows: `2026-01-01 01:00:00`. */
+export function wallText(ms: number, zone: string): string {
+  return localIso(ms, zone)
+    .replace("T", " ")
+    .replace(/(Z|[+-][\d:]+)$/, "");
 }
 
 function offsetText(seconds: number): string {

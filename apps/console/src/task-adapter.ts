@@ -105,16 +105,16 @@ function schedulerView(task: Task): Scheduler {
   };
 }
 
-/** What the page has no column for. */
+/** What the page has no column for: policies, and what was computed. */
 function detailsOf(task: Task): Record<string, unknown> {
   const time = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
-  const { state, humanized, tags, priority, overlap, catchUp, description, subject, submitter, group } = task;
+  const { state, humanized } = task;
+  const { id: _id, owner: _o, queue: _q, type: _t, payload: _p, enabled: _e, ...rest } = definitionOf(task);
   const details = {
     state,
     paused: task.paused && { ...task.paused, at: time(task.paused.at) },
     humanized,
-    schedule: task.schedule,
-    ...{ description, tags, priority, overlap, catchUp, subject, submitter, group },
+    ...rest,
     cursor: time(task.cursor),
     generation: task.generation,
     created: time(task.created),

@@ -209,6 +209,7 @@ describe("parameters", () => {
     ["/tasks/q/system/a/pause", { note: 1 }, "note"],
     ["/tasks/q/system/a/pause", { note: "x".repeat(501) }, "note"],
     ["/tasks/q/system/a/pause", { reason: "x" }, "reason"],
+    ["/tasks/q/system/a/pause", { cancelQueued: "yes" }, "cancelQueued"],
     ["/tasks/q/system/a/resume", { from: "then" }, "from"],
     ["/tasks/q/system/a/trigger", { overlap: "always" }, "overlap"],
     ["/tasks/q/system/a/trigger", { payload: {} }, "payload"],

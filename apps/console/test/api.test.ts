@@ -238,6 +238,15 @@ describe("verbs", () => {
     expect((await api("GET", NIGHTLY)).body["state"]).toBe("scheduled");
   });
 
+  test("pause takes back what waits for a worker, if told so", async () => {
+    await api("POST", "/tasks", minimal("a"));
+    const { run } = (await api("POST", "/tasks/q/system/a/trigger")).body as { run: string };
+    await api("POST", "/tasks/q/system/a/pause", { cancelQueued: false });
+    expect(await console_.client.run(run)).not.toHaveProperty("cancel");
+    await api("POST", "/tasks/q/system/a/pause", { cancelQueued: true, by: "ann" });
+    expect((await console_.client.run(run)).cancel).toMatchObject({ by: "ann" });
+  });
+
   test("a finished task cannot be paused", async () => {
     await api("POST", "/tasks", minimal("a", { schedule: { at: 0 } }));
     const { status, body } = await api("POST", "/tasks/q/system/a/pause");

@@ -4,7 +4,8 @@ import { type Globals, type Register, wholeNumber, withClient } from "../command
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, cut, table } from "../text.js";
-import { when } from "../times.js";
+import { relative, when } from "../times.js";
+import { GOOD } from "./run-columns.js";
 
 interface ListCommandOptions extends Globals {
   queue?: string;
@@ -75,6 +76,18 @@ const COLUMNS: Column<Task>[] = [
   { title: "TASK", value: (task) => `${task.owner}/${task.id}` },
   { title: "TYPE", value: (task) => task.type },
   { title: "STATE", value: (task) => task.state, colour: (task) => COLOURS[task.state] },
+  { title: "LAST", value: lastRun, colour: lastColour },
   { title: "SCHEDULE", value: (task) => cut(task.humanized, 50) },
   { title: "NEXT", value: (task) => when(task.nextExecution) },
 ];
+
+function lastRun({ lastStatus }: Task): string {
+  if (lastStatus === undefined) return "-";
+  const { outcome, finishedAt } = lastStatus;
+  return `${outcome}${finishedAt === undefined ? "" : ` ${relative(finishedAt, Date.now())}`}`;
+}
+
+function lastColour({ lastStatus }: Task): "green" | "red" | undefined {
+  if (lastStatus?.outcome === undefined) return undefined;
+  return GOOD.includes(lastStatus.outcome) ? "green" : "red";
+}

@@ -1,7 +1,6 @@
-import type { Run } from "@carillon/sdk";
 import { type Globals, type Register, taskCommand, taskRef, wholeNumber, withClient } from "../command.js";
-import { type Column, cut, table } from "../text.js";
-import { duration, localIso, when } from "../times.js";
+import { table } from "../text.js";
+import { RUN_COLUMNS } from "./run-columns.js";
 
 interface RunsOptions extends Globals {
   queue?: string;
@@ -23,27 +22,6 @@ export const registerRuns: Register = (program, out) => {
         }),
       );
       if (options.json) return out.json(runs);
-      await out.write(runs.length ? table(COLUMNS, runs, out.paint) : "No runs.\n");
+      await out.write(runs.length ? table(RUN_COLUMNS, runs, out.paint) : "No runs.\n");
     });
 };
-
-const COLUMNS: Column<Run>[] = [
-  { title: "RUN", value: (run) => run.id },
-  { title: "NOMINAL", value: (run) => localIso(run.nominal) },
-  { title: "TRIGGER", value: (run) => run.trigger },
-  {
-    title: "STATE",
-    value: (run) => run.outcome ?? run.state,
-    colour: ({ outcome }) => (outcome === undefined ? "yellow" : outcome === "succeeded" ? "green" : "red"),
-  },
-  { title: "ENQUEUED", value: (run) => when(run.enqueued) },
-  { title: "TOOK", right: true, value: took },
-  { title: "TRIES", right: true, value: (run) => String(run.attempts) },
-  { title: "WORKER", value: (run) => run.worker ?? "-" },
-  // The first line: the rest is a stack.
-  { title: "ERROR", value: (run) => cut(run.error?.split("\n")[0] ?? "", 60) },
-];
-
-function took({ started, finished }: Run): string {
-  return started === undefined || finished === undefined ? "-" : duration(finished - started);
-}

@@ -1,28 +1,53 @@
-import type { LedgerEntry, Task } from "@carillon/sdk";
+import type { Client, LedgerEntry, Task, TaskStats } from "@carillon/sdk";
 import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, cut, facts, table } from "../text.js";
-import { when } from "../times.js";
+import { duration, relative, when } from "../times.js";
+import { policyFacts } from "./policies-text.js";
+import { statsLine } from "./stats-text.js";
 
 /** Ledger lines shown to people; --json has all. */
 const SHOWN = 10;
 
+/** An occurrence that is kept for later. */
+type Pending = NonNullable<Awaited<ReturnType<Client["store"]["tasks"]["get"]>>>["pending"][number];
+
+/** A task and what became of it. */
+interface Whole {
+  readonly task: Task;
+  readonly pending: readonly Pending[];
+  readonly stats: TaskStats;
+  readonly ledger: readonly LedgerEntry[];
+}
+
 export const registerShow: Register = (program, out) => {
-  taskCommand(program, "show", "show a task, and what of it was not enqueued").action(
+  taskCommand(program, "show", "show a task, how it went, and what of it was not enqueued").action(
     async (task: string, _: unknown, command) => {
       const options: Globals & { queue?: string } = command.optsWithGlobals();
-      const [found, ledger] = await withClient(options, async (client) => {
-        const got = await client.get(taskRef(task, options.queue, options.owner));
-        const { queue, owner, id } = got;
-        return [got, await client.ledger({ queue, owner, id })] as const;
-      });
-      if (options.json) return out.json({ ...found, ledger });
-      await out.write(describe(found, ledger, out));
+      const whole = await withClient(options, (client) => ask(client, task, options));
+      if (!options.json) return out.write(describe(whole, out));
+      const { task: found, ...more } = whole;
+      await out.json({ ...found, ...more });
     },
   );
 };
 
-function describe(task: Task, ledger: readonly LedgerEntry[], out: Output): string {
+async function ask(
+  client: Client,
+  text: string,
+  { queue, owner }: Globals & { queue?: string },
+): Promise<Whole> {
+  const task = await client.get(taskRef(text, queue, owner));
+  const name = { queue: task.queue, owner: task.owner, id: task.id };
+  const [stored, stats, ledger] = await Promise.all([
+    client.store.tasks.get(name),
+    client.stats(name),
+    client.ledger(name),
+  ]);
+  return { task, pending: stored?.pending ?? [], stats, ledger };
+}
+
+function describe({ task, pending, stats, ledger }: Whole, out: Output): string {
   const { paused } = task;
   const by = paused?.by ? ` by ${paused.by}` : "";
   const note = paused?.note ? `: ${paused.note}` : "";
@@ -38,8 +63,10 @@ function describe(task: Task, ledger: readonly LedgerEntry[], out: Output): stri
       ["definition", JSON.stringify(task.schedule)],
       ["next", when(task.nextExecution)],
       ["last decided", when(task.cursor)],
-      ["overlap", task.overlap],
-      ["catch-up", task.catchUp],
+      ["last run", lastRun(task)],
+      ["last error", cut(task.lastStatus?.error?.split("\n")[0] ?? "", 200)],
+      ["statistics", statsLine(stats)],
+      ...policyFacts(task),
       ["priority", task.priority ? String(task.priority) : undefined],
       ["tags", task.tags.join(", ")],
       ["subject", task.subject],
@@ -52,12 +79,32 @@ function describe(task: Task, ledger: readonly LedgerEntry[], out: Output): stri
     ],
     out.paint,
   );
-  if (ledger.length === 0) return head;
-  const more = ledger.length > SHOWN ? `… and ${ledger.length - SHOWN} more; --json shows them\n` : "";
-  return `${head}\nNot enqueued:\n${table(COLUMNS, ledger.slice(0, SHOWN), out.paint)}${more}`;
+  const waiting = pending.length > 0 ? `\nWaiting:\n${table(PENDING, pending, out.paint)}` : "";
+  return `${head}${waiting}${skipped(ledger, out)}`;
 }
 
-const COLUMNS: Column<LedgerEntry>[] = [
+function lastRun({ lastStatus }: Task): string | undefined {
+  if (lastStatus === undefined) return undefined;
+  const { run, executedAt, finishedAt, node, outcome } = lastStatus;
+  const ago = finishedAt === undefined ? "" : ` ${relative(finishedAt, Date.now())}`;
+  const took =
+    executedAt === undefined || finishedAt === undefined ? "" : ` after ${duration(finishedAt - executedAt)}`;
+  return `${outcome}${ago}${took}${node === undefined ? "" : ` on ${node}`}: ${run}`;
+}
+
+function skipped(ledger: readonly LedgerEntry[], out: Output): string {
+  if (ledger.length === 0) return "";
+  const more = ledger.length > SHOWN ? `… and ${ledger.length - SHOWN} more; --json shows them\n` : "";
+  return `\nNot enqueued:\n${table(LEDGER, ledger.slice(0, SHOWN), out.paint)}${more}`;
+}
+
+const PENDING: Column<Pending>[] = [
+  { title: "NOMINAL", value: ({ nominal }) => when(nominal) },
+  { title: "TRIGGER", value: ({ trigger }) => trigger },
+  { title: "UNTIL", value: ({ at }) => (at === undefined ? "no run is in its way" : when(at)) },
+];
+
+const LEDGER: Column<LedgerEntry>[] = [
   { title: "REASON", value: (entry) => entry.reason },
   { title: "FROM", value: (entry) => when(entry.from) },
   { title: "TO", value: (entry) => (entry.to === entry.from ? "" : when(entry.to)) },

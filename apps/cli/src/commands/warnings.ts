@@ -7,3 +7,8 @@ export function warn(where: string, warnings: Put["warnings"]): void {
     process.stderr.write(`carillon: warning: ${where}: ${printable(message)} [${code}]\n`);
   }
 }
+
+/** What to know about an answer that is none of it. */
+export function note(text: string): void {
+  process.stderr.write(`carillon: ${printable(text)}\n`);
+}

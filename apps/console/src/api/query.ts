@@ -1,44 +1,47 @@
-import { type Outcome, type TaskState, taskSchema } from "@carillon/sdk";
+import { OUTCOMES, TASK_STATES, taskSchema } from "@carillon/sdk";
 import { z } from "zod";
 
-const STATES = { scheduled: true, paused: true, finished: true } satisfies Record<TaskState, true>;
-const OUTCOMES = {
-  succeeded: true,
-  failed: true,
-  "timed-out": true,
-  quota: true,
-  cancelled: true,
-  dropped: true,
-  crashed: true,
-  "nothing-to-do": true,
-  lost: true,
-} satisfies Record<Outcome, true>;
-
-const text = z.string("given more than once");
+const text = z.string({ error: ({ input }) => (input === undefined ? "missing" : "given more than once") });
 const number = text.regex(/^\d{1,15}$/, "not a whole number").transform(Number);
-const oneOf = <Word extends string>(words: Record<Word, true>) =>
+const oneOf = <Word extends string>(words: readonly Word[]) =>
   text.refine(
-    (word): word is Word => Object.hasOwn(words, word),
-    `not one of ${Object.keys(words).join(", ")}`,
+    (word): word is Word => (words as readonly string[]).includes(word),
+    `not one of ${words.join(", ")}`,
   );
+
+const MS = /^\d{1,15}$/;
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/i;
+/** UTC ms, or ISO 8601: what people paste. */
+const time = text
+  .refine(
+    (word) => MS.test(word) || (INSTANT.test(word) && !Number.isNaN(Date.parse(word))),
+    "not a time: give UTC milliseconds, or ISO 8601 with Z or an offset, whose + is %2B in an address",
+  )
+  .transform((word) => (MS.test(word) ? Number(word) : Date.parse(word)));
 
 /** The parameters of addresses. Bounds, names and cursors are the client's to check. */
 export const LIST_QUERY = z.strictObject({
   queue: text.optional(),
   owner: text.optional(),
   tag: text.optional(),
-  state: oneOf<TaskState>(STATES).optional(),
+  state: oneOf(TASK_STATES).optional(),
   limit: number.optional(),
   cursor: text.optional(),
 });
 
 export const RUNS_QUERY = z.strictObject({ limit: number.exactOptional(), offset: number.exactOptional() });
 
+export const EXPLAIN_QUERY = z.strictObject({ time });
+
+export const UPCOMING_QUERY = z.strictObject({ queue: text.exactOptional(), limit: number.exactOptional() });
+
+export const FORECAST_QUERY = z.strictObject({ within: text, ...UPCOMING_QUERY.shape });
+
 export const JOURNAL_QUERY = z.strictObject({
   task: text.optional(),
   owner: text.optional(),
   queue: taskSchema.shape.queue.optional(),
-  outcome: oneOf<Outcome>(OUTCOMES).optional(),
+  outcome: oneOf(OUTCOMES).optional(),
   node: text.optional(),
   from: number.optional(),
   to: number.optional(),

@@ -8,7 +8,7 @@ import { readAs } from "./fault.js";
 export interface Reply {
   readonly status: number;
   readonly body?: unknown;
-  /** The address of the task that it was about. */
+  /** The address of the task or the backfill that it was about. */
   readonly location?: string;
 }
 

@@ -1,6 +1,13 @@
-import { type Client, canonicalSchedule, describeSchedule, lintSchedule } from "@carillon/sdk";
+import {
+  CarillonError,
+  type Client,
+  canonicalSchedule,
+  describeSchedule,
+  lintSchedule,
+  type Schedule,
+  type TaskInput,
+} from "@carillon/sdk";
 import { z } from "zod";
-import { Checker } from "./checker.js";
 import { nextTimes } from "./next-times.js";
 import { endpoint, ok } from "./route.js";
 
@@ -27,9 +34,8 @@ const NO_NEXT = {
 
 /** What a put would say of a task or a schedule, and when it would run; nothing is stored. */
 export function validateEndpoint(client: Client) {
-  const checker = new Checker(client);
   return endpoint({ body: VALIDATE }, async ({ body }) => {
-    const { schedule, seed } = await checker.check(body);
+    const { schedule, seed } = await check(client, body);
     const [now, shared] = await Promise.all([client.store.serverTime(), client.store.calendars.list()]);
     const context = { calendars: new Map(shared.map(({ name, entries }) => [name, entries])) };
     const from = body.from ?? now;
@@ -42,9 +48,36 @@ export function validateEndpoint(client: Client) {
       humanized: describeSchedule(schedule),
       warnings: times.length === 0 ? [...warnings, NO_NEXT] : warnings,
       timezone,
-      next: times.map(({ time, notes }) => ({ nominal: time, notes })),
+      next: times.map(({ time, due, notes }) => ({ nominal: time, due: due?.time, notes })),
       excluded: excluded.map(({ time, by }) => ({ nominal: time, by })),
       exhausted: exhausted || times.length === schedule.maxRuns,
     });
   });
+}
+
+/** A schedule that passed, and what `H` and jitter are derived from. */
+interface Checked {
+  readonly schedule: Schedule;
+  readonly seed: string;
+}
+
+/** @throws as `Client.put`; `INVALID_OPTION` unless exactly one of task and schedule is given */
+async function check(client: Client, { task, schedule, id }: z.output<typeof VALIDATE>): Promise<Checked> {
+  // The times are computed here, with what is special about each.
+  const judge = (input: unknown) => client.validate(input as TaskInput, { count: 0 });
+  if (task !== undefined) {
+    const beside = schedule !== undefined ? "schedule" : id !== undefined ? "id" : undefined;
+    if (beside !== undefined) throw refused(beside, "given beside task.", "Leave one of the two out.");
+    const passed = await judge(task);
+    return { schedule: passed.schedule, seed: (task as TaskInput).id };
+  }
+  if (schedule === undefined) throw refused("task", "missing.", "Give a task or a schedule.");
+  // It may be for any task: of a type that may be put, for it is not the type that is asked about.
+  const [type = "none"] = await client.allowedTypes();
+  const passed = await judge({ id: id ?? "none", type, queue: "none", schedule });
+  return { schedule: passed.schedule, seed: id ?? "" };
+}
+
+function refused(field: string, what: string, remedy: string): CarillonError {
+  return new CarillonError("INVALID_OPTION", what, { field, remedy });
 }

@@ -7,19 +7,24 @@ import { taskOf } from "./tasks.js";
 const text = z.string("not a text").exactOptional();
 const overlap = taskSchema.shape.overlap.unwrap();
 
-const PAUSE = z.strictObject({ note: text, by: text });
-const RESUME = z.strictObject({
+/** Instead of the task's own policy. */
+export const OVERLAP = z.enum(overlap.enum, `not one of ${overlap.options.join(", ")}`).exactOptional();
+
+export const PAUSE = z.strictObject({ note: text, by: text });
+const PAUSE_ONE = z.strictObject({
+  ...PAUSE.shape,
+  cancelQueued: z.boolean("not true or false").exactOptional(),
+});
+export const RESUME = z.strictObject({
   from: z.enum(["now", "catch-up"], "not one of now, catch-up").exactOptional(),
   by: text,
 });
-const TRIGGER = z.strictObject({
-  overlap: z.enum(overlap.enum, `not one of ${overlap.options.join(", ")}`).exactOptional(),
-});
+const TRIGGER = z.strictObject({ overlap: OVERLAP });
 
 /** What can be done with a task beside changing it, and what became of it. */
 export function verbEndpoints(client: Client) {
   return {
-    pause: endpoint({ body: PAUSE }, async (asked) =>
+    pause: endpoint({ body: PAUSE_ONE }, async (asked) =>
       ok({ changed: await client.pause(taskOf(asked), asked.body) }),
     ),
     resume: endpoint({ body: RESUME }, async (asked) =>

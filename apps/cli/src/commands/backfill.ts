@@ -1,0 +1,175 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Backfill, Client, PutBackfill } from "@carillon/sdk";
+import { type Command, Option } from "commander";
+import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
+import { EXIT } from "../exit-codes.js";
+import { misuse } from "../failure.js";
+import { readMoment, zoneOfSchedule } from "../moment.js";
+import type { Output } from "../output.js";
+import { facts } from "../text.js";
+import { duration, when } from "../times.js";
+import { OVERLAPS, type Overlap } from "./overlaps.js";
+import { note } from "./warnings.js";
+
+interface BackfillOptions extends Globals {
+  queue?: string;
+  from?: string;
+  to?: string;
+  timezone?: string;
+  overlap?: Overlap;
+  every?: string;
+  by?: string;
+  dryRun?: boolean;
+  wait?: boolean;
+}
+
+/** How often the progress is asked for, in ms. */
+const POLL = 500;
+
+export const registerBackfill: Register = (program, out) => {
+  taskCommand(program, "backfill", "run past occurrences of a task")
+    .description(
+      "Runs past occurrences of a task, again or for the first time, in order, under its overlap policy or another.\n" +
+        "A scheduler node does it; the schedule goes on beside it.",
+    )
+    .option("--from <time>", "the first nominal time: ISO 8601, yesterday, '2026-01-31 09:00'")
+    .option("--to <time>", "the last nominal time, as --from, or now")
+    .option(
+      "-z, --timezone <zone>",
+      "whose clock is meant by a time without an offset; default the schedule's",
+    )
+    .addOption(new Option("--overlap <policy>", "instead of the task's policy").choices(OVERLAPS))
+    .option("--every <duration>", "at most one occurrence in this time; default as fast as they can be")
+    .option("--by <name>", "who")
+    .option("--dry-run", "only count")
+    .option(
+      "--wait",
+      "until all are decided, showing how far it is; ending the wait does not end the backfill",
+    )
+    .action(async (task: string, _: unknown, command) => {
+      const options: BackfillOptions = command.optsWithGlobals();
+      if (options.dryRun && options.wait) {
+        throw misuse("wait", "given beside --dry-run.", "Leave one of the two out.");
+      }
+      await withClient(options, async (client) => {
+        const put = await begin(client, task, options);
+        if (!options.wait || put.id === undefined) return answer(put, task, options, out);
+        if (!options.json) await out.write(begun(put, task));
+        await ended(await awaitEnd(client, put.id, options.json), options, out);
+      });
+    });
+};
+
+export const registerBackfillStatus: Register = (program, out) => {
+  backfillCommand(program, "backfill-status", "how far a backfill is").action(
+    async (id: string, _: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      const found = await withClient(options, (client) => client.backfillStatus(id));
+      if (options.json) return out.json(found);
+      await out.write(describe(found, out));
+    },
+  );
+};
+
+export const registerBackfillCancel: Register = (program, out) => {
+  backfillCommand(program, "backfill-cancel", "stop a backfill; what it has enqueued goes on").action(
+    async (id: string, _: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      const changed = await withClient(options, (client) => client.cancelBackfill(id));
+      const text = `${changed ? "stopped" : "was over already:"} backfill ${id}\n`;
+      await (options.json ? out.json({ id, changed }) : out.write(text));
+    },
+  );
+};
+
+function backfillCommand(program: Command, name: string, summary: string): Command {
+  return program
+    .command(name)
+    .summary(summary)
+    .description(`${summary}.`)
+    .argument("<id>", "a backfill's id, as backfill shows it");
+}
+
+async function begin(client: Client, task: string, options: BackfillOptions): Promise<PutBackfill> {
+  const { queue, owner, from, to, overlap, every, by, dryRun } = options;
+  if (from === undefined || to === undefined) {
+    throw misuse(from === undefined ? "from" : "to", "missing.", "Give --from TIME and --to TIME.");
+  }
+  const sdk = await import("@carillon/sdk");
+  const found = await client.get(taskRef(task, queue, owner));
+  const now = await client.store.serverTime();
+  const zone = options.timezone ?? zoneOfSchedule(sdk, found.schedule);
+  const read = (text: string, field: string) => {
+    const moment = readMoment(sdk, text, { zone, now, field });
+    if (moment.note) note(`${field}: ${moment.note}`);
+    return moment.time;
+  };
+  return client.backfill(
+    { queue: found.queue, owner: found.owner, id: found.id },
+    { from: read(from, "from"), to: read(to, "to"), overlap, every, by, dryRun },
+  );
+}
+
+async function answer(put: PutBackfill, task: string, options: BackfillOptions, out: Output): Promise<void> {
+  if (options.json) return out.json(put);
+  await out.write(begun(put, task));
+}
+
+function begun({ id, total }: PutBackfill, task: string): string {
+  const count = total === 1 ? "1 occurrence" : `${total} occurrences`;
+  if (id === undefined) return `${count} of ${task}; nothing was started\n`;
+  return `backfill ${id}: ${count} of ${task}\n`;
+}
+
+/** On a terminal one line that changes; elsewhere a line whenever something has. */
+async function awaitEnd(client: Client, id: string, silent = false): Promise<Backfill> {
+  const { stderr } = process;
+  let shown = "";
+  if (!(await client.nodes()).some(({ alive }) => alive)) {
+    note("no scheduler node is alive: the backfill begins when one starts.");
+  }
+  for (;;) {
+    const found = await client.backfillStatus(id);
+    const text = progress(found);
+    if (!silent && text !== shown) stderr.write(stderr.isTTY ? `\r${text}\u001b[K` : `${text}\n`);
+    shown = text;
+    if (found.state !== "running") {
+      if (!silent && stderr.isTTY) stderr.write("\n");
+      return found;
+    }
+    await delay(POLL);
+  }
+}
+
+/** Fewer may be decided than were counted: a schedule can change, and `maxRuns` can be reached. */
+async function ended(found: Backfill, options: Globals, out: Output): Promise<void> {
+  if (found.state === "cancelled") process.exitCode = EXIT.refused;
+  if (options.json) return out.json(found);
+  await out.write(`${found.state}: ${found.enqueued} enqueued, ${found.skipped} skipped\n`);
+}
+
+function progress({ total, enqueued, skipped }: Backfill): string {
+  const decided = enqueued + skipped;
+  const share = total === 0 ? 100 : Math.floor((decided * 100) / total);
+  return `${decided} of ${total} (${share}%): ${enqueued} enqueued, ${skipped} skipped`;
+}
+
+function describe(backfill: Backfill, out: Output): string {
+  const { task, state, from, to, at, every, overlap } = backfill;
+  return facts(
+    [
+      ["backfill", backfill.id],
+      ["task", `${task.owner}/${task.id}`],
+      ["queue", task.queue],
+      ["state", state],
+      ["progress", progress(backfill)],
+      ["from", when(from)],
+      ["to", when(to)],
+      ["last decided", at < from ? undefined : when(at)],
+      ["every", every > 0 ? duration(every) : undefined],
+      ["overlap", overlap],
+      ["created", `${when(backfill.created)} by ${backfill.by}`],
+    ],
+    out.paint,
+  );
+}

@@ -1,0 +1,67 @@
+import type { Client, RunDetails } from "@carillon/sdk";
+import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
+import { type Moment, readMoment, zoneOfSchedule } from "../moment.js";
+import { type Account, told } from "./explain-text.js";
+import { note } from "./warnings.js";
+
+interface ExplainOptions extends Globals {
+  queue?: string;
+  timezone?: string;
+}
+
+export const registerExplain: Register = (program, out) => {
+  taskCommand(program, "explain", "why a task did, or did not, run at a time")
+    .description(
+      "Tells why a task did, or did not, run at a time: what was decided about it, by whom and when,\n" +
+        "how late, what was in its way, each attempt and how it ended.",
+    )
+    .argument(
+      "<time...>",
+      "the time that the schedule names: 09:00 (today), yesterday 09:00, '2026-01-31 09:00',\n" +
+        "2026-01-31T08:00:00Z, or epoch milliseconds",
+    )
+    .option(
+      "-z, --timezone <zone>",
+      "whose clock is meant, and shown; default the schedule's; UTC where it has none",
+    )
+    .action(async (task: string, words: string[], _: unknown, command) => {
+      const options: ExplainOptions = command.optsWithGlobals();
+      const { moment, ...account } = await withClient(options, (client) =>
+        ask(client, task, words.join(" "), options),
+      );
+      if (moment.note) note(moment.note);
+      if (options.json) return out.json(account.explanation);
+      await out.write(told(account, out.paint));
+    });
+};
+
+async function ask(
+  client: Client,
+  text: string,
+  time: string,
+  { queue, owner, timezone }: ExplainOptions,
+): Promise<Account & { moment: Moment }> {
+  const sdk = await import("@carillon/sdk");
+  const [task, now] = await Promise.all([client.get(taskRef(text, queue, owner)), client.store.serverTime()]);
+  const zone = timezone ?? zoneOfSchedule(sdk, task.schedule);
+  const moment = readMoment(sdk, time, { zone, now, field: "TIME" });
+  const name = { queue: task.queue, owner: task.owner, id: task.id };
+  const [explanation, nodes] = await Promise.all([client.explain(name, moment.time), client.nodes()]);
+  const id = explanation.events.findLast(({ run }) => run !== undefined)?.run;
+  const run = id === undefined ? undefined : await runIfKept(sdk.isCarillonError, client, id);
+  return { task, explanation, zone, now, nodes, run, moment };
+}
+
+/** Records go with time: what is told without one is told all the same. */
+async function runIfKept(
+  isCoded: (error: unknown, code: "RUN_NOT_FOUND") => boolean,
+  client: Client,
+  id: string,
+): Promise<RunDetails | undefined> {
+  try {
+    return await client.run(id);
+  } catch (error) {
+    if (isCoded(error, "RUN_NOT_FOUND")) return undefined;
+    throw error;
+  }
+}

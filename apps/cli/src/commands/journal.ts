@@ -1,0 +1,74 @@
+import type { JournalFilter, Outcome, TaskRef } from "@carillon/sdk";
+import { Option } from "commander";
+import { type Globals, type Register, taskRef, wholeNumber, withClient } from "../command.js";
+import { type MomentOptions, readSince } from "../moment.js";
+import { table } from "../text.js";
+import { HERE } from "../times.js";
+import { JOURNAL_COLUMNS } from "./run-columns.js";
+
+interface JournalOptions extends Globals {
+  queue?: string;
+  outcome?: Outcome;
+  node?: string;
+  since?: string;
+  until?: string;
+  count?: number;
+  cursor?: string;
+}
+
+/** Complete on purpose: a new outcome does not compile until it can be asked for. */
+const OUTCOMES = Object.keys({
+  succeeded: true,
+  failed: true,
+  "timed-out": true,
+  quota: true,
+  cancelled: true,
+  dropped: true,
+  crashed: true,
+  "nothing-to-do": true,
+  lost: true,
+} satisfies Record<Outcome, true>);
+
+export const registerJournal: Register = (program, out) => {
+  program
+    .command("journal")
+    .summary("the runs that are over, of one task or all")
+    .description("Lists the runs that are over, by their end: queue by queue, newest first.")
+    .argument("[task]", "[owner/]id; default all tasks")
+    .option("-q, --queue <queue>", "of this queue")
+    .addOption(new Option("--outcome <outcome>", "that ended so").choices(OUTCOMES))
+    .option("--node <name>", "that this node enqueued, or this worker ran")
+    .option(
+      "--since <time>",
+      "that ended in this time before now, 2h, or since then: ISO 8601, 09:00, yesterday",
+    )
+    .option("--until <time>", "that ended until then")
+    .option("-n, --count <n>", "at most 1,000; default 100", wholeNumber)
+    .option("--cursor <cursor>", "of the page before")
+    .action(async (task: string | undefined, _: unknown, command) => {
+      const options: JournalOptions = command.optsWithGlobals();
+      const { queue, owner } = options;
+      const page = await withClient(options, async (client) => {
+        const ref: TaskRef | undefined = task === undefined ? undefined : taskRef(task, queue, owner);
+        const filter = await filterOf(options, () => client.store.serverTime());
+        return client.journal({ ...filter, task: ref });
+      });
+      if (options.json) return out.json(page);
+      const { runs, cursor } = page;
+      await out.write(runs.length ? table(JOURNAL_COLUMNS, runs, out.paint) : "No runs.\n");
+      if (cursor) process.stderr.write(`There may be more: --cursor ${cursor}\n`);
+    });
+};
+
+async function filterOf(
+  { queue, outcome, node, since, until, count, cursor }: JournalOptions,
+  time: () => Promise<number>,
+): Promise<JournalFilter> {
+  const filter = { queue, outcome, node, limit: count, cursor };
+  if (since === undefined && until === undefined) return filter;
+  const sdk = await import("@carillon/sdk");
+  const now = await time();
+  const read = (text: string | undefined, field: MomentOptions["field"]) =>
+    text === undefined ? undefined : readSince(sdk, text, { zone: HERE, now, field });
+  return { ...filter, from: read(since, "since"), to: read(until, "until") };
+}

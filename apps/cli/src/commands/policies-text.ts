@@ -1,0 +1,76 @@
+import type { Task } from "@carillon/sdk";
+
+type Fact = readonly [string, string | undefined];
+
+/** The policies of a task, name by name; what it does not say is left out. */
+export function policyFacts(task: Task): Fact[] {
+  const { overlap, maxQueued, catchUp, timeLimit, timeLimitGrace, pauseAfterFailures } = task;
+  return [
+    ["overlap", join(overlap, maxQueued === undefined ? undefined : `at most ${maxQueued} waiting`)],
+    ["catch-up", join(catchUp, ...limitsOf(task))],
+    ["min gap", task.minGap],
+    ["time limit", timeLimit && join(timeLimit, timeLimitGrace && `then ${timeLimitGrace} to end`)],
+    [
+      "grace",
+      timeLimit === undefined ? timeLimitGrace && `${timeLimitGrace} to end after a cancel` : undefined,
+    ],
+    ["retry", retryOf(task)],
+    ["backoff", backoffOf(task)],
+    ["pause after", pauseAfterFailures === undefined ? undefined : `${pauseAfterFailures} failures in a row`],
+    ["crash", crashOf(task)],
+    ["expect within", task.expectWithin],
+    ["retention", retentionOf(task)],
+    ["linger", task.linger],
+    ["alerts", task.alerts?.map(({ on, url }) => `${on.join(", ")} to ${url}`).join("; ")],
+  ];
+}
+
+function limitsOf({ catchUpLimits }: Task): (string | undefined)[] {
+  const { window, most, every } = catchUpLimits ?? {};
+  return [
+    window && `none older than ${window}`,
+    most === undefined ? undefined : `the newest ${most}`,
+    every && `one each ${every}`,
+  ];
+}
+
+function retryOf({ retry }: Task): string | undefined {
+  return (
+    retry &&
+    `${counted(retry.attempts, "attempt")}, ${retry.backoff} from ${retry.delay}, at most ${retry.max}`
+  );
+}
+
+function backoffOf({ backoff }: Task): string | undefined {
+  if (backoff === undefined) return undefined;
+  const { period, max, jitter } = backoff;
+  const most = max === undefined ? "at most 5 intervals" : `at most ${max}`;
+  return join(`${backoff.backoff} from ${period}`, most, jitter > 0 ? `±${jitter}%` : undefined);
+}
+
+function crashOf({ crash }: Task): string | undefined {
+  if (crash === undefined) return undefined;
+  const { wait, most } = crash;
+  return join(
+    wait && `${wait} before the next attempt`,
+    most && `over after ${counted(most, "crash", "crashes")}`,
+  );
+}
+
+function retentionOf({ retention }: Task): string | undefined {
+  if (retention === undefined) return undefined;
+  const { successes, failures, successesFor, failuresFor } = retention;
+  const kept = (what: string, most: number | undefined, age: string | undefined) =>
+    most === undefined && age === undefined
+      ? undefined
+      : [most, what, age && `for ${age}`].filter((part) => part !== undefined && part !== "").join(" ");
+  return join(kept("successes", successes, successesFor), kept("failures", failures, failuresFor));
+}
+
+function join(...parts: (string | undefined | false | 0)[]): string {
+  return parts.filter(Boolean).join(", ");
+}
+
+function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

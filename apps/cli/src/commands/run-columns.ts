@@ -1,0 +1,53 @@
+import type { Run } from "@carillon/sdk";
+import { type Column, cut, type Paint } from "../text.js";
+import { duration, localIso, when } from "../times.js";
+
+/** Ends that count as a success. */
+export const GOOD: readonly string[] = ["succeeded", "quota", "nothing-to-do"];
+
+function outcomeColour({ outcome }: Run): Parameters<Paint>[0] {
+  if (outcome === undefined) return "yellow";
+  return GOOD.includes(outcome) ? "green" : "red";
+}
+
+export function took({ started, finished }: Run): string {
+  return started === undefined || finished === undefined ? "-" : duration(finished - started);
+}
+
+const STATE: Column<Run> = {
+  title: "STATE",
+  value: (run) => run.outcome ?? run.state,
+  colour: outcomeColour,
+};
+const TOOK: Column<Run> = { title: "TOOK", right: true, value: took };
+const TRIES: Column<Run> = { title: "TRIES", right: true, value: (run) => String(run.attempts) };
+const WORKER: Column<Run> = { title: "WORKER", value: (run) => run.worker ?? "-" };
+// The first line: the rest is a stack.
+const ERROR: Column<Run> = { title: "ERROR", value: (run) => cut(run.error?.split("\n")[0] ?? "", 60) };
+
+/** Of one task. */
+export const RUN_COLUMNS: readonly Column<Run>[] = [
+  { title: "RUN", value: (run) => run.id },
+  { title: "NOMINAL", value: (run) => localIso(run.nominal) },
+  { title: "TRIGGER", value: (run) => run.trigger },
+  STATE,
+  { title: "ENQUEUED", value: (run) => when(run.enqueued) },
+  TOOK,
+  TRIES,
+  WORKER,
+  ERROR,
+];
+
+/** Of many tasks, by their end. */
+export const JOURNAL_COLUMNS: readonly Column<Run>[] = [
+  { title: "FINISHED", value: (run) => when(run.finished) },
+  { title: "QUEUE", value: (run) => run.task.queue },
+  { title: "TASK", value: (run) => `${run.task.owner}/${run.task.id}` },
+  { title: "OUTCOME", value: STATE.value, colour: outcomeColour },
+  TOOK,
+  TRIES,
+  { title: "NODE", value: (run) => run.node },
+  WORKER,
+  { title: "RUN", value: (run) => run.id },
+  ERROR,
+];

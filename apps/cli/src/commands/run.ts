@@ -1,0 +1,105 @@
+import type { RunDetails } from "@carillon/sdk";
+import type { Command } from "commander";
+import { type Globals, type Register, withClient } from "../command.js";
+import type { Output } from "../output.js";
+import { type Column, cut, facts, type Paint, printable, table } from "../text.js";
+import { duration, when } from "../times.js";
+import { took } from "./run-columns.js";
+
+export const registerRun: Register = (program, out) => {
+  runCommand(program, "run", "show a run: its record, its attempts, what it printed").action(
+    async (id: string, _: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      const run = await withClient(options, (client) => client.run(id));
+      if (options.json) return out.json(run);
+      await out.write(describe(run, out));
+    },
+  );
+};
+
+export const registerCancel: Register = (program, out) => {
+  runCommand(program, "cancel", "end a run, wherever it is")
+    .description(
+      "Asks for the end of a run, wherever it is: one that has not started never does, a running one is told\n" +
+        "to end. Refused where it is over.",
+    )
+    .option("--by <name>", "who")
+    .action(async (id: string, _: unknown, command) => {
+      const options: Globals & { by?: string } = command.optsWithGlobals();
+      const { by } = options;
+      const changed = await withClient(options, (client) =>
+        client.cancel(id, by === undefined ? {} : { by }),
+      );
+      const text = `${changed ? "asked for the end of" : "was asked to end already:"} ${id}\n`;
+      await (options.json ? out.json({ run: id, changed }) : out.write(text));
+    });
+};
+
+/** A command about one run. */
+function runCommand(program: Command, name: string, summary: string): Command {
+  return program
+    .command(name)
+    .summary(summary)
+    .description(`${summary}.`)
+    .argument("<run>", "a run's id, as runs, journal and explain show it");
+}
+
+function describe(run: RunDetails, { paint }: Output): string {
+  const { task, missed, cancel } = run;
+  const head = facts(
+    [
+      ["run", run.id],
+      ["task", `${task.owner}/${task.id}`],
+      ["queue", task.queue],
+      ["type", run.type],
+      ["state", run.outcome ?? run.state],
+      ["trigger", run.trigger],
+      ["nominal", when(run.nominal)],
+      ["due", run.due === run.nominal ? undefined : when(run.due)],
+      [
+        "enqueued",
+        `${when(run.enqueued)} by ${run.node}, ${duration(run.enqueued - run.due)} after it was due`,
+      ],
+      ["stands for", missed && `all from ${when(missed.from)} to ${when(missed.to)}`],
+      ["started", run.started === undefined ? undefined : when(run.started)],
+      ["finished", run.finished === undefined ? undefined : when(run.finished)],
+      ["took", run.finished === undefined ? undefined : took(run)],
+      ["cancel", cancel && `asked for by ${cancel.by}, ${when(cancel.at)}`],
+      ["crashes", run.crashes ? `${run.crashes} attempts lost their worker` : undefined],
+      ["not before", run.notBefore === undefined ? undefined : when(run.notBefore)],
+      ["key", run.key],
+      ["result", run.result === undefined ? undefined : cut(JSON.stringify(run.result), 2_000)],
+      ["checkpoint", run.checkpoint === undefined ? undefined : cut(JSON.stringify(run.checkpoint), 500)],
+    ],
+    paint,
+  );
+  const { attemptList } = run;
+  const attempts = attemptList.length > 0 ? `\n${table(ATTEMPTS, attemptList, paint)}` : "";
+  const error = run.error === undefined ? "" : `\n${paint("bold", "Error")}\n${lines(run.error)}`;
+  return `${head}${attempts}${error}${printed(run, paint)}`;
+}
+
+function printed({ output, attempts }: RunDetails, paint: Paint): string {
+  return output
+    .map(({ attempt, text }) => {
+      const which = attempts > 1 ? ` by attempt ${attempt}` : "";
+      return `\n${paint("bold", `Printed${which}`)}\n${lines(text.trimEnd())}`;
+    })
+    .join("");
+}
+
+/** Line by line: their ends are meant, other control characters are not. */
+function lines(text: string): string {
+  return text
+    .split("\n")
+    .map((line) => `  ${printable(line)}\n`)
+    .join("");
+}
+
+const ATTEMPTS: Column<RunDetails["attemptList"][number]>[] = [
+  { title: "ATTEMPT", right: true, value: ({ attempt }) => String(attempt) },
+  { title: "STARTED", value: ({ started }) => when(started) },
+  { title: "HOST", value: ({ host }) => host },
+  { title: "PID", right: true, value: ({ pid }) => String(pid) },
+  { title: "WORKER", value: ({ worker }) => worker },
+];

@@ -1,0 +1,60 @@
+import type { Outcome, TaskStats } from "@carillon/sdk";
+import { duration, when } from "../times.js";
+
+/** A task's statistics in one line. */
+export function statsLine(stats: TaskStats): string | undefined {
+  if (stats.runs === 0) return undefined;
+  const share = shareOf(stats);
+  const row = inARow(stats);
+  const parts = [
+    `${counted(stats.runs, "run")}: ${ended(stats)}`,
+    share && `${share} went well`,
+    row && `${row} in a row`,
+  ];
+  return parts.filter(Boolean).join("; ");
+}
+
+/** What a task's statistics say, name by name. */
+export function statsFacts(stats: TaskStats): [string, string | undefined][] {
+  const { successes, failures, successMs, failureMs } = stats;
+  const time = (ms: number | undefined) => (ms === undefined ? undefined : when(ms));
+  const lost = stats.crashes > 0 ? `, ${stats.crashes} of them lost their worker` : "";
+  return [
+    ["runs", String(stats.runs)],
+    ["ended", stats.runs === 0 ? undefined : ended(stats)],
+    ["went well", shareOf(stats)],
+    ["in a row", inARow(stats)],
+    ["attempts", `${stats.attempts}${lost}`],
+    ["mean of successes", successes > 0 ? duration(successMs / successes) : undefined],
+    ["mean of failures", failures > 0 ? duration(failureMs / failures) : undefined],
+    ["last start", time(stats.lastStart)],
+    ["last finish", time(stats.lastFinish)],
+    ["last success", time(stats.lastSuccess)],
+    ["last nothing to do", time(stats.lastChecked)],
+    ["last run", stats.lastRun && `${stats.lastRun} (${stats.lastOutcome})`],
+  ];
+}
+
+function ended({ outcomes, open }: TaskStats): string {
+  const counts = Object.entries(outcomes) as [Outcome, number][];
+  const parts = counts.filter(([, count]) => count > 0).map(([outcome, count]) => `${count} ${outcome}`);
+  return [...parts, ...(open > 0 ? [`${open} not over`] : [])].join(", ");
+}
+
+function shareOf({ successes, failures }: TaskStats): string | undefined {
+  const total = successes + failures;
+  // Rounded down: what says 100% has no failure.
+  return total === 0 ? undefined : `${Math.floor((successes * 100) / total)}%`;
+}
+
+function inARow({ consecutiveFailures, consecutiveCrashes }: TaskStats): string | undefined {
+  const parts = [
+    consecutiveFailures > 0 ? `${counted(consecutiveFailures, "failure")}` : "",
+    consecutiveCrashes > 0 ? `${counted(consecutiveCrashes, "crash", "crashes")}` : "",
+  ];
+  return parts.filter(Boolean).join(", ") || undefined;
+}
+
+function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,35 @@
+import { type Globals, type Register, withClient } from "../command.js";
+import { printable } from "../text.js";
+
+export const registerTypes: Register = (program, out) => {
+  const types = program
+    .command("types")
+    .summary("the task types that may be put")
+    .description("Shows which task types may be put into the namespace, by whatever client.")
+    .action(async (_: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      const allowed = await withClient(options, (client) => client.allowedTypes());
+      if (options.json) return out.json(allowed);
+      await out.write(allowed.length ? allowed.map((type) => `${printable(type)}\n`).join("") : "any type\n");
+    });
+  types
+    .command("allow")
+    .summary("from now on only these")
+    .description("From now on only these task types may be put. Tasks that are stored stay.")
+    .argument("<types...>")
+    .action(async (allowed: string[], _: unknown, command) => set(allowed, command.optsWithGlobals()));
+  types
+    .command("any")
+    .summary("from now on any")
+    .description("From now on any task type may be put.")
+    .action(async (_: unknown, command) => set([], command.optsWithGlobals()));
+
+  async function set(allowed: readonly string[], options: Globals): Promise<void> {
+    const stored = await withClient(options, async (client) => {
+      await client.allowTypes(allowed);
+      return client.allowedTypes();
+    });
+    if (options.json) return out.json(stored);
+    await out.write(stored.length ? `only ${stored.join(", ")} may be put\n` : "any type may be put\n");
+  }
+};

@@ -1,0 +1,73 @@
+import type { Upcoming } from "@carillon/sdk";
+import { type Globals, type Register, wholeNumber, withClient } from "../command.js";
+import type { Output } from "../output.js";
+import { type Column, table } from "../text.js";
+import { localIso, when } from "../times.js";
+import { note } from "./warnings.js";
+
+interface UpcomingOptions extends Globals {
+  queue?: string;
+  count?: number;
+}
+
+/** What a forecast lists where nothing else is said. */
+const MOST = 1_000;
+
+export const registerUpNext: Register = (program, out) => {
+  program
+    .command("upnext")
+    .summary("the tasks that are due next")
+    .description("Lists the tasks that are due next, earliest first, each once.")
+    .option("-q, --queue <queue>", "of this queue")
+    .option("-n, --count <n>", "at most 1,000; default 20", wholeNumber)
+    .action(async (_: unknown, command) => {
+      const options: UpcomingOptions = command.optsWithGlobals();
+      const found = await withClient(options, (client) => client.upNext(pick(options)));
+      await show(found, options, out, "Nothing is due.\n");
+    });
+};
+
+export const registerForecast: Register = (program, out) => {
+  program
+    .command("forecast")
+    .summary("each occurrence of the next hours")
+    .description(
+      "Lists each occurrence that falls due within a time from now, as the schedules stand now, earliest first.",
+    )
+    .argument("<duration>", "30m, 2h, 1d")
+    .option("-q, --queue <queue>", "of this queue")
+    .option("-n, --count <n>", "at most 100,000; default 1,000", wholeNumber)
+    .action(async (within: string, _: unknown, command) => {
+      const options: UpcomingOptions = command.optsWithGlobals();
+      const found = await withClient(options, (client) => client.forecast({ within, ...pick(options) }));
+      await show(found, options, out, `Nothing is due within ${within}.\n`);
+      if (found.length === (options.count ?? MOST))
+        note("there may be more: --count says how many are listed.");
+    });
+};
+
+function pick({ queue, count }: UpcomingOptions): { queue?: string; limit?: number } {
+  return { ...(queue === undefined ? {} : { queue }), ...(count === undefined ? {} : { limit: count }) };
+}
+
+async function show(
+  found: readonly Upcoming[],
+  { json }: Globals,
+  out: Output,
+  nothing: string,
+): Promise<void> {
+  if (json) return out.json(found);
+  await out.write(found.length ? table(columnsOf(found), found, out.paint) : nothing);
+}
+
+function columnsOf(found: readonly Upcoming[]): Column<Upcoming>[] {
+  // Mostly the same.
+  const apart = found.some(({ nominal, due }) => nominal !== due);
+  const nominal = { title: "NOMINAL", value: (one: Upcoming) => localIso(one.nominal) };
+  return [
+    { title: "DUE", value: ({ due }) => when(due) },
+    ...(apart ? [nominal] : []),
+    { title: "QUEUE", value: ({ task }) => task.queue },
+    { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
+  ];
+}

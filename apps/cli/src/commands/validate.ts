@@ -1,0 +1,105 @@
+import type { Client, TaskInput, Validation } from "@carillon/sdk";
+import { type Globals, type Register, wholeNumber, withClient } from "../command.js";
+import { Failure, reportOf } from "../failure.js";
+import { parseJson, readAll } from "../input.js";
+import { readMoment } from "../moment.js";
+import type { Output } from "../output.js";
+import { type Column, facts, table } from "../text.js";
+import { duration, HERE, localIso, relative, utcIso } from "../times.js";
+
+interface ValidateOptions extends Globals {
+  from?: string;
+  count?: number;
+}
+
+export const registerValidate: Register = (program, out) => {
+  program
+    .command("validate")
+    .summary("check tasks as put does, and show when they run; stores nothing")
+    .description(
+      "Checks tasks as put does, and shows what their schedules mean and when they run next. Stores nothing.\n" +
+        "FILE holds one task as a JSON object, or an array of them: the first that is wrong is named.",
+    )
+    .argument("[file]", "a file; - or nothing for standard input")
+    .option("--from <time>", "ISO 8601; times strictly after it; default now")
+    .option("-n, --count <n>", "how many times; default 5", wholeNumber)
+    .action(async (file: string | undefined, _: unknown, command) => {
+      const options: ValidateOptions = command.optsWithGlobals();
+      const input = parseJson(
+        await readAll(file, "Check fewer tasks at once."),
+        "Give one task, or an array of them.",
+      );
+      const found = await withClient(options, (client) => validateAll(client, input, options));
+      if (options.json) return out.json(Array.isArray(input) ? found : found[0]);
+      const texts = found.map((one, i) => describe(one, [input].flat()[i] as TaskInput, out));
+      await out.write(texts.join("\n"));
+    });
+};
+
+async function validateAll(client: Client, input: unknown, options: ValidateOptions): Promise<Validation[]> {
+  const sdk = await import("@carillon/sdk");
+  const from =
+    options.from === undefined
+      ? undefined
+      : readMoment(sdk, options.from, { zone: HERE, now: await client.store.serverTime(), field: "from" })
+          .time;
+  const asked = {
+    ...(from === undefined ? {} : { from }),
+    ...(options.count === undefined ? {} : { count: options.count }),
+  };
+  // The SDK's schema judges what is in it.
+  if (!Array.isArray(input)) return [await client.validate(input as TaskInput, asked)];
+  const found: Validation[] = [];
+  for (const task of input) {
+    try {
+      found.push(await client.validate(task as TaskInput, asked));
+    } catch (error) {
+      throw nth(error, found.length);
+    }
+  }
+  return found;
+}
+
+/** As put says it: `[3].schedule.cron`. */
+function nth(error: unknown, index: number): unknown {
+  const { code, message, field, remedy } = reportOf(error);
+  if (code === "INTERNAL") return error;
+  const at = field === undefined ? `[${index}]` : `[${index}].${field}`;
+  const text = field === undefined ? `${at}: ${message}` : `[${index}].${message}`;
+  return new Failure({ code, message: text, field: at, remedy }, error);
+}
+
+function describe(
+  { canonical, humanized, warnings, next, exhausted }: Validation,
+  { owner, id, queue }: TaskInput,
+  out: Output,
+): string {
+  const head = facts(
+    [
+      ["task", `${owner ?? "system"}/${id} in queue ${queue}`],
+      ["schedule", canonical],
+      ["means", humanized],
+      ...warnings.map(({ code, message }) => ["warning", `${message} [${code}]`] as const),
+    ],
+    out.paint,
+  );
+  const rows = next.length > 0 ? `\n${table(columnsOf(next), next, out.paint)}` : "";
+  const end = next.length > 0 ? "Nothing follows." : "It never fires again.";
+  return `${head}${rows}${exhausted ? `\n${end}\n` : ""}`;
+}
+
+type Slot = Validation["next"][number];
+
+function columnsOf(next: readonly Slot[]): Column<Slot>[] {
+  const now = Date.now();
+  const due: Column<Slot> = {
+    title: "DUE",
+    value: (slot) => `${localIso(slot.due)} (+${duration(slot.due - slot.nominal)})`,
+  };
+  return [
+    { title: "UTC", value: ({ nominal }) => utcIso(nominal) },
+    { title: "LOCAL", value: ({ nominal }) => localIso(nominal) },
+    { title: "", value: ({ nominal }) => relative(nominal, now) },
+    ...(next.some(({ nominal, due }) => nominal !== due) ? [due] : []),
+  ];
+}

@@ -1,0 +1,104 @@
+import type * as Sdk from "@carillon/sdk";
+import { parseSchedule } from "./answer.js";
+import { misuse } from "./failure.js";
+import { localIso, parseInstant } from "./times.js";
+
+/** A time as it was meant. */
+export interface Moment {
+  /** UTC ms. */
+  readonly time: number;
+  /** What the clock of the zone makes of it, where that is not plain. */
+  readonly note?: string;
+}
+
+export interface MomentOptions {
+  /** Whose clock is meant by a time without an offset. */
+  readonly zone: string;
+  /** UTC ms: what `today` is reckoned from. */
+  readonly now: number;
+  /** The argument, for errors. */
+  readonly field: string;
+}
+
+const DAY = 86_400_000;
+const DAYS: Readonly<Record<string, number>> = { yesterday: -1, today: 0, tomorrow: 1 };
+const WALL =
+  /^(?:(today|yesterday|tomorrow|\d{4}-\d{2}-\d{2})(?:[T ]+|$))?(\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)?$/i;
+const FORMS =
+  "ISO 8601 with Z or an offset, epoch milliseconds, or a time in the zone: 09:00, yesterday 09:00, 2026-01-31 09:00.";
+
+/**
+ * Reads a time: ISO 8601 with an offset, epoch ms, `now`, or what a clock in the zone shows: `09:00`, `yesterday 09:00`,
+ * `2026-01-31 09:00`, `2026-01-31`.
+ *
+ * @throws `INVALID_OPTION`, `INVALID_TIMEZONE`
+ */
+export function readMoment(sdk: typeof Sdk, text: string, options: MomentOptions): Moment {
+  assertZone(sdk, options.zone);
+  const trimmed = text.trim();
+  if (trimmed.toLowerCase() === "now") return { time: options.now };
+  const [matched, day, clock] = WALL.exec(trimmed) ?? [];
+  if (matched) return readWall(sdk, day?.toLowerCase(), clock, options);
+  const time = /^\d{12,15}$/.test(trimmed) ? Number(trimmed) : parseInstant(trimmed);
+  if (time === undefined) throw misuse(options.field, "not a time.", `Give ${FORMS}`);
+  return { time };
+}
+
+/** A duration before now, `2h`, or a time. @throws `INVALID_DURATION`, and as `readMoment` */
+export function readSince(sdk: typeof Sdk, text: string, options: MomentOptions): number {
+  if (/^(\d+(ms|[wdhms]))+$|^P[\dT]/.test(text)) return options.now - sdk.parseDuration(text, options.field);
+  try {
+    return readMoment(sdk, text, options).time;
+  } catch {
+    throw misuse(options.field, "not a time.", `Give a duration before now, 2h; or ${FORMS}`);
+  }
+}
+
+/** The clock that a schedule is read on; UTC where it has none, or several. */
+export function zoneOfSchedule(sdk: typeof Sdk, schedule: Sdk.Schedule): string {
+  // Shared calendars are not known here, and do not matter.
+  const bare = <Part extends { except?: unknown }>(part: Part): Part => ({ ...part, except: undefined });
+  const whole = "any" in schedule ? { ...schedule, any: schedule.any.map(bare) } : schedule;
+  return sdk.previewSchedule(bare(whole), { from: 0, count: 0 }).timezone;
+}
+
+function readWall(
+  sdk: typeof Sdk,
+  day = "today",
+  clock = "00:00",
+  { zone, now, field }: MomentOptions,
+): Moment {
+  const text = `${dateOf(day, zone, now)} ${clock.padStart(clock.indexOf(":") === 1 ? clock.length + 1 : 0, "0")}`;
+  const [first, second] = instantsOf(sdk, text, zone);
+  if (first === undefined) throw misuse(field, `there is no ${text}.`, `Give ${FORMS}`);
+  if (second !== undefined) {
+    const other = localIso(second, zone);
+    return { time: first, note: `the clock shows ${text} twice; this is the first. The second is ${other}.` };
+  }
+  const shown = localIso(first, zone);
+  if (shown.startsWith(text.replace(" ", "T"))) return { time: first };
+  return { time: first, note: `the clock skips ${text}; what comes after it is ${shown}.` };
+}
+
+function dateOf(day: string, zone: string, now: number): string {
+  const ahead = DAYS[day];
+  if (ahead === undefined) return day;
+  const today = Date.parse(`${localIso(now, zone).slice(0, 10)}T00:00:00Z`);
+  return new Date(today + ahead * DAY).toISOString().slice(0, 10);
+}
+
+/** The instants at which a clock shows this: the engine of schedules knows which, none, one or two. */
+function instantsOf(sdk: typeof Sdk, text: string, zone: string): number[] {
+  const dst = { gap: "run-after", overlap: "both" };
+  const schedule = sdk.scheduleSchema.safeParse({ calendar: text, timezone: zone, dst });
+  // A date or a time that there is not.
+  if (!schedule.success) return [];
+  const compiled = sdk.compileSchedule(schedule.data, "");
+  const first = compiled.next(0);
+  const second = first === undefined ? undefined : compiled.next(first);
+  return [first, second].filter((one) => one !== undefined);
+}
+
+function assertZone(sdk: typeof Sdk, zone: string): void {
+  parseSchedule(sdk, { calendar: "*-*-*", timezone: zone });
+}

@@ -1,0 +1,159 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { eventually } from "@carillon/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { harness, task } from "./harness.js";
+import { spawnCarillon } from "./helpers.js";
+
+const bench = harness("backfill", { shared: true });
+const { cli, json, refusal } = bench;
+
+/** Past times of `every: 1h`: three of them. */
+const HOUR = 3_600_000;
+const to = Math.floor(Date.now() / HOUR) * HOUR - HOUR;
+const range = ["--from", new Date(to - 2 * HOUR).toISOString(), "--to", new Date(to).toISOString()];
+
+describe("without a node", () => {
+  it("is counted, begun, looked at and stopped", async () => {
+    await bench.client.put(task("a"));
+    expect(await json(["backfill", "a", ...range, "--dry-run"])).toEqual({ total: 3 });
+    const counted = await cli(["backfill", "a", ...range, "--dry-run"]);
+    expect(counted.stdout).toBe("3 occurrences of a; nothing was started\n");
+    const { id, total } = await json([
+      "backfill",
+      "a",
+      ...range,
+      "--every",
+      "10s",
+      "--overlap",
+      "queue-all",
+      "--by",
+      "ann",
+    ]);
+    expect(total).toBe(3);
+    expect(await json(["backfill-status", id])).toMatchObject({
+      id,
+      task: { queue: "bar", owner: "system", id: "a" },
+      state: "running",
+      ...{ from: to - 2 * HOUR, to, total: 3, enqueued: 0, skipped: 0, every: 10_000, by: "ann" },
+      overlap: "queue-all",
+    });
+    const { stdout } = await cli(["backfill-status", id]);
+    expect(stdout).toContain("\nprogress  0 of 3 (0%): 0 enqueued, 0 skipped\n");
+    expect(stdout).toMatch(/\nevery +10 s\noverlap +queue-all\ncreated +.* by ann\n$/);
+    expect((await cli(["backfill-cancel", id])).stdout).toBe(`stopped backfill ${id}\n`);
+    expect(await json(["backfill-cancel", id])).toEqual({ id, changed: false });
+    expect(await json(["backfill-status", id])).toMatchObject({ state: "cancelled" });
+  });
+
+  it("is of the schedule's clock", async () => {
+    await bench.client.put(task("daily", { schedule: { cron: "0 9 * * *", timezone: "Asia/Tokyo" } }));
+    const put = await json([
+      "backfill",
+      "daily",
+      "--from",
+      "2026-01-01 09:00",
+      "--to",
+      "2026-01-02 09:00",
+      "--dry-run",
+    ]);
+    expect(put).toEqual({ total: 2 });
+    const utc = await json([
+      "backfill",
+      "daily",
+      "--from",
+      "2026-01-01 09:00",
+      "--to",
+      "2026-01-02",
+      "--dry-run",
+      "-z",
+      "UTC",
+    ]);
+    expect(utc).toEqual({ total: 1 });
+    expect(
+      await json(["backfill", "daily", "--from", "2026-01-01", "--to", "2026-01-01 08:00", "--dry-run"]),
+    ).toEqual({
+      total: 0,
+    });
+  });
+
+  it.each<[string, string[], string]>([
+    ["no start", ["a", "--to", "now"], "from"],
+    ["no end", ["a", "--from", "yesterday"], "to"],
+    ["a start that is no time", ["a", "--from", "then", "--to", "now"], "from"],
+    ["an end before the start", ["a", "--from", "now", "--to", "yesterday"], "from"],
+    ["the future", ["a", "--from", "now", "--to", "tomorrow"], "to"],
+    ["too much", ["a", "--from", "1990-01-01", "--to", "now"], "to"],
+    ["a duration", ["a", ...range, "--every", "0s"], "every"],
+    ["waiting for a dry run", ["a", ...range, "--dry-run", "--wait"], "wait"],
+  ])("refuses %s with 2", async (_, args, field) => {
+    await bench.client.put(task("a"));
+    expect(await refusal(["backfill", ...args])).toMatchObject({ exit: 2, field });
+  });
+
+  it("refuses a policy that there is not with 2", async () => {
+    expect(await cli(["backfill", "a", ...range, "--overlap", "x"])).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  it("refuses a task whose times follow from its runs", async () => {
+    await bench.client.put(task("after", { schedule: { every: "1h", anchor: "finish" } }));
+    expect(await refusal(["backfill", "after", ...range])).toMatchObject({ exit: 2, field: "task" });
+  });
+
+  it("answers what is not there with 3", async () => {
+    expect(await refusal(["backfill", "none", ...range])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
+    for (const verb of ["backfill-status", "backfill-cancel"]) {
+      expect(await refusal([verb, "0123456789abcdef"])).toMatchObject({
+        exit: 3,
+        code: "BACKFILL_NOT_FOUND",
+      });
+    }
+  });
+});
+
+describe("with a node", () => {
+  let node: ChildProcess;
+  beforeAll(async () => {
+    const main = fileURLToPath(new URL("../../scheduler/dist/main.js", import.meta.url));
+    const env = { ...process.env, ...bench.env, CARILLON_PORT: "0", CARILLON_LOG_LEVEL: "silent" };
+    node = spawn(process.execPath, [main], { env, stdio: "ignore" });
+    await eventually(async () => (await bench.client.nodes()).length > 0, { timeoutMs: 20_000 });
+  });
+  afterAll(async () => {
+    node.kill("SIGTERM");
+    await once(node, "close");
+  });
+
+  it("is waited for, and its progress is shown", async () => {
+    await bench.client.put(task("fast", { overlap: "allow" }));
+    const { code, stdout, stderr } = await cli(["backfill", "fast", ...range, "--wait", "--every", "600ms"]);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^backfill [0-9a-f]{16}: 3 occurrences of fast\ndone: 3 enqueued, 0 skipped\n$/);
+    expect(stderr).toMatch(/^0 of 3 \(0%\)|^1 of 3 \(33%\)/);
+    expect(stderr.trimEnd().split("\n").at(-1)).toBe("3 of 3 (100%): 3 enqueued, 0 skipped");
+    const runs = await bench.client.runs("fast");
+    expect(runs.map(({ trigger }) => trigger)).toEqual(["backfill", "backfill", "backfill"]);
+    const { stdout: told } = await cli(["explain", "fast", new Date(to).toISOString()]);
+    expect(told).toMatch(
+      /QUEUED {2}A backfill ran it .* after it was due, and has been waiting for a worker/,
+    );
+  });
+
+  it("is waited for silently by programs", async () => {
+    await bench.client.put(task("skips"));
+    const found = await json(["backfill", "skips", ...range, "--wait"]);
+    expect(found).toMatchObject({ state: "done", total: 3, enqueued: 1, skipped: 2 });
+  });
+
+  it("that someone stops ends the wait with 5", async () => {
+    await bench.client.put(task("slow", { overlap: "allow" }));
+    const child = spawnCarillon(["backfill", "slow", ...range, "--wait", "--every", "1h"], bench.env);
+    const [line] = await once(child.stdout!.setEncoding("utf8"), "data");
+    const [, id] = /^backfill (\w+):/.exec(line) ?? [];
+    await eventually(async () => (await bench.client.backfillStatus(id!)).enqueued === 1);
+    const ended = once(child, "close");
+    await bench.client.cancelBackfill(id!);
+    expect((await ended)[0]).toBe(5);
+  });
+});

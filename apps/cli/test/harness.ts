@@ -1,0 +1,75 @@
+import { Client, type TaskInput } from "@carillon/sdk";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, beforeAll, beforeEach, expect } from "vitest";
+import { carillon, type Ended, type RunOptions } from "./helpers.js";
+
+export interface Harness {
+  readonly redis: RedisServer;
+  readonly namespace: string;
+  readonly env: Record<string, string>;
+  /** To set the stage with: faster than the program. */
+  readonly client: Client;
+  cli(args: string[], input?: string): Promise<Ended>;
+  /** Runs it with --json, expects success and nothing on stderr, returns the document. */
+  // biome-ignore lint/suspicious/noExplicitAny: documents of any shape
+  json(args: string[], input?: string): Promise<any>;
+  /** Runs it with --json, expects nothing on stdout, returns the error and the exit code. */
+  refusal(args: string[], input?: string): Promise<{ exit: number | null; code: string; message: string }>;
+}
+
+/** The program on a Redis of this file, in a namespace of this test, or of all of them. */
+export function harness(name: string, { shared = false } = {}): Harness {
+  let redis: RedisServer;
+  let serial = 0;
+  let client: Client | undefined;
+  beforeAll(async () => {
+    // A node wants one that keeps what it is told.
+    redis = await startRedis({ appendonly: true });
+  });
+  afterAll(async () => {
+    await client?.close();
+    await redis.stop();
+  });
+  beforeEach(async () => {
+    if (shared) return;
+    serial += 1;
+    await client?.close();
+    client = undefined;
+  });
+  const cli = (args: string[], input?: string) => {
+    const options: RunOptions = { env: self.env, ...(input === undefined ? {} : { input }) };
+    return carillon(args, options);
+  };
+  const self: Harness = {
+    get redis() {
+      return redis;
+    },
+    get namespace() {
+      return `${name}-${serial}`;
+    },
+    get client() {
+      client ??= new Client({ connection: redis.url, namespace: self.namespace });
+      return client;
+    },
+    get env() {
+      return { REDIS_URL: redis.url, CARILLON_NAMESPACE: self.namespace };
+    },
+    cli,
+    async json(args, input) {
+      const { code, stdout, stderr } = await cli([...args, "--json"], input);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      return JSON.parse(stdout);
+    },
+    async refusal(args, input) {
+      const { code, stdout, stderr } = await cli([...args, "--json"], input);
+      expect(stdout).toBe("");
+      return { exit: code, ...JSON.parse(stderr).error };
+    },
+  };
+  return self;
+}
+
+/** A task as put reads it. */
+export function task(id: string, more: Partial<TaskInput> = {}): TaskInput {
+  return { id, type: "noop", queue: "bar", schedule: { every: "1h" }, ...more };
+}

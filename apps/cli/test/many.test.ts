@@ -1,0 +1,92 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { harness, task } from "./harness.js";
+
+const bench = harness("many");
+const { cli, json, refusal } = bench;
+
+beforeEach(async () => {
+  await bench.client.putMany([
+    task("a", { tags: ["ops"] }),
+    task("b", { tags: ["ops"], owner: "acme" }),
+    task("c", { queue: "foo", owner: "acme" }),
+    task("d", { queue: "foo", tags: ["ops"], schedule: { at: 0 } }),
+  ]);
+});
+
+/** Which tasks are in a state. */
+async function named(state?: "scheduled" | "paused" | "finished"): Promise<string> {
+  const { tasks } = await bench.client.list({ state });
+  return tasks
+    .map(({ id }) => id)
+    .sort()
+    .join("");
+}
+
+describe("all of a tag, an owner or a queue", () => {
+  it("are paused and resumed, with why and by whom", async () => {
+    const paused = await json(["pause", "--tag", "ops", "--all", "--note", "down", "--by", "ann"]);
+    // d is finished.
+    expect(paused).toEqual({ count: 2 });
+    expect(await named("paused")).toBe("ab");
+    expect((await bench.client.get("a")).paused).toMatchObject({ note: "down", by: "ann" });
+    expect((await cli(["pause", "--tag", "ops", "--all"])).stdout).toBe("paused 0 tasks\n");
+    expect((await cli(["resume", "--owner", "acme", "--all", "--by", "eve"])).stdout).toBe(
+      "resumed 1 task\n",
+    );
+    expect(await named("paused")).toBe("a");
+    expect(await json(["resume", "-q", "bar", "--all", "--from", "catch-up"])).toEqual({ count: 1 });
+    expect(await named("paused")).toBe("");
+  });
+
+  it("are deleted", async () => {
+    expect((await cli(["rm", "-q", "foo", "--all"])).stdout).toBe("deleted 2 tasks\n");
+    expect(await named()).toBe("ab");
+    expect(await json(["rm", "--tag", "ops", "--owner", "acme", "--all"])).toEqual({ count: 1 });
+    expect(await named()).toBe("a");
+  });
+
+  it("are only counted without --all", async () => {
+    for (const [args, said] of [
+      [["rm", "--tag", "ops"], "rm means 3 tasks of tag ops."],
+      [["pause", "--tag", "ops"], "pause means 2 tasks of tag ops."],
+      [["resume", "-q", "foo", "--owner", "acme"], "resume means 0 tasks of queue foo, owner acme."],
+      [["rm", "--owner", "acme", "-q", "foo"], "rm means 1 task of queue foo, owner acme."],
+    ] as const) {
+      const { exit, code, message } = await refusal([...args]);
+      expect([exit, code, message]).toEqual([
+        2,
+        "INVALID_OPTION",
+        `all: missing. ${said} Add --all to go on.`,
+      ]);
+    }
+    expect((await named()).length).toBe(4);
+    expect(await named("paused")).toBe("");
+  });
+});
+
+describe("what goes wrong", () => {
+  it.each([
+    ["nothing says which", ["rm"]],
+    ["nothing says which of all", ["rm", "--all"]],
+    ["a task and --all", ["rm", "a", "--all"]],
+    ["a task and a tag", ["pause", "a", "--tag", "ops"]],
+    ["a tag that is no name", ["rm", "--tag", "a b", "--all"]],
+    ["a queue that is no name", ["resume", "-q", "*", "--all"]],
+    ["an owner that is no name", ["pause", "--owner", "a/b", "--all"]],
+    ["a note that is too long", ["pause", "--tag", "ops", "--all", "--note", "x".repeat(501)]],
+    ["a start that there is not", ["resume", "--tag", "ops", "--all", "--from", "then"]],
+  ])("%s is refused with 2, and nothing is done", async (_, args) => {
+    expect(await cli(args)).toMatchObject({ code: 2, stdout: "" });
+    expect((await named()).length).toBe(4);
+    expect(await named("paused")).toBe("");
+  });
+
+  it("nothing that matches is no error", async () => {
+    expect(await json(["rm", "--tag", "none", "--all"])).toEqual({ count: 0 });
+  });
+
+  it("one task is still meant by its name", async () => {
+    expect(await json(["pause", "c", "--owner", "acme", "-q", "foo"])).toMatchObject({ changed: true });
+    expect(await named("paused")).toBe("c");
+  });
+});

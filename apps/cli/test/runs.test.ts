@@ -1,0 +1,304 @@
+import { defineTask, type Run, type TaskInput, Worker } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { harness } from "./harness.js";
+
+const bench = harness("runs", { shared: true });
+const { cli, json, refusal } = bench;
+
+const report = defineTask("report", {
+  queue: "reports",
+  payload: z.object({ fails: z.boolean(), waits: z.boolean() }).partial(),
+  async handler({ fails, waits }, { log, signal }) {
+    log("page 1\u001b[2J");
+    if (waits)
+      await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    if (fails) throw new Error("no paper\nin tray 2");
+    return { pages: 3 };
+  },
+});
+const schedule = { at: "2100-01-01T00:00:00Z" };
+
+/** Nobody works this queue. */
+const IDLE = "idle";
+const put = (id: string, more: Partial<TaskInput> = {}) =>
+  bench.client.put({ id, type: "report", queue: "reports", schedule, ...more });
+const trigger = async (id: string) => {
+  const triggered = await bench.client.trigger(id, { overlap: "allow" });
+  return "run" in triggered ? triggered.run : "";
+};
+
+let worker: Worker;
+beforeAll(async () => {
+  worker = new Worker({
+    connection: bench.redis.url,
+    namespace: bench.namespace,
+    types: [report],
+  });
+  await worker.start();
+  await put("good", {});
+  await put("bad", { payload: { fails: true } });
+  await put("long", { payload: { waits: true }, overlap: "allow" });
+  await put("good", { owner: "acme" });
+  await put("idle", { queue: IDLE });
+});
+afterAll(async () => {
+  await worker.stop();
+});
+
+/** Triggers it and waits until its run is in this state. */
+async function runOf(id: string, state: Run["state"] = "final"): Promise<string> {
+  const run = await trigger(id);
+  return eventually(async () => (await bench.client.run(run)).state === state && run, { timeoutMs: 15_000 });
+}
+
+describe("run", () => {
+  it("shows the record, the attempts and what was printed", async () => {
+    const run = await runOf("good");
+    expect(await json(["run", run])).toMatchObject({
+      id: run,
+      task: { queue: "reports", owner: "system", id: "good" },
+      outcome: "succeeded",
+      result: { pages: 3 },
+      attemptList: [{ attempt: 1, worker: expect.any(String), host: expect.any(String), pid: process.pid }],
+      output: [{ attempt: 1, text: "log page 1\u001b[2J\n", cut: false }],
+    });
+    const { stdout } = await cli(["run", run]);
+    expect(stdout).toContain(`run       ${run}\ntask      system/good\nqueue     reports\n`);
+    expect(stdout).toContain('result    {"pages":3}\n');
+    expect(stdout).toMatch(/\nATTEMPT {2}STARTED +HOST +PID {2}WORKER\n +1 {2}/);
+    expect(stdout).toContain("\nPrinted\n  log page 1\\u001b[2J\n");
+  });
+
+  it("shows an error with its lines", async () => {
+    const { stdout } = await cli(["run", await runOf("bad")]);
+    expect(stdout).toContain("\nstate     failed\n");
+    expect(stdout).toMatch(/\nError\n {2}Error: no paper\n {2}in tray 2\n/);
+  });
+
+  it.each([
+    ["an unknown id", "good@x.1"],
+    ["what is no id", "good"],
+    ["a pattern", "*@*.*"],
+    ["a long one", `${"x".repeat(200)}@a.b`],
+  ])("answers %s with 3", async (_, id) => {
+    const answers = await Promise.all(["run", "cancel"].map((verb) => refusal([verb, id])));
+    for (const answer of answers) expect(answer).toMatchObject({ exit: 3, code: "RUN_NOT_FOUND" });
+  });
+
+  it("of another owner is not found", async () => {
+    const run = await trigger("idle");
+    expect(await refusal(["run", run, "--owner", "acme"])).toMatchObject({ exit: 3 });
+    expect(await refusal(["cancel", run, "--owner", "acme"])).toMatchObject({ exit: 3 });
+  });
+
+  it.each([["run"], ["cancel"]])("%s needs an id", async (verb) => {
+    expect(await cli([verb])).toMatchObject({ code: 2, stdout: "" });
+    expect(await cli([verb, "a@b.c", "d"])).toMatchObject({ code: 2, stdout: "" });
+  });
+});
+
+describe("cancel", () => {
+  it("ends one that runs, and says so only once", async () => {
+    const run = await runOf("long", "running");
+    const { stdout } = await cli(["cancel", run, "--by", "ann"]);
+    expect(stdout).toBe(`asked for the end of ${run}\n`);
+    const ended = await eventually(
+      async () => {
+        const found = await bench.client.run(run);
+        return found.state === "final" && found;
+      },
+      { timeoutMs: 15_000 },
+    );
+    expect(ended).toMatchObject({ outcome: "cancelled", cancel: { by: "ann", at: expect.any(Number) } });
+    expect(await refusal(["cancel", run])).toMatchObject({ exit: 5, code: "CONFLICT" });
+    expect((await cli(["run", run])).stdout).toContain("\ncancel    asked for by ann, ");
+  });
+
+  it("keeps one that has not started from it", async () => {
+    const run = await trigger("idle");
+    expect(await json(["cancel", run])).toEqual({ run, changed: true });
+    const again = await cli(["cancel", run]);
+    // No worker and no node has settled it yet.
+    expect(again).toMatchObject({ code: 0, stdout: `was asked to end already: ${run}\n` });
+  });
+});
+
+describe("journal", () => {
+  it("lists what is over, of a task or all, in pages", async () => {
+    const runs = [await runOf("good"), await runOf("bad"), await runOf("acme/good")];
+    const ids = (page: { runs: Run[] }) => page.runs.map(({ id }) => id);
+    expect(ids(await json(["journal", "-n", "3"]))).toEqual(runs.toReversed());
+    expect(ids(await json(["journal", "bad", "-n", "1"]))).toEqual([runs[1]]);
+    expect(ids(await json(["journal", "acme/good"]))).toEqual([runs[2]]);
+    expect(ids(await json(["journal", "--owner", "acme"]))).toEqual([runs[2]]);
+    expect(ids(await json(["journal", "--outcome", "failed", "-n", "1"]))).toEqual([runs[1]]);
+    const first = await json(["journal", "-n", "2"]);
+    const second = await json(["journal", "-n", "1", "--cursor", first.cursor]);
+    expect([...ids(first), ...ids(second)]).toEqual(runs.toReversed());
+    const people = await cli(["journal", "-n", "2"]);
+    expect(people.stdout).toMatch(/^FINISHED +QUEUE +TASK +OUTCOME +TOOK +TRIES +NODE +WORKER +RUN +ERROR\n/);
+    expect(people.stdout).toMatch(/ reports +system\/bad +failed .* Error: no paper\n$/);
+    expect(people.stderr).toMatch(/^There may be more: --cursor \S+\n$/);
+  });
+
+  it("of a node or a worker, and of a time", async () => {
+    const id = await runOf("good");
+    const { worker: name = "", finished = 0 } = await bench.client.run(id);
+    const ids = async (...args: string[]) =>
+      (await json(["journal", ...args])).runs.map((run: Run) => run.id) as string[];
+    expect(await ids("--node", name, "-n", "1")).toEqual([id]);
+    expect(await ids("--node", "another")).toEqual([]);
+    expect(await ids("--since", "1h", "-n", "1")).toEqual([id]);
+    expect(await ids("--since", new Date(finished).toISOString())).toEqual([id]);
+    expect(await ids("--since", new Date(finished + 1).toISOString())).toEqual([]);
+    expect(await ids("--until", new Date(finished - 1).toISOString())).not.toContain(id);
+    expect(await ids("--until", "1h")).toEqual([]);
+    expect((await cli(["journal", "--until", "1h"])).stdout).toBe("No runs.\n");
+  });
+
+  it.each([
+    ["an outcome", ["--outcome", "fine"]],
+    ["a time", ["--since", "soon"]],
+    ["a duration", ["--since", "0s"]],
+    ["a count", ["-n", "0"]],
+    ["a cursor", ["--cursor", "?"]],
+    ["a queue", ["-q", "a b"]],
+    ["a task", ["a:b"]],
+  ])("refuses %s that there is not with 2", async (_, args) => {
+    expect(await cli(["journal", ...args])).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  it("of no task is refused with 3", async () => {
+    expect(await refusal(["journal", "none"])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
+  });
+});
+
+describe("stats", () => {
+  it("counts ends, attempts and times", async () => {
+    await runOf("bad");
+    const stats = await json(["stats", "bad"]);
+    const failed = stats.outcomes.failed as number;
+    expect(stats).toMatchObject({
+      runs: failed,
+      failures: failed,
+      successes: 0,
+      consecutiveFailures: failed,
+    });
+    const { stdout } = await cli(["stats", "bad"]);
+    expect(stdout).toContain(`ended             ${failed} failed\nwent well         0%\n`);
+    expect(stdout).toMatch(/\nlast run {10}bad@\S+ \(failed\)\n$/);
+  });
+
+  it("of a task that never ran are short", async () => {
+    await put("new");
+    expect((await cli(["stats", "new"])).stdout).toBe("runs      0\nattempts  0\n");
+  });
+
+  it("of no task are refused with 3", async () => {
+    expect(await refusal(["stats", "none"])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
+  });
+});
+
+describe("show", () => {
+  it("tells how it went", async () => {
+    const run = await runOf("bad");
+    const shown = await json(["show", "bad"]);
+    expect(shown).toMatchObject({
+      lastStatus: { run, outcome: "failed" },
+      pending: [],
+      stats: { lastRun: run },
+    });
+    const { stdout } = await cli(["show", "bad"]);
+    expect(stdout).toMatch(new RegExp(`\nlast run +failed .* after .* on \\S+: ${run}\n`));
+    expect(stdout).toMatch(/\nlast error +Error: no paper\n/);
+    expect(stdout).toMatch(/\nstatistics +\d+ runs?: \d+ failed; 0% went well; \d+ failures? in a row\n/);
+  });
+
+  it("tells each policy in words", async () => {
+    const policies: Partial<TaskInput> = {
+      overlap: "queue-all",
+      maxQueued: 5,
+      catchUp: "all",
+      catchUpLimits: { window: "2h", most: 10, every: "30s" },
+      minGap: "10s",
+      timeLimit: "50%",
+      timeLimitGrace: "5s",
+      retry: { attempts: 3, delay: "10s" },
+      backoff: { period: "1m" },
+      pauseAfterFailures: 4,
+      crash: { wait: "1m", most: 2 },
+      expectWithin: "2d",
+      retention: { successes: 5, failuresFor: "60d" },
+      linger: "1d",
+      alerts: [{ on: ["failed", "crashed"], url: "https://alerts.example/hook" }],
+    };
+    await json(["put"], JSON.stringify({ id: "all", type: "report", queue: IDLE, schedule, ...policies }));
+    expect(await json(["show", "all"])).toMatchObject(policies);
+    const { stdout } = await cli(["show", "all"]);
+    for (const line of [
+      "overlap        queue-all, at most 5 waiting",
+      "catch-up       all, none older than 2h, the newest 10, one each 30s",
+      "min gap        10s",
+      "time limit     50%, then 5s to end",
+      "retry          3 attempts, exponential from 10s, at most 1h",
+      "backoff        exponential from 1m, at most 5 intervals, ±13%",
+      "pause after    4 failures in a row",
+      "crash          1m before the next attempt, over after 2 crashes",
+      "expect within  2d",
+      "retention      5 successes, failures for 60d",
+      "linger         1d",
+      "alerts         failed, crashed to https://alerts.example/hook",
+    ]) {
+      expect(stdout).toContain(`\n${line}\n`);
+    }
+  });
+
+  it("lists what waits", async () => {
+    await put("patient", { queue: IDLE, overlap: "queue-all" });
+    await bench.client.trigger("patient");
+    await bench.client.trigger("patient");
+    expect((await json(["show", "patient"])).pending).toMatchObject([{ trigger: "manual" }]);
+    const { stdout } = await cli(["show", "patient"]);
+    expect(stdout).toMatch(/\nWaiting:\nNOMINAL +TRIGGER +UNTIL\n.* manual +no run is in its way\n/);
+  });
+});
+
+describe("list", () => {
+  it("tells how each went last", async () => {
+    await runOf("bad");
+    const { stdout } = await cli(["list", "-q", "reports"]);
+    expect(stdout).toMatch(/^QUEUE +TASK +TYPE +STATE +LAST +SCHEDULE +NEXT\n/);
+    expect(stdout).toMatch(/\nreports +system\/bad +report +scheduled +failed (now|\d+ s ago) +once, at /);
+  });
+});
+
+describe("pause", () => {
+  it("takes back what waits for a worker, if told so", async () => {
+    await put("queued", { queue: IDLE });
+    const run = await trigger("queued");
+    await json(["pause", "queued", "--cancel-queued", "--by", "ann"]);
+    expect((await bench.client.run(run)).cancel).toMatchObject({ by: "ann" });
+    const many = await refusal(["pause", "-q", IDLE, "--all", "--cancel-queued"]);
+    expect(many).toMatchObject({ exit: 2, field: "cancel-queued" });
+  });
+});
+
+describe("trigger", () => {
+  it("takes each overlap policy", async () => {
+    await put("t", { queue: IDLE });
+    await trigger("t");
+    const again = (policy: string) => cli(["trigger", "t", "--overlap", policy]);
+    expect(await again("skip")).toMatchObject({ code: 5 });
+    expect(await again("queue-one")).toMatchObject({
+      code: 0,
+      stdout: "queued t: it starts when the run in its way is over\n",
+    });
+    expect(await again("queue-one")).toMatchObject({ code: 5 });
+    expect((await again("queue-all")).stdout).toMatch(/^queued t/);
+    expect((await again("allow")).stdout).toMatch(/^enqueued t: run t@/);
+    expect((await again("cancel-running")).stdout).toMatch(/^queued t/);
+    expect(await again("always")).toMatchObject({ code: 2, stdout: "" });
+  });
+});

@@ -1,0 +1,94 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { harness, task } from "./harness.js";
+
+const bench = harness("upcoming");
+const { cli, json, refusal } = bench;
+
+const SOON = Math.floor(Date.now() / 60_000) * 60_000 + 3_600_000;
+const at = (minutes: number) => SOON + minutes * 60_000;
+
+beforeEach(async () => {
+  await bench.client.putMany([
+    task("later", { schedule: { at: at(30) } }),
+    task("first", { schedule: { at: at(0) }, owner: "acme" }),
+    task("other", { schedule: { at: at(10) }, queue: "foo" }),
+    task("held", { schedule: { at: at(5) }, enabled: false }),
+  ]);
+});
+
+const ids = (found: { task: { id: string } }[]) => found.map((one) => one.task.id);
+
+describe("upnext", () => {
+  it("lists what is due next, earliest first", async () => {
+    const found = await json(["upnext"]);
+    expect(ids(found)).toEqual(["first", "other", "later"]);
+    expect(found[0]).toEqual({
+      task: { queue: "bar", owner: "acme", id: "first" },
+      nominal: at(0),
+      due: at(0),
+    });
+    expect(ids(await json(["upnext", "-n", "1"]))).toEqual(["first"]);
+    expect(ids(await json(["upnext", "-q", "foo"]))).toEqual(["other"]);
+    expect(ids(await json(["upnext", "--owner", "acme"]))).toEqual(["first"]);
+    const { stdout } = await cli(["upnext", "-n", "2"]);
+    expect(stdout).toMatch(
+      /^DUE +QUEUE +TASK\n\S+ \(in .*\) +bar +acme\/first\n\S+ \(in .*\) +foo +system\/other\n$/,
+    );
+  });
+
+  it("shows the nominal times where they differ", async () => {
+    await bench.client.put(task("spread", { queue: "foo", schedule: { every: "5m", jitter: "2m" } }));
+    expect((await cli(["upnext", "-q", "foo"])).stdout).toMatch(/^DUE +NOMINAL +QUEUE +TASK\n/);
+  });
+
+  it("says that there is nothing", async () => {
+    expect((await cli(["upnext", "--namespace", "empty"])).stdout).toBe("Nothing is due.\n");
+    expect(await json(["upnext", "-q", "none"])).toEqual([]);
+  });
+
+  it.each([
+    ["-n", "0"],
+    ["-n", "1001"],
+    ["-n", "x"],
+    ["-q", "a b"],
+  ])("refuses %s %s with 2", async (...args) => {
+    expect(await cli(["upnext", ...args])).toMatchObject({ code: 2, stdout: "" });
+  });
+});
+
+describe("forecast", () => {
+  it("lists each occurrence of a time", async () => {
+    expect(ids(await json(["forecast", "90m"]))).toEqual(["first", "other", "later"]);
+    await bench.client.put(task("often", { queue: "often", schedule: { every: "10m" } }));
+    const times = (await json(["forecast", "1h", "-q", "often"])).map(
+      ({ nominal }: { nominal: number }) => nominal,
+    );
+    expect(times).toHaveLength(6);
+    expect(times[5] - times[0]).toBe(50 * 60_000);
+    const cut = await cli(["forecast", "1h", "-q", "often", "-n", "2"]);
+    expect(cut.stdout.split("\n")).toHaveLength(4);
+    expect(cut.stderr).toContain("there may be more");
+  });
+
+  it("says that there is nothing", async () => {
+    expect((await cli(["forecast", "1m"])).stdout).toBe("Nothing is due within 1m.\n");
+  });
+
+  it.each([
+    [["forecast"]],
+    [["forecast", "soon"]],
+    [["forecast", "0s"]],
+    [["forecast", "5"]],
+    [["forecast", "1h", "-n", "0"]],
+  ])("refuses %j with 2", async (args) => {
+    expect(await cli(args)).toMatchObject({ code: 2, stdout: "" });
+  });
+
+  it("names what is wrong", async () => {
+    expect(await refusal(["forecast", "5"])).toMatchObject({
+      exit: 2,
+      code: "INVALID_DURATION",
+      field: "within",
+    });
+  });
+});

@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import { harness, task } from "./harness.js";
+
+const bench = harness("validate");
+const { cli, json, refusal } = bench;
+const text = (...args: Parameters<typeof task>) => JSON.stringify(task(...args));
+const FROM = "2026-01-01T00:00:00Z";
+
+describe("validate", () => {
+  it("says what a task means and when it runs; nothing is stored", async () => {
+    const schedule = { cron: " 0  3 * * *", timezone: "Europe/Berlin" };
+    const found = await json(["validate", "--from", FROM, "-n", "2"], text("a", { schedule }));
+    expect(found).toEqual({
+      schedule: { cron: "0 3 * * *", timezone: "Europe/Berlin" },
+      canonical: "0 3 * * *",
+      humanized: "at 03:00, every day (Europe/Berlin)",
+      next: ["2026-01-01T02:00:00Z", "2026-01-02T02:00:00Z"].map((time) => ({
+        nominal: Date.parse(time),
+        due: Date.parse(time),
+      })),
+      exhausted: false,
+      warnings: [],
+    });
+    const { stdout } = await cli(["validate", "--from", FROM, "-n", "1"], text("a", { schedule }));
+    expect(stdout).toMatch(
+      /^task {6}system\/a in queue bar\nschedule {2}0 3 \* \* \*\nmeans {5}at 03:00, every day/,
+    );
+    expect(stdout).toContain("\n2026-01-01T02:00:00Z  ");
+    expect(await bench.client.queues()).toEqual([]);
+  });
+
+  it("takes many, and shows jitter, warnings and ends", async () => {
+    const tasks = [
+      task("a", { schedule: { every: "1h", jitter: "10m" } }),
+      task("b", { schedule: { at: FROM } }),
+      task("c", { schedule: { every: "1h", maxRuns: 1 } }),
+    ];
+    const found = await json(["validate"], JSON.stringify(tasks));
+    expect(found).toMatchObject([{ exhausted: false }, { exhausted: true, next: [] }, { exhausted: true }]);
+    const { stdout } = await cli(["validate"], JSON.stringify(tasks));
+    expect(stdout).toMatch(/ DUE\n.* \(\+.*\)\n/);
+    expect(stdout).toContain("It never fires again.\n");
+    expect(stdout).toContain("Nothing follows.\n");
+  });
+
+  it("knows shared calendars and the types that may be put", async () => {
+    const holidays = text("a", { schedule: { cron: "0 9 * * *", except: [{ named: "holidays" }] } });
+    expect(await refusal(["validate"], holidays)).toMatchObject({ exit: 2, code: "INVALID_SCHEDULE" });
+    await bench.client.putCalendar("holidays", ["2026-12-25"]);
+    const found = await json(["validate", "--from", "2026-12-24T12:00:00Z", "-n", "1"], holidays);
+    expect(found.next[0].nominal).toBe(Date.parse("2026-12-26T09:00:00Z"));
+    await bench.client.allowTypes(["report"]);
+    expect(await refusal(["validate"], holidays)).toMatchObject({ exit: 2, code: "UNKNOWN_TASK_TYPE" });
+  });
+
+  it.each<[string, string, string, string | undefined]>([
+    ["an id with a colon", text("a:b"), "INVALID_NAME", "id"],
+    ["an unknown field", `{"shedule":1,${text("a").slice(1)}`, "INVALID_TASK", "shedule"],
+    [
+      "a zone",
+      text("a", { schedule: { cron: "0 3 * * *", timezone: "Mars/Base" } }),
+      "INVALID_TIMEZONE",
+      "schedule.timezone",
+    ],
+    ["a date that never comes", text("a", { schedule: { cron: "0 0 31 2 *" } }), "NEVER_FIRES", "schedule"],
+    ["a policy", text("a", { timeLimit: "0%" }), "INVALID_DURATION", "timeLimit"],
+    [
+      "a task of many",
+      `[${text("a")},${text("b", { timeLimit: "0%" })}]`,
+      "INVALID_DURATION",
+      "[1].timeLimit",
+    ],
+    ["half a document", '{"id":', "INVALID_TASK", undefined],
+    ["a number", "5", "INVALID_TASK", undefined],
+    ["nothing", "", "INVALID_TASK", undefined],
+  ])("refuses %s as put does, with 2", async (_, input, code, field) => {
+    const [asked, put] = await Promise.all([refusal(["validate"], input), refusal(["put"], input)]);
+    expect(asked).toMatchObject({ exit: 2, code, ...(field === undefined ? {} : { field }) });
+    if (code !== "INVALID_TASK") expect(asked).toEqual(put);
+  });
+
+  it.each([
+    ["a file that is not there", ["validate", "/no/such/file"]],
+    ["a count", ["validate", "-n", "1001"]],
+    ["a time", ["validate", "--from", "soon"]],
+  ])("refuses %s with 2", async (_, args) => {
+    expect(await cli(args, text("a"))).toMatchObject({ code: 2, stdout: "" });
+  });
+});
+
+describe("types", () => {
+  it("are any, then only those allowed, then any again", async () => {
+    expect(await json(["types"])).toEqual([]);
+    expect((await cli(["types"])).stdout).toBe("any type\n");
+    expect(await json(["types", "allow", "report", "http.request", "report"])).toEqual([
+      "http.request",
+      "report",
+    ]);
+    expect((await cli(["types"])).stdout).toBe("http.request\nreport\n");
+    expect(await refusal(["put"], text("a"))).toMatchObject({
+      exit: 2,
+      code: "UNKNOWN_TASK_TYPE",
+      field: "type",
+    });
+    expect(await json(["put"], text("a", { type: "report" }))).toMatchObject({ outcome: "created" });
+    expect((await cli(["types", "any"])).stdout).toBe("any type may be put\n");
+    expect(await json(["put"], text("b"))).toMatchObject({ outcome: "created" });
+  });
+
+  it.each([
+    ["no type", ["types", "allow"]],
+    ["a type that is no name", ["types", "allow", "a b"]],
+    ["an unknown word", ["types", "forbid", "x"]],
+    ["one owner's wish", ["types", "any", "--owner", "acme"]],
+  ])("%s is refused with 2", async (_, args) => {
+    expect(await cli(args)).toMatchObject({ code: 2, stdout: "" });
+    expect(await bench.client.allowedTypes()).toEqual([]);
+  });
+});

@@ -1,0 +1,20 @@
+import type { Client } from "@carillon/sdk";
+import { EXPLAIN_QUERY, FORECAST_QUERY, UPCOMING_QUERY } from "./query.js";
+import { endpoint, ok } from "./route.js";
+import { taskOf } from "./tasks.js";
+
+/** What became of a task, and what is to come. */
+export function insightEndpoints(client: Client) {
+  return {
+    stats: endpoint({}, async (asked) => ok(await client.stats(taskOf(asked)))),
+    explain: endpoint({ query: EXPLAIN_QUERY }, async (asked) =>
+      ok(await client.explain(taskOf(asked), asked.query.time)),
+    ),
+    upcoming: endpoint({ query: UPCOMING_QUERY }, async ({ query }) =>
+      ok({ upcoming: await client.upNext(query) }),
+    ),
+    forecast: endpoint({ query: FORECAST_QUERY }, async ({ query }) =>
+      ok({ upcoming: await client.forecast(query) }),
+    ),
+  };
+}

@@ -1,0 +1,286 @@
+import type { TaskInput, Upcoming } from "@carillon/sdk";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Console, startConsole, VIEWER } from "./harness.js";
+
+let console_: Console;
+beforeAll(async () => {
+  console_ = await startConsole();
+});
+afterAll(() => console_.stop());
+afterEach(async () => {
+  const { tasks } = await console_.client.list({ limit: 1_000 });
+  await Promise.all(tasks.map((task) => console_.client.delete(task)));
+  await console_.client.allowTypes([]);
+});
+
+const api: Console["api"] = (...asked) => console_.api(...asked);
+const HOUR = 3_600_000;
+const SOON = Math.floor(Date.now() / HOUR) * HOUR + 2 * HOUR;
+
+const task = (id: string, more: Partial<TaskInput> = {}): TaskInput => ({
+  id,
+  type: "t",
+  queue: "q",
+  schedule: { every: "1h" },
+  ...more,
+});
+
+async function named(state?: "scheduled" | "paused"): Promise<string> {
+  const { tasks } = await console_.client.list({ state });
+  return tasks
+    .map(({ id }) => id)
+    .sort()
+    .join("");
+}
+
+describe("many tasks at once", () => {
+  beforeEach(async () => {
+    await console_.client.putMany([
+      task("a", { tags: ["ops"] }),
+      task("b", { tags: ["ops"], owner: "acme" }),
+      task("c", { queue: "other", owner: "acme" }),
+    ]);
+  });
+
+  test("are paused and resumed", async () => {
+    const paused = await api("POST", "/tasks/pause", { tag: "ops", note: "down", by: "ann" });
+    expect([paused.status, paused.body]).toEqual([200, { count: 2 }]);
+    expect(await named("paused")).toBe("ab");
+    expect((await console_.client.get("a")).paused).toMatchObject({ note: "down", by: "ann" });
+    expect((await api("POST", "/tasks/pause", { queue: "q" })).body).toEqual({ count: 0 });
+    expect((await api("POST", "/tasks/resume", { owner: "acme", from: "catch-up" })).body).toEqual({
+      count: 1,
+    });
+    expect((await api("POST", "/tasks/resume", { tag: "ops", by: "eve" })).body).toEqual({ count: 1 });
+    expect(await named("paused")).toBe("");
+  });
+
+  test("are deleted", async () => {
+    expect((await api("POST", "/tasks/delete", { owner: "acme", queue: "other" })).body).toEqual({
+      count: 1,
+    });
+    expect(await named()).toBe("ab");
+    expect((await api("POST", "/tasks/delete", { tag: "none" })).body).toEqual({ count: 0 });
+    expect((await api("POST", "/tasks/delete", { tag: "ops" })).body).toEqual({ count: 2 });
+  });
+
+  test.each<[string, unknown, string, string | undefined]>([
+    ["pause", {}, "INVALID_FILTER", undefined],
+    ["pause", undefined, "INVALID_FILTER", undefined],
+    ["resume", { from: "now" }, "INVALID_FILTER", undefined],
+    ["delete", {}, "INVALID_FILTER", undefined],
+    ["delete", { tags: "ops" }, "INVALID_OPTION", "tags"],
+    ["delete", { tag: ["ops"] }, "INVALID_OPTION", "tag"],
+    ["delete", { tag: "*" }, "INVALID_NAME", "tag"],
+    ["delete", { queue: "" }, "INVALID_NAME", "queue"],
+    ["delete", { owner: null }, "INVALID_OPTION", "owner"],
+    ["delete", { tag: "ops", note: "x" }, "INVALID_OPTION", "note"],
+    ["pause", { tag: "ops", note: 1 }, "INVALID_OPTION", "note"],
+    ["pause", { tag: "ops", note: "x".repeat(501) }, "INVALID_OPTION", "note"],
+    ["resume", { tag: "ops", from: "then" }, "INVALID_OPTION", "from"],
+    ["resume", { tag: "ops", note: "x" }, "INVALID_OPTION", "note"],
+  ])("%s %j is refused, and nothing is done", async (verb, body, code, field) => {
+    const answer = await api("POST", `/tasks/${verb}`, body);
+    expect([answer.status, answer.body.error?.code, answer.body.error?.field]).toEqual([400, code, field]);
+    expect([await named(), await named("paused")]).toEqual(["abc", ""]);
+  });
+
+  test.each(["pause", "resume", "delete"])("%s is not for viewers", async (verb) => {
+    const viewer = { authorization: `Bearer ${VIEWER}` };
+    const { status } = await api("POST", `/tasks/${verb}`, { tag: "ops" }, viewer);
+    expect(status).toBe(403);
+    expect([await named(), await named("paused")]).toEqual(["abc", ""]);
+  });
+
+  test("a queue may have any of these names", async () => {
+    for (const queue of ["pause", "resume", "delete"]) {
+      expect(
+        (await api("PUT", `/tasks/${queue}/system/x`, { type: "t", schedule: { every: "1h" } })).status,
+      ).toBe(201);
+    }
+  });
+});
+
+describe("what is to come", () => {
+  beforeEach(async () => {
+    await console_.client.putMany([
+      task("later", { schedule: { at: SOON + 1_000 } }),
+      task("first", { schedule: { at: SOON }, queue: "other" }),
+      task("often", { queue: "often", schedule: { every: "10m" } }),
+    ]);
+  });
+  const upcoming = async (path: string) => (await api("GET", path)).body["upcoming"] as Upcoming[];
+  const ids = (found: Upcoming[]) => found.map((one) => one.task.id);
+
+  test("each task once, earliest first", async () => {
+    const found = await upcoming("/upcoming");
+    expect(ids(found)).toEqual(["often", "first", "later"]);
+    expect(found[1]).toEqual({
+      task: { queue: "other", owner: "system", id: "first" },
+      nominal: SOON,
+      due: SOON,
+    });
+    expect(ids(await upcoming("/upcoming?limit=1"))).toEqual(["often"]);
+    expect(ids(await upcoming("/upcoming?queue=q"))).toEqual(["later"]);
+  });
+
+  test("each occurrence within a time", async () => {
+    expect(ids(await upcoming("/forecast?within=3h&queue=other"))).toEqual(["first"]);
+    const often = await upcoming("/forecast?within=1h&queue=often");
+    expect(often).toHaveLength(6);
+    expect(await upcoming("/forecast?within=1h&queue=often&limit=2")).toEqual(often.slice(0, 2));
+    expect(await upcoming("/forecast?within=1s&queue=q")).toEqual([]);
+  });
+
+  test.each([
+    ["/upcoming?limit=0", "limit"],
+    ["/upcoming?limit=1001", "limit"],
+    ["/upcoming?queue=a%20b", "queue"],
+    ["/upcoming?within=1h", "within"],
+    ["/forecast", "within"],
+    ["/forecast?within=", "within"],
+    ["/forecast?within=1", "within"],
+    ["/forecast?within=100y", "within"],
+    ["/forecast?within=1h&within=2h", "within"],
+    ["/forecast?within=1h&limit=100001", "limit"],
+  ])("%s is refused", async (path, field) => {
+    const { status, body } = await api("GET", path);
+    expect([status, body.error?.field]).toEqual([400, field]);
+  });
+});
+
+describe("backfills", () => {
+  const [to, from] = [SOON - 3 * HOUR, SOON - 5 * HOUR];
+  const BACKFILLS = "/tasks/q/system/a/backfills";
+  beforeEach(() => console_.client.put(task("a")));
+
+  test("are begun, looked at and stopped", async () => {
+    const asked = { from, to, overlap: "queue-all", every: "10s", by: "ann" };
+    const put = await api("POST", BACKFILLS, asked);
+    const { id } = put.body as { id: string };
+    expect([put.status, put.body, put.headers.get("location")]).toEqual([
+      202,
+      { id: expect.any(String), total: 3 },
+      `/api/v1/backfills/${id}`,
+    ]);
+    const { body } = await api("GET", `/backfills/${id}`);
+    expect(body).toMatchObject({
+      ...{ id, from, to, total: 3, enqueued: 0, skipped: 0, every: 10_000, overlap: "queue-all", by: "ann" },
+      task: { queue: "q", owner: "system", id: "a" },
+      state: "running",
+    });
+    expect((await api("DELETE", `/backfills/${id}`)).body).toEqual({ changed: true });
+    expect((await api("DELETE", `/backfills/${id}`)).body).toEqual({ changed: false });
+    expect((await api("GET", `/backfills/${id}`)).body["state"]).toBe("cancelled");
+  });
+
+  test("are only counted by a dry run", async () => {
+    const iso = { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
+    const counted = await api("POST", BACKFILLS, { ...iso, dryRun: true });
+    expect([counted.status, counted.body, counted.headers.get("location")]).toEqual([
+      200,
+      { total: 3 },
+      null,
+    ]);
+    const nothing = await api("POST", BACKFILLS, { from: from + 1, to: from + 2 });
+    expect([nothing.status, nothing.body]).toEqual([200, { total: 0 }]);
+  });
+
+  test.each<[unknown, string]>([
+    [{}, "from"],
+    [{ from }, "to"],
+    [{ from: null, to }, "from"],
+    [{ from: "yesterday", to }, "from"],
+    [{ from: "2026-01-01T00:00:00", to }, "from"],
+    [{ from: 1.5, to }, "from"],
+    [{ from: to, to: from }, "from"],
+    [{ from, to: SOON + 1e9 }, "to"],
+    [{ from: 0, to }, "to"],
+    [{ from, to, overlap: "always" }, "overlap"],
+    [{ from, to, every: "0s" }, "every"],
+    [{ from, to, every: 5 }, "every"],
+    [{ from, to, dryRun: "yes" }, "dryRun"],
+    [{ from, to, by: "x".repeat(501) }, "by"],
+    [{ from, to, until: to }, "until"],
+  ])("of %j are refused", async (body, field) => {
+    const answer = await api("POST", BACKFILLS, body);
+    expect([answer.status, answer.body.error?.field]).toEqual([400, field]);
+  });
+
+  test("that are not there", async () => {
+    const missing = await api("POST", "/tasks/q/system/none/backfills", { from, to });
+    expect([missing.status, missing.body.error?.code]).toEqual([404, "TASK_NOT_FOUND"]);
+    for (const method of ["GET", "DELETE"]) {
+      const { status, body } = await api(method, "/backfills/0123456789abcdef");
+      expect([status, body.error?.code]).toEqual([404, "BACKFILL_NOT_FOUND"]);
+    }
+  });
+
+  test("are not for viewers, who may look", async () => {
+    const viewer = { authorization: `Bearer ${VIEWER}` };
+    expect((await api("POST", BACKFILLS, { from, to, dryRun: true }, viewer)).status).toBe(403);
+    const { id } = await console_.client.backfill("a", { from, to });
+    expect((await api("DELETE", `/backfills/${id}`, undefined, viewer)).status).toBe(403);
+    expect((await api("GET", `/backfills/${id}`, undefined, viewer)).body["state"]).toBe("running");
+  });
+});
+
+describe("task types", () => {
+  test("are any, until only some are allowed", async () => {
+    expect((await api("GET", "/types")).body).toEqual({ types: [] });
+    const put = await api("PUT", "/types", { types: ["report", "t", "t"] });
+    expect([put.status, put.body]).toEqual([200, { types: ["report", "t"] }]);
+    expect((await api("GET", "/types")).body).toEqual({ types: ["report", "t"] });
+    expect((await api("POST", "/tasks", task("a"))).status).toBe(201);
+    const unknown = task("b", { type: "other" });
+    const [refused, asked] = await Promise.all([
+      api("POST", "/tasks", unknown),
+      api("POST", "/validate", { task: unknown }),
+    ]);
+    expect([refused.status, refused.body.error?.code]).toEqual([400, "UNKNOWN_TASK_TYPE"]);
+    expect([asked.status, asked.body]).toEqual([refused.status, refused.body]);
+    // A schedule alone is of no type.
+    expect((await api("POST", "/validate", { schedule: { every: "1h" } })).status).toBe(200);
+    expect((await api("PUT", "/types", { types: [] })).body).toEqual({ types: [] });
+  });
+
+  test.each<[unknown, string, string]>([
+    [{}, "INVALID_OPTION", "types"],
+    [{ types: "t" }, "INVALID_OPTION", "types"],
+    [{ types: [1] }, "INVALID_OPTION", "types[0]"],
+    [{ types: ["a b"] }, "INVALID_NAME", "type"],
+    [{ types: [], only: true }, "INVALID_OPTION", "only"],
+  ])("%j is refused", async (body, code, field) => {
+    const answer = await api("PUT", "/types", body);
+    expect([answer.status, answer.body.error?.code, answer.body.error?.field]).toEqual([400, code, field]);
+    expect((await api("GET", "/types")).body).toEqual({ types: [] });
+  });
+
+  test("are not a viewer's to allow", async () => {
+    const viewer = { authorization: `Bearer ${VIEWER}` };
+    expect((await api("PUT", "/types", { types: ["x"] }, viewer)).status).toBe(403);
+    expect((await api("GET", "/types", undefined, viewer)).body).toEqual({ types: [] });
+  });
+});
+
+test.each([
+  ["GET", "/tasks/pause", "POST"],
+  ["GET", "/tasks/delete", "POST"],
+  ["DELETE", "/runs/a@b.c", "GET, HEAD"],
+  ["GET", "/runs/a@b.c/cancel", "POST"],
+  ["POST", "/backfills/x", "GET, HEAD, DELETE"],
+  ["POST", "/types", "GET, HEAD, PUT"],
+  ["POST", "/forecast", "GET, HEAD"],
+])("%s %s is told %s", async (method, path, allow) => {
+  const { status, headers } = await api(method, path);
+  expect([status, headers.get("allow")]).toEqual([405, allow]);
+});
+
+test("validate says when a time is due, where a jitter makes that another one", async () => {
+  const schedule = { every: "1h", jitter: "10m" };
+  const { body } = await api("POST", "/validate", { schedule, id: "a", count: 1 });
+  const [next] = body["next"] as { nominal: number; due: number }[];
+  const put = await api("POST", "/tasks", task("a", { schedule }));
+  expect(put.body["nextExecution"]).toBe(next?.due);
+  expect(next?.due).toBeGreaterThan(next?.nominal ?? 0);
+});

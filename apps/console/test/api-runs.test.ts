@@ -1,0 +1,171 @@
+import { defineTask, type Run, type TaskInput, Worker } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { z } from "zod";
+import { type Console, startConsole, VIEWER } from "./harness.js";
+
+const schedule = { at: "2100-01-01T00:00:00Z" };
+const report = defineTask("report", {
+  queue: "reports",
+  payload: z.object({ waits: z.boolean() }).partial(),
+  async handler({ waits }, { log, signal }) {
+    log("page 1");
+    if (waits)
+      await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    return { pages: 3 };
+  },
+});
+
+let console_: Console;
+let worker: Worker;
+beforeAll(async () => {
+  console_ = await startConsole();
+  worker = new Worker({ connection: console_.redis.url, namespace: "console-test", types: [report] });
+  await worker.start();
+  const put = (id: string, more: Partial<TaskInput> = {}) =>
+    console_.client.put({ id, type: "report", queue: "reports", schedule, ...more });
+  await put("good");
+  await put("long", { payload: { waits: true }, overlap: "allow" });
+  // Nobody works this queue.
+  await put("idle", { queue: "idle" });
+});
+afterAll(async () => {
+  await worker.stop();
+  await console_.stop();
+});
+
+const api: Console["api"] = (...asked) => console_.api(...asked);
+
+async function trigger(id: string): Promise<string> {
+  const triggered = await console_.client.trigger(id, { overlap: "allow" });
+  return "run" in triggered ? triggered.run : "";
+}
+
+async function reached(run: string, state: Run["state"]): Promise<string> {
+  return eventually(async () => (await console_.client.run(run)).state === state && run, {
+    timeoutMs: 15_000,
+  });
+}
+
+describe("a run", () => {
+  test("is looked at by its id, as it is or encoded", async () => {
+    const run = await reached(await trigger("good"), "final");
+    const { status, body } = await api("GET", `/runs/${run}`);
+    expect([status, body]).toEqual([200, JSON.parse(JSON.stringify(await console_.client.run(run)))]);
+    expect(body).toMatchObject({
+      id: run,
+      outcome: "succeeded",
+      result: { pages: 3 },
+      attemptList: [{ attempt: 1, pid: process.pid }],
+      output: [{ attempt: 1, text: "log page 1\n", cut: false }],
+    });
+    expect((await api("GET", `/runs/${encodeURIComponent(run)}`)).body).toEqual(body);
+  });
+
+  test("that runs is cancelled", async () => {
+    const run = await reached(await trigger("long"), "running");
+    const cancelled = await api("POST", `/runs/${encodeURIComponent(run)}/cancel`, { by: "ann" });
+    expect([cancelled.status, cancelled.body]).toEqual([200, { changed: true }]);
+    await reached(run, "final");
+    expect((await api("GET", `/runs/${run}`)).body).toMatchObject({
+      outcome: "cancelled",
+      cancel: { by: "ann" },
+    });
+    const again = await api("POST", `/runs/${run}/cancel`);
+    expect([again.status, again.body.error?.code]).toEqual([409, "CONFLICT"]);
+  });
+
+  test("that has not started is cancelled, once", async () => {
+    const run = await trigger("idle");
+    expect((await api("POST", `/runs/${run}/cancel`)).body).toEqual({ changed: true });
+    expect((await api("POST", `/runs/${run}/cancel`, {})).body).toEqual({ changed: false });
+  });
+
+  test.each(["good@x.1", "good", "*", "good%40x", "a%2Fb@c.d", "%00@a.b", "x".repeat(300), ".."])(
+    "%s is none",
+    async (id) => {
+      for (const [method, path] of [
+        ["GET", `/runs/${id}`],
+        ["POST", `/runs/${id}/cancel`],
+      ] as const) {
+        const { status, body } = await api(method, path);
+        expect(status).toBe(404);
+        expect(body.error?.code).toBeOneOf(["RUN_NOT_FOUND", "INVALID_OPTION"]);
+      }
+    },
+  );
+
+  test("cannot be cancelled by a viewer, who may look at it", async () => {
+    const run = await trigger("idle");
+    const viewer = { authorization: `Bearer ${VIEWER}` };
+    expect((await api("POST", `/runs/${run}/cancel`, {}, viewer)).status).toBe(403);
+    const { status, body } = await api("GET", `/runs/${run}`, undefined, viewer);
+    expect([status, body["cancel"]]).toEqual([200, undefined]);
+  });
+});
+
+describe("a task's statistics", () => {
+  test("are counted", async () => {
+    const run = await reached(await trigger("good"), "final");
+    const { status, body } = await api("GET", "/tasks/reports/system/good/stats");
+    expect([status, body]).toEqual([200, JSON.parse(JSON.stringify(await console_.client.stats("good")))]);
+    expect(body).toMatchObject({ lastRun: run, lastOutcome: "succeeded", failures: 0 });
+    expect(body["runs"]).toBeGreaterThan(0);
+  });
+
+  test("the last run stands with the task too", async () => {
+    const run = await reached(await trigger("good"), "final");
+    expect((await api("GET", "/tasks/reports/system/good")).body["lastStatus"]).toMatchObject({
+      run,
+      outcome: "succeeded",
+      result: { pages: 3 },
+    });
+  });
+});
+
+describe("explain", () => {
+  const EXPLAIN = "/tasks/reports/system/good/explain";
+
+  test("tells what became of an occurrence", async () => {
+    const run = await reached(await trigger("good"), "final");
+    const { nominal } = await console_.client.run(run);
+    const { status, body } = await api("GET", `${EXPLAIN}?time=${nominal}`);
+    expect([status, body]).toMatchObject([200, { task: "system/good", time: nominal, verdict: "enqueued" }]);
+    expect((body["events"] as { what: string; run: string }[]).map(({ what }) => what)).toEqual([
+      "enqueued",
+      "attempt",
+      "succeeded",
+    ]);
+    const iso = new Date(nominal).toISOString();
+    expect((await api("GET", `${EXPLAIN}?time=${iso}`)).body).toEqual(body);
+    const east = new Date(nominal + 3_600_000).toISOString().replace("Z", "%2B01:00");
+    expect((await api("GET", `${EXPLAIN}?time=${east}`)).body).toEqual(body);
+  });
+
+  test("names the nearest times where there is none", async () => {
+    const { body } = await api("GET", `${EXPLAIN}?time=2030-01-01T00:00:00Z`);
+    expect(body).toMatchObject({ verdict: "no-occurrence", nearest: { after: Date.parse(schedule.at) } });
+  });
+
+  test.each([
+    ["", "time"],
+    ["?time=", "time"],
+    ["?time=09:00", "time"],
+    ["?time=2026-01-01", "time"],
+    ["?time=2026-01-01T00:00:00", "time"],
+    ["?time=2026-13-01T00:00:00Z", "time"],
+    // An unencoded plus is a space.
+    ["?time=2026-01-01T00:00:00+01:00", "time"],
+    ["?time=-1", "time"],
+    ["?time=1&time=2", "time"],
+    ["?time=1&zone=UTC", "zone"],
+  ])("%j is refused", async (query, field) => {
+    const { status, body } = await api("GET", `${EXPLAIN}${query}`);
+    expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_FILTER", field]);
+  });
+});
+
+test.each(["/stats", "/explain?time=1"])("GET %s of a task that is not there", async (path) => {
+  const { status, body } = await api("GET", `/tasks/reports/system/none${path}`);
+  expect([status, body.error?.code]).toEqual([404, "TASK_NOT_FOUND"]);
+});
