@@ -104,6 +104,7 @@ describe("an occurrence that ran", () => {
   it("late, for it waited", async () => {
     const { text } = await explain("patient", `${date(1)} 07:00`);
     expect(text).toContain("SUCCEEDED  It was enqueued late, 30 min after it was due, and succeeded after");
+    expect(text).toContain("due, but the run of 06:00:00 was not over (now succeeded)");
     expect(text).toContain("overlap queue-one");
   });
 

@@ -4,6 +4,7 @@ import {
   OVERLAP_POLICIES,
   type OverlapPolicy,
   parseDuration,
+  quote,
   type TaskName,
 } from "@carillon/core";
 import type { Backfill, Store } from "@carillon/store";
@@ -80,10 +81,11 @@ export async function putBackfill(
 
 /** A backfill by its id. @throws `BACKFILL_NOT_FOUND` */
 export async function findBackfill(store: Store, queues: readonly string[], id: string): Promise<Backfill> {
-  const found = await Promise.all(queues.map((queue) => store.backfills.get(queue, id)));
+  const known = typeof id === "string" && /^[0-9a-f]{16}$/.test(id) ? queues : [];
+  const found = await Promise.all(known.map((queue) => store.backfills.get(queue, id)));
   const backfill = found.find((one) => one !== undefined);
   if (backfill) return backfill;
-  throw new CarillonError("BACKFILL_NOT_FOUND", `there is no backfill ${id}.`, {
+  throw new CarillonError("BACKFILL_NOT_FOUND", `there is no backfill ${quote(id)}.`, {
     remedy: "It may be over for more than 7 days, or its task was deleted.",
   });
 }

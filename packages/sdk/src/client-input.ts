@@ -9,6 +9,7 @@ import {
 import type { PutResult } from "@carillon/store";
 import type { EnqueueOptions, Put, Warning } from "./client-types.js";
 import type { AnyTaskType, TypedTask } from "./task-type.js";
+import { NO_NEXT } from "./validation.js";
 
 export function fill<Type extends AnyTaskType>(type: Type, task: TypedTask<Type>): TaskInput {
   return { queue: type.queue, ...task, type: type.type };
@@ -17,10 +18,7 @@ export function fill<Type extends AnyTaskType>(type: Type, task: TypedTask<Type>
 export function putView(result: PutResult, { definition }: ParsedTask): Put {
   const warnings: Warning[] = [...lintSchedule(definition.schedule)];
   if (result.state === "finished") {
-    warnings.push({
-      code: "NO_NEXT",
-      message: "All times of this schedule are past: the task is stored as finished.",
-    });
+    warnings.push(NO_NEXT);
   }
   return {
     task: result.name,
@@ -79,6 +77,14 @@ export function at(error: unknown, index: number): unknown {
     field: error.field === undefined ? `[${index}]` : `[${index}].${error.field}`,
     ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
     cause: error,
+  });
+}
+
+export function resumeFrom(value: "now" | "catch-up" | undefined): "now" | "catch-up" {
+  if (value === undefined || value === "now" || value === "catch-up") return value ?? "now";
+  throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
+    field: "from",
+    remedy: "Use now or catch-up.",
   });
 }
 

@@ -37,6 +37,7 @@ import {
   moment,
   notFound,
   putView,
+  resumeFrom,
   runNotFound,
   shortText,
   wholeNumber,
@@ -179,6 +180,8 @@ export class Client {
       calendarsOf(definition.schedule).length > 0 && this.store.calendars.refresh(),
     ]);
     const from = options.from ?? (await this.store.tasks.time(definition.queue));
+    if (!Number.isFinite(from))
+      throw new CarillonError("INVALID_OPTION", "not a time.", { field: "from", remedy: "Give epoch ms." });
     return validationOf(
       this.store.calendars.schedules.get(definition.schedule, definition.id),
       definition,
@@ -310,10 +313,7 @@ export class Client {
    * task's catch-up policy decides. Returns false where it was not paused.
    */
   async resume(ref: TaskRef, options: { from?: "now" | "catch-up"; by?: string } = {}): Promise<boolean> {
-    const from = options.from ?? "now";
-    if (from !== "now" && from !== "catch-up") {
-      throw new CarillonError("INVALID_OPTION", "must be now or catch-up.", { field: "from" });
-    }
+    const from = resumeFrom(options.from);
     const name = await this.#locate(ref);
     const answer = await this.store.tasks.resume(name, from, shortText(options.by, "by").replace(/\s/g, "_"));
     if (answer === "MISSING") throw notFound(name);
@@ -511,8 +511,9 @@ export class Client {
     options: { from?: "now" | "catch-up"; by?: string } = {},
   ): Promise<number> {
     const by = shortText(options.by, "by").replace(/\s/g, "_");
+    const from = resumeFrom(options.from);
     return eachTask(this.store, this.#boundTo(filter), "paused", async (name) => {
-      return (await this.store.tasks.resume(name, options.from ?? "now", by)) === "OK";
+      return (await this.store.tasks.resume(name, from, by)) === "OK";
     });
   }
 

@@ -37,6 +37,8 @@ export interface Explanation {
   readonly nearest?: { readonly before: number | undefined; readonly after: number | undefined };
 }
 
+/** An enqueue is called late from this many ms on. */
+const LATE = 1_000;
 /** More runs than a task may keep of one kind. */
 const ALL = 100_000;
 
@@ -54,8 +56,17 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
   const base = { task: `${name.owner}/${name.id}`, time };
   const runs = all.filter((run) => run.nominal === time).sort((a, b) => a.enqueued - b.enqueued);
   const events: ExplainedEvent[] = [];
-  for (const run of runs) events.push(...eventsOf(run, await store.runs.attempts(name.queue, run.id)));
-  const entries = ledger.filter(({ from, to }) => from <= time && time <= to);
+  for (const run of runs) {
+    events.push(...eventsOf(run, await store.runs.attempts(name.queue, run.id)));
+    const before = run.enqueued - run.due >= LATE ? inTheWay(run, all) : undefined;
+    if (before) events.push(before);
+  }
+  const isOccurrence =
+    schedule.delay === undefined ? schedule.next(time - 1) === time : stored.nominal === time;
+  // A range names the occurrences in it, not all times between its ends.
+  const entries = ledger.filter(({ from, to }) =>
+    from === to ? from === time : isOccurrence && from <= time && time <= to,
+  );
   for (const entry of entries) events.push(await skipEvent(store, name.queue, entry));
   const pending = stored.pending.find(({ nominal }) => nominal === time);
   if (pending) events.push(pendingEvent(pending, now));
@@ -74,8 +85,6 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
   const skip = entries[0];
   if (skip) return answer("skipped", `It was skipped: ${REASONS[skip.reason as SkipReason] ?? skip.reason}.`);
 
-  const isOccurrence =
-    schedule.delay === undefined ? schedule.next(time - 1) === time : stored.nominal === time;
   if (!isOccurrence) {
     const nearest = { before: schedule.latest(time - 1), after: schedule.next(time) };
     return answer("no-occurrence", "The schedule, as it is now, names no such time.", { nearest });
@@ -100,7 +109,7 @@ const REASONS: Readonly<Record<SkipReason, string>> = {
   overlap: "an earlier run was not over, and the overlap policy lets none start beside it",
   "manual-overlap": "asked for by hand while an earlier run was not over",
   "manual-superseded": "asked for by hand, and again before it could go",
-  missed: "no node could act when it was due, and the catch-up policy passes it over",
+  missed: "it could be decided only when it was too late for it, and the catch-up policy passes it over",
   paused: "it fell due while the task was paused, and the task was resumed from then on",
   excluded: "an exclusion of the schedule takes it away",
   superseded: "a later occurrence, or an edit of the schedule, took its place",
@@ -143,7 +152,7 @@ function eventsOf(run: Run, attempts: readonly Attempt[]): ExplainedEvent[] {
   if (run.crashes) {
     events.push({
       ...about,
-      at: undefined,
+      at: run.finished,
       what: "crashes",
       text: `${run.crashes} of its attempts lost their worker`,
     });
@@ -160,6 +169,20 @@ function eventsOf(run: Run, attempts: readonly Attempt[]): ExplainedEvent[] {
   return events;
 }
 
+/** What a run that came late had to wait for: the last one that was not over when it was due. */
+function inTheWay(run: Run, all: readonly Run[]): ExplainedEvent | undefined {
+  const before = all
+    .filter(({ id }) => id !== run.id)
+    .filter(
+      ({ enqueued, finished }) => enqueued <= run.due && (finished ?? Number.POSITIVE_INFINITY) > run.due,
+    )
+    .sort((a, b) => b.enqueued - a.enqueued)[0];
+  if (!before) return undefined;
+  const end = before.outcome ?? before.state;
+  const text = `due, but the run of ${iso(before.nominal)} was not over (now ${end})`;
+  return { at: run.due, what: "waited", text };
+}
+
 async function skipEvent(store: Store, queue: string, entry: LedgerEntry): Promise<ExplainedEvent> {
   const { reason, from, to, at, by, run } = entry;
   const range = from === to ? "" : `, with all from ${iso(from)} to ${iso(to)}`;
@@ -167,7 +190,7 @@ async function skipEvent(store: Store, queue: string, entry: LedgerEntry): Promi
   const way = seen
     ? `; in the way was the run of ${iso(seen.nominal)}, then not over (now ${seen.outcome ?? seen.state})`
     : "";
-  const text = `${by} skipped it (${reason})${range}${way}`;
+  const text = `${by === "-" ? "a client" : by} skipped it (${reason})${range}${way}`;
   return { at, what: "skipped", text, by, ...(run === undefined ? {} : { run }) };
 }
 
@@ -183,7 +206,7 @@ async function overdue(store: Store, stored: StoredTask, now: number, due: numbe
   const late = `It is due since ${iso(due)}, ${span(now - due)} ago, and not decided yet`;
   return alive.length === 0
     ? `${late}: no scheduler node is alive. Start one; the catch-up policy then decides.`
-    : `${late}; ${alive.length} nodes are alive (shard ${shard}).`;
+    : `${late}; ${alive.length === 1 ? "1 node is" : `${alive.length} nodes are`} alive (shard ${shard}).`;
 }
 
 function iso(time: number): string {

@@ -22,6 +22,12 @@ export interface Validation {
   readonly warnings: readonly Warning[];
 }
 
+/** What a put would say of it. */
+export const NO_NEXT: Warning = {
+  code: "NO_NEXT",
+  message: "All times of this schedule are past: the task is stored as finished.",
+};
+
 /** The next times of hostile schedules take long: what there is after this many ms is the answer. */
 const PATIENCE = 250;
 
@@ -44,6 +50,7 @@ export function validationOf(
     humanized: describeSchedule(schedule),
     next,
     exhausted: slot === undefined,
-    warnings: lintSchedule(schedule),
+    warnings:
+      slot === undefined && next.length === 0 ? [...lintSchedule(schedule), NO_NEXT] : lintSchedule(schedule),
   };
 }

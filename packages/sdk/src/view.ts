@@ -4,6 +4,7 @@ import {
   type Json,
   type Outcome,
   type OverlapPolicy,
+  type Pending,
   type Policies,
   type Run,
   type Schedule,
@@ -28,6 +29,8 @@ export interface Task extends Policies {
   readonly cursor: number | undefined;
   readonly nominal: number | undefined;
   readonly due: number | undefined;
+  /** Occurrences that wait for a run's end, or for a time of their own. */
+  readonly pending: readonly Pending[];
   readonly generation: number;
   readonly priority: number;
   readonly tags: readonly string[];
@@ -89,6 +92,7 @@ export function taskView(stored: StoredTask): Task {
     cursor: stored.cursor,
     nominal: stored.nominal,
     due: stored.due,
+    pending: stored.pending,
     generation: Number(stored.generation),
     ...(stored.paused ? { paused: stored.paused } : {}),
     created: stored.created,

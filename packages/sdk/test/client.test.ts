@@ -81,6 +81,7 @@ onEveryEngine("the client", (connection) => {
       cursor: undefined,
       nominal: START + 10_000,
       due: START + 10_000,
+      pending: [],
       generation: START * 1_000,
       priority: 0,
       tags: ["a", "b"],

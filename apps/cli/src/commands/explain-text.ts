@@ -145,13 +145,13 @@ function columnsOf(chain: readonly ExplainedEvent[], account: Account): Column<E
 function colourOf(what: string): Colour | undefined {
   if (GOOD.includes(what)) return "green";
   if (what === "enqueued" || what === "attempt") return undefined;
-  return what === "skipped" || what === "pending" || what === "cancel" ? "yellow" : "red";
+  return ["skipped", "pending", "cancel", "waited"].includes(what) ? "yellow" : "red";
 }
 
 /** As the SDK says it, with what else is known of who it was. */
 function textOf({ text, by, what, at = 0 }: ExplainedEvent, account: Account): string {
   // An error's own text is not ours to change.
-  const said = what === "enqueued" || what === "skipped" ? onTheClock(text, account) : text;
+  const said = ["enqueued", "skipped", "waited"].includes(what) ? onTheClock(text, account) : text;
   if (by === undefined || !said.startsWith(`${by} `)) return said;
   // A node of this name that started later was another process.
   const node = account.nodes.find(({ id, started }) => id === by && started <= at);
