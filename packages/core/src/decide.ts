@@ -138,10 +138,11 @@ function decideBacklog(task: DueTask, slot: Slot, now: number, grace: number): D
   const { nominal, due } = first;
   const following = schedule.slotAfter(nominal);
   const backlog = skipped.length > 0 || (following !== undefined && following.due <= now);
+  const from = skipped[0]?.from ?? nominal;
 
   if (catchUp === "skip" && (backlog || now - due > grace)) {
     const last = backlog ? (schedule.latestDue(now) ?? nominal) : nominal;
-    return passOver(task, [{ reason: "missed", from: nominal, to: last }]);
+    return passOver(task, [{ reason: "missed", from, to: last }]);
   }
   if (!backlog || catchUp === "all") {
     const enqueue = scheduled(task, first, backlog ? "catch-up" : "schedule");
@@ -149,7 +150,6 @@ function decideBacklog(task: DueTask, slot: Slot, now: number, grace: number): D
   }
 
   const latest = Math.max(schedule.latestDue(now) ?? nominal, nominal);
-  const from = skipped[0]?.from ?? nominal;
   const missed = { from, to: schedule.latest(latest - 1) ?? from };
   const enqueue = { ...scheduled(task, { nominal: latest, due: schedule.due(latest) }, "catch-up"), missed };
   const next = schedule.slotAfter(latest);

@@ -230,6 +230,26 @@ describe("a decision", () => {
     },
   );
 
+  it.each(["skip", "one", "all"] as const)(
+    "catchUp %s: within a window, nothing of a backlog is left out",
+    (catchUp) => {
+      for (const window of ["1m", "3m", "1h"]) {
+        const policies = { catchUpLimits: { window } };
+        const decided = new Set<number>();
+        let nominal: number | undefined = m(10);
+        while (nominal !== undefined && nominal <= m(20)) {
+          const task = { nominal, due: nominal, schedule: minutely(), catchUp, policies };
+          const decision: Decision = decide(dueTask(task), m(20) + 1);
+          for (const { from, to } of decision.skipped)
+            for (let t = from; t <= to; t += MINUTE) decided.add(t);
+          if (decision.enqueue) decided.add(decision.enqueue.nominal);
+          nominal = nominalOf(decision);
+        }
+        expect([...decided].sort((a, b) => a - b)).toEqual(Array.from({ length: 11 }, (_, i) => m(10 + i)));
+      }
+    },
+  );
+
   it("forbids only what the policy forbids", () => {
     expect(forbidden("skip", true)).toBe(true);
     expect(forbidden("skip", false)).toBe(false);
