@@ -187,7 +187,7 @@ export class CalendarRepository {
     const words = (await this.#link.run(
       this.#scripts.replan,
       [
-        ...[keys.next, ...[0, 1, 2, 3, 4, 5, 6, 7].map((shard) => keys.due(shard)), keys.runs],
+        ...[keys.next, ...keys.dues, keys.runs],
         ...plans.flatMap(({ task }) => {
           const local = localName(task.definition);
           return [keys.task(local), keys.ledger(local)];

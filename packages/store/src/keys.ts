@@ -20,6 +20,8 @@ export interface QueueKeys {
   readonly runs: string;
   /** Sorted set, one a shard: `owner/id` by due time. */
   due(shard: number): string;
+  /** The due indexes of all shards, in their order. */
+  readonly dues: readonly string[];
   task(local: string): string;
   /** Sorted set: run ids of a task that are not final, by enqueue time. */
   open(local: string): string;
@@ -107,6 +109,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     next: `${ours}next`,
     runs: `${ours}runs`,
     due: (shard) => due[shard] as string,
+    dues: due,
     task: (local) => `${ours}t:${local}`,
     open: (local) => `${ours}open:${local}`,
     history: (local) => `${ours}hist:${local}`,

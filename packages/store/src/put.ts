@@ -45,7 +45,6 @@ interface Plan {
 
 /** Tasks in one script; enough to amortise the round trip, few enough that Redis is not held for long. */
 const PUT_BATCH = 100;
-const SHARD_NUMBERS = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 
 /** Plans what a put makes of each task, and sends the plans; a task that is otherwise than believed is planned anew. */
 export class TaskWriter {
@@ -219,7 +218,7 @@ export class TaskWriter {
     const all = [
       keys.tasks,
       keys.next,
-      ...SHARD_NUMBERS.map((shard) => keys.due(shard)),
+      ...keys.dues,
       ...[keys.expected, keys.runs],
       ...plans.flatMap((plan) => [keys.task(plan.local), keys.ledger(plan.local)]),
     ];

@@ -7,7 +7,6 @@ import {
   type ParsedTask,
   quote,
   type ResolvedRef,
-  SHARDS,
   shardOf,
   type TaskName,
   type TaskState,
@@ -203,9 +202,7 @@ export class TaskRepository {
     const to = until === Number.POSITIVE_INFINITY ? "+inf" : until;
     const shards = await this.#link.ask((client) =>
       Promise.all(
-        Array.from({ length: SHARDS }, (_, shard) =>
-          client.zrangebyscore(keys.due(shard), "-inf", to, "WITHSCORES", "LIMIT", 0, limit),
-        ),
+        keys.dues.map((key) => client.zrangebyscore(key, "-inf", to, "WITHSCORES", "LIMIT", 0, limit)),
       ),
     );
     const scored = shards.flatMap((flat) =>
@@ -241,13 +238,12 @@ export class TaskRepository {
   /** Makes the indexes of a queue say what its definitions say. Returns how many tasks were put right. */
   async audit(queue: string): Promise<number> {
     const keys = this.#keys.queue(queue);
-    const dues = Array.from({ length: SHARDS }, (_, shard) => keys.due(shard));
     let mended = 0;
     for (let after: string | undefined; ; ) {
       const locals = await this.#locals(keys, {}, after, REPLAN_PAGE);
       mended += (await this.#link.run(
         this.#scripts.audit,
-        [keys.next, ...dues, ...locals.map((local) => keys.task(local))],
+        [keys.next, ...keys.dues, ...locals.map((local) => keys.task(local))],
         [keys.run(""), locals.length, ...locals.flatMap((local) => [local, shardOf(local)])],
       )) as number;
       if (locals.length < REPLAN_PAGE) return mended;
