@@ -1,0 +1,89 @@
+import { Scheduler } from "@carillon/scheduler";
+import { Client, defineTask, Worker } from "@carillon/sdk";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { z } from "zod";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+const anything = z.looseObject({});
+
+let redis: RedisServer;
+let admin: Redis;
+beforeAll(async () => {
+  redis = await startRedis({ appendonly: true });
+  admin = new Redis(redis.url);
+});
+afterAll(async () => {
+  admin.disconnect();
+  await redis.stop();
+});
+
+it("when every task is deleted and the nodes are stopped, no key of ours is left; nor of BullMQ's, when asked", async () => {
+  let runs = 0;
+  const ok = defineTask("ok", {
+    queue: "bells",
+    payload: anything,
+    handler: (_payload, { log }) => {
+      runs += 1;
+      log("rang");
+    },
+  });
+  const bad = defineTask("bad", {
+    queue: "bells",
+    payload: anything,
+    handler: () => {
+      runs += 1;
+      throw new Error("cracked");
+    },
+  });
+  const many = defineTask("many", {
+    queue: "chimes",
+    payload: anything,
+    generate: () => [1, 2],
+    process: () => {},
+  });
+  const worker = new Worker({ connection: redis.url, types: [ok, bad, many] });
+  const node = new Scheduler({ connection: redis.url, logger: SILENT });
+  const client = new Client({ connection: redis.url });
+  await node.start();
+  await worker.start();
+  await client.putCalendar("holidays", ["2026-12-25"]);
+  const schedule = { every: "1s" };
+  for (let i = 0; i < 10; i++) {
+    await client.put(ok, {
+      id: `ok-${i}`,
+      schedule: { ...schedule, except: [{ named: "holidays" }] },
+      overlap: "queue-one",
+      tags: ["brass"],
+      expectWithin: "1h",
+      payload: {},
+    });
+    await client.put(bad, {
+      id: `bad-${i}`,
+      schedule,
+      backoff: { period: "100ms" },
+      alerts: [{ on: ["failed"], url: "http://127.0.0.1:9/" }],
+      payload: {},
+    });
+  }
+  await client.put(many, { id: "many", schedule, payload: {} });
+  await client.enqueue(ok, {});
+  const now = Date.now();
+  await client.backfill("ok-1", { from: now - 3_600_000, to: now - 3_500_000, every: "1s" });
+  await eventually(() => expect(runs).toBeGreaterThan(60), { timeoutMs: 20_000 });
+
+  for (const queue of await client.queues()) await client.deleteAll({ queue });
+  await worker.stop();
+  await node.stop();
+  // Webhooks are tasks too: what failed until the end left some.
+  for (const queue of await client.queues()) await client.deleteAll({ queue });
+  await client.deleteCalendar("holidays");
+  const ours = (key: string) => key.includes(":~") || key.startsWith("{carillon}");
+  expect((await admin.keys("*")).filter(ours)).toEqual([]);
+
+  expect(await admin.keys("*")).not.toEqual([]);
+  for (const queue of ["bells", "chimes", "carillon-alerts"]) await client.deleteQueue(queue);
+  expect(await admin.keys("*")).toEqual([]);
+  await client.close();
+});
