@@ -21,6 +21,8 @@ export class Heartbeat {
   #beats = 0;
   #stopped = false;
   #beating: Promise<void> | undefined;
+  /** When the last beat was written, on the monotonic clock. */
+  #answered = Number.NEGATIVE_INFINITY;
   /** Why the last beat failed: this Redis takes no writes, say. */
   #trouble: CarillonError | undefined;
 
@@ -37,9 +39,11 @@ export class Heartbeat {
     this.#timer = setInterval(() => void this.#beat(), this.#settings.heartbeatEvery);
   }
 
-  /** A node that cannot write cannot claim either. */
+  /** A node that cannot write cannot claim either; one whose Redis does not answer at all hears of no trouble. */
   get healthy(): boolean {
-    return this.#trouble === undefined;
+    return (
+      this.#trouble === undefined && performance.now() - this.#answered < 2 * this.#settings.heartbeatEvery
+    );
   }
 
   /** The connection is there again: no need to wait for the next beat to know that all is well. */
@@ -60,6 +64,7 @@ export class Heartbeat {
     try {
       await this.tick();
       this.#trouble = undefined;
+      this.#answered = performance.now();
     } catch (error) {
       this.#trouble = redisError(error);
       this.#settings.logger.error({ code: this.#trouble.code }, `heartbeat: ${this.#trouble.message}`);

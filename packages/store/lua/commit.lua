@@ -74,7 +74,8 @@ for n = 1, count do
     if #remove > 0 then redis.call("HDEL", taskKey, unpack(remove)) end
     setDue(KEYS[1], name, lookAt)
     if lingers ~= "" then redis.call("ZADD", KEYS[3], now + lingers, name) end
-    local decided = stored[4]
+    -- A backfill has a cursor of its own.
+    local decided = standsAt ~= "" and standsAt or stored[4]
     for i = 1, #skips, 4 do
       record(ledgerKey, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], decided)
       decided = skips[i + 2]

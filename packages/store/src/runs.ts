@@ -86,7 +86,8 @@ interface Aftermath {
   readonly pending: string;
   readonly retried: boolean;
   readonly note: string;
-  readonly superseded: number | "";
+  /** The nominal time of a retry that the next occurrence takes the place of, and the one before it. */
+  readonly superseded: { readonly nominal: number; readonly before: number | undefined } | undefined;
 }
 
 export class RunRepository {
@@ -181,7 +182,7 @@ export class RunRepository {
           end.made ?? "",
         ],
         ...[after?.generation ?? "", after?.failures ?? 0, after?.pending ?? "", after?.retried ? 1 : 0],
-        ...[after?.note ?? "", after?.superseded ?? ""],
+        ...[after?.note ?? "", after?.superseded?.nominal ?? "", after?.superseded?.before ?? ""],
       ]);
       if (word !== "STALE") return word as string;
     }
@@ -206,7 +207,8 @@ export class RunRepository {
     const details = JSON.parse(info) as RunDetails;
     const { definition } = task;
     let pending: Pending[] = [...task.pending];
-    let [retried, note, superseded]: [boolean, string, number | ""] = [false, "", ""];
+    let [retried, note]: [boolean, string] = [false, ""];
+    let superseded: Aftermath["superseded"];
     if (nextAt !== undefined) {
       const key = `${details.key.replace(/@.*$/, "")}@self-${nextAt}`;
       pending = [...pending.filter((one) => one.trigger !== "self")];
@@ -224,15 +226,16 @@ export class RunRepository {
       if (wish.retryIn !== undefined) {
         const at = now + wish.retryIn;
         // A retry never passes the next occurrence: that does its work.
-        if (task.due !== undefined && at >= task.due) superseded = details.nominal;
-        else {
+        if (task.due !== undefined && at >= task.due) {
+          superseded = { nominal: details.nominal, before: schedule.latest(details.nominal - 1) };
+        } else {
           const { key, nominal, due, missed } = details;
           pending.push({ key, nominal, due, trigger: "retry", at, ...(missed ? { missed } : {}) });
           retried = true;
         }
       }
     }
-    if (!retried && note === "" && superseded === "") return undefined;
+    if (!retried && note === "" && superseded === undefined) return undefined;
     return {
       generation: task.generation,
       failures: Number(count),
@@ -270,10 +273,11 @@ export class RunRepository {
     return runs.filter((_, i) => asked[i] === 1);
   }
 
-  /** Replaces the captured output of an attempt. It goes with the run's record. */
+  /** Replaces the captured output of an attempt. It goes with the run's record, and is not kept without one. */
   async saveOutput(queue: string, run: string, attempt: number, text: string, cut: boolean): Promise<void> {
-    const key = this.#keys.queue(queue).output(run);
-    await this.#link.ask((client) => client.hset(key, String(attempt), JSON.stringify({ text, cut })));
+    const keys = this.#keys.queue(queue);
+    const line = JSON.stringify({ text, cut });
+    await this.#link.run(this.#scripts["save-output"], [keys.run(run), keys.output(run)], [attempt, line]);
   }
 
   /** The captured output of a run, by attempt. */

@@ -48,6 +48,7 @@ const SCRIPTS = {
   "settle-run": ["index", "job", "ledger", "run"],
   "read-settle": ["run"],
   checkpoint: ["run"],
+  "save-output": [],
   terminating: ["run"],
   "cancel-run": ["index", "run", "cancel"],
   reconcile: ["index", "job", "remove"],
