@@ -84,27 +84,30 @@ async function spread(attempt: RunAttempt, jobs: readonly ItemJob[]): Promise<Jo
     if (jobs.length === 0)
       return attempt.conclude({ how: "returned", value: new Ending("nothing-to-do", undefined) });
     await parts.items.forget(queue, run);
-    await job.updateData({ ...job.data, items: {} });
+    await parts.items.patiently(queue, () => job.updateData({ ...job.data, items: {} }));
   }
   const total = await parts.items.add(queue, run, jobs, async () => {
     // A process that was frozen must not add what others have done meanwhile.
     if ((await job.extendLock(token, parts.lockDuration)) !== 1) box.lose();
     if (box.told.has("lost")) throw new LockLostError();
   });
-  await job.updateData({ ...job.data, items: { total, ...(nextAt === undefined ? {} : { nextAt }) } });
+  // A connection that is lost here must not fail a run whose items are stored.
+  const items = { total, ...(nextAt === undefined ? {} : { nextAt }) };
+  await parts.items.patiently(queue, () => job.updateData({ ...job.data, items }));
   if (await attempt.record({ outcome: undefined })) attempt.generated(total);
   return { end: "await items" };
 }
 
 async function sumUp(attempt: RunAttempt, total: number): Promise<JobEnd> {
-  const { job } = attempt.taken;
-  const { succeeded, left } = await countItems(job);
+  const { queue, job } = attempt.taken;
+  const { items } = attempt.parts;
+  const { succeeded, left } = await items.patiently(queue, () => countItems(job));
   if (left > 0) {
     await attempt.record({ outcome: undefined });
     return { end: "await items" };
   }
   const failed = total - succeeded;
-  const failures = namedFailures(await job.getIgnoredChildrenFailures());
+  const failures = namedFailures(await items.patiently(queue, () => job.getIgnoredChildrenFailures()));
   const result = { total, succeeded, failed, failures };
   // It is only shown.
   await job.updateProgress({ done: total, failed, total }).catch(() => {});
