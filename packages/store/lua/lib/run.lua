@@ -94,6 +94,14 @@ end
 -- Makes the run final: out of its task's open runs, into its history and the journal. A task that waits for this run has its
 -- next time from here on, and what waits for its end goes on. `retried`: a retry takes that place.
 local function finish(outcome, now, error, retried)
+  if redis.call("EXISTS", RUN.task) == 0 then
+    -- Deleted while it ran: nothing of it is kept, and its job goes with the reconciler's next look.
+    redis.call("DEL", RUN.key, RUN.output .. RUN.id)
+    redis.call("ZREM", RUN.open, RUN.id)
+    redis.call("ZADD", RUN.runs, now, RUN.id)
+    rearmAndWake(RUN.next, "r", RUN.runs, RUN.channel, RUN.queue)
+    return
+  end
   redis.call("HSET", RUN.key, "state", "final", "outcome", outcome, "finished", now)
   redis.call("HDEL", RUN.key, "notBefore")
   redis.call("ZREM", RUN.open, RUN.id)
