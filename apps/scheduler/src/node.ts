@@ -11,9 +11,11 @@ const STOP_WITHIN = 10_000;
 /** Without Redis nothing under way can be finished: waiting helps nobody. */
 const STOP_WITHIN_WITHOUT_REDIS = 1_000;
 
-/** Runs one node until a signal ends it. Resolves with the exit code. */
-export async function runNode(config: Config, logger: Logger): Promise<number> {
-  const scheduler = createScheduler(config, logger);
+type Failpoint = NonNullable<ConstructorParameters<typeof Scheduler>[1]>["failpoint"];
+
+/** Runs one node until a signal ends it. Resolves with the exit code. @param failpoint for tests only */
+export async function runNode(config: Config, logger: Logger, failpoint?: Failpoint): Promise<number> {
+  const scheduler = createScheduler(config, logger, failpoint);
   const metrics = schedulerMetrics(scheduler);
   let why = "waiting for Redis";
   scheduler.on("connection", ({ ready, message }) => {
@@ -47,7 +49,7 @@ export async function runNode(config: Config, logger: Logger): Promise<number> {
   return code;
 }
 
-function createScheduler(config: Config, logger: Logger): Scheduler {
+function createScheduler(config: Config, logger: Logger, failpoint: Failpoint): Scheduler {
   const { connection, namespace, nodeId, mutexTtl, rereadEvery, heartbeatEvery, grace, unsafeRedis } = config;
   const { sabotage } = config;
   if (sabotage.length > 0) {
@@ -55,7 +57,7 @@ function createScheduler(config: Config, logger: Logger): Scheduler {
   }
   return new Scheduler(
     { connection, namespace, nodeId, logger, mutexTtl, rereadEvery, heartbeatEvery, grace, unsafeRedis },
-    { sabotage },
+    { sabotage, ...(failpoint ? { failpoint } : {}) },
   );
 }
 

@@ -13,6 +13,7 @@ export {
   type RedisClient,
   redisError,
 } from "./connection.js";
+export type { Failpoint } from "./failpoints.js";
 export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from "./keys.js";
 export type { Lease, Mutex } from "./mutex.js";
 export type { PutOutcome, PutResult } from "./put.js";

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { CarillonError } from "@carillon/core";
 import { type ConnectionSpec, connect, isUnknown, type RedisClient, redisError } from "./connection.js";
+import type { Failpoint } from "./failpoints.js";
 import type { Script } from "./scripts.js";
 
 export interface LinkOptions {
@@ -27,11 +28,14 @@ export class Link {
   readonly client: RedisClient;
   readonly #readyTimeout: number;
   readonly #retries: number;
+  readonly #failpoint: Failpoint | undefined;
   #lastError: unknown;
   #closed = false;
   #readiness: Promise<void> | undefined;
 
-  constructor(options: LinkOptions) {
+  /** @param failpoint for tests only */
+  constructor(options: LinkOptions, failpoint?: Failpoint) {
+    this.#failpoint = failpoint;
     this.#readyTimeout = options.readyTimeout ?? 5_000;
     this.#retries = options.retries ?? 3;
     this.client = connect(options.connection, "safe");
@@ -52,14 +56,22 @@ export class Link {
   /** Runs a script until Redis has answered it, or the retries are used up. @throws coded Redis errors */
   async run(script: Script, keys: readonly string[], args: readonly Arg[]): Promise<unknown> {
     return this.repeat(async () => {
-      const all = [...keys, ...args];
-      try {
-        return await this.client.evalsha(script.sha, keys.length, ...all);
-      } catch (error) {
-        if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
-        return await this.client.eval(script.lua, keys.length, ...all);
-      }
+      if (!this.#failpoint) return this.#send(script, keys, args);
+      await this.#failpoint(`before ${script.name}`);
+      const answer = await this.#send(script, keys, args);
+      await this.#failpoint(`after ${script.name}`);
+      return answer;
     });
+  }
+
+  async #send(script: Script, keys: readonly string[], args: readonly Arg[]): Promise<unknown> {
+    const all = [...keys, ...args];
+    try {
+      return await this.client.evalsha(script.sha, keys.length, ...all);
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+      return await this.client.eval(script.lua, keys.length, ...all);
+    }
   }
 
   /** One command or a few that may be sent again. @throws coded Redis errors */

@@ -5,6 +5,7 @@ import { obliterate } from "./bullmq.js";
 import { CalendarRepository } from "./calendars.js";
 import { ClaimRepository } from "./claims.js";
 import { type ConnectionProfile, type ConnectionSpec, connect, type RedisClient } from "./connection.js";
+import { type Failpoint, failing } from "./failpoints.js";
 import { type NamespaceKeys, namespaceKeys } from "./keys.js";
 import { Link, type LinkOptions } from "./link.js";
 import { type Mutex, NO_MUTEX, redlockMutex } from "./mutex.js";
@@ -26,6 +27,7 @@ export interface TestSeams {
   time?: TimeSource;
   /** Parts of the protocol to leave out, to see the check for them fail. */
   sabotage?: readonly (Sabotage | "mutex")[];
+  failpoint?: Failpoint;
 }
 
 /** Everything Carillon keeps in Redis, by what it is about. One connection. */
@@ -55,7 +57,7 @@ export class Store {
       seams.time ?? REDIS_TIME,
       sabotage.filter((part) => part !== "mutex"),
     );
-    this.link = new Link(options);
+    this.link = new Link(options, seams.failpoint);
     this.registry = new Registry(this.link, this.keys, scripts);
     this.calendars = new CalendarRepository(this.link, this.keys, scripts);
     this.tasks = new TaskRepository(this.link, this.keys, scripts, this.registry, this.calendars);
@@ -75,7 +77,8 @@ export class Store {
     );
     this.backfills = new BackfillRepository(this.link, this.keys, scripts);
     this.alerts = new AlertRepository(this.link, this.keys, scripts);
-    this.mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(this.link.client);
+    const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(this.link.client);
+    this.mutex = seams.failpoint ? failing(mutex, seams.failpoint) : mutex;
   }
 
   /** Another connection to the same Redis: for a subscriber, or for BullMQ's workers. */

@@ -37,10 +37,15 @@ export async function virtualStore(
     queues: readonly string[];
     start?: number | string;
     sabotage?: TestSeams["sabotage"];
+    failpoint?: TestSeams["failpoint"];
   },
 ): Promise<VirtualStore> {
-  const { queues, start = "2026-01-01T00:00:00Z", sabotage = [], ...rest } = options;
-  const store = new Store(rest, { time: { lua: CLOCK_KEY_LUA }, sabotage });
+  const { queues, start = "2026-01-01T00:00:00Z", sabotage = [], failpoint, ...rest } = options;
+  const store = new Store(rest, {
+    time: { lua: CLOCK_KEY_LUA },
+    sabotage,
+    ...(failpoint ? { failpoint } : {}),
+  });
   const keys = namespaceKeys(store.namespace);
   let now = Number.NaN;
   const clock: VirtualClock = {

@@ -1,0 +1,53 @@
+import { parseTask } from "@carillon/core";
+import { Store } from "@carillon/store";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+const task = (id: string) => parseTask({ id, type: "noop", queue: "bells", schedule: { every: "1m" } });
+
+test("each script and each step of a mutex passes its points, in order", async () => {
+  const points: string[] = [];
+  const store = new Store(
+    { connection: redis.url, namespace: "points" },
+    { failpoint: (point) => void points.push(point) },
+  );
+  await store.tasks.put("bells", [task("a")]);
+  const lease = await store.mutex.take(store.keys.queue("bells").mutex(0), 1_000);
+  await lease?.release();
+  await store.close();
+  expect(points.slice(-8)).toEqual([
+    "before put",
+    "after put",
+    "before mark-queue",
+    "after mark-queue",
+    "before lock",
+    "after lock",
+    "before unlock",
+    "after unlock",
+  ]);
+});
+
+test("what a point throws after a script is an answer that was lost: it is sent again, and changes nothing twice", async () => {
+  let losses = 0;
+  const store = new Store(
+    { connection: redis.url, namespace: "lost" },
+    {
+      failpoint: (point) => {
+        if (point !== "after put" || losses === 2) return;
+        losses += 1;
+        throw new Error("Connection is closed.");
+      },
+    },
+  );
+  await store.tasks.put("bells", [task("a")]);
+  const stored = await store.tasks.get({ queue: "bells", owner: "system", id: "a" });
+  await store.close();
+  expect(losses).toBe(2);
+  expect(stored?.definition.id).toBe("a");
+});
