@@ -80,9 +80,14 @@ export function when(ms: number | undefined, now: number = Date.now()): string {
 
 /** Epoch ms of an ISO 8601 time with offset, or a date (midnight UTC); undefined for anything else. */
 export function parseInstant(text: string): number | undefined {
-  if (!INSTANT.test(text)) return undefined;
+  const date = INSTANT.exec(text)?.[1];
+  if (date === undefined) return undefined;
+  // `Date.parse` takes February 30 for a day of March.
+  const midnight = Date.parse(date);
+  if (Number.isNaN(midnight) || !new Date(midnight).toISOString().startsWith(date)) return undefined;
   const ms = Date.parse(text.replace(" ", "T"));
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-const INSTANT = /^([+-]\d{2})?\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}([.]\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/i;
+const INSTANT =
+  /^((?:[+-]\d{2})?\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}(:\d{2}([.]\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/i;

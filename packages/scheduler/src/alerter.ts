@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isCarillonError, parseTask } from "@carillon/core";
-import { type Alert, isForeign, type Store } from "@carillon/store";
+import type { Alert, Store } from "@carillon/store";
 import type { Settings } from "./options.js";
 
 /** The queue and type of the jobs that carry alerts to webhooks; a worker with `alertWebhook` does them. */
@@ -41,8 +41,7 @@ export class Alerter {
       this.#settings.logger.error({ alert, error: String(error) }, "onAlert failed");
     }
     const task = await this.#store.tasks.get(alert.task).catch(() => undefined);
-    if (!task || isForeign(task)) return;
-    for (const { on, url } of task.definition.alerts ?? []) {
+    for (const { on, url } of task?.definition.alerts ?? []) {
       if (on.includes(alert.kind)) await this.#enqueue(alert, url);
     }
   }

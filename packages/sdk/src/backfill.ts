@@ -8,6 +8,7 @@ import {
   type TaskName,
 } from "@carillon/core";
 import type { Backfill, Store } from "@carillon/store";
+import { instant } from "./instant.js";
 
 export interface BackfillOptions {
   /** The nominal times, both included: ISO 8601, a Date or epoch ms. Neither may be in the future. */
@@ -41,7 +42,7 @@ export async function putBackfill(
   options: BackfillOptions,
   by: string,
 ): Promise<PutBackfill> {
-  const [from, to] = [time(options.from, "from"), time(options.to, "to")];
+  const [from, to] = [instant(options.from, "from"), instant(options.to, "to")];
   const { overlap } = options;
   if (overlap !== undefined && !OVERLAP_POLICIES.includes(overlap)) {
     throw fault("overlap", "no such policy.", `Use one of ${OVERLAP_POLICIES.join(", ")}.`);
@@ -88,13 +89,6 @@ export async function findBackfill(store: Store, queues: readonly string[], id: 
   throw new CarillonError("BACKFILL_NOT_FOUND", `there is no backfill ${quote(id)}.`, {
     remedy: "It may be over for more than 7 days, or its task was deleted.",
   });
-}
-
-function time(value: string | number | Date, field: string): number {
-  const ms = value instanceof Date ? value.getTime() : typeof value === "string" ? Date.parse(value) : value;
-  const zoned = typeof value !== "string" || /(Z|[+-]\d{2}:?\d{2})$/i.test(value);
-  if (Number.isSafeInteger(ms) && zoned) return ms;
-  throw fault(field, "not a time.", "Give ISO 8601 with Z or an offset, a Date, or epoch ms.");
 }
 
 function fault(field: string, what: string, remedy: string): CarillonError {

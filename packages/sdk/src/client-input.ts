@@ -8,6 +8,7 @@ import {
 } from "@carillon/core";
 import type { PutResult } from "@carillon/store";
 import type { EnqueueOptions, Put, Warning } from "./client-types.js";
+import { instant } from "./instant.js";
 import type { AnyTaskType, TypedTask } from "./task-type.js";
 import { NO_NEXT } from "./validation.js";
 
@@ -38,14 +39,7 @@ export function moment({ at, delay }: EnqueueOptions, now: number): number {
   }
   if (delay !== undefined) return now + wholeNumber(delay, "delay", 0, 10 * 365 * 86_400_000);
   if (at === undefined) return now;
-  const time = at instanceof Date ? at.getTime() : typeof at === "number" ? at : Date.parse(at);
-  // Without an offset it would mean another time on each machine.
-  const zoned = typeof at !== "string" || /(Z|[+-]\d{2}:?\d{2})$/i.test(at);
-  if (Number.isFinite(time) && zoned) return Math.round(time);
-  throw new CarillonError("INVALID_OPTION", "not a time.", {
-    field: "at",
-    remedy: "Give ISO 8601 with an offset, a Date, or epoch milliseconds.",
-  });
+  return instant(at, "at");
 }
 
 export function wholeNumber(value: number, field: string, least: number, most: number): number {

@@ -13,6 +13,7 @@ export {
   OUTCOMES,
   type Outcome,
   parseDuration,
+  parseInstant,
   previewSchedule,
   type Run,
   type Schedule,

@@ -294,6 +294,19 @@ onEveryEngine("the client", (connection) => {
       await live.close();
     });
 
+    it.each(["2026-02-30T09:00:00Z", "2026-01-01T09:00:00", "tomorrow"])(
+      "takes no time from %j",
+      async (at) => {
+        await expect(client.enqueue(report, { tenant: "acme" }, { at })).rejects.toMatchObject({
+          code: "INVALID_OPTION",
+          field: "at",
+        });
+        await client.put(noop("t"));
+        const range = client.backfill("t", { from: at, to: START });
+        await expect(range).rejects.toMatchObject({ code: "INVALID_OPTION", field: "from" });
+      },
+    );
+
     it("checks the payload, and takes no name that is taken", async () => {
       await client.put(noop("t"));
       const before = await bench.dump();

@@ -1,4 +1,4 @@
-import { OUTCOMES, TASK_STATES, taskSchema } from "@carillon/sdk";
+import { OUTCOMES, parseInstant, TASK_STATES, taskSchema } from "@carillon/sdk";
 import { z } from "zod";
 
 const text = z.string({ error: ({ input }) => (input === undefined ? "missing" : "given more than once") });
@@ -9,15 +9,17 @@ const oneOf = <Word extends string>(words: readonly Word[]) =>
     `not one of ${words.join(", ")}`,
   );
 
-const MS = /^\d{1,15}$/;
-const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/i;
 /** UTC ms, or ISO 8601: what people paste. */
-const time = text
-  .refine(
-    (word) => MS.test(word) || (INSTANT.test(word) && !Number.isNaN(Date.parse(word))),
-    "not a time: give UTC milliseconds, or ISO 8601 with Z or an offset, whose + is %2B in an address",
-  )
-  .transform((word) => (MS.test(word) ? Number(word) : Date.parse(word)));
+const time = text.transform((word, context) => {
+  try {
+    return parseInstant(/^\d{1,15}$/.test(word) ? Number(word) : word, "time");
+  } catch {
+    context.addIssue(
+      "not a time: give UTC milliseconds, or ISO 8601 with Z or an offset, whose + is %2B in an address",
+    );
+    return z.NEVER;
+  }
+});
 
 /** The parameters of addresses. Bounds, names and cursors are the client's to check. */
 export const LIST_QUERY = z.strictObject({

@@ -2,6 +2,7 @@ export { canonicalSchedule } from "./canonical.js";
 export { calendarsOf, compileSchedule, neverFires, usesSeed } from "./compile.js";
 export { describeSchedule } from "./describe.js";
 export { formatDuration, MAX_DURATION, parseDuration } from "./duration.js";
+export { parseInstant } from "./instant.js";
 export { jitterOf } from "./jitter.js";
 export { lintSchedule, type ScheduleWarning } from "./lint.js";
 export { checkCalendar, MAX_CALENDAR_ENTRIES } from "./named.js";

@@ -6,7 +6,7 @@ const ISO =
 const REMEDY = "Write ISO 8601 with an offset, 2026-01-31T09:00:00Z or 2026-01-31T09:00:00+01:00.";
 
 /**
- * UTC ms of a point in time: ISO 8601 with an offset, or epoch milliseconds.
+ * UTC ms of a point in time: ISO 8601 with an offset, or whole epoch milliseconds. `field` is what the error names.
  * Own code, as `Date.parse` reads `2026-02-30` as March and times without an offset in the zone of the host.
  * @throws `INVALID_SCHEDULE`
  */

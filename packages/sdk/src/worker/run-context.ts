@@ -1,6 +1,7 @@
 import { CarillonError, type JobData, type Json, type TaskName } from "@carillon/core";
 import type { SettleWord } from "@carillon/store";
 import type { AttemptContext, Context } from "../context.js";
+import { instant } from "../instant.js";
 import { printingTo } from "./console-capture.js";
 import { Ending } from "./ending.js";
 import type { Taken } from "./job-end.js";
@@ -69,29 +70,10 @@ export function runContext(
       const word = await parts.store.runs.checkpoint(name, occurrence.run, fence, value);
       if (word !== "OK") throw new CarillonError("CONFLICT", `not saved: ${NO_LONGER[word]}`);
     },
-    runNextAt: (time) => runNextAt(instant(time)),
+    runNextAt: (time) => runNextAt(instant(time, "runNextAt")),
     quota: (result) => new Ending("quota", result),
     nothingToDo: (result) => new Ending("nothing-to-do", result),
   };
-}
-
-const OFFSET = /(?:Z|[+-]\d\d(?::?\d\d)?)$/i;
-
-/** UTC ms. @throws `INVALID_OPTION` */
-function instant(time: number | Date | string): number {
-  const at =
-    typeof time === "number"
-      ? time
-      : time instanceof Date
-        ? time.getTime()
-        : OFFSET.test(time)
-          ? Date.parse(time)
-          : Number.NaN;
-  if (Number.isFinite(at)) return Math.round(at);
-  throw new CarillonError("INVALID_OPTION", "not a time.", {
-    field: "runNextAt",
-    remedy: "Give epoch milliseconds, a Date, or ISO 8601 with an offset.",
-  });
 }
 
 function inLine(details: object): string {

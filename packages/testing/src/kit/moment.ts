@@ -1,4 +1,4 @@
-import { CarillonError, parseDuration, quote } from "@carillon/core";
+import { CarillonError, parseDuration, parseInstant, quote } from "@carillon/core";
 
 /**
  * A point of virtual time: epoch ms, a Date, ISO 8601 with an offset, or `mm:ss` or `h:mm:ss` after the kit's start, as
@@ -10,7 +10,6 @@ export type Moment = number | Date | string;
 export type Span = number | string;
 
 const AFTER_START = /^(?:(\d+):)?(\d{1,2}):([0-5]\d)(?:\.(\d{1,3}))?$/;
-const ISO = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/;
 const WORDS = /(\d+)\s*(week|day|hour|minute|min|second|sec|millisecond)s?\b[\s,]*/gi;
 const UNITS: Readonly<Record<string, string>> = {
   week: "w",
@@ -25,25 +24,27 @@ const UNITS: Readonly<Record<string, string>> = {
 
 /** @throws `INVALID_OPTION` naming `field` */
 export function timeOf(moment: Moment, start: number, field: string): number {
-  const time = read(moment, start);
-  if (Number.isInteger(time)) return time;
-  throw new CarillonError("INVALID_OPTION", `${quote(moment)} is not a time.`, {
-    field,
-    remedy:
-      "Give ISO 8601 with an offset, 2026-01-05T09:00:00Z, epoch milliseconds, or mm:ss after the kit's start.",
-  });
+  if (typeof moment === "string") {
+    const after = AFTER_START.exec(moment);
+    if (after) return start + lengthAfterStart(after);
+  }
+  const given = moment instanceof Date ? moment.getTime() : moment;
+  try {
+    // A date alone is its midnight in UTC.
+    return parseInstant(/^\d{4}-\d{2}-\d{2}$/.test(String(given)) ? `${given}T00:00Z` : given, field);
+  } catch (cause) {
+    throw new CarillonError("INVALID_OPTION", `${quote(moment)} is not a time.`, {
+      field,
+      remedy:
+        "Give ISO 8601 with an offset, 2026-01-05T09:00:00Z, epoch milliseconds, or mm:ss after the kit's start.",
+      cause,
+    });
+  }
 }
 
-function read(moment: Moment, start: number): number {
-  if (typeof moment === "number") return moment;
-  if (moment instanceof Date) return moment.getTime();
-  const after = AFTER_START.exec(moment);
-  if (after) {
-    const [, hours, minutes, seconds, fraction] = after;
-    const whole = (Number(hours ?? 0) * 60 + Number(minutes)) * 60 + Number(seconds);
-    return start + whole * 1_000 + Number((fraction ?? "").padEnd(3, "0"));
-  }
-  return ISO.test(moment) ? Date.parse(moment) : Number.NaN;
+function lengthAfterStart([, hours, minutes, seconds, fraction]: RegExpExecArray): number {
+  const whole = (Number(hours ?? 0) * 60 + Number(minutes)) * 60 + Number(seconds);
+  return whole * 1_000 + Number((fraction ?? "").padEnd(3, "0"));
 }
 
 /** @throws `INVALID_OPTION`, `INVALID_DURATION` naming `field` */
