@@ -91,21 +91,32 @@ export class Agenda {
     return [...this.#appointments(now)].filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
   }
 
-  /** The earliest time at which anything is due. */
-  earliest(now: number): number | undefined {
+  /** The earliest time at which anything is due, of what `counts`. */
+  earliest(now: number, counts: (one: Appointment) => boolean = () => true): number | undefined {
     let earliest: number | undefined;
-    for (const { at } of this.#appointments(now)) if (earliest === undefined || at < earliest) earliest = at;
+    for (const one of this.#appointments(now)) {
+      if ((earliest === undefined || one.at < earliest) && counts(one)) earliest = one.at;
+    }
     return earliest;
+  }
+
+  /** When a part is due; infinite: not before someone says so. */
+  at({ queue, part }: Pick<Appointment, "queue" | "part">, now: number): number {
+    const at = this.#queues.get(queue)?.get(part) ?? Number.POSITIVE_INFINITY;
+    return Math.max(at, this.#heldUntil(queue, part, now));
+  }
+
+  #heldUntil(queue: string, part: Part, now: number): number {
+    const hold = this.#held.get(queue)?.get(part);
+    // A hold whose end is further away than it was long: the server's clock went back, and the hold is void.
+    const holds = hold !== undefined && hold.until - now <= hold.ms + CLOCK_WOBBLE;
+    return holds ? hold.until : Number.NEGATIVE_INFINITY;
   }
 
   *#appointments(now: number): Generator<Appointment> {
     for (const [queue, parts] of this.#queues) {
-      const held = this.#held.get(queue);
       for (const [part, at] of parts) {
-        const hold = held?.get(part);
-        // A hold whose end is further away than it was long: the server's clock went back, and the hold is void.
-        const holds = hold !== undefined && hold.until - now <= hold.ms + CLOCK_WOBBLE;
-        yield { queue, part, at: holds ? Math.max(at, hold.until) : at };
+        yield { queue, part, at: Math.max(at, this.#heldUntil(queue, part, now)) };
       }
     }
   }

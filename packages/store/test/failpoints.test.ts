@@ -18,7 +18,7 @@ test("each script and each step of a mutex passes its points, in order", async (
     { failpoint: (point) => void points.push(point) },
   );
   await store.tasks.put("bells", [task("a")]);
-  const lease = await store.mutex.take(store.keys.queue("bells").mutex(0), 1_000);
+  const lease = await store.mutex.take(store.keys.queue("bells").mutex("0"), 1_000);
   await lease?.release();
   await store.close();
   expect(points.slice(-8)).toEqual([
