@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import type { CarillonError } from "@carillon/core";
-import { redisError, Store, type TestSeams } from "@carillon/store";
+import { redisError, Store, type Subscription, type TestSeams } from "@carillon/store";
 import { backoff } from "./backoff.js";
 import type { Decided, Reconciled, SchedulerEvents } from "./events.js";
 import { Heartbeat } from "./heartbeat.js";
@@ -8,7 +8,7 @@ import { Loop } from "./loop.js";
 import { type SchedulerOptions, type Settings, settle } from "./options.js";
 import { inspectRedis, refusal } from "./safety-check.js";
 import { ServerClock } from "./server-clock.js";
-import { WakeListener } from "./wake.js";
+import { listenForWakes } from "./wake.js";
 
 export interface TickReport {
   readonly decided: readonly Decided[];
@@ -32,7 +32,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   readonly #clock: ServerClock;
   readonly #loop: Loop;
   readonly #heartbeat: Heartbeat;
-  #listener: WakeListener | undefined;
+  #listener: Subscription | undefined;
   #state: "idle" | "starting" | "running" | "stopped" = "idle";
   #stopped: Promise<void> | undefined;
 
@@ -91,7 +91,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     await this.#heartbeat.start();
     // Stopped meanwhile: nothing may be opened or armed any more.
     if ((this.#state as string) === "stopped") return;
-    this.#listener = new WakeListener(this.store, {
+    this.#listener = listenForWakes(this.store, {
       heard: (queue, part, at) => this.#loop.heard(queue, part, at),
       missed: () => this.#loop.rereadSoon(),
       failed: (error) =>

@@ -1,5 +1,5 @@
 import type { CarillonError } from "@carillon/core";
-import { type RedisClient, redisError, type Store } from "@carillon/store";
+import type { Store, Subscription } from "@carillon/store";
 
 export interface WakeEars {
   heard(queue: string, part: string, at: number): void;
@@ -8,48 +8,14 @@ export interface WakeEars {
   failed(error: CarillonError): void;
 }
 
-/** A subscription that was refused or not answered is tried again after, in ms. */
-const TRY_AGAIN = 5_000;
-
-/**
- * Listens for dues that came nearer. Messages may be lost: each time the subscription stands anew, everything is
- * read again.
- */
-export class WakeListener {
-  readonly #client: RedisClient;
-  readonly #channel: string;
-  readonly #ears: WakeEars;
-  #timer: NodeJS.Timeout | undefined;
-  #stopped = false;
-
-  constructor(store: Store, ears: WakeEars) {
-    this.#client = store.connect("subscriber");
-    this.#channel = store.keys.wake;
-    this.#ears = ears;
-    this.#client.on("error", () => {});
-    this.#client.on("message", (_channel: string, message: string) => {
-      const [queue, part, at] = message.split(" ");
+/** Listens for dues that came nearer. Messages may be lost: each time the subscription stands anew, all is read again. */
+export function listenForWakes(store: Store, ears: WakeEars): Subscription {
+  return store.subscribe(store.keys.wake, {
+    message(text) {
+      const [queue, part, at] = text.split(" ");
       if (queue && part && Number.isFinite(Number(at))) ears.heard(queue, part, Number(at));
-    });
-    this.#client.on("ready", () => this.#subscribe());
-  }
-
-  #subscribe(): void {
-    clearTimeout(this.#timer);
-    this.#client.subscribe(this.#channel).then(
-      () => this.#ears.missed(),
-      (error: unknown) => {
-        // Without a connection the next one subscribes.
-        if (this.#stopped || this.#client.status !== "ready") return;
-        this.#ears.failed(redisError(error));
-        this.#timer = setTimeout(() => this.#subscribe(), TRY_AGAIN);
-      },
-    );
-  }
-
-  stop(): void {
-    this.#stopped = true;
-    clearTimeout(this.#timer);
-    this.#client.disconnect();
-  }
+    },
+    standing: () => ears.missed(),
+    failed: (error) => ears.failed(error),
+  });
 }

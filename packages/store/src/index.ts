@@ -9,8 +9,8 @@ export {
   type ConnectionSpec,
   connect,
   isUnknown,
-  parseRedisUrls,
   type RedisClient,
+  readConnection,
   redisError,
 } from "./connection.js";
 export type { Failpoint } from "./failpoints.js";
@@ -22,6 +22,7 @@ export type { Attempt } from "./run-codec.js";
 export type { LedgerEntry, Settlement, SettleWord, StartResult, Worked } from "./runs.js";
 export { REDIS_TIME, type Sabotage, type TimeSource } from "./scripts.js";
 export { Store, type StoreOptions, type TestSeams } from "./store.js";
+export type { Subscription } from "./subscription.js";
 export {
   DEFAULT_CRASH,
   DEFAULT_RETENTION,

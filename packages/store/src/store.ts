@@ -12,6 +12,7 @@ import { type Mutex, NO_MUTEX, redlockMutex } from "./mutex.js";
 import { Registry } from "./registry.js";
 import { RunRepository } from "./runs.js";
 import { loadScripts, REDIS_TIME, type Sabotage, type TimeSource } from "./scripts.js";
+import { type Ears, Subscription } from "./subscription.js";
 import { DEFAULT_RETENTION, type Retention } from "./task-codec.js";
 import { TaskRepository } from "./tasks.js";
 
@@ -81,7 +82,12 @@ export class Store {
     this.mutex = seams.failpoint ? failing(mutex, seams.failpoint) : mutex;
   }
 
-  /** Another connection to the same Redis: for a subscriber, or for BullMQ's workers. */
+  /** Listens to a channel, on a connection of its own, until `stop`. */
+  subscribe(channel: string, ears: Ears): Subscription {
+    return new Subscription(this.connect("subscriber"), channel, ears);
+  }
+
+  /** Another connection to the same Redis, for BullMQ's workers say. */
   connect(profile: ConnectionProfile): RedisClient {
     return connect(this.#connection, profile);
   }
