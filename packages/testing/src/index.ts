@@ -2,6 +2,7 @@ export { checkOccurrences, type Violations } from "./assertions.js";
 export { type VirtualClock, type VirtualStore, virtualStore } from "./clock.js";
 export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.js";
 export { type EventuallyOptions, eventually } from "./eventually.js";
+export { FaultProxy, type SlowLink, startFaultProxy } from "./fault-proxy.js";
 export type { Expectation } from "./kit/expectation.js";
 export type { History, Skip } from "./kit/history.js";
 export { type PlainWorkerOptions, type TestKit, testKit } from "./kit/kit.js";

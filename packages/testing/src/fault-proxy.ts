@@ -1,0 +1,309 @@
+import { once } from "node:events";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { freePort } from "./ports.js";
+import { Lane, type Slowness } from "./proxy-lane.js";
+import { RespReader } from "./resp.js";
+
+export interface SlowLink {
+  /** Added to each way, in ms; default 0. */
+  latency?: number;
+  /** Default: as fast as it goes. */
+  bytesPerSecond?: number;
+}
+
+/** One accident on order. `lost`: the server answers, and with its answer the connection is gone. */
+interface Accident {
+  readonly kind: "question" | "answer" | "pass" | "lost";
+  readonly about: string;
+  readonly happened: () => void;
+}
+
+/**
+ * A TCP connection to a real Redis on which things go wrong when a test wants them to. It knows where a question or an answer
+ * begins and ends, and no commands; through it goes whatever goes to Redis. One direction each: what the client sends is a
+ * question, what the server sends is an answer, or a message of pub/sub.
+ *
+ * @example
+ * const proxy = await startFaultProxy(redis);
+ * const client = new Client({ connection: proxy.url });
+ * const lost = proxy.loseAnswerTo("EVALSHA"); // Redis does it, and nobody hears of it
+ */
+export class FaultProxy {
+  readonly host = "127.0.0.1";
+  readonly port: number;
+  readonly #target: { readonly host: string; readonly port: number };
+  readonly #connections = new Set<Connection>();
+  readonly #server: Server;
+  readonly #state: State = {
+    accident: undefined,
+    countdown: undefined,
+    silenced: undefined,
+    slow: undefined,
+    frozen: false,
+  };
+  #refusing = false;
+  /** Questions that were passed on, or withheld. */
+  questions = 0;
+  /** Answers and messages that `silence` kept from the clients. */
+  dropped = 0;
+
+  /** Use {@link startFaultProxy}. */
+  constructor(port: number, target: { host: string; port: number }) {
+    this.port = port;
+    this.#target = target;
+    this.#server = createServer({ noDelay: true }, (near) => this.#join(near));
+  }
+
+  get url(): string {
+    return `redis://${this.host}:${this.port}`;
+  }
+
+  /** Questions that have no answer yet, on all connections together. */
+  get unanswered(): number {
+    let count = 0;
+    for (const { unanswered } of this.#connections) count += unanswered;
+    return count;
+  }
+
+  /** Listens; called once, by {@link startFaultProxy}. */
+  async listen(): Promise<void> {
+    this.#server.listen(this.port, this.host);
+    await once(this.#server, "listening");
+  }
+
+  /** All connections end; new ones are welcome. Returns how many questions had no answer yet. */
+  cut(): number {
+    const { unanswered } = this;
+    for (const connection of [...this.#connections]) connection.end();
+    return unanswered;
+  }
+
+  /** All connections end, and until `heal` nothing listens here (ECONNREFUSED). Returns as `cut`. */
+  refuse(): number {
+    if (!this.#refusing) this.#server.close();
+    this.#refusing = true;
+    return this.cut();
+  }
+
+  /** Half-open: until `heal` connections are taken and stay, and nothing goes through, either way. */
+  freeze(): void {
+    this.#state.frozen = true;
+  }
+
+  /** Until `heal` everything takes its time. Nothing overtakes anything. */
+  slow(link: SlowLink): void {
+    this.#state.slow = {
+      latency: link.latency ?? 0,
+      bytesPerSecond: link.bytesPerSecond ?? Number.POSITIVE_INFINITY,
+    };
+  }
+
+  /** Until `heal` no answer, and no message of pub/sub, that holds this text arrives. */
+  silence(text: string): void {
+    this.#state.silenced = text;
+  }
+
+  /**
+   * The next question that holds this text stays on the wire, or the server gets it and its answer stays there; with it all that
+   * comes after. Resolves when the question came; the connection stays open, and silent, until `cut`, or `release` of a question.
+   */
+  withhold(what: "question" | "answer", about: string): Promise<void> {
+    return this.#order(what, about);
+  }
+
+  /** The server gets the questions that were withheld, and all that came after them. */
+  release(): void {
+    for (const connection of this.#connections) connection.release();
+  }
+
+  /** Resolves when a question that holds this text has been passed on. */
+  asked(about: string): Promise<void> {
+    return this.#order("pass", about);
+  }
+
+  /** The server answers the next question that holds this text; the answer is lost, and the connection with it. Resolves then. */
+  loseAnswerTo(about: string): Promise<void> {
+    return this.#order("lost", about);
+  }
+
+  /** Loses the `n`th answer from now (0: the very next), and ends its connection. */
+  lose(n: number): void {
+    this.#state.countdown = n;
+  }
+
+  /** Calls off what was ordered and has not happened. Returns whether there was any. */
+  calm(): boolean {
+    const { accident, countdown } = this.#state;
+    this.#state.accident = undefined;
+    this.#state.countdown = undefined;
+    return accident !== undefined || countdown !== undefined;
+  }
+
+  /** All is well from here on. Connections on which something was swallowed end. */
+  async heal(): Promise<void> {
+    this.calm();
+    this.#state.silenced = undefined;
+    this.#state.slow = undefined;
+    this.#state.frozen = false;
+    for (const connection of [...this.#connections]) if (connection.broken) connection.end();
+    if (!this.#refusing) return;
+    this.#refusing = false;
+    await this.listen();
+  }
+
+  async close(): Promise<void> {
+    const closed = this.#refusing ? undefined : once(this.#server.close(), "close");
+    this.cut();
+    await closed;
+  }
+
+  #order(kind: Accident["kind"], about: string): Promise<void> {
+    return new Promise((happened) => {
+      this.#state.accident = { kind, about, happened };
+    });
+  }
+
+  #join(near: Socket): void {
+    const connection = new Connection(near, connect({ ...this.#target, noDelay: true }), this.#state, {
+      asked: () => {
+        this.questions += 1;
+      },
+      dropped: () => {
+        this.dropped += 1;
+      },
+      over: () => this.#connections.delete(connection),
+    });
+    this.#connections.add(connection);
+  }
+}
+
+/** Starts a proxy in front of a server. `port`: default any free one. */
+export async function startFaultProxy(
+  target: { host: string; port: number },
+  options: { port?: number } = {},
+): Promise<FaultProxy> {
+  for (let attempt = 1; ; attempt++) {
+    const proxy = new FaultProxy(options.port ?? (await freePort()), target);
+    try {
+      await proxy.listen();
+      return proxy;
+    } catch (error) {
+      // Someone may have taken the port since we looked.
+      if (options.port !== undefined || attempt === 5) throw error;
+    }
+  }
+}
+
+/** What goes for all connections of a proxy. */
+interface State {
+  accident: Accident | undefined;
+  /** Answers until one is lost. */
+  countdown: number | undefined;
+  silenced: string | undefined;
+  slow: Slowness | undefined;
+  frozen: boolean;
+}
+
+interface Ears {
+  asked(): void;
+  dropped(): void;
+  over(): void;
+}
+
+/** Their answers come as messages do. */
+const SUBSCRIBES = /^\*\d+\r\n\$\d+\r\n[ps]?(un)?subscribe\r\n/i;
+const MESSAGE = /^(>|\*[34]\r\n\$\d+\r\n([ps]?message|[ps]?(un)?subscribe)\r\n)/;
+
+class Connection {
+  readonly #near: Socket;
+  readonly #far: Socket;
+  readonly #state: State;
+  readonly #ears: Ears;
+  readonly #up: Lane;
+  readonly #down: Lane;
+  /** Questions that wait; undefined: they pass. */
+  #kept: Buffer[] | undefined;
+  #mute = false;
+  /** Answers until the one that is lost; the connection goes with it. */
+  #doomed: { left: number; happened: () => void } | undefined;
+  unanswered = 0;
+  /** Something was swallowed: the two ends no longer agree on what was said. */
+  broken = false;
+
+  constructor(near: Socket, far: Socket, state: State, ears: Ears) {
+    this.#near = near;
+    this.#far = far;
+    this.#state = state;
+    this.#ears = ears;
+    this.#up = new Lane(far);
+    this.#down = new Lane(near);
+    const [questions, answers] = [new RespReader(), new RespReader()];
+    near.on("data", (chunk) => {
+      for (const question of questions.read(chunk)) this.#question(question);
+    });
+    far.on("data", (chunk) => {
+      for (const answer of answers.read(chunk)) this.#answer(answer);
+    });
+    for (const socket of [near, far]) {
+      socket.on("error", () => this.end());
+      socket.on("close", () => this.end());
+    }
+  }
+
+  end(): void {
+    this.#near.destroy();
+    this.#far.destroy();
+    this.#ears.over();
+  }
+
+  release(): void {
+    for (const question of this.#kept ?? []) this.#up.send(question, this.#state.slow);
+    this.#kept = undefined;
+  }
+
+  #question(question: Buffer): void {
+    this.#ears.asked();
+    const { accident, frozen, slow } = this.#state;
+    const now = accident !== undefined && question.includes(accident.about);
+    if (now) {
+      this.#state.accident = undefined;
+      if (accident.kind === "question") this.#kept = [];
+      if (accident.kind === "answer") this.#mute = true;
+      if (accident.kind === "lost") this.#doomed = { left: this.unanswered, happened: accident.happened };
+    }
+    if (!SUBSCRIBES.test(question.toString("latin1", 0, 64))) this.unanswered += 1;
+    if (frozen) this.broken = true;
+    else if (this.#kept) this.#kept.push(question);
+    else this.#up.send(question, slow);
+    if (now && accident.kind !== "lost") accident.happened();
+  }
+
+  #answer(answer: Buffer): void {
+    const { frozen, silenced, slow } = this.#state;
+    if (frozen) this.broken = true;
+    if (frozen || this.#mute) return;
+    const isAnswer = !MESSAGE.test(answer.toString("latin1", 0, 64));
+    if (isAnswer && this.#isLost()) return this.end();
+    if (isAnswer) this.unanswered = Math.max(0, this.unanswered - 1);
+    if (silenced !== undefined && answer.includes(silenced)) this.#ears.dropped();
+    else this.#down.send(answer, slow);
+  }
+
+  #isLost(): boolean {
+    const state = this.#state;
+    if (state.countdown !== undefined) {
+      if (state.countdown === 0) {
+        state.countdown = undefined;
+        return true;
+      }
+      state.countdown -= 1;
+    }
+    if (!this.#doomed) return false;
+    if (this.#doomed.left > 0) {
+      this.#doomed.left -= 1;
+      return false;
+    }
+    this.#doomed.happened();
+    return true;
+  }
+}
