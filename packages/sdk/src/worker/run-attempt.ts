@@ -89,7 +89,7 @@ export class RunAttempt {
   notStarted(started: Exclude<StartResult, Started>): JobEnd {
     switch (started.word) {
       case "WAIT":
-        return { end: "delay", until: started.until };
+        return { end: "delay", until: Date.now() + started.wait };
       case "CRASHED":
         this.parts.emit("crashed", { ...this.#about, error: started.error });
         return { end: "fail", error: new UnrecoverableError(started.error) };

@@ -1,0 +1,28 @@
+import { defineTask } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { afterEach, expect, it, vi } from "vitest";
+import { Bench, nothing, QUEUE } from "./bench.js";
+
+const bench = Bench.use("wrongclock");
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+it.each([-600_000, 600_000])(
+  "waits after a crash as long as it must, its own clock %i ms off",
+  async (off) => {
+    const run = await bench.run("t", "work", { crash: { wait: "30s" } });
+    const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };
+    await bench.client.store.runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
+
+    const now = Date.now;
+    vi.spyOn(Date, "now").mockImplementation(() => now() + off);
+    await bench.work([defineTask("work", { queue: QUEUE, payload: nothing, handler: () => {} })]);
+    const delay = await eventually(async () => {
+      const text = await bench.admin.hget(bench.jobKey(run), "delay");
+      return text !== null && text !== "0" && Number(text);
+    });
+    expect(delay).toBeGreaterThan(20_000);
+    expect(delay).toBeLessThanOrEqual(30_000);
+  },
+);
