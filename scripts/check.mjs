@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkLuaNames } from "./check/lua.mjs";
 import { packageSteps } from "./check/packages.mjs";
+import { supplyChainSteps } from "./check/supply-chain.mjs";
 import { main, root, say, stateDir } from "./lib/project.mjs";
 import { run, runTool } from "./lib/run.mjs";
 import { setUp } from "./lib/setup.mjs";
@@ -26,6 +27,7 @@ const STEPS = [
   ["types of tests", () => tool("typescript/bin/tsc", "-p", "tsconfig.test.json", "--pretty", "false")],
   ["dead code", () => tool("knip/bin/knip.js", "--no-progress", "--no-config-hints")],
   ["Lua files", checkLuaNames],
+  ...supplyChainSteps,
   ...packageSteps(tool),
 ];
 

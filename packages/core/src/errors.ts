@@ -85,5 +85,11 @@ export function isCarillonError(error: unknown, code?: ErrorCode): error is Cari
 export function quote(value: unknown, max = 60): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
   const cut = text.length > max ? `${text.slice(0, max)}…` : text;
-  return JSON.stringify(cut);
+  return JSON.stringify(cut).replace(
+    UNSAFE,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
+
+/** Beside what JSON escapes: ends a line somewhere, cannot be seen, or turns text round. */
+const UNSAFE = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;

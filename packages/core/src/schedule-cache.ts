@@ -1,3 +1,4 @@
+import { CarillonError, isCarillonError } from "./errors.js";
 import { calendarsOf, compileSchedule, usesSeed } from "./schedule/index.js";
 import type { CompiledSchedule, Schedule, ScheduleContext } from "./schedule/types.js";
 import { TaskSchedule } from "./task-schedule.js";
@@ -29,6 +30,16 @@ export class ScheduleCache {
 
   /** As `get`, without what depends on the task: one object for all that share it. */
   compiled(schedule: Schedule, seed: string): CompiledSchedule {
+    try {
+      return this.#compiled(schedule, seed);
+    } catch (error) {
+      if (isCarillonError(error)) throw error;
+      // Not from a put: those were checked.
+      throw new CarillonError("INVALID_SCHEDULE", "what is stored is no schedule.", { cause: error });
+    }
+  }
+
+  #compiled(schedule: Schedule, seed: string): CompiledSchedule {
     // What does not depend on the seed may be shared.
     const own = usesSeed(schedule) ? `\n${seed}` : "";
     const named = calendarsOf(schedule).length > 0 ? `\n${this.#contexts}` : "";

@@ -1,4 +1,4 @@
-import { parseLocalName, type TaskName } from "@carillon/core";
+import { isCarillonError, parseLocalName, type TaskName } from "@carillon/core";
 import type { Store, StoredTask } from "@carillon/store";
 
 /** An occurrence to come. Times in UTC ms. */
@@ -44,17 +44,31 @@ export async function forecast(
   await store.calendars.refresh();
   const upcoming: Upcoming[] = [];
   for (const { name, task } of await dueTasks(store, queues, until, limit, owner)) {
-    const schedule = store.calendars.schedules.get(task.definition.schedule, task.definition.id);
-    let slot =
-      task.nominal === undefined || task.due === undefined
-        ? undefined
-        : { nominal: task.nominal, due: task.due };
-    for (let n = 0; slot && slot.due <= until && n < MOST_OF_ONE && !schedule.spent(task.fired + n); n++) {
-      upcoming.push({ task: name, ...slot });
-      slot = schedule.slotAfter(slot.nominal);
+    try {
+      addOccurrences(store, name, task, until, upcoming);
+    } catch {
+      // Stored by someone else than Carillon, its schedule means nothing. The others' are told.
     }
   }
   return upcoming.sort((a, b) => a.due - b.due || (a.task.id < b.task.id ? -1 : 1)).slice(0, limit);
+}
+
+function addOccurrences(
+  store: Store,
+  name: TaskName,
+  task: StoredTask,
+  until: number,
+  upcoming: Upcoming[],
+): void {
+  const schedule = store.calendars.schedules.get(task.definition.schedule, task.definition.id);
+  let slot =
+    task.nominal === undefined || task.due === undefined
+      ? undefined
+      : { nominal: task.nominal, due: task.due };
+  for (let n = 0; slot && slot.due <= until && n < MOST_OF_ONE && !schedule.spent(task.fired + n); n++) {
+    upcoming.push({ task: name, ...slot });
+    slot = schedule.slotAfter(slot.nominal);
+  }
 }
 
 async function dueTasks(
@@ -73,10 +87,15 @@ async function dueTasks(
   const tasks = await Promise.all(
     names.flat().map(async ({ queue, local }) => {
       const name = { queue, ...parseLocalName(local) };
-      return { name, task: await store.tasks.get(name) };
+      return { name, task: await store.tasks.get(name).catch(unlessUnsupported) };
     }),
   );
   return tasks.flatMap(({ name, task }) => (task ? [{ name, task }] : []));
+}
+
+/** A newer version's task, or nobody's: what others have to come is told all the same. */
+function unlessUnsupported(error: unknown): undefined {
+  if (!isCarillonError(error, "UNSUPPORTED_FORMAT")) throw error;
 }
 
 /** Through one owner's tasks: what others have due would hide them. */

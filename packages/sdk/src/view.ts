@@ -81,12 +81,21 @@ export function lastStatus({ id, started, finished, worker, outcome, error, resu
   };
 }
 
+/** Stored by someone else than Carillon, it may mean nothing; lists must go on. */
+function inWords(schedule: Schedule): string {
+  try {
+    return describeSchedule(schedule);
+  } catch {
+    return "a schedule that cannot be read";
+  }
+}
+
 export function taskView(stored: StoredTask): Task {
   const { definition } = stored;
   const { enabled: _, ...rest } = definition;
   return {
     ...rest,
-    humanized: describeSchedule(definition.schedule),
+    humanized: inWords(definition.schedule),
     state: stored.state,
     nextExecution: stored.state === "scheduled" ? stored.due : undefined,
     cursor: stored.cursor,

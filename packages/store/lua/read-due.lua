@@ -39,11 +39,17 @@ local function pairsOf(flat)
   return entries
 end
 
+-- Whatever someone else has written there.
+local function priorityOf(name)
+  local stored = redis.pcall("HGET", ARGV[1] .. name, "priority")
+  return type(stored) == "string" and tonumber(string.match(stored, "^%d+$")) or 0
+end
+
 -- At the same instant: 0 goes before all, then 1, 2, … as in BullMQ.
 local function byPriority(entries)
   local rank = {}
   for i, entry in ipairs(entries) do
-    rank[entry[1]] = { tonumber(entry[2]), tonumber(redis.call("HGET", ARGV[1] .. entry[1], "priority") or 0), i }
+    rank[entry[1]] = { tonumber(entry[2]), priorityOf(entry[1]), i }
   end
   table.sort(entries, function(x, y)
     x, y = rank[x[1]], rank[y[1]]
@@ -89,7 +95,8 @@ local due, more = select()
 local out = { now, more }
 for _, entry in ipairs(due) do
   local name = entry[1]
-  local task = redis.call("HGETALL", ARGV[1] .. name)
+  local task = redis.pcall("HGETALL", ARGV[1] .. name)
+  if task.err then task = {} end
   local run, open, over = "", "0", {}
   if not mayOverlap(task) then run, open, over = reckon(ARGV[2] .. name, ARGV[3] .. name, ARGV[4] .. name, ARGV[5]) end
   out[#out + 1] = { name, entry[2], task, run, open, over }

@@ -103,7 +103,8 @@ end
 
 for _, id in ipairs(ids) do
   if string.find(id, "@", 1, true) then
-    look(id)
+    -- A record that someone else has written to must not keep the others from their turn.
+    if not pcall(look, id) then later(id, longest) end
   else
     local finished = redis.call("HGET", ours .. "t:" .. id, "state") == "finished"
     if finished and redis.call("EXISTS", ours .. "open:" .. id) == 0 then

@@ -1,6 +1,7 @@
 import {
   CarillonError,
   checkCalendar,
+  isName,
   localName,
   replan,
   ScheduleCache,
@@ -82,7 +83,7 @@ export class CalendarRepository {
     const all = await this.#link.ask((client) => client.hgetall(this.#keys.calendars));
     const { [REVISION]: revision = "0", ...stored } = all;
     const calendars = Object.entries(stored)
-      .map(([name, text]) => decode(name, text))
+      .flatMap(([name, text]) => decode(name, text))
       .sort((a, b) => (a.name < b.name ? -1 : 1));
     if (Number(revision) !== this.#revision) {
       this.#revision = Number(revision);
@@ -229,8 +230,16 @@ interface Replanned {
   readonly passed: Skipped | undefined;
 }
 
-function decode(name: string, text: string): SharedCalendar {
-  const [revision, updated, by] = text.split(" ", 3) as [string, string, string];
-  const entries = JSON.parse(text.slice(revision.length + updated.length + by.length + 3)) as string[];
-  return { name, entries, revision: Number(revision), updated: Number(updated), by };
+/** None where someone else than Carillon has written it: to a task that names it, there is no such calendar. */
+function decode(name: string, text: string): SharedCalendar[] {
+  try {
+    const [revision, updated, by] = text.split(" ", 3) as [string, string, string];
+    const json = text.slice(revision.length + updated.length + by.length + 3);
+    const entries = JSON.parse(json) as string[];
+    const texts = Array.isArray(entries) && entries.every((entry) => typeof entry === "string");
+    if (!isName(name) || !texts || !Number.isSafeInteger(Number(revision))) return [];
+    return [{ name, entries, revision: Number(revision), updated: Number(updated), by }];
+  } catch {
+    return [];
+  }
 }

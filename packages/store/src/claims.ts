@@ -27,8 +27,8 @@ import {
   DEFAULT_LINGER,
   decodeTask,
   definitionFields,
-  type ForeignTask,
   isForeign,
+  readable,
   type StoredTask,
 } from "./task-codec.js";
 import { nameTaken, unsupportedFormat } from "./task-errors.js";
@@ -445,15 +445,6 @@ function notBefore(task: StoredTask, { enqueue, cursor }: Decision): number | st
 
 function lingerOf({ definition }: StoredTask): number {
   return definition.linger === undefined ? DEFAULT_LINGER : parseDuration(definition.linger);
-}
-
-/** One task that cannot be read must not keep the others of its batch from their turn. */
-function readable(queue: string, local: string, flat: string[]): StoredTask | ForeignTask | undefined {
-  try {
-    return decodeTask(queue, local, flat);
-  } catch {
-    return undefined;
-  }
 }
 
 function identity(definition: StoredTask["definition"]): { task: string; owner: string; queue: string } {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { CarillonError } from "@carillon/core";
+import { CarillonError, isName } from "@carillon/core";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import type { Scripts } from "./scripts.js";
@@ -39,7 +39,8 @@ export class Registry {
 
   async queues(): Promise<string[]> {
     const names = await this.#link.ask((client) => client.hkeys(this.#keys.queues));
-    return names.sort();
+    // Names lead to keys: what is none was not written by Carillon.
+    return names.filter(isName).sort();
   }
 
   /** A put into the queue begins. Returns its mark; random, so that a queue that left and came back is never taken for the old one. */
@@ -118,13 +119,25 @@ export class Registry {
 
   async nodes(): Promise<NodeInfo[]> {
     const all = await this.#link.ask((client) => client.hgetall(this.#keys.nodes));
-    return Object.values(all)
-      .map((text) => JSON.parse(text) as NodeInfo)
+    return Object.entries(all)
+      .flatMap(([id, text]) => readNode(id, text))
       .sort((a, b) => (a.id < b.id ? -1 : 1));
   }
 
   async removeNode(id: string): Promise<void> {
     await this.#link.ask((client) => client.hdel(this.#keys.nodes, id));
+  }
+}
+
+/** None where it is no node's word. */
+function readNode(id: string, text: string): NodeInfo[] {
+  try {
+    const node = JSON.parse(text) as NodeInfo;
+    const sound =
+      node.id === id && typeof node.tzdata === "string" && Number.isFinite(node.beat + node.every);
+    return sound ? [node] : [];
+  } catch {
+    return [];
   }
 }
 

@@ -26,8 +26,21 @@ export function encodeDetails(details: RunDetails): string {
   return JSON.stringify(details);
 }
 
+/** Undefined: there is none, or someone else than Carillon has written it. */
 export function decodeRun(queue: string, id: string, hash: Record<string, string>): Run | undefined {
   if (!hash.info || !hash.task) return undefined;
+  try {
+    return readRun(queue, id, { ...hash, info: hash.info, task: hash.task });
+  } catch {
+    return undefined;
+  }
+}
+
+function readRun(
+  queue: string,
+  id: string,
+  hash: Record<string, string> & { info: string; task: string },
+): Run {
   const { limit: _l, grace: _g, minGap: _m, ...details } = JSON.parse(hash.info) as RunDetails;
   const number = (field: string) => (hash[field] === undefined ? undefined : Number(hash[field]));
   const optional = {

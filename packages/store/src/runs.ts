@@ -12,6 +12,7 @@ import {
   type TaskName,
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
+import { redisError } from "./connection.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import { type Attempt, decodeAttempts, decodeRun, type RunDetails } from "./run-codec.js";
@@ -42,8 +43,8 @@ export type StartResult =
   | { readonly word: "CANCELLED" }
   /** Its worker died too often; recorded. */
   | { readonly word: "CRASHED"; readonly error: string }
-  /** The wait after a crash is not over: not before `until`, UTC ms. */
-  | { readonly word: "WAIT"; readonly until: number };
+  /** The wait after a crash is not over for so many ms. Not a time: delays go by the worker's clock, which may be wrong. */
+  | { readonly word: "WAIT"; readonly wait: number };
 
 export interface Worked {
   worker: string;
@@ -152,7 +153,7 @@ export class RunRepository {
         return { word, error };
       }
       case "WAIT":
-        return { word, until: Number(rest[0]) };
+        return { word, wait: Number(rest[0]) };
       default:
         return { word };
     }
@@ -388,8 +389,15 @@ export class RunRepository {
         .filter(([, what]) => what !== "lingered")
         .map(async ([run, what, local, outcome, error]): Promise<[string, string]> => {
           if (what !== "over") return [run, what];
-          const answer = await this.#settle(named(local), run, { outcome, error });
-          return [run, answer === "OK" ? outcome : ""];
+          try {
+            const answer = await this.#settle(named(local), run, { outcome, error });
+            return [run, answer === "OK" ? outcome : ""];
+          } catch (failure) {
+            const { code } = redisError(failure);
+            if (code.startsWith("REDIS_") && code !== "REDIS_ERROR") throw failure;
+            // Someone else has written there: the others are settled all the same.
+            return [run, "unreadable"];
+          }
         }),
     );
     return { now, seen: seen.filter(([, what]) => what !== ""), lingered, more: looked >= RECONCILE_BATCH };

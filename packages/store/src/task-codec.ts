@@ -1,19 +1,20 @@
 import {
-  type CatchUpPolicy,
+  CATCH_UP_POLICIES,
   calendarsOf,
   FORMAT_VERSION,
-  type Json,
-  type OverlapPolicy,
+  OVERLAP_POLICIES,
   type ParsedTask,
   type Pending,
   type Policies,
   parseDuration,
   parseLocalName,
   policySchema,
-  type Schedule,
+  TASK_STATES,
   type TaskDefinition,
   type TaskState,
 } from "@carillon/core";
+import * as read from "./stored-fields.js";
+import { unreadable } from "./task-errors.js";
 
 /** What is kept of the past, per task and per job. Times in ms. */
 export interface Retention {
@@ -151,7 +152,11 @@ export const BOOKKEEPING = new Set([
   "pauseNote",
 ]);
 
-/** Decodes a task hash as `HGETALL` returns it in a script. Undefined: there is none. */
+/**
+ * Decodes a task hash as `HGETALL` returns it in a script. Undefined: there is none.
+ *
+ * @throws `UNSUPPORTED_FORMAT` where someone else than Carillon has written it
+ */
 export function decodeTask(
   queue: string,
   local: string,
@@ -162,27 +167,33 @@ export function decodeTask(
   for (let i = 0; i < flat.length; i += 2) hash.set(flat[i] as string, flat[i + 1] as string);
   const version = hash.get("v") ?? "0";
   if (Number(version) > FORMAT_VERSION) return { foreign: true, version };
+  try {
+    return decodeHash(queue, local, hash);
+  } catch (error) {
+    throw unreadable(local, error);
+  }
+}
 
-  const time = (field: string): number | undefined => {
-    const value = hash.get(field);
-    return value === undefined ? undefined : Number(value);
-  };
+function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, string>): StoredTask {
+  const time = (field: string) => read.integer(hash.get(field));
+  const { owner, id } = parseLocalName(local);
   const payloadJson = hash.get("payload") ?? "{}";
-  const state = (hash.get("state") ?? "scheduled") as TaskState;
+  const state = read.oneOf(TASK_STATES, hash.get("state"), "scheduled");
   const pausedBy = hash.get("pausedBy");
   const note = hash.get("pauseNote");
   return {
     definition: {
-      ...parseLocalName(local),
+      ...read.policies(hash.get("policies")),
+      owner: read.name(owner),
+      id: read.name(id),
       queue,
-      type: hash.get("type") ?? "",
-      schedule: JSON.parse(hash.get("schedule") ?? "null") as Schedule,
-      payload: JSON.parse(payloadJson) as Json,
+      type: read.name(hash.get("type")),
+      schedule: read.schedule(hash.get("schedule")),
+      payload: read.json(payloadJson),
       enabled: state !== "paused",
-      priority: Number(hash.get("priority") ?? 0),
-      overlap: (hash.get("overlap") ?? "skip") as OverlapPolicy,
-      catchUp: (hash.get("catchUp") ?? "one") as CatchUpPolicy,
-      ...(JSON.parse(hash.get("policies") ?? "{}") as Policies),
+      priority: read.priority(hash.get("priority")),
+      overlap: read.oneOf(OVERLAP_POLICIES, hash.get("overlap"), "skip"),
+      catchUp: read.oneOf(CATCH_UP_POLICIES, hash.get("catchUp"), "one"),
       tags: hash.get("tags")?.split(",") ?? [],
       ...Object.fromEntries(
         TEXT_FIELDS.flatMap((field) => (hash.has(field) ? [[field, hash.get(field)]] : [])),
@@ -190,13 +201,13 @@ export function decodeTask(
     },
     payloadJson,
     state,
-    generation: hash.get("gen") ?? "0",
+    generation: read.generation(hash.get("gen")),
     cursor: time("cursor"),
     nominal: time("nominal"),
     due: time("due"),
     fired: time("fired") ?? 0,
-    pending: JSON.parse(hash.get("pending") ?? "[]") as Pending[],
-    waiting: waitingOf(hash.get("wait")),
+    pending: read.pending(hash.get("pending")),
+    waiting: read.waiting(hash.get("wait")),
     calendarRevision: time("calrev") ?? 0,
     created: time("created") ?? 0,
     updated: time("updated") ?? 0,
@@ -213,9 +224,17 @@ export function decodeTask(
   };
 }
 
-function waitingOf(text: string | undefined): StoredTask["waiting"] {
-  const [run, delay] = text?.split(" ") ?? [];
-  return run === undefined ? undefined : { run, delay: Number(delay) };
+/** One task that cannot be read must not keep the others of its batch, or its list, from their turn. */
+export function readable(
+  queue: string,
+  local: string,
+  flat: readonly string[],
+): StoredTask | ForeignTask | undefined {
+  try {
+    return decodeTask(queue, local, flat);
+  } catch {
+    return undefined;
+  }
 }
 
 export function isForeign(task: StoredTask | ForeignTask): task is ForeignTask {

@@ -16,3 +16,10 @@ export function unsupportedFormat(local: string, version: string): CarillonError
     },
   );
 }
+
+export function unreadable(local: string, cause: unknown): CarillonError {
+  return new CarillonError("UNSUPPORTED_FORMAT", `${local} holds what Carillon never writes.`, {
+    remedy: "Delete it and put it again, and see who else writes to this Redis.",
+    cause,
+  });
+}

@@ -17,7 +17,7 @@ import type { Link } from "./link.js";
 import { type PutResult, TaskWriter } from "./put.js";
 import type { Registry } from "./registry.js";
 import type { Scripts } from "./scripts.js";
-import { DEFAULT_LINGER, decodeTask, isForeign, type StoredTask } from "./task-codec.js";
+import { DEFAULT_LINGER, decodeTask, isForeign, readable, type StoredTask } from "./task-codec.js";
 import { unsupportedFormat } from "./task-errors.js";
 
 export interface TaskFilter {
@@ -187,11 +187,8 @@ export class TaskRepository {
     });
     return (replies ?? []).flatMap(([error, hash], i) => {
       if (error) throw error;
-      const task = decodeTask(
-        queue,
-        locals[i] as string,
-        Object.entries(hash as Record<string, string>).flat(),
-      );
+      const flat = Object.entries(hash as Record<string, string>).flat();
+      const task = readable(queue, locals[i] as string, flat);
       return task && !isForeign(task) ? [task] : [];
     });
   }
@@ -243,7 +240,7 @@ export class TaskRepository {
       const locals = await this.#locals(keys, {}, after, REPLAN_PAGE);
       mended += (await this.#link.run(
         this.#scripts.audit,
-        [keys.next, ...keys.dues, ...locals.map((local) => keys.task(local))],
+        [keys.next, ...keys.dues, ...locals.flatMap((local) => [keys.task(local), keys.open(local)])],
         [keys.run(""), locals.length, ...locals.flatMap((local) => [local, shardOf(local)])],
       )) as number;
       if (locals.length < REPLAN_PAGE) return mended;

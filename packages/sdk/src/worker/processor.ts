@@ -1,4 +1,4 @@
-import type { JobData } from "@carillon/core";
+import { isName, type JobData } from "@carillon/core";
 import { type Job, UnrecoverableError } from "bullmq";
 import { type AnyTaskType, isFanOut, type TaskType } from "../task-type.js";
 import { adoptBackoff } from "./backoff.js";
@@ -34,9 +34,8 @@ export class Processor {
   /** Its result and its errors are BullMQ's. */
   async process(queue: string, job: Job, token: string): Promise<unknown> {
     const data = (job.data ?? {}) as Partial<JobData> & Partial<ItemData>;
-    if (!data.occurrence?.run) {
-      throw new UnrecoverableError("This job was not added by Carillon: it has no occurrence.");
-    }
+    const fault = faultOf(queue, job, data);
+    if (fault) throw new UnrecoverableError(`This job was not added by Carillon: ${fault}.`);
     adoptBackoff(job);
     const taken: Taken = { queue, job, token };
     const id = String(job.id);
@@ -57,6 +56,19 @@ export class Processor {
   stop(): void {
     for (const turns of this.#turns.values()) turns.close();
   }
+}
+
+/** Whoever can write to Redis can add a job: names in it lead to keys, and a job speaks for its own run only. */
+function faultOf(
+  queue: string,
+  { id }: Job,
+  { occurrence, child, index }: Partial<ItemData>,
+): string | undefined {
+  if (!occurrence?.run) return "it has no occurrence";
+  const { key, run, owner, task } = occurrence;
+  const named = isName(owner) && isName(task) && typeof run === "string" && typeof key === "string";
+  const own = occurrence.queue === queue && id === (child ? `${run}.${index}` : run);
+  return named && own ? undefined : "its occurrence is not its own";
 }
 
 /** Record started, resolve, run, normalise, record finished. */

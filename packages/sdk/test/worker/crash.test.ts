@@ -1,66 +1,18 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 import { eventually } from "@carillon/testing";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Bench, QUEUE } from "./bench.js";
+import { Lives, type Mode, patience } from "./lives.js";
 
 const bench = Bench.use("crash");
-const SCRIPT = fileURLToPath(new URL("./worker-process.mjs", import.meta.url));
-const patience = { timeoutMs: 25_000, intervalMs: 50 };
-
-type Line = Record<string, unknown>;
-type Mode = "work" | "hang" | "seven";
-
-/** A worker in a process of its own; uses the built package, as any program does. */
-class Life {
-  readonly said: Line[] = [];
-  readonly child: ChildProcess;
-  readonly ended: Promise<unknown>;
-
-  /** @param lock ms; a busy machine that loses it does an item again */
-  constructor(mode: Mode, lock = 1_000) {
-    const env = {
-      ...process.env,
-      REDIS_URL: bench.redis.url,
-      NAMESPACE: bench.namespace,
-      QUEUE,
-      MODE: mode,
-      LOCK: String(lock),
-    };
-    const child = spawn(process.execPath, [SCRIPT], { env, stdio: ["ignore", "pipe", "inherit"] });
-    createInterface(child.stdout).on("line", (line) => this.said.push(JSON.parse(line) as Line));
-    this.child = child;
-    this.ended = once(child, "exit");
-    lives.push(this);
-  }
-
-  says(part: Line): Promise<Line> {
-    return eventually(
-      () => this.said.find((line) => Object.keys(part).every((key) => line[key] === part[key])) ?? false,
-      patience,
-    );
-  }
-
-  async kill(): Promise<void> {
-    this.child.kill("SIGKILL");
-    await this.ended;
-  }
-}
-
-const lives: Life[] = [];
-afterEach(async () => {
-  for (const life of lives.splice(0)) await life.kill();
-});
+const lives = Lives.use(bench);
 
 /** Starts a worker again whenever it ends, as a process manager does, until the run is final. */
-async function restartUntilFinal(run: string, mode: Mode): Promise<Life[]> {
-  const born: Life[] = [];
+async function restartUntilFinal(run: string, mode: Mode) {
+  const born: ReturnType<typeof lives.start>[] = [];
   const over = async () => (await bench.record(run))?.state === "final";
   while (!(await over())) {
     if (born.length === 10) throw new Error("The run does not end.");
-    const life = new Life(mode);
+    const life = lives.start(mode);
     born.push(life);
     await Promise.race([life.ended, eventually(over, patience)]);
   }
@@ -70,15 +22,15 @@ async function restartUntilFinal(run: string, mode: Mode): Promise<Life[]> {
 describe("a worker that is killed", () => {
   it("is counted as one crash; the next attempt waits for it, and a restart does not prolong that", async () => {
     const run = await bench.run("t", "once", { crash: { wait: "4s" } });
-    const first = new Life("hang");
+    const first = lives.start("hang");
     await first.says({ attempt: 1 });
     await first.kill();
     expect(await bench.stats("t")).toMatchObject({ crashes: "1" });
 
-    const second = new Life("work");
+    const second = lives.start("work");
     const waiting = await eventually(async () => (await bench.record(run))?.notBefore ?? false, patience);
     await second.kill();
-    const third = new Life("work");
+    const third = lives.start("work");
     const { at } = await third.says({ attempt: 2 });
     expect(at).toBeGreaterThanOrEqual(waiting);
     await third.says({ event: "settled", outcome: "succeeded" });
@@ -121,7 +73,7 @@ describe("a worker that is killed", () => {
   it("while it stores items: generated once more, and none is done twice", async () => {
     const count = 10_000;
     const run = await bench.run("t", "many", { payload: { count }, crash: { wait: "1ms" } });
-    const first = new Life("hang", 5_000);
+    const first = lives.start("hang", 5_000);
     await first.says({ generating: count });
     const key = `${bench.jobKey(run)}:dependencies`;
     await eventually(async () => (await bench.admin.scard(key)) > 0, { intervalMs: 1 });
@@ -129,7 +81,7 @@ describe("a worker that is killed", () => {
     const stored = await bench.admin.scard(key);
     expect(stored).toBeLessThan(count);
 
-    const second = new Life("work", 5_000);
+    const second = lives.start("work", 5_000);
     await eventually(async () => expect(await bench.record(run)).toMatchObject({ state: "final" }), {
       timeoutMs: 100_000,
       intervalMs: 200,

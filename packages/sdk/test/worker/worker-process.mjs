@@ -1,10 +1,11 @@
-// A worker in a process of its own, to be killed. It says what it does, one JSON line each.
+// A worker in a process of its own, to be killed or frozen. It says what it does, one JSON line each.
 import { defineTask, Worker } from "@carillon/sdk";
 import { z } from "zod";
 
 const { REDIS_URL, NAMESPACE, QUEUE, MODE, LOCK } = process.env;
 const payload = z.object({}).loose();
 const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
+const word = () => new Promise((resolve) => process.stdin.once("data", resolve));
 const forEver = () => new Promise(() => {});
 
 const types = [
@@ -14,6 +15,23 @@ const types = [
     handler: async (_payload, { attempt }) => {
       say({ attempt, at: Date.now() });
       if (MODE === "hang") await forEver();
+      return { attempt };
+    },
+  }),
+  // Works until it is told to end.
+  defineTask("told", {
+    queue: QUEUE,
+    payload,
+    handler: async ({ swift }, { attempt, fence, signal, saveCheckpoint }) => {
+      signal.addEventListener("abort", () => say({ aborted: signal.reason.name, attempt }));
+      say({ attempt, fence });
+      await word();
+      if (swift) return { attempt };
+      const saved = await saveCheckpoint({ attempt }).then(
+        () => "saved",
+        (error) => error.code,
+      );
+      say({ attempt, saved, aborted: signal.aborted });
       return { attempt };
     },
   }),

@@ -1,0 +1,95 @@
+import { eventually } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
+import { Bench } from "./bench.js";
+import { Lives, patience } from "./lives.js";
+
+const bench = Bench.use("frozen");
+const lives = Lives.use(bench);
+const crash = { wait: "1ms" };
+
+/** Real processes, stopped for longer than BullMQ's lock of one second. */
+describe("a worker that is frozen for longer than its lock", () => {
+  /** The first one is frozen in its handler, and its successor has the job. */
+  async function takenOver(payload = {}) {
+    const run = await bench.run("t", "told", { crash, payload });
+    const zombie = lives.start("work");
+    const first = await zombie.says({ attempt: 1 });
+    zombie.freeze();
+    const successor = lives.start("work");
+    const second = await successor.says({ attempt: 2 });
+    expect(second["fence"]).toBeGreaterThan(first["fence"] as number);
+    return { run, zombie, successor };
+  }
+
+  it("wakes up while its successor works: its signal is aborted, and nothing that it says counts", async () => {
+    const { run, zombie, successor } = await takenOver();
+    zombie.thaw();
+    await zombie.says({ aborted: "LockLostError", attempt: 1 });
+    zombie.tell("go");
+    await zombie.says({ event: "fenced", run });
+    expect(zombie.said).toContainEqual({ attempt: 1, saved: "CONFLICT", aborted: true });
+    expect(await bench.record(run)).toMatchObject({ state: "running", attempts: 2 });
+
+    successor.tell("go");
+    await successor.says({ event: "settled", outcome: "succeeded" });
+    expect(await bench.record(run)).toMatchObject({
+      outcome: "succeeded",
+      result: { attempt: 2 },
+      crashes: 1,
+    });
+    expect(await bench.stats("t")).toMatchObject({
+      succeeded: "1",
+      crashes: "1",
+      checkpoint: '{"attempt":2}',
+    });
+    expect(zombie.said.filter(({ event }) => event === "settled")).toEqual([]);
+  }, 60_000);
+
+  it("wakes up while its successor works, and ends before it knows: its end is not the run's", async () => {
+    const { run, zombie, successor } = await takenOver({ swift: true });
+    // It finds this word the moment it wakes up: before anyone could tell it that its lock is gone.
+    zombie.tell("go");
+    zombie.thaw();
+    await zombie.says({ event: "fenced", run });
+    expect(await bench.record(run)).toMatchObject({ state: "running", attempts: 2 });
+    successor.tell("go");
+    await successor.says({ event: "settled", outcome: "succeeded" });
+    expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", result: { attempt: 2 } });
+  }, 60_000);
+
+  it("wakes up after its successor has ended, and ends before it knows: nothing changes", async () => {
+    const { run, zombie, successor } = await takenOver();
+    successor.tell("go");
+    await successor.says({ event: "settled", outcome: "succeeded" });
+    const record = await bench.record(run);
+    const stats = await bench.stats("t");
+    zombie.tell("go");
+    zombie.thaw();
+    await zombie.says({ event: "fenced", run });
+    expect(zombie.said.find(({ saved }) => saved)).toMatchObject({ saved: "CONFLICT" });
+    expect(await bench.record(run)).toEqual(record);
+    expect(await bench.stats("t")).toEqual(stats);
+    expect(record).toMatchObject({ outcome: "succeeded", result: { attempt: 2 }, attempts: 2 });
+    const job = await bench.queue().getJob(run);
+    expect([await job?.getState(), job?.returnvalue]).toEqual(["completed", { attempt: 2 }]);
+  }, 60_000);
+});
+
+describe("workers that die", () => {
+  it("twice do not end the run: the third one does the work", async () => {
+    const run = await bench.run("t", "told", { crash: { ...crash, most: 3 } });
+    for (const attempt of [1, 2]) {
+      const doomed = lives.start("work");
+      await doomed.says({ attempt });
+      await doomed.kill();
+    }
+    const third = lives.start("work");
+    await third.says({ attempt: 3 });
+    third.tell("go");
+    await third.says({ event: "settled", outcome: "succeeded" });
+    expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", attempts: 3, crashes: 2 });
+    // BullMQ itself has nothing against it either.
+    const job = await bench.queue().getJob(run);
+    await eventually(async () => expect(await job?.getState()).toBe("completed"), patience);
+  }, 60_000);
+});

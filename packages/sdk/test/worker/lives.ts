@@ -1,0 +1,85 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { eventually } from "@carillon/testing";
+import { afterEach } from "vitest";
+import { type Bench, QUEUE } from "./bench.js";
+
+const SCRIPT = fileURLToPath(new URL("./worker-process.mjs", import.meta.url));
+
+/** For what other processes must do. */
+export const patience = { timeoutMs: 25_000, intervalMs: 50 };
+
+type Line = Record<string, unknown>;
+export type Mode = "work" | "hang" | "seven";
+
+/** A worker in a process of its own; uses the built package, as any program does. */
+class Life {
+  readonly said: Line[] = [];
+  readonly child: ChildProcess;
+  readonly ended: Promise<unknown>;
+
+  constructor(env: Record<string, string>) {
+    const child = spawn(process.execPath, [SCRIPT], {
+      env: { ...process.env, ...env },
+      stdio: ["pipe", "pipe", "inherit"],
+    });
+    createInterface({ input: child.stdout }).on("line", (line) => this.said.push(JSON.parse(line) as Line));
+    child.stdin.on("error", () => {}); // it may be dead by then
+    this.child = child;
+    this.ended = once(child, "exit");
+  }
+
+  says(part: Line): Promise<Line> {
+    return eventually(
+      () => this.said.find((line) => Object.keys(part).every((key) => line[key] === part[key])) ?? false,
+      patience,
+    );
+  }
+
+  /** To the handler that waits for a word. */
+  tell(word: string): void {
+    this.child.stdin?.write(`${word}\n`);
+  }
+
+  freeze(): void {
+    this.child.kill("SIGSTOP");
+  }
+
+  thaw(): void {
+    this.child.kill("SIGCONT");
+  }
+
+  async kill(): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.ended;
+  }
+}
+
+/** The worker processes of a test; they end with it. */
+export class Lives {
+  readonly #bench: Bench;
+  readonly #all: Life[] = [];
+
+  private constructor(bench: Bench) {
+    this.#bench = bench;
+  }
+
+  static use(bench: Bench): Lives {
+    const lives = new Lives(bench);
+    afterEach(async () => {
+      for (const life of lives.#all.splice(0)) await life.kill();
+    });
+    return lives;
+  }
+
+  /** @param lock ms; a busy machine that loses it does an item again */
+  start(mode: Mode, lock = 1_000): Life {
+    const { redis, namespace } = this.#bench;
+    const about = { REDIS_URL: redis.url, NAMESPACE: namespace, QUEUE, MODE: mode, LOCK: String(lock) };
+    const life = new Life(about);
+    this.#all.push(life);
+    return life;
+  }
+}

@@ -1,0 +1,103 @@
+import {
+  CarillonError,
+  isName,
+  type Json,
+  MAX_PRIORITY,
+  OVERLAP_POLICIES,
+  type Pending,
+  type Policies,
+  policySchema,
+  type Schedule,
+} from "@carillon/core";
+
+/**
+ * Readers of a task hash's fields. Whoever can write to Redis can write nonsense: each reader throws on what no version of
+ * ours writes, so that the task is left alone and what is decided about the others does not depend on it.
+ */
+
+const TRIGGERS = ["schedule", "catch-up", "retry", "manual", "backfill", "self"];
+/** 2^53 has 16. */
+const INTEGER = /^-?\d{1,16}$/;
+
+export function integer(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!INTEGER.test(text)) throw nonsense();
+  return Number(text);
+}
+
+export function priority(text: string | undefined): number {
+  const value = integer(text) ?? 0;
+  if (value < 0 || value > MAX_PRIORITY) throw nonsense();
+  return value;
+}
+
+/** Digits: it is compared as text, and scripts count it up. */
+export function generation(text: string | undefined): string {
+  if (text === undefined || !/^\d{1,16}$/.test(text)) throw nonsense();
+  return text;
+}
+
+export function oneOf<Word extends string>(
+  words: readonly Word[],
+  text: string | undefined,
+  fallback: Word,
+): Word {
+  const word = (text ?? fallback) as Word;
+  if (!words.includes(word)) throw nonsense();
+  return word;
+}
+
+export function name(text: string | undefined): string {
+  if (!isName(text)) throw nonsense();
+  return text;
+}
+
+export function json(text: string): Json {
+  return JSON.parse(text) as Json;
+}
+
+/** What it means, whoever compiles it finds out. */
+export function schedule(text: string | undefined): Schedule {
+  return record(json(text ?? "null")) as unknown as Schedule;
+}
+
+/** Policies and nothing else: no field of theirs may stand in for one of the task's own. */
+export function policies(text: string | undefined): Policies {
+  return text === undefined ? {} : policySchema.parse(json(text));
+}
+
+export function pending(text: string | undefined): Pending[] {
+  if (text === undefined) return [];
+  const list = json(text);
+  if (!Array.isArray(list)) throw nonsense();
+  for (const item of list) {
+    const { key, nominal, due, trigger, missed, at, overlap } = record(item);
+    const whole = Number.isSafeInteger(nominal) && Number.isSafeInteger(due);
+    const later = at === undefined || Number.isSafeInteger(at);
+    const known = TRIGGERS.includes(trigger as string);
+    const own = overlap === undefined || (OVERLAP_POLICIES as readonly unknown[]).includes(overlap);
+    if (typeof key !== "string" || !whole || !later || !known || !own) throw nonsense();
+    if (missed !== undefined) {
+      const { from, to } = record(missed);
+      if (!Number.isSafeInteger(from) || !Number.isSafeInteger(to)) throw nonsense();
+    }
+  }
+  return list as unknown as Pending[];
+}
+
+/** The run whose end gives the next time, and the delay after it. */
+export function waiting(text: string | undefined): { run: string; delay: number } | undefined {
+  if (text === undefined) return undefined;
+  const [, run, delay] = /^(\S+) (\d{1,16})$/.exec(text) ?? [];
+  if (run === undefined) throw nonsense();
+  return { run, delay: Number(delay) };
+}
+
+function record(value: Json | undefined): Record<string, Json | undefined> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw nonsense();
+  return value;
+}
+
+function nonsense(): CarillonError {
+  return new CarillonError("UNSUPPORTED_FORMAT", "not what Carillon stores.");
+}

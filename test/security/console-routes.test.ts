@@ -1,0 +1,199 @@
+import { connect } from "@carillon/sdk";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createApp } from "../../apps/console/src/app.js";
+import { ADMIN, type Console, sessionOf, startConsole, VIEWER } from "../../apps/console/test/harness.js";
+import { SILENT } from "../seeds/harness.js";
+
+/*
+ * Every route of the console, Bull Board's included, read from the app itself: one that is added is tried as well. What
+ * each does with good and bad input is in apps/console/test.
+ */
+
+interface Layer {
+  name: string;
+  route?: { path: string | string[] };
+  handle: { stack?: Layer[] };
+}
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+const READS = ["GET", "HEAD"];
+/** Known to everybody; anything else begins at the guard. */
+const OPEN = ["/health", "/ready", "/carillon.svg", "/login", "/logout"];
+/** A question with a body. */
+const ASKS = ["POST /api/v1/validate"];
+
+let console_: Console;
+let routes: { before: string[]; behind: string[]; guards: string[]; routers: number };
+let session = { viewer: "", admin: "" };
+
+beforeAll(async () => {
+  console_ = await startConsole();
+  await console_.client.put({ id: "a", queue: "q", type: "t", schedule: { every: "1h" } });
+  await console_.client.trigger("a");
+  await console_.board.refresh();
+  routes = readRoutes();
+  const signIn = async (token: string) => sessionOf(await console_.ask(`/?token=${token}`));
+  session = { viewer: await signIn(VIEWER), admin: await signIn(ADMIN) };
+});
+afterAll(() => console_.stop());
+
+function readRoutes() {
+  const connection = connect(console_.redis.url, "safe");
+  connection.on("error", () => {});
+  const { client } = console_;
+  const { app, board } = createApp({ client, connection, logger: SILENT as never, token: ADMIN });
+  const layers = (app as unknown as { router: { stack: Layer[] } }).router.stack;
+  const guard = layers.findIndex(({ name }) => name === "identify");
+  const behind = layers.slice(guard);
+  const boards = (board.router("admin") as unknown as { router: { stack: Layer[] } }).router.stack;
+  const routers = behind.filter(({ handle }) => handle.stack);
+  const read = {
+    before: pathsOf(layers.slice(0, guard)),
+    behind: [
+      ...pathsOf(behind),
+      ...routers.flatMap(({ handle }) => pathsOf(handle.stack ?? []).map((path) => `/api/v1${path}`)),
+      ...[boards, ...boards.map(({ handle }) => handle.stack ?? [])]
+        .flatMap(pathsOf)
+        .map((path) => `/queues${path}`),
+    ].map(filledIn),
+    guards: layers.filter(({ route, handle }) => !route && !handle.stack).map(({ name }) => name),
+    routers: routers.length,
+  };
+  void board.close();
+  connection.disconnect();
+  return read;
+}
+
+function pathsOf(layers: readonly Layer[]): string[] {
+  return layers.flatMap(({ route }) => route?.path ?? []);
+}
+
+/** With names of what is there. */
+function filledIn(path: string): string {
+  const names: Record<string, string> = {
+    queue: "q",
+    queueName: "q",
+    owner: "system",
+    schedulerId: "system%2Fa",
+  };
+  return path.replace(/:(\w+)/g, (_, name: string) => names[name] ?? "a");
+}
+
+type Headers = Record<string, string>;
+
+/** What each method of each path answers; and not one key in Redis may change meanwhile. */
+async function tryAll(methods: readonly string[], headers: Headers): Promise<Map<string, Response>> {
+  const answers = new Map<string, Response>();
+  const before = await dump();
+  for (const path of routes.behind) {
+    const asked = methods.map((method) => `${method} ${path}`).filter((what) => !ASKS.includes(what));
+    const given = await Promise.all(
+      asked.map((what) => console_.ask(path, { method: what.split(" ")[0] as string, headers })),
+    );
+    for (const [i, answer] of given.entries()) {
+      await answer.arrayBuffer();
+      answers.set(asked[i] as string, answer);
+    }
+  }
+  expect(await dump()).toEqual(before);
+  return answers;
+}
+
+async function dump(): Promise<Record<string, unknown>> {
+  const { client } = console_.client.store.link;
+  const keys = (await client.keys("*")).sort();
+  const values = await Promise.all(
+    // A hash that is read may change the order of its fields.
+    keys.map(async (key) =>
+      (await client.type(key)) === "hash"
+        ? Object.entries(await client.hgetall(key)).sort()
+        : (await client.dumpBuffer(key))?.toString("base64"),
+    ),
+  );
+  return Object.fromEntries(keys.map((key, i) => [key, values[i]]));
+}
+
+/** What did not answer so. */
+function otherThan(statuses: readonly number[], answers: ReadonlyMap<string, Response>): string[] {
+  return [...answers].flatMap(([what, { status }]) =>
+    statuses.includes(status) ? [] : [`${status} ${what}`],
+  );
+}
+
+const writes = METHODS.filter((method) => !READS.includes(method));
+
+it("the routes are those of the app: none before the guard but the open ones", () => {
+  expect(routes.before).toEqual(OPEN);
+  // Whatever else is mounted, this test must learn to read.
+  expect(routes.routers).toBe(1);
+  expect(routes.guards).toEqual([
+    ...["securityHeaders", "sameOrigin", "link", "identify", "viewersOnlyLook", "audit"],
+    // The board's readiness, the board, what is not found, errors.
+    ...["<anonymous>", "<anonymous>", "<anonymous>", "<anonymous>"],
+  ]);
+  expect(routes.behind.length).toBeGreaterThan(60);
+  expect(routes.behind).toContain("/api/v1/tasks/q/system/a/trigger");
+  expect(routes.behind).toContain("/queues/api/queues/q/obliterate");
+});
+
+describe("each method of each route", () => {
+  it.each<[string, Headers]>([
+    ["nothing", {}],
+    ["an empty token", { authorization: "Bearer " }],
+    ["another scheme", { authorization: `Basic ${btoa(`admin:${ADMIN}`)}` }],
+    ["the token as a cookie", { cookie: `carillon_console-test=${ADMIN}` }],
+    ["a session that nobody signed", { cookie: "carillon_console-test=admin.zzzzzzzz.nonce.mac" }],
+    ["the word of a proxy", { "x-forwarded-user": "admin", "x-forwarded-for": "127.0.0.1" }],
+    ["another method in a header", { "x-http-method-override": "GET" }],
+  ])("is closed to whoever comes with %s", async (_, headers) => {
+    expect(otherThan([401], await tryAll(METHODS, headers))).toEqual([]);
+  });
+
+  it("a viewer may look at all of them and write to none, by token and by session", async () => {
+    for (const headers of [
+      { authorization: `Bearer ${VIEWER}` },
+      { cookie: session.viewer, origin: console_.url },
+      { authorization: `Bearer ${VIEWER}`, "x-http-method-override": "GET", "x-method-override": "GET" },
+    ]) {
+      expect(otherThan([403], await tryAll(writes, headers as Headers))).toEqual([]);
+    }
+    const looked = await tryAll(READS, { authorization: `Bearer ${VIEWER}` });
+    expect([...looked].filter(([, { status }]) => status === 401 || status === 403)).toEqual([]);
+    expect([...looked].filter(([, { status }]) => status >= 500).map(([what]) => what)).toEqual([]);
+  });
+
+  it("a page of another site writes to none, whoever is signed in", async () => {
+    for (const headers of [
+      { cookie: session.admin, origin: "https://evil.example" },
+      { cookie: session.admin, origin: "null" },
+      // An old browser, or a page that hides where it is.
+      { cookie: session.admin },
+      { authorization: `Bearer ${ADMIN}`, origin: "https://evil.example" },
+    ]) {
+      expect(otherThan([403], await tryAll(writes, headers as Headers))).toEqual([]);
+    }
+  });
+
+  it("another site may not read what it answers, nor frame it, nor guess its type", async () => {
+    const all = [
+      ...(await tryAll(READS, { authorization: `Bearer ${ADMIN}`, origin: "https://evil.example" })),
+      ...(await tryAll(METHODS, { origin: "https://evil.example" })),
+    ];
+    for (const [what, { headers }] of all) {
+      const names = [...headers.keys()].filter((name) => name.startsWith("access-control-"));
+      expect([what, ...names]).toEqual([what]);
+      expect([what, headers.get("x-content-type-options"), headers.get("x-frame-options")]).toEqual([
+        ...[what, "nosniff", "DENY"],
+      ]);
+      const policy = headers.get("content-security-policy") ?? "";
+      expect([what, policy]).toEqual([
+        what,
+        expect.stringContaining("default-src 'none'; script-src 'self'"),
+      ]);
+      expect(policy).not.toMatch(/script-src[^;]*unsafe/);
+      expect([what, headers.get("cross-origin-resource-policy")]).toEqual([what, "same-origin"]);
+      expect([what, headers.get("cache-control")]).toEqual([what, "no-store"]);
+      expect([what, headers.get("x-powered-by"), headers.get("server")]).toEqual([what, null, null]);
+    }
+  });
+});

@@ -1,0 +1,260 @@
+import { CarillonError, parseTask, shardOf } from "@carillon/core";
+import { Scheduler } from "@carillon/scheduler";
+import { Client } from "@carillon/sdk";
+import { namespaceKeys } from "@carillon/store";
+import { virtualStore } from "@carillon/testing";
+import { describe, expect, it } from "vitest";
+import { Stand } from "../seeds/harness.js";
+
+/*
+ * Someone with the password of Redis writes nonsense into the hash of a task, of a run, or into what a namespace keeps. That
+ * task may be lost to its owner; the node, and every other task, goes on as if nothing had been.
+ */
+
+const QUEUE = "bells";
+const stand = Stand.use();
+
+/** Two tasks in each shard, before and after the hostile one by name. */
+const GOOD = ["a", "z"].flatMap((letter) => {
+  const byShard = new Map(Array.from({ length: 200 }, (_, n) => [shard(`${letter}${n}`), `${letter}${n}`]));
+  return [...byShard.values()];
+});
+
+function shard(id: string): number {
+  return shardOf(`system/${id}`);
+}
+
+const deep = (open: string, close: string, levels = 100_000) => open.repeat(levels) + close.repeat(levels);
+const json = (value: unknown) => JSON.stringify(value);
+
+/** Fields of a task hash, and what becomes of them. */
+const FIELDS: [field: string, values: string[]][] = [
+  ["v", ["", "abc", "-1", "1e9", "0x7fffffff"]],
+  ["gen", ["", "abc", "-5", "1e400", "nan", "0x10", "9".repeat(400)]],
+  ["state", ["", "running", "__proto__", "scheduled\n"]],
+  ["due", ["", "abc", "-1", "1e400", "nan"]],
+  ["nominal", ["", "abc", "-1", "1e400"]],
+  ["cursor", ["", "abc", "1e400", "nan"]],
+  ["fired", ["", "abc", "1e400"]],
+  ["calrev", ["", "abc", "1e400"]],
+  ["priority", ["", "abc", "-1", "1e400", "9".repeat(400)]],
+  ["type", ["", "a b", "a\nb", "x".repeat(100_000), "{}"]],
+  ["overlap", ["", "sometimes", "constructor"]],
+  ["catchUp", ["", "sometimes"]],
+  ["tags", ["", ",", ",,,", "}:x{", "a\nb"]],
+  ["calendars", ["", ",", "}:x{"]],
+  [
+    "schedule",
+    [
+      ...["", "null", "{", "[]", '"x"', "1", "{}"],
+      ...[{ every: "0s" }, { every: 0 }, { every: "-1s" }, { every: "1ns" }, { cron: "0 0 30 2 *" }].map(
+        json,
+      ),
+      ...[{ cron: "* * * * *", timezone: "Moon/Base" }, { cron: 5 }, { calendar: "x" }, { at: "x" }].map(
+        json,
+      ),
+      ...[{ any: [] }, { any: [null] }, { every: "1s", except: 5 }, { every: "1s", jitter: "x" }].map(json),
+      json({ cron: `${"1,".repeat(500_000)}1 * * * *` }),
+      '{"__proto__":{"every":"1s"}}',
+      deep('{"any":[', "]}"),
+    ],
+  ],
+  ["payload", ["", "{", 'null}},"occurrence":{', "\u0000", deep("[", "]")]],
+  [
+    "policies",
+    [
+      ...["", "{", "null", "5", "[]", '{"__proto__":{"linger":1}}', deep("[", "]")],
+      ...[{ linger: "abc" }, { timeLimit: "abc" }, { timeLimitGrace: {} }, { minGap: "abc" }].map(json),
+      ...[{ retry: { attempts: 1e9, delay: "x" } }, { retry: 5 }, { catchUpLimits: { every: "x" } }].map(
+        json,
+      ),
+      // These are not policies.
+      ...[
+        { queue: "other" },
+        { id: "z0", owner: "root" },
+        { payload: 1 },
+        { schedule: { every: "1ms" } },
+      ].map(json),
+    ],
+  ],
+  [
+    "pending",
+    [
+      ...["", "{", "null", "5", "{}", "[null]", "[5]", '"x"', deep("[", "]")],
+      ...[[{}], [{ key: 1 }], [{ key: "k", nominal: "x", due: 1, trigger: "retry" }]].map(json),
+      ...[[{ key: "k", nominal: 1, due: 1, trigger: "retry", at: "x" }]].map(json),
+      ...[[{ key: "k", nominal: 1, due: 1, trigger: "nonsense", at: -1 }]].map(json),
+      ...[Array.from({ length: 20_000 }, () => ({ key: "k", nominal: 1, due: 1, trigger: "retry" }))].map(
+        json,
+      ),
+    ],
+  ],
+  ["wait", ["", "a", "a b", "a 1e400", " ", "x 5 y"]],
+  ["crash", ["", "a", "1 2 3", "9".repeat(400)]],
+  ["keep", ["", "a", "1", "1 2 3 4 5"]],
+  ["linger", ["", "abc", "1e400"]],
+  ["expect", ["", "abc", "1e400"]],
+  ["description", ["\u001b[31m\n{", "x".repeat(1_000_000)]],
+];
+
+const CASES = FIELDS.flatMap(([field, values]) => values.map((value) => [field, value] as const));
+
+interface World {
+  client: Client;
+  /** Ten seconds later. */
+  round(): Promise<void>;
+  key(local: string): string;
+  keys: ReturnType<ReturnType<typeof namespaceKeys>["queue"]>;
+  /** How often each of these was enqueued. */
+  fired(ids: readonly string[]): Promise<number[]>;
+}
+
+async function world(): Promise<World> {
+  const { store, clock } = await virtualStore({
+    connection: stand.redis.url,
+    namespace: stand.namespace,
+    queues: [QUEUE, "other"],
+  });
+  stand.later(() => store.close());
+  const node = new Scheduler({ store, logger: { debug() {}, info() {}, warn() {}, error() {} } });
+  const client = new Client({ store });
+  const keys = namespaceKeys(stand.namespace).queue(QUEUE);
+  const put = (id: string) =>
+    parseTask({ id, queue: QUEUE, type: "t", schedule: { every: "10s" }, overlap: "allow" });
+  await store.tasks.put(QUEUE, [...GOOD, "m"].map(put));
+  return {
+    client,
+    keys,
+    key: (local) => keys.task(local),
+    async round() {
+      await clock.advance(10_000);
+      await node.tick();
+    },
+    async fired(ids) {
+      const counts = await stand.admin.zrange(keys.runs, 0, "-1");
+      return ids.map((id) => counts.filter((run) => run.startsWith(`${id}@`)).length);
+    },
+  };
+}
+
+const all = (times: number) => GOOD.map(() => times);
+
+/** What everybody can still do. */
+async function goesOn(at: World, rounds: number): Promise<void> {
+  for (let n = 1; n <= rounds; n++) {
+    await at.round();
+    expect(await at.fired(GOOD)).toEqual(all(n));
+  }
+}
+
+it("the good tasks are in all shards, around the hostile one", () => {
+  expect(new Set(GOOD.map(shard)).size).toBe(8);
+  expect(GOOD).toHaveLength(16);
+  expect(shardOf("system/m")).toBeTypeOf("number");
+});
+
+/** Lists, forecasts and the journal have the others, whatever they say of the hostile one. */
+async function isSeen(at: World): Promise<void> {
+  const others = (names: readonly { id: string }[]) =>
+    [...new Set(names.map(({ id }) => id))].filter((id) => id !== "m").sort();
+  const { tasks } = await at.client.list({ limit: 100 });
+  expect(others(tasks)).toEqual([...GOOD].sort());
+  expect(tasks.filter(({ owner, queue }) => owner !== "system" || queue !== QUEUE)).toEqual([]);
+  expect(others((await at.client.upNext({ limit: 100 })).map(({ task }) => task))).toEqual([...GOOD].sort());
+  const forecast = await at.client.forecast({ within: "10s", limit: 1_000 });
+  expect(others(forecast.map(({ task }) => task))).toEqual([...GOOD].sort());
+  await at.client.journal();
+}
+
+/** What is asked of the hostile task itself is answered, or refused with a code. */
+async function answersOf(at: World): Promise<void> {
+  for (const ask of [
+    () => at.client.get("m"),
+    () => at.client.runs("m"),
+    () => at.client.stats("m"),
+    () => at.client.ledger("m"),
+    () => at.client.explain("m", "2026-01-01T00:00:10Z"),
+    () => at.client.pause("m"),
+    () => at.client.resume("m"),
+    () => at.client.trigger("m", { overlap: "allow" }),
+  ]) {
+    await ask().catch((error: unknown) => expect(error).toBeInstanceOf(CarillonError));
+  }
+}
+
+describe("a field of a task's hash", () => {
+  it.each(CASES.map(([field, value]) => [field, json(value.slice(0, 60)), value] as const))(
+    "%s = %s",
+    async (field, _, value) => {
+      const at = await world();
+      await stand.admin.hset(at.key("system/m"), field, value);
+      await goesOn(at, 3);
+      // Whatever it means, it is not enqueued over and over, nor anywhere else.
+      expect((await at.fired(["m"]))[0]).toBeLessThanOrEqual(3);
+      const jobs = await stand.queue(QUEUE).getJobCounts();
+      expect(jobs["waiting"]! + jobs["prioritized"]!).toBeLessThanOrEqual(3 * GOOD.length + 3);
+      expect(await stand.admin.exists(`{${stand.namespace}:other}:other:wait`)).toBe(0);
+      await isSeen(at);
+      await answersOf(at);
+      // Someone takes the jobs away: the runs of the others are settled.
+      await stand.queue(QUEUE).drain();
+      await at.round();
+      await at.round();
+      for (const id of GOOD.slice(0, 2)) {
+        const final = (await at.client.runs(id)).filter(({ state }) => state === "final");
+        expect(final.length).toBeGreaterThanOrEqual(3);
+      }
+      await at.client.delete({ queue: QUEUE, id: "m" });
+      await at.client.put({ id: "m", queue: QUEUE, type: "t", schedule: { every: "10s" } });
+      expect((await at.client.get("m")).state).toBe("scheduled");
+      expect(({} as Record<string, unknown>)["linger"]).toBeUndefined();
+    },
+  );
+
+  it("the task's key is no hash at all", async () => {
+    const at = await world();
+    await stand.admin.set(at.key("system/m"), "nonsense");
+    await goesOn(at, 3);
+    expect((await at.fired(["m"]))[0]).toBe(0);
+  });
+});
+
+const RUN_FIELDS: [field: string, values: string[]][] = [
+  ["state", ["", "nonsense"]],
+  ["task", ["", "nobody", "a/b/c", "}:x{", "system/a0\n"]],
+  ["enqueued", ["", "abc", "1e400"]],
+  ["finished", ["", "abc"]],
+  ["outcome", ["", "nonsense", "__proto__"]],
+  ["cancel", ["", "abc", "1 2 3"]],
+  ["fence", ["", "abc"]],
+  ["made", ["", "abc"]],
+  ["notBefore", ["", "abc"]],
+  ["started", ["", "abc"]],
+  ["info", ["", "{", "null", "5", deep("[", "]"), '{"key":5}']],
+  ["result", ["{", deep("[", "]")]],
+  ["checkpoint", ["{"]],
+];
+
+describe("a field of a run's record", () => {
+  it.each(
+    RUN_FIELDS.flatMap(([field, values]) =>
+      values.map((value) => [field, json(value.slice(0, 60)), value] as const),
+    ),
+  )("%s = %s", async (field, _, value) => {
+    const at = await world();
+    const triggered = await at.client.trigger("m", { overlap: "allow" });
+    if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+    await stand.admin.hset(at.keys.run(triggered.run), field, value);
+    await goesOn(at, 1);
+    await stand.queue(QUEUE).drain();
+    for (let n = 2; n <= 4; n++) {
+      await at.round();
+      expect(await at.fired(GOOD)).toEqual(all(n));
+    }
+    const final = await Promise.all(GOOD.map((id) => at.client.runs(id)));
+    for (const runs of final) expect(runs.filter(({ state }) => state === "final").length).toBeGreaterThan(0);
+    await isSeen(at);
+    await answersOf(at);
+    await at.client.run(triggered.run).catch((error: unknown) => expect(error).toBeInstanceOf(CarillonError));
+  });
+});

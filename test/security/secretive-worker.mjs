@@ -1,0 +1,20 @@
+// A worker whose types hold secrets; it logs all there is to log, one JSON line each.
+import { inspect } from "node:util";
+import { alertWebhook, httpRequest, Worker } from "@carillon/sdk";
+
+const { REDIS_URL, CARILLON_NAMESPACE, SIGNING_KEY } = process.env;
+const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
+/** Prints more than any logger would. */
+const log = (details, msg) => say({ msg, details: inspect(details, { depth: 10, showHidden: true }) });
+const logger = { debug: log, info: log, warn: log, error: log };
+const types = [
+  httpRequest({ signingKey: SIGNING_KEY, allow: ["127.0.0.1"], timeout: "2s" }),
+  alertWebhook({ signingKey: SIGNING_KEY, allow: ["127.0.0.1"], timeout: "2s" }),
+];
+const worker = new Worker({ connection: REDIS_URL, namespace: CARILLON_NAMESPACE, types, logger });
+for (const event of ["started", "settled", "crashed", "fenced"]) {
+  worker.on(event, (about) => say({ event, ...about }));
+}
+worker.on("error", (error) => log(error, "worker"));
+await worker.start();
+say({ msg: "working" });
