@@ -1,0 +1,208 @@
+// The invariants of the design, from what Redis holds at the end, what was seen of it meanwhile, and what it acknowledged to nodes.
+import { compileSchedule, OUTCOMES } from "@carillon/sdk";
+
+/** What is decided about nominal times for good; retries aside. */
+const FINAL_SKIPS = new Set(["overlap", "missed", "paused", "excluded", "superseded"]);
+
+/**
+ * @param {object} known
+ * @param {object[]} known.tasks as load.mjs made them
+ * @param {object[]} known.queues as evidence.mjs read them
+ * @param {object} known.observer
+ * @param {Map<string, object>} known.acks by run: what nodes were told is enqueued
+ * @param {number} known.deadline what was due by then must be decided; UTC ms of Redis time
+ * @param {{ at: number, back?: number, forward?: number }[]} known.jumps of the Redis clock: its time before, and by how much
+ * @param {boolean} known.mayLose whether Redis lost acknowledged writes, at a failover
+ */
+export function check(known) {
+  const found = {
+    duplicates: [],
+    gaps: [],
+    early: [],
+    overlaps: [...known.observer.overlaps],
+    pending: [],
+    counters: [],
+    regressions: [...known.observer.regressions],
+    lostWrites: [],
+    failoverDuplicates: [],
+    undecided: 0,
+  };
+  const specs = new Map(known.tasks.map((task) => [`${task.queue} system/${task.id}`, task]));
+  for (const held of known.queues) {
+    const byTask = occurrencesByTask(held, known.jumps);
+    for (const [name, runs] of byTask) {
+      decidedOnce(found, name, runs, ledgerOf(known, held, name));
+      for (const run of runs) {
+        if (run.trigger !== "manual") neverEarly(found, known, held, run);
+      }
+      const spec = specs.get(`${held.queue} ${name}`);
+      if (spec && spec.overlap !== "allow") oneAtATime(found, known, name, runs);
+    }
+    for (const task of held.tasks.values()) {
+      const spec = specs.get(`${held.queue} ${task.name}`);
+      if (!spec) continue;
+      nothingMissing(found, known, held, task, spec, byTask.get(task.name) ?? []);
+      if (spec.retention) countersAgree(found, held, task);
+      atRest(found, known, held, task, spec);
+    }
+    jobsAndRuns(found, held, specs);
+  }
+  acknowledged(found, known);
+  return found;
+}
+
+/**
+ * Runs by task, of records and jobs together: they have the same ids. A run is over when its job is, or its record says so: the job
+ * of one that could not be settled is settled later.
+ */
+function occurrencesByTask({ runs, jobs }, jumps) {
+  const all = new Map();
+  for (const job of jobs) if (job.key) all.set(job.id, { ...job, task: job.name });
+  for (const run of runs) if (run.key) all.set(run.id, { ...all.get(run.id), ...run });
+  const byTask = new Map();
+  for (const run of all.values()) {
+    run.over = Math.min(
+      run.finished ?? Number.POSITIVE_INFINITY,
+      redisTime(run.finishedOn, jumps) ?? Number.POSITIVE_INFINITY,
+    );
+    const list = byTask.get(run.task) ?? [];
+    list.push(run);
+    byTask.set(run.task, list);
+  }
+  return byTask;
+}
+
+/** A worker's clock is the machine's; that of Redis was put forward and back. */
+function redisTime(time, jumps) {
+  if (time === undefined) return undefined;
+  let offset = 0;
+  for (const { at, back = 0, forward = 0 } of jumps) if (time >= at - offset) offset += forward - back;
+  return time + offset;
+}
+
+function ledgerOf({ observer }, held, name) {
+  const entries = new Map(observer.ledgers.get(`${held.queue} ${name}`));
+  for (const entry of held.tasks.get(name)?.ledger ?? []) entries.set(`${entry.reason} ${entry.from}`, entry);
+  return [...entries.values()].filter(({ reason }) => FINAL_SKIPS.has(reason));
+}
+
+/** Each occurrence is enqueued once, or skipped. */
+function decidedOnce(found, name, runs, skips) {
+  const byKey = new Map();
+  for (const run of runs) {
+    if (run.trigger === "retry") continue;
+    const before = byKey.get(run.key);
+    if (before) found.duplicates.push(`${run.key}: ${before.id} and ${run.id}`);
+    else byKey.set(run.key, run);
+    if (run.trigger === "manual") continue;
+    for (const { reason, from, to } of skips) {
+      if (from <= run.nominal && run.nominal <= to)
+        found.duplicates.push(`${name} ${run.key}: ${run.id}, and skipped (${reason})`);
+    }
+  }
+}
+
+/** By the Redis clock. What was due, and waited, when that was put back is not early. */
+function neverEarly(found, { jumps }, { queue }, { id, due, enqueued }) {
+  if (enqueued >= due) return;
+  if (jumps.some(({ at, back = 0 }) => due <= at + 1 && enqueued >= at - back - 1_000)) found.undecided += 1;
+  else found.early.push(`${queue} ${id}: ${due - enqueued} ms`);
+}
+
+/** By the times of records and jobs. A clock that was put back makes some pairs impossible to tell. */
+function oneAtATime(found, { jumps }, name, runs) {
+  // In the order of the claims: each made a generation of its own.
+  const sorted = [...runs].sort((a, b) => a.generation - b.generation || a.enqueued - b.enqueued);
+  for (const [i, run] of sorted.entries()) {
+    const next = sorted[i + 1];
+    if (!next || run.over <= next.enqueued) continue;
+    const over = run.over - next.enqueued;
+    const blurred = jumps.some(({ at, back = 0 }) => over <= back && Math.abs(run.over - at) <= back + 5_000);
+    if (blurred) found.undecided += 1;
+    else found.overlaps.push(`${name}: ${run.id} ended ${over} ms after ${next.id} was enqueued`);
+  }
+}
+
+/** Each nominal time up to the cursor has a run, a ledger entry, or waits. */
+function nothingMissing(found, known, held, { name, hash }, spec, runs) {
+  if (spec.edited === "schedule" || spec.schedule.anchor) return;
+  const schedule = compileSchedule({ ...spec.schedule, except: undefined }, spec.id);
+  const pending = JSON.parse(hash.pending ?? "[]");
+  const decided = new Set([...runs, ...pending].map(({ nominal }) => nominal));
+  const skips = ledgerOf(known, held, name);
+  const cursor = Number(hash.cursor ?? 0);
+  for (
+    let at = schedule.next(Number(hash.created));
+    at !== undefined && at <= cursor;
+    at = schedule.next(at)
+  ) {
+    const time = at;
+    if (decided.has(time) || skips.some(({ from, to }) => from <= time && time <= to)) continue;
+    found.gaps.push(`${held.queue} ${name}: nothing is known of ${new Date(time).toISOString()}`);
+  }
+}
+
+/** runs = the sum of their outcomes, as counted and as recorded. */
+function countersAgree(found, held, { name, stats }) {
+  const runs = held.runs.filter((run) => run.task === name && run.state === "final");
+  for (const outcome of OUTCOMES) {
+    const records = runs.filter((run) => run.outcome === outcome).length;
+    const counted = Number(stats[outcome] ?? 0);
+    if (records !== counted)
+      found.counters.push(`${held.queue} ${name}: ${records} ${outcome}, counted ${counted}`);
+  }
+}
+
+/** Nothing that was due is still to be decided, nothing waits for ever, no run stays open where there are workers. */
+function atRest(found, { deadline }, held, { name, hash }, spec) {
+  const worked = spec.type !== "none";
+  if (hash.state === "scheduled" && Number(hash.due) <= deadline)
+    found.pending.push(`${held.queue} ${name}: due since ${hash.due}`);
+  if (!worked || hash.state === "paused") return;
+  for (const { key } of JSON.parse(hash.pending ?? "[]"))
+    found.pending.push(`${held.queue} ${name}: ${key} waits`);
+  for (const run of held.runs) {
+    if (run.task === name && run.state !== "final")
+      found.pending.push(`${held.queue} ${run.id}: still ${run.state}`);
+  }
+}
+
+/** Each run has its job, each job its run, and BullMQ knows where each job stands. */
+function jobsAndRuns(found, held, specs) {
+  const jobs = new Map(held.jobs.map((job) => [job.id, job]));
+  const runs = new Set(held.runs.map((run) => run.id));
+  for (const run of held.runs) {
+    if (run.state !== "final" && !jobs.has(run.id))
+      found.gaps.push(`${held.queue} ${run.id}: open, and has no job`);
+  }
+  for (const job of held.jobs) {
+    const spec = specs.get(`${held.queue} ${job.name}`);
+    if (!job.list) found.pending.push(`${held.queue} ${job.id}: in no list of BullMQ's`);
+    if (!runs.has(job.id) && spec?.edited !== "delete")
+      found.gaps.push(`${held.queue} ${job.id}: a job without a record`);
+  }
+}
+
+/** What Redis told a node is enqueued is there; a failover may have taken it back, and then it was enqueued again. */
+function acknowledged(found, { acks, queues, tasks, mayLose }) {
+  const deleted = new Set(tasks.filter(({ edited }) => edited === "delete").map(({ id }) => `system/${id}`));
+  const held = new Map();
+  const byTime = new Map();
+  for (const { queue, runs, jobs } of queues) {
+    for (const { id } of jobs) held.set(id, queue);
+    for (const run of runs) {
+      held.set(run.id, queue);
+      byTime.set(`${queue} ${run.task} ${run.nominal}`, run);
+    }
+  }
+  for (const [run, ack] of acks) {
+    if (held.has(run) || deleted.has(ack.task)) continue;
+    const text = `${ack.queue} ${ack.task} ${new Date(ack.nominal).toISOString()}: ${run} was acknowledged to ${ack.node}`;
+    const again = byTime.get(`${ack.queue} ${ack.task} ${ack.nominal}`);
+    if (!mayLose) found.gaps.push(`${text}, and is gone`);
+    else {
+      found.lostWrites.push(text);
+      if (again) found.failoverDuplicates.push(`${text}, lost by Redis, and enqueued again as ${again.id}`);
+    }
+  }
+}

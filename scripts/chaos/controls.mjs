@@ -1,0 +1,183 @@
+// Positive controls: the same processes and the same checks with a safety part taken out. Each must fail, every time: a battery
+// that finds nothing here would find nothing anywhere.
+import { bullPrefix, Client } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { Queue, Worker } from "bullmq";
+import { pause } from "../measure/nodes.mjs";
+import { check } from "./checker.mjs";
+import { Child } from "./child.mjs";
+import { readQueue } from "./evidence.mjs";
+import { Observer } from "./observer.mjs";
+import { openServers } from "./servers.mjs";
+import { watchMulti } from "./watch-multi.mjs";
+
+const QUEUE = "control";
+/** Short, so that a frozen node's mutex is soon gone; in ms. */
+const TTL = 300;
+const PATIENCE = { timeoutMs: 30_000, intervalMs: 50 };
+
+/** @returns {Promise<Record<string, { caught: boolean, found: string }>>} */
+export async function runControls({ dir, versions }) {
+  const servers = await openServers("single", dir);
+  try {
+    const entries = await Promise.all(
+      Object.entries(CONTROLS).map(async ([name, control]) => {
+        const stage = new Stage(servers, name.replace(/\W+/g, "-").toLowerCase(), dir, versions.current);
+        try {
+          await control(stage);
+          return [name, await stage.verdict()];
+        } finally {
+          await stage.close();
+        }
+      }),
+    );
+    return Object.fromEntries(entries);
+  } finally {
+    await servers.stop();
+  }
+}
+
+const CONTROLS = {
+  /** A holder that was frozen wakes up after its mutex has gone to another one. */
+  async "mutex only"(stage) {
+    await stage.put({ overlap: "allow", catchUp: "all" });
+    const [frozen] = await stage.nodes(2, "fence");
+    const hit = await frozen.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
+    if (!hit) throw new Error("it never came to a commit");
+    await stage.another(hit.mono);
+    frozen.thaw();
+    await stage.another(hit.mono, frozen.id);
+  },
+
+  /** Two nodes claim what both have read. */
+  async "fence removed"(stage) {
+    await stage.put({ overlap: "allow", catchUp: "all" });
+    const [slow] = await stage.nodes(2, "mutex,fence");
+    const hit = await slow.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
+    if (!hit) throw new Error("it never came to a commit");
+    await stage.another(hit.mono);
+    slow.thaw();
+    await stage.another(hit.mono, slow.id);
+  },
+
+  /** A reconnect drops the WATCH, and the client sends its MULTI again. */
+  async "WATCH/MULTI"(stage) {
+    await stage.put({ overlap: "allow", catchUp: "all" });
+    await watchMulti(stage.servers, stage.namespace, QUEUE);
+  },
+
+  /** A job that failed is retried from outside between a node's read and its commit. */
+  async "overlap guard removed"(stage) {
+    await stage.put({ overlap: "skip", catchUp: "one" });
+    const [node] = await stage.nodes(1, "overlap-guard");
+    await stage.failFirstJob();
+    const hit = await node.order({ at: "before commit", do: "stop" }, PATIENCE.timeoutMs);
+    if (!hit) throw new Error("it never came to a commit");
+    await stage.retryFirstJob();
+    node.thaw();
+    await stage.another(hit.mono);
+  },
+};
+
+/** A namespace of its own on the controls' Redis. */
+class Stage {
+  #children = [];
+  #acks = [];
+  #job;
+
+  constructor(servers, namespace, dir, version) {
+    this.servers = servers;
+    this.namespace = namespace;
+    this.dir = dir;
+    this.version = version;
+    this.client = new Client({ connection: servers.url, namespace });
+    this.observer = new Observer(servers, namespace, [QUEUE]);
+  }
+
+  async put(policies) {
+    this.task = { id: "t", type: "none", queue: QUEUE, schedule: { every: "1s" }, ...policies };
+    await this.client.put(this.task);
+  }
+
+  async nodes(count, sabotage) {
+    for (let i = 0; i < count; i++) {
+      const env = {
+        REDIS_URL: this.servers.url,
+        CARILLON_NAMESPACE: this.namespace,
+        CARILLON_NODE_ID: `n${i}`,
+        CARILLON_PORT: "0",
+        CARILLON_MUTEX_TTL_MS: String(TTL),
+        CARILLON_TEST_ONLY_SABOTAGE: sabotage,
+        CHAOS_VERSION: this.version,
+      };
+      const onEvent = (event, from) => {
+        if (event.what === "ack") this.#acks.push({ ...event, node: from.id });
+      };
+      const id = `${this.namespace}-${i}`;
+      const child = new Child({ id, script: "node.mjs", env, dir: this.dir, onEvent });
+      this.#children.push(child);
+      child.start();
+    }
+    await Promise.all(this.#children.map(({ ready }) => ready));
+    return this.#children;
+  }
+
+  /** A commit after this moment, of this node. */
+  async another(mono, node) {
+    await eventually(() => {
+      if (this.#acks.some((ack) => ack.mono > mono && (node === undefined || ack.node === node))) return true;
+      throw new Error("nothing was enqueued");
+    }, PATIENCE);
+  }
+
+  get #bull() {
+    return { connection: this.servers.admin, prefix: bullPrefix(this.namespace, QUEUE) };
+  }
+
+  async failFirstJob() {
+    const worker = new Worker(QUEUE, null, { ...this.#bull, autorun: false, lockDuration: 60_000 });
+    worker.on("error", () => {});
+    this.#job = await eventually(async () => {
+      const job = await worker.getNextJob("token", { block: false });
+      if (job) return job;
+      throw new Error("there is no job");
+    }, PATIENCE);
+    await this.#job.moveToFailed(new Error("it failed, as it was to"), "token", false);
+    await worker.close(true);
+  }
+
+  async retryFirstJob() {
+    const queue = new Queue(QUEUE, this.#bull);
+    const job = await queue.getJob(this.#job.id);
+    await job.retry("failed");
+    await queue.close();
+  }
+
+  async verdict() {
+    await pause(200);
+    await this.observer.stop();
+    const held = await readQueue(this.servers, this.namespace, QUEUE);
+    const { observer, task } = this;
+    const found = check({
+      tasks: [task],
+      queues: [held],
+      observer,
+      acks: new Map(),
+      deadline: 0,
+      jumps: [],
+      mayLose: false,
+    });
+    const { duplicates, overlaps } = found;
+    const texts = [...duplicates, ...overlaps];
+    return {
+      caught: texts.length > 0,
+      found: `${duplicates.length} duplicates, ${overlaps.length} overlaps: ${texts[0] ?? ""}`,
+    };
+  }
+
+  async close() {
+    await this.observer.stop();
+    await Promise.all(this.#children.map((child) => (child.down ? undefined : child.kill())));
+    await this.client.close();
+  }
+}

@@ -1,0 +1,106 @@
+// What Redis holds at the end of a run: tasks, ledgers, run records, jobs, statistics. The checks read this and nothing of ours.
+import { scanAll } from "./servers.mjs";
+
+const BATCH = 1_000;
+const JOB_LISTS = ["wait", "active", "paused"];
+const JOB_SETS = ["completed", "failed", "delayed", "prioritized", "waiting-children"];
+
+/** The same command for many keys of one queue, in order. */
+async function each(admin, keys, command) {
+  const answers = [];
+  for (let at = 0; at < keys.length; at += BATCH) {
+    const pipeline = admin.pipeline();
+    for (const key of keys.slice(at, at + BATCH)) command(pipeline, key);
+    for (const [error, answer] of await pipeline.exec()) {
+      if (error) throw error;
+      answers.push(answer);
+    }
+  }
+  return answers;
+}
+
+/** @returns what one queue holds; times are numbers, all else as it is stored */
+export async function readQueue(servers, namespace, queue) {
+  const { admin } = servers;
+  const tag = `{${namespace}:${queue}}`;
+  const ours = `${tag}:~`;
+  const bull = `${tag}:${queue}:`;
+  const names = await admin.zrange(`${ours}tasks`, 0, "-1");
+  const hashes = await each(
+    admin,
+    names.map((name) => `${ours}t:${name}`),
+    (pipeline, key) => pipeline.hgetall(key),
+  );
+  const ledgers = await each(
+    admin,
+    names.map((name) => `${ours}ledger:${name}`),
+    (pipeline, key) => pipeline.lrange(key, 0, -1),
+  );
+  const stats = await each(
+    admin,
+    names.map((name) => `${ours}s:${name}`),
+    (pipeline, key) => pipeline.hgetall(key),
+  );
+  const runKeys = await scanAll(servers, `${escaped(ours)}r:*`);
+  const runHashes = await each(admin, runKeys, (pipeline, key) => pipeline.hgetall(key));
+  const jobKeys = (await scanAll(servers, `${escaped(bull)}*@*`)).filter(
+    (key) => !key.slice(bull.length).includes(":"),
+  );
+  const jobHashes = await each(admin, jobKeys, (pipeline, key) =>
+    pipeline.hmget(key, "data", "timestamp", "finishedOn"),
+  );
+  const listed = new Map();
+  for (const list of JOB_LISTS) for (const id of await admin.lrange(bull + list, 0, -1)) listed.set(id, list);
+  for (const set of JOB_SETS) for (const id of await admin.zrange(bull + set, 0, "-1")) listed.set(id, set);
+  const due = (
+    await Promise.all(
+      Array.from({ length: 8 }, (_, shard) => admin.zrange(`${ours}due:${shard}`, 0, "-1", "WITHSCORES")),
+    )
+  ).flat();
+
+  return {
+    queue,
+    tasks: new Map(
+      names.map((name, i) => [
+        name,
+        { name, hash: hashes[i], ledger: ledgers[i].map(ledgerEntry), stats: stats[i] },
+      ]),
+    ),
+    runs: runKeys.map((key, i) => runOf(key.slice(ours.length + 2), runHashes[i])),
+    jobs: jobKeys.map((key, i) => jobOf(key.slice(bull.length), jobHashes[i], listed)),
+    due: new Map(Array.from({ length: due.length / 2 }, (_, i) => [due[2 * i], Number(due[2 * i + 1])])),
+  };
+}
+
+function escaped(text) {
+  return text.replace(/[[\]?*\\]/g, "\\$&");
+}
+
+export function ledgerEntry(line) {
+  const [reason, from, to, count, at, by, run] = line.split(" ");
+  return { reason, from: Number(from), to: Number(to), count: Number(count), at: Number(at), by, run };
+}
+
+function runOf(id, hash) {
+  return {
+    id,
+    task: hash.task,
+    state: hash.state,
+    outcome: hash.outcome,
+    enqueued: Number(hash.enqueued),
+    finished: hash.finished === undefined ? undefined : Number(hash.finished),
+    node: hash.node,
+    ...JSON.parse(hash.info ?? "{}"),
+  };
+}
+
+function jobOf(id, [data, _timestamp, finishedOn], listed) {
+  const { occurrence } = JSON.parse(data ?? "{}");
+  return {
+    id,
+    ...occurrence,
+    name: occurrence && `${occurrence.owner}/${occurrence.task}`,
+    finishedOn: finishedOn === null ? undefined : Number(finishedOn),
+    list: listed.get(id),
+  };
+}

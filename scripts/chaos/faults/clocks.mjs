@@ -1,0 +1,80 @@
+// Wrong wall clocks, that jump while their processes run.
+import { eventually } from "@carillon/testing";
+import { pause } from "../../measure/nodes.mjs";
+import { monotonic } from "../failpoint.mjs";
+
+/** In seconds. */
+const OFFSETS = [3, -3, 600, -600, 3_600, 0];
+
+export const clockFaults = OFFSETS.map((seconds) => ({
+  kind: "node's clock jumps",
+  scope: "node",
+  needs: "clock",
+  beside: true,
+  /** It stays wrong: the node goes on, and the next one moves it again. Effective where the node claims by it. */
+  async run({ target, acksOf }) {
+    const before = acksOf(target);
+    target.clock.set(seconds);
+    await pause(2_500);
+    return { effective: acksOf(target) > before, note: `to ${seconds} s` };
+  },
+}));
+
+/** By which a Redis clock is put forward: beyond what a node believes at once. */
+const FORWARD = 75;
+
+async function redisTime(servers) {
+  const [seconds, micros] = await servers.admin.time();
+  return Number(seconds) * 1_000 + Number(micros) / 1_000;
+}
+
+/** The clock of Redis is the truth: after a jump the new time goes. @returns {Promise<number>} the last time before it */
+async function jump({ servers, redisClock }, seconds) {
+  let [at, seen] = [await redisTime(servers), monotonic()];
+  redisClock.set(redisClock.offset + seconds);
+  // The library reads it once a second.
+  const moved = async () => {
+    const now = await redisTime(servers);
+    if (Math.abs(now - at - (monotonic() - seen)) > Math.abs(seconds) * 900) return true;
+    [at, seen] = [now, monotonic()];
+    return false;
+  };
+  await eventually(moved, { timeoutMs: 10_000, intervalMs: 20 });
+  return at;
+}
+
+const HELD = "the Redis clock jumped forward";
+
+export const redisClockFaults = [
+  {
+    kind: "Redis clock jumps back",
+    scope: "redis",
+    topologies: ["single"],
+    needs: "redisClock",
+    async run(world) {
+      const seconds = 3;
+      const at = await jump(world, -seconds);
+      world.jumps.push({ at, back: seconds * 1_000 });
+      const before = world.acks();
+      await pause(seconds * 1_500);
+      return { effective: world.acks() > before };
+    },
+  },
+  {
+    kind: "Redis clock jumps forward",
+    scope: "redis",
+    topologies: ["single"],
+    needs: "redisClock",
+    /** Every task then has a minute and more to catch up with. */
+    last: true,
+    async run(world) {
+      const at = await jump(world, FORWARD);
+      world.jumps.push({ at, forward: FORWARD * 1_000 });
+      // Held until a second read, 5 s later, agrees.
+      const held = await eventually(() => world.errorsOf(HELD) > 0, { timeoutMs: 4_000 }).catch(() => false);
+      const before = world.acks();
+      await pause(6_500);
+      return { effective: held && world.acks() > before };
+    },
+  },
+];

@@ -1,0 +1,39 @@
+// A rolling deploy: some nodes become those of a next version, which writes a newer format. Old nodes leave what is new alone, and
+// new nodes do what is old. The new version stays, and is then killed and frozen like the others.
+import { NEXT } from "../load.mjs";
+
+const TASKS = 5;
+/** How many nodes become new. */
+const REPLACED = 2;
+
+export const deployFault = {
+  kind: "rolling deploy",
+  scope: "redis",
+  once: true,
+  async run({ nodes, versions, nextClient, tasks, acksIn }) {
+    const added = Array.from({ length: TASKS }, (_, i) => ({
+      ...{
+        id: `next-${i}`,
+        type: "none",
+        queue: NEXT,
+        schedule: { every: "1s" },
+        overlap: "allow",
+        catchUp: "all",
+      },
+    }));
+    // Before there is a node that knows them: they wait.
+    await nextClient.putMany(added);
+    tasks.push(...added);
+    for (const node of nodes.slice(0, REPLACED)) {
+      await node.stop();
+      node.env = { ...node.env, CHAOS_VERSION: versions.next };
+      node.start();
+      await node.ready;
+    }
+    const [oldTasks, newTasks] = [
+      acksIn((queue) => queue !== NEXT, versions.next),
+      acksIn((queue) => queue === NEXT, versions.next),
+    ];
+    return { effective: true, note: `${oldTasks} and ${newTasks} so far` };
+  },
+};

@@ -1,0 +1,103 @@
+// What befalls the way between a node and Redis: through the node's own proxy.
+import { pause } from "../../measure/nodes.mjs";
+import { ask } from "../servers.mjs";
+
+/** Of all that nodes send, only a commit names this channel. */
+const commitText = (namespace) => `{${namespace}}:cancel`;
+
+const network = (fault) => ({ scope: "node", topologies: ["single"], needs: "proxy", ...fault });
+
+/** Commands were under way, or the node was half way between two. */
+const caught = (target, unanswered) => unanswered > 0 || target.where().critical;
+
+export const networkFaults = [
+  network({
+    kind: "connection cut",
+    async run({ target }) {
+      return { effective: caught(target, target.proxy.cut()) };
+    },
+  }),
+  network({
+    kind: "connections refused",
+    async run({ target, dice }) {
+      const effective = caught(target, target.proxy.refuse());
+      await pause(300 + dice() * 1_500);
+      await target.proxy.heal();
+      return { effective };
+    },
+  }),
+  network({
+    kind: "commit's reply lost",
+    async run({ target, namespace, within }) {
+      const { proxy } = target;
+      const lost = proxy.loseAnswerTo(commitText(namespace)).then(() => true);
+      const happened = await Promise.race([lost, pause(within).then(() => false)]);
+      proxy.calm();
+      return { effective: happened, happened };
+    },
+  }),
+  network({
+    kind: "commit withheld and cut",
+    async run({ target, namespace, within }) {
+      const { proxy } = target;
+      const withheld = proxy.withhold("question", commitText(namespace)).then(() => true);
+      const happened = await Promise.race([withheld, pause(within).then(() => false)]);
+      if (happened) {
+        await pause(300);
+        proxy.cut();
+      } else proxy.calm();
+      return { effective: happened, happened };
+    },
+  }),
+  network({
+    kind: "half-open connections",
+    async run({ target, dice }) {
+      const { proxy } = target;
+      const before = proxy.questions;
+      proxy.freeze();
+      await pause(1_000 + dice() * 3_500);
+      // What was asked meanwhile was never answered.
+      const effective = proxy.questions > before;
+      await proxy.heal();
+      return { effective };
+    },
+  }),
+  network({
+    kind: "slow link",
+    async run({ target, dice, acksOf }) {
+      const { proxy } = target;
+      const before = acksOf(target);
+      proxy.slow({ latency: 20 + dice() * 180, bytesPerSecond: 100_000 });
+      await pause(2_500);
+      const effective = acksOf(target) > before;
+      await proxy.heal();
+      return { effective };
+    },
+  }),
+  network({
+    kind: "pub/sub lost",
+    async run({ target, namespace }) {
+      const { proxy } = target;
+      const before = proxy.dropped;
+      proxy.silence(`{${namespace}}:wake`);
+      await pause(3_000);
+      await proxy.heal();
+      return { effective: proxy.dropped > before };
+    },
+  }),
+];
+
+/** The servers end every connection: in any topology. Effective where a node had commands under way. */
+export const cutFaults = [
+  {
+    kind: "Redis ends all connections",
+    scope: "redis",
+    async run({ servers, nodes, settings, afterwards }) {
+      const masters = await servers.masters();
+      const critical = nodes.filter((node) => !node.down && !node.frozen && node.where().critical).length;
+      await Promise.all(masters.map((master) => ask(master, "CLIENT", "KILL", "TYPE", "normal")));
+      const failed = await afterwards(/closed|ECONN|retries/i, settings.mutexTtl);
+      return { effective: critical > 0 || failed, healed: true };
+    },
+  },
+];

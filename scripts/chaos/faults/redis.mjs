@@ -1,0 +1,69 @@
+// What befalls Redis itself. Each is over before the next one begins.
+import { pause } from "../../measure/nodes.mjs";
+import { ask, errorCount } from "../servers.mjs";
+
+/** Something that Redis refuses for a while. Effective where it refused commands of ours. */
+function refusing(kind, error, inject, heal, more = {}) {
+  return {
+    kind,
+    scope: "redis",
+    ...more,
+    async run({ servers, dice }) {
+      const masters = await servers.masters();
+      const before = await errorCount(masters, error);
+      for (const master of masters) await inject(master);
+      await pause(700 + dice() * 800);
+      for (const master of masters) await heal(master);
+      return { effective: (await errorCount(masters, error)) > before, healed: true };
+    },
+  };
+}
+
+export const redisFaults = [
+  {
+    kind: "Redis kill -9 and restart",
+    scope: "redis",
+    topologies: ["single"],
+    async run({ servers, observer, dice, nodes }) {
+      const { redis } = servers;
+      const critical = nodes.filter((node) => !node.down && !node.frozen && node.where().critical).length;
+      observer.redisMayHaveLost();
+      await redis.kill();
+      await pause(dice() * 400);
+      await redis.start();
+      observer.redisMayHaveLost();
+      return { effective: true, note: `${critical} nodes half way`, healed: true };
+    },
+  },
+  {
+    kind: "SCRIPT FLUSH",
+    scope: "redis",
+    async run({ servers }) {
+      const masters = await servers.masters();
+      const before = await errorCount(masters, "NOSCRIPT");
+      for (const master of masters) await ask(master, "SCRIPT", "FLUSH");
+      await pause(1_000);
+      return { effective: (await errorCount(masters, "NOSCRIPT")) > before, healed: true };
+    },
+  },
+  refusing(
+    "out of memory",
+    "OOM",
+    (master) => ask(master, "CONFIG", "SET", "maxmemory", "1mb"),
+    (master) => ask(master, "CONFIG", "SET", "maxmemory", "0"),
+  ),
+  refusing(
+    "read-only replica",
+    "READONLY",
+    // Of a master that is not there: nothing is ever taken over from it.
+    (master) => ask(master, "REPLICAOF", "127.0.0.1", "1"),
+    (master) => ask(master, "REPLICAOF", "NO", "ONE"),
+    { topologies: ["single"] },
+  ),
+  refusing(
+    "ACL refuses scripts",
+    "NOPERM",
+    (master) => ask(master, "ACL", "SETUSER", "node", "-evalsha", "-eval"),
+    (master) => ask(master, "ACL", "SETUSER", "node", "+evalsha", "+eval"),
+  ),
+];

@@ -1,0 +1,204 @@
+// The tasks of a run, and what a client does to them meanwhile.
+import { isCarillonError } from "@carillon/sdk";
+import { pause } from "../measure/nodes.mjs";
+
+/** Nobody works these: every job stays, and all are counted. */
+export const COUNT_QUEUES = ["count-a", "count-b", "count-c"];
+/** Worked by the SDK's workers, and by a plain BullMQ worker. */
+export const WORK = "work";
+export const EDIT = "edit";
+export const PLAIN = "plain";
+/** Of a newer version of Carillon. */
+export const NEXT = "next";
+export const QUEUES = [...COUNT_QUEUES, WORK, EDIT, PLAIN, NEXT];
+
+const KEEP = { retention: { successes: 10_000, failures: 10_000 } };
+const CRASH = { crash: { wait: "300ms", most: 100 } };
+const work = (least, most = least, fails = 0) => ({ least, most, fails });
+
+/**
+ * What the checks must know of a task. `edited`: what the client does to it; where the schedule changes, or the task is deleted,
+ * gaps cannot be told from its last definition. `origin` shifts a task within its second.
+ */
+function countTasks(each) {
+  return COUNT_QUEUES.flatMap((queue) =>
+    Array.from({ length: each }, (_, i) => ({
+      id: `c${i}`,
+      type: "none",
+      queue,
+      schedule: { every: "1s", ...(i % 2 ? { origin: "1970-01-01T00:00:00.500Z" } : {}) },
+      overlap: "allow",
+      catchUp: "all",
+    })),
+  );
+}
+
+const times = (n, make) => Array.from({ length: n }, (_, i) => make(i));
+
+function workTasks() {
+  const tasks = [
+    ...times(6, (i) => ({ id: `skip-${i}`, overlap: "skip", payload: work(100, 1_600) })),
+    ...times(4, (i) => ({ id: `queue-one-${i}`, overlap: "queue-one", payload: work(500, 1_400) })),
+    ...times(3, (i) => ({
+      id: `queue-all-${i}`,
+      overlap: "queue-all",
+      catchUp: "one",
+      payload: work(700, 900),
+      schedule: { every: "2s" },
+    })),
+    ...times(3, (i) => ({ id: `cancel-${i}`, overlap: "cancel-running", payload: work(1_500) })),
+    ...times(2, (i) => ({
+      id: `retry-${i}`,
+      overlap: "skip",
+      payload: work(20, 100, 0.4),
+      retry: { attempts: 3, delay: "200ms", backoff: "fixed" },
+    })),
+    ...times(2, (i) => ({
+      id: `backoff-${i}`,
+      overlap: "skip",
+      payload: work(20, 100, 0.5),
+      schedule: { every: "2s" },
+      backoff: { period: "300ms", backoff: "fixed" },
+    })),
+    ...times(2, (i) => ({ id: `one-${i}`, overlap: "allow", catchUp: "one", payload: work(10) })),
+    ...times(2, (i) => ({ id: `none-${i}`, overlap: "allow", catchUp: "skip", payload: work(10) })),
+    ...times(2, (i) => ({
+      id: `jitter-${i}`,
+      overlap: "allow",
+      catchUp: "all",
+      payload: work(10),
+      schedule: { every: "2s", jitter: "50%" },
+    })),
+    ...times(2, (i) => ({
+      id: `after-${i}`,
+      overlap: "skip",
+      payload: work(200, 500),
+      schedule: { every: "1s", anchor: "finish" },
+    })),
+  ];
+  return tasks.map((task) => ({
+    type: "job",
+    queue: WORK,
+    schedule: { every: "1s" },
+    catchUp: "all",
+    ...KEEP,
+    ...CRASH,
+    ...task,
+  }));
+}
+
+const CALENDAR = "closed";
+
+function editTasks() {
+  const task = (id, edited, more = {}) => ({
+    ...{ id, type: "job", queue: EDIT, schedule: { every: "1s" }, overlap: "skip", catchUp: "all" },
+    ...{ payload: work(10, 400), ...KEEP, ...CRASH, ...more },
+    edited,
+  });
+  return [
+    ...times(2, (i) => task(`payload-${i}`, "payload")),
+    ...times(2, (i) => task(`pause-${i}`, "pause")),
+    ...times(2, (i) => task(`trigger-${i}`, "trigger", { overlap: "queue-all" })),
+    ...times(2, (i) => task(`schedule-${i}`, "schedule")),
+    ...times(2, (i) => task(`again-${i}`, "delete")),
+    task("closed", "calendar", { schedule: { every: "1s", except: [{ named: CALENDAR }] } }),
+  ];
+}
+
+function plainTasks() {
+  return times(3, (i) => ({
+    ...{
+      id: `plain-${i}`,
+      type: "job",
+      queue: PLAIN,
+      schedule: { every: "1s" },
+      overlap: i === 2 ? "queue-one" : "skip",
+    },
+    ...{ catchUp: "all", ...KEEP },
+  }));
+}
+
+/** @param {number} each tasks in each queue that is only counted */
+export function makeTasks(each) {
+  return [...countTasks(each), ...workTasks(), ...editTasks(), ...plainTasks()];
+}
+
+/** As a client puts it. */
+export function inputOf({ edited: _, ...input }) {
+  return input;
+}
+
+export async function putAll(client, tasks) {
+  await client.putCalendar(CALENDAR, ["2030-01-01"]);
+  await client.putMany(tasks.map(inputOf));
+}
+
+/** What a client does to a task, by the task's `edited`. Each takes the dice, so that a seed repeats it. */
+const EDITS = {
+  payload: (client, task, dice) =>
+    client.put({
+      ...inputOf(task),
+      priority: Math.floor(dice() * 3),
+      payload: work(10, 100 + Math.floor(dice() * 300)),
+    }),
+  pause: (client, task, dice) =>
+    dice() < 0.5 ? client.pause(task) : client.resume(task, { from: dice() < 0.5 ? "now" : "catch-up" }),
+  trigger: (client, task) => client.trigger(task),
+  schedule: (client, task, dice) =>
+    client.put({ ...inputOf(task), schedule: { every: dice() < 0.5 ? "1s" : "700ms" } }),
+  delete: (client, task, dice) => (dice() < 0.5 ? client.delete(task) : client.put(inputOf(task))),
+  calendar: (client, _task, dice) =>
+    client.putCalendar(CALENDAR, [`20${30 + Math.floor(dice() * 60)}-01-01`]),
+};
+
+/** Edits until told to stop. What fails for want of Redis is tried again some other time. */
+export function startEditing(client, tasks, dice, onUnexpected) {
+  const editable = tasks.filter(({ edited }) => edited);
+  let running = true;
+  let edits = 0;
+  const done = (async () => {
+    while (running) {
+      const task = editable[Math.floor(dice() * editable.length)];
+      try {
+        await EDITS[task.edited](client, task, dice);
+        edits += 1;
+      } catch (error) {
+        if (!isCarillonError(error) || !EXPECTED.has(error.code)) onUnexpected(error);
+      }
+      await pause(60 + dice() * 180);
+    }
+  })();
+  return {
+    get edits() {
+      return edits;
+    },
+    async stop() {
+      running = false;
+      await done;
+    },
+  };
+}
+
+/** Faults, and a task that was deleted a moment ago, or that many change at once. */
+const EXPECTED = new Set([
+  "REDIS_UNAVAILABLE",
+  "REDIS_READ_ONLY",
+  "REDIS_OUT_OF_MEMORY",
+  "REDIS_AUTH",
+  "TASK_NOT_FOUND",
+  "CONFLICT",
+]);
+
+/** Nothing new comes any more: what is owed is done or passed over, what waits goes on. Repeats until Redis has taken it. */
+export async function endSchedules(client, tasks, now) {
+  const end = new Date(now).toISOString();
+  const ended = tasks.filter(({ queue }) => queue === WORK || queue === EDIT || queue === PLAIN);
+  for (const task of ended) {
+    const { anchor } = task.schedule;
+    if (task.edited === "pause") await client.resume(task, { from: "catch-up" });
+    await client.put({
+      ...inputOf(task),
+      schedule: { ...task.schedule, end, ...(anchor ? { anchor } : {}) },
+    });
+  }
+}

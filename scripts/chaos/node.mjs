@@ -1,0 +1,34 @@
+// A scheduler node as a process: apps/scheduler's own, of the version that CHAOS_VERSION names, with a failpoint that obeys.
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { obeyingFailpoint, tell } from "./failpoint.mjs";
+
+const app = join(process.env.CHAOS_VERSION, "node_modules/@carillon/scheduler-app/dist");
+const { readConfig } = await import(pathToFileURL(join(app, "config.js")));
+const { runNode } = await import(pathToFileURL(join(app, "node.js")));
+
+const { config, problems } = readConfig(process.env);
+if (!config) throw new Error(JSON.stringify(problems));
+
+// What is logged of each decision is what Redis has acknowledged to this node.
+const logger = {
+  debug(details) {
+    if (details.outcome === "enqueued") {
+      const { queue, task, nominal, run, at } = details;
+      tell({ what: "ack", queue, task, nominal, run, at });
+    }
+  },
+  info(_details, message) {
+    if (message === "node is running") tell({ what: "ready" });
+  },
+  warn(details, message) {
+    tell({ what: "warning", message, ...details });
+  },
+  error(details, message) {
+    tell({ what: "error", message, ...details });
+  },
+  fatal(details, message) {
+    tell({ what: "error", message, fatal: true, ...details, err: String(details.err ?? "") });
+  },
+};
+process.exit(await runNode(config, logger, obeyingFailpoint()));

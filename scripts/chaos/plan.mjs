@@ -1,0 +1,94 @@
+// The plan of a run: what happens when, from the seed alone. Storms, in which faults come one upon the other, take turns with
+// probes: one fault, then quiet, so that the time to recover is of this fault and no other.
+import { random } from "../measure/nodes.mjs";
+
+/** Between two faults of a storm, in ms. */
+const NODE_EVERY = 300;
+const WORKER_EVERY = 1_000;
+const REDIS_EVERY = 3_200;
+const STORM = 12_000;
+/** How long a probe has. */
+export const QUIET = 4_000;
+const WARM_UP = 1_500;
+/** What comes last takes so long, in ms; a shorter run goes without it. */
+const LAST = 12_000;
+const LAST_FROM = 40_000;
+
+/** Deals all cards before it begins anew: a short run meets as many kinds as it can. */
+function deck(cards, dice) {
+  let left = [];
+  return () => {
+    if (left.length === 0) left = shuffled(cards, dice);
+    return left.pop();
+  };
+}
+
+function shuffled(cards, dice) {
+  const all = [...cards];
+  for (let i = all.length - 1; i > 0; i--) {
+    const j = Math.floor(dice() * (i + 1));
+    [all[i], all[j]] = [all[j], all[i]];
+  }
+  return all;
+}
+
+/** Kinds in turn, then one of each kind's variants: points must not crowd out what has no variants. */
+function byKind(faults, dice) {
+  const kinds = Map.groupBy ? Map.groupBy(faults, ({ kind }) => kind) : groupBy(faults);
+  const draws = new Map([...kinds].map(([kind, variants]) => [kind, deck(variants, dice)]));
+  // A kind with many variants comes more often.
+  const cards = [...kinds].flatMap(([kind, variants]) => Array(Math.min(3, variants.length)).fill(kind));
+  const next = deck(cards, dice);
+  return () => draws.get(next())();
+}
+
+function groupBy(faults) {
+  const kinds = new Map();
+  for (const fault of faults) kinds.set(fault.kind, [...(kinds.get(fault.kind) ?? []), fault]);
+  return kinds;
+}
+
+/**
+ * @param {{ faults: object[], probes: object[], ms: number, seed: number }} options
+ * @returns {{ at: number, fault: object, dice: () => number, storm: number, probe?: true }[]} in order; `storm` is when the storm ends
+ */
+export function makePlan({ faults, probes, ms, seed }) {
+  const dice = random(seed);
+  const plan = [];
+  const add = (at, fault, more) =>
+    plan.push({ at, fault, dice: random(Math.floor(dice() * 2 ** 32)), ...more });
+  const lanes = [
+    ["node", NODE_EVERY],
+    ["worker", WORKER_EVERY],
+    ["redis", REDIS_EVERY],
+  ].flatMap(([scope, every]) => {
+    const own = faults.filter((fault) => fault.scope === scope && !fault.last);
+    return own.length > 0 ? [{ every, next: byKind(own, dice), used: new Set() }] : [];
+  });
+  const probe = probes.length > 0 ? deck(probes, dice) : undefined;
+  const last = ms >= LAST_FROM ? faults.filter((fault) => fault.last) : [];
+  for (const fault of last) add(ms - LAST, fault, { storm: ms });
+  const lanesEnd = last.length > 0 ? ms - LAST : ms;
+
+  for (let begin = WARM_UP; begin < lanesEnd; ) {
+    const left = lanesEnd - begin;
+    const withProbe = probe && left > QUIET + 2_000;
+    const storm = Math.min(STORM, withProbe ? left - QUIET : left);
+    const end = begin + storm;
+    for (const { every, next, used } of lanes) {
+      for (let at = begin + dice() * every; at < end - 300; at += every * (0.5 + dice())) {
+        let fault = next();
+        for (let tries = 0; fault.once && used.has(fault) && tries < 20; tries++) fault = next();
+        if (fault.once && used.has(fault)) continue;
+        used.add(fault);
+        add(at, fault, { storm: end });
+      }
+    }
+    begin = end;
+    if (!withProbe) continue;
+    // What the storm began is over by then, or nearly.
+    add(begin + 300, probe(), { storm: begin + QUIET, probe: true });
+    begin += QUIET;
+  }
+  return plan.sort((a, b) => a.at - b.at);
+}

@@ -1,0 +1,76 @@
+// A worker as a process: the SDK's, and a plain BullMQ worker for one queue that knows nothing of Carillon. Its handlers tell
+// what they see: idempotency key, fence, run; what they do follows from the payload, the key and the run alone.
+import { createHash } from "node:crypto";
+import { setTimeout as pause } from "node:timers/promises";
+import { bullPrefix, defineTask, Worker } from "@carillon/sdk";
+import { Store } from "@carillon/store";
+import { Worker as BullWorker } from "bullmq";
+import { z } from "zod";
+import { obeyingFailpoint, tell } from "./failpoint.mjs";
+
+const {
+  REDIS_URL,
+  CARILLON_NAMESPACE: namespace,
+  CHAOS_QUEUES,
+  CHAOS_PLAIN_QUEUE,
+  CHAOS_LOCK_MS,
+} = process.env;
+const lockDuration = Number(CHAOS_LOCK_MS);
+const connection = REDIS_URL;
+
+/** 0 to 1, the same for the same text. */
+const share = (text) => createHash("sha1").update(text).digest().readUInt32BE(0) / 2 ** 32;
+
+const job = defineTask("job", {
+  queue: "work",
+  payload: z.object({ least: z.number(), most: z.number(), fails: z.number() }),
+  async handler({ least, most, fails }, { idempotencyKey, fence, attempt, occurrence, signal }) {
+    const about = { key: idempotencyKey, fence, attempt, task: occurrence.task, run: occurrence.run };
+    tell({ what: "started", ...about });
+    const ms = least + share(idempotencyKey) * (most - least);
+    await pause(ms, undefined, { signal }).catch(() => {});
+    tell({ what: "ended", ...about, aborted: signal.aborted });
+    signal.throwIfAborted();
+    if (share(`${occurrence.run} ${attempt}`) < fails) throw new Error("it failed, as it was to");
+  },
+});
+
+const store = new Store({ connection, namespace, readyTimeout: 2_000 }, { failpoint: obeyingFailpoint() });
+const queues = CHAOS_QUEUES.split(",").filter(Boolean);
+const worker = new Worker({
+  store,
+  types: [job],
+  queues,
+  concurrency: 40,
+  lockDuration,
+  stalledInterval: Math.max(500, Math.round(lockDuration / 2)),
+  captureOutput: false,
+  logger: {
+    debug() {},
+    info() {},
+    warn() {},
+    error: (details, message) => tell({ what: "error", message, ...details }),
+  },
+});
+worker.on("fenced", ({ run }) => tell({ what: "fenced", run }));
+worker.on("error", () => {});
+await worker.start();
+
+let plain;
+if (CHAOS_PLAIN_QUEUE) {
+  plain = new BullWorker(CHAOS_PLAIN_QUEUE, () => pause(50), {
+    connection: store.connect("patient"),
+    prefix: bullPrefix(namespace, CHAOS_PLAIN_QUEUE),
+    lockDuration,
+    stalledInterval: Math.max(500, Math.round(lockDuration / 2)),
+    maxStalledCount: 1_000,
+    concurrency: 20,
+  });
+  plain.on("error", () => {});
+}
+tell({ what: "ready" });
+
+process.once("SIGTERM", async () => {
+  await Promise.all([worker.stop({ within: 1_000 }), plain?.close(true)]);
+  process.exit(0);
+});
