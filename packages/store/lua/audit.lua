@@ -5,6 +5,15 @@
 -- ARGV: 1 prefix of run keys, 2 number of tasks, then for each: local name, shard
 -- Returns: the number of tasks that were put right
 local now, mended = nowMs(), 0
+
+-- Does all that waits do so for a run's end? Then it is looked at when that comes, and not before.
+local function awaits(pending, openKey)
+  for _, one in ipairs(cjson.decode(pending)) do
+    if one.at and one.at > now then return false end
+  end
+  return redis.call("EXISTS", openKey) == 1
+end
+
 local function look(n)
   local taskKey, openKey, name, shard = KEYS[8 + 2 * n], KEYS[9 + 2 * n], ARGV[1 + 2 * n], tonumber(ARGV[2 + 2 * n])
   local task = redis.call("HMGET", taskKey, "state", "due", "pending", "wait")
@@ -19,9 +28,7 @@ local function look(n)
     redis.call("HSET", taskKey, "nominal", task[2], "due", task[2])
   end
   local indexed = redis.call("ZSCORE", KEYS[2 + shard], name)
-  -- What waits for a run's end alone is looked at when that comes.
-  local awaits = task[3] and not string.find(task[3], '"at":', 1, true) and redis.call("EXISTS", openKey) == 1
-  if task[1] == "scheduled" and not indexed and (task[2] or (task[3] and not awaits)) then
+  if task[1] == "scheduled" and not indexed and (task[2] or (task[3] and not awaits(task[3], openKey))) then
     wrong = true
     setDue(KEYS[2 + shard], name, task[3] and now or task[2])
   elseif task[1] ~= "scheduled" and indexed then

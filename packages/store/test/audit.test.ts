@@ -25,6 +25,33 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.dump()).toEqual(before);
   });
 
+  it("a task whose only occurrence waits for a run's end is not missed in them", async () => {
+    const task = { id: "a", schedule: { every: "1m", anchor: "finish" }, overlap: "queue-all" } as const;
+    await bench.put(task);
+    await bench.trigger("a", "m");
+    await bench.clock.advance(60_000);
+    await bench.claim("a", "t");
+    expect(await bench.stored("a")).toMatchObject({ due: undefined, pending: [{ trigger: "schedule" }] });
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
+  });
+
+  it("nor is one whose retry has come due beside a run", async () => {
+    const schedule = { every: "1m", anchor: "finish" } as const;
+    await bench.put({ id: "a", schedule, backoff: { period: "3s", jitter: 0 } });
+    await bench.clock.advance(60_000);
+    await bench.claim("a", "t");
+    await bench.workAll(async () => {
+      throw new Error("once");
+    });
+    await bench.clock.advance(10_000);
+    await bench.reconcile();
+    expect(await bench.stored("a")).toMatchObject({ due: undefined, pending: [{ trigger: "retry" }] });
+    await bench.clock.advance(10_000);
+    await bench.trigger("a", "m");
+    expect(await bench.store.link.client.zscore(due("a"), "system/a")).toBeNull();
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
+  });
+
   it("that lost a task get it back, and it fires", async () => {
     await bench.put({ id: "a" });
     await bench.store.link.client.zrem(due("a"), "system/a");
