@@ -90,6 +90,7 @@ function runOf(id, hash) {
     enqueued: Number(hash.enqueued),
     finished: hash.finished === undefined ? undefined : Number(hash.finished),
     node: hash.node,
+    started: hash.started === undefined ? undefined : Number(hash.started),
     ...JSON.parse(hash.info ?? "{}"),
   };
 }
