@@ -49,7 +49,12 @@ export class Child {
     this.#process = child;
     children.add(child);
     child.stdin.on("error", () => {});
-    this.ready = new Promise((resolve) => this.on("ready", resolve));
+    this.ready = new Promise((resolve, reject) => {
+      this.on("ready", resolve);
+      // Killed before it was ready it has a successor; ended by itself it has none.
+      child.once("exit", (code) => code && reject(new Error(`${this.id} ended with ${code}.`)));
+    });
+    this.ready.catch(() => {});
     this.ended = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
         children.delete(child);

@@ -194,11 +194,10 @@ export async function endSchedules(client, tasks, now) {
   const end = new Date(now).toISOString();
   const ended = tasks.filter(({ queue }) => queue === WORK || queue === EDIT || queue === PLAIN);
   for (const task of ended) {
-    const { anchor } = task.schedule;
     if (task.edited === "pause") await client.resume(task, { from: "catch-up" });
     await client.put({
       ...inputOf(task),
-      schedule: { ...task.schedule, end, ...(anchor ? { anchor } : {}) },
+      schedule: { ...task.schedule, end },
     });
   }
 }

@@ -35,7 +35,7 @@ export function summary(run, controls) {
     early: found.early.length,
     counters: found.counters.length,
     regressions: found.regressions.length,
-    indexes: found.mended.length,
+    indexes: found.indexes.length,
     undecided: found.undecided,
     lostWrites: found.lostWrites.length,
     failoverDuplicates: found.failoverDuplicates.length,
@@ -45,7 +45,7 @@ export function summary(run, controls) {
     bound: bound(effectiveFaults),
     faultsByKind,
     points,
-    notRun: run.skipped,
+    notRun: run.notRun,
     controls,
   };
 }

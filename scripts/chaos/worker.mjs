@@ -14,6 +14,7 @@ const {
   CHAOS_QUEUES,
   CHAOS_PLAIN_QUEUE,
   CHAOS_LOCK_MS,
+  CHAOS_RETENTION,
 } = process.env;
 const lockDuration = Number(CHAOS_LOCK_MS);
 const connection = REDIS_URL;
@@ -25,17 +26,17 @@ const job = defineTask("job", {
   queue: "work",
   payload: z.object({ least: z.number(), most: z.number(), fails: z.number() }),
   async handler({ least, most, fails }, { idempotencyKey, fence, attempt, occurrence, signal }) {
-    const about = { key: idempotencyKey, fence, attempt, task: occurrence.task, run: occurrence.run };
-    tell({ what: "started", ...about });
+    const { queue, task, run, nominal } = occurrence;
+    tell({ what: "started", key: idempotencyKey, fence, attempt, queue, task, run, nominal });
     const ms = least + share(idempotencyKey) * (most - least);
     await pause(ms, undefined, { signal }).catch(() => {});
-    tell({ what: "ended", ...about, aborted: signal.aborted });
     signal.throwIfAborted();
-    if (share(`${occurrence.run} ${attempt}`) < fails) throw new Error("it failed, as it was to");
+    if (share(`${run} ${attempt}`) < fails) throw new Error("it failed, as it was to");
   },
 });
 
-const store = new Store({ connection, namespace, readyTimeout: 2_000 }, { failpoint: obeyingFailpoint() });
+const retention = CHAOS_RETENTION && JSON.parse(CHAOS_RETENTION);
+const store = new Store({ connection, namespace, retention }, { failpoint: obeyingFailpoint() });
 const queues = CHAOS_QUEUES.split(",").filter(Boolean);
 const worker = new Worker({
   store,

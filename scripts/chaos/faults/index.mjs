@@ -9,11 +9,11 @@ import { workerFaults } from "./workers.mjs";
 
 /**
  * What can happen. `scope`: to a node, a worker, or Redis (one of these at a time). `topologies`: where it can (default: all).
- * `needs`: what must be there (`clock`, `redisClock`, `proxy`). `once`: at most once a run. `last`: at the end of a run. `waits`: an order that waits until its
+ * `needs`: what must be there (`clock`, `redisClock`). `ends`: its process dies. `once`: at most once a run. `last`: at the end of a run. `waits`: an order that waits until its
  * target comes by. `beside`: the target may have another one meanwhile. `run` resolves with whether it was effective: that it hit a claim, a settle or a reconcile half way, or that
  * commands failed; from evidence, never assumed.
  */
-export const FAULTS = [
+const FAULTS = [
   ...nodeFaults,
   ...pointFaults,
   ...clockFaults,
@@ -26,5 +26,28 @@ export const FAULTS = [
   ...workerFaults,
   deployFault,
 ];
+
+/**
+ * Those that a run can have. `missing`: kinds for which something is not there.
+ * @param {{ topology: string, only: string[], has: Record<string, boolean> }} run
+ */
+export function availableFaults({ topology, only, has }) {
+  const wanted = FAULTS.filter(
+    ({ kind, topologies }) =>
+      (only.length === 0 || only.includes(kind)) && (topologies ?? [topology]).includes(topology),
+  );
+  const lacks = ({ needs }) => needs !== undefined && !has[needs];
+  return {
+    faults: wanted.filter((fault) => !lacks(fault)),
+    missing: [...new Set(wanted.filter(lacks).map(({ kind }) => kind))],
+  };
+}
+
+/** What is watched alone: the worst that a node can do to the others, which is to die with a mutex and nothing claimed; and a restart of Redis. */
+export function probesAmong(faults) {
+  const dies = ({ kind, point }) =>
+    kind === "dies at a point" && (point === "after lock" || point === "before commit");
+  return faults.filter((fault) => dies(fault) || fault.kind === "Redis kill -9 and restart");
+}
 
 export const KINDS = [...new Set(FAULTS.map(({ kind }) => kind))];

@@ -1,11 +1,12 @@
 // What befalls the way between a node and Redis: through the node's own proxy.
 import { pause } from "../../measure/nodes.mjs";
+import { monotonic } from "../failpoint.mjs";
 import { ask } from "../servers.mjs";
 
 /** Of all that nodes send, only a commit names this channel. */
 const commitText = (namespace) => `{${namespace}}:cancel`;
 
-const network = (fault) => ({ scope: "node", topologies: ["single"], needs: "proxy", ...fault });
+const network = (fault) => ({ scope: "node", topologies: ["single"], ...fault });
 
 /** Commands were under way, or the node was half way between two. */
 const caught = (target, unanswered) => unanswered > 0 || target.where().critical;
@@ -92,12 +93,14 @@ export const cutFaults = [
   {
     kind: "Redis ends all connections",
     scope: "redis",
-    async run({ servers, nodes, settings, afterwards }) {
+    async run({ servers, nodes, errors, errorSince }) {
       const masters = await servers.masters();
+      const before = errors();
       const critical = nodes.filter((node) => !node.down && !node.frozen && node.where().critical).length;
       await Promise.all(masters.map((master) => ask(master, "CLIENT", "KILL", "TYPE", "normal")));
-      const failed = await afterwards(/closed|ECONN|retries/i, settings.mutexTtl);
-      return { effective: critical > 0 || failed, healed: true };
+      const healedAt = monotonic();
+      await pause(1_000);
+      return { effective: critical > 0 || errorSince(before, /closed|ECONN|retries/i), healedAt };
     },
   },
 ];

@@ -24,6 +24,7 @@ export async function restart(child, dice) {
 const killAtAnyTime = {
   kind: "kill -9",
   scope: "node",
+  ends: true,
   async run({ target, dice }) {
     await target.kill();
     const { critical, text } = target.where();
@@ -72,6 +73,7 @@ function atPoints(scope, points, actions) {
       point,
       scope,
       waits: true,
+      ends: what === "die",
       async run({ target, dice, settings, within, hit }) {
         const ms = what === "stop" ? beyondMutex(dice, settings) : 200 + dice() * settings.mutexTtl * 1.3;
         const order = { at: point, do: what === "fail" ? "lose" : what, ms };

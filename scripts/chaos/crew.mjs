@@ -1,0 +1,114 @@
+// The processes of a run: nodes and workers, each behind a proxy of its own where there can be one, and all that they tell.
+import { join } from "node:path";
+import { Child } from "./child.mjs";
+import { WrongClock } from "./faketime.mjs";
+
+/** The node's default, in ms. */
+const MUTEX_TTL = 3_000;
+/** A worker's lock, in ms: short, so that a run can see many outlived. */
+const LOCK = 2_000;
+
+export class Crew {
+  settings = { mutexTtl: MUTEX_TTL, lockMs: LOCK };
+  nodes = [];
+  workers = [];
+  /** What nodes were told is enqueued, by run. */
+  acks = new Map();
+  /** Warnings and errors that they logged. */
+  errors = [];
+  /** What must not be. */
+  problems = [];
+  /** A failover may have taken fences back: they are no longer compared. */
+  fencesMayRepeat = false;
+  #fences = new Map();
+  #options;
+
+  /**
+   * @param {{ servers: object, namespace: string, dir: string, version: string, library?: string, verbose?: boolean, onStarted?: (event: object) => void, onAck?: (event: object) => void }} options
+   * `onAck`: instead of keeping them
+   */
+  constructor(options) {
+    this.#options = options;
+  }
+
+  get all() {
+    return [...this.nodes, ...this.workers];
+  }
+
+  async addNode(id) {
+    const { servers, dir, version, library } = this.#options;
+    const { url, proxy } = await servers.wayFor("node");
+    const clock = library && new WrongClock(library, join(dir, `${id}.clock`));
+    const env = {
+      ...{ CARILLON_NODE_ID: id, CARILLON_PORT: "0", CARILLON_MUTEX_TTL_MS: String(MUTEX_TTL) },
+      ...{ CHAOS_VERSION: version, ...clock?.env },
+    };
+    this.nodes.push(Object.assign(this.#child(id, "node.mjs", url, env), { proxy, clock, acks: 0 }));
+  }
+
+  /** @param {Record<string, string>} env what it works: see worker.mjs */
+  async addWorker(id, env) {
+    const { url, proxy } = await this.#options.servers.wayFor("default");
+    const child = this.#child(id, "worker.mjs", url, { CHAOS_LOCK_MS: String(LOCK), ...env });
+    this.workers.push(Object.assign(child, { proxy }));
+  }
+
+  #child(id, script, url, own) {
+    const { dir, namespace } = this.#options;
+    const env = { REDIS_URL: url, CARILLON_NAMESPACE: namespace, ...own };
+    return new Child({ id, script, env, dir, onEvent: (event, from) => this.#heard(event, from) });
+  }
+
+  async start() {
+    for (const child of this.all) child.start();
+    await Promise.all(this.all.map((child) => child.ready));
+  }
+
+  #heard(event, from) {
+    const { verbose, onAck, onStarted } = this.#options;
+    if (event.what === "ack") {
+      from.acks += 1;
+      if (onAck) onAck(event);
+      else this.acks.set(event.run, { ...event, node: from.id, version: from.env.CHAOS_VERSION });
+    }
+    if (event.what === "started") {
+      if (onStarted) onStarted(event);
+      else this.#compareFence(event);
+    }
+    if (event.what !== "error" && event.what !== "warning") return;
+    this.errors.push({ message: event.message });
+    if (verbose) console.error(from.id, event.what, event.code ?? "", event.message, event.error ?? "");
+    if (event.fatal) this.problems.push(`${from.id} ended: ${event.message}`);
+  }
+
+  /** An attempt's fence is its own. */
+  #compareFence({ queue, task, fence, run, attempt }) {
+    if (this.fencesMayRepeat) return;
+    const key = `${queue} ${task} ${fence}`;
+    const own = `${run} attempt ${attempt}`;
+    const before = this.#fences.get(key);
+    if (before && before !== own)
+      this.problems.push(`${task}: fence ${fence} was given to ${before} and to ${own}`);
+    this.#fences.set(key, own);
+  }
+
+  /** All is well again, and everyone alive. */
+  async heal() {
+    for (const { proxy } of this.all) await proxy?.heal();
+    for (const child of this.all) {
+      if (child.frozen) child.thaw();
+      child.start();
+    }
+    await Promise.all(this.all.map((child) => child.ready));
+  }
+
+  /** In good order: nodes first. */
+  async stop() {
+    await Promise.all(this.nodes.map((node) => node.stop()));
+    await Promise.all(this.workers.map((worker) => worker.stop()));
+  }
+
+  async kill() {
+    await Promise.all(this.all.map((child) => (child.down ? undefined : child.kill())));
+  }
+}
