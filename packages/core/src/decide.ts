@@ -115,7 +115,12 @@ export function decideTrigger(
 }
 
 function isReady(one: Pending, now: number): boolean {
-  return one.at === undefined || one.at <= now;
+  return readyAt(one) <= now;
+}
+
+/** What waits for a run's end is not enqueued before its own due time either, should the clock have gone back since. */
+export function readyAt({ at, due }: Pending): number {
+  return at ?? due;
 }
 
 function fromPending(task: DueTask, { at: _at, overlap: _overlap, ...enqueue }: Pending): Decision {

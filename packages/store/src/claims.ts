@@ -10,6 +10,7 @@ import {
   occurrenceKey,
   type ParsedTask,
   parseDuration,
+  readyAt,
   runId,
   type ScheduleCache,
   shardOf,
@@ -436,11 +437,14 @@ function overlapOf({ task }: ClaimItem["entry"], { enqueue }: Decision): Overlap
   return own ?? task.definition.overlap;
 }
 
-/** The time before which the decision must not be committed. */
+/**
+ * The time before which the decision must not be committed. It may reach beyond the due time that was read: to the newest of the
+ * times that were missed.
+ */
 function notBefore(task: StoredTask, { enqueue, cursor }: Decision): number | string {
-  // Of the schedule: its due time. What waits has its own, which may be none.
-  if (cursor !== undefined) return task.due ?? "";
-  return task.pending.find(({ key }) => key === enqueue?.key)?.at ?? "";
+  if (cursor !== undefined) return Math.max(task.due ?? 0, cursor, enqueue?.due ?? 0);
+  const waited = task.pending.find(({ key }) => key === enqueue?.key);
+  return waited === undefined ? "" : readyAt(waited);
 }
 
 function lingerOf({ definition }: StoredTask): number {

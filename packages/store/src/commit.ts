@@ -1,4 +1,4 @@
-import { counted, type Decision } from "@carillon/core";
+import { counted, type Decision, readyAt } from "@carillon/core";
 import type { ForeignTask, StoredTask } from "./task-codec.js";
 
 /** A task as the claim, or a trigger, reads it. */
@@ -60,8 +60,8 @@ export function writesOf(
   if (pending.length > 0 && task.state === "finished") set.push(["state", "scheduled"]);
 
   const live = run ?? running?.run;
-  const held = pending.filter(({ at }) => at === undefined || at <= now);
-  const times = pending.flatMap(({ at }) => (at !== undefined && at > now ? [at] : []));
+  const held = pending.filter((one) => readyAt(one) <= now);
+  const times = pending.map(readyAt).filter((at) => at > now);
   if (slotDue !== undefined) times.push(slotDue);
   if (held.length > 0 && live === undefined) times.push(now);
   if (held.length > 0 && run === undefined && running?.open === false) times.push(now + REVIVED_LOOK);

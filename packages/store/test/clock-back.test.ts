@@ -1,0 +1,49 @@
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Bench, START } from "./bench.js";
+
+describe("the clock of Redis goes back between a node's read and its commit", () => {
+  let redis: RedisServer;
+  let bench: Bench;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis.stop());
+  beforeEach(async () => {
+    bench = await Bench.open(redis.url);
+  });
+  afterEach(() => bench.close());
+
+  it.each(["one", "skip"] as const)(
+    "catch-up %s: nothing is decided about times that are to come",
+    async (catchUp) => {
+      await bench.put({ id: "t", catchUp });
+      await bench.clock.set(START + 65_000);
+      const half = await bench.read("t");
+      await bench.clock.set(START + 45_000);
+      expect(await bench.commit(half, "a")).toEqual(["EARLY"]);
+      await bench.clock.set(START + 65_000);
+      expect(await bench.commit(half, "b")).toEqual(["OK"]);
+    },
+  );
+
+  it("what waits for a run's end waits for its own time too", async () => {
+    await bench.put({ id: "t", overlap: "queue-one" });
+    await bench.clock.set(START + 10_000);
+    await bench.claim("t", "a");
+    await bench.clock.set(START + 20_000);
+    await bench.claim("t", "b");
+    expect(await bench.stored("t")).toMatchObject({ pending: [{ due: START + 20_000 }] });
+    await bench.clock.set(START + 12_000);
+    await bench.workAll();
+    await bench.clock.set(START + 19_999);
+    await bench.reconcile();
+    await bench.claim("t", "c");
+    expect(await bench.store.runs.list(bench.name("t"), 10)).toHaveLength(1);
+    await bench.clock.set(START + 20_000);
+    await bench.reconcile();
+    await bench.claim("t", "d");
+    const [newest] = await bench.store.runs.list(bench.name("t"), 10);
+    expect(newest).toMatchObject({ nominal: START + 20_000, enqueued: START + 20_000 });
+  });
+});
