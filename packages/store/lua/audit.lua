@@ -1,13 +1,13 @@
 -- Makes the indexes say what the definitions say: a task that is due stands in its shard's due index, one whose run is over
 -- does not wait for it any more.
 --
--- KEYS: 1 next, 2-9 the eight due indexes, then for each task: task
+-- KEYS: 1 next, 2-9 the eight due indexes, 10 priorities, then for each task: task
 -- ARGV: 1 prefix of run keys, 2 number of tasks, then for each: local name, shard
 -- Returns: the number of tasks that were put right
 local now, mended = nowMs(), 0
 for n = 1, tonumber(ARGV[2]) do
-  local taskKey, name, shard = KEYS[9 + n], ARGV[1 + 2 * n], tonumber(ARGV[2 + 2 * n])
-  local task = redis.call("HMGET", taskKey, "state", "due", "pending", "wait")
+  local taskKey, name, shard = KEYS[10 + n], ARGV[1 + 2 * n], tonumber(ARGV[2 + 2 * n])
+  local task = redis.call("HMGET", taskKey, "state", "due", "pending", "wait", "priority")
   local run, delay = string.match(task[4] or "", "^(%S+) (%d+)$")
   local state = run and redis.call("HGET", ARGV[1] .. run, "state")
   local wrong = false
@@ -25,6 +25,10 @@ for n = 1, tonumber(ARGV[2]) do
   elseif task[1] ~= "scheduled" and indexed then
     wrong = true
     setDue(KEYS[2 + shard], name, "")
+  end
+  if redis.call("HGET", KEYS[10], name) ~= task[5] then
+    wrong = true
+    setPriority(KEYS[10], name, task[5])
   end
   if wrong then
     mended = mended + 1

@@ -1,7 +1,7 @@
 -- Creates or changes tasks of one queue. What the caller believes about each (absent, or a generation) is checked; a
 -- task that is otherwise comes back as it is, for the caller to decide again.
 --
--- KEYS: 1 tasks, 2 next, 3-10 the eight due indexes, 11 expected, 12 runs, then for each task: task, ledger
+-- KEYS: 1 tasks, 2 next, 3-10 the eight due indexes, 11 expected, 12 runs, 13 priorities, then for each task: task, ledger
 -- ARGV: 1 prefix of tag sets, 2 wake channel, 3 queue, 4 number of tasks, 5 prefix of the sets of tasks by shared calendar,
 --       6 revision of the shared calendars that the plans were made with, 7 a finished task lingers for (ms) where it says nothing
 --       then for each: local name, shard, believed generation ("" absent), state, cursor, nominal, due ("" none),
@@ -44,7 +44,7 @@ end
 
 local out, touched = { now }, {}
 for n = 1, count do
-  local taskKey, ledgerKey = KEYS[11 + 2 * n], KEYS[12 + 2 * n]
+  local taskKey, ledgerKey = KEYS[12 + 2 * n], KEYS[13 + 2 * n]
   local name, shard, believed, state = arg(), tonumber(arg()), arg(), arg()
   local cursor, nominal, due, fresh, from, to = arg(), arg(), arg(), arg(), arg(), arg()
   local definition, size = {}, tonumber(arg())
@@ -110,6 +110,7 @@ for n = 1, count do
       if definition.expect and state == "scheduled" then redis.call("ZADD", KEYS[11], now + definition.expect, name) end
       rearm(KEYS[2], "e", KEYS[11])
     end
+    if definition.priority ~= stored.priority then setPriority(KEYS[13], name, definition.priority) end
     setMembership(tagPrefix, name, stored.tags, definition.tags, 0)
     -- The calendars are the schedule's: with it unchanged, the revision it was planned with stands.
     if fresh == "1" then setMembership(calendarPrefix, name, stored.calendars, definition.calendars, revision) end

@@ -9,14 +9,18 @@ import { bullPrefix } from "./keys.js";
  * - the text of its `add…Job` and `removeJob` scripts, wrapped as Lua functions so that ours can call them;
  * - the packed arguments that its own `Job.addJob` would send, caught by handing it a recorder for a client.
  *
+ * The adds run unmodified, with stand-ins for what they call (`STAND_INS`): what one script of ours would read, set or unpack
+ * again for each of its jobs is done once.
+ *
  * `test/bullmq-contract.test.ts` fails when a new version changes either.
  */
 
-export interface PackedJob {
+/** What jobs of one type and the same options have in common: all but id and data. */
+export interface JobTemplate {
   readonly prioritized: boolean;
   /** Keys that BullMQ's script would get, in its order. */
   readonly keys: readonly string[];
-  /** msgpack: prefix, id, name, timestamp, … */
+  /** msgpack: prefix, a stand-in for the id, name, timestamp, … */
   readonly args: Buffer;
   /** msgpack: job options. */
   readonly opts: Buffer;
@@ -55,25 +59,87 @@ const PRIORITIZED_KEYS = [
   "pc",
 ];
 
+/** Where the packed arguments of an add hold the job's id, counted as Lua does. */
+const ID_ARGUMENT = 2;
+
 const scripts = new Map<string, string>();
 
-/** BullMQ's adds as Lua functions, and what hands each its keys. */
+/**
+ * Nobody can change a queue while a script runs: its settings (`meta`) are read once, and once set, its marker is. Options come
+ * unpacked, from a template; as JSON each template's are encoded once.
+ */
+const STAND_INS = `
+local bullRead, bullMarked, bullEncoded = {}, nil, {}
+local function bullCall(command, key, ...)
+  if key == KEYS_META then
+    if command ~= "HGET" and command ~= "HMGET" then
+      bullRead = {}
+    else
+      local first = ...
+      local known = bullRead[first]
+      if known == nil then
+        known = redis.call(command, key, ...)
+        bullRead[first] = known
+      end
+      return known
+    end
+  elseif key == KEYS_MARKER then
+    -- Of an add this is \`ZADD marker 0 "0"\`, and nothing else.
+    if not bullMarked then bullMarked = redis.call(command, key, ...) end
+    return bullMarked
+  end
+  return redis.call(command, key, ...)
+end
+local bullRedis = setmetatable({ call = bullCall }, { __index = redis })
+local bullPack = { unpack = function(unpacked) return unpacked end }
+local function bullEncode(opts)
+  local text = bullEncoded[opts]
+  if not text then
+    text = cjson.encode(opts)
+    bullEncoded[opts] = text
+  end
+  return text
+end
+`;
+
+/**
+ * BullMQ's adds as Lua functions. `bullAdd` adds a job; `bullTemplate` unpacks what `JobPacker` made; both for the queue that
+ * `bullQueue` was told the keys of.
+ */
 export function bullAddLua(): string {
-  return [
-    wrap("bullAddStandard", "addStandardJob"),
-    wrap("bullAddPrioritized", "addPrioritizedJob"),
-    `local function bullStandardKeys(K) return {${pick(STANDARD_KEYS)}} end`,
-    `local function bullPrioritizedKeys(K) return {${pick(PRIORITIZED_KEYS)}} end`,
-  ].join("\n");
+  return `
+local KEYS_META, KEYS_MARKER
+${STAND_INS}
+local bullAddStandard, bullAddPrioritized
+do
+  local redis, cmsgpack, cjson = bullRedis, bullPack, { encode = bullEncode }
+  function bullAddStandard(KEYS, ARGV)
+${bullScript("addStandardJob")}
+  end
+  function bullAddPrioritized(KEYS, ARGV)
+${bullScript("addPrioritizedJob")}
+  end
+end
+local bullStandardKeys, bullPrioritizedKeys
+local function bullQueue(K)
+  KEYS_META, KEYS_MARKER = ${pick(["meta", "marker"])}
+  bullStandardKeys = {${pick(STANDARD_KEYS)}}
+  bullPrioritizedKeys = {${pick(PRIORITIZED_KEYS)}}
+end
+local function bullTemplate(prioritized, args, opts)
+  return { prioritized = prioritized == "1", args = cmsgpack.unpack(args), opts = cmsgpack.unpack(opts) }
+end
+local function bullAdd(template, id, data)
+  template.args[${ID_ARGUMENT}] = id
+  local ARGV = { template.args, data, template.opts }
+  if template.prioritized then return bullAddPrioritized(bullPrioritizedKeys, ARGV) end
+  return bullAddStandard(bullStandardKeys, ARGV)
+end`;
 }
 
 /** BullMQ's remove as a Lua function. */
 export function bullRemoveLua(): string {
-  return wrap("bullRemoveJob", "removeJob");
-}
-
-function wrap(name: string, command: string): string {
-  return `local function ${name}(KEYS, ARGV)\n${bullScript(command)}\nend`;
+  return `local function bullRemoveJob(KEYS, ARGV)\n${bullScript("removeJob")}\nend`;
 }
 
 function pick(names: readonly string[]): string {
@@ -133,20 +199,18 @@ export class JobPacker {
     this.#queue = recordingQueue(this.#prefix, queue).queue;
   }
 
-  /**
-   * The job without its data: that is JSON text already, and the script completes it. The id is `new Job`'s fifth
-   * argument (in the options it would be ignored).
-   */
-  pack(id: string, name: string, options: JobsOptions): PackedJob {
-    const job = new Job(this.#queue, name, null, options, id);
+  /** A job without its id and its data: the script fills those in. */
+  template(name: string, options: JobsOptions): JobTemplate {
+    // The id is `new Job`'s fifth argument (in the options it would be ignored).
+    const job = new Job(this.#queue, name, null, options, "id");
     let recorded: { command: string; args: (string | Buffer)[] } | undefined;
     const recorder = {
       runCommand(command: string, args: (string | Buffer)[]) {
         recorded = { command, args };
-        return id;
+        return "id";
       },
     };
-    // Runs up to the recorder without yielding; what it resolves to is our own id again.
+    // Runs up to the recorder without yielding; what it resolves to is the id again.
     void job.addJob(recorder as unknown as Parameters<typeof job.addJob>[0]);
     if (!recorded) throw new Error("BullMQ did not reach the recorder: bullmq.ts fits another version.");
     const [args, , opts] = recorded.args.slice(-3) as [Buffer, string, Buffer];

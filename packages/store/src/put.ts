@@ -219,7 +219,7 @@ export class TaskWriter {
       keys.tasks,
       keys.next,
       ...keys.dues,
-      ...[keys.expected, keys.runs],
+      ...[keys.expected, keys.runs, keys.priorities],
       ...plans.flatMap((plan) => [keys.task(plan.local), keys.ledger(plan.local)]),
     ];
     const [now, ...each] = (await this.#link.run(this.#scripts.put, all, args)) as [number, ...string[][]];

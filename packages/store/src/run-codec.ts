@@ -27,7 +27,8 @@ export function encodeDetails(details: RunDetails): string {
 }
 
 export function decodeRun(queue: string, id: string, hash: Record<string, string>): Run | undefined {
-  if (!hash.info || !hash.task) return undefined;
+  if (!hash.info || !hash.of) return undefined;
+  const [local, enqueued, node] = hash.of.split(" ") as [string, string, string];
   const { limit: _l, grace: _g, minGap: _m, ...details } = JSON.parse(hash.info) as RunDetails;
   const number = (field: string) => (hash[field] === undefined ? undefined : Number(hash[field]));
   const optional = {
@@ -47,10 +48,10 @@ export function decodeRun(queue: string, id: string, hash: Record<string, string
   const present = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
   return {
     id,
-    task: { queue, ...parseLocalName(hash.task) },
+    task: { queue, ...parseLocalName(local) },
     state: (hash.state ?? "queued") as RunState,
-    enqueued: Number(hash.enqueued ?? 0),
-    node: hash.node ?? "",
+    enqueued: Number(enqueued),
+    node,
     attempts: number("attempts") ?? 0,
     ...details,
     ...present,

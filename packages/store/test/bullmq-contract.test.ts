@@ -74,11 +74,11 @@ describe("BullMQ's internals are those that bullmq.ts knows", () => {
     ["standard", 0],
     ["prioritized", 3],
   ])("the keys of a %s add are in the order that the composite hands over", (kind, priority) => {
-    const packed = packer().pack("t@1.a", "noop", options(priority));
+    const packed = packer().template("noop", options(priority));
     expect(packed.prioritized).toBe(kind === "prioritized");
     const all = bullKeys("{ns:q}:q:");
     const name = kind === "standard" ? "bullStandardKeys" : "bullPrioritizedKeys";
-    const handed = new RegExp(`${name}\\(K\\) return \\{(.*?)\\}`).exec(bullAddLua())?.[1] ?? "";
+    const handed = new RegExp(`${name} = \\{(.*?)\\}`).exec(bullAddLua())?.[1] ?? "";
     const order = [...handed.matchAll(/K\[(\d+)\]/g)].map(([, at]) => all[Number(at) - 1]);
     expect(order).toEqual(packed.keys);
     // Nothing but these keys and the job's own is declared to Redis Cluster.
@@ -86,12 +86,12 @@ describe("BullMQ's internals are those that bullmq.ts knows", () => {
   });
 
   it.each([0, 3])("the packed arguments are where the scripts read them (priority %d)", async (priority) => {
-    const packed = packer().pack("t@1.a", "noop", options(priority));
+    const packed = packer().template("noop", options(priority));
     const unpacked = (buffer: Buffer) =>
       client.eval("return cjson.encode(cmsgpack.unpack(ARGV[1]))", 0, buffer) as Promise<string>;
     // prefix, id, name, timestamp; then parent key, its dependencies, parent, repeat key, deduplication, defer: nothing.
     const [prefix, id, name, timestamp, ...rest] = JSON.parse(await unpacked(packed.args)) as unknown[];
-    expect([prefix, id, name, timestamp]).toEqual(["{ns:q}:q:", "t@1.a", "noop", START]);
+    expect([prefix, id, name, timestamp]).toEqual(["{ns:q}:q:", "id", "noop", START]);
     expect(rest.every((value) => value === null)).toBe(true);
     expect(JSON.parse(await unpacked(packed.opts))).toEqual({
       attempts: 0,

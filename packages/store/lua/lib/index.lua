@@ -21,6 +21,15 @@ local function setDue(dueKey, member, due)
   end
 end
 
+-- Only tasks that have a priority are listed; without any, nobody need look.
+local function setPriority(prioritiesKey, member, priority)
+  if priority then
+    redis.call("HSET", prioritiesKey, member, priority)
+  else
+    redis.call("HDEL", prioritiesKey, member)
+  end
+end
+
 -- rearm, and tell the nodes (`queue part time`) where the part's earliest time came nearer.
 local function rearmAndWake(nextKey, part, source, channel, queue)
   local before = redis.call("ZSCORE", nextKey, part)
