@@ -6,8 +6,7 @@
 --       then for each task: task, open; run and job where one is enqueued; ledger where times are skipped; backfill that it is of,
 --       where it is; the jobs of the runs that the decision reckoned with
 -- ARGV: 1 token, 2 node, 3 shard, 4 first look of the reconciler after (ms), 5 queue, 6 prefix of run keys, 7 cancel channel,
---       8 number of job templates, 9 the tasks' items as JSON,
---       then for each template: prioritized, packed arguments, packed options
+--       8 the job templates and 9 the tasks' items, both as JSON,
 --       then for each task that enqueues: data up to the enqueue time, the run's details
 -- An item (commit-items.ts), in this order:
 --       local name, generation, not before ("" any time), held (only while scheduled), guarded (no second run beside a live
@@ -31,8 +30,7 @@ local function arg()
   return ARGV[a]
 end
 
-local templates = {}
-for i = 1, tonumber(ARGV[8]) do templates[i] = bullTemplate(arg(), arg(), arg()) end
+local templates = cjson.decode(ARGV[8])
 
 -- The index entries of all tasks are written together, at the end.
 local due, notDue, runs = {}, {}, {}

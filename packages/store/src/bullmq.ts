@@ -1,6 +1,7 @@
 import { parseDuration, type RetryPolicy, type TaskDefinition } from "@carillon/core";
 import { Job, type JobsOptions, Queue } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
+import { unpack } from "msgpackr";
 import { bullPrefix } from "./keys.js";
 
 /**
@@ -20,10 +21,10 @@ export interface JobTemplate {
   readonly prioritized: boolean;
   /** Keys that BullMQ's script would get, in its order. */
   readonly keys: readonly string[];
-  /** msgpack: prefix, a stand-in for the id, name, timestamp, … */
-  readonly args: Buffer;
-  /** msgpack: job options. */
-  readonly opts: Buffer;
+  /** Prefix, a stand-in for the id, name, timestamp; what would follow is nothing. */
+  readonly args: readonly unknown[];
+  /** The job's options, as BullMQ sends them. */
+  readonly opts: unknown;
 }
 
 /** BullMQ's keys that the claim declares, in the order in which `lib/bull.lua` expects them. */
@@ -59,14 +60,15 @@ const PRIORITIZED_KEYS = [
   "pc",
 ];
 
-/** Where the packed arguments of an add hold the job's id, counted as Lua does. */
+/** Where the arguments of an add hold the job's id, counted as Lua does, and how many of them say something. */
 const ID_ARGUMENT = 2;
+const OWN_ARGUMENTS = 4;
 
 const scripts = new Map<string, string>();
 
 /**
- * Nobody can change a queue while a script runs: its settings (`meta`) are read once, and once set, its marker is. Options come
- * unpacked, from a template; as JSON each template's are encoded once.
+ * Nobody can change a queue while a script runs: its settings (`meta`) are read once, and once set, its marker is. Arguments and
+ * options come unpacked, from a template; each template's options are encoded once.
  */
 const STAND_INS = `
 local bullRead, bullMarked, bullEncoded = {}, nil, {}
@@ -103,8 +105,7 @@ end
 `;
 
 /**
- * BullMQ's adds as Lua functions. `bullAdd` adds a job; `bullTemplate` unpacks what `JobPacker` made; both for the queue that
- * `bullQueue` was told the keys of.
+ * BullMQ's adds as Lua functions. `bullAdd` adds a job of a template to the queue that `bullQueue` was told the keys of.
  */
 export function bullAddLua(): string {
   return `
@@ -126,13 +127,11 @@ local function bullQueue(K)
   bullStandardKeys = {${pick(STANDARD_KEYS)}}
   bullPrioritizedKeys = {${pick(PRIORITIZED_KEYS)}}
 end
-local function bullTemplate(prioritized, args, opts)
-  return { prioritized = prioritized == "1", args = cmsgpack.unpack(args), opts = cmsgpack.unpack(opts) }
-end
 local function bullAdd(template, id, data)
-  template.args[${ID_ARGUMENT}] = id
-  local ARGV = { template.args, data, template.opts }
-  if template.prioritized then return bullAddPrioritized(bullPrioritizedKeys, ARGV) end
+  local prioritized, args, opts = unpack(template)
+  args[${ID_ARGUMENT}] = id
+  local ARGV = { args, data, opts }
+  if prioritized then return bullAddPrioritized(bullPrioritizedKeys, ARGV) end
   return bullAddStandard(bullStandardKeys, ARGV)
 end`;
 }
@@ -213,12 +212,17 @@ export class JobPacker {
     // Runs up to the recorder without yielding; what it resolves to is the id again.
     void job.addJob(recorder as unknown as Parameters<typeof job.addJob>[0]);
     if (!recorded) throw new Error("BullMQ did not reach the recorder: bullmq.ts fits another version.");
-    const [args, , opts] = recorded.args.slice(-3) as [Buffer, string, Buffer];
+    const [packed, , opts] = recorded.args.slice(-3) as [Buffer, string, Buffer];
+    const args = unpack(packed) as unknown[];
+    const own = args.findIndex((arg) => arg === null || arg === undefined);
+    if (own !== OWN_ARGUMENTS || args.slice(own).some((arg) => arg !== null && arg !== undefined)) {
+      throw new Error("BullMQ packs a job's arguments otherwise: bullmq.ts fits another version.");
+    }
     return {
       prioritized: recorded.command.startsWith("addPrioritizedJob:"),
       keys: recorded.args.slice(0, -3) as string[],
-      args,
-      opts,
+      args: args.slice(0, own),
+      opts: unpack(opts),
     };
   }
 }

@@ -24,7 +24,7 @@ import {
   identity,
   JobTexts,
   references,
-  templateArgs,
+  templatesText,
 } from "./commit-items.js";
 import { redisError } from "./connection.js";
 import type { NamespaceKeys } from "./keys.js";
@@ -297,7 +297,7 @@ export class ClaimRepository {
         ...bullKeys(keys.bull),
       ],
       [
-        ...[local, run, by.node, FIRST_LOOK, ...jobs.templates.flatMap(templateArgs)],
+        ...[local, run, by.node, FIRST_LOOK, templatesText(jobs.templates)],
         ...[dataText(payloadJson, occurrence), jobs.details(definition, occurrence)],
         ...[...definitionFields(parsed, true)].flat(),
       ],

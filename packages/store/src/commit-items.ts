@@ -70,14 +70,9 @@ export class CommitItems {
   }
 
   /** What follows the script's own arguments. */
-  get args(): (string | number | Buffer)[] {
+  get args(): string[] {
     const { templates } = this.#jobs;
-    return [
-      templates.length,
-      JSON.stringify(this.#items),
-      ...templates.flatMap(templateArgs),
-      ...this.#texts,
-    ];
+    return [templatesText(templates), JSON.stringify(this.#items), ...this.#texts];
   }
 
   /** @param now the time of the read @returns the run that is enqueued, if one is */
@@ -194,9 +189,9 @@ export class JobTexts {
   }
 }
 
-/** As `lib/bull` unpacks it. */
-export function templateArgs({ prioritized, args, opts }: JobTemplate): [number, Buffer, Buffer] {
-  return [prioritized ? 1 : 0, args, opts];
+/** As `bullAdd` takes them. Text: a command with binary arguments is much slower to send. */
+export function templatesText(templates: readonly JobTemplate[]): string {
+  return JSON.stringify(templates.map(({ prioritized, args, opts }) => [prioritized, args, opts]));
 }
 
 /** The job's data up to the time of the commit: the script appends that and closes both objects. */
