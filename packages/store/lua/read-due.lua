@@ -10,7 +10,7 @@
 -- ARGV: 1 prefix of task keys, 2 prefix of the sets of open runs, 3 prefix of histories, 4 prefix of failures,
 --       5 prefix of job keys, 6 due tasks to pass over, in order ("" a fair choice), 7 batch size,
 --       8 names to read, separated by spaces ("" choose)
--- Returns: { now, "1" where more is due than is read and named, names that did not fit, separated by spaces,
+-- Returns as JSON: { now, "1" where more is due than is read and named, names that did not fit, separated by spaces,
 --            { local name, { field, value, … } } or, where there are runs to reckon with, also run in the way ("" none),
 --            "1" where it is open here, { id of a run that is over, … } }, … }
 local now = nowMs()
@@ -119,4 +119,5 @@ else
 end
 local out = { now, more, table.concat(names, " ", math.min(limit, #names) + 1) }
 for i = 1, math.min(limit, #names) do out[3 + i] = read(names[i]) end
-return out
+-- As text: the client reads that several times faster than nested replies.
+return cjson.encode(out)

@@ -74,6 +74,13 @@ const FIRST_LOOK = 10_000;
 
 const TRIGGER_TRIES = 12;
 
+type DueReply = [
+  now: number,
+  more: string,
+  rest: string,
+  ...[local: string, flat: string[] | object, run?: string, open?: string, over?: string[] | object][],
+];
+
 export class ClaimRepository {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
@@ -110,23 +117,25 @@ export class ClaimRepository {
   /** Reads due tasks of a shard: a fair choice, unless it is said which. */
   async readDue(queue: string, shard: number, limit: number, which: WhichDue = {}): Promise<DueBatch> {
     const keys = this.#keys.queue(queue);
-    const [now, more, rest, ...entries] = (await this.#link.run(
+    const text = await this.#link.run(
       this.#scripts["read-due"],
       [keys.due(shard), keys.priorities],
       [
         ...[keys.task(""), keys.open(""), keys.history(""), keys.failures(""), keys.bull],
         ...[which.pass ?? "", limit, which.names?.join(" ") ?? ""],
       ],
-    )) as [number, string, string, ...[string, string[], string?, string?, string[]?][]];
+    );
+    const [now, more, rest, ...entries] = JSON.parse(text as string) as DueReply;
     return {
       now,
       more: more === "1",
       rest: rest === "" ? [] : rest.split(" "),
       entries: entries.map(([local, flat, run, open, over]) => ({
         local,
-        task: readable(queue, local, flat),
+        task: readable(queue, local, Array.isArray(flat) ? flat : []),
         running: run ? { run, open: open === "1" } : undefined,
-        over: over ?? [],
+        // What is empty is an object to Lua's JSON.
+        over: Array.isArray(over) ? over : [],
       })),
     };
   }
