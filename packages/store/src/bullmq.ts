@@ -112,15 +112,8 @@ export function bullAddLua(): string {
 local KEYS_META, KEYS_MARKER
 ${STAND_INS}
 local bullAddStandard, bullAddPrioritized
-do
-  local redis, cmsgpack, cjson = bullRedis, bullPack, { encode = bullEncode }
-  function bullAddStandard(KEYS, ARGV)
-${bullScript("addStandardJob")}
-  end
-  function bullAddPrioritized(KEYS, ARGV)
-${bullScript("addPrioritizedJob")}
-  end
-end
+${addFunction("bullAddStandard", "addStandardJob")}
+${addFunction("bullAddPrioritized", "addPrioritizedJob")}
 local bullStandardKeys, bullPrioritizedKeys
 local function bullQueue(K)
   KEYS_META, KEYS_MARKER = ${pick(["meta", "marker"])}
@@ -133,6 +126,26 @@ local function bullAdd(template, id, data)
   local ARGV = { args, data, opts }
   if prioritized then return bullAddPrioritized(bullPrioritizedKeys, ARGV) end
   return bullAddStandard(bullStandardKeys, ARGV)
+end`;
+}
+
+/** Between these the script defines functions that know nothing of the job: they are made once, not for each. */
+const FUNCTIONS_BEGIN = "\n-- Includes";
+const FUNCTIONS_END = "\nif parentKey ~= nil then";
+
+function addFunction(name: string, command: string): string {
+  const text = bullScript(command);
+  const [begin, end] = [text.indexOf(FUNCTIONS_BEGIN), text.indexOf(FUNCTIONS_END)];
+  if (begin < 0 || end < begin)
+    throw new Error(`BullMQ wrote ${command} anew: bullmq.ts fits another version.`);
+  return `do
+  local redis, cmsgpack, cjson = bullRedis, bullPack, { encode = bullEncode }
+  local rcall = redis.call
+${text.slice(begin, end)}
+  function ${name}(KEYS, ARGV)
+${text.slice(0, begin)}
+${text.slice(end)}
+  end
 end`;
 }
 
