@@ -7,7 +7,8 @@
 local now, mended = nowMs(), 0
 for n = 1, tonumber(ARGV[2]) do
   local taskKey, name, shard = KEYS[10 + n], ARGV[1 + 2 * n], tonumber(ARGV[2 + 2 * n])
-  local task = redis.call("HMGET", taskKey, "state", "due", "pending", "wait", "priority")
+  local task = redis.call("HMGET", taskKey, "state", "due", "pending", "wait", "priority", "nominal")
+  task[2] = task[2] or task[6]
   local run, delay = string.match(task[4] or "", "^(%S+) (%d+)$")
   local state = run and redis.call("HGET", ARGV[1] .. run, "state")
   local wrong = false
@@ -16,7 +17,7 @@ for n = 1, tonumber(ARGV[2]) do
     task[2] = string.format("%.0f", now + delay)
     redis.call("HINCRBY", taskKey, "gen", 1)
     redis.call("HDEL", taskKey, "wait")
-    redis.call("HSET", taskKey, "nominal", task[2], "due", task[2])
+    setTimes(taskKey, task[2], task[2])
   end
   local indexed = redis.call("ZSCORE", KEYS[2 + shard], name)
   if task[1] == "scheduled" and not indexed and (task[2] or task[3]) then

@@ -11,7 +11,7 @@ if redis.call("EXISTS", KEYS[1]) == 1 then return { "TAKEN", now } end
 bullQueue({ unpack(KEYS, 9, 19) })
 local failure = enqueue(cjson.decode(ARGV[5])[1], ARGV[2], ARGV[6] .. now .. "}}", KEYS[4])
 if failure then return { "ERROR " .. failure, now } end
-redis.call("HSET", KEYS[1], "gen", nowMicros(), "state", "finished", "created", now, "updated", now,
+redis.call("HSET", KEYS[1], "gen", nowMicros(), "state", "finished", "created", now,
   unpack(ARGV, 8, #ARGV))
 redis.call("ZADD", KEYS[7], 0, ARGV[1])
 setPriority(KEYS[8], ARGV[1], redis.call("HGET", KEYS[1], "priority"))

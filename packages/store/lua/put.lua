@@ -67,8 +67,8 @@ for n = 1, count do
 
   local answer
   if same then
-    local is = redis.call("HMGET", taskKey, "state", "due")
-    answer = { "UNCHANGED", is[1], is[2] or "" }
+    local is = redis.call("HMGET", taskKey, "state", "due", "nominal")
+    answer = { "UNCHANGED", is[1], is[2] or is[3] or "" }
   elseif (gen or "") ~= believed then
     answer = { "CONFLICT", unpack(storedFlat) }
   elseif fresh == "1" and nominal ~= "" and tonumber(nominal) <= now then
@@ -81,6 +81,7 @@ for n = 1, count do
         if definition[field] == nil then redis.call("HDEL", taskKey, field) end
       end
       gen = string.format("%.0f", tonumber(gen) + 1)
+      redis.call("HSET", taskKey, "updated", now)
     else
       answer = { "CREATED" }
       gen = nowMicros()
@@ -88,15 +89,11 @@ for n = 1, count do
       redis.call("ZADD", KEYS[1], 0, name)
     end
     if from ~= "" then record(ledgerKey, "superseded", from, to, now, "put", "-", redis.call("HGET", taskKey, "cursor")) end
-    redis.call("HSET", taskKey, "gen", gen, "state", state, "updated", now, unpack(flat))
+    redis.call("HSET", taskKey, "gen", gen, "state", state, unpack(flat))
     if cursor ~= "" then redis.call("HSET", taskKey, "cursor", cursor) end
     if fresh == "1" then redis.call("HDEL", taskKey, "wait") end
     if definition.calendars and fresh == "1" then redis.call("HSET", taskKey, "calrev", revision) end
-    if due == "" then
-      redis.call("HDEL", taskKey, "nominal", "due")
-    else
-      redis.call("HSET", taskKey, "nominal", nominal, "due", due)
-    end
+    setTimes(taskKey, nominal, due)
     local lookAt = ""
     -- What waits is looked at, and put off again if it must.
     if state == "scheduled" then lookAt = redis.call("HEXISTS", taskKey, "pending") == 1 and now or due end
