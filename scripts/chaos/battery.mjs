@@ -7,7 +7,7 @@ import { check } from "./checker.mjs";
 import { Child } from "./child.mjs";
 import { readQueue } from "./evidence.mjs";
 import { monotonic } from "./failpoint.mjs";
-import { faketimeLibrary, redisWithClock, WrongClock } from "./faketime.mjs";
+import { faketimeLibrary, redisClockEnv, WrongClock } from "./faketime.mjs";
 import { FAULTS } from "./faults/index.mjs";
 import {
   COUNT_QUEUES,
@@ -59,7 +59,6 @@ class Run {
     this.workers = [];
     this.jumps = [];
     this.acksByRun = new Map();
-    this.ackTimes = [];
     this.errors = [];
     this.fences = new Map();
     this.problems = [];
@@ -81,8 +80,7 @@ class Run {
   async open() {
     const { nodes, topology, tasks, dir } = this.options;
     const library = await faketimeLibrary();
-    this.#useBinary(dir, library);
-    this.servers = await openServers(topology, dir);
+    this.servers = await openServers(topology, this.#redisEnv(dir, library));
     this.client = new Client({ connection: this.servers.url, namespace: NAMESPACE });
     this.nextClient = new (await sdkOf(this.versions.next)).Client({
       connection: this.servers.url,
@@ -100,15 +98,13 @@ class Run {
     });
   }
 
-  /** With a clock that can be wrong, where the library is there and this Redis bears it. */
-  #useBinary(dir, library) {
-    process.env.CARILLON_REDIS_SERVER = this.options.redisBinary;
-    if (!library || this.options.topology !== "single") return;
+  /** A clock of Redis that can be wrong, where the library is there and this Redis bears it. */
+  #redisEnv(dir, library) {
+    if (!library || this.options.topology !== "single") return {};
     const clock = new WrongClock(library, join(dir, "redis.clock"));
-    const wrapped = redisWithClock(clock, this.options.redisBinary, join(dir, "redis-server"));
-    if (!wrapped) return;
-    process.env.CARILLON_REDIS_SERVER = wrapped;
-    this.redisClock = clock;
+    const env = redisClockEnv(clock, this.options.redisBinary);
+    if (env) this.redisClock = clock;
+    return env ?? {};
   }
 
   async #node(id, dir, library) {
@@ -155,7 +151,6 @@ class Run {
   #heard(event, from) {
     if (event.what === "ack") {
       from.acks += 1;
-      this.ackTimes.push(event.mono);
       this.acksByRun.set(event.run, { ...event, node: from.id, version: from.env.CHAOS_VERSION });
     }
     if (event.what === "started") this.#checkFence(event);
@@ -168,6 +163,7 @@ class Run {
 
   /** An attempt's fence is its own, and higher than those before it were. */
   #checkFence({ task, fence, run, attempt }) {
+    if (this.lost) return; // a failover may have taken fences back
     const before = this.fences.get(`${task} ${fence}`);
     const own = `${run} attempt ${attempt}`;
     if (before && before !== own)
@@ -307,7 +303,9 @@ class Run {
         nextClient,
         tasks,
       },
+      now: monotonic,
       acks: () => this.acksByRun.size,
+      errors: () => this.errors.length,
       acksOf: (node) => node.acks,
       acksIn: (queue, version) =>
         [...this.acksByRun.values()].filter((ack) => ack.version === version && queue(ack.queue)).length,
@@ -418,10 +416,11 @@ class Run {
     const keep = (kind, ms) => {
       recovery[kind] = Math.max(recovery[kind] ?? 0, Math.round(ms));
     };
-    const times = [...this.ackTimes].sort((a, b) => a - b);
-    for (const { kind, healedAt } of this.results) {
-      const first = healedAt === undefined ? undefined : times.find((time) => time > healedAt);
-      if (first !== undefined) keep(kind, first - healedAt);
+    const acks = [...this.acksByRun.values()].sort((a, b) => a.mono - b.mono);
+    for (const { kind, healedAt, queues } of this.results) {
+      if (healedAt === undefined) continue;
+      const first = acks.find(({ mono, queue }) => mono > healedAt && (!queues || queues.includes(queue)));
+      if (first) keep(kind, first.mono - healedAt);
     }
     for (const { kind, recovered } of this.results) {
       if (recovered !== undefined) keep(kind === "dies at a point" ? "kill -9" : kind, recovered);

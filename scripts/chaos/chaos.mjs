@@ -2,9 +2,13 @@
 import { main } from "../lib/project.mjs";
 import { setUp } from "../lib/setup.mjs";
 
+const args = process.argv.slice(2);
+/** For the tests: all is installed and built. */
+const ready = args.includes("--ready");
+
 await main(async () => {
-  await setUp();
+  if (!ready) await setUp();
   const { chaos } = await import("./command.mjs");
-  return chaos(process.argv.slice(2));
+  return chaos(args.filter((arg) => arg !== "--ready"));
 });
 process.exit();

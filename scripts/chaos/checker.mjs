@@ -109,13 +109,17 @@ function neverEarly(found, { jumps }, { queue }, { id, due, enqueued }) {
   else found.early.push(`${queue} ${id}: ${due - enqueued} ms`);
 }
 
+/** Its job was taken away before a worker had it, and that was written down a little later: nobody can tell when it was over. */
+const vanished = (run) =>
+  run.started === undefined && run.list === undefined && ["cancelled", "lost"].includes(run.outcome);
+
 /** By the times of records and jobs. A clock that was put back makes some pairs impossible to tell. */
 function oneAtATime(found, { jumps }, name, runs) {
   // In the order of the claims: each made a generation of its own.
   const sorted = [...runs].sort((a, b) => a.generation - b.generation || a.enqueued - b.enqueued);
   for (const [i, run] of sorted.entries()) {
     const next = sorted[i + 1];
-    if (!next || run.over <= next.enqueued) continue;
+    if (!next || run.over <= next.enqueued || vanished(run)) continue;
     const over = run.over - next.enqueued;
     const blurred = jumps.some(({ at, back = 0 }) => over <= back && Math.abs(run.over - at) <= back + 5_000);
     if (blurred) found.undecided += 1;

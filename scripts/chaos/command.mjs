@@ -13,7 +13,9 @@ import { copies, runDir } from "./versions.mjs";
 export async function chaos(args) {
   const { json, ...options } = readOptions(args);
   const dir = runDir();
-  const all = { ...options, dir, versions: copies(dir), redisBinary: await redisBinary() };
+  const binary = await redisBinary();
+  process.env.CARILLON_REDIS_SERVER = binary;
+  const all = { ...options, dir, versions: copies(dir), redisBinary: binary };
   const run = await runBattery(all);
   const report = summary(run, await runControls(all));
   console.log(textOf(run, report));

@@ -18,7 +18,7 @@ const PATIENCE = { timeoutMs: 30_000, intervalMs: 50 };
 
 /** @returns {Promise<Record<string, { caught: boolean, found: string }>>} */
 export async function runControls({ dir, versions }) {
-  const servers = await openServers("single", dir);
+  const servers = await openServers("single");
   try {
     const entries = await Promise.all(
       Object.entries(CONTROLS).map(async ([name, control]) => {

@@ -91,6 +91,7 @@ function runOf(id, hash) {
     enqueued: Number(enqueued),
     finished: hash.finished === undefined ? undefined : Number(hash.finished),
     node,
+    started: hash.started === undefined ? undefined : Number(hash.started),
     ...JSON.parse(hash.info ?? "{}"),
   };
 }

@@ -1,6 +1,6 @@
 // Wrong clocks: libfaketime shifts the wall clock of a process by what a file says, while it runs. The monotonic clock stays.
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { say } from "../lib/project.mjs";
 import { onPath, run } from "../lib/run.mjs";
@@ -58,18 +58,17 @@ export class WrongClock {
 }
 
 /**
- * A Redis program whose clock obeys the file. Before jemalloc is ready it asks for the time, and the library for memory: with the
- * C library's own allocator in its place neither waits for the other. Undefined: that does not work here.
+ * The environment of a Redis whose clock obeys the file. Before jemalloc is ready it asks for the time, and the library for memory:
+ * with the C library's own allocator in its place neither waits for the other. Undefined: that does not work here.
  *
- * @param {WrongClock} clock @param {string} binary @param {string} file where to write it
+ * @param {WrongClock} clock @param {string} binary
  */
-export function redisWithClock(clock, binary, file) {
-  const preload = `${clock.env.LD_PRELOAD} libc.so.6`;
-  const settings = Object.entries({ ...clock.env, LD_PRELOAD: preload }).map(
-    ([name, value]) => `${name}='${value}'`,
-  );
-  writeFileSync(file, `#!/bin/sh\nexec env ${settings.join(" ")} '${binary}' "$@"\n`);
-  chmodSync(file, 0o755);
-  const tried = spawnSync(file, ["--version"], { encoding: "utf8", timeout: 5_000 });
-  return tried.status === 0 && /server/i.test(tried.stdout) ? file : undefined;
+export function redisClockEnv(clock, binary) {
+  const env = { ...clock.env, LD_PRELOAD: `${clock.env.LD_PRELOAD} libc.so.6` };
+  const tried = spawnSync(binary, ["--version"], {
+    env: { ...process.env, ...env },
+    encoding: "utf8",
+    timeout: 5_000,
+  });
+  return tried.status === 0 && /server/i.test(tried.stdout) ? env : undefined;
 }

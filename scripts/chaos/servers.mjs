@@ -1,7 +1,5 @@
 // The Redis of a run, by topology: what the faults need to know of it.
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { startCluster, startFaultProxy, startRedis } from "@carillon/testing";
+import { startCluster, startFaultProxy, startRedis, startSentinel } from "@carillon/testing";
 import { Cluster, Redis } from "ioredis";
 
 /** Nodes have a user of their own, so that an ACL can be taken from them alone. */
@@ -41,8 +39,8 @@ function watched(client) {
 }
 
 /** One server with AOF, each process behind a proxy of its own. */
-async function single(config) {
-  const redis = await startRedis({ appendonly: true, config });
+async function single(options) {
+  const redis = await startRedis(options);
   const proxies = [];
   return {
     topology: "single",
@@ -64,17 +62,20 @@ async function single(config) {
   };
 }
 
-async function cluster(config) {
-  const started = await startCluster({ masters: 3, replicas: 1, appendonly: true, config });
-  const url = started.nodes.map((node) => node.url).join(",");
-  const hosts = started.nodes.map(({ host, port }) => ({ host, port }));
+/** Three masters with a replica each. */
+async function cluster(options) {
+  const started = await startCluster({ masters: 3, replicas: 1, ...options });
+  const all = [...started.nodes, ...started.replicas];
+  const hosts = all.map(({ host, port }) => ({ host, port }));
   const admin = watched(new Cluster(hosts, { redisOptions: { maxRetriesPerRequest: null } }));
+  const url = all.map((node) => node.url).join(",");
   return {
     topology: "cluster",
     url,
     cluster: started,
-    masters: async () => mastersOf([...started.nodes, ...(started.replicas ?? [])]),
-    wayFor: async (user) => ({ url: url.replaceAll("redis://", `redis://${user}:x@`), proxy: undefined }),
+    all: () => all.filter(({ pid }) => pid !== undefined),
+    masters: () => mastersOf(all),
+    wayFor: async (user) => ({ url: as(user, url), proxy: undefined }),
     admin,
     async stop() {
       admin.disconnect();
@@ -83,25 +84,27 @@ async function cluster(config) {
   };
 }
 
-async function sentinel(config) {
-  const { startSentinel } = await import("@carillon/testing");
-  const started = await startSentinel({ replicas: 2, sentinels: 3, appendonly: true, config });
-  const hosts = started.sentinels.map(({ host, port }) => ({ host, port }));
-  const admin = watched(
-    new Redis({ sentinels: hosts, name: started.masterName, maxRetriesPerRequest: null }),
-  );
+/** A master with two replicas, and three Sentinels. */
+async function sentinel(options) {
+  const started = await startSentinel({ replicas: 2, sentinels: 3, ...options });
+  const sentinels = started.sentinels.map(({ host, port }) => ({ host, port }));
+  const admin = watched(new Redis({ sentinels, name: started.masterName, maxRetriesPerRequest: null }));
   return {
     topology: "sentinel",
     url: started.url,
     sentinel: started,
     masters: async () => [await started.currentMaster()],
-    wayFor: async (user) => ({ url: started.url.replace("://", `://${user}:x@`), proxy: undefined }),
+    wayFor: async (user) => ({ url: as(user, started.url), proxy: undefined }),
     admin,
     async stop() {
       admin.disconnect();
       await started.stop();
     },
   };
+}
+
+function as(user, url) {
+  return url.replaceAll("://", `://${user}:x@`);
 }
 
 /** Those that answer, and say that they are. */
@@ -115,10 +118,9 @@ async function mastersOf(servers) {
 const TOPOLOGIES = { single, cluster, sentinel };
 export const TOPOLOGY_NAMES = Object.keys(TOPOLOGIES);
 
-export async function openServers(topology, dir) {
-  const file = join(dir, "users.acl");
-  writeFileSync(file, ACL);
-  return TOPOLOGIES[topology]({ aclfile: file });
+/** @param {string} topology @param {Record<string, string>} [env] of the servers */
+export function openServers(topology, env = {}) {
+  return TOPOLOGIES[topology]({ appendonly: true, acl: ACL, env });
 }
 
 /** All keys that match, from every master. */

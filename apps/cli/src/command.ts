@@ -21,9 +21,9 @@ export type Register = (program: Command, out: Output) => void;
 export async function withClient<T>(options: Globals, use: (client: Client) => Promise<T>): Promise<T> {
   const sdk = await import("@carillon/sdk");
   const env = {
+    ...process.env,
     REDIS_URL: options.redis ?? process.env.REDIS_URL,
-    CARILLON_NAMESPACE: options.namespace ?? (process.env.CARILLON_NAMESPACE || undefined),
-    CARILLON_TOPOLOGY: process.env.CARILLON_TOPOLOGY || undefined,
+    CARILLON_NAMESPACE: options.namespace ?? process.env.CARILLON_NAMESPACE,
   };
   if (!env.REDIS_URL)
     throw misuse("REDIS_URL", "missing.", "Give --redis URL, or set REDIS_URL=redis://localhost:6379.");

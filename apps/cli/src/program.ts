@@ -56,7 +56,7 @@ function createProgram(out: Output): Command {
     .version(version())
     .option(
       "--redis <url>",
-      "redis:// or rediss://; several, separated by commas, for a cluster; default $REDIS_URL",
+      "redis://, several of them for a cluster, redis+sentinel://; rediss for TLS; default $REDIS_URL",
     )
     .option("--namespace <name>", "default $CARILLON_NAMESPACE, else carillon")
     .option("--owner <owner>", "act for one owner: it sees and touches only its own tasks")

@@ -62,7 +62,7 @@ async function main(): Promise<void> {
   });
   for (const one of processes) one.start();
   await listening;
-  const types = demoTypes({ client, redisUrl, folder });
+  const types = demoTypes({ client, connection, folder });
   await seed(client, types, { consoleUrl, project });
   view.start({ namespace, consoleUrl: signInUrl, redisUrl: withoutPassword(redisUrl) }, processes, tally);
   view.say("demo", `Bull Board: ${signInUrl}`);
@@ -139,7 +139,7 @@ async function firstFree(wanted: number): Promise<number> {
 }
 
 function withoutPassword(url: string): string {
-  return url.replace(/\/\/[^@/]*@/g, "//");
+  return url.replace(/\/\/[^@/]*@/g, "//").replace(/\?.*/, "");
 }
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => void stop());

@@ -5,10 +5,11 @@ import { seed } from "./seed.js";
 import { demoTypes } from "./types.js";
 
 /** Stores the demo's tasks and ends: what docker-compose.yml runs beside the services. */
-const client = new Client(readEnvironment());
+const environment = readEnvironment();
+const client = new Client(environment);
 const types = demoTypes({
   client,
-  redisUrl: process.env.REDIS_URL as string,
+  connection: environment.connection,
   folder: process.env.DEMO_FOLDER ?? ".",
 });
 const puts = await seed(client, types, {

@@ -6,19 +6,19 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { createGzip } from "node:zlib";
-import { type Client, connect, defineTask } from "@carillon/sdk";
+import { type Client, type ConnectionSpec, connect, defineTask } from "@carillon/sdk";
 import { z } from "zod";
 
 /** What the demo's handlers work with. */
 export interface Surroundings {
   client: Client;
-  redisUrl: string;
+  connection: ConnectionSpec;
   /** Where reports and backups go. */
   folder: string;
 }
 
 /** The task types of the demo: small, but each does what it says. */
-export function demoTypes({ client, redisUrl, folder }: Surroundings) {
+export function demoTypes({ client, connection, folder }: Surroundings) {
   const diskUsage = defineTask("disk-usage", {
     queue: "ops",
     payload: z.object({ path: z.string(), warnAbove: z.number().min(0).max(1) }),
@@ -34,7 +34,7 @@ export function demoTypes({ client, redisUrl, folder }: Surroundings) {
     queue: "ops",
     payload: z.object({}),
     async handler(_payload, { log, signal }) {
-      const redis = connect(redisUrl, "safe");
+      const redis = connect(connection, "safe");
       try {
         // A handler that waits for ever keeps its worker from stopping.
         await once(redis, "ready", { signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]) });

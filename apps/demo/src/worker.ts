@@ -12,7 +12,7 @@ const logger = pino({
 const client = new Client({ connection, namespace });
 const types = demoTypes({
   client,
-  redisUrl: process.env.REDIS_URL as string,
+  connection,
   folder: process.env.DEMO_FOLDER ?? ".carillon/demo",
 });
 const worker = new Worker({ connection, namespace, types: Object.values(types), concurrency: 4, logger });

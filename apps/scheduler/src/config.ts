@@ -40,7 +40,14 @@ const variables = z.object({
 });
 
 /** Read by `readEnvironment` of the SDK. */
-const SHARED = ["CARILLON_NAMESPACE", "CARILLON_TOPOLOGY"];
+const SHARED = [
+  "CARILLON_NAMESPACE",
+  "CARILLON_TOPOLOGY",
+  "REDIS_TLS_CA_FILE",
+  "REDIS_TLS_CERT_FILE",
+  "REDIS_TLS_KEY_FILE",
+  "REDIS_TLS_SERVERNAME",
+];
 
 export interface Config extends Environment {
   readonly nodeId: string | undefined;
@@ -115,7 +122,7 @@ function named(own: z.output<typeof variables>): Omit<Config, keyof Environment>
 function unknownVariables(env: Record<string, string | undefined>): Problem[] {
   const known = [...Object.keys(variables.shape), ...SHARED];
   return Object.keys(env)
-    .filter((name) => name.startsWith("CARILLON_") && !known.includes(name))
+    .filter((name) => /^(CARILLON|REDIS_TLS)_/.test(name) && !known.includes(name))
     .map((variable) => {
       const meant = nearest(variable, known);
       return { variable, message: `${variable} is not known here.${meant ? ` Did you mean ${meant}?` : ""}` };

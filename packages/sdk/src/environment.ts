@@ -1,17 +1,24 @@
 import { assertName, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
-import { type ConnectionSpec, parseRedisUrls } from "@carillon/store";
+import { type ConnectionSpec, readConnection } from "@carillon/store";
+import { readTls } from "./environment-tls.js";
 
 export interface Environment {
   connection: ConnectionSpec;
   namespace: string;
 }
 
+const TOPOLOGIES = ["single", "cluster", "sentinel"] as const;
+
 /**
- * What every process of Carillon reads from its environment.
+ * What every process of Carillon reads from its environment. An empty variable is none.
  *
- * - `REDIS_URL`: `redis://` or `rediss://`; several, separated by commas, for a cluster. Required.
+ * - `REDIS_URL`: `redis://[user:password@]host:port[/db]`; several, separated by commas, for a cluster;
+ *   `redis+sentinel://[user:password@]host:port,host:port/name[/db]` for Sentinels, with `?sentinelUsername=` and
+ *   `?sentinelPassword=` for themselves; `rediss` in place of `redis` for TLS. Required.
+ * - `REDIS_TLS_CA_FILE`, `REDIS_TLS_CERT_FILE`, `REDIS_TLS_KEY_FILE`: files in PEM, the authority of the server's
+ *   certificate, and the client's certificate with its key. `REDIS_TLS_SERVERNAME`: the name that the server's certificate must have.
  * - `CARILLON_NAMESPACE`: default `carillon`.
- * - `CARILLON_TOPOLOGY`: `single` (default) or `cluster`; several URLs mean `cluster`.
+ * - `CARILLON_TOPOLOGY`: `cluster` when `REDIS_URL` names only one node of a cluster; otherwise the URL says it.
  *
  * @throws `INVALID_OPTION`, `INVALID_NAME` naming the variable
  */
@@ -23,16 +30,21 @@ export function readEnvironment(env: Record<string, string | undefined> = proces
       remedy: "Set it, for example REDIS_URL=redis://localhost:6379.",
     });
   }
-  parseRedisUrls(url, "REDIS_URL");
-  const topology = env.CARILLON_TOPOLOGY ?? (url.includes(",") ? "cluster" : "single");
-  if (topology !== "single" && topology !== "cluster") {
-    throw new CarillonError("INVALID_OPTION", `got ${JSON.stringify(topology)}.`, {
-      field: "CARILLON_TOPOLOGY",
-      remedy: "Use single or cluster.",
-    });
-  }
+  const wanted = readTopology(env.CARILLON_TOPOLOGY || undefined);
+  const tls = readTls(env);
+  const { topology } = readConnection({ url, ...wanted, ...tls }, "REDIS_URL");
   return {
-    connection: { url, topology },
-    namespace: assertName(env.CARILLON_NAMESPACE ?? DEFAULT_NAMESPACE, "CARILLON_NAMESPACE"),
+    connection: { url, topology, ...tls },
+    namespace: assertName(env.CARILLON_NAMESPACE || DEFAULT_NAMESPACE, "CARILLON_NAMESPACE"),
   };
+}
+
+function readTopology(given: string | undefined): { topology?: (typeof TOPOLOGIES)[number] } {
+  if (given === undefined) return {};
+  const topology = TOPOLOGIES.find((one) => one === given);
+  if (topology) return { topology };
+  throw new CarillonError("INVALID_OPTION", `got ${JSON.stringify(given)}.`, {
+    field: "CARILLON_TOPOLOGY",
+    remedy: `Use one of ${TOPOLOGIES.join(", ")}.`,
+  });
 }

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
-import { bullPrefix, type ConnectionSpec, type RedisClient, Store } from "@carillon/store";
+import { bullPrefix, type ConnectionSpec, type RedisClient, Store, withoutPassword } from "@carillon/store";
 import { Worker as BullWorker, type Job } from "bullmq";
 import { ActiveJobs } from "./worker/active.js";
 import { backoffStrategy } from "./worker/backoff.js";
@@ -132,6 +132,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
       settings: { backoffStrategy },
     });
     worker.on("error", (error) => {
+      withoutPassword(error); // BullMQ has a connection of its own besides ours
       this.#logger.error({ queue, error: error.message }, "worker");
       if (this.listenerCount("error") > 0) this.#tell("error", error);
     });

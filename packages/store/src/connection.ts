@@ -1,18 +1,30 @@
-import { CarillonError, isCarillonError } from "@carillon/core";
+import type { ConnectionOptions as TlsOptions } from "node:tls";
+import { CarillonError } from "@carillon/core";
 import { type RedisOptions as AllRedisOptions, Cluster, type ClusterOptions, Redis } from "ioredis";
+import { withoutPassword } from "./redis-error.js";
+import { parseRedisUrl, type RedisPlace } from "./redis-url.js";
+import { followFailovers, sentinelOptions } from "./sentinel.js";
+
+export { isUnknown, redisError, withoutPassword } from "./redis-error.js";
 
 export type RedisClient = Redis | Cluster;
 
 /** ioredis options; the shape of replies is not for the caller to choose. */
-export type RedisOptions = Omit<AllRedisOptions, "replyMapping">;
+type RedisOptions = Omit<AllRedisOptions, "replyMapping">;
 
 /**
- * Where Redis is: a URL (`redis://`, `rediss://` for TLS), several URLs for the nodes of a cluster, or an ioredis
- * client of yours, of which we only take the options: Carillon needs its own settings and never touches yours.
+ * Where Redis is.
+ *
+ * - A URL: `redis://[user:password@]host:port[/db]`; several, separated by commas, for the nodes of a cluster;
+ *   `redis+sentinel://[user:password@]host:port,host:port/name[/db]` for the master that Sentinels know by this name, with
+ *   `?sentinelUsername=` and `?sentinelPassword=` for themselves. `rediss` and `rediss+sentinel` for TLS.
+ * - A URL with more: `topology: "cluster"` when only one node of a cluster is named; `tls`, the certificates as
+ *   Node takes them (`ca`, `cert`, `key`, `servername`), for all that the URL names; further options of ioredis.
+ * - An ioredis client of yours, of which we only take the options: Carillon needs its own settings and never touches yours.
  */
 export type ConnectionSpec =
   | string
-  | { url: string; topology?: "single" | "cluster"; options?: RedisOptions }
+  | { url: string; topology?: "single" | "cluster" | "sentinel"; tls?: TlsOptions; options?: RedisOptions }
   | RedisClient;
 
 /** How long to wait before the next attempt to connect, in ms. */
@@ -25,15 +37,24 @@ const SAFE: RedisOptions = {
   maxRetriesPerRequest: 0,
   commandTimeout: 5_000,
   connectTimeout: 5_000,
+  // A connection on which nothing comes any more: a new one may lead to a Redis that lives.
+  socketTimeout: 5_000,
   retryStrategy: reconnectAfter,
-  // A master that became a replica: reconnect (the address may lead to the new master), never resend.
-  reconnectOnError: (error) => (error.message.startsWith("READONLY") ? 1 : false),
+  disableClientInfo: true, // one command less for the ACL
+  // A master that became a replica: reconnect (the address may lead to the new master), never resend. Redis 6 puts the word
+  // somewhere into the text when a script meets it.
+  reconnectOnError: (error) => (/\bREADONLY\b/.test(error.message) ? 1 : false),
 };
 
 /** For BullMQ's workers: they wait for Redis as long as it takes. */
 const PATIENT: RedisOptions = {
   maxRetriesPerRequest: null,
+  // More than the ten seconds for which BullMQ's longest blocking command waits.
+  socketTimeout: 15_000,
   retryStrategy: reconnectAfter,
+  disableClientInfo: true,
+  // Not sent again either: the worker asks anew.
+  reconnectOnError: SAFE.reconnectOnError,
 };
 
 /** For a subscriber: must come back by itself and subscribe again. */
@@ -42,24 +63,75 @@ const SUBSCRIBER: RedisOptions = { ...SAFE, autoResubscribe: true };
 const PROFILES = { safe: SAFE, patient: PATIENT, subscriber: SUBSCRIBER };
 export type ConnectionProfile = keyof typeof PROFILES;
 
-/** A fresh connection with the settings of the profile. Opens lazily or not at all: never throws for a Redis that is down. */
+/**
+ * A fresh connection with the settings of the profile. Opens lazily or not at all: never throws for a Redis that is down.
+ *
+ * @throws `INVALID_OPTION` for a URL that is none, or that contradicts what else is given
+ */
 export function connect(spec: ConnectionSpec, profile: ConnectionProfile): RedisClient {
-  const wanted = withoutUndefined(PROFILES[profile]);
+  const client = open(spec, withoutUndefined(PROFILES[profile]));
+  client.on("error", withoutPassword);
+  return client;
+}
+
+function open(spec: ConnectionSpec, wanted: RedisOptions): RedisClient {
   if (spec instanceof Cluster) {
     const { replyMapping: _, ...own } = spec.options.redisOptions ?? {};
     return spec.duplicate(undefined, { ...clusterOptions(wanted), redisOptions: { ...own, ...wanted } });
   }
-  if (spec instanceof Redis) return spec.duplicate({ ...wanted, replyMapping: "legacy" });
-  const { url, topology, options } =
-    typeof spec === "string" ? { url: spec } : { options: undefined, ...spec };
-  const urls = parseRedisUrls(url);
-  const first = urls[0] as RedisOptions;
-  const redisOptions = { ...credentials(first), ...options, ...wanted };
-  if (topology === "cluster" || urls.length > 1) {
-    const nodes = urls.map(({ host, port }) => ({ host: host as string, port: port as number }));
-    return new Cluster(nodes, { ...clusterOptions(wanted), redisOptions });
+  if (spec instanceof Redis) return likeYours(spec, wanted);
+  const given = typeof spec === "string" ? { url: spec } : spec;
+  const place = readConnection(given);
+  const options = { ...login(place), ...tlsOptions(place, given.tls), ...given.options, ...wanted };
+  if (place.topology === "sentinel") return throughSentinels(place, options);
+  if (place.topology === "cluster") {
+    // A certificate is checked against the name in the URL, not against the address that it leads to.
+    const names: ClusterOptions = options.tls ? { dnsLookup: (name, done) => done(null, name) } : {};
+    return new Cluster(place.hosts, { ...clusterOptions(wanted), ...names, redisOptions: options });
   }
-  return new Redis({ ...first, ...redisOptions });
+  return new Redis({ ...place.hosts[0], ...options });
+}
+
+/** What a spec that is no client says, checked as a whole. @throws `INVALID_OPTION` */
+export function readConnection(
+  { url, topology, tls }: Exclude<ConnectionSpec, string | RedisClient>,
+  field = "connection",
+): RedisPlace {
+  const place = parseRedisUrl(url, field);
+  const refuse = (what: string, remedy: string) =>
+    new CarillonError("INVALID_OPTION", what, { field, remedy });
+  const said = place.topology;
+  const chosen = topology ?? said;
+  // One node is enough to find a cluster.
+  if (chosen !== said && !(chosen === "cluster" && said === "single")) {
+    throw refuse(
+      `it says ${said}, the topology ${chosen}.`,
+      "Leave out the topology; only a cluster of which one node is named needs it.",
+    );
+  }
+  if (chosen === "cluster" && place.db) {
+    throw refuse("a database of a cluster is given.", "A Redis Cluster has only database 0: leave it out.");
+  }
+  if (tls && !place.tls) {
+    throw refuse(
+      "certificates are given, but the URL does not ask for TLS.",
+      "Use rediss:// or rediss+sentinel://.",
+    );
+  }
+  return { ...place, topology: chosen };
+}
+
+function likeYours(yours: Redis, wanted: RedisOptions): Redis {
+  const safe = { ...wanted, replyMapping: "legacy" } as const;
+  if (!yours.options.sentinels) return yours.duplicate(safe);
+  return followFailovers(yours.duplicate({ ...safe, ...sentinelOptions(reconnectAfter) }));
+}
+
+function throughSentinels(place: RedisPlace, options: RedisOptions): Redis {
+  const { hosts, name, sentinelUsername, sentinelPassword } = place;
+  const sentinels = withoutUndefined({ sentinels: hosts, name, sentinelUsername, sentinelPassword });
+  const tls = options.tls ? { enableTLSForSentinelMode: true, sentinelTLS: options.tls } : {};
+  return followFailovers(new Redis({ ...options, ...sentinels, ...tls, ...sentinelOptions(reconnectAfter) }));
 }
 
 function clusterOptions(wanted: RedisOptions): ClusterOptions {
@@ -71,81 +143,14 @@ function clusterOptions(wanted: RedisOptions): ClusterOptions {
   };
 }
 
-/** Reads one URL or several. @throws `INVALID_OPTION`; the message never holds the URL, which may hold a password */
-export function parseRedisUrls(text: string, field = "connection"): RedisOptions[] {
-  try {
-    return text.split(",").map((part) => parseRedisUrl(part.trim()));
-  } catch {
-    throw new CarillonError("INVALID_OPTION", "not a Redis URL.", {
-      field,
-      remedy:
-        "Use redis://[user:password@]host:port[/db], rediss:// for TLS; separate cluster nodes by commas.",
-    });
-  }
+function login({ db, username, password }: RedisPlace): RedisOptions {
+  return withoutUndefined({ db, username, password });
 }
 
-/** @throws anything, where it is none */
-function parseRedisUrl(text: string): RedisOptions {
-  const url = new URL(text);
-  const db = url.pathname.length > 1 ? Number(url.pathname.slice(1)) : 0;
-  if (!["redis:", "rediss:"].includes(url.protocol) || !url.hostname || !Number.isInteger(db) || db < 0) {
-    throw new TypeError("not a Redis URL");
-  }
-  return {
-    host: url.hostname.replace(/^\[|\]$/g, ""),
-    port: url.port ? Number(url.port) : 6379,
-    ...(db ? { db } : {}),
-    ...(url.username ? { username: decodeURIComponent(url.username) } : {}),
-    ...(url.password ? { password: decodeURIComponent(url.password) } : {}),
-    ...(url.protocol === "rediss:" ? { tls: {} } : {}),
-  };
-}
-
-function credentials({ username, password, tls }: RedisOptions): RedisOptions {
-  return withoutUndefined({ username, password, tls });
+function tlsOptions(place: RedisPlace, tls: TlsOptions | undefined): RedisOptions {
+  return place.tls ? { tls: { ...tls } } : {};
 }
 
 function withoutUndefined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined)) as T;
-}
-
-/** What Redis or the connection said, as one of our codes. */
-export function redisError(error: unknown): CarillonError {
-  if (isCarillonError(error)) return error;
-  const text = error instanceof Error ? error.message : String(error);
-  const nested = (error as { lastNodeError?: unknown } | undefined)?.lastNodeError;
-  if (nested && nested !== error) return redisError(nested);
-  if (/^(ERR )?(NOAUTH|WRONGPASS|NOPERM)|invalid (username-)?password|AUTH failed|NOAUTH/i.test(text)) {
-    return new CarillonError("REDIS_AUTH", `Redis refused us: ${text.slice(0, 200).replace(/\.$/, "")}.`, {
-      remedy: "Give the right user and password in the Redis URL, and the ACL that docs/deployment.md lists.",
-      cause: error,
-    });
-  }
-  if (/READONLY/.test(text)) {
-    return new CarillonError("REDIS_READ_ONLY", "this Redis is a read-only replica.", {
-      remedy: "Point the URL at the master.",
-      cause: error,
-    });
-  }
-  if (/^OOM|OOM command not allowed/.test(text)) {
-    return new CarillonError("REDIS_OUT_OF_MEMORY", "Redis is out of memory.", {
-      remedy: "Raise maxmemory or remove data; nothing was written.",
-      cause: error,
-    });
-  }
-  if (UNAVAILABLE.test(text)) {
-    return new CarillonError("REDIS_UNAVAILABLE", `Redis cannot be reached: ${text.replace(/\.$/, "")}.`, {
-      remedy: "Check that it runs and that the URL is right.",
-      cause: error,
-    });
-  }
-  return new CarillonError("REDIS_ERROR", text, { cause: error });
-}
-
-const UNAVAILABLE =
-  /ECONN|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EPIPE|EAI_AGAIN|Connection is closed|Stream isn't writeable|Command timed out|max retries|None of startup nodes|Failed to refresh slots|CLUSTERDOWN|LOADING|MASTERDOWN|TRYAGAIN|Cluster isn't ready|connect/i;
-
-/** Nobody can tell whether the command was carried out: repeat it, or ask. */
-export function isUnknown(error: unknown): boolean {
-  return isCarillonError(error, "REDIS_UNAVAILABLE");
 }

@@ -13,6 +13,7 @@ export {
   type RedisClient,
   readConnection,
   redisError,
+  withoutPassword,
 } from "./connection.js";
 export type { Failpoint } from "./failpoints.js";
 export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from "./keys.js";

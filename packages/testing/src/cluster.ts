@@ -1,59 +1,98 @@
+import { migrateSlot, type SlotMove, slotOf, slotOwner } from "./cluster-slots.js";
 import { eventually } from "./eventually.js";
 import { type RedisServer, type RedisServerOptions, startRedis, withConnection } from "./redis.js";
 
 const SLOTS = 16_384;
 
-export interface ClusterOptions extends Pick<RedisServerOptions, "appendonly" | "config"> {
+export interface ClusterOptions
+  extends Pick<RedisServerOptions, "appendonly" | "config" | "tls" | "acl" | "env"> {
   /** Default 3, the least that Redis Cluster calls a cluster. */
   masters?: number;
+  /**
+   * How many each master has; default 0. One takes over when its master was gone for `cluster-node-timeout`, by default
+   * 2,000 ms, and the masters that are left are more than half.
+   */
+  replicas?: number;
 }
 
 export interface RedisCluster {
-  /** The masters, in slot order; pass them to `new Cluster(nodes)`. */
+  /** For `REDIS_URL`: the first masters. */
+  readonly url: string;
+  /** The first masters, in slot order; pass them to `new Cluster(nodes)`. */
   readonly nodes: readonly RedisServer[];
+  /** Theirs, in the same order. */
+  readonly replicas: readonly RedisServer[];
+  /** A replica that this one of `nodes` got at the start. */
+  replicaOf(master: RedisServer): RedisServer;
+  slotOf(key: string): number;
+  /** Who serves the slot now, as the nodes that are up know it. @throws while nobody does */
+  masterOf(slot: number): Promise<RedisServer>;
+  /** Moves a slot with its keys to another master, as `redis-cli --cluster reshard` does. */
+  moveSlot(slot: number, to: RedisServer, options?: SlotMove): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A real Redis Cluster of masters without replicas, ready for use: about a second. */
+/** A real Redis Cluster, ready for use: two seconds, three with replicas. */
 export async function startCluster(options: ClusterOptions = {}): Promise<RedisCluster> {
   const masters = options.masters ?? 3;
-  const started = await Promise.allSettled(Array.from({ length: masters }, () => startNode(options)));
-  const nodes = started.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
+  const all = masters * (1 + (options.replicas ?? 0));
+  const started = await Promise.allSettled(Array.from({ length: all }, () => startNode(options)));
+  const servers = started.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   const stop = async () => {
-    await Promise.all(nodes.map((node) => node.stop()));
+    await Promise.all(servers.map((node) => node.stop()));
   };
+  const nodes = servers.slice(0, masters);
+  const replicas = servers.slice(masters);
   try {
     const failure = started.find((result) => result.status === "rejected");
     if (failure) throw failure.reason;
-    await Promise.all(nodes.map((node, index) => assignSlots(node, index, masters)));
-    await Promise.all(nodes.map((node) => introduce(node, nodes)));
-    await Promise.all(nodes.map((node) => ready(node, masters)));
+    await Promise.all(servers.map((node, index) => configure(node, index, masters)));
+    await Promise.all(servers.map((node) => introduce(node, servers)));
+    await Promise.all(servers.map((node) => ready(node, all, masters)));
+    await Promise.all(replicas.map((node, index) => follow(node, nodes[index % masters] as RedisServer)));
+    if (replicas.length > 0) await Promise.all(servers.map((node) => knows(node, replicas.length)));
   } catch (error) {
     await stop();
     throw error;
   }
-  return { nodes, stop };
+  return {
+    url: nodes.map(({ url }) => url).join(","),
+    nodes,
+    replicas,
+    replicaOf(master) {
+      const replica = replicas[nodes.indexOf(master)];
+      if (!replica) throw new Error("This server was not started as a master with a replica.");
+      return replica;
+    },
+    slotOf,
+    masterOf: (slot) => slotOwner(servers, slot),
+    moveSlot: (slot, to, move) => migrateSlot(servers, slot, to, move),
+    stop,
+  };
 }
 
 function startNode(options: ClusterOptions): Promise<RedisServer> {
   return startRedis({
-    appendonly: options.appendonly ?? false,
+    ...options,
     config: {
       "cluster-enabled": "yes",
       "cluster-config-file": "nodes.conf",
       "cluster-node-timeout": 2_000,
+      // A replica that lagged takes over all the same: here a cluster that stays down helps nobody.
+      "cluster-replica-validity-factor": 0,
       ...options.config,
     },
   });
 }
 
-async function assignSlots(node: RedisServer, index: number, masters: number): Promise<void> {
+async function configure(node: RedisServer, index: number, masters: number): Promise<void> {
   const first = Math.ceil((SLOTS * index) / masters);
   const end = Math.ceil((SLOTS * (index + 1)) / masters);
-  const slots = Array.from({ length: end - first }, (_, offset) => first + offset);
   await withConnection(node, async (redis) => {
     // Distinct epochs from the start: otherwise the nodes first have to settle who is older.
     await redis.call("CLUSTER", "SET-CONFIG-EPOCH", index + 1);
+    if (index >= masters) return;
+    const slots = Array.from({ length: end - first }, (_, offset) => first + offset);
     // Not ADDSLOTSRANGE: Redis 6.2 does not know it.
     await redis.call("CLUSTER", "ADDSLOTS", ...slots);
   });
@@ -68,16 +107,39 @@ async function introduce(node: RedisServer, nodes: readonly RedisServer[]): Prom
   });
 }
 
-async function ready(node: RedisServer, masters: number): Promise<void> {
+async function ready(node: RedisServer, all: number, masters: number): Promise<void> {
   await withConnection(node, (redis) =>
     eventually(
       async () => {
         const info = String(await redis.call("CLUSTER", "INFO"));
         return (
           info.includes("cluster_state:ok") &&
-          info.includes(`cluster_known_nodes:${masters}\r`) &&
+          info.includes(`cluster_known_nodes:${all}\r`) &&
           info.includes(`cluster_size:${masters}\r`)
         );
+      },
+      { timeoutMs: 20_000 },
+    ),
+  );
+}
+
+async function follow(node: RedisServer, master: RedisServer): Promise<void> {
+  const id = await withConnection(master, (redis) => redis.call("CLUSTER", "MYID"));
+  await withConnection(node, async (redis) => {
+    await redis.call("CLUSTER", "REPLICATE", String(id));
+    await eventually(async () => (await redis.info("replication")).includes("master_link_status:up"), {
+      timeoutMs: 20_000,
+    });
+  });
+}
+
+/** Only whom the others know as a replica do they vote for. */
+async function knows(node: RedisServer, replicas: number): Promise<void> {
+  await withConnection(node, (redis) =>
+    eventually(
+      async () => {
+        const lines = String(await redis.call("CLUSTER", "NODES")).split("\n");
+        return lines.filter((line) => line.includes("slave")).length === replicas;
       },
       { timeoutMs: 20_000 },
     ),

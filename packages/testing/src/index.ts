@@ -1,6 +1,7 @@
 export { checkOccurrences, type Violations } from "./assertions.js";
 export { type VirtualClock, type VirtualStore, virtualStore } from "./clock.js";
 export { type ClusterOptions, type RedisCluster, startCluster } from "./cluster.js";
+export type { SlotMove } from "./cluster-slots.js";
 export { type EventuallyOptions, eventually } from "./eventually.js";
 export { FaultProxy, type SlowLink, startFaultProxy } from "./fault-proxy.js";
 export type { Expectation } from "./kit/expectation.js";
@@ -10,4 +11,6 @@ export type { KitWorker } from "./kit/kit-worker.js";
 export type { Moment, Span } from "./kit/moment.js";
 export type { TestKitOptions } from "./kit/options.js";
 export { type FreePortOptions, freePort } from "./ports.js";
-export { RedisServer, type RedisServerOptions, startRedis } from "./redis.js";
+export { type RedisAddress, RedisServer, type RedisServerOptions, startRedis } from "./redis.js";
+export { type RedisSentinel, type SentinelOptions, startSentinel } from "./sentinel.js";
+export { type ClientTls, clientTls, tlsFiles } from "./tls.js";

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CarillonError } from "@carillon/core";
 import { Redis } from "ioredis";
@@ -8,8 +8,10 @@ import { redisBinary } from "./binary.js";
 import { eventually } from "./eventually.js";
 import { freePort } from "./ports.js";
 import { guardProcess, releaseProcess, scratchDir } from "./scratch.js";
+import { type ClientTls, clientTls, tlsConfig } from "./tls.js";
 
 const HOST = "127.0.0.1";
+export const LOG = "redis.log";
 const START_MS = 15_000;
 const STOP_MS = 5_000;
 
@@ -20,37 +22,49 @@ export interface RedisServerOptions {
   config?: Readonly<Record<string, string | number>>;
   /** Default: any free one. */
   port?: number;
+  /** Speak TLS only, and want a client certificate: see `tlsFiles`. */
+  tls?: boolean;
+  /** Text of an ACL file. */
+  acl?: string;
+  /** Of the default user; also what a replica gives to its master. */
+  password?: string;
+  /** Further environment variables of the process. */
+  env?: Readonly<Record<string, string>>;
+}
+
+/** What it takes to connect to a server. */
+export interface RedisAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: ClientTls | undefined;
+  readonly password?: string | undefined;
 }
 
 /** A real Redis server of one's own, on 127.0.0.1, in a temporary folder. */
-export class RedisServer {
+export class RedisServer implements RedisAddress {
   readonly host = HOST;
   readonly port: number;
+  readonly tls: ClientTls | undefined;
+  readonly password: string | undefined;
   readonly #dir: string;
   readonly #args: readonly string[];
+  readonly #env: NodeJS.ProcessEnv;
   #child: ChildProcess | undefined;
 
   /** Use {@link startRedis}. */
-  constructor(dir: string, port: number, options: RedisServerOptions) {
+  constructor(dir: string, port: number, args: readonly string[], options: RedisServerOptions) {
     this.port = port;
+    this.tls = options.tls ? clientTls() : undefined;
+    this.password = options.password;
     this.#dir = dir;
-    const config = {
-      port,
-      bind: HOST,
-      dir,
-      logfile: join(dir, "redis.log"),
-      daemonize: "no",
-      save: "",
-      appendonly: options.appendonly ? "yes" : "no",
-      appendfsync: "everysec",
-      "maxmemory-policy": "noeviction",
-      ...options.config,
-    };
-    this.#args = Object.entries(config).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    this.#args = args;
+    this.#env = { ...process.env, ...options.env };
   }
 
+  /** With the password of the default user, if it has one. */
   get url(): string {
-    return `redis://${this.host}:${this.port}`;
+    const password = this.password === undefined ? "" : `:${encodeURIComponent(this.password)}@`;
+    return `${this.tls ? "rediss" : "redis"}://${password}${this.host}:${this.port}`;
   }
 
   /** Undefined while it is down. */
@@ -61,7 +75,7 @@ export class RedisServer {
   /** Starts it again after `kill()`. Same port, same folder. */
   async start(): Promise<void> {
     if (this.#child) return;
-    const child = spawn(await redisBinary(), this.#args, { stdio: "ignore" });
+    const child = spawn(await redisBinary(), this.#args, { stdio: "ignore", env: this.#env });
     this.#child = child;
     child.unref();
     // "error" is a program that cannot be run at all; it emits no "exit".
@@ -133,7 +147,7 @@ export class RedisServer {
         try {
           return await withConnection(this, ask);
         } catch (error) {
-          if (error instanceof Error && error.message.includes("NOAUTH")) return true; // up, with a password
+          if (error instanceof Error && /NOAUTH|NOPERM/.test(error.message)) return true; // up, with users of its own
           throw error;
         }
       },
@@ -143,7 +157,7 @@ export class RedisServer {
   }
 
   async #startError(why: string): Promise<CarillonError> {
-    const log = await readFile(join(this.#dir, "redis.log"), "utf8").catch(() => "");
+    const log = await readFile(join(this.#dir, LOG), "utf8").catch(() => "");
     const tail = log.trim().split("\n").slice(-5).join("\n");
     await rm(this.#dir, { recursive: true, force: true });
     return new CarillonError("REDIS_UNAVAILABLE", `The Redis server did not start: ${why}.\n${tail}`);
@@ -151,11 +165,44 @@ export class RedisServer {
 }
 
 /** Starts a server and waits until it answers. It dies with this process, if `stop()` was not called before. */
-export async function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
+export function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
+  return launch(options, async (dir, port) => {
+    const config = { ...(await serverConfig(dir, port, options)), ...options.config };
+    return Object.entries(config).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  });
+}
+
+async function serverConfig(dir: string, port: number, options: RedisServerOptions) {
+  const { appendonly, tls, acl, password } = options;
+  const aclfile = join(dir, "users.acl");
+  if (acl !== undefined) await writeFile(aclfile, acl);
+  return {
+    port,
+    bind: HOST,
+    dir,
+    logfile: join(dir, LOG),
+    daemonize: "no",
+    save: "",
+    appendonly: appendonly ? "yes" : "no",
+    appendfsync: "everysec",
+    "maxmemory-policy": "noeviction",
+    "repl-diskless-sync-delay": 0,
+    ...(tls ? tlsConfig(port) : {}),
+    ...(acl === undefined ? {} : { aclfile }),
+    ...(password === undefined ? {} : { requirepass: password, masterauth: password }),
+  };
+}
+
+/** Starts the server program on a free port. @param prepare writes its files and gives its arguments */
+export async function launch(
+  options: RedisServerOptions,
+  prepare: (dir: string, port: number) => Promise<readonly string[]>,
+): Promise<RedisServer> {
   const clusterBus = options.config?.["cluster-enabled"] === "yes";
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort({ clusterBus }));
-    const server = new RedisServer(await mkdtemp(join(scratchDir(), "redis-")), port, options);
+    const dir = await mkdtemp(join(scratchDir(), "redis-"));
+    const server = new RedisServer(dir, port, await prepare(dir, port), options);
     try {
       await server.start();
       return server;
@@ -167,19 +214,28 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Redi
   }
 }
 
-/** One short connection that never retries: for looking at a server, not for working with it. */
+/**
+ * One short connection that never retries: for looking at a server, not for working with it.
+ * @param within how long an answer may take, in ms
+ */
 export async function withConnection<T>(
-  server: { host: string; port: number },
+  server: RedisAddress,
   use: (redis: Redis) => Promise<T>,
+  within = 5_000,
 ): Promise<T> {
+  const { host, port, tls, password } = server;
   const redis = new Redis({
-    host: server.host,
-    port: server.port,
+    host,
+    port,
+    ...(tls ? { tls } : {}),
+    ...(password === undefined ? {} : { password }),
     lazyConnect: true,
     enableReadyCheck: false,
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
     connectTimeout: 2_000,
+    commandTimeout: within,
+    disconnectTimeout: 100,
   });
   let cause: unknown;
   redis.on("error", (error) => {

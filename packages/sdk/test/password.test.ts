@@ -1,0 +1,38 @@
+import { inspect } from "node:util";
+import { Client, defineTask, Worker } from "@carillon/sdk";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { z } from "zod";
+
+let redis: RedisServer;
+let connection: string;
+beforeAll(async () => {
+  redis = await startRedis({ password: "s3cret" });
+  connection = redis.url.replace("s3cret", "hunter2");
+});
+afterAll(() => redis.stop());
+
+/** As a log or the console shows an error, with all that it holds. */
+const printed = (error: unknown) => inspect(error, { depth: Number.POSITIVE_INFINITY });
+
+it("is not in the errors of a client that it was refused", async () => {
+  const client = new Client({ connection, connectTimeout: 500 });
+  const error = await client.list().catch((reason: unknown) => reason);
+  await client.close();
+  expect(printed(error)).toContain("WRONGPASS");
+  expect(printed(error)).not.toContain("hunter2");
+});
+
+it("is not in the errors of a worker, whichever of its connections they come from", async () => {
+  const ring = defineTask("ring", { queue: "bells", payload: z.object({}), handler: async () => {} });
+  const worker = new Worker({ connection, types: [ring] });
+  const errors: unknown[] = [];
+  worker.on("error", (error) => errors.push(error));
+  const started = worker.start().catch((error: unknown) => errors.push(error));
+  // Each of its connections has tried more than once.
+  await eventually(() => expect(errors.length).toBeGreaterThan(5), { timeoutMs: 20_000 });
+  await worker.stop();
+  await started;
+  expect(printed(errors)).toContain("WRONGPASS");
+  expect(printed(errors)).not.toContain("hunter2");
+});

@@ -1,0 +1,89 @@
+import { CarillonError, isCarillonError } from "@carillon/core";
+
+/**
+ * Takes the arguments out of an error about signing in: ioredis keeps the command in it, and whoever prints the error would
+ * print the password.
+ */
+export function withoutPassword(error: unknown): void {
+  const { command, lastNodeError } = (error ?? {}) as {
+    command?: { name: string; args: unknown[] };
+    lastNodeError?: unknown;
+  };
+  if (command && /^(hello|auth)$/i.test(command.name)) command.args = [];
+  if (lastNodeError && lastNodeError !== error) withoutPassword(lastNodeError);
+}
+
+/** What Redis or the connection said, as one of our codes. */
+export function redisError(error: unknown): CarillonError {
+  if (isCarillonError(error)) return error;
+  withoutPassword(error);
+  const text = error instanceof Error ? error.message : String(error);
+  const { lastNodeError, previousErrors } = (error ?? {}) as {
+    lastNodeError?: unknown;
+    previousErrors?: unknown[];
+  };
+  // Of a cluster, and of a transaction: why it failed.
+  const nested = lastNodeError ?? previousErrors?.[0];
+  if (nested && nested !== error) return redisError(nested);
+  if (REFUSED.test(text)) {
+    return new CarillonError("REDIS_AUTH", `Redis refused us: ${text.slice(0, 200).replace(/\.$/, "")}.`, {
+      remedy: "Give the right user and password in the Redis URL, and the ACL that docs/deployment.md lists.",
+      cause: error,
+    });
+  }
+  if (/READONLY/.test(text)) {
+    return new CarillonError("REDIS_READ_ONLY", "this Redis is a read-only replica.", {
+      remedy: "Point the URL at the master.",
+      cause: error,
+    });
+  }
+  if (/^OOM|OOM command not allowed/.test(text)) {
+    return new CarillonError("REDIS_OUT_OF_MEMORY", "Redis is out of memory.", {
+      remedy: "Raise maxmemory or remove data; nothing was written.",
+      cause: error,
+    });
+  }
+  if (text.includes("NOREPLICAS")) {
+    return new CarillonError("REDIS_UNAVAILABLE", "Redis takes no writes: too few replicas are in reach.", {
+      remedy: "It does again when as many as min-replicas-to-write asks for are back; nothing was written.",
+      cause: error,
+    });
+  }
+  if (UNKNOWN_MASTER.test(text)) {
+    return new CarillonError("REDIS_UNAVAILABLE", "the Sentinels name no master that takes writes.", {
+      remedy: "Check the name at the end of the Redis URL. In a failover it goes on by itself.",
+      cause: error,
+    });
+  }
+  if (TLS.test(text)) {
+    return new CarillonError("REDIS_UNAVAILABLE", `TLS with Redis failed: ${text.replace(/\.$/, "")}.`, {
+      remedy:
+        "Check the certificates (REDIS_TLS_CA_FILE and its like) and that this port of Redis speaks TLS.",
+      cause: error,
+    });
+  }
+  if (UNAVAILABLE.test(text)) {
+    return new CarillonError("REDIS_UNAVAILABLE", `Redis cannot be reached: ${text.replace(/\.$/, "")}.`, {
+      remedy: "Check that it runs and that the URL is right.",
+      cause: error,
+    });
+  }
+  return new CarillonError("REDIS_ERROR", text, { cause: error });
+}
+
+/** Of the connection, of a command, and of a command in a script, which Redis 7.0 words in its own way. */
+const REFUSED =
+  /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid (username-)?password|AUTH failed|The user executing the script can't/i;
+
+/** How ioredis says that each Sentinel answered, and none had an address, or only that of a replica. */
+const UNKNOWN_MASTER = /^All sentinels are unreachable\. Retrying from scratch after \d+ms\.$/;
+
+const TLS = /certificate|altnames|before secure TLS|SSL routines|:ssl3?_/i;
+
+const UNAVAILABLE =
+  /ECONN|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EPIPE|EAI_AGAIN|Connection is closed|Socket timeout|Stream isn't writeable|Command timed out|max retries|sentinels are unreachable|Too many Cluster redirections|None of startup nodes|Failed to refresh slots|CLUSTERDOWN|LOADING|MASTERDOWN|TRYAGAIN|Cluster isn't ready|connect/i;
+
+/** Nobody can tell whether the command was carried out: repeat it, or ask. */
+export function isUnknown(error: unknown): boolean {
+  return isCarillonError(error, "REDIS_UNAVAILABLE");
+}

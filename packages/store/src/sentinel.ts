@@ -1,0 +1,77 @@
+import { Redis, type RedisOptions } from "ioredis";
+
+/** Before a Sentinel that does not answer is tried again, in ms: the others tell us as well. */
+const SENTINEL_RECONNECT = 10_000;
+
+/** How a client finds its master. */
+export function sentinelOptions(
+  reconnectAfter: (times: number) => number,
+): Omit<RedisOptions, "replyMapping"> {
+  return {
+    // A client of yours may read from replicas; what we decide by must be the newest.
+    role: "master",
+    // Must give a number for ever: without one the client ends for good when no Sentinel answers.
+    sentinelRetryStrategy: reconnectAfter,
+    // One that is frozen must not hold up the search: its connection stands, but no answer comes.
+    sentinelCommandTimeout: 2_000,
+    // Only those of the URL: what Sentinels tell of each other are addresses of their network, which need not be ours, and
+    // names that no certificate holds; each that leads nowhere costs seconds in a failover.
+    updateSentinels: false,
+    // See `followFailovers`, which does it.
+    failoverDetector: false,
+    // How long a frozen master may leave our goodbye unanswered, in ms.
+    disconnectTimeout: 500,
+  };
+}
+
+/**
+ * Drops the connection as soon as a Sentinel tells of a new master; the client then asks for its address. A master that was
+ * demoted hangs up by itself, but one that is frozen, or cut off from the Sentinels only, does not, and would go on
+ * taking writes that are lost. ioredis' own `failoverDetector` prints to the console when a Sentinel is down, and drops the connection
+ * for each failover of any master.
+ */
+export function followFailovers(client: Redis): Redis {
+  let ears: Redis[] = [];
+  client.on("ready", () => {
+    if (ears.length === 0) ears = listen(client);
+  });
+  client.on("end", () => {
+    for (const ear of ears) ear.disconnect();
+    ears = [];
+  });
+  return client;
+}
+
+/** One connection to each Sentinel. */
+function listen(client: Redis): Redis[] {
+  const { sentinels, name, sentinelUsername, sentinelPassword, sentinelTLS } = client.options;
+  return (sentinels ?? []).map(({ host, port }) => {
+    const ear = new Redis({
+      host: host ?? "localhost",
+      port: port ?? 26_379,
+      ...(sentinelUsername ? { username: sentinelUsername } : {}),
+      ...(sentinelPassword ? { password: sentinelPassword } : {}),
+      ...(sentinelTLS ? { tls: sentinelTLS } : {}),
+      maxRetriesPerRequest: null,
+      enableReadyCheck: false,
+      retryStrategy: () => SENTINEL_RECONNECT,
+    });
+    ear.on("error", () => {}); // a Sentinel that is down is no trouble as long as another one is up
+    ear.subscribe("+switch-master").catch(() => {});
+    ear.on("message", (_channel: string, message: string) => {
+      const [master, , , newHost, newPort] = message.split(" ");
+      if (master === name && !isConnectedTo(client, newHost, newPort)) reconnect(client);
+    });
+    return ear;
+  });
+}
+
+/** The news of the second Sentinel may come when the first one's has been followed. */
+function isConnectedTo({ stream }: Redis, host: string | undefined, port: string | undefined): boolean {
+  return "remoteAddress" in stream && stream.remoteAddress === host && stream.remotePort === Number(port);
+}
+
+function reconnect(client: Redis): void {
+  // While it asks the Sentinels, ioredis would take this for the end; and it is about to learn the address anyway.
+  if (client.status === "ready" || client.status === "connect") client.disconnect(true);
+}

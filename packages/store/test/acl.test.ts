@@ -1,0 +1,115 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { REDIS_TIME } from "@carillon/store";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loadScripts } from "../src/scripts.js";
+
+const FILE = readFileSync(new URL("../../../deploy/redis/carillon.acl", import.meta.url), "utf8");
+const USERS = new Map(
+  FILE.trim()
+    .split("\n")
+    .map((line) => line.split(" "))
+    .map(([, name, ...rules]) => [name as string, rules]),
+);
+const granted = (user: string) =>
+  (USERS.get(`carillon-${user}`) ?? []).filter((rule) => rule.startsWith("+")).map((rule) => rule.slice(1));
+
+/** What ioredis sends by itself, and what every process asks; the rest goes with AUTH, which needs no permission. */
+const CONNECTION = ["ping", "select", "info", "time", "eval", "evalsha", "client|setname"];
+/** Redis Cluster only. */
+const CLUSTER = ["cluster|slots", "cluster|info", "asking", "readonly"];
+const SUBSCRIBER = ["subscribe", "unsubscribe"];
+/** Sent from TypeScript and in no script. */
+const OURS = ["hkeys", "zrangebylex"];
+const FAN_OUT = ["unlink"];
+const BULLMQ = ["bzpopmin", "client|list", "hscan", "multi", "exec", "sscan"];
+/** BullMQ 6.7's other product: nothing of ours calls it. */
+const UNUSED = /^relay/;
+
+const calls = (lua: string) =>
+  [...lua.matchAll(/call\(\s*['"](\w+)['"]/g)].map(([, name]) => `${name}`.toLowerCase());
+const ours = Object.values(loadScripts(REDIS_TIME, [])).flatMap(({ lua }) => calls(lua));
+const theirs = bullScripts().flatMap(([name, lua]) => (UNUSED.test(name) ? [] : calls(lua)));
+// redlock
+const mutex = ["exists", "get", "set", "del"];
+
+/** All that BullMQ registers on a connection, which is never opened here. */
+function bullScripts(): [name: string, lua: string][] {
+  const connection = new Redis({ lazyConnect: true, enableOfflineQueue: false });
+  const quiet = { skipMetasUpdate: true, skipWaitingForReady: true, skipVersionCheck: true };
+  new Queue("none", { connection, ...quiet }).on("error", () => {});
+  const { scriptsSet } = connection as unknown as { scriptsSet: Record<string, { lua: string }> };
+  return Object.entries(scriptsSet).map(([name, { lua }]) => [name, lua]);
+}
+
+/** Methods of whatever goes by the name of a connection. */
+function sentBy(name: string): string[] {
+  const folder = fileURLToPath(new URL(`../../${name}/src`, import.meta.url));
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith(".ts"),
+  );
+  const text = files.map((file) => readFileSync(join(folder, file), "utf8")).join("\n");
+  return [...text.matchAll(/\b(?:client|connection|redis|change)\s*\.(\w+)\(/g)].map(
+    ([, method]) => `${method}`,
+  );
+}
+
+const sorted = (names: readonly string[]) => [...new Set(names)].sort();
+
+describe("deploy/redis/carillon.acl", () => {
+  let redis: RedisServer;
+  let admin: Redis;
+  beforeAll(async () => {
+    redis = await startRedis({ acl: FILE });
+    admin = new Redis(redis.port, { username: "carillon-admin", password: "change-me-admin" });
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await redis.stop();
+  });
+
+  it("grants a node what our scripts call, and nothing else", () => {
+    const wanted = [...CONNECTION, ...CLUSTER, ...SUBSCRIBER, ...OURS, ...mutex, ...ours];
+    expect(granted("node")).toEqual(sorted(wanted));
+  });
+
+  it("grants an application what BullMQ's scripts call as well", () => {
+    const wanted = [
+      ...CONNECTION,
+      ...CLUSTER,
+      ...SUBSCRIBER,
+      ...OURS,
+      ...FAN_OUT,
+      ...BULLMQ,
+      ...mutex,
+      ...ours,
+      ...theirs,
+    ];
+    expect(granted("app")).toEqual(sorted(wanted));
+  });
+
+  it("grants a viewer what of this only reads", async () => {
+    const always = [...CONNECTION, ...CLUSTER, "client|list", "multi", "exec"];
+    const commands = granted("app").filter((name) => !name.includes("|"));
+    const facts = (await admin.call("COMMAND", "INFO", ...commands)) as [string, number, string[]][];
+    const reading = facts.filter(([, , flags]) => flags.includes("readonly")).map(([name]) => name);
+    expect(granted("viewer")).toEqual(sorted([...always, ...reading]));
+  });
+
+  it("grants an application what our TypeScript sends", async () => {
+    const commands = new Set(((await admin.call("COMMAND")) as [string][]).map(([name]) => name));
+    const sent = ["store", "scheduler", "sdk"].flatMap(sentBy).filter((name) => commands.has(name));
+    expect(sent).toContain("unlink");
+    expect(sent.filter((name) => !granted("app").includes(name))).toEqual([]);
+  });
+
+  it("grants nothing that reaches beyond the keys: no command that Redis itself calls dangerous, but two", async () => {
+    const dangerous = (await admin.call("ACL", "CAT", "dangerous")) as string[];
+    const all = sorted(["node", "app", "viewer"].flatMap(granted));
+    expect(all.filter((name) => dangerous.includes(name))).toEqual(["client|list", "info"]);
+  });
+});

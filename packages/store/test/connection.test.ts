@@ -1,0 +1,109 @@
+import { type ConnectionSpec, readConnection } from "@carillon/store";
+import { describe, expect, it } from "vitest";
+
+type Given = Exclude<ConnectionSpec, string | { options: unknown; status: string }> & { url: string };
+const read = (url: string, more: Partial<Given> = {}) => readConnection({ url, ...more } as Given);
+
+describe("a Redis URL", () => {
+  it.each([
+    ["redis://localhost", { topology: "single", hosts: [{ host: "localhost", port: 6379 }], tls: false }],
+    [
+      "rediss://tower:b%40ll@[::1]:7000/3",
+      {
+        topology: "single",
+        hosts: [{ host: "::1", port: 7000 }],
+        tls: true,
+        username: "tower",
+        password: "b@ll",
+        db: 3,
+      },
+    ],
+    [
+      "redis://:bell@a:1, redis://b:2",
+      {
+        topology: "cluster",
+        hosts: [
+          { host: "a", port: 1 },
+          { host: "b", port: 2 },
+        ],
+        tls: false,
+        password: "bell",
+      },
+    ],
+    [
+      "redis+sentinel://a,b:2,[::1]:3/main",
+      {
+        topology: "sentinel",
+        hosts: [
+          { host: "a", port: 26379 },
+          { host: "b", port: 2 },
+          { host: "::1", port: 3 },
+        ],
+        name: "main",
+        tls: false,
+      },
+    ],
+    [
+      "rediss+sentinel://tower:b%2Fell@a:1/main.0/2?sentinelUsername=guard&sentinelPassword=o%26n+e",
+      {
+        topology: "sentinel",
+        hosts: [{ host: "a", port: 1 }],
+        name: "main.0",
+        db: 2,
+        tls: true,
+        username: "tower",
+        password: "b/ell",
+        sentinelUsername: "guard",
+        sentinelPassword: "o&n+e",
+      },
+    ],
+  ])("is read: %s", (url, place) => {
+    expect(read(url)).toEqual(place);
+  });
+
+  it.each([
+    "",
+    "localhost:6379",
+    "http://:hunter2@localhost",
+    "redis://:hunter2@",
+    "redis://:hunter2@localhost/bell",
+    "redis://:hunter2@localhost/-1",
+    "redis://:hunter2@localhost:port",
+    "redis://:hunter2@a,rediss://b",
+    "redis://:hunter2@a/1,redis://b",
+    "redis+sentinel://:hunter2@a:1",
+    "redis+sentinel://:hunter2@a:1/",
+    "redis+sentinel:///main",
+    "redis+sentinel://:hunter2@a:1,,b:2/main",
+    "redis+sentinel://:hunter2@a:1/main/bell",
+    "redis+sentinel://:hunter2@a:1/main/0/0",
+    "redis+sentinel://:hunter2@a:1/main?password=hunter2",
+    "redis+sentinel://:hunter2@a:1/a name",
+    "redis+sentinel://redis://:hunter2@a:1/main",
+  ])("is refused, and not quoted: %s", (url) => {
+    expect(() => read(url)).toThrow(
+      expect.objectContaining({
+        code: "INVALID_OPTION",
+        field: "connection",
+        message: expect.not.stringContaining("hunter2"),
+        remedy: expect.any(String),
+      }),
+    );
+  });
+
+  it("names a cluster by one node, if told so", () => {
+    expect(read("redis://a", { topology: "cluster" })).toMatchObject({ topology: "cluster" });
+  });
+
+  it.each<[string, Partial<Given>]>([
+    ["redis://a,redis://b", { topology: "single" }],
+    ["redis://a", { topology: "sentinel" }],
+    ["redis+sentinel://a/main", { topology: "cluster" }],
+    ["redis://a/1", { topology: "cluster" }],
+    // Otherwise all would go in the clear although someone wanted TLS.
+    ["redis://a", { tls: { ca: "…" } }],
+    ["redis+sentinel://a/main", { tls: {} }],
+  ])("must not contradict what else is given: %s %o", (url, more) => {
+    expect(() => read(url, more)).toThrow(expect.objectContaining({ code: "INVALID_OPTION" }));
+  });
+});

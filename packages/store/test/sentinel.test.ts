@@ -1,0 +1,125 @@
+import { type ConnectionSpec, type RedisClient, Store } from "@carillon/store";
+import { eventually, freePort, type RedisSentinel, startSentinel } from "@carillon/testing";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+
+const PATIENCE = { timeoutMs: 20_000 };
+let group: RedisSentinel;
+const open: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  group = await startSentinel({ password: "bell", sentinelPassword: "tower" });
+});
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close();
+});
+afterAll(() => group.stop());
+
+function connect(connection: ConnectionSpec, readyTimeout = 5_000): Store {
+  const store = new Store({ connection, readyTimeout });
+  open.push(() => store.close());
+  return store;
+}
+
+/** What a subscriber hears, which nobody asks anything after that. */
+async function listen(subscriber: RedisClient): Promise<string[]> {
+  const heard: string[] = [];
+  subscriber.on("error", () => {}).on("message", (_channel, message) => heard.push(message));
+  await eventually(() => subscriber.subscribe("bell"), PATIENCE);
+  return heard;
+}
+
+/** The server that the store's connection leads to. */
+async function port(store: Store): Promise<number> {
+  const info = await store.link.ask((client) => client.info());
+  return Number(/tcp_port:(\d+)/.exec(info)?.[1]);
+}
+
+/** A client of the application's own, with its own ideas. */
+function yours(): Redis {
+  const client = new Redis({
+    sentinels: group.sentinels.map(({ host, port }) => ({ host, port })),
+    name: group.masterName,
+    role: "slave",
+    password: "bell",
+    sentinelPassword: "tower",
+  });
+  client.on("error", () => {});
+  open.push(() => client.disconnect());
+  return client;
+}
+
+describe.each([
+  ["a URL", () => group.url],
+  ["an ioredis client of yours", yours],
+])("through Sentinels, by %s", (_, spec) => {
+  it("leads to the master, and after a failover to the new one", async () => {
+    const store = connect(spec());
+    const subscriber = store.connect("subscriber");
+    const bull = store.connect("patient");
+    open.push(() => [subscriber, bull].map((client) => client.disconnect()));
+    const heard = await listen(subscriber);
+    bull.on("error", () => {});
+    expect(await port(store)).toBe((await group.currentMaster()).port);
+
+    await group.failover();
+
+    await eventually(async () => expect(await port(store)).toBe(group.master.port), PATIENCE);
+    await eventually(async () => {
+      await bull.publish("bell", "rings");
+      return heard.includes("rings");
+    }, PATIENCE);
+  });
+});
+
+it("leaves a master that is frozen, and sends nothing again that it was asked", async () => {
+  const log = vi.spyOn(console, "error");
+  const store = connect(group.url);
+  const subscriber = store.connect("subscriber");
+  open.push(() => subscriber.disconnect());
+  const heard = await listen(subscriber);
+  const old = await group.currentMaster();
+  expect(await port(store)).toBe(old.port);
+  // Of the Sentinels, too, one is gone: the others are enough, and nobody prints that.
+  const [sentinel] = group.sentinels as [(typeof group.sentinels)[number]];
+  await sentinel.kill();
+
+  old.pause();
+  try {
+    await expect(store.link.client.incr("unanswered")).rejects.toThrow();
+    await eventually(async () => expect(await port(store)).not.toBe(old.port), PATIENCE);
+    expect(await port(store)).toBe((await group.currentMaster()).port);
+    expect(await store.link.client.get("unanswered")).toBeNull();
+    // It waits for no answer: only the Sentinels can tell it.
+    await eventually(async () => {
+      await store.link.client.publish("bell", "rings");
+      return heard.includes("rings");
+    }, PATIENCE);
+  } finally {
+    old.continue();
+    await sentinel.start();
+  }
+  expect(log).not.toHaveBeenCalled();
+  log.mockRestore();
+});
+
+it("waits for Sentinels that are down, and says so", async () => {
+  const url = new URL(group.url.replace(/,.*\//, "/").replace("redis+sentinel:", "http:"));
+  url.port = String(await freePort());
+  const store = connect(url.href.replace("http:", "redis+sentinel:"), 300);
+  await expect(store.serverTime()).rejects.toMatchObject({
+    code: "REDIS_UNAVAILABLE",
+    message: expect.stringContaining("sentinels are unreachable"),
+  });
+});
+
+it.each([
+  ["the name of the master", "/carillon?", "/bells?", "REDIS_UNAVAILABLE", "name no master"],
+  ["the Sentinels' password", "=tower", "=hunter2", "REDIS_AUTH", "WRONGPASS"],
+  ["the password", ":bell@", ":hunter2@", "REDIS_AUTH", "WRONGPASS"],
+])("says that %s is wrong", async (_, right, wrong, code, text) => {
+  const store = connect(group.url.replace(right, wrong), 500);
+  const error = await store.serverTime().catch((reason: unknown) => reason);
+  expect(error).toMatchObject({ code, message: expect.stringContaining(text) });
+  expect((error as Error).message).not.toContain("hunter2");
+});

@@ -1,0 +1,56 @@
+import { type ConnectionSpec, Store } from "@carillon/store";
+import { clientTls, eventually, startCluster, startRedis, startSentinel } from "@carillon/testing";
+import { afterEach, expect, it } from "vitest";
+
+const open: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close();
+});
+
+function connect(connection: ConnectionSpec): Store {
+  const store = new Store({ connection, readyTimeout: 1_000 });
+  open.push(() => store.close());
+  return store;
+}
+
+async function untilItWrites(store: Store): Promise<void> {
+  await eventually(() => store.link.ask((client) => client.set("bell", "rings")), { timeoutMs: 20_000 });
+}
+
+it("asks a single server for its certificate, and shows its own", async () => {
+  const redis = await startRedis({ tls: true });
+  open.push(() => redis.stop());
+  const tls = clientTls();
+  await untilItWrites(connect({ url: redis.url, tls }));
+  await untilItWrites(connect({ url: redis.url, tls: { ...tls, servername: "localhost" } }));
+  await untilItWrites(connect({ url: redis.url, options: { tls } }));
+
+  const refused = { code: "REDIS_UNAVAILABLE", message: expect.stringContaining("TLS with Redis failed") };
+  await expect(connect(redis.url).serverTime()).rejects.toMatchObject(refused);
+  const stranger = { ...tls, servername: "bells.example" };
+  await expect(connect({ url: redis.url, tls: stranger }).serverTime()).rejects.toMatchObject(refused);
+  const plain = connect(redis.url.replace("rediss:", "redis:"));
+  await expect(plain.serverTime()).rejects.toMatchObject({ code: "REDIS_UNAVAILABLE" });
+});
+
+it("does so with Sentinels and the servers behind them, after a failover too", async () => {
+  const group = await startSentinel({ tls: true, replicas: 1 });
+  open.push(() => group.stop());
+  const store = connect({ url: group.url, tls: clientTls() });
+  await untilItWrites(store);
+  await group.failover();
+  await eventually(
+    async () => {
+      const info = await store.link.ask((client) => client.info());
+      expect(info).toContain(`tcp_port:${group.master.port}`);
+    },
+    { timeoutMs: 20_000 },
+  );
+  await untilItWrites(store);
+});
+
+it("does so with the nodes of a cluster, by the names of the URL and by the addresses they tell", async () => {
+  const cluster = await startCluster({ tls: true });
+  open.push(() => cluster.stop());
+  await untilItWrites(connect({ url: cluster.url.replace("127.0.0.1", "localhost"), tls: clientTls() }));
+});

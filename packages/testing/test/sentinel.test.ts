@@ -1,0 +1,72 @@
+import { Redis } from "ioredis";
+import { afterEach, describe, expect, it } from "vitest";
+import { eventually, type RedisSentinel, type SentinelOptions, startSentinel } from "../src/index.js";
+
+const open: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close();
+});
+
+async function start(options?: SentinelOptions): Promise<RedisSentinel> {
+  const group = await startSentinel(options);
+  open.push(() => group.stop());
+  return group;
+}
+
+function connect(
+  group: RedisSentinel,
+  options: { sentinelPassword?: string; password?: string } = {},
+): Redis {
+  const sentinels = group.sentinels.map(({ host, port }) => ({ host, port }));
+  const client = new Redis({ sentinels, name: group.masterName, ...options });
+  client.on("error", () => {});
+  open.push(() => client.disconnect());
+  return client;
+}
+
+describe("startSentinel", () => {
+  it("fails over by itself when the master dies, and on demand while it is up", async () => {
+    const group = await start();
+    expect(group.servers).toHaveLength(3);
+    expect(group.sentinels).toHaveLength(3);
+    expect(group.url).toBe(
+      `redis+sentinel://${group.sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",")}/carillon`,
+    );
+    const first = group.master;
+    const client = connect(group);
+    await client.set("bell", "rings");
+    expect(await client.wait(2, 5_000)).toBe(2);
+
+    await first.kill();
+    const second = await eventually(
+      async () => {
+        const now = await group.currentMaster();
+        return now !== first && now;
+      },
+      { timeoutMs: 20_000 },
+    );
+    await eventually(async () => (await client.get("bell")) === "rings", { timeoutMs: 10_000 });
+    expect(group.master).toBe(second);
+
+    // Its old self comes back as a replica of the new one.
+    await first.start();
+    await eventually(async () => (await client.set("bell", "again")) && (await client.wait(2, 100)) === 2, {
+      timeoutMs: 20_000,
+    });
+
+    await group.failover();
+    expect(group.master).not.toBe(second);
+    await eventually(async () => (await client.get("bell")) === "again", { timeoutMs: 10_000 });
+    expect(second.pid).toBeDefined();
+  }, 60_000);
+
+  it("has passwords of both kinds", async () => {
+    const group = await start({ replicas: 1, password: "bell", sentinelPassword: "tower" });
+    const hosts = group.sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",");
+    expect(group.url).toBe(`redis+sentinel://:bell@${hosts}/carillon?sentinelPassword=tower`);
+    const client = connect(group, { password: "bell", sentinelPassword: "tower" });
+    expect(await client.set("bell", "rings")).toBe("OK");
+    await group.failover();
+    await eventually(async () => (await client.set("bell", "still")) === "OK", { timeoutMs: 10_000 });
+  });
+});

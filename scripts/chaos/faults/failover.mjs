@@ -1,0 +1,48 @@
+// What failovers have in common: a master goes, a replica takes its place, and the old one comes back as a replica. What the old
+// master had acknowledged and not yet passed on is lost.
+import { eventually } from "@carillon/testing";
+import { pause } from "../../measure/nodes.mjs";
+import { ask } from "../servers.mjs";
+
+export const PATIENCE = { timeoutMs: 40_000, intervalMs: 50 };
+
+/** It follows the new master, and has all that this one has. */
+async function back(server) {
+  const inSync = async () => {
+    const info = String(await ask(server, "INFO", "replication"));
+    return info.includes("role:slave") && info.includes("master_link_status:up");
+  };
+  await eventually(inSync, PATIENCE);
+}
+
+const WAYS = {
+  "is killed": { go: (server) => server.kill(), comeBack: (server) => server.start() },
+  // When it goes on, it does not know yet that it is no master any more.
+  freezes: { go: async (server) => server.pause(), comeBack: async (server) => server.continue() },
+};
+
+/**
+ * @param {string} topology
+ * @param {(world: object) => Promise<{ master: object, replaced: () => Promise<boolean>, queues?: string[] }>} find
+ */
+export function lostMasters(topology, find) {
+  return Object.entries(WAYS).map(([how, { go, comeBack }]) => ({
+    kind: `master ${how}, and a replica takes over`,
+    scope: "redis",
+    topologies: [topology],
+    async run(world) {
+      const { master, replaced, queues } = await find(world);
+      const before = world.errors();
+      world.redisMayLose();
+      await go(master);
+      await eventually(replaced, PATIENCE);
+      world.redisMayLose();
+      const healedAt = world.now();
+      await pause(500 + world.dice() * 1_000);
+      await comeBack(master);
+      await back(master);
+      world.redisMayLose();
+      return { effective: world.errors() > before, healedAt, queues };
+    },
+  }));
+}

@@ -1,0 +1,49 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, test } from "vitest";
+
+const CHAOS = fileURLToPath(new URL("../../scripts/chaos/chaos.mjs", import.meta.url));
+
+/** The battery as a user runs it; returns its exit code and what it printed. */
+async function chaos(...args: string[]): Promise<{ code: number | null; text: string }> {
+  const child = spawn(process.execPath, [CHAOS, "--ready", "--json", ...args], { stdio: "pipe" });
+  let text = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (part) => (text += part));
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { code, text };
+}
+
+test("a short battery: nothing twice, nothing missing, and the controls fail", {
+  timeout: 240_000,
+}, async () => {
+  const { code, text } = await chaos("--seconds", "12", "--seed", "1", "--tasks", "20");
+  const report = JSON.parse(text.trim().split("\n").at(-1) ?? "{}");
+  const clean = {
+    duplicates: 0,
+    gaps: 0,
+    overlaps: 0,
+    pending: 0,
+    early: 0,
+    counters: 0,
+    regressions: 0,
+    indexes: 0,
+  };
+  expect(report, text).toMatchObject({
+    seed: 1,
+    topology: "single",
+    problems: [],
+    failoverDuplicates: 0,
+    ...clean,
+  });
+  expect(report.occurrences).toBeGreaterThan(500);
+  expect(report.effectiveFaults).toBeGreaterThan(5);
+  const controls = Object.entries(report.controls as Record<string, { caught: boolean }>);
+  expect(controls.map(([name, { caught }]) => [name, caught])).toEqual([
+    ["mutex only", true],
+    ["fence removed", true],
+    ["WATCH/MULTI", true],
+    ["overlap guard removed", true],
+  ]);
+  expect(code).toBe(0);
+});

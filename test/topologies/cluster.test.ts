@@ -1,0 +1,33 @@
+import { readFile } from "node:fs/promises";
+import { startCluster } from "@carillon/testing";
+import { Redis } from "ioredis";
+import { expect, test } from "vitest";
+import { Site } from "./site.js";
+
+const ACL = new URL("../../deploy/redis/carillon.acl", import.meta.url);
+
+test("a cluster, by REDIS_URL and with its ACL; a slot moves while a task of it rings", async () => {
+  // The cluster's own administration goes as the default user here.
+  const acl = (await readFile(ACL, "utf8")).replace("default off", "default on nopass ~* &* +@all");
+  const cluster = await startCluster({ appendonly: true, replicas: 1, acl });
+  const as = (user: string) => ({
+    REDIS_URL: cluster.url.replaceAll("//", `//carillon-${user}:change-me-${user}@`),
+  });
+  const site = await Site.open({ node: as("node"), app: as("app") });
+  try {
+    const slot = cluster.slotOf("{carillon:bells}");
+    const from = await cluster.masterOf(slot);
+    const to = cluster.nodes.find((node) => node !== from) as typeof from;
+    await site.story(() => cluster.moveSlot(slot, to));
+    expect(await cluster.masterOf(slot)).toBe(to);
+
+    for (const { url } of [...cluster.nodes, ...cluster.replicas]) {
+      const admin = new Redis(url);
+      expect(await admin.call("ACL", "LOG")).toEqual([]);
+      admin.disconnect();
+    }
+  } finally {
+    await site.close();
+    await cluster.stop();
+  }
+}, 180_000);

@@ -1,0 +1,148 @@
+import { Client, defineTask, readEnvironment, type TaskRef, Worker } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { expect } from "vitest";
+import { z } from "zod";
+import { type Ended, PATIENCE, Program } from "../seeds/harness.js";
+
+type Variables = Record<string, string>;
+
+/** What the environment of each says of Redis; nothing else tells it. */
+export interface Environments {
+  node: Variables;
+  app: Variables;
+}
+
+const EVERY = 400;
+const BELL: TaskRef = { id: "bell", queue: "bells" };
+export const TASK = {
+  ...BELL,
+  type: "ring",
+  schedule: { every: `${EVERY}ms` },
+  overlap: "allow",
+  catchUp: "all",
+  payload: { tune: "prelude" },
+  // A failover may lose that a run has ended: it counts as a crash then.
+  crash: { wait: "1ms" },
+};
+const TOKEN = "a-token-for-this-test";
+
+/** All that belongs to Carillon, on one Redis: a node, the console and the CLI as processes, a client, a worker. */
+export class Site {
+  readonly client: Client;
+  readonly worker: Worker;
+  readonly #env: Environments;
+  readonly #node: Program;
+  readonly #console: Program;
+  /** Nominal times of the bell that the worker's handler saw. */
+  readonly #rung: number[] = [];
+
+  private constructor(env: Environments) {
+    this.#env = env;
+    this.#node = new Program("apps/scheduler/dist/main.js", [], { CARILLON_PORT: "0", ...env.node });
+    this.#console = openConsole(env.app);
+    const ring = defineTask("ring", {
+      queue: "bells",
+      payload: z.object({ tune: z.string() }),
+      handler: async (_payload, { occurrence }) => {
+        this.#rung.push(occurrence.nominal);
+      },
+    });
+    this.client = new Client(readEnvironment(env.app));
+    this.worker = new Worker({
+      ...readEnvironment(env.app),
+      types: [ring],
+      concurrency: 5,
+      lockDuration: 3_000,
+      stalledInterval: 500,
+    });
+    this.worker.on("error", () => {});
+  }
+
+  static async open(env: Environments): Promise<Site> {
+    const site = new Site(env);
+    try {
+      await Promise.all([
+        site.#node.running(),
+        site.#console.says({ msg: "listening" }),
+        site.worker.start(),
+      ]);
+    } catch (error) {
+      await site.close();
+      throw error;
+    }
+    return site;
+  }
+
+  /** The life of a task, through every door; `midway` happens while it rings. */
+  async story(midway: () => Promise<void> = async () => {}): Promise<void> {
+    expect(await this.cli(["put"], JSON.stringify(TASK))).toMatchObject({ outcome: "created" });
+    await this.#ringsOnce();
+    await midway();
+    await this.#ringsOnce();
+    await this.client.pause(BELL);
+    await this.#nothingLostNothingTwice();
+    const [last] = await this.client.runs(BELL, { limit: 1 });
+    const when = new Date(last?.nominal ?? 0).toISOString();
+    expect(await this.cli(["explain", "bell", when])).toMatchObject({ verdict: "enqueued" });
+    expect(await this.console("/api/v1/tasks/bells/system/bell")).toMatchObject({ state: "paused" });
+    expect(await this.console("/queues/api/queues?activeQueue=bells")).toMatchObject({
+      queues: [{ name: "bells" }],
+    });
+    await this.cli(["rm", "bell"]);
+    expect(await this.client.list()).toMatchObject({ tasks: [] });
+  }
+
+  /** Three more occurrences of after now, by the clock of the jobs. */
+  async #ringsOnce(): Promise<void> {
+    const seen = Math.max(0, ...this.#rung);
+    await eventually(() => expect(Math.max(...this.#rung)).toBeGreaterThan(seen + 2 * EVERY), PATIENCE);
+  }
+
+  /** Of what Redis knows: each nominal time has one run, and there is none without. */
+  async #nothingLostNothingTwice(): Promise<void> {
+    const runs = await eventually(async () => {
+      const all = await this.client.runs(BELL, { limit: 1_000 });
+      expect(all.filter(({ state }) => state !== "final")).toEqual([]);
+      return all;
+    }, PATIENCE);
+    const nominals = runs.map(({ nominal }) => nominal).sort((a, b) => a - b);
+    const first = nominals[0] ?? 0;
+    expect(nominals).toEqual(nominals.map((_, index) => first + index * EVERY));
+    expect(await this.client.ledger(BELL)).toEqual([]);
+    expect(nominals.filter((nominal) => !this.#rung.includes(nominal))).toEqual([]);
+  }
+
+  /** The answer of a command that must succeed. */
+  async cli(args: readonly string[], input = "", env = this.#env.app): Promise<unknown> {
+    const { code, stdout, stderr } = await this.tryCli(args, input, env);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    return stdout === "" ? undefined : JSON.parse(stdout);
+  }
+
+  async tryCli(args: readonly string[], input = "", env = this.#env.app): Promise<Ended> {
+    return new Program("apps/cli/dist/main.js", ["--json", ...args], env).toItsEnd(input);
+  }
+
+  async console(path: string, console = this.#console): Promise<unknown> {
+    const { url } = await console.says({ msg: "listening" });
+    return eventually(async () => {
+      const answer = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
+      expect(answer.status).toBe(200);
+      return answer.json();
+    }, PATIENCE);
+  }
+
+  async close(): Promise<void> {
+    await this.worker.stop({ within: 2_000 }).catch(() => {});
+    await this.client.close();
+    await Promise.all([this.#node.kill(), this.#console.kill()]);
+  }
+}
+
+export function openConsole(env: Variables): Program {
+  return new Program("apps/console/dist/main.js", [], {
+    CARILLON_CONSOLE_PORT: "0",
+    CARILLON_TOKEN: TOKEN,
+    ...env,
+  });
+}
