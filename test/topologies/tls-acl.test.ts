@@ -154,4 +154,4 @@ test("a wrong password is told of, and never told", async () => {
   const all = [stderr, ...ends.flatMap((end) => [end.stdout, end.stderr])].join("\n");
   expect(all).not.toContain("hunter2");
   expect(node.said.length).toBeGreaterThan(0);
-});
+}, 180_000);
