@@ -160,8 +160,9 @@ function countersAgree(found, held, { name, stats }) {
 /** Nothing that was due is still to be decided, nothing waits for ever, no run stays open where there are workers. */
 function atRest(found, { deadline }, held, { name, hash }, spec) {
   const worked = spec.type !== "none";
-  if (hash.state === "scheduled" && Number(hash.due) <= deadline)
-    found.pending.push(`${held.queue} ${name}: due since ${hash.due}`);
+  const due = Number(hash.due ?? hash.nominal);
+  if (hash.state === "scheduled" && due <= deadline)
+    found.pending.push(`${held.queue} ${name}: due since ${due}`);
   if (!worked || hash.state === "paused") return;
   for (const { key } of JSON.parse(hash.pending ?? "[]"))
     found.pending.push(`${held.queue} ${name}: ${key} waits`);

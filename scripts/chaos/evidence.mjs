@@ -82,14 +82,15 @@ export function ledgerEntry(line) {
 }
 
 function runOf(id, hash) {
+  const [task, enqueued, node] = hash.of?.split(" ") ?? [];
   return {
     id,
-    task: hash.task,
+    task,
     state: hash.state,
     outcome: hash.outcome,
-    enqueued: Number(hash.enqueued),
+    enqueued: Number(enqueued),
     finished: hash.finished === undefined ? undefined : Number(hash.finished),
-    node: hash.node,
+    node,
     started: hash.started === undefined ? undefined : Number(hash.started),
     ...JSON.parse(hash.info ?? "{}"),
   };

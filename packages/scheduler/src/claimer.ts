@@ -44,11 +44,20 @@ export class Claimer {
   async claim(queue: string, shard: number, lease: Lease, goOn: () => boolean): Promise<ShardReport> {
     const report: ShardReport = { progress: false, decided: [], refused: [] };
     let pass: number | undefined;
+    let chosen: readonly string[] = [];
+    let beyond = true;
     while (pass === undefined || pass < PASS_AT_MOST) {
       const limit = this.#size.current;
+      const names = chosen.slice(0, limit);
       const sentAt = this.#clock.mark();
-      const { now, more, entries } = await this.#store.claims.readDue(queue, shard, limit, pass);
+      const which = names.length > 0 ? { names } : { pass };
+      const { now, more, entries, rest } = await this.#store.claims.readDue(queue, shard, limit, which);
       this.#clock.observe(now, sentAt);
+      if (names.length > 0) chosen = chosen.slice(limit);
+      else [chosen, beyond] = [rest, more];
+      const left = beyond || chosen.length > 0;
+      // What was chosen is done already: someone else was there as well.
+      if (names.length > 0 && entries.length === 0 && left && goOn()) continue;
       // Fired a little early, or nothing but what cannot be decided here.
       if (entries.length === 0) report.progress ||= !pass;
       if (entries.length === 0 || this.#clock.holding) return report;
@@ -58,9 +67,9 @@ export class Claimer {
       // What is left to newer nodes stays due, at the head: it must not keep the others from their turn.
       const undecided = entries.length - items.length;
       if (pass !== undefined) pass += undecided;
-      else if (undecided > 0) pass = 0;
+      else if (undecided > 0) [pass, chosen, beyond] = [0, [], true];
       if (items.length > 0 && !(await this.#commit(queue, shard, items, now, report))) return report;
-      if (!more || !goOn()) return report;
+      if (!left || !goOn()) return report;
       if (lease.remaining < this.#settings.mutexTtl / 2) await lease.extend(this.#settings.mutexTtl);
     }
     return report;

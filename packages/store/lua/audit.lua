@@ -1,7 +1,7 @@
 -- Makes the indexes say what the definitions say: a task that is due stands in its shard's due index, one whose run is over
 -- does not wait for it any more.
 --
--- KEYS: 1 next, 2-9 the eight due indexes, then for each task: task, open
+-- KEYS: 1 next, 2-9 the eight due indexes, 10 priorities, then for each task: task, open
 -- ARGV: 1 prefix of run keys, 2 number of tasks, then for each: local name, shard
 -- Returns: the number of tasks that were put right
 local now, mended = nowMs(), 0
@@ -15,8 +15,9 @@ local function awaits(pending, openKey)
 end
 
 local function look(n)
-  local taskKey, openKey, name, shard = KEYS[8 + 2 * n], KEYS[9 + 2 * n], ARGV[1 + 2 * n], tonumber(ARGV[2 + 2 * n])
-  local task = redis.call("HMGET", taskKey, "state", "due", "pending", "wait")
+  local taskKey, openKey, name, shard = KEYS[9 + 2 * n], KEYS[10 + 2 * n], ARGV[1 + 2 * n], tonumber(ARGV[2 + 2 * n])
+  local task = redis.call("HMGET", taskKey, "state", "due", "pending", "wait", "priority", "nominal")
+  task[2] = task[2] or task[6]
   local run, delay = string.match(task[4] or "", "^(%S+) (%d+)$")
   local state = run and redis.call("HGET", ARGV[1] .. run, "state")
   local wrong = false
@@ -25,7 +26,7 @@ local function look(n)
     task[2] = string.format("%.0f", now + delay)
     redis.call("HINCRBY", taskKey, "gen", 1)
     redis.call("HDEL", taskKey, "wait")
-    redis.call("HSET", taskKey, "nominal", task[2], "due", task[2])
+    setTimes(taskKey, task[2], task[2])
   end
   local indexed = redis.call("ZSCORE", KEYS[2 + shard], name)
   if task[1] == "scheduled" and not indexed and (task[2] or (task[3] and not awaits(task[3], openKey))) then
@@ -34,6 +35,10 @@ local function look(n)
   elseif task[1] ~= "scheduled" and indexed then
     wrong = true
     setDue(KEYS[2 + shard], name, "")
+  end
+  if redis.call("HGET", KEYS[10], name) ~= task[5] then
+    wrong = true
+    setPriority(KEYS[10], name, task[5])
   end
   if wrong then
     mended = mended + 1

@@ -1,7 +1,7 @@
 -- Deletes a task: from here on it never fires, and jobs still queued for it do nothing. Its runs are cleared by
 -- clear-runs.lua, in bounded steps.
 --
--- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger, 6 statistics, 7 expected, 8 runs, 9 alerts, 10 backfills
+-- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger, 6 statistics, 7 expected, 8 runs, 9 alerts, 10 backfills, 11 priorities
 -- ARGV: 1 local name, 2 shard, 3 prefix of tag sets, 4 prefix of the sets of tasks by shared calendar,
 --       5 prefix of backfills
 -- Returns: { 1 (0: there was none), now }: runs enqueued until then are the deleted task's
@@ -15,6 +15,7 @@ redis.call("ZREM", KEYS[4], ARGV[1])
 setDue(KEYS[2], ARGV[1], "")
 redis.call("ZREM", KEYS[7], ARGV[1])
 redis.call("ZREM", KEYS[8], ARGV[1])
+redis.call("HDEL", KEYS[11], ARGV[1])
 rearm(KEYS[3], "r", KEYS[8])
 rearm(KEYS[3], "e", KEYS[7])
 -- What was to be told of it, and what was asked for again. Both lists are short, or empty.

@@ -1,7 +1,7 @@
 -- Creates or changes tasks of one queue. What the caller believes about each (absent, or a generation) is checked; a
 -- task that is otherwise comes back as it is, for the caller to decide again.
 --
--- KEYS: 1 tasks, 2 next, 3-10 the eight due indexes, 11 expected, 12 runs, then for each task: task, ledger
+-- KEYS: 1 tasks, 2 next, 3-10 the eight due indexes, 11 expected, 12 runs, 13 priorities, then for each task: task, ledger
 -- ARGV: 1 prefix of tag sets, 2 wake channel, 3 queue, 4 number of tasks, 5 prefix of the sets of tasks by shared calendar,
 --       6 revision of the shared calendars that the plans were made with, 7 a finished task lingers for (ms) where it says nothing
 --       then for each: local name, shard, believed generation ("" absent), state, cursor, nominal, due ("" none),
@@ -44,7 +44,7 @@ end
 
 local out, touched = { now }, {}
 for n = 1, count do
-  local taskKey, ledgerKey = KEYS[11 + 2 * n], KEYS[12 + 2 * n]
+  local taskKey, ledgerKey = KEYS[12 + 2 * n], KEYS[13 + 2 * n]
   local name, shard, believed, state = arg(), tonumber(arg()), arg(), arg()
   local cursor, nominal, due, fresh, from, to = arg(), arg(), arg(), arg(), arg(), arg()
   local definition, size = {}, tonumber(arg())
@@ -67,8 +67,8 @@ for n = 1, count do
 
   local answer
   if same then
-    local is = redis.call("HMGET", taskKey, "state", "due")
-    answer = { "UNCHANGED", is[1], is[2] or "" }
+    local is = redis.call("HMGET", taskKey, "state", "due", "nominal")
+    answer = { "UNCHANGED", is[1], is[2] or is[3] or "" }
   elseif (gen or "") ~= believed then
     answer = { "CONFLICT", unpack(storedFlat) }
   elseif fresh == "1" and nominal ~= "" and tonumber(nominal) <= now then
@@ -81,6 +81,7 @@ for n = 1, count do
         if definition[field] == nil then redis.call("HDEL", taskKey, field) end
       end
       gen = string.format("%.0f", tonumber(gen) + 1)
+      redis.call("HSET", taskKey, "updated", now)
     else
       answer = { "CREATED" }
       gen = nowMicros()
@@ -88,15 +89,11 @@ for n = 1, count do
       redis.call("ZADD", KEYS[1], 0, name)
     end
     if from ~= "" then record(ledgerKey, "superseded", from, to, now, "put", "-", redis.call("HGET", taskKey, "cursor")) end
-    redis.call("HSET", taskKey, "gen", gen, "state", state, "updated", now, unpack(flat))
+    redis.call("HSET", taskKey, "gen", gen, "state", state, unpack(flat))
     if cursor ~= "" then redis.call("HSET", taskKey, "cursor", cursor) end
     if fresh == "1" then redis.call("HDEL", taskKey, "wait") end
     if definition.calendars and fresh == "1" then redis.call("HSET", taskKey, "calrev", revision) end
-    if due == "" then
-      redis.call("HDEL", taskKey, "nominal", "due")
-    else
-      redis.call("HSET", taskKey, "nominal", nominal, "due", due)
-    end
+    setTimes(taskKey, nominal, due)
     local lookAt = ""
     -- What waits is looked at, and put off again if it must.
     if state == "scheduled" then lookAt = redis.call("HEXISTS", taskKey, "pending") == 1 and now or due end
@@ -110,6 +107,7 @@ for n = 1, count do
       if definition.expect and state == "scheduled" then redis.call("ZADD", KEYS[11], now + definition.expect, name) end
       rearm(KEYS[2], "e", KEYS[11])
     end
+    if definition.priority ~= stored.priority then setPriority(KEYS[13], name, definition.priority) end
     setMembership(tagPrefix, name, stored.tags, definition.tags, 0)
     -- The calendars are the schedule's: with it unchanged, the revision it was planned with stands.
     if fresh == "1" then setMembership(calendarPrefix, name, stored.calendars, definition.calendars, revision) end

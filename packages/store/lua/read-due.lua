@@ -3,84 +3,102 @@
 -- are in the slot of KEYS[1].
 --
 -- Where more is due than fits, half of it is the oldest and half the newest of a bounded window, dealt round among owners (the
--- owner is the name's beginning), at the same instant the higher priority first.
+-- owner is the name's beginning), at the same instant the higher priority first. The window is larger than a batch: what of it
+-- did not fit is named, and the next reads ask for it by name.
 --
--- KEYS: 1 due index of the shard
+-- KEYS: 1 due index of the shard, 2 priorities
 -- ARGV: 1 prefix of task keys, 2 prefix of the sets of open runs, 3 prefix of histories, 4 prefix of failures,
---       5 prefix of job keys, 6 due tasks to pass over, in order ("" a fair choice), 7 batch size
--- Returns: { now, "1" where more is due, { local name, due, { field, value, … }, run in the way ("" none),
+--       5 prefix of job keys, 6 due tasks to pass over, in order ("" a fair choice), 7 batch size,
+--       8 names to read, separated by spaces ("" choose)
+-- Returns as JSON: { now, "1" where more is due than is read and named, names that did not fit, separated by spaces,
+--            { local name, { field, value, … } } or, where there are runs to reckon with, also run in the way ("" none),
 --            "1" where it is open here, { id of a run that is over, … } }, … }
 local now = nowMs()
 local limit = tonumber(ARGV[7])
 local WINDOW = 4
 
--- Deals `entries` ({ name, due }) round among owners, each owner's in their order.
-local function deal(entries)
+-- Deals names round among owners, each owner's in their order.
+local function deal(names)
   local owners, queues = {}, {}
-  for _, entry in ipairs(entries) do
-    local owner = string.match(entry[1], "^[^/]+")
-    if not queues[owner] then
-      queues[owner] = {}
-      owners[#owners + 1] = owner
+  for _, name in ipairs(names) do
+    local owner = string.match(name, "^[^/]+")
+    local queue = queues[owner]
+    if not queue then
+      queue = {}
+      queues[owner] = queue
+      owners[#owners + 1] = queue
     end
-    table.insert(queues[owner], entry)
+    queue[#queue + 1] = name
   end
   local dealt, round = {}, 1
-  while #dealt < #entries do
-    for _, owner in ipairs(owners) do dealt[#dealt + 1] = queues[owner][round] end
+  while #dealt < #names do
+    for _, queue in ipairs(owners) do dealt[#dealt + 1] = queue[round] end
     round = round + 1
   end
   return dealt
 end
 
-local function pairsOf(flat)
-  local entries = {}
-  for i = 1, #flat, 2 do entries[#entries + 1] = { flat[i], flat[i + 1] } end
-  return entries
-end
-
 -- Whatever someone else has written there.
-local function priorityOf(name)
-  local stored = redis.pcall("HGET", ARGV[1] .. name, "priority")
-  return type(stored) == "string" and tonumber(string.match(stored, "^%d+$")) or 0
+local function priorityOf(stored)
+  return stored and tonumber(string.match(stored, "^%d+$")) or 0
 end
 
--- At the same instant: 0 goes before all, then 1, 2, … as in BullMQ.
-local function byPriority(entries)
-  local rank = {}
-  for i, entry in ipairs(entries) do
-    rank[entry[1]] = { tonumber(entry[2]), priorityOf(entry[1]), i }
-  end
-  table.sort(entries, function(x, y)
-    x, y = rank[x[1]], rank[y[1]]
+-- At the same instant: 0 goes before all, then 1, 2, … as in BullMQ. `flat`: names and due times.
+local function byPriority(flat)
+  local names, rank = {}, {}
+  for i = 1, #flat, 2 do names[#names + 1] = flat[i] end
+  local priorities = redis.pcall("HMGET", KEYS[2], unpack(names))
+  for i, name in ipairs(names) do rank[name] = { tonumber(flat[2 * i]), priorityOf(priorities[i]), i } end
+  table.sort(names, function(x, y)
+    x, y = rank[x], rank[y]
     for i = 1, 3 do
       if x[i] ~= y[i] then return x[i] < y[i] end
     end
     return false
   end)
-  return entries
+  return names
 end
 
-local function select()
-  local pass = ARGV[6] == "" and 0 or ARGV[6]
-  local oldest = pairsOf(redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", now, "WITHSCORES", "LIMIT", pass, limit + 1))
-  if #oldest <= limit then return byPriority(oldest), "0" end
-  if ARGV[6] ~= "" then return { unpack(oldest, 1, limit) }, "1" end
-  oldest = pairsOf(redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", now, "WITHSCORES", "LIMIT", 0, WINDOW * limit))
-  local newest = pairsOf(redis.call("ZREVRANGEBYSCORE", KEYS[1], now, "-inf", "WITHSCORES", "LIMIT", 0, WINDOW * limit))
-  local half, taken, seen = math.ceil(limit / 2), {}, {}
-  for _, side in ipairs({ deal(byPriority(oldest)), deal(byPriority(newest)) }) do
-    local left = half
-    for _, entry in ipairs(side) do
-      if left == 0 or #taken == limit then break end
-      if not seen[entry[1]] then
-        seen[entry[1]] = true
-        taken[#taken + 1] = entry
-        left = left - 1
+local prioritized = redis.call("EXISTS", KEYS[2]) == 1
+
+local function range(command, from, to, offset, count)
+  if not prioritized then return redis.call(command, KEYS[1], from, to, "LIMIT", offset, count) end
+  local flat = redis.call(command, KEYS[1], from, to, "WITHSCORES", "LIMIT", offset, count)
+  return #flat > 0 and byPriority(flat) or flat
+end
+
+-- Takes from both in turn, each name once.
+local function merge(oldest, newest)
+  local merged, seen = {}, {}
+  for i = 1, math.max(#oldest, #newest) do
+    for _, name in ipairs({ oldest[i] or newest[i], newest[i] or oldest[i] }) do
+      if not seen[name] then
+        seen[name] = true
+        merged[#merged + 1] = name
       end
     end
   end
-  return taken, "1"
+  return merged
+end
+
+local function choose()
+  local passed = tonumber(ARGV[6])
+  local oldest = range("ZRANGEBYSCORE", "-inf", now, passed or 0, limit + 1)
+  if #oldest <= limit then return oldest, "0" end
+  if passed then return { unpack(oldest, 1, limit) }, "1" end
+  oldest = range("ZRANGEBYSCORE", "-inf", now, 0, WINDOW * limit)
+  local newest = range("ZREVRANGEBYSCORE", now, "-inf", 0, WINDOW * limit)
+  return merge(deal(oldest), deal(newest)), #oldest == WINDOW * limit and "1" or "0"
+end
+
+-- Those of the names asked for that are still due.
+local function named()
+  local names, due = {}, {}
+  for name in string.gmatch(ARGV[8], "%S+") do names[#names + 1] = name end
+  for i, at in ipairs(redis.call("ZMSCORE", KEYS[1], unpack(names))) do
+    if at and tonumber(at) <= now then due[#due + 1] = names[i] end
+  end
+  return due, "0"
 end
 
 -- Where runs may overlap there is nothing to reckon with.
@@ -91,14 +109,21 @@ local function mayOverlap(task)
   return false
 end
 
-local due, more = select()
-local out = { now, more }
-for _, entry in ipairs(due) do
-  local name = entry[1]
+local function read(name)
   local task = redis.pcall("HGETALL", ARGV[1] .. name)
   if task.err then task = {} end
-  local run, open, over = "", "0", {}
-  if not mayOverlap(task) then run, open, over = reckon(ARGV[2] .. name, ARGV[3] .. name, ARGV[4] .. name, ARGV[5]) end
-  out[#out + 1] = { name, entry[2], task, run, open, over }
+  local open, history, failures = ARGV[2] .. name, ARGV[3] .. name, ARGV[4] .. name
+  if mayOverlap(task) or redis.call("EXISTS", open, history, failures) == 0 then return { name, task } end
+  return { name, task, reckon(open, history, failures, ARGV[5]) }
 end
-return out
+
+local names, more
+if ARGV[8] == "" then
+  names, more = choose()
+else
+  names, more = named()
+end
+local out = { now, more, table.concat(names, " ", math.min(limit, #names) + 1) }
+for i = 1, math.min(limit, #names) do out[3 + i] = read(names[i]) end
+-- As text: the client reads that several times faster than nested replies.
+return cjson.encode(out)

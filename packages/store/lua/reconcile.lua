@@ -56,10 +56,11 @@ end
 
 local function look(id)
   local runKey, jobKey = ours .. "r:" .. id, bullPrefix .. id
-  local fields = redis.call("HMGET", runKey, "state", "task", "enqueued", "cancel", "finished")
+  local fields = redis.call("HMGET", runKey, "state", "of", "cancel", "finished")
+  local task, enqueued = string.match(fields[2] or "", "^(%S+) (%d+)")
   local run = {
-    state = fields[1], task = fields[2], enqueued = tonumber(fields[3] or now), cancel = fields[4],
-    finished = fields[5] and tonumber(fields[5]),
+    state = fields[1], task = task, enqueued = tonumber(enqueued or now), cancel = fields[3],
+    finished = fields[4] and tonumber(fields[4]),
   }
   local state = jobState(jobKey)
 

@@ -31,11 +31,7 @@ for n = 1, tonumber(ARGV[6]) do
       record(ledgerKey, "superseded", from, to, nowMs(), "replan", "-", redis.call("HGET", taskKey, "cursor"))
       redis.call("HSET", taskKey, "cursor", to)
     end
-    if nominal == "" then
-      redis.call("HDEL", taskKey, "nominal", "due")
-    else
-      redis.call("HSET", taskKey, "nominal", nominal, "due", due)
-    end
+    setTimes(taskKey, nominal, due)
     local lookAt = ""
     if state == "scheduled" then lookAt = redis.call("HEXISTS", taskKey, "pending") == 1 and nowMs() or due end
     setDue(KEYS[2 + shard], name, lookAt)

@@ -15,11 +15,7 @@ redis.call("HSET", KEYS[1], "updated", now)
 redis.call("HDEL", KEYS[1], "pausedAt", "pausedBy", "pauseNote")
 if ARGV[4] ~= "" then redis.call("HSET", KEYS[1], "cursor", ARGV[4]) end
 redis.call("HSET", KEYS[1], "state", ARGV[12])
-if ARGV[5] == "" then
-  redis.call("HDEL", KEYS[1], "nominal", "due")
-else
-  redis.call("HSET", KEYS[1], "nominal", ARGV[5], "due", ARGV[6])
-end
+setTimes(KEYS[1], ARGV[5], ARGV[6])
 if ARGV[9] ~= "" then record(KEYS[4], "paused", ARGV[9], ARGV[10], now, ARGV[11], "-", stored[3]) end
 -- What made it fail may be mended: the count begins anew.
 if redis.call("EXISTS", KEYS[5]) == 1 then redis.call("HSET", KEYS[5], "consecutiveFailures", 0) end

@@ -1,6 +1,7 @@
 import { parseDuration, type RetryPolicy, type TaskDefinition } from "@carillon/core";
 import { Job, type JobsOptions, Queue } from "bullmq";
 import { type Cluster, Redis } from "ioredis";
+import { unpack } from "msgpackr";
 import { bullPrefix } from "./keys.js";
 
 /**
@@ -9,17 +10,21 @@ import { bullPrefix } from "./keys.js";
  * - the text of its `add…Job` and `removeJob` scripts, wrapped as Lua functions so that ours can call them;
  * - the packed arguments that its own `Job.addJob` would send, caught by handing it a recorder for a client.
  *
+ * The adds run unmodified, with stand-ins for what they call (`STAND_INS`): what one script of ours would read, set or unpack
+ * again for each of its jobs is done once.
+ *
  * `test/bullmq-contract.test.ts` fails when a new version changes either.
  */
 
-export interface PackedJob {
+/** What jobs of one type and the same options have in common: all but id and data. */
+export interface JobTemplate {
   readonly prioritized: boolean;
   /** Keys that BullMQ's script would get, in its order. */
   readonly keys: readonly string[];
-  /** msgpack: prefix, id, name, timestamp, … */
-  readonly args: Buffer;
-  /** msgpack: job options. */
-  readonly opts: Buffer;
+  /** Prefix, a stand-in for the id, name, timestamp; what would follow is nothing. */
+  readonly args: readonly unknown[];
+  /** The job's options, as BullMQ sends them. */
+  readonly opts: unknown;
 }
 
 /** BullMQ's keys that the claim declares, in the order in which `lib/bull.lua` expects them. */
@@ -55,25 +60,98 @@ const PRIORITIZED_KEYS = [
   "pc",
 ];
 
+/** Where the arguments of an add hold the job's id, counted as Lua does, and how many of them say something. */
+const ID_ARGUMENT = 2;
+const OWN_ARGUMENTS = 4;
+
 const scripts = new Map<string, string>();
 
-/** BullMQ's adds as Lua functions, and what hands each its keys. */
+/**
+ * Nobody can change a queue while a script runs: its settings (`meta`) are read once, and once set, its marker is. Arguments and
+ * options come unpacked, from a template; each template's options are encoded once.
+ */
+const STAND_INS = `
+local bullRead, bullMarked, bullEncoded = {}, nil, {}
+local function bullCall(command, key, ...)
+  if key == KEYS_META then
+    if command ~= "HGET" and command ~= "HMGET" then
+      bullRead = {}
+    else
+      local first = ...
+      local known = bullRead[first]
+      if known == nil then
+        known = redis.call(command, key, ...)
+        bullRead[first] = known
+      end
+      return known
+    end
+  elseif key == KEYS_MARKER then
+    -- Of an add this is \`ZADD marker 0 "0"\`, and nothing else.
+    if not bullMarked then bullMarked = redis.call(command, key, ...) end
+    return bullMarked
+  end
+  return redis.call(command, key, ...)
+end
+local bullRedis = setmetatable({ call = bullCall }, { __index = redis })
+local bullPack = { unpack = function(unpacked) return unpacked end }
+local function bullEncode(opts)
+  local text = bullEncoded[opts]
+  if not text then
+    text = cjson.encode(opts)
+    bullEncoded[opts] = text
+  end
+  return text
+end
+`;
+
+/**
+ * BullMQ's adds as Lua functions. `bullAdd` adds a job of a template to the queue that `bullQueue` was told the keys of.
+ */
 export function bullAddLua(): string {
-  return [
-    wrap("bullAddStandard", "addStandardJob"),
-    wrap("bullAddPrioritized", "addPrioritizedJob"),
-    `local function bullStandardKeys(K) return {${pick(STANDARD_KEYS)}} end`,
-    `local function bullPrioritizedKeys(K) return {${pick(PRIORITIZED_KEYS)}} end`,
-  ].join("\n");
+  return `
+local KEYS_META, KEYS_MARKER
+${STAND_INS}
+local bullAddStandard, bullAddPrioritized
+${addFunction("bullAddStandard", "addStandardJob")}
+${addFunction("bullAddPrioritized", "addPrioritizedJob")}
+local bullStandardKeys, bullPrioritizedKeys
+local function bullQueue(K)
+  KEYS_META, KEYS_MARKER = ${pick(["meta", "marker"])}
+  bullStandardKeys = {${pick(STANDARD_KEYS)}}
+  bullPrioritizedKeys = {${pick(PRIORITIZED_KEYS)}}
+end
+local function bullAdd(template, id, data)
+  local prioritized, args, opts = unpack(template)
+  args[${ID_ARGUMENT}] = id
+  local ARGV = { args, data, opts }
+  if prioritized then return bullAddPrioritized(bullPrioritizedKeys, ARGV) end
+  return bullAddStandard(bullStandardKeys, ARGV)
+end`;
+}
+
+/** Between these the script defines functions that know nothing of the job: they are made once, not for each. */
+const FUNCTIONS_BEGIN = "\n-- Includes";
+const FUNCTIONS_END = "\nif parentKey ~= nil then";
+
+function addFunction(name: string, command: string): string {
+  const text = bullScript(command);
+  const [begin, end] = [text.indexOf(FUNCTIONS_BEGIN), text.indexOf(FUNCTIONS_END)];
+  if (begin < 0 || end < begin)
+    throw new Error(`BullMQ wrote ${command} anew: bullmq.ts fits another version.`);
+  return `do
+  local redis, cmsgpack, cjson = bullRedis, bullPack, { encode = bullEncode }
+  local rcall = redis.call
+${text.slice(begin, end)}
+  function ${name}(KEYS, ARGV)
+${text.slice(0, begin)}
+${text.slice(end)}
+  end
+end`;
 }
 
 /** BullMQ's remove as a Lua function. */
 export function bullRemoveLua(): string {
-  return wrap("bullRemoveJob", "removeJob");
-}
-
-function wrap(name: string, command: string): string {
-  return `local function ${name}(KEYS, ARGV)\n${bullScript(command)}\nend`;
+  return `local function bullRemoveJob(KEYS, ARGV)\n${bullScript("removeJob")}\nend`;
 }
 
 function pick(names: readonly string[]): string {
@@ -133,28 +211,31 @@ export class JobPacker {
     this.#queue = recordingQueue(this.#prefix, queue).queue;
   }
 
-  /**
-   * The job without its data: that is JSON text already, and the script completes it. The id is `new Job`'s fifth
-   * argument (in the options it would be ignored).
-   */
-  pack(id: string, name: string, options: JobsOptions): PackedJob {
-    const job = new Job(this.#queue, name, null, options, id);
+  /** A job without its id and its data: the script fills those in. */
+  template(name: string, options: JobsOptions): JobTemplate {
+    // The id is `new Job`'s fifth argument (in the options it would be ignored).
+    const job = new Job(this.#queue, name, null, options, "id");
     let recorded: { command: string; args: (string | Buffer)[] } | undefined;
     const recorder = {
       runCommand(command: string, args: (string | Buffer)[]) {
         recorded = { command, args };
-        return id;
+        return "id";
       },
     };
-    // Runs up to the recorder without yielding; what it resolves to is our own id again.
+    // Runs up to the recorder without yielding; what it resolves to is the id again.
     void job.addJob(recorder as unknown as Parameters<typeof job.addJob>[0]);
     if (!recorded) throw new Error("BullMQ did not reach the recorder: bullmq.ts fits another version.");
-    const [args, , opts] = recorded.args.slice(-3) as [Buffer, string, Buffer];
+    const [packed, , opts] = recorded.args.slice(-3) as [Buffer, string, Buffer];
+    const args = unpack(packed) as unknown[];
+    const own = args.findIndex((arg) => arg === null || arg === undefined);
+    if (own !== OWN_ARGUMENTS || args.slice(own).some((arg) => arg !== null && arg !== undefined)) {
+      throw new Error("BullMQ packs a job's arguments otherwise: bullmq.ts fits another version.");
+    }
     return {
       prioritized: recorded.command.startsWith("addPrioritizedJob:"),
       keys: recorded.args.slice(0, -3) as string[],
-      args,
-      opts,
+      args: args.slice(0, own),
+      opts: unpack(opts),
     };
   }
 }

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import {
   CarillonError,
-  type Decision,
   type DueTask,
   decideTrigger,
   localName,
@@ -9,41 +8,46 @@ import {
   type OverlapPolicy,
   occurrenceKey,
   type ParsedTask,
-  parseDuration,
-  readyAt,
   runId,
   type ScheduleCache,
   shardOf,
   type TaskName,
-  timeLimitOf,
 } from "@carillon/core";
-import { bullKeys, JobPacker, jobOptions } from "./bullmq.js";
-import { type DueEntry, writesOf } from "./commit.js";
-import { redisError } from "./connection.js";
-import type { NamespaceKeys, QueueKeys } from "./keys.js";
-import type { Link } from "./link.js";
-import { encodeDetails, type RunDetails } from "./run-codec.js";
-import type { Scripts } from "./scripts.js";
+import { bullKeys, JobPacker } from "./bullmq.js";
+import type { DueEntry } from "./commit.js";
 import {
-  DEFAULT_LINGER,
-  decodeTask,
-  definitionFields,
-  isForeign,
-  readable,
-  type StoredTask,
-} from "./task-codec.js";
+  type BackfillStep,
+  type ClaimItem,
+  CommitItems,
+  type CommitOptions,
+  dataText,
+  identity,
+  JobTexts,
+  references,
+  templatesText,
+} from "./commit-items.js";
+import { redisError } from "./connection.js";
+import type { NamespaceKeys } from "./keys.js";
+import type { Link } from "./link.js";
+import type { Scripts } from "./scripts.js";
+import { decodeTask, definitionFields, isForeign, readable } from "./task-codec.js";
 import { nameTaken, unsupportedFormat } from "./task-errors.js";
 
 export interface DueBatch {
   readonly now: number;
-  /** Whether more is due than was read. */
+  /** Whether more is due than was read and is named in `rest`. */
   readonly more: boolean;
   readonly entries: readonly DueEntry[];
+  /** Names that were chosen and did not fit. */
+  readonly rest: readonly string[];
 }
 
-export interface ClaimItem {
-  readonly entry: DueEntry & { readonly task: StoredTask };
-  readonly decision: Decision;
+/** Which due tasks are read. */
+export interface WhichDue {
+  /** Passes over so many, in the order of their times: those that this version cannot decide. */
+  readonly pass?: number | undefined;
+  /** These, as far as they are still due. */
+  readonly names?: readonly string[] | undefined;
 }
 
 /**
@@ -70,24 +74,12 @@ const FIRST_LOOK = 10_000;
 
 const TRIGGER_TRIES = 12;
 
-/** A step of a backfill, made together with the occurrence that it decides. */
-export interface BackfillStep {
-  readonly id: string;
-  readonly at: number;
-  readonly set: readonly (readonly [field: string, value: string | number])[];
-}
-
-/** What a commit must know besides the decision. */
-interface CommitOptions {
-  readonly token: string;
-  readonly node: string;
-  /** Whether the task must be scheduled: what is asked for by hand works while it is paused. */
-  readonly held: boolean;
-  /** Instead of the task's policy. */
-  readonly overlap?: OverlapPolicy | undefined;
-  /** The backfill that it is of: where it must stand, and what becomes of it. */
-  readonly backfill?: BackfillStep | undefined;
-}
+type DueReply = [
+  now: number,
+  more: string,
+  rest: string,
+  ...[local: string, flat: string[] | object, run?: string, open?: string, over?: string[] | object][],
+];
 
 export class ClaimRepository {
   readonly #link: Link;
@@ -122,22 +114,28 @@ export class ClaimRepository {
     return parts;
   }
 
-  /** @param pass due tasks to pass over, in order: those that this version cannot decide. Undefined: a fair choice */
-  async readDue(queue: string, shard: number, limit: number, pass?: number): Promise<DueBatch> {
+  /** Reads due tasks of a shard: a fair choice, unless it is said which. */
+  async readDue(queue: string, shard: number, limit: number, which: WhichDue = {}): Promise<DueBatch> {
     const keys = this.#keys.queue(queue);
-    const [now, more, ...entries] = (await this.#link.run(
+    const text = await this.#link.run(
       this.#scripts["read-due"],
-      [keys.due(shard)],
-      [keys.task(""), keys.open(""), keys.history(""), keys.failures(""), keys.bull, pass ?? "", limit],
-    )) as [number, string, ...[string, string, string[], string, string, string[]][]];
+      [keys.due(shard), keys.priorities],
+      [
+        ...[keys.task(""), keys.open(""), keys.history(""), keys.failures(""), keys.bull],
+        ...[which.pass ?? "", limit, which.names?.join(" ") ?? ""],
+      ],
+    );
+    const [now, more, rest, ...entries] = JSON.parse(text as string) as DueReply;
     return {
       now,
       more: more === "1",
-      entries: entries.map(([local, _due, flat, run, open, over]) => ({
+      rest: rest === "" ? [] : rest.split(" "),
+      entries: entries.map(([local, flat, run, open, over]) => ({
         local,
-        task: readable(queue, local, flat),
-        running: run === "" ? undefined : { run, open: open === "1" },
-        over,
+        task: readable(queue, local, Array.isArray(flat) ? flat : []),
+        running: run ? { run, open: open === "1" } : undefined,
+        // What is empty is an object to Lua's JSON.
+        over: Array.isArray(over) ? over : [],
       })),
     };
   }
@@ -161,24 +159,24 @@ export class ClaimRepository {
     queue: string,
     shard: number,
     items: readonly ClaimItem[],
-    options: CommitOptions,
+    options: CommitOptions & { node: string },
     now: number,
   ): Promise<{ now: number; results: ClaimResult[] }> {
     const keys = this.#keys.queue(queue);
-    const all: string[] = [keys.due(shard), keys.next, keys.runs, ...bullKeys(keys.bull)];
-    const args: (string | number | Buffer)[] = [
-      ...[options.token, options.node, shard, items.length, FIRST_LOOK],
-      ...[queue, keys.run(""), this.#keys.cancel],
-    ];
+    const packed = new CommitItems(keys, this.#jobs(queue, now));
     // Two owners may have a task of one id, due at the same time: a run's id must be one of a kind.
     const runs = items.map((item, i) => {
       const token = i === 0 ? options.token : `${options.token}.${i.toString(36)}`;
-      return this.#pushItem(keys, all, args, item, { ...options, token }, now);
+      return packed.add(item, { ...options, token }, now);
     });
-    const [at, ...statuses] = (await this.#link.run(this.#scripts.commit, all, args)) as [
-      number,
-      ...ClaimStatus[],
-    ];
+    const [at, ...statuses] = (await this.#link.run(
+      this.#scripts.commit,
+      [keys.due(shard), keys.next, keys.runs, ...bullKeys(keys.bull), ...packed.keys],
+      [
+        ...[options.token, options.node, shard, FIRST_LOOK, queue, keys.run(""), this.#keys.cancel],
+        ...packed.args,
+      ],
+    )) as [number, ...ClaimStatus[]];
     const results = items.map((item, i) => {
       const status = statuses[i] as ClaimStatus;
       return { item, status, run: status === "OK" || status === "DONE" ? runs[i] : undefined };
@@ -186,107 +184,8 @@ export class ClaimRepository {
     return { now: at, results };
   }
 
-  #pushItem(
-    keys: QueueKeys,
-    all: string[],
-    args: (string | number | Buffer)[],
-    { entry, decision }: ClaimItem,
-    options: CommitOptions,
-    now: number,
-  ): string | undefined {
-    const { task, local } = entry;
-    const { enqueue } = decision;
-    const { definition } = task;
-    const run = enqueue && runId(definition.id, enqueue.nominal, options.token);
-    // A skipped occurrence has no run; its keys are still counted, by names that hold nothing.
-    all.push(
-      keys.task(local),
-      keys.open(local),
-      keys.ledger(local),
-      keys.run(run ?? "-"),
-      keys.job(run ?? "-"),
-      keys.backfill(options.backfill?.id ?? "-"),
-    );
-    for (const id of entry.over) all.push(keys.job(id));
-    const writes = writesOf(entry, decision, now, run);
-    const guarded = (options.overlap ?? overlapOf(entry, decision)) !== "allow";
-    args.push(local, task.generation, notBefore(task, decision), options.held ? 1 : 0, guarded ? 1 : 0);
-    args.push(writes.awaited ?? "", decision.cancel ? 1 : 0, writes.lookAt ?? "", writes.waits ? 1 : 0);
-    args.push(writes.finished ? lingerOf(task) : "");
-    const set = writes.set.flat();
-    args.push(set.length, ...set, writes.remove.length, ...writes.remove);
-    args.push(decision.skipped.length * 4);
-    for (const { reason, from, to } of decision.skipped) {
-      args.push(reason, from, to, reason.endsWith("overlap") ? (entry.running?.run ?? "-") : "-");
-    }
-    const side = options.backfill?.set.flat() ?? [];
-    args.push(options.backfill?.at ?? "", side.length, ...side);
-    args.push(entry.over.length, ...entry.over, run ?? "");
-    if (!enqueue || run === undefined) return undefined;
-
-    const { nominal, due, trigger, missed, key } = enqueue;
-    const occurrence: Omit<Occurrence, "enqueued"> = {
-      key,
-      ...identity(definition),
-      nominal,
-      due,
-      generation: Number(task.generation) + 1,
-      trigger,
-      ...(missed ? { missed } : {}),
-      run,
-      ...references(definition),
-    };
-    args.push(...this.#job(definition, task.payloadJson, occurrence, now));
-    return run;
-  }
-
-  /** Prioritized, packed arguments, data up to the enqueue time, packed options, the run's details. */
-  #job(
-    definition: StoredTask["definition"],
-    payloadJson: string,
-    occurrence: Omit<Occurrence, "enqueued">,
-    now: number,
-  ): (string | number | Buffer)[] {
-    const packed = this.#packer(definition.queue).pack(
-      occurrence.run,
-      definition.type,
-      jobOptions(definition, now),
-    );
-    // The script appends the time of its commit and closes both objects.
-    const data = `{"payload":${payloadJson},"occurrence":${JSON.stringify(occurrence).slice(0, -1)},"enqueued":`;
-    const { key, nominal, due, trigger, missed } = occurrence;
-    const details = encodeDetails({
-      type: definition.type,
-      key,
-      nominal,
-      due,
-      trigger,
-      ...(missed ? { missed } : {}),
-      ...this.#limits(definition, trigger === "manual" ? undefined : nominal, nominal),
-    });
-    return [packed.prioritized ? 1 : 0, packed.args, data, packed.opts, details];
-  }
-
-  /** What the worker keeps to, in ms. */
-  #limits(
-    definition: StoredTask["definition"],
-    slot: number | undefined,
-    around: number,
-  ): Pick<RunDetails, "limit" | "grace" | "minGap"> {
-    const { timeLimit, timeLimitGrace, minGap } = definition;
-    let limit: number | undefined;
-    if (timeLimit !== undefined) {
-      const schedule = this.#schedules.get(definition.schedule, definition.id);
-      // By hand, the interval is that of the schedule's next two times.
-      const from = slot ?? schedule.next(around) ?? Number.NaN;
-      const following = schedule.delay ?? (schedule.next(from) ?? Number.NaN) - from;
-      limit = timeLimitOf(timeLimit, Number.isNaN(following) ? undefined : following);
-    }
-    return {
-      ...(limit === undefined ? {} : { limit }),
-      ...(timeLimitGrace === undefined ? {} : { grace: parseDuration(timeLimitGrace) }),
-      ...(minGap === undefined ? {} : { minGap: parseDuration(minGap) }),
-    };
+  #jobs(queue: string, now: number): JobTexts {
+    return new JobTexts(this.#packer(queue), this.#schedules, now);
   }
 
   #packer(queue: string): JobPacker {
@@ -389,6 +288,8 @@ export class ClaimRepository {
       run,
       ...references(definition),
     };
+    const jobs = this.#jobs(definition.queue, now);
+    jobs.template(definition);
     const [word, at] = (await this.#link.run(
       this.#scripts["enqueue-new"],
       [
@@ -400,12 +301,13 @@ export class ClaimRepository {
           keys.next,
           keys.runs,
           keys.tasks,
+          keys.priorities,
         ],
         ...bullKeys(keys.bull),
       ],
       [
-        ...[local, run, by.node, FIRST_LOOK],
-        ...this.#job(definition, payloadJson, occurrence, now),
+        ...[local, run, by.node, FIRST_LOOK, templatesText(jobs.templates)],
+        ...[dataText(payloadJson, occurrence), jobs.details(definition, occurrence)],
         ...[...definitionFields(parsed, true)].flat(),
       ],
     )) as [string, number];
@@ -428,40 +330,6 @@ export function dueTask({ task, running }: ClaimItem["entry"], schedules: Schedu
     running: running !== undefined,
     pending: task.pending,
     keyOf: (nominal) => occurrenceKey(definition, nominal),
-  };
-}
-
-/** The policy that holds for what is enqueued: for all but `allow` there must be no live run at the commit either. */
-function overlapOf({ task }: ClaimItem["entry"], { enqueue }: Decision): OverlapPolicy {
-  const own = task.pending.find(({ key }) => key === enqueue?.key)?.overlap;
-  return own ?? task.definition.overlap;
-}
-
-/**
- * The time before which the decision must not be committed. It may reach beyond the due time that was read: to the newest of the
- * times that were missed.
- */
-function notBefore(task: StoredTask, { enqueue, cursor }: Decision): number | string {
-  if (cursor !== undefined) return Math.max(task.due ?? 0, cursor, enqueue?.due ?? 0);
-  const waited = task.pending.find(({ key }) => key === enqueue?.key);
-  return waited === undefined ? "" : readyAt(waited);
-}
-
-function lingerOf({ definition }: StoredTask): number {
-  return definition.linger === undefined ? DEFAULT_LINGER : parseDuration(definition.linger);
-}
-
-function identity(definition: StoredTask["definition"]): { task: string; owner: string; queue: string } {
-  return { task: definition.id, owner: definition.owner, queue: definition.queue };
-}
-
-function references(
-  definition: StoredTask["definition"],
-): Pick<Occurrence, "subject" | "submitter" | "group"> {
-  return {
-    ...(definition.subject === undefined ? {} : { subject: definition.subject }),
-    ...(definition.submitter === undefined ? {} : { submitter: definition.submitter }),
-    ...(definition.group === undefined ? {} : { group: definition.group }),
   };
 }
 

@@ -47,7 +47,9 @@ export function writesOf(
       set.push(["wait", `${run} ${next.afterFinish}`]);
       waits = true;
     } else {
-      set.push(["nominal", next.nominal], ["due", next.due]);
+      set.push(["nominal", next.nominal]);
+      if (next.due !== next.nominal) set.push(["due", next.due]);
+      else if (task.due !== task.nominal) remove.push("due");
       slotDue = next.due;
     }
   }

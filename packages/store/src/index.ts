@@ -4,6 +4,7 @@ export { jobOptions } from "./bullmq.js";
 export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
 export * from "./claims.js";
 export type { DueEntry } from "./commit.js";
+export type { BackfillStep, ClaimItem } from "./commit-items.js";
 export {
   type ConnectionProfile,
   type ConnectionSpec,

@@ -22,6 +22,8 @@ export interface QueueKeys {
   due(shard: number): string;
   /** The due indexes of all shards, in their order. */
   readonly dues: readonly string[];
+  /** Hash: `owner/id` of the tasks that have a priority, by it. */
+  readonly priorities: string;
   task(local: string): string;
   /** Sorted set: run ids of a task that are not final, by enqueue time. */
   open(local: string): string;
@@ -110,6 +112,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     runs: `${ours}runs`,
     due: (shard) => due[shard] as string,
     dues: due,
+    priorities: `${ours}priorities`,
     task: (local) => `${ours}t:${local}`,
     open: (local) => `${ours}open:${local}`,
     history: (local) => `${ours}hist:${local}`,

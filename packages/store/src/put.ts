@@ -45,6 +45,8 @@ interface Plan {
 
 /** Tasks in one script; enough to amortise the round trip, few enough that Redis is not held for long. */
 const PUT_BATCH = 100;
+/** Batches under way at once: Redis works on one while the next is planned. */
+const IN_FLIGHT = 3;
 
 /** Plans what a put makes of each task, and sends the plans; a task that is otherwise than believed is planned anew. */
 export class TaskWriter {
@@ -64,8 +66,22 @@ export class TaskWriter {
 
   /** @param now the time of this queue's Redis @param once one-off tasks of `enqueue` */
   async put(queue: string, tasks: readonly ParsedTask[], now: number, once: boolean): Promise<PutResult[]> {
+    const names = new Set(tasks.map(({ definition }) => localName(definition)));
+    const left = batches(tasks);
     const results: PutResult[] = [];
-    for (const batch of batches(tasks)) results.push(...(await this.#putBatch(queue, batch, now, once)));
+    let taken = 0;
+    const worker = async () => {
+      for (let next = left.next(); !next.done; next = left.next()) {
+        const from = taken;
+        taken += next.value.length;
+        const stored = await this.#putBatch(queue, next.value, now, once);
+        for (const [i, result] of stored.entries()) results[from + i] = result;
+      }
+    };
+    // Where a name comes twice its definitions must be stored in their order.
+    const workers = names.size === tasks.length ? IN_FLIGHT : 1;
+    const ends = await Promise.allSettled(Array.from({ length: workers }, worker));
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
     return results;
   }
 
@@ -219,7 +235,7 @@ export class TaskWriter {
       keys.tasks,
       keys.next,
       ...keys.dues,
-      ...[keys.expected, keys.runs],
+      ...[keys.expected, keys.runs, keys.priorities],
       ...plans.flatMap((plan) => [keys.task(plan.local), keys.ledger(plan.local)]),
     ];
     const [now, ...each] = (await this.#link.run(this.#scripts.put, all, args)) as [number, ...string[][]];
@@ -228,7 +244,7 @@ export class TaskWriter {
 }
 
 /** Two definitions of one name go into two batches: the later put must see what the earlier one stored. */
-function* batches(tasks: readonly ParsedTask[]): Generator<ParsedTask[]> {
+function* batches(tasks: readonly ParsedTask[]): Generator<ParsedTask[], undefined> {
   let batch: ParsedTask[] = [];
   let names = new Set<string>();
   for (const task of tasks) {

@@ -28,9 +28,9 @@ export function encodeDetails(details: RunDetails): string {
 
 /** Undefined: there is none, or someone else than Carillon has written it. */
 export function decodeRun(queue: string, id: string, hash: Record<string, string>): Run | undefined {
-  if (!hash.info || !hash.task) return undefined;
+  if (!hash.info || !hash.of) return undefined;
   try {
-    return readRun(queue, id, { ...hash, info: hash.info, task: hash.task });
+    return readRun(queue, id, { ...hash, info: hash.info, of: hash.of });
   } catch {
     return undefined;
   }
@@ -39,8 +39,9 @@ export function decodeRun(queue: string, id: string, hash: Record<string, string
 function readRun(
   queue: string,
   id: string,
-  hash: Record<string, string> & { info: string; task: string },
+  hash: Record<string, string> & { info: string; of: string },
 ): Run {
+  const [local, enqueued, node] = hash.of.split(" ") as [string, string, string];
   const { limit: _l, grace: _g, minGap: _m, ...details } = JSON.parse(hash.info) as RunDetails;
   const number = (field: string) => (hash[field] === undefined ? undefined : Number(hash[field]));
   const optional = {
@@ -60,10 +61,10 @@ function readRun(
   const present = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
   return {
     id,
-    task: { queue, ...parseLocalName(hash.task) },
+    task: { queue, ...parseLocalName(local) },
     state: (hash.state ?? "queued") as RunState,
-    enqueued: Number(hash.enqueued ?? 0),
-    node: hash.node ?? "",
+    enqueued: Number(enqueued),
+    node,
     attempts: number("attempts") ?? 0,
     ...details,
     ...present,

@@ -114,8 +114,8 @@ export class Store {
     const client = this.connect("patient");
     try {
       await obliterate(client, this.namespace, queue);
-      const { runs, next, alerts, journal, expected, backfills } = this.keys.queue(queue);
-      await client.del(runs, next, alerts, journal, expected, backfills);
+      const { runs, next, alerts, journal, expected, backfills, priorities } = this.keys.queue(queue);
+      await client.del(runs, next, alerts, journal, expected, backfills, priorities);
     } finally {
       client.disconnect();
     }

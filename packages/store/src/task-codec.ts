@@ -79,15 +79,18 @@ export interface ForeignTask {
   readonly version: string;
 }
 
+/** The format of a hash that names none. */
+const FIRST_FORMAT: number = 1;
+
 const TEXT_FIELDS = ["description", "subject", "submitter", "group"] as const;
 
 /** Hash fields of a definition. Defaults are left out: a million small tasks should stay small. */
 export function definitionFields({ definition, payloadJson }: ParsedTask, once = false): Map<string, string> {
   const fields = new Map<string, string>([
-    ["v", String(FORMAT_VERSION)],
     ["type", definition.type],
     ["schedule", JSON.stringify(definition.schedule)],
   ]);
+  if (FORMAT_VERSION !== FIRST_FORMAT) fields.set("v", String(FORMAT_VERSION));
   if (payloadJson !== "{}") fields.set("payload", payloadJson);
   if (definition.priority) fields.set("priority", String(definition.priority));
   if (definition.overlap !== "skip") fields.set("overlap", definition.overlap);
@@ -165,7 +168,7 @@ export function decodeTask(
   if (flat.length === 0) return undefined;
   const hash = new Map<string, string>();
   for (let i = 0; i < flat.length; i += 2) hash.set(flat[i] as string, flat[i + 1] as string);
-  const version = hash.get("v") ?? "0";
+  const version = hash.get("v") ?? String(FIRST_FORMAT);
   if (Number(version) > FORMAT_VERSION) return { foreign: true, version };
   try {
     return decodeHash(queue, local, hash);
@@ -204,13 +207,13 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
     generation: read.generation(hash.get("gen")),
     cursor: time("cursor"),
     nominal: time("nominal"),
-    due: time("due"),
+    due: time("due") ?? time("nominal"),
     fired: time("fired") ?? 0,
     pending: read.pending(hash.get("pending")),
     waiting: read.waiting(hash.get("wait")),
     calendarRevision: time("calrev") ?? 0,
     created: time("created") ?? 0,
-    updated: time("updated") ?? 0,
+    updated: time("updated") ?? time("created") ?? 0,
     paused:
       state === "paused"
         ? {

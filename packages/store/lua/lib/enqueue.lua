@@ -1,15 +1,8 @@
--- The one place where a job is added: BullMQ's own add, then the run's record and its entries. Needs lib/bull (made
--- from BullMQ's scripts), KEYS in `bull` as bullmq.ts orders them.
+-- The one place where a job is added: BullMQ's own add (lib/bull, made from its scripts), then the run's record.
 
 -- Returns nil, or the error's text; on an error nothing is left behind.
-local function enqueue(bull, prioritized, args, data, opts, jobKey)
-  local add, keys = bullAddStandard, nil
-  if prioritized == "1" then
-    add, keys = bullAddPrioritized, bullPrioritizedKeys(bull)
-  else
-    keys = bullStandardKeys(bull)
-  end
-  local ok, result = pcall(add, keys, { args, data, opts })
+local function enqueue(template, id, data, jobKey)
+  local ok, result = pcall(bullAdd, template, id, data)
   if ok and (type(result) ~= "number" or result >= 0) then return nil end
   -- Lua has no rollback. Whatever the add wrote before it failed, a job without its key is passed over by workers.
   -- (Only where there is one: a script that has written is let past maxmemory, and the next task would be half done.)
@@ -18,9 +11,8 @@ local function enqueue(bull, prioritized, args, data, opts, jobKey)
   return tostring(result)
 end
 
--- The run's record and the two sets that find it again: by task while it is not final, by time for the reconciler.
-local function openRun(runKey, openKey, runsKey, id, task, now, node, details, check)
-  redis.call("HSET", runKey, "state", "queued", "task", task, "enqueued", now, "node", node, "info", details)
+-- The run's record, and its place among its task's runs that are not final. `of`: `task enqueued node`.
+local function openRun(runKey, openKey, id, task, now, node, details)
+  redis.call("HSET", runKey, "state", "queued", "of", table.concat({ task, now, node }, " "), "info", details)
   redis.call("ZADD", openKey, now, id)
-  redis.call("ZADD", runsKey, check, id)
 end

@@ -21,6 +21,27 @@ local function setDue(dueKey, member, due)
   end
 end
 
+-- A task's next nominal time ("" none) and its due time; the hash holds that only where it is another one (jitter).
+local function setTimes(taskKey, nominal, due)
+  if nominal == "" then
+    redis.call("HDEL", taskKey, "nominal", "due")
+  elseif nominal == due then
+    redis.call("HSET", taskKey, "nominal", nominal)
+    redis.call("HDEL", taskKey, "due")
+  else
+    redis.call("HSET", taskKey, "nominal", nominal, "due", due)
+  end
+end
+
+-- Only tasks that have a priority are listed; without any, nobody need look.
+local function setPriority(prioritiesKey, member, priority)
+  if priority then
+    redis.call("HSET", prioritiesKey, member, priority)
+  else
+    redis.call("HDEL", prioritiesKey, member)
+  end
+end
+
 -- rearm, and tell the nodes (`queue part time`) where the part's earliest time came nearer.
 local function rearmAndWake(nextKey, part, source, channel, queue)
   local before = redis.call("ZSCORE", nextKey, part)

@@ -80,10 +80,11 @@ end
 
 -- When the task is looked at next; "" not before someone says so.
 local function lookAt(now)
-  local task = redis.call("HMGET", RUN.task, "state", "due", "pending")
+  local task = redis.call("HMGET", RUN.task, "state", "due", "pending", "nominal")
+  local due = task[2] or task[4]
   if task[1] ~= "scheduled" then return "" end
-  if task[3] then return string.format("%.0f", math.min(now, tonumber(task[2] or now))) end
-  return task[2] or ""
+  if task[3] then return string.format("%.0f", math.min(now, tonumber(due or now))) end
+  return due or ""
 end
 
 local function rearmTask(now)
@@ -127,7 +128,7 @@ local function finish(outcome, now, error, retried)
       redis.call("HINCRBY", RUN.task, "gen", 1)
       if not retried then
         local due = string.format("%.0f", now + delay)
-        redis.call("HSET", RUN.task, "nominal", due, "due", due)
+        setTimes(RUN.task, due, due)
       end
     end
     if wait == RUN.id or redis.call("HEXISTS", RUN.task, "pending") == 1 then rearmTask(now) end

@@ -1,0 +1,153 @@
+// 10,000 tasks due at one instant: three nodes as processes, everything on that is on by default, no workers, from the first
+// due time to the last commit; beside BullMQ's own addBulk of the same job data by one client. Rounds take turns on one Redis.
+import { parseArgs } from "node:util";
+import { bullPrefix, Client } from "@carillon/sdk";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { Node, pause } from "../measure/nodes.mjs";
+import { median, percentile, print, target } from "./lib/report.mjs";
+import { startServer } from "./lib/server.mjs";
+
+const { values: options } = parseArgs({
+  options: {
+    tasks: { type: "string", default: "10000" },
+    nodes: { type: "string", default: "3" },
+    rounds: { type: "string", default: "5" },
+    chunk: { type: "string", default: "250" },
+    smoke: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+});
+const TASKS = Number(options.smoke ? 600 : options.tasks);
+const ROUNDS = Number(options.smoke ? 1 : options.rounds);
+const CHUNK = Number(options.chunk);
+const namespace = "burst";
+const QUEUE = "reports";
+
+const server = await startServer();
+const env = { REDIS_URL: server.url, CARILLON_NAMESPACE: namespace, CARILLON_LOG_LEVEL: "warn" };
+const nodes = Array.from(
+  { length: Number(options.nodes) },
+  (_, i) => new Node(`node-${i}`, { ...env, CARILLON_LOG_LEVEL: "info" }),
+);
+await Promise.all(nodes.map((node) => node.running));
+const client = new Client({ connection: server.url, namespace });
+const connection = new Redis(server.url, { maxRetriesPerRequest: null });
+const prefix = bullPrefix(namespace, QUEUE);
+const queue = new Queue(QUEUE, { connection, prefix });
+const plain = new Queue(QUEUE, { connection, prefix: "plain" });
+await Promise.all([queue.waitUntilReady(), plain.waitUntilReady()]);
+
+/** Schedules of several kinds and zones that all come to the same instant, once a day. */
+function schedulesAt(instant) {
+  const plain = (text) => String(Number(text));
+  return ["UTC", "Europe/Paris", "America/New_York", "Asia/Kolkata"].flatMap((timezone) => {
+    const parts = new Intl.DateTimeFormat("en-GB", {
+      timeZone: timezone,
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
+    }).formatToParts(instant);
+    const [hour, minute, second] = ["hour", "minute", "second"].map((type) =>
+      plain(parts.find((part) => part.type === type)?.value),
+    );
+    return [
+      { cron: `${second} ${minute} ${hour} * * *`, timezone },
+      { cron: `${second} ${minute} ${hour} * * 0-6`, timezone },
+    ];
+  });
+}
+
+async function ours() {
+  const put = TASKS / 8_000 + 1.5;
+  const instant = Math.ceil((await server.time()) / 1000 + put) * 1000;
+  const schedules = schedulesAt(instant);
+  await client.putMany(
+    Array.from({ length: TASKS }, (_, i) => ({
+      id: `report-${String(i).padStart(5, "0")}`,
+      owner: `team-${i % 20}`,
+      type: "report",
+      queue: QUEUE,
+      schedule: schedules[i % schedules.length],
+      payload: { customer: i, format: "pdf" },
+    })),
+  );
+  const ahead = instant - (await server.time());
+  if (ahead < 300) throw new Error("The put took too long for this machine.");
+  await pause(ahead - 150);
+  await server.blocks();
+  const [cpu, calls] = await Promise.all([server.cpu(), server.calls()]);
+  for (let found = 0; found < TASKS; found = await queue.getWaitingCount()) await pause(100);
+  const after = await server.cpu();
+  const callsAfter = await server.calls();
+  const jobs = await queue.getJobs(["wait"], 0, -1);
+  const commits = jobs.map(({ data }) => data.occurrence.enqueued);
+  const early = Math.min(...commits) < instant;
+  if (early || jobs.length !== TASKS) throw new Error("Not what was to be measured.");
+  const result = {
+    ms: Math.max(...commits) - instant,
+    first: Math.min(...commits) - instant,
+    cpu: after - cpu,
+    blocks: await server.blocks(),
+    calls: Object.fromEntries(
+      [...callsAfter]
+        .map(([name, count]) => [name, (count - (calls.get(name) ?? 0)) / TASKS])
+        .filter(([, count]) => count >= 0.02)
+        .sort((a, b) => b[1] - a[1]),
+    ),
+  };
+  await server.clear();
+  return { result, jobs: jobs.map(({ name, data }) => ({ name, data })) };
+}
+
+async function theirs(jobs) {
+  const cpu = await server.cpu();
+  const begin = performance.now();
+  for (let i = 0; i < jobs.length; i += CHUNK) await plain.addBulk(jobs.slice(i, i + CHUNK));
+  const ms = performance.now() - begin;
+  const result = { ms, cpu: (await server.cpu()) - cpu };
+  await server.clear();
+  return result;
+}
+
+const rounds = [];
+for (let round = -1; round < ROUNDS; round++) {
+  const { result: mine, jobs } = await ours();
+  const peer = await theirs(jobs);
+  // The first warms both up.
+  if (round >= 0 || options.smoke) rounds.push({ mine, peer });
+}
+const blocks = rounds.flatMap(({ mine }) => mine.blocks);
+const ratio = median(rounds.map(({ mine, peer }) => peer.ms / mine.ms));
+const cpuRatio = median(rounds.map(({ mine, peer }) => mine.cpu / peer.cpu));
+const each = (pick) => rounds.map((round) => Math.round(pick(round))).join(" ");
+print(
+  {
+    bench: "burst",
+    smoke: options.smoke,
+    redis: await server.version(),
+    targets: [
+      target("occurrences a second, as a share of addBulk's", ratio, ">=", 1),
+      target("Redis CPU of an occurrence, times addBulk's", cpuRatio, "<=", 1.5),
+      target("one script holds Redis, p99 ms of those over 1 ms", percentile(blocks, 0.99) || 0, "<=", 10),
+    ],
+    seen: {
+      "occurrences a second": median(rounds.map(({ mine }) => (1000 * TASKS) / mine.ms)),
+      "addBulk a second": median(rounds.map(({ peer }) => (1000 * TASKS) / peer.ms)),
+      "ms of each round": each(({ mine }) => mine.ms),
+      "ms of each round, addBulk": each(({ peer }) => peer.ms),
+      "Redis CPU us of an occurrence": median(rounds.map(({ mine }) => (1e6 * mine.cpu) / TASKS)),
+      "Redis CPU us, addBulk": median(rounds.map(({ peer }) => (1e6 * peer.cpu) / TASKS)),
+      "due to first commit, ms": each(({ mine }) => mine.first),
+      "script p50 ms": percentile(blocks, 0.5) || 0,
+      "scripts over 1 ms": blocks.length,
+      "commands of an occurrence": rounds.at(-1)?.mine.calls ?? {},
+    },
+  },
+  options.json,
+);
+await client.close();
+await Promise.all([queue.close(), plain.close()]);
+connection.disconnect();
+await Promise.all(nodes.map((node) => node.stop()));
+await server.stop();

@@ -1,0 +1,76 @@
+// A Redis of the bench's own, set as in production, and what it tells of itself.
+import { startRedis } from "@carillon/testing";
+import { Redis } from "ioredis";
+
+/** AOF with a sync each second; it is never rewritten, so that no round has a fork that another has not. */
+export async function startServer() {
+  const server = await startRedis({
+    appendonly: true,
+    config: { appendfsync: "everysec", "auto-aof-rewrite-percentage": 0, "slowlog-log-slower-than": 1_000 },
+  });
+  const admin = new Redis(server.url, { maxRetriesPerRequest: null });
+  await admin.config("SET", "slowlog-max-len", 20_000);
+  return new Server(server, admin);
+}
+
+class Server {
+  #server;
+
+  constructor(server, admin) {
+    this.#server = server;
+    this.url = server.url;
+    this.admin = admin;
+  }
+
+  async version() {
+    return field(await this.admin.info("server"), "redis_version");
+  }
+
+  /** CPU seconds of all its threads. */
+  async cpu() {
+    const info = await this.admin.info("cpu");
+    return Number(field(info, "used_cpu_user")) + Number(field(info, "used_cpu_sys"));
+  }
+
+  async memory() {
+    return Number(field(await this.admin.info("memory"), "used_memory"));
+  }
+
+  /** Calls by command, those inside scripts included. */
+  async calls() {
+    const info = await this.admin.info("commandstats");
+    return new Map(
+      [...info.matchAll(/cmdstat_(\S+?):calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]),
+    );
+  }
+
+  /** Milliseconds of each script that held Redis for 1 ms or more since the last call of this. */
+  async blocks() {
+    const entries = await this.admin.slowlog("GET", 20_000);
+    await this.admin.slowlog("RESET");
+    return entries
+      .filter(([, , , args]) => /^eval/i.test(String(args[0])))
+      .map(([, , micros]) => micros / 1000);
+  }
+
+  /** Nothing is left, and nobody waits for the memory to be freed. */
+  async clear() {
+    await this.admin.flushall("SYNC");
+    await this.admin.slowlog("RESET");
+  }
+
+  /** ms, by the server's clock. */
+  async time() {
+    const [seconds, micros] = await this.admin.time();
+    return Number(seconds) * 1000 + Number(micros) / 1000;
+  }
+
+  async stop() {
+    this.admin.disconnect();
+    await this.#server.stop();
+  }
+}
+
+function field(info, name) {
+  return new RegExp(`^${name}:(.*)\\r?$`, "m").exec(info)?.[1]?.trim() ?? "?";
+}

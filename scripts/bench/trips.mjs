@@ -1,0 +1,114 @@
+// One task comes due, three nodes, a link of 2 ms: how many times does whoever claims it ask Redis, what do the others cost, and how
+// late is the commit? Counted from what Redis itself is asked (MONITOR), by connection.
+import { parseArgs } from "node:util";
+import { bullPrefix, Client } from "@carillon/sdk";
+import { Queue } from "bullmq";
+import { Redis } from "ioredis";
+import { Node, pause } from "../measure/nodes.mjs";
+import { median, print, target } from "./lib/report.mjs";
+import { startServer } from "./lib/server.mjs";
+import { slowLink } from "./lib/slow-link.mjs";
+
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: "string", default: "20" },
+    nodes: { type: "string", default: "3" },
+    smoke: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+});
+const ROUNDS = Number(options.smoke ? 2 : options.rounds);
+const namespace = "trips";
+const server = await startServer();
+const link = await slowLink(server.url, 1);
+const env = { REDIS_URL: link.url, CARILLON_NAMESPACE: namespace };
+const nodes = Array.from({ length: Number(options.nodes) }, (_, i) => new Node(`node-${i}`, env));
+await Promise.all(nodes.map((node) => node.running));
+const client = new Client({ connection: server.url, namespace });
+const connection = new Redis(server.url, { maxRetriesPerRequest: null });
+const queue = new Queue("q", { connection, prefix: bullPrefix(namespace, "q") });
+await queue.waitUntilReady();
+// Quiet, for once: what arrives together with the answer to MONITOR confuses the client.
+await pause(500);
+const monitor = await new Redis(server.url).monitor();
+let log = [];
+// From scripts the source is "lua"; the nodes' own asking has an address.
+monitor.on("monitor", (time, args, source) => {
+  const command = args[0].toLowerCase();
+  if (source !== "lua" && !["info", "client", "hset"].includes(command))
+    log.push({ source, command, at: Number(time) });
+});
+
+/** Commands that a client sends in one go are one trip: at most this far apart, in seconds. */
+const TOGETHER = 0.0005;
+const trips = (entries) => entries.filter(({ at }, i) => i === 0 || at - entries[i - 1].at > TOGETHER).length;
+
+const rounds = [];
+for (let round = -1; round < ROUNDS; round++) {
+  const id = `t${round + 1}`;
+  await client.put({
+    id,
+    type: "noop",
+    queue: "q",
+    schedule: { at: Math.ceil(await server.time()) + 800 },
+    overlap: "allow",
+  });
+  await pause(500);
+  log = [];
+  await pause(700);
+  const seen = log;
+  const jobs = await queue.getJobs(["wait"]);
+  const { due, enqueued } = jobs.find((job) => job.data.occurrence.task === id).data.occurrence;
+  const bySource = group(seen);
+  const each = [...bySource.values()].map((entries) => ({
+    entries,
+    scripts: entries.filter(({ command }) => command.startsWith("eval")).length,
+  }));
+  // Whoever locks, reads and commits, and releases.
+  each.sort((a, b) => b.scripts - a.scripts);
+  const [winner, ...losers] = each;
+  if (round >= 0) {
+    rounds.push({
+      winner: trips(winner.entries),
+      commands: winner.entries.map(({ command }) => command).join(" "),
+      losers: losers.reduce((sum, { entries }) => sum + trips(entries), 0) / Math.max(1, losers.length),
+      late: enqueued - due,
+    });
+  }
+}
+
+function group(entries) {
+  const groups = new Map();
+  for (const entry of entries) groups.set(entry.source, [...(groups.get(entry.source) ?? []), entry]);
+  return groups;
+}
+
+print(
+  {
+    bench: "trips",
+    smoke: options.smoke,
+    redis: await server.version(),
+    targets: [
+      target("round trips of a claim", median(rounds.map(({ winner }) => winner)), "<=", 4),
+      target(
+        "round trips of each node that was not first",
+        median(rounds.map(({ losers }) => losers)),
+        "<=",
+        3,
+      ),
+    ],
+    seen: {
+      "commands of a claim": rounds.at(-1)?.commands ?? "",
+      "due to commit over a link of 2 ms, ms": rounds.map(({ late }) => late).join(" "),
+    },
+  },
+  options.json,
+);
+monitor.disconnect();
+await queue.close();
+connection.disconnect();
+await client.close();
+await Promise.all(nodes.map((node) => node.stop()));
+link.stop();
+await server.stop();
+process.exit(0);

@@ -1,0 +1,35 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, it } from "vitest";
+
+/** Each bench runs, tiny, and what it says is of the right size: a wide band, because machines differ and are busy. */
+const BANDS: Record<string, Record<string, [least: number, most: number]>> = {
+  burst: {
+    "occurrences a second, as a share of addBulk's": [0.01, 10],
+    "Redis CPU of an occurrence, times addBulk's": [0.2, 20],
+  },
+  scale: { "bytes of a task": [200, 700], "claim, times as long as among 1,000": [0.1, 10] },
+  lateness: { "share of the occurrences that came, spread": [0.9, 1] },
+  idle: {},
+  trips: { "round trips of a claim": [1, 20] },
+  resume: { "backlog drained, as a share of addBulk's rate": [0.001, 10] },
+};
+
+interface Report {
+  bench: string;
+  targets: { metric: string; value: number; target: string; pass: boolean }[];
+}
+
+it.each(Object.entries(BANDS))("%s", { timeout: 120_000 }, async (bench, bands) => {
+  const file = fileURLToPath(new URL(`../../scripts/bench/${bench}.mjs`, import.meta.url));
+  const { stdout } = await promisify(execFile)(process.execPath, [file, "--smoke", "--json"]);
+  const report = JSON.parse(stdout.trimEnd().split("\n").at(-1) as string) as Report;
+  expect(report.bench).toBe(bench);
+  expect(report.targets.length).toBeGreaterThan(0);
+  for (const [metric, [least, most]] of Object.entries(bands)) {
+    const found = report.targets.find((one) => one.metric === metric);
+    expect(found?.value, metric).toBeGreaterThanOrEqual(least);
+    expect(found?.value, metric).toBeLessThanOrEqual(most);
+  }
+});
