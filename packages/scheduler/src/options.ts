@@ -22,7 +22,7 @@ export interface SchedulerOptions {
   /** This node's name in logs, records and the registry; default `host-pid-random`. */
   nodeId?: string | undefined;
   logger?: Logger | undefined;
-  /** How long a shard's mutex is held at most, in ms; default 3,000. A dead node's work is taken over after it. */
+  /** A dead node's work is taken over within this time, in ms; default 3,000. Its mutexes end a tenth before. */
   mutexTtl?: number | undefined;
   /** Everything is read again at least this often, in ms; default and maximum 30,000. */
   rereadEvery?: number | undefined;
@@ -47,6 +47,7 @@ export interface Settings {
   readonly namespace: string;
   readonly nodeId: string;
   readonly logger: Logger;
+  /** How long a mutex is taken for, in ms: what is left of the option's time is for whoever takes over. */
   readonly mutexTtl: number;
   readonly rereadEvery: number;
   readonly heartbeatEvery: number;
@@ -95,7 +96,7 @@ export function settle(options: SchedulerOptions): Settings {
     nodeId: assertName(options.nodeId ?? defaultNodeId(), "nodeId"),
     // Synchronous: the last lines before an exit must not be lost or overtaken.
     logger: options.logger ?? pino({ name: "carillon" }, pino.destination({ sync: true })),
-    mutexTtl: ms(options.mutexTtl, "mutexTtl", 3_000, 100, 60_000),
+    mutexTtl: Math.floor(0.9 * ms(options.mutexTtl, "mutexTtl", 3_000, 100, 60_000)),
     rereadEvery: ms(options.rereadEvery, "rereadEvery", 30_000, 10, 30_000),
     heartbeatEvery: ms(options.heartbeatEvery, "heartbeatEvery", 10_000, 100, 300_000),
     grace: ms(options.grace, "grace", 60_000, 0, Number.MAX_SAFE_INTEGER),
