@@ -5,6 +5,7 @@ import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { Node, pause } from "../measure/nodes.mjs";
+import { writeChart } from "./lib/chart.mjs";
 import { median, percentile, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
@@ -14,6 +15,7 @@ const { values: options } = parseArgs({
     nodes: { type: "string", default: "3" },
     rounds: { type: "string", default: "5" },
     chunk: { type: "string", default: "250" },
+    chart: { type: "string" },
     smoke: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
@@ -40,7 +42,7 @@ await Promise.all([queue.waitUntilReady(), plain.waitUntilReady()]);
 
 /** Schedules of several kinds and zones that all come to the same instant, once a day. */
 function schedulesAt(instant) {
-  const plain = (text) => String(Number(text));
+  const number = (text) => String(Number(text));
   return ["UTC", "Europe/Paris", "America/New_York", "Asia/Kolkata"].flatMap((timezone) => {
     const parts = new Intl.DateTimeFormat("en-GB", {
       timeZone: timezone,
@@ -49,7 +51,7 @@ function schedulesAt(instant) {
       second: "2-digit",
     }).formatToParts(instant);
     const [hour, minute, second] = ["hour", "minute", "second"].map((type) =>
-      plain(parts.find((part) => part.type === type)?.value),
+      number(parts.find((part) => part.type === type)?.value),
     );
     return [
       { cron: `${second} ${minute} ${hour} * * *`, timezone },
@@ -58,9 +60,9 @@ function schedulesAt(instant) {
   });
 }
 
-async function ours() {
-  const put = TASKS / 8_000 + 1.5;
-  const instant = Math.ceil((await server.time()) / 1000 + put) * 1000;
+/** @param seconds that the put is given; on a machine that is too busy for it, twice as many */
+async function ours(seconds = TASKS / 8_000 + 1.5) {
+  const instant = Math.ceil((await server.time()) / 1000 + seconds) * 1000;
   const schedules = schedulesAt(instant);
   await client.putMany(
     Array.from({ length: TASKS }, (_, i) => ({
@@ -73,7 +75,10 @@ async function ours() {
     })),
   );
   const ahead = instant - (await server.time());
-  if (ahead < 300) throw new Error("The put took too long for this machine.");
+  if (ahead < 300) {
+    await server.clear();
+    return ours(2 * seconds);
+  }
   await pause(ahead - 150);
   await server.blocks();
   const [cpu, calls] = await Promise.all([server.cpu(), server.calls()]);
@@ -146,6 +151,16 @@ print(
   },
   options.json,
 );
+if (options.chart) {
+  writeChart(options.chart, "10,000 at one instant: jobs a second", [
+    {
+      label: "Carillon, 3 nodes",
+      value: median(rounds.map(({ mine }) => (1000 * TASKS) / mine.ms)),
+      ours: true,
+    },
+    { label: "addBulk, 1 client", value: median(rounds.map(({ peer }) => (1000 * TASKS) / peer.ms)) },
+  ]);
+}
 await client.close();
 await Promise.all([queue.close(), plain.close()]);
 connection.disconnect();

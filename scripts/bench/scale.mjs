@@ -7,6 +7,7 @@ import { Client } from "@carillon/sdk";
 import { dueTask } from "@carillon/store";
 import { Queue } from "bullmq";
 import { Node, pause } from "../measure/nodes.mjs";
+import { writeChart } from "./lib/chart.mjs";
 import { median, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
@@ -15,6 +16,7 @@ const { values: options } = parseArgs({
     tasks: { type: "string", default: "1000000" },
     claims: { type: "string", default: "300" },
     settle: { type: "string", default: "20" },
+    chart: { type: "string" },
     smoke: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
@@ -178,5 +180,11 @@ print(
   },
   options.json,
 );
+if (options.chart) {
+  writeChart(options.chart, "A stored task that never ran: bytes of Redis memory", [
+    { label: "Carillon task", value: bytes, ours: true },
+    { label: "BullMQ Job Scheduler", value: theirBytes },
+  ]);
+}
 for (const client of Object.values(clients)) await client.close();
 await Promise.all([small.stop(), big.stop(), theirServer.stop()]);
