@@ -1,19 +1,10 @@
 import { randomBytes } from "node:crypto";
-import {
-  compileSchedule,
-  OUTCOMES,
-  type Outcome,
-  type OverlapPolicy,
-  type Pending,
-  parseTask,
-  type Run,
-  type Schedule,
-  type TaskInput,
-} from "@carillon/core";
+import { type OverlapPolicy, parseTask, type Schedule, type TaskInput } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
-import { bullPrefix, type LedgerEntry, type RedisClient, type Sabotage, type Store } from "@carillon/store";
+import { bullPrefix, type RedisClient, type Sabotage, type Store } from "@carillon/store";
 import { type VirtualClock, virtualStore } from "@carillon/testing";
 import { type Job, Queue, Worker } from "bullmq";
+import { checkTask, fail, liveJobs, Progress } from "./promises.js";
 
 const QUEUE = "bells";
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
@@ -21,15 +12,11 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const RETENTION = { successes: 1_000, failures: 1_000, completedJobs: 3_600_000, failedJobs: 3_600_000 };
 let serial = 0;
 
-/** What the checks must know of a task beside what Redis holds. */
-interface Known {
-  /** The schedule, while it is the one that the task was created with. */
+/** As `Known` of the checks; it grows with what is done to the task. */
+interface Put {
   schedule: Schedule | undefined;
-  /** Whether two of its runs may be live: its policy was `allow` once, or a trigger said so. */
   mayOverlap: boolean;
-  cursor: number;
-  /** Runs that were deleted with an earlier task of this name may still be worked. */
-  born: number;
+  readonly born: number;
 }
 
 interface Active {
@@ -38,9 +25,6 @@ interface Active {
   readonly task: string;
   readonly fence: number | undefined;
 }
-
-/** What is decided about nominal times: for good, or not yet. */
-const FINAL_SKIPS = new Set(["overlap", "missed", "paused", "excluded", "superseded"]);
 
 /** Two nodes, a queue and its worker on a virtual clock, and every promise checked from what Redis holds. */
 export class World {
@@ -51,8 +35,8 @@ export class World {
   readonly #queue: Queue;
   readonly #worker: Worker;
   readonly #connection: RedisClient;
-  readonly #known = new Map<string, Known>();
-  readonly #generations = new Map<string, bigint>();
+  readonly #known = new Map<string, Put>();
+  readonly #progress = new Progress();
   #active: Active[] = [];
 
   private constructor(stores: Store[], clock: VirtualClock) {
@@ -106,7 +90,7 @@ export class World {
     const known = this.#known.get(id);
     if (!before || !known) {
       const mayOverlap = overlap === "allow";
-      this.#known.set(id, { schedule, mayOverlap, cursor: 0, born: this.clock.now });
+      this.#known.set(id, { schedule, mayOverlap, born: this.clock.now });
       return;
     }
     if (JSON.stringify(before.definition.schedule) !== JSON.stringify(schedule)) known.schedule = undefined;
@@ -124,6 +108,7 @@ export class World {
   async delete(id: string): Promise<void> {
     await this.store.tasks.delete(this.#name(id));
     this.#known.delete(id);
+    this.#progress.deleted(id);
     // Generations begin at the clock in µs: no real clock stands still for thousands of commits.
     await this.clock.advance(1);
   }
@@ -191,7 +176,8 @@ export class World {
     const commit = claims.commit.bind(claims);
     claims.commit = async (...args) => {
       const [job] = await this.#queue.getFailed(0, 0);
-      await job?.retry("failed").catch(() => {});
+      // Beside a run that is live already nobody can forbid it.
+      if (job && !(await this.#hasLiveRun(job))) await job.retry("failed").catch(() => {});
       return commit(...args);
     };
     try {
@@ -199,6 +185,11 @@ export class World {
     } finally {
       claims.commit = commit;
     }
+  }
+
+  async #hasLiveRun(job: Job): Promise<boolean> {
+    const runs = await this.store.runs.list(this.#name(job.data.occurrence.task), 1_000);
+    return (await liveJobs(this.#connection, this.store.keys.queue(QUEUE).bull, runs)).length > 0;
   }
 
   /** The worker of a run dies: BullMQ hands the job over. */
@@ -221,46 +212,9 @@ export class World {
   /** Each promise, from run records, ledger, jobs and the tasks themselves. */
   async check(): Promise<void> {
     for (const task of await this.#tasks()) {
-      const { id } = task.definition;
-      const known = this.#known.get(id) as Known;
-      const name = this.#name(id);
-      const [runs, ledger, stats, open] = await Promise.all([
-        this.store.runs.list(name, 1_000),
-        this.store.runs.ledger(name),
-        this.store.runs.stats(name),
-        this.store.runs.open(name),
-      ]);
-      this.#checkGeneration(id, task.generation, task.cursor ?? 0, known);
-      decidedOnce(id, runs, ledger, task.pending);
-      neverEarly(id, runs);
-      if (known.schedule && ledger.length < 50) {
-        nothingMissing(id, known, task.cursor ?? 0, runs, ledger, task.pending);
-      }
-      countsAgree(id, runs, stats, open.length);
-      if (!known.mayOverlap) await this.#oneAtATime(id, runs);
+      this.#progress.check(task);
+      await checkTask(this.store, this.#connection, task, this.#known.get(task.definition.id) as Put);
     }
-  }
-
-  #checkGeneration(id: string, generation: string, cursor: number, known: Known): void {
-    const before = this.#generations.get(id) ?? 0n;
-    if (BigInt(generation) < before) fail(`${id}: the generation went back from ${before} to ${generation}`);
-    this.#generations.set(id, BigInt(generation));
-    if (cursor < known.cursor) fail(`${id}: the cursor went back from ${known.cursor} to ${cursor}`);
-    known.cursor = cursor;
-  }
-
-  async #oneAtATime(id: string, runs: readonly Run[]): Promise<void> {
-    const { bull } = this.store.keys.queue(QUEUE);
-    const live: string[] = [];
-    for (const run of runs) {
-      const [timestamp, finished] = await this.#connection.hmget(
-        `${bull}${run.id}`,
-        "timestamp",
-        "finishedOn",
-      );
-      if (timestamp && !finished) live.push(run.id);
-    }
-    if (live.length > 1) fail(`${id}: runs beside each other: ${live.join(" ")}`);
   }
 
   /** Everything comes to rest: no occurrence waits for ever, and no run stays open. */
@@ -285,78 +239,4 @@ export class World {
     );
     fail(`nothing comes to rest: ${stuck.join(" ")}`);
   }
-}
-
-/** Invariant 1: an occurrence is enqueued once, or skipped, or waits. */
-function decidedOnce(
-  id: string,
-  runs: readonly Run[],
-  ledger: readonly LedgerEntry[],
-  pending: readonly Pending[],
-): void {
-  const first = runs.filter(({ trigger }) => trigger !== "retry" && trigger !== "manual");
-  const seen = new Set<string>();
-  for (const run of first) {
-    if (seen.has(run.key)) fail(`${id}: enqueued twice: ${run.key}`);
-    seen.add(run.key);
-  }
-  for (const one of pending) {
-    if (one.trigger !== "retry" && seen.has(one.key)) fail(`${id}: enqueued and waiting: ${one.key}`);
-  }
-  const skips = ledger.filter(({ reason }) => FINAL_SKIPS.has(reason));
-  for (const [i, a] of skips.entries()) {
-    for (const run of first) {
-      if (a.from <= run.nominal && run.nominal <= a.to)
-        fail(`${id}: enqueued and skipped (${a.reason}): ${run.key}`);
-    }
-    for (const b of skips.slice(i + 1)) {
-      if (a.from <= b.to && b.from <= a.to)
-        fail(`${id}: skipped twice (${a.reason}, ${b.reason}): ${a.from}`);
-    }
-  }
-}
-
-/** Invariant 4. */
-function neverEarly(id: string, runs: readonly Run[]): void {
-  for (const run of runs) if (run.enqueued < run.due) fail(`${id}: enqueued before it was due: ${run.key}`);
-}
-
-/** Invariant 2, for a task whose schedule was never edited. */
-function nothingMissing(
-  id: string,
-  known: Known,
-  cursor: number,
-  runs: readonly Run[],
-  ledger: readonly LedgerEntry[],
-  pending: readonly Pending[],
-): void {
-  const schedule = compileSchedule(known.schedule as Schedule, id);
-  if ("anchor" in (known.schedule as object)) return;
-  const decided = new Set([...runs, ...pending].map(({ nominal }) => nominal));
-  for (let at = schedule.next(known.born); at !== undefined && at <= cursor; at = schedule.next(at)) {
-    const time = at;
-    const skipped = ledger.some(
-      ({ reason, from, to }) => FINAL_SKIPS.has(reason) && from <= time && time <= to,
-    );
-    if (!decided.has(time) && !skipped) fail(`${id}: nothing is known of ${new Date(time).toISOString()}`);
-  }
-}
-
-/** Invariant 6. */
-function countsAgree(id: string, runs: readonly Run[], stats: Record<string, string>, open: number): void {
-  const final = runs.filter(({ state }) => state === "final");
-  for (const outcome of OUTCOMES) {
-    const records = final.filter((run) => run.outcome === (outcome as Outcome)).length;
-    if (records !== Number(stats[outcome] ?? 0))
-      fail(`${id}: ${records} runs ${outcome}, counted ${stats[outcome]}`);
-  }
-  if (runs.length !== final.length + open)
-    fail(`${id}: ${runs.length} runs, ${final.length} final, ${open} open`);
-  for (const field of ["crashes", "consecutiveCrashes"]) {
-    if (Number(stats[field] ?? 0) < 0) fail(`${id}: ${field} is ${stats[field]}`);
-  }
-}
-
-function fail(message: string): never {
-  throw new Error(message);
 }

@@ -1,0 +1,161 @@
+import {
+  compileSchedule,
+  OUTCOMES,
+  type Outcome,
+  type Pending,
+  type Run,
+  type Schedule,
+} from "@carillon/core";
+import type { LedgerEntry, RedisClient, Store, StoredTask } from "@carillon/store";
+
+/** What the checks must know of a task beside what Redis holds. */
+export interface Known {
+  /** The schedule, while it is the one that the task was created with. */
+  readonly schedule: Schedule | undefined;
+  /** Whether two of its runs may be live: its policy was `allow` once, or a trigger said so. */
+  readonly mayOverlap: boolean;
+  /** Nominal times after this one are the task's. */
+  readonly born: number;
+  /** Runs of an earlier task of its name may be counted among its own: that one's delete was not over when it was put. */
+  readonly mixed?: boolean;
+}
+
+/** What is decided about nominal times: for good, or not yet. */
+const FINAL_SKIPS = new Set(["overlap", "missed", "paused", "excluded", "superseded"]);
+/** The ledger forgets what is beyond this many entries. */
+const LEDGER_CAP = 50;
+
+/** Each promise about one task, from run records, ledger, jobs and the task itself. */
+export async function checkTask(
+  store: Store,
+  client: RedisClient,
+  task: StoredTask,
+  known: Known,
+): Promise<void> {
+  const { id, owner, queue } = task.definition;
+  const name = { queue, owner, id };
+  const [runs, ledger, stats, open] = await Promise.all([
+    store.runs.list(name, 1_000),
+    store.runs.ledger(name),
+    store.runs.stats(name),
+    store.runs.open(name),
+  ]);
+  decidedOnce(id, runs, ledger, task.pending);
+  neverEarly(id, runs);
+  if (known.schedule && ledger.length < LEDGER_CAP) {
+    nothingMissing(id, known.schedule, known.born, task.cursor ?? 0, runs, ledger, task.pending);
+  }
+  if (!known.mixed) countsAgree(id, runs, stats, open.length);
+  if (known.mayOverlap) return;
+  const { bull } = store.keys.queue(queue);
+  const live = await liveJobs(client, bull, runs);
+  if (live.length > 1) fail(`${id}: runs beside each other: ${live.join(" ")}`);
+}
+
+/** Invariant 3. */
+export class Progress {
+  readonly #generations = new Map<string, bigint>();
+  readonly #cursors = new Map<string, number>();
+
+  check({ definition: { id }, generation, cursor = 0 }: StoredTask): void {
+    const before = this.#generations.get(id) ?? 0n;
+    if (BigInt(generation) < before) fail(`${id}: the generation went back from ${before} to ${generation}`);
+    this.#generations.set(id, BigInt(generation));
+    const last = this.#cursors.get(id) ?? 0;
+    if (cursor < last) fail(`${id}: the cursor went back from ${last} to ${cursor}`);
+    this.#cursors.set(id, cursor);
+  }
+
+  /** The task was deleted: another one of its name has a cursor of its own. */
+  deleted(id: string): void {
+    this.#cursors.delete(id);
+  }
+}
+
+/** Invariant 1: an occurrence is enqueued once, or skipped, or waits. */
+function decidedOnce(
+  id: string,
+  runs: readonly Run[],
+  ledger: readonly LedgerEntry[],
+  pending: readonly Pending[],
+): void {
+  const seen = new Set<string>();
+  for (const run of runs) {
+    if (run.trigger === "retry") continue;
+    if (seen.has(run.key)) fail(`${id}: enqueued twice: ${run.key}`);
+    seen.add(run.key);
+  }
+  for (const one of pending) {
+    if (one.trigger !== "retry" && seen.has(one.key)) fail(`${id}: enqueued and waiting: ${one.key}`);
+  }
+  // What was asked for by hand has no nominal time of its own.
+  const first = runs.filter(({ trigger }) => trigger !== "retry" && trigger !== "manual");
+  const skips = ledger.filter(({ reason }) => FINAL_SKIPS.has(reason));
+  for (const [i, a] of skips.entries()) {
+    for (const run of first) {
+      if (a.from <= run.nominal && run.nominal <= a.to)
+        fail(`${id}: enqueued and skipped (${a.reason}): ${run.key}`);
+    }
+    for (const b of skips.slice(i + 1)) {
+      if (a.from <= b.to && b.from <= a.to)
+        fail(`${id}: skipped twice (${a.reason}, ${b.reason}): ${a.from}`);
+    }
+  }
+}
+
+/** Invariant 4. */
+function neverEarly(id: string, runs: readonly Run[]): void {
+  for (const run of runs) if (run.enqueued < run.due) fail(`${id}: enqueued before it was due: ${run.key}`);
+}
+
+/** Invariant 2, for a task whose schedule was never edited. */
+function nothingMissing(
+  id: string,
+  stored: Schedule,
+  born: number,
+  cursor: number,
+  runs: readonly Run[],
+  ledger: readonly LedgerEntry[],
+  pending: readonly Pending[],
+): void {
+  if ("anchor" in stored) return;
+  const schedule = compileSchedule(stored, id);
+  const decided = new Set([...runs, ...pending].map(({ nominal }) => nominal));
+  for (let at = schedule.next(born); at !== undefined && at <= cursor; at = schedule.next(at)) {
+    const time = at;
+    const skipped = ledger.some(
+      ({ reason, from, to }) => FINAL_SKIPS.has(reason) && from <= time && time <= to,
+    );
+    if (!decided.has(time) && !skipped) fail(`${id}: nothing is known of ${new Date(time).toISOString()}`);
+  }
+}
+
+/** Invariant 5: runs whose jobs are not over, by the jobs' own state. */
+export async function liveJobs(client: RedisClient, bull: string, runs: readonly Run[]): Promise<string[]> {
+  const states = await Promise.all(
+    runs.map(({ id }) => client.hmget(`${bull}${id}`, "timestamp", "finishedOn")),
+  );
+  return runs.flatMap(({ id }, i) => {
+    const [timestamp, finished] = states[i] as (string | null)[];
+    return timestamp && !finished ? [id] : [];
+  });
+}
+
+/** Invariant 6. */
+function countsAgree(id: string, runs: readonly Run[], stats: Record<string, string>, open: number): void {
+  const final = runs.filter(({ state }) => state === "final");
+  for (const outcome of OUTCOMES) {
+    const records = final.filter((run) => run.outcome === (outcome as Outcome)).length;
+    if (records !== Number(stats[outcome] ?? 0))
+      fail(`${id}: ${records} runs ${outcome}, counted ${stats[outcome]}`);
+  }
+  if (runs.length !== final.length + open)
+    fail(`${id}: ${runs.length} runs, ${final.length} final, ${open} open`);
+  for (const field of ["crashes", "consecutiveCrashes"]) {
+    if (Number(stats[field] ?? 0) < 0) fail(`${id}: ${field} is ${stats[field]}`);
+  }
+}
+
+export function fail(message: string): never {
+  throw new Error(message);
+}

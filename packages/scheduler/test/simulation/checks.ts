@@ -1,0 +1,100 @@
+import type { RedisClient, Store, StoredTask } from "@carillon/store";
+import { checkTask, fail, Progress } from "../model/promises.js";
+import { type Character, QUEUE } from "./operations.js";
+
+/** Of a run, by the fence that its handler got. */
+export interface Attempt {
+  readonly run: string;
+  readonly fence: number;
+}
+
+/** Checks what Redis holds, between two steps of a simulation. */
+export class Checks {
+  /** Tasks of which two runs may be live: their policy was `allow` once, or a trigger said so. */
+  readonly mayOverlap = new Set<string>();
+  /** Tasks that were put while a delete of that name was under way, or was left half done. */
+  readonly mixed = new Set<string>();
+  readonly #progress = new Progress();
+  readonly #created = new Map<string, number>();
+  readonly #fences = new Map<string, Set<number>>();
+  readonly #store: Store;
+  readonly #client: RedisClient;
+  readonly #character: Character;
+
+  constructor(store: Store, client: RedisClient, character: Character) {
+    this.#store = store;
+    this.#client = client;
+    this.#character = character;
+  }
+
+  /** @param deleting ids of tasks of which someone is in the middle of a delete */
+  async all(deleting: ReadonlySet<string>): Promise<void> {
+    const { tasks } = await this.#store.tasks.list({ queue: QUEUE }, 100);
+    for (const task of tasks) {
+      const { id, schedule } = task.definition;
+      if (this.#created.get(id) !== task.created) this.#progress.deleted(id);
+      this.#created.set(id, task.created);
+      this.#progress.check(task);
+      if (deleting.has(id)) continue;
+      const kept = this.#character.schedules !== undefined;
+      await checkTask(this.#store, this.#client, task, {
+        schedule: kept ? schedule : undefined,
+        mayOverlap: this.mayOverlap.has(id),
+        born: task.created,
+        mixed: this.mixed.has(id),
+      });
+    }
+    await this.#indexes(tasks);
+  }
+
+  /** Nothing that is due can be overlooked. */
+  async #indexes(tasks: readonly StoredTask[]): Promise<void> {
+    const mended = await this.#store.tasks.audit(QUEUE);
+    const told = tasks.map(({ definition: { id }, state, due, pending, waiting }) => ({
+      id,
+      state,
+      due,
+      pending,
+      waiting,
+    }));
+    if (mended > 0) fail(`the due index differed from ${mended} definitions: ${JSON.stringify(told)}`);
+    if (tasks.length > 0 && !(await this.#store.registry.queues()).includes(QUEUE))
+      fail("a queue with tasks is not in the registry");
+    const keys = this.#store.keys.queue(QUEUE);
+    const next = await this.#store.claims.next(QUEUE);
+    const parts = [
+      ...keys.dues.map((key, shard) => [String(shard), key] as const),
+      ["r", keys.runs] as const,
+    ];
+    const heads = await Promise.all(parts.map(([, key]) => this.#client.zrange(key, 0, "0", "WITHSCORES")));
+    for (const [i, [part]] of parts.entries()) {
+      const head = heads[i]?.[1];
+      const at = next.get(part);
+      if (head !== undefined && (at === undefined || at > Number(head)))
+        fail(`part ${part} is due at ${head}, and its nodes look at ${at}`);
+    }
+  }
+
+  /** A handler began. Returns what is wrong: no two attempts of a task have one fence. */
+  began(task: string, fence: number): string | undefined {
+    const fences = this.#fences.get(task) ?? new Set();
+    this.#fences.set(task, fences);
+    if (fences.has(fence)) return `${task}: two attempts have the fence ${fence}`;
+    fences.add(fence);
+    return undefined;
+  }
+
+  /** Where another attempt has taken the run over: what tells whether the word of this one, said meanwhile, counted. */
+  async outdated(attempt: Attempt | undefined): Promise<(() => Promise<string | undefined>) | undefined> {
+    if (!attempt) return undefined;
+    const { run, fence } = attempt;
+    const key = this.#store.keys.queue(QUEUE).run(run);
+    const before = await this.#client.hgetall(key);
+    if (before.fence === undefined || before.fence === String(fence)) return undefined;
+    return async () => {
+      const after = await this.#client.hgetall(key);
+      if (JSON.stringify(after) === JSON.stringify(before)) return undefined;
+      return `${run}: the word of an attempt counted that another had taken over from`;
+    };
+  }
+}

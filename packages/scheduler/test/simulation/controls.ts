@@ -1,0 +1,75 @@
+import { Coverage } from "./coverage.js";
+import type { Sabotaged } from "./equipment.js";
+import type { Ground } from "./ground.js";
+import { type Fault, type Options, simulate } from "./simulation.js";
+import { watchMulti } from "./watch-multi.js";
+
+/** A way to claim that is known not to keep the promises. */
+export interface Control {
+  readonly name: string;
+  readonly sabotage: Sabotaged;
+  readonly rig?: Options["rig"];
+  /** What it falls to. */
+  readonly faults: readonly Fault[];
+  /** What it must break. */
+  readonly breaks: RegExp;
+}
+
+export const CONTROLS: readonly Control[] = [
+  {
+    name: "mutex only",
+    sabotage: ["fence"],
+    faults: ["freezes", "thaw"],
+    breaks: /enqueued twice|went back|skipped/,
+  },
+  {
+    name: "no fence, no mutex",
+    sabotage: ["mutex", "fence"],
+    faults: [],
+    breaks: /enqueued twice|went back|skipped/,
+  },
+  {
+    name: "no overlap guard",
+    sabotage: ["overlap-guard"],
+    faults: ["job retried"],
+    breaks: /beside each other/,
+  },
+  {
+    name: "WATCH and MULTI",
+    sabotage: ["fence", "overlap-guard"],
+    rig: watchMulti("sha"),
+    faults: ["flush"],
+    breaks: /nothing is known/,
+  },
+  {
+    name: "WATCH and MULTI, script sent along",
+    sabotage: ["fence", "overlap-guard"],
+    rig: watchMulti("text"),
+    faults: ["lost", "freezes", "thaw"],
+    breaks: /enqueued twice|went back|skipped/,
+  },
+];
+
+export interface Finding {
+  readonly name: string;
+  /** The first seed that showed it; undefined: none did. */
+  readonly seed: number | undefined;
+  readonly violation: string | undefined;
+  readonly tried: number;
+}
+
+/** Looks for the first history in which a control breaks a promise. */
+export async function tryControl(
+  ground: Ground,
+  { name, sabotage, rig, faults, breaks }: Control,
+  from: number,
+  atMost: number,
+): Promise<Finding> {
+  const options: Options = { sabotage, faults, coverage: new Coverage(), ...(rig ? { rig } : {}) };
+  for (let seed = from; seed < from + atMost; seed++) {
+    const { violation } = await simulate(ground, seed, options);
+    if (violation !== undefined && breaks.test(violation))
+      return { name, seed, violation, tried: seed - from + 1 };
+  }
+  return { name, seed: undefined, violation: undefined, tried: atMost };
+}

@@ -1,0 +1,118 @@
+import type { RedisClient, Store, TestSeams } from "@carillon/store";
+import { bullPrefix } from "@carillon/store";
+import { type RedisServer, type VirtualClock, virtualStore } from "@carillon/testing";
+import { createRedisBackend, Queue, setDefaultBackendFactory } from "bullmq";
+import type { Redis } from "ioredis";
+import { type Director, START } from "./director.js";
+import { QUEUE } from "./operations.js";
+import { virtualMutex } from "./virtual-mutex.js";
+
+const NAMESPACE = "simulation";
+export const PREFIX = bullPrefix(NAMESPACE, QUEUE);
+/** Nothing of a short history is pruned: the checks read all of it. */
+const RETENTION = { successes: 1_000, failures: 1_000, completedJobs: 3_600_000, failedJobs: 3_600_000 };
+
+/** Safety parts that the nodes leave out. */
+export type Sabotaged = NonNullable<TestSeams["sabotage"]>;
+
+/** Where Redis is. */
+interface Place {
+  readonly redis: RedisServer;
+  readonly admin: Redis;
+}
+
+/** Who has a store of their own. */
+export const ROLES = {
+  node: ["node-0", "node-1", "node-2"],
+  client: ["client-0", "client-1"],
+  worker: ["worker-0", "worker-1"],
+  plain: ["plain"],
+} as const;
+export type Role = (typeof ROLES)[keyof typeof ROLES][number];
+
+/** The simulation that has the equipment now. */
+export interface User {
+  readonly director: Director;
+  pass(role: Role, point: string): Promise<void>;
+}
+
+/** A store, and a connection for BullMQ. */
+export interface Gear {
+  readonly store: Store;
+  readonly connection: RedisClient;
+}
+
+/** Connections of everybody in a simulation; the next one goes on with them. Nothing of a history stays in them. */
+export class Equipment {
+  user: User | undefined;
+  /** Of the checks; no failpoint stops it. */
+  readonly observer: Store;
+  /** Redis time. */
+  readonly clock: VirtualClock;
+  /** For whoever looks at jobs from outside. */
+  readonly queue: Queue;
+  readonly gear = new Map<Role, Gear>();
+
+  private constructor(observer: Store, clock: VirtualClock, queue: Queue) {
+    this.observer = observer;
+    this.clock = clock;
+    this.queue = queue;
+  }
+
+  static async open({ redis, admin }: Place, sabotage: Sabotaged): Promise<Equipment> {
+    // Without a connection of its own to wait for jobs: our workers are told when to look.
+    setDefaultBackendFactory((name, options) => createRedisBackend(name, options));
+    const common = {
+      ...{ connection: redis.url, namespace: NAMESPACE, queues: [QUEUE], start: START },
+      retention: RETENTION,
+    };
+    const { store: observer, clock } = await virtualStore(common);
+    const queue = new Queue(QUEUE, { connection: admin, prefix: PREFIX, skipMetasUpdate: true });
+    queue.on("error", () => {});
+    const equipment = new Equipment(observer, clock, queue);
+    for (const role of Object.values(ROLES).flat()) {
+      const failpoint = async (point: string) => equipment.user?.pass(role, point);
+      const left = role.startsWith("node") ? sabotage : [];
+      const { store } = await virtualStore({ ...common, sabotage: left, failpoint });
+      const connection = store.connect("patient");
+      equipment.gear.set(role, { store: equipment.#virtual(store), connection });
+      for (const client of [store.link.client, connection]) equipment.#watch(client);
+      await connection.ping();
+    }
+    await queue.waitUntilReady();
+    return equipment;
+  }
+
+  /** The parts of a store that go by real time go by the director's. */
+  #virtual(store: Store): Store {
+    const key = `{${NAMESPACE}}:~clock`;
+    return Object.assign(store, {
+      mutex: virtualMutex(store.mutex, () => (this.user as User).director),
+      serverTime: async () => Number(await store.link.ask((client: RedisClient) => client.get(key))),
+    });
+  }
+
+  /** Commands of whoever moves are waited for. */
+  #watch(client: RedisClient): void {
+    const send = client.sendCommand.bind(client) as (...args: unknown[]) => unknown;
+    Object.assign(client, {
+      sendCommand: (command: { promise: Promise<unknown> }, ...rest: unknown[]) => {
+        void this.user?.director.track(command.promise);
+        return send(command, ...rest);
+      },
+    });
+  }
+
+  of(role: Role): Gear {
+    return this.gear.get(role) as Gear;
+  }
+
+  async close(): Promise<void> {
+    await this.queue.close();
+    for (const { store, connection } of this.gear.values()) {
+      connection.disconnect();
+      await store.close();
+    }
+    await this.observer.close();
+  }
+}

@@ -1,0 +1,61 @@
+import { Scheduler } from "@carillon/scheduler";
+import type { Store } from "@carillon/store";
+import { Actor } from "./actor.js";
+import type { Director } from "./director.js";
+import { Ears } from "./ears.js";
+
+/** What a node may say of an error without anything being wrong: its answers were lost. */
+const EXPECTED = "REDIS_UNAVAILABLE";
+
+export interface NodeParts {
+  readonly director: Director;
+  readonly store: Store;
+  wrong(what: string): void;
+}
+
+/** A node: a real one, in rounds of its own. After its death a new one takes its place. */
+export class NodeActor extends Actor {
+  readonly kind = "node";
+  readonly store: Store;
+  ears: Ears | undefined;
+  readonly #director: Director;
+  readonly #wrong: (what: string) => void;
+  #lives = 0;
+
+  constructor(name: string, parts: NodeParts) {
+    super(name);
+    const { store } = parts;
+    this.store = store;
+    this.#director = parts.director;
+    this.#wrong = (what) => parts.wrong(what);
+    store.connect = () => {
+      this.ears = new Ears();
+      return this.ears.client;
+    };
+  }
+
+  /** A new process, where there was one that died. */
+  async start(): Promise<void> {
+    this.#lives += 1;
+    const nodeId = `${this.name}.${this.#lives}`;
+    const error = (details: object, message: string) => {
+      if ((details as { code?: string }).code === EXPECTED) return;
+      this.#wrong(`${nodeId}: ${message} ${JSON.stringify(details)}`);
+    };
+    await this.#director.move(this, () => {
+      const node = new Scheduler({
+        store: this.store,
+        nodeId,
+        logger: { debug() {}, info() {}, warn() {}, error },
+        unsafeRedis: "warn",
+        heartbeatEvery: 300_000,
+      });
+      node.start().catch((reason: unknown) => this.#wrong(`${nodeId} could not start: ${String(reason)}`));
+    });
+  }
+
+  override abandon(): void {
+    super.abandon();
+    this.ears = undefined;
+  }
+}

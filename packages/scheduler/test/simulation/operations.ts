@@ -1,0 +1,126 @@
+import { OVERLAP_POLICIES, parseTask, type TaskInput } from "@carillon/core";
+import type { Store } from "@carillon/store";
+import type { Dice } from "./dice.js";
+
+export const QUEUE = "bells";
+export const IDS = ["a", "b", "c"] as const;
+
+const SCHEDULES: readonly TaskInput["schedule"][] = [
+  { every: "10s" },
+  { every: "10s" },
+  { every: "30s" },
+  { every: "10s", jitter: "50%" },
+  { every: "10s", maxRuns: 4 },
+  { every: "20s", anchor: "finish" },
+  { cron: "* * * * *" },
+];
+
+/** What clients of one history do: drawn once, so that histories differ in kind and not only in order. */
+export interface Character {
+  /** Of each task; undefined: each put draws another one. */
+  readonly schedules: ReadonlyMap<string, TaskInput["schedule"]> | undefined;
+  readonly overlaps: readonly (typeof OVERLAP_POLICIES)[number][];
+  readonly deletes: boolean;
+}
+
+export function character(dice: Dice): Character {
+  const strict = OVERLAP_POLICIES.filter((policy) => policy !== "allow");
+  return {
+    schedules: dice.chance(0.8) ? new Map(IDS.map((id) => [id, dice.pick(SCHEDULES)])) : undefined,
+    overlaps: dice.chance(0.7) ? strict : OVERLAP_POLICIES,
+    deletes: dice.chance(0.5),
+  };
+}
+
+/** Something that a client does about a task. */
+export interface Operation {
+  readonly what: "put" | "pause" | "resume" | "delete" | "trigger" | "cancel" | "enqueue";
+  readonly id: string;
+  /** For the trace. */
+  readonly text: string;
+  /** From here on two runs of the task may be live. */
+  readonly allows: boolean;
+  run(store: Store): Promise<unknown>;
+}
+
+export function putOf(dice: Dice, { schedules, overlaps }: Character, id: string): Operation {
+  const input: TaskInput = {
+    id,
+    type: "noop",
+    queue: QUEUE,
+    schedule: schedules?.get(id) ?? dice.pick(SCHEDULES),
+    overlap: dice.pick(overlaps),
+    catchUp: dice.pick(["skip", "one", "all"] as const),
+    crash: { wait: "1s", most: 3 },
+    maxQueued: 5,
+    payload: {},
+    ...(dice.chance(0.3) ? { backoff: { period: "3s", jitter: 0 } } : {}),
+    ...(dice.chance(0.2) ? { pauseAfterFailures: 2 } : {}),
+    ...(dice.chance(0.3) ? { retry: { attempts: 2, delay: "1s" } } : {}),
+    ...(dice.chance(0.2) ? { timeLimit: "15s", timeLimitGrace: "2s" } : {}),
+  };
+  return {
+    what: "put",
+    id,
+    text: `put ${JSON.stringify(input)}`,
+    allows: input.overlap === "allow",
+    run: async (store) => (await store.tasks.put(QUEUE, [parseTask(input)]))[0]?.outcome,
+  };
+}
+
+/** @param serial of this operation: what it makes must be named by nothing else */
+export function operationOf(dice: Dice, kind: Character, serial: number): Operation {
+  const id = dice.pick(IDS);
+  const name = { queue: QUEUE, owner: "system", id };
+  const base = { id, allows: false };
+  const roll = dice.next();
+  if (roll < 0.28) return putOf(dice, kind, id);
+  if (roll < 0.56) {
+    const overlap = dice.pick([undefined, ...kind.overlaps]);
+    const by = { key: `manual-${serial}`, token: `t${serial}`, node: "client" };
+    return {
+      ...{
+        what: "trigger",
+        id,
+        text: `trigger ${id} ${overlap ?? ""} ${by.key}`,
+        allows: overlap === "allow",
+      },
+      run: async (store) => (await store.claims.trigger(name, by, overlap)).outcome,
+    };
+  }
+  if (roll < 0.66) return { ...base, what: "pause", text: `pause ${id}`, run: (s) => s.tasks.pause(name) };
+  if (roll < 0.8) {
+    const from = dice.pick(["now", "catch-up"] as const);
+    return { ...base, what: "resume", text: `resume ${id} ${from}`, run: (s) => s.tasks.resume(name, from) };
+  }
+  if (roll < 0.88 && kind.deletes) {
+    return { ...base, what: "delete", text: `delete ${id}`, run: (s) => s.tasks.delete(name) };
+  }
+  if (roll < 0.94) {
+    return { ...base, what: "cancel", text: `cancel a run of ${id}`, run: (s) => cancelOne(s, name) };
+  }
+  return enqueueOf(`once-${serial}`, serial);
+}
+
+async function cancelOne(store: Store, name: { queue: string; owner: string; id: string }): Promise<string> {
+  const [run] = await store.runs.open(name);
+  return run === undefined ? "nothing to cancel" : store.runs.cancel(name, run, "client");
+}
+
+function enqueueOf(id: string, serial: number): Operation {
+  const by = { key: id, token: `t${serial}`, node: "client" };
+  return {
+    ...{ what: "enqueue", id, text: `enqueue ${id}`, allows: false },
+    async run(store) {
+      const at = await store.tasks.time(QUEUE);
+      const parsed = parseTask({ id, type: "noop", queue: QUEUE, schedule: { at }, payload: {} });
+      const mark = await store.registry.enter(QUEUE);
+      try {
+        await store.claims.enqueueNow(parsed, by);
+        return "enqueued";
+      } finally {
+        await store.registry.leave(QUEUE, mark);
+      }
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import { liveJobs } from "../model/promises.js";
+import type { Dice } from "./dice.js";
+import type { Equipment } from "./equipment.js";
+import { IDS, QUEUE } from "./operations.js";
+
+/** Of a task's final runs, those whose jobs the overlap policy reckons with (lua/lib/reckon.lua). */
+const NEWEST = 5;
+
+/**
+ * Someone retries failed jobs of tasks that have no other one: from then on no run may come beside them. Beside a live one they
+ * would break the promise themselves. Returns which jobs; undefined: there were none.
+ */
+export async function retryFromOutside(equipment: Equipment): Promise<string | undefined> {
+  const retried: string[] = [];
+  for (const id of IDS) retried.push(...(await retryOneOf(equipment, id)));
+  return retried.length > 0 ? retried.join(" ") : undefined;
+}
+
+async function retryOneOf({ observer, queue }: Equipment, id: string): Promise<string[]> {
+  const runs = await observer.runs.list({ queue: QUEUE, owner: "system", id }, 100);
+  const { bull } = observer.keys.queue(QUEUE);
+  if ((await liveJobs(observer.link.client, bull, runs)).length > 0) return [];
+  const open = runs.filter(({ state }) => state !== "final");
+  const final = runs.filter(({ state }) => state === "final").slice(0, NEWEST);
+  for (const run of [...open, ...final]) {
+    const job = await queue.getJob(run.id);
+    if (!job || !(await job.isFailed())) continue;
+    await job.retry("failed");
+    return [run.id];
+  }
+  return [];
+}
+
+/** Someone removes a job that no worker holds. Returns which; undefined: there was none. */
+export async function removeFromOutside({ queue }: Equipment, dice: Dice): Promise<string | undefined> {
+  const jobs = await queue.getJobs(["wait", "failed", "completed"], 0, 20);
+  if (jobs.length === 0) return undefined;
+  const job = dice.pick(jobs);
+  await job.remove();
+  return job.id;
+}

@@ -1,0 +1,51 @@
+import type { Mutex, QueueKeys, Store } from "@carillon/store";
+import type { Director } from "./director.js";
+
+/** Real ms of a mutex in Redis for one of virtual time: by itself none runs out while a simulation is at work. */
+const SCALE = 100_000;
+/** Parts that have a mutex (keys.ts). */
+const PARTS = ["0", "1", "2", "3", "4", "5", "6", "7", "r", "a", "e", "b", "zone", "audit"];
+
+/**
+ * The store's own mutex, redlock in Redis, whose time-to-live is virtual: Redis keeps it, scaled, and `pass` takes off what went
+ * by. A failpoint's throw is what redlock makes of a lost answer: not taken, or not released.
+ */
+export function virtualMutex(inner: Mutex, director: () => Director): Mutex {
+  const now = () => director().elapsed;
+  return {
+    remaining: async (key) => Math.ceil((await inner.remaining(key)) / SCALE),
+    async take(key, ttl) {
+      const asked = now();
+      const lease = await inner.take(key, ttl * SCALE).catch(() => undefined);
+      if (!lease) return undefined;
+      let until = asked + ttl;
+      return {
+        get remaining() {
+          return Math.max(0, until - now());
+        },
+        async extend(more) {
+          const from = now();
+          await director().track(lease.extend(more * SCALE));
+          until = from + more;
+        },
+        release: () => lease.release().catch(() => {}),
+      };
+    },
+  };
+}
+
+/** Takes off from each mutex what has passed. KEYS: mutexes. ARGV: 1 virtual ms, 2 real ms of one. */
+const PASS = `
+for _, key in ipairs(KEYS) do
+  local left = redis.call("PTTL", key)
+  if left >= 0 then
+    local after = math.ceil(left / ARGV[2]) - ARGV[1]
+    if after > 0 then redis.call("PEXPIRE", key, after * ARGV[2]) else redis.call("DEL", key) end
+  end
+end`;
+
+/** Virtual time has passed: what has run out is gone. */
+export async function pass(store: Store, keys: QueueKeys, ms: number): Promise<void> {
+  const names = PARTS.map((part) => keys.mutex(part));
+  await store.link.ask((client) => client.eval(PASS, names.length, ...names, ms, SCALE));
+}

@@ -1,0 +1,101 @@
+import type { ClaimItem, ClaimResult, ClaimStatus } from "@carillon/store";
+import type { Gear } from "./equipment.js";
+
+type Commit = Gear["store"]["claims"]["commit"];
+type Run = Gear["store"]["link"]["run"];
+
+/**
+ * A node that claims with WATCH and MULTI instead of one script that checks for itself. Three things that clients of Redis do are
+ * done here too: a connection that was cut and came back has lost its WATCH without a word; a MULTI whose answer was lost is
+ * sent again; an EVALSHA that finds no script fails, and what stands beside it in the MULTI is done all the same.
+ *
+ * Made for a store whose scripts check neither the generation nor for runs beside each other: this does it with WATCH. It returns
+ * what takes it back.
+ *
+ * @param by `text`: EVAL, which always finds its script
+ */
+export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: string) => Promise<void>) => {
+  const { store, connection: client } = gear;
+  const { claims, link, keys } = store;
+  const original = { commit: claims.commit, run: link.run };
+  const commit: Commit = claims.commit.bind(claims);
+  const run: Run = link.run.bind(link);
+  let items: readonly ClaimItem[] = [];
+  let loaded: Promise<unknown> | undefined;
+  const cut = () => client.unwatch();
+  // One connection has one WATCH: one claim at a time.
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const claim: Commit = async (queue, shard, all, by, now) => {
+    const names = all.map(({ entry: { local } }) => ({
+      task: keys.queue(queue).task(local),
+      open: keys.queue(queue).open(local),
+    }));
+    await client.watch(...names.flatMap(({ task, open }) => [task, open]));
+    await point("after watch").catch(cut);
+    const unchanged = await Promise.all(
+      all.map(async ({ entry: { task, running } }, i) => {
+        const { task: name, open } = names[i] as (typeof names)[number];
+        const generation = await client.hget(name, "gen");
+        const waits = !running?.open || (await client.zscore(open, running.run)) !== null;
+        return generation === task.generation && waits;
+      }),
+    );
+    items = all.filter((_, i) => unchanged[i]);
+    if (items.length === 0) return { now, results: all.map((item) => ({ item, ...STALE })) };
+    const { results, now: at } = await commit(queue, shard, items, by, now);
+    const stale = all.filter((item) => !items.includes(item)).map((item) => ({ item, ...STALE }));
+    return { now: at, results: [...results, ...stale] };
+  };
+
+  const transaction: Run = async (script, names, args) => {
+    const send = () => {
+      const multi = client.multi();
+      for (const item of items) {
+        const name = keys.queue(item.entry.task.definition.queue).task(item.entry.local);
+        const fields = movedTo(item);
+        if (fields.length > 0) multi.hset(name, ...fields);
+      }
+      const all = [...names, ...args];
+      return by === "sha"
+        ? multi.evalsha(script.sha, names.length, ...all).exec()
+        : multi.eval(script.lua, names.length, ...all).exec();
+    };
+    // As a client does when it connects.
+    loaded ??= client.script("LOAD", script.lua);
+    await loaded;
+    await point("before exec").catch(cut);
+    let replies = await send();
+    await point("after exec").catch(async () => {
+      replies = await send();
+    });
+    if (replies === null) return [Date.now(), ...items.map((): ClaimStatus => "STALE")];
+    const [error, answer] = replies.at(-1) as [Error | null, unknown];
+    if (error) {
+      // The next one finds it.
+      await client.script("LOAD", script.lua);
+      throw new Error("Connection is closed.");
+    }
+    return answer;
+  };
+
+  claims.commit = (...args) => {
+    const mine = turn.then(() => claim(...args));
+    turn = mine.catch(() => {});
+    return mine;
+  };
+  link.run = (script, ...rest) =>
+    script.name === "commit" ? transaction(script, ...rest) : run(script, ...rest);
+  return () => {
+    claims.commit = original.commit;
+    link.run = original.run;
+  };
+};
+
+const STALE: Pick<ClaimResult, "status" | "run"> = { status: "STALE", run: undefined };
+
+/** Where the decision moves its task: what the transaction writes beside the script. */
+function movedTo({ decision: { cursor, next } }: ClaimItem): (string | number)[] {
+  if (cursor === undefined || next === undefined || next === "kept" || !("nominal" in next)) return [];
+  return ["cursor", cursor, "nominal", next.nominal, "due", next.due];
+}

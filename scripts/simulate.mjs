@@ -1,0 +1,38 @@
+// npm run chaos:simulate -- [--seeds N] [--from N] [--seed N]: the deterministic simulation (docs/simulation.md).
+import { parseArgs } from "node:util";
+import { main, Trouble } from "./lib/project.mjs";
+import { redisBinary } from "./lib/redis-binary.mjs";
+import { runTool } from "./lib/run.mjs";
+import { setUp } from "./lib/setup.mjs";
+
+await main(async () => {
+  const { values } = parseArgs({
+    options: {
+      /** How many histories; default 1,000. */
+      seeds: { type: "string" },
+      /** The first one's seed; default 1. */
+      from: { type: "string" },
+      /** One history, with all that happened in it. */
+      seed: { type: "string" },
+    },
+  });
+  for (const [name, value] of Object.entries(values)) {
+    if (!/^\d+$/.test(value)) throw new Trouble(`--${name} must be a whole number.`);
+  }
+  await setUp();
+  const { code } = await runTool(
+    "vitest/vitest.mjs",
+    ["run", "packages/scheduler/test/simulation", "--disable-console-intercept", "--reporter=dot"],
+    {
+      env: {
+        CARILLON_REDIS_SERVER: await redisBinary(),
+        REDIS_URL: undefined,
+        CARILLON_SIMULATE_REPORT: "1",
+        CARILLON_SIMULATE_SEEDS: values.seeds,
+        CARILLON_SIMULATE_FROM: values.from,
+        CARILLON_SIMULATE_SEED: values.seed,
+      },
+    },
+  );
+  return code;
+});
