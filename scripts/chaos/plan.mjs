@@ -2,10 +2,8 @@
 // probes: one fault, then quiet, so that the time to recover is of this fault and no other.
 import { random } from "../measure/nodes.mjs";
 
-/** Between two faults of a storm, in ms. */
-const NODE_EVERY = 300;
-const WORKER_EVERY = 1_000;
-const REDIS_EVERY = 3_200;
+/** Between two faults of a storm, by what they happen to, in ms. */
+const PACE = { node: 300, worker: 1_000, redis: 3_200 };
 const STORM = 12_000;
 /** How long a probe has. */
 export const QUIET = 4_000;
@@ -34,7 +32,7 @@ function shuffled(cards, dice) {
 
 /** Kinds in turn, then one of each kind's variants: points must not crowd out what has no variants. */
 function byKind(faults, dice) {
-  const kinds = Map.groupBy ? Map.groupBy(faults, ({ kind }) => kind) : groupBy(faults);
+  const kinds = groupBy(faults);
   const draws = new Map([...kinds].map(([kind, variants]) => [kind, deck(variants, dice)]));
   // A kind with many variants comes more often.
   const cards = [...kinds].flatMap(([kind, variants]) => Array(Math.min(3, variants.length)).fill(kind));
@@ -49,19 +47,15 @@ function groupBy(faults) {
 }
 
 /**
- * @param {{ faults: object[], probes: object[], ms: number, seed: number }} options
+ * @param {{ faults: object[], probes: object[], ms: number, seed: number, pace?: Record<string, number> }} options
  * @returns {{ at: number, fault: object, dice: () => number, storm: number, probe?: true }[]} in order; `storm` is when the storm ends
  */
-export function makePlan({ faults, probes, ms, seed }) {
+export function makePlan({ faults, probes, ms, seed, pace = PACE }) {
   const dice = random(seed);
   const plan = [];
   const add = (at, fault, more) =>
     plan.push({ at, fault, dice: random(Math.floor(dice() * 2 ** 32)), ...more });
-  const lanes = [
-    ["node", NODE_EVERY],
-    ["worker", WORKER_EVERY],
-    ["redis", REDIS_EVERY],
-  ].flatMap(([scope, every]) => {
+  const lanes = Object.entries(pace).flatMap(([scope, every]) => {
     const own = faults.filter((fault) => fault.scope === scope && !fault.last);
     return own.length > 0 ? [{ every, next: byKind(own, dice), used: new Set() }] : [];
   });

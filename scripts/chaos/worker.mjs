@@ -15,6 +15,7 @@ const {
   CHAOS_PLAIN_QUEUE,
   CHAOS_LOCK_MS,
   CHAOS_RETENTION,
+  CHAOS_CONCURRENCY = "40",
 } = process.env;
 const lockDuration = Number(CHAOS_LOCK_MS);
 const connection = REDIS_URL;
@@ -42,7 +43,7 @@ const worker = new Worker({
   store,
   types: [job],
   queues,
-  concurrency: 40,
+  concurrency: Number(CHAOS_CONCURRENCY),
   lockDuration,
   stalledInterval: Math.max(500, Math.round(lockDuration / 2)),
   captureOutput: false,

@@ -1,7 +1,7 @@
 import type { Client, JobData } from "@carillon/sdk";
-import { eventually } from "@carillon/testing";
+import { eventually, type FaultProxy } from "@carillon/testing";
 import { describe, expect, test } from "vitest";
-import { PATIENCE, Stand, type Wire } from "./harness.js";
+import { PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use({ appendonly: true });
 const STEP = 100;
@@ -9,7 +9,7 @@ const STEP = 100;
 const COMMIT = '"occurrence":';
 
 interface Scene {
-  readonly wire: Wire;
+  readonly wire: FaultProxy;
   readonly client: Client;
 }
 

@@ -1,13 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer, type Server, type Socket, connect as tcp } from "node:net";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { bullPrefix, Client, type Json } from "@carillon/sdk";
 import {
   eventually,
+  type FaultProxy,
   type RedisServer,
   type RedisServerOptions,
+  startFaultProxy,
   startRedis,
   type TestKit,
   type TestKitOptions,
@@ -117,8 +118,8 @@ export class Stand {
   }
 
   /** A way to this Redis on which accidents can be ordered. */
-  async wire(): Promise<Wire> {
-    const wire = await Wire.to(this.redis);
+  async wire(): Promise<FaultProxy> {
+    const wire = await startFaultProxy(this.redis);
     this.later(() => wire.close());
     return wire;
   }
@@ -232,130 +233,5 @@ function lineOf(text: string): Line | undefined {
     return typeof line === "object" && line !== null && !Array.isArray(line) ? (line as Line) : undefined;
   } catch {
     return undefined; // said to people
-  }
-}
-
-interface Accident {
-  /** What the client sends, or what the server answers to it, does not arrive; nor does anything after it. */
-  readonly withhold: "question" | "answer" | undefined;
-  readonly about: string;
-  readonly happened: () => void;
-}
-
-/** A TCP connection to a real Redis that loses what a test wants it to lose. It looks at bytes and knows no commands. */
-export class Wire {
-  readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
-  #accident: Accident | undefined;
-  #silenced: string | undefined;
-  #release: (() => void) | undefined;
-  /** Messages that were kept from the clients. */
-  dropped = 0;
-  /** How often a client sent something. */
-  questions = 0;
-
-  private constructor(server: Server) {
-    this.#server = server;
-  }
-
-  static async to({ host, port }: { host: string; port: number }): Promise<Wire> {
-    const server = createServer({ noDelay: true });
-    const wire = new Wire(server);
-    server.on("connection", (near) => wire.#join(near, tcp({ host, port, noDelay: true })));
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    return wire;
-  }
-
-  get url(): string {
-    const address = this.#server.address();
-    if (address === null || typeof address === "string") throw new Error("This wire is closed.");
-    return `redis://127.0.0.1:${address.port}`;
-  }
-
-  /**
-   * The next question that holds this text stays on the wire, or the server gets it and its answer stays there. Resolves
-   * when that has happened; the connection stays open, and silent, until `cut`, or `release` of a question.
-   */
-  withhold(withhold: "question" | "answer", about: string): Promise<void> {
-    return new Promise((happened) => {
-      this.#accident = { withhold, about, happened };
-    });
-  }
-
-  /** The server gets the question that was withheld, and all that came after it. */
-  release(): void {
-    this.#release?.();
-  }
-
-  /** Resolves when a question that holds this text has been passed on. */
-  asked(about: string): Promise<void> {
-    return new Promise((happened) => {
-      this.#accident = { withhold: undefined, about, happened };
-    });
-  }
-
-  /** From now on no answer, or message, that holds this text arrives. */
-  silence(about: string): void {
-    this.#silenced = about;
-  }
-
-  /** All connections end; new ones are welcome. */
-  cut(): void {
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  #join(near: Socket, far: Socket): void {
-    /** Questions that wait; undefined: they pass. */
-    let kept: Buffer[] | undefined;
-    let mute = false;
-    let before = "";
-    const keep = () => {
-      kept = [];
-      this.#release = () => {
-        for (const chunk of kept ?? []) far.write(chunk);
-        kept = undefined;
-      };
-    };
-    near.on("data", (chunk) => {
-      this.questions += 1;
-      const accident = this.#accident;
-      const text = chunk.toString("latin1");
-      // What was sought may be spread over two chunks; what went before it was asked for does not count.
-      const seam = accident ? before.slice(-(accident.about.length - 1)) : "";
-      before = text.slice(-200);
-      const now = accident !== undefined && (seam + text).includes(accident.about);
-      if (now) {
-        this.#accident = undefined;
-        if (accident.withhold === "question") keep();
-        if (accident.withhold === "answer") mute = true;
-      }
-      if (kept) kept.push(chunk);
-      else far.write(chunk);
-      if (now) accident.happened();
-    });
-    far.on("data", (chunk) => {
-      if (mute) return;
-      if (this.#silenced !== undefined && chunk.includes(this.#silenced)) this.dropped += 1;
-      else near.write(chunk);
-    });
-    const end = () => {
-      near.destroy();
-      far.destroy();
-    };
-    for (const socket of [near, far]) {
-      this.#sockets.add(socket);
-      socket.on("error", end);
-      socket.on("close", () => {
-        this.#sockets.delete(socket);
-        end();
-      });
-    }
-  }
-
-  async close(): Promise<void> {
-    this.cut();
-    this.#server.close();
-    await once(this.#server, "close");
   }
 }

@@ -1,8 +1,7 @@
 import { parseTask } from "@carillon/core";
-import { type RedisServer, startRedis } from "@carillon/testing";
+import { type FaultProxy, type RedisServer, startFaultProxy, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
-import { LossyProxy } from "./lossy-proxy.js";
 
 const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
@@ -10,11 +9,11 @@ const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 describe("an answer that is lost", () => {
   let plain: RedisServer;
   let shaken: RedisServer;
-  let proxy: LossyProxy;
+  let proxy: FaultProxy;
   let serial = 0;
   beforeAll(async () => {
     [plain, shaken] = await Promise.all([startRedis(), startRedis()]);
-    proxy = await LossyProxy.to(shaken);
+    proxy = await startFaultProxy(shaken);
   });
   afterAll(async () => {
     await proxy.close();

@@ -18,6 +18,7 @@ export const workerFaults = [
   {
     kind: "worker killed twice in mid-job",
     scope: "worker",
+    ends: true,
     async run({ target, dice, within }) {
       const runs = [];
       for (let time = 0; time < 2; time++) {
@@ -50,6 +51,7 @@ export const workerFaults = [
         point: `${when} ${script}`,
         scope: "worker",
         waits: true,
+        ends: what === "die",
         async run({ target, dice, within, hit }) {
           const heard = await target.order({ at: `${when} ${script}`, do: what }, within);
           if (!heard) return { effective: false, happened: false };
