@@ -4,7 +4,7 @@ import type { Director } from "./director.js";
 import type { Ears } from "./ears.js";
 import { type Equipment, PREFIX, ROLES, type Role } from "./equipment.js";
 import { NodeActor } from "./node-actor.js";
-import { QUEUE } from "./operations.js";
+import { type Operation, QUEUE } from "./operations.js";
 import { CarillonWorkerActor, PlainWorkerActor } from "./worker-actor.js";
 
 /** A client: it does one thing at a time. */
@@ -18,6 +18,15 @@ export class ClientActor extends Actor {
     readonly store: Store,
   ) {
     super(name);
+  }
+
+  async perform(operation: Operation): Promise<string> {
+    this.busy = operation;
+    try {
+      return String(await operation.run(this.store));
+    } finally {
+      this.busy = undefined;
+    }
   }
 
   override abandon(): void {

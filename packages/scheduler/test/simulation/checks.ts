@@ -75,6 +75,19 @@ export class Checks {
     }
   }
 
+  /** What is still to be done, or waits for something. @param now Redis time */
+  async unrest(now: number): Promise<string> {
+    const { tasks } = await this.#store.tasks.list({ queue: QUEUE }, 100);
+    const told: string[] = [];
+    for (const { definition, state, pending, due } of tasks) {
+      const { id, owner } = definition;
+      const open = await this.#store.runs.open({ queue: QUEUE, owner, id });
+      const waits = state === "scheduled" && (pending.length > 0 || (due ?? Number.NaN) <= now);
+      if (waits || open.length > 0) told.push(JSON.stringify({ id, state, due, pending, open }));
+    }
+    return told.join(" ");
+  }
+
   /** A handler began. Returns what is wrong: no two attempts of a task have one fence. */
   began(task: string, fence: number): string | undefined {
     const fences = this.#fences.get(task) ?? new Set();

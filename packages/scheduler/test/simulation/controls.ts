@@ -1,7 +1,8 @@
 import { Coverage } from "./coverage.js";
 import type { Sabotaged } from "./equipment.js";
+import type { Fault } from "./faults.js";
 import type { Ground } from "./ground.js";
-import { type Fault, type Options, simulate } from "./simulation.js";
+import { type Options, simulate } from "./simulation.js";
 import { watchMulti } from "./watch-multi.js";
 
 /** A way to claim that is known not to keep the promises. */

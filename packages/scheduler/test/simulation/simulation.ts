@@ -7,10 +7,18 @@ import { digest } from "./digest.js";
 import { Director, MUTEX_TURNS, START } from "./director.js";
 import { post } from "./ears.js";
 import type { Equipment, Gear, Role, Sabotaged } from "./equipment.js";
+import {
+  AROUND,
+  AT_A_POINT,
+  chooseFaults,
+  type Fault,
+  type FaultAround,
+  type FaultAtPoint,
+  strikeFrom,
+} from "./faults.js";
 import type { Ground } from "./ground.js";
 import { NodeActor } from "./node-actor.js";
 import { type Character, character, IDS, type Operation, operationOf, putOf, QUEUE } from "./operations.js";
-import { removeFromOutside, retryFromOutside } from "./outside.js";
 import { chance } from "./seams.js";
 import { install } from "./virtual-globals.js";
 import { pass } from "./virtual-mutex.js";
@@ -25,32 +33,14 @@ const REST_AT_MOST = 6_000;
 /** How often an actor stands still after a script; before one it always does. */
 const STOP_AFTER = 0.35;
 
-/** Of steps. */
-const FAULT_RATES = [0.05, 0.1, 0.2];
-
 /** Before the scripts that may publish something. */
 const PUBLISHES = /^before (commit|put|resume|cancel-run|start-run|settle-run|replan)$/;
 /** Where a job may come into the queue. */
 const ADDS_JOBS = /^(before|after) (commit|enqueue-new|end|exec)$/;
+/** What a client may be told without anything being wrong. */
+const EXPECTED = new Set(["TASK_NOT_FOUND", "CONFLICT", "REDIS_UNAVAILABLE"]);
 /** Where BullMQ, not Carillon, speaks to Redis, or nobody does: there is no answer of ours to lose. */
 const NOT_OURS = /^handler$|(end|take)$/;
-
-/** Faults that strike an actor where it stands. */
-const AT_A_POINT = ["dies", "freezes", "lost"] as const;
-/** Faults that strike from outside. */
-const AROUND = [
-  ...[
-    "flush",
-    "clock forward",
-    "clock back",
-    "wall clock",
-    "job retried",
-    "job removed",
-    "lock lost",
-    "thaw",
-  ],
-] as const;
-export type Fault = (typeof AT_A_POINT)[number] | (typeof AROUND)[number] | "message lost";
 
 export interface Options {
   readonly sabotage?: Sabotaged;
@@ -129,14 +119,9 @@ class Simulation {
     this.#options = options;
     this.#dice = new Dice(seed);
     this.#character = character(this.#dice);
-    const possible = [...AT_A_POINT, ...AROUND, "message lost" as const].filter(
-      // The generation of a task begins at the clock's time: none is put anew while the clock is behind that of the one before.
-      (fault) => fault !== "clock back" || !this.#character.deletes,
-    );
-    const some = possible.filter(() => this.#dice.chance(0.6));
-    const rate = this.#dice.pick([0, ...FAULT_RATES]);
-    this.#faults = new Set(options.faults ?? some);
-    this.#faultRate = options.faults ? Math.max(...FAULT_RATES) : rate;
+    const { faults, rate } = chooseFaults(this.#dice, this.#character, options.faults);
+    this.#faults = faults;
+    this.#faultRate = rate;
 
     const { observer } = equipment;
     this.#checks = new Checks(observer, observer.link.client, this.#character);
@@ -307,7 +292,7 @@ class Simulation {
   }
 
   /** Returns whether it could: not everything can be lost everywhere. */
-  async #strike(actor: CastMember, park: Park, fault: (typeof AT_A_POINT)[number]): Promise<boolean> {
+  async #strike(actor: CastMember, park: Park, fault: FaultAtPoint): Promise<boolean> {
     if (fault === "lost" && NOT_OURS.test(park.point)) return false;
     this.#options.coverage.hit(`${actor.kind} ${park.point}`, fault);
     this.#say(actor.name, `${fault} ${park.point}`);
@@ -332,53 +317,16 @@ class Simulation {
     return this.#faults.has(fault) ? this.#surround(fault) : this.#passTime();
   }
 
-  async #surround(fault: (typeof AROUND)[number]): Promise<void> {
-    const what = await this.#strikeFrom(fault);
+  async #surround(fault: FaultAround): Promise<void> {
+    const what = await strikeFrom(fault, {
+      ...{ ground: this.#ground, equipment: this.#equipment, cast: this.#cast, dice: this.#dice },
+      ...{ orphans: this.#orphans, jump: (ms) => this.#jump(ms) },
+    });
     if (what === undefined) return;
     this.#jobless.clear();
     this.#say(fault, what);
     for (const { kind, parks } of this.#cast.all)
       for (const { point } of parks) this.#options.coverage.hit(`${kind} ${point}`, fault);
-  }
-
-  /** Returns what it did; undefined: there was nothing to strike. */
-  async #strikeFrom(fault: (typeof AROUND)[number]): Promise<string | undefined> {
-    const dice = this.#dice;
-    const { nodes, workers, all, clients } = this.#cast;
-    switch (fault) {
-      case "flush":
-        await this.#ground.admin.script("FLUSH");
-        return "";
-      case "clock forward":
-        return this.#jump(dice.pick([3_000, 12_000, 61_000, 120_000]));
-      case "clock back":
-        // What is asked for by hand is due at the time that was read.
-        if (clients.some(({ busy }) => busy)) return undefined;
-        return this.#jump(-dice.pick([500, 3_000, 15_000, 60_000]));
-      case "wall clock": {
-        const actor = dice.pick([...nodes, ...workers]);
-        actor.skew = dice.pick([-600_000, -3_000, 3_000, 600_000, 3_600_000]);
-        return `${actor.name} ${actor.skew}`;
-      }
-      case "job retried":
-        return retryFromOutside(this.#equipment);
-      case "job removed":
-        return removeFromOutside(this.#equipment, dice);
-      case "lock lost": {
-        // Of one that died, or that its worker did not renew in time: that one goes on, and does not know.
-        const held = workers.flatMap(({ job }) => (job ? [job] : []));
-        const [job] = [...this.#orphans.splice(0, 1), ...held];
-        if (job !== undefined) await workers[0]?.rescue(job);
-        return job;
-      }
-      case "thaw": {
-        const frozen = all.filter((actor) => actor.frozen);
-        if (frozen.length === 0) return undefined;
-        const actor = dice.pick(frozen);
-        actor.frozen = false;
-        return actor.name;
-      }
-    }
   }
 
   /** The clock of Redis is set; what is to expire goes by it. */
@@ -395,7 +343,20 @@ class Simulation {
     if (operation.allows) this.#checks.mayOverlap.add(operation.id);
     this.#noteMixed(operation);
     this.#say(client.name, operation.text);
-    await this.#move(client, () => void this.#perform(client, operation));
+    const said = (how: string) => this.#say(client.name, `${operation.what} ${operation.id}: ${how}`);
+    await this.#move(client, () => {
+      client.perform(operation).then(
+        (how) => {
+          said(how);
+          if (operation.what === "delete") this.#deleted.delete(operation.id);
+        },
+        (error: unknown) => {
+          const { code = "" } = error as { code?: string };
+          said(code || String(error));
+          if (!EXPECTED.has(code)) this.#wrong(`${operation.text}: ${String(error)}`);
+        },
+      );
+    });
   }
 
   #noteMixed({ what, id }: Operation): void {
@@ -403,21 +364,6 @@ class Simulation {
     if (what === "delete") this.#deleted.add(id);
     const meets = what === "put" ? this.#deleted.has(id) : what === "delete" && others.includes("put");
     if (meets) this.#checks.mixed.add(id);
-  }
-
-  async #perform(client: ClientActor, operation: Operation): Promise<void> {
-    client.busy = operation;
-    const said = (how: string) => this.#say(client.name, `${operation.what} ${operation.id}: ${how}`);
-    try {
-      said(String(await operation.run(client.store)));
-      if (operation.what === "delete") this.#deleted.delete(operation.id);
-    } catch (error) {
-      const { code = "" } = error as { code?: string };
-      said(code || String(error));
-      if (!["TASK_NOT_FOUND", "CONFLICT", "REDIS_UNAVAILABLE"].includes(code))
-        this.#wrong(`${operation.text}: ${String(error)}`);
-    }
-    client.busy = undefined;
   }
 
   #freeWorkers(): WorkerActor[] {
@@ -476,27 +422,13 @@ class Simulation {
       const [worker] = this.#freeWorkers();
       if (moves.length > 0) await this.#go(moves);
       else if (worker) await this.#take(worker);
-      else if ((await this.#unrest()) === "") return this.#check();
+      else if ((await this.#checks.unrest(this.#equipment.clock.now)) === "") return this.#check();
       else {
         const next = this.#nextTimer() ?? this.#director.elapsed;
         await this.#advance(Math.min(Math.max(1, next - this.#director.elapsed), 5_000));
       }
     }
-    this.#wrong(`nothing comes to rest: ${await this.#unrest()}`);
-  }
-
-  /** What is still to be done, or waits for something. */
-  async #unrest(): Promise<string> {
-    const { observer, clock } = this.#equipment;
-    const { tasks } = await observer.tasks.list({ queue: QUEUE }, 100);
-    const told: string[] = [];
-    for (const { definition, state, pending, due } of tasks) {
-      const { id, owner } = definition;
-      const open = await observer.runs.open({ queue: QUEUE, owner, id });
-      const waits = state === "scheduled" && (pending.length > 0 || (due ?? Number.NaN) <= clock.now);
-      if (waits || open.length > 0) told.push(JSON.stringify({ id, state, due, pending, open }));
-    }
-    return told.join(" ");
+    this.#wrong(`nothing comes to rest: ${await this.#checks.unrest(this.#equipment.clock.now)}`);
   }
 
   async #check(): Promise<void> {

@@ -1,0 +1,95 @@
+import type { Cast } from "./cast.js";
+import type { Dice } from "./dice.js";
+import type { Equipment } from "./equipment.js";
+import type { Ground } from "./ground.js";
+import type { Character } from "./operations.js";
+import { removeFromOutside, retryFromOutside } from "./outside.js";
+
+/** Faults that strike an actor where it stands. */
+export const AT_A_POINT = ["dies", "freezes", "lost"] as const;
+export type FaultAtPoint = (typeof AT_A_POINT)[number];
+/** Faults that strike from outside. */
+export const AROUND = [
+  ...[
+    "flush",
+    "clock forward",
+    "clock back",
+    "wall clock",
+    "job retried",
+    "job removed",
+    "lock lost",
+    "thaw",
+  ],
+] as const;
+export type FaultAround = (typeof AROUND)[number];
+export type Fault = FaultAtPoint | FaultAround | "message lost";
+
+/** Of all steps, those at which something from outside strikes; and of those at a point, those at which it strikes there. */
+const RATES = [0.05, 0.1, 0.2];
+
+/** What may go wrong in a history, and how often. @param given these, as often as ever */
+export function chooseFaults(
+  dice: Dice,
+  character: Character,
+  given: readonly Fault[] | undefined,
+): { faults: ReadonlySet<Fault>; rate: number } {
+  const possible = [...AT_A_POINT, ...AROUND, "message lost" as const].filter(
+    // The generation of a task begins at the clock's time: none is put anew while the clock is behind that of the one before.
+    (fault) => fault !== "clock back" || !character.deletes,
+  );
+  const some = possible.filter(() => dice.chance(0.6));
+  const rate = dice.pick([0, ...RATES]);
+  return given ? { faults: new Set(given), rate: Math.max(...RATES) } : { faults: new Set(some), rate };
+}
+
+/** What a fault from outside may strike. */
+interface Surroundings {
+  readonly ground: Ground;
+  readonly equipment: Equipment;
+  readonly cast: Cast;
+  readonly dice: Dice;
+  /** Jobs whose worker died. */
+  readonly orphans: string[];
+  /** Sets the clock of Redis. */
+  jump(ms: number): Promise<string>;
+}
+
+/** Returns what it did; undefined: there was nothing to strike. */
+export async function strikeFrom(fault: FaultAround, around: Surroundings): Promise<string | undefined> {
+  const { ground, equipment, cast, dice, orphans, jump } = around;
+  const { nodes, workers, all, clients } = cast;
+  switch (fault) {
+    case "flush":
+      await ground.admin.script("FLUSH");
+      return "";
+    case "clock forward":
+      return jump(dice.pick([3_000, 12_000, 61_000, 120_000]));
+    case "clock back":
+      // What is asked for by hand is due at the time that was read.
+      if (clients.some(({ busy }) => busy)) return undefined;
+      return jump(-dice.pick([500, 3_000, 15_000, 60_000]));
+    case "wall clock": {
+      const actor = dice.pick([...nodes, ...workers]);
+      actor.skew = dice.pick([-600_000, -3_000, 3_000, 600_000, 3_600_000]);
+      return `${actor.name} ${actor.skew}`;
+    }
+    case "job retried":
+      return retryFromOutside(equipment);
+    case "job removed":
+      return removeFromOutside(equipment, dice);
+    case "lock lost": {
+      // Of one that died, or that its worker did not renew in time: that one goes on, and does not know.
+      const held = workers.flatMap(({ job }) => (job ? [job] : []));
+      const [job] = [...orphans.splice(0, 1), ...held];
+      if (job !== undefined) await workers[0]?.rescue(job);
+      return job;
+    }
+    case "thaw": {
+      const frozen = all.filter((actor) => actor.frozen);
+      if (frozen.length === 0) return undefined;
+      const actor = dice.pick(frozen);
+      actor.frozen = false;
+      return actor.name;
+    }
+  }
+}
