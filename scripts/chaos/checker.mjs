@@ -26,6 +26,9 @@ export function check(known) {
     lostWrites: [],
     failoverDuplicates: [],
     undecided: 0,
+    // What was looked at: where these are 0 the rest says nothing.
+    nominalTimes: 0,
+    pairsOfRuns: 0,
   };
   const specs = new Map(known.tasks.map((task) => [`${task.queue} system/${task.id}`, task]));
   for (const held of known.queues) {
@@ -119,7 +122,9 @@ function oneAtATime(found, { jumps }, name, runs) {
   const sorted = [...runs].sort((a, b) => a.generation - b.generation || a.enqueued - b.enqueued);
   for (const [i, run] of sorted.entries()) {
     const next = sorted[i + 1];
-    if (!next || run.over <= next.enqueued || vanished(run)) continue;
+    if (!next) continue;
+    found.pairsOfRuns += 1;
+    if (run.over <= next.enqueued || vanished(run)) continue;
     const over = run.over - next.enqueued;
     const blurred = jumps.some(({ at, back = 0 }) => over <= back && Math.abs(run.over - at) <= back + 5_000);
     if (blurred) found.undecided += 1;
@@ -141,6 +146,7 @@ function nothingMissing(found, known, held, { name, hash }, spec, runs) {
     at = schedule.next(at)
   ) {
     const time = at;
+    found.nominalTimes += 1;
     if (decided.has(time) || skips.some(({ from, to }) => from <= time && time <= to)) continue;
     found.gaps.push(`${held.queue} ${name}: nothing is known of ${new Date(time).toISOString()}`);
   }

@@ -82,7 +82,10 @@ export function ledgerEntry(line) {
 }
 
 function runOf(id, hash) {
-  const [task, enqueued, node] = hash.of?.split(" ") ?? [];
+  // Another layout of records must not pass for records in which nothing is wrong.
+  if (!hash.of || !hash.info || !hash.state)
+    throw new Error(`${id} is no record of a run: ${JSON.stringify(hash)}`);
+  const [task, enqueued, node] = hash.of.split(" ");
   return {
     id,
     task,
@@ -92,7 +95,7 @@ function runOf(id, hash) {
     finished: hash.finished === undefined ? undefined : Number(hash.finished),
     node,
     started: hash.started === undefined ? undefined : Number(hash.started),
-    ...JSON.parse(hash.info ?? "{}"),
+    ...JSON.parse(hash.info),
   };
 }
 

@@ -19,7 +19,7 @@ export function tell(event) {
 }
 
 /** Blocks the event loop, and takes no processor time for it. */
-export function stall(ms) {
+function stall(ms) {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 

@@ -124,7 +124,7 @@ export function makeTasks(each) {
 }
 
 /** As a client puts it. */
-export function inputOf({ edited: _, ...input }) {
+function inputOf({ edited: _, ...input }) {
   return input;
 }
 

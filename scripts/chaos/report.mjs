@@ -37,6 +37,8 @@ export function summary(run, controls) {
     regressions: found.regressions.length,
     indexes: found.indexes.length,
     undecided: found.undecided,
+    nominalTimes: found.nominalTimes,
+    pairsOfRuns: found.pairsOfRuns,
     lostWrites: found.lostWrites.length,
     failoverDuplicates: found.failoverDuplicates.length,
     problems: run.problems,
@@ -66,6 +68,8 @@ export function verdict(report) {
   const reasons = VIOLATIONS.filter((name) => report[name] > 0).map((name) => `${report[name]} ${name}`);
   reasons.push(...report.problems);
   if (report.occurrences === 0) reasons.push("nothing was enqueued: this run proves nothing");
+  if (report.nominalTimes === 0 || report.pairsOfRuns === 0)
+    reasons.push("nothing was compared: this run proves nothing");
   if (report.effectiveFaults === 0) reasons.push("no fault was effective: this run proves nothing");
   for (const [name, { caught }] of Object.entries(report.controls)) {
     if (!caught) reasons.push(`the control "${name}" was not caught: this battery proves nothing`);
@@ -106,6 +110,7 @@ export function textOf(run, report) {
     lines.push(`recovered from "${kind}" within ${ms(took)}`);
   lines.push(
     "",
+    `${report.nominalTimes} nominal times looked for, ${report.pairsOfRuns} pairs of runs compared`,
     ...VIOLATIONS.map((name) => `${name}: ${report[name]}`),
     `undecided (the Redis clock went back in between): ${report.undecided}`,
   );

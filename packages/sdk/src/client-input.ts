@@ -8,7 +8,7 @@ import {
 } from "@carillon/core";
 import type { PutResult } from "@carillon/store";
 import type { EnqueueOptions, Put, Warning } from "./client-types.js";
-import { instant } from "./instant.js";
+import { roundedInstant } from "./instant.js";
 import type { AnyTaskType, TypedTask } from "./task-type.js";
 import { NO_NEXT } from "./validation.js";
 
@@ -39,7 +39,7 @@ export function moment({ at, delay }: EnqueueOptions, now: number): number {
   }
   if (delay !== undefined) return now + wholeNumber(delay, "delay", 0, 10 * 365 * 86_400_000);
   if (at === undefined) return now;
-  return instant(at, "at");
+  return roundedInstant(at, "at");
 }
 
 export function wholeNumber(value: number, field: string, least: number, most: number): number {

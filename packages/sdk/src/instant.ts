@@ -1,13 +1,12 @@
 import { CarillonError, parseInstant } from "@carillon/core";
 
 /**
- * UTC ms of a point in time: ISO 8601 with an offset, a Date, or epoch milliseconds.
+ * UTC ms of a point in time: ISO 8601 with an offset, a Date, or whole epoch milliseconds.
  * @throws `INVALID_OPTION` naming `field`
  */
 export function instant(value: string | number | Date, field: string): number {
-  const given = value instanceof Date ? value.getTime() : value;
   try {
-    return parseInstant(typeof given === "number" ? Math.round(given) : given, field);
+    return parseInstant(value instanceof Date ? value.getTime() : value, field);
   } catch (cause) {
     throw new CarillonError("INVALID_OPTION", "not a time.", {
       field,
@@ -15,4 +14,9 @@ export function instant(value: string | number | Date, field: string): number {
       cause,
     });
   }
+}
+
+/** As `instant`; what was computed need not be whole. */
+export function roundedInstant(value: string | number | Date, field: string): number {
+  return instant(typeof value === "number" ? Math.round(value) : value, field);
 }

@@ -15,7 +15,7 @@ const LINE = "+-:_#,(";
  *
  * @throws where these bytes are no RESP
  */
-export function endOfValue(bytes: Buffer, start: number): number | undefined {
+function endOfValue(bytes: Buffer, start: number): number | undefined {
   let at = start;
   for (let missing = 1; missing > 0; missing--) {
     const end = bytes.indexOf("\r\n", at, "latin1");

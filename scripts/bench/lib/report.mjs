@@ -57,7 +57,7 @@ function machineText(redis) {
   ].join(", ");
 }
 
-export function version(name) {
+function version(name) {
   // Not through `require`: packages need not export their package.json.
   for (const folder of require.resolve.paths(name) ?? []) {
     try {

@@ -12,7 +12,7 @@ const CLAIM = [
 const RECONCILE = ["before reconcile", "after reconcile", "before settle-run", "after settle-run"];
 
 /** Longer than the mutex lives: whoever held it comes back to find that others went on. */
-export const beyondMutex = (dice, { mutexTtl }) => Math.round(mutexTtl * (1.1 + dice() * 0.3));
+const beyondMutex = (dice, { mutexTtl }) => Math.round(mutexTtl * (1.1 + dice() * 0.3));
 
 /** Dead for a moment, then a new process takes its place. */
 export async function restart(child, dice) {

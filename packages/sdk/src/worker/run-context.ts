@@ -1,7 +1,7 @@
 import { CarillonError, type JobData, type Json, type TaskName } from "@carillon/core";
 import type { SettleWord } from "@carillon/store";
 import type { AttemptContext, Context } from "../context.js";
-import { instant } from "../instant.js";
+import { roundedInstant } from "../instant.js";
 import { printingTo } from "./console-capture.js";
 import { Ending } from "./ending.js";
 import type { Taken } from "./job-end.js";
@@ -70,7 +70,7 @@ export function runContext(
       const word = await parts.store.runs.checkpoint(name, occurrence.run, fence, value);
       if (word !== "OK") throw new CarillonError("CONFLICT", `not saved: ${NO_LONGER[word]}`);
     },
-    runNextAt: (time) => runNextAt(instant(time, "runNextAt")),
+    runNextAt: (time) => runNextAt(roundedInstant(time, "runNextAt")),
     quota: (result) => new Ending("quota", result),
     nothingToDo: (result) => new Ending("nothing-to-do", result),
   };
