@@ -8,7 +8,7 @@
 -- ARGV: 1 worker, 2 pid, 3 host, 4 attempt (from 1), 5 attempts that BullMQ counts as made, 6 wait after a crash (ms),
 --       7 crashes after which the run is over, both where the task says nothing
 -- Returns: { "OK", fence, now, details, checkpoint ("" none), crashes } | { "GONE" } (the task was deleted) |
---          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", ms }
+--          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", until, now }
 local made = ARGV[OWN + 5]
 local run = redis.call("HMGET", RUN.key, "state", "outcome", "made", "cancel", "info", "notBefore", "started",
   "worker", "attempts", "fence")
@@ -45,7 +45,7 @@ if run[4] and state ~= "final" then
 end
 if run[6] and now < tonumber(run[6]) then
   redis.call("HSET", RUN.key, "state", "queued")
-  return { "WAIT", tonumber(run[6]) - now }
+  return { "WAIT", run[6], now }
 end
 local gap = string.match(details, '"minGap":(%d+)')
 local last = redis.call("HGET", RUN.stats, "lastStart")

@@ -43,8 +43,8 @@ export type StartResult =
   | { readonly word: "CANCELLED" }
   /** Its worker died too often; recorded. */
   | { readonly word: "CRASHED"; readonly error: string }
-  /** The wait after a crash is not over for so many ms. Not a time: delays go by the worker's clock, which may be wrong. */
-  | { readonly word: "WAIT"; readonly wait: number };
+  /** The wait after a crash is not over before `until`; now it is `now`. Both by the clock of Redis. */
+  | { readonly word: "WAIT"; readonly until: number; readonly now: number };
 
 export interface Worked {
   worker: string;
@@ -153,7 +153,7 @@ export class RunRepository {
         return { word, error };
       }
       case "WAIT":
-        return { word, wait: Number(rest[0]) };
+        return { word, until: Number(rest[0]), now: Number(rest[1]) };
       default:
         return { word };
     }

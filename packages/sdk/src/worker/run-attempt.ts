@@ -89,7 +89,7 @@ export class RunAttempt {
   notStarted(started: Exclude<StartResult, Started>): JobEnd {
     switch (started.word) {
       case "WAIT":
-        return { end: "delay", until: Date.now() + started.wait };
+        return { end: "delay", until: started.until + clockOffset(started.now) };
       case "CRASHED":
         this.parts.emit("crashed", { ...this.#about, error: started.error });
         return { end: "fail", error: new UnrecoverableError(started.error) };
@@ -185,4 +185,10 @@ export class RunAttempt {
 /** From 1. BullMQ's own count also has the times that a job was only moved. */
 export function attemptOf({ job }: Taken): number {
   return job.attemptsMade + job.stalledCounter + 1;
+}
+
+/** BullMQ's delays go by the worker's clock, which may be wrong. What is less than a second may be the way of the answer. */
+function clockOffset(redisTime: number): number {
+  const offset = Date.now() - redisTime;
+  return Math.abs(offset) < 1_000 ? 0 : offset;
 }
