@@ -121,10 +121,10 @@ class Battery {
     const world = {
       ...{ servers: this.#servers, namespace: NAMESPACE, observer: this.#observer, jumps: this.#jumps },
       ...{ redisClock: this.#redisClock, versions, nextClient: this.#nextClient, tasks: this.#tasks },
-      redisMayLose: () => {
+      redisMayLose: (now) => {
         this.#mayLose = true;
         this.#crew.fencesMayRepeat = true;
-        this.#observer.redisMayHaveLost();
+        this.#observer.redisMayLose(now);
       },
     };
     this.#storm = new Storm(this.#crew, world, { verbose, untilClaimed: () => this.#untilClaimed() });

@@ -174,7 +174,9 @@ function atRest(found, { deadline }, held, { name, hash }, spec) {
     found.pending.push(`${held.queue} ${name}: ${key} waits`);
   for (const run of held.runs) {
     if (run.task === name && run.state !== "final")
-      found.pending.push(`${held.queue} ${run.id}: still ${run.state}`);
+      found.pending.push(
+        `${held.queue} ${run.id}: still ${run.state}, its job ${held.jobs.find(({ id }) => id === run.id)?.list}`,
+      );
   }
 }
 

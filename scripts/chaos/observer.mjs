@@ -7,7 +7,7 @@ import { ledgerEntry } from "./evidence.mjs";
 const LOOK = `
 local ours, bull, out = ARGV[1], ARGV[2], {}
 for _, name in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
-  local task = redis.call("HMGET", ours .. "t:" .. name, "gen", "cursor", "overlap")
+  local task = redis.call("HMGET", ours .. "t:" .. name, "gen", "cursor", "overlap", "created")
   local live = {}
   if task[3] ~= "allow" then
     local ids = redis.call("ZRANGE", ours .. "open:" .. name, 0, -1)
@@ -20,13 +20,15 @@ for _, name in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
     end
   end
   local ledger = ARGV[3] == "1" and redis.call("LRANGE", ours .. "ledger:" .. name, 0, -1) or {}
-  out[#out + 1] = { name, task[1] or "", task[2] or "", live, ledger }
+  out[#out + 1] = { name, task[1] or "", task[2] or "", live, ledger, task[4] or "" }
 end
 return out`;
 
 const EVERY = 400;
 /** The ledger is read with each n-th look. */
 const LEDGER_EVERY = 5;
+/** What was recorded so long before the end of a failover may be lost with it, in ms. Longer than it takes. */
+const IN_DOUBT = 30_000;
 
 export class Observer {
   #servers;
@@ -35,13 +37,11 @@ export class Observer {
   #seen = new Map();
   #running = true;
   #done;
-  /** Counts the times at which Redis may have lost what it had acknowledged. */
-  #epoch = 0;
+  #inDoubt = false;
+  #wentBack = 0;
   looks = 0;
   /** @type {string[]} */
   regressions = [];
-  /** Regressions at a crash or failover of Redis: it lost writes. @type {string[]} */
-  rolledBack = [];
   /** @type {Set<string>} */
   overlaps = new Set();
   /** By queue and name: entries by reason and beginning. */
@@ -54,9 +54,23 @@ export class Observer {
     this.#done = this.#run();
   }
 
-  /** Redis crashed, or a replica took over: what comes next may be an older state. */
-  redisMayHaveLost() {
-    this.#epoch += 1;
+  /**
+   * From `true` to `false`: Redis crashes, or a replica takes over, and what is read may be of a history that is lost, or older than
+   * what was read before. @param {boolean} now
+   */
+  redisMayLose(now) {
+    this.#inDoubt = now;
+    if (now) return;
+    this.#seen.clear();
+    for (const kept of this.ledgers.values()) {
+      // What is true of them is still among the newest, and read again.
+      for (const [id, { at }] of kept) if (at > Date.now() - IN_DOUBT) kept.delete(id);
+    }
+  }
+
+  /** The clock of Redis is put back, by so many ms. */
+  clockGoesBack(ms) {
+    this.#wentBack += ms;
   }
 
   async #run() {
@@ -69,14 +83,14 @@ export class Observer {
 
   async #look(queue, withLedger) {
     const tag = `{${this.#namespace}:${queue}}`;
-    const epoch = this.#epoch;
     const found = await this.#servers.admin.eval(
       ...[LOOK, 1, `${tag}:~tasks`, `${tag}:~`, `${tag}:${queue}:`, withLedger ? "1" : "0"],
     );
+    if (this.#inDoubt) return;
     this.looks += 1;
-    for (const [name, gen, cursor, live, ledger] of found) {
+    for (const [name, gen, cursor, live, ledger, created] of found) {
       const key = `${queue} ${name}`;
-      this.#compare(key, { gen: BigInt(gen || 0), cursor: Number(cursor), epoch });
+      this.#compare(key, { gen: BigInt(gen || 0), cursor: Number(cursor), created });
       if (live.length > 1) this.overlaps.add(`${key}: ${[...live].sort().join(" and ")} are live at once`);
       if (withLedger) this.#keep(key, ledger.map(ledgerEntry));
     }
@@ -87,10 +101,13 @@ export class Observer {
     this.#seen.set(key, now);
     if (!before) return;
     const problems = [];
-    if (now.gen < before.gen) problems.push(`${key}: generation ${before.gen}, then ${now.gen}`);
-    if (now.gen === before.gen && now.cursor < before.cursor)
+    const same = now.created === before.created;
+    // Deleted and put again it starts at the clock of Redis: above where it was, unless that was put back meanwhile.
+    const lowest = same ? before.gen : before.gen - BigInt(this.#wentBack * 1_000);
+    if (now.gen < lowest) problems.push(`${key}: generation ${before.gen}, then ${now.gen}`);
+    if (same && now.cursor < before.cursor)
       problems.push(`${key}: cursor ${before.cursor}, then ${now.cursor}`);
-    (now.epoch === before.epoch ? this.regressions : this.rolledBack).push(...problems);
+    this.regressions.push(...problems);
   }
 
   #keep(key, entries) {

@@ -85,9 +85,11 @@ export class Site {
     const when = new Date(last?.nominal ?? 0).toISOString();
     expect(await this.cli(["explain", "bell", when])).toMatchObject({ verdict: "enqueued" });
     expect(await this.console("/api/v1/tasks/bells/system/bell")).toMatchObject({ state: "paused" });
-    expect(await this.console("/queues/api/queues?activeQueue=bells")).toMatchObject({
-      queues: [{ name: "bells" }],
-    });
+    // The board looks for queues now and then.
+    await eventually(async () => {
+      const board = await this.console("/queues/api/queues?activeQueue=bells");
+      expect(board).toMatchObject({ queues: [{ name: "bells" }] });
+    }, PATIENCE);
     await this.cli(["rm", "bell"]);
     expect(await this.client.list()).toMatchObject({ tasks: [] });
   }

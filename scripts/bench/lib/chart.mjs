@@ -25,6 +25,7 @@ export function writeChart(file, title, bars) {
   writeFileSync(
     file,
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="sans-serif" font-size="13" fill="#222">
+  <title>${title}</title>
   <rect width="${WIDTH}" height="${height}" fill="#fff"/>
   <text x="12" y="22" font-weight="bold">${title}</text>
   ${rows.join("\n  ")}

@@ -53,6 +53,7 @@ export const redisClockFaults = [
     needs: "redisClock",
     async run(world) {
       const seconds = 3;
+      world.observer.clockGoesBack(seconds * 1_000);
       const at = await jump(world, -seconds);
       world.jumps.push({ at, back: seconds * 1_000 });
       const before = world.acks();

@@ -27,21 +27,20 @@ const WAYS = {
  */
 export function lostMasters(topology, find) {
   return Object.entries(WAYS).map(([how, { go, comeBack }]) => ({
-    kind: `master ${how}, and a replica takes over`,
+    kind: `master ${how} and a replica takes over`,
     scope: "redis",
     topologies: [topology],
     async run(world) {
       const { master, replaced, queues } = await find(world);
       const before = world.errors();
-      world.redisMayLose();
+      world.redisMayLose(true);
       await go(master);
       await eventually(replaced, PATIENCE);
-      world.redisMayLose();
       const healedAt = world.now();
       await pause(500 + world.dice() * 1_000);
       await comeBack(master);
       await back(master);
-      world.redisMayLose();
+      world.redisMayLose(false);
       return { effective: world.errors() > before, healedAt, queues };
     },
   }));

@@ -27,11 +27,11 @@ export const redisFaults = [
     async run({ servers, observer, dice, nodes }) {
       const { redis } = servers;
       const critical = nodes.filter((node) => !node.down && !node.frozen && node.where().critical).length;
-      observer.redisMayHaveLost();
+      observer.redisMayLose(true);
       await redis.kill();
       await pause(dice() * 400);
       await redis.start();
-      observer.redisMayHaveLost();
+      observer.redisMayLose(false);
       return { effective: true, note: `${critical} nodes half way`, healed: true };
     },
   },

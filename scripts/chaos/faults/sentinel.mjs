@@ -8,9 +8,9 @@ export const sentinelFaults = [
     topologies: ["sentinel"],
     async run(world) {
       const before = world.errors();
-      world.redisMayLose();
+      world.redisMayLose(true);
       await world.servers.sentinel.failover();
-      world.redisMayLose();
+      world.redisMayLose(false);
       return { effective: world.errors() > before, healedAt: world.now() };
     },
   },
