@@ -6,6 +6,7 @@ import { ledgerEntry } from "./evidence.mjs";
 /** In one script, so that all is of one moment. A run lives while its job is there and not finished. */
 const LOOK = `
 local ours, bull, out = ARGV[1], ARGV[2], {}
+redis.call("DEL", KEYS[1] .. ":none") -- nothing; and a replica, which may lag, refuses it
 for _, name in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
   local task = redis.call("HMGET", ours .. "t:" .. name, "gen", "cursor", "overlap", "created")
   local live = {}

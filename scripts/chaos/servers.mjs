@@ -33,6 +33,11 @@ export async function errorCount(servers, ...kinds) {
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
+const PATIENT = {
+  maxRetriesPerRequest: null,
+  reconnectOnError: ({ message }) => (message.includes("READONLY") ? 1 : false),
+};
+
 function watched(client) {
   client.on("error", () => {}); // faults take servers away
   return client;
@@ -52,7 +57,7 @@ async function single(options) {
       proxies.push(proxy);
       return { url: `redis://${user}:x@${proxy.host}:${proxy.port}`, proxy };
     },
-    admin: watched(new Redis(redis.url, { maxRetriesPerRequest: null })),
+    admin: watched(new Redis(redis.url, PATIENT)),
     redis,
     async stop() {
       this.admin.disconnect();
@@ -67,7 +72,7 @@ async function cluster(options) {
   const started = await startCluster({ masters: 3, replicas: 1, ...options });
   const all = [...started.nodes, ...started.replicas];
   const hosts = all.map(({ host, port }) => ({ host, port }));
-  const admin = watched(new Cluster(hosts, { redisOptions: { maxRetriesPerRequest: null } }));
+  const admin = watched(new Cluster(hosts, { redisOptions: PATIENT }));
   const url = all.map((node) => node.url).join(",");
   return {
     topology: "cluster",
@@ -88,7 +93,7 @@ async function cluster(options) {
 async function sentinel(options) {
   const started = await startSentinel({ replicas: 2, sentinels: 3, ...options });
   const sentinels = started.sentinels.map(({ host, port }) => ({ host, port }));
-  const admin = watched(new Redis({ sentinels, name: started.masterName, maxRetriesPerRequest: null }));
+  const admin = watched(new Redis({ sentinels, name: started.masterName, ...PATIENT }));
   return {
     topology: "sentinel",
     url: started.url,

@@ -7,7 +7,7 @@ import { ask } from "../servers.mjs";
 export const PATIENCE = { timeoutMs: 40_000, intervalMs: 50 };
 
 /** It follows the new master, and has all that this one has. */
-async function back(server) {
+export async function back(server) {
   const inSync = async () => {
     const info = String(await ask(server, "INFO", "replication"));
     return info.includes("role:slave") && info.includes("master_link_status:up");

@@ -1,5 +1,5 @@
 // Failovers under Sentinel: on demand, and because the master is gone.
-import { lostMasters } from "./failover.mjs";
+import { back, lostMasters } from "./failover.mjs";
 
 export const sentinelFaults = [
   {
@@ -7,11 +7,15 @@ export const sentinelFaults = [
     scope: "redis",
     topologies: ["sentinel"],
     async run(world) {
+      const { sentinel } = world.servers;
       const before = world.errors();
+      const master = await sentinel.currentMaster();
       world.redisMayLose(true);
-      await world.servers.sentinel.failover();
+      await sentinel.failover();
+      const healedAt = world.now();
+      await back(master);
       world.redisMayLose(false);
-      return { effective: world.errors() > before, healedAt: world.now() };
+      return { effective: world.errors() > before, healedAt };
     },
   },
   ...lostMasters("sentinel", async ({ servers: { sentinel } }) => {
