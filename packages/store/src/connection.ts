@@ -57,8 +57,8 @@ const PATIENT: RedisOptions = {
   reconnectOnError: SAFE.reconnectOnError,
 };
 
-/** For a subscriber: must come back by itself and subscribe again. */
-const SUBSCRIBER: RedisOptions = { ...SAFE, autoResubscribe: true };
+/** For a subscriber: `Subscription` subscribes anew. ioredis would too, and end the process where that is not answered. */
+const SUBSCRIBER: RedisOptions = { ...SAFE, autoResubscribe: false };
 
 const PROFILES = { safe: SAFE, patient: PATIENT, subscriber: SUBSCRIBER };
 export type ConnectionProfile = keyof typeof PROFILES;
