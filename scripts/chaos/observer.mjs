@@ -90,8 +90,10 @@ export class Observer {
     if (this.#inDoubt) return;
     this.looks += 1;
     for (const [name, gen, cursor, live, ledger, created] of found) {
+      // While a slot moves, a task may be with the other master already: this look says nothing of it.
+      if (!gen) continue;
       const key = `${queue} ${name}`;
-      this.#compare(key, { gen: BigInt(gen || 0), cursor: Number(cursor), created });
+      this.#compare(key, { gen: BigInt(gen), cursor: Number(cursor), created });
       if (live.length > 1) this.overlaps.add(`${key}: ${[...live].sort().join(" and ")} are live at once`);
       if (withLedger) this.#keep(key, ledger.map(ledgerEntry));
     }
