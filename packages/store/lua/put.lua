@@ -93,11 +93,7 @@ for n = 1, count do
     if cursor ~= "" then redis.call("HSET", taskKey, "cursor", cursor) end
     if fresh == "1" then redis.call("HDEL", taskKey, "wait") end
     if definition.calendars and fresh == "1" then redis.call("HSET", taskKey, "calrev", revision) end
-    setTimes(taskKey, nominal, due)
-    local lookAt = ""
-    -- What waits is looked at, and put off again if it must.
-    if state == "scheduled" then lookAt = redis.call("HEXISTS", taskKey, "pending") == 1 and now or due end
-    setDue(KEYS[3 + shard], name, lookAt)
+    setPlan(taskKey, KEYS[3 + shard], name, state, nominal, due, now)
     if state == "finished" then
       redis.call("ZADD", KEYS[12], now + (definition.linger or ARGV[7]), name)
       rearm(KEYS[2], "r", KEYS[12])

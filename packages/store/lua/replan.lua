@@ -31,10 +31,7 @@ for n = 1, tonumber(ARGV[6]) do
       record(ledgerKey, "superseded", from, to, nowMs(), "replan", "-", redis.call("HGET", taskKey, "cursor"))
       redis.call("HSET", taskKey, "cursor", to)
     end
-    setTimes(taskKey, nominal, due)
-    local lookAt = ""
-    if state == "scheduled" then lookAt = redis.call("HEXISTS", taskKey, "pending") == 1 and nowMs() or due end
-    setDue(KEYS[2 + shard], name, lookAt)
+    setPlan(taskKey, KEYS[2 + shard], name, state, nominal, due, nowMs())
     touched[shard] = true
     local calendars = redis.call("HGET", taskKey, "calendars")
     if calendars then redis.call("HSET", taskKey, "calrev", revision) end

@@ -33,6 +33,15 @@ local function setTimes(taskKey, nominal, due)
   end
 end
 
+-- A plan made anew: the task's next time ("" none), and its place in the due index. What waits is looked at now, and put off
+-- again if it must.
+local function setPlan(taskKey, dueKey, member, state, nominal, due, now)
+  setTimes(taskKey, nominal, due)
+  local at = ""
+  if state == "scheduled" then at = redis.call("HEXISTS", taskKey, "pending") == 1 and now or due end
+  setDue(dueKey, member, at)
+end
+
 -- Only tasks that have a priority are listed; without any, nobody need look.
 local function setPriority(prioritiesKey, member, priority)
   if priority then
