@@ -1,4 +1,4 @@
-import { type ConnectionSpec, type RedisClient, Store } from "@carillon/store";
+import { type ConnectionSpec, Store } from "@carillon/store";
 import { eventually, freePort, type RedisSentinel, startSentinel } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
@@ -21,11 +21,14 @@ function connect(connection: ConnectionSpec, readyTimeout = 5_000): Store {
   return store;
 }
 
-/** What a subscriber hears, which nobody asks anything after that. */
-async function listen(subscriber: RedisClient): Promise<string[]> {
+/** What a subscription hears, which nobody asks anything after that. */
+async function listen(store: Store): Promise<string[]> {
   const heard: string[] = [];
-  subscriber.on("error", () => {}).on("message", (_channel, message) => heard.push(message));
-  await eventually(() => subscriber.subscribe("bell"), PATIENCE);
+  await new Promise<void>((resolve, reject) => {
+    const ears = { message: (text: string) => heard.push(text), standing: resolve, failed: reject };
+    const subscription = store.subscribe("bell", ears);
+    open.push(() => subscription.stop());
+  });
   return heard;
 }
 
@@ -55,10 +58,9 @@ describe.each([
 ])("through Sentinels, by %s", (_, spec) => {
   it("leads to the master, and after a failover to the new one", async () => {
     const store = connect(spec());
-    const subscriber = store.connect("subscriber");
     const bull = store.connect("patient");
-    open.push(() => [subscriber, bull].map((client) => client.disconnect()));
-    const heard = await listen(subscriber);
+    open.push(() => bull.disconnect());
+    const heard = await listen(store);
     bull.on("error", () => {});
     expect(await port(store)).toBe((await group.currentMaster()).port);
 
@@ -75,9 +77,7 @@ describe.each([
 it("leaves a master that is frozen, and sends nothing again that it was asked", async () => {
   const log = vi.spyOn(console, "error");
   const store = connect(group.url);
-  const subscriber = store.connect("subscriber");
-  open.push(() => subscriber.disconnect());
-  const heard = await listen(subscriber);
+  const heard = await listen(store);
   const old = await group.currentMaster();
   expect(await port(store)).toBe(old.port);
   // Of the Sentinels, too, one is gone: the others are enough, and nobody prints that.
