@@ -174,9 +174,8 @@ class Battery {
       }
       if (COUNT_QUEUES.includes(queue) || queue === NEXT) continue;
       for (const name of await admin.zrange(`${ours}tasks`, 0, "-1")) {
-        const open = await admin.zcard(`${ours}open:${name}`);
-        const pending = await admin.hexists(`${ours}t:${name}`, "pending");
-        if (open > 0 || pending) waiting.push(`${queue} ${name} (${open} runs)`);
+        const [open, pending] = await admin.hmget(`${ours}t:${name}`, "open", "pending");
+        if (open || pending) waiting.push(`${queue} ${name} (open: ${open || "none"})`);
       }
     }
     return waiting;

@@ -66,7 +66,7 @@ export async function readQueue(servers, namespace, queue) {
         { name, hash: hashes[i], ledger: ledgers[i].map(ledgerEntry), stats: stats[i] },
       ]),
     ),
-    runs: runKeys.map((key, i) => runOf(key.slice(ours.length + 2), runHashes[i])),
+    runs: runKeys.map((key, i) => runOf(queue, key.slice(ours.length + 2), runHashes[i])),
     jobs: jobKeys.map((key, i) => jobOf(key.slice(bull.length), jobHashes[i], listed)),
     due: new Map(Array.from({ length: due.length / 2 }, (_, i) => [due[2 * i], Number(due[2 * i + 1])])),
   };
@@ -81,11 +81,14 @@ export function ledgerEntry(line) {
   return { reason, from: Number(from), to: Number(to), count: Number(count), at: Number(at), by, run };
 }
 
-function runOf(id, hash) {
+function runOf(queue, id, hash) {
   // Another layout of records must not pass for records in which nothing is wrong.
   if (!hash.of || !hash.info || !hash.state)
     throw new Error(`${id} is no record of a run: ${JSON.stringify(hash)}`);
   const [task, enqueued, node] = hash.of.split(" ");
+  // What is the usual is left out.
+  const info = JSON.parse(hash.info);
+  const { nominal, key = `${queue}/${task}@${nominal}`, due = nominal, trigger = "schedule" } = info;
   return {
     id,
     task,
@@ -95,7 +98,7 @@ function runOf(id, hash) {
     finished: hash.finished === undefined ? undefined : Number(hash.finished),
     node,
     started: hash.started === undefined ? undefined : Number(hash.started),
-    ...JSON.parse(hash.info),
+    ...{ ...info, key, due, trigger },
   };
 }
 

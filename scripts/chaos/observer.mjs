@@ -8,10 +8,12 @@ const LOOK = `
 local ours, bull, out = ARGV[1], ARGV[2], {}
 redis.call("DEL", KEYS[1] .. ":none") -- nothing; and a replica, which may lag, refuses it
 for _, name in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
-  local task = redis.call("HMGET", ours .. "t:" .. name, "gen", "cursor", "overlap", "created")
+  local task = redis.call("HMGET", ours .. "t:" .. name, "gen", "cursor", "overlap", "created", "open")
   local live = {}
   if task[3] ~= "allow" then
     local ids = redis.call("ZRANGE", ours .. "open:" .. name, 0, -1)
+    -- One alone is named by the task.
+    if task[5] and task[5] ~= "" and task[5] ~= "*" then ids[#ids + 1] = task[5] end
     for _, set in ipairs({ "hist:", "fail:" }) do
       for _, id in ipairs(redis.call("ZREVRANGE", ours .. set .. name, 0, 4)) do ids[#ids + 1] = id end
     end

@@ -1,22 +1,22 @@
 -- Makes the indexes say what the definitions say: a task that is due stands in its shard's due index, one whose run is over
 -- does not wait for it any more.
 --
--- KEYS: 1 next, 2-9 the eight due indexes, 10 priorities, then for each task: task, open
+-- KEYS: 1 next, 2-9 the eight due indexes, 10 priorities, then the tasks
 -- ARGV: 1 prefix of run keys, 2 number of tasks, then for each: local name, shard
 -- Returns: the number of tasks that were put right
 local now, mended = nowMs(), 0
 
 -- Does all that waits do so for a run's end? Then it is looked at when that comes, and not before.
-local function awaits(pending, openKey)
+local function awaits(pending, open)
   for _, one in ipairs(cjson.decode(pending)) do
     if one.at and one.at > now then return false end
   end
-  return redis.call("EXISTS", openKey) == 1
+  return (open or "") ~= ""
 end
 
 local function look(n)
-  local taskKey, openKey, name, shard = KEYS[9 + 2 * n], KEYS[10 + 2 * n], ARGV[1 + 2 * n], tonumber(ARGV[2 + 2 * n])
-  local task = redis.call("HMGET", taskKey, "state", "due", "pending", "wait", "priority", "nominal")
+  local taskKey, name, shard = KEYS[10 + n], ARGV[1 + 2 * n], tonumber(ARGV[2 + 2 * n])
+  local task = redis.call("HMGET", taskKey, "state", "due", "pending", "wait", "priority", "nominal", "open")
   task[2] = task[2] or task[6]
   local run, delay = string.match(task[4] or "", "^(%S+) (%d+)$")
   local state = run and redis.call("HGET", ARGV[1] .. run, "state")
@@ -29,7 +29,7 @@ local function look(n)
     setTimes(taskKey, task[2], task[2])
   end
   local indexed = redis.call("ZSCORE", KEYS[2 + shard], name)
-  if task[1] == "scheduled" and not indexed and (task[2] or (task[3] and not awaits(task[3], openKey))) then
+  if task[1] == "scheduled" and not indexed and (task[2] or (task[3] and not awaits(task[3], task[7]))) then
     wrong = true
     setDue(KEYS[2 + shard], name, task[3] and now or task[2])
   elseif task[1] ~= "scheduled" and indexed then

@@ -35,9 +35,11 @@ local templates = cjson.decode(ARGV[8])
 -- The index entries of all tasks are written together, at the end.
 local due, notDue, runs = {}, {}, {}
 
+-- Returns the check's name, or nil; and the task's runs that are open (lib/open.lua).
 local function check(item, taskKey, openKey, runKey, backfillKey, firstJob)
   local _, generation, notBefore, held, guarded, _, _, reckonedIds, run, _, extras = unpack(item)
-  local stored = redis.call("HMGET", taskKey, "token", "gen", "state")
+  local stored = redis.call("HMGET", taskKey, "token", "gen", "state", "open")
+  local named = stored[4]
   if stored[1] == token then return "DONE" end
   if FENCED and (stored[2] ~= generation or (held and stored[3] ~= "scheduled")) then
     -- This very claim, and another one since.
@@ -45,16 +47,17 @@ local function check(item, taskKey, openKey, runKey, backfillKey, firstJob)
   end
   if notBefore ~= "" and now < tonumber(notBefore) then return "EARLY" end
   if extras and extras.backfillAt and redis.call("HGET", backfillKey, "at") ~= extras.backfillAt then return "STALE" end
-  if extras and extras.awaited and not redis.call("ZSCORE", openKey, extras.awaited) then return "STALE" end
+  if extras and extras.awaited and not isOpen(named, openKey, extras.awaited) then return "STALE" end
   if GUARDED and guarded and run ~= "" then
     local reckoned = {}
     for i, id in ipairs(reckonedIds) do reckoned[id] = i end
-    if revived(openKey, reckoned, firstJob) then return "OVERLAP" end
+    if revived(named, openKey, reckoned, firstJob) then return "OVERLAP" end
   end
+  return nil, named
 end
 
 -- What few tasks need besides: skipped times, fields to remove, a backfill's step, runs to cancel.
-local function commitExtras(extras, taskKey, openKey, ledgerKey, backfillKey, name, cursor)
+local function commitExtras(extras, taskKey, ledgerKey, backfillKey, name, cursor)
   if extras.backfillSet then redis.call("HSET", backfillKey, unpack(extras.backfillSet)) end
   if extras.remove then redis.call("HDEL", taskKey, unpack(extras.remove)) end
   if extras.lingers then
@@ -68,15 +71,14 @@ local function commitExtras(extras, taskKey, openKey, ledgerKey, backfillKey, na
     record(ledgerKey, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], decided)
     decided = skips[i + 2]
   end
-  if extras.cancel then
-    for _, id in ipairs(redis.call("ZRANGE", openKey, 0, -1)) do
-      cancelRun(ARGV[6] .. id, KEYS[3], id, now, node, ARGV[7], ARGV[5])
-    end
-  end
+end
+
+local function cancelAll(ids)
+  for _, id in ipairs(ids) do cancelRun(ARGV[6] .. id, KEYS[3], id, now, node, ARGV[7], ARGV[5]) end
 end
 
 local function commit(item)
-  local name, _, _, _, _, lookAt, set, reckoned, run, template, extras = unpack(item)
+  local name, _, _, held, _, lookAt, set, reckoned, run, template, extras = unpack(item)
   local taskKey, openKey = key(), key()
   local runKey, jobKey, data, details
   if run ~= "" then runKey, jobKey, data, details = key(), key(), arg(), arg() end
@@ -85,7 +87,7 @@ local function commit(item)
   local firstJob = k
   k = k + #reckoned
 
-  local refused = check(item, taskKey, openKey, runKey, backfillKey, firstJob)
+  local refused, named = check(item, taskKey, openKey, runKey, backfillKey, firstJob)
   if refused then return refused end
   if run ~= "" then
     local failure = enqueue(templates[template], run, data .. nowText .. "}}", jobKey)
@@ -93,16 +95,26 @@ local function commit(item)
   end
   -- Before the cursor moves.
   local cursor = ledgerKey and redis.call("HGET", taskKey, "cursor")
-  redis.call("HSET", taskKey, "token", token, unpack(set))
+  if extras and extras.cancel then cancelAll(openIds(named, openKey)) end
+  if run ~= "" then
+    set[#set + 1] = "open"
+    set[#set + 1] = addOpen(named, openKey, run, now)
+  end
+  -- Of a claim that enqueues, the run's record tells whether it was made.
+  if run == "" or not held then
+    set[#set + 1] = "token"
+    set[#set + 1] = token
+  end
+  redis.call("HSET", taskKey, unpack(set))
   if lookAt == "" then
     notDue[#notDue + 1] = name
   else
     due[#due + 1] = lookAt
     due[#due + 1] = name
   end
-  if extras then commitExtras(extras, taskKey, openKey, ledgerKey, backfillKey, name, cursor) end
+  if extras then commitExtras(extras, taskKey, ledgerKey, backfillKey, name, cursor) end
   if run ~= "" then
-    openRun(runKey, openKey, run, name, nowText, node, details)
+    recordRun(runKey, name, nowText, node, details)
     runs[#runs + 1] = extras and extras.waits and waitedForAt or checkAt
     runs[#runs + 1] = run
   end
@@ -117,6 +129,7 @@ for n, item in ipairs(cjson.decode(ARGV[9])) do
   out[n + 1] = ok and status or "ERROR " .. tostring(status)
 end
 
+bullCount()
 if #due > 0 then redis.call("ZADD", KEYS[1], unpack(due)) end
 if #notDue > 0 then redis.call("ZREM", KEYS[1], unpack(notDue)) end
 if #runs > 0 then redis.call("ZADD", KEYS[3], unpack(runs)) end

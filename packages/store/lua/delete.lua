@@ -1,13 +1,16 @@
 -- Deletes a task: from here on it never fires, and jobs still queued for it do nothing. Its runs are cleared by
 -- clear-runs.lua, in bounded steps.
 --
--- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger, 6 statistics, 7 expected, 8 runs, 9 alerts, 10 backfills, 11 priorities
+-- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger, 6 statistics, 7 expected, 8 runs, 9 alerts, 10 backfills, 11 priorities,
+--       12 open
 -- ARGV: 1 local name, 2 shard, 3 prefix of tag sets, 4 prefix of the sets of tasks by shared calendar,
 --       5 prefix of backfills
 -- Returns: { 1 (0: there was none), now }: runs enqueued until then are the deleted task's
 local now = nowMs()
-local named = redis.call("HMGET", KEYS[1], "tags", "calendars")
+local named = redis.call("HMGET", KEYS[1], "tags", "calendars", "open")
 if redis.call("DEL", KEYS[1], KEYS[5], KEYS[6]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return { 0, now } end
+-- The run that only the hash names: clear-runs.lua looks into the set.
+if (named[3] or "") ~= "" and named[3] ~= IN_SET then redis.call("ZADD", KEYS[12], now, named[3]) end
 for i, prefix in ipairs({ ARGV[3], ARGV[4] }) do
   for set in string.gmatch(named[i] or "", "[^,]+") do redis.call("ZREM", prefix .. set, ARGV[1]) end
 end

@@ -11,11 +11,12 @@ if redis.call("EXISTS", KEYS[1]) == 1 then return { "TAKEN", now } end
 bullQueue({ unpack(KEYS, 9, 19) })
 local failure = enqueue(cjson.decode(ARGV[5])[1], ARGV[2], ARGV[6] .. now .. "}}", KEYS[4])
 if failure then return { "ERROR " .. failure, now } end
+bullCount()
 redis.call("HSET", KEYS[1], "gen", nowMicros(), "state", "finished", "created", now,
-  unpack(ARGV, 8, #ARGV))
+  "open", addOpen(nil, KEYS[2], ARGV[2], now), unpack(ARGV, 8, #ARGV))
 redis.call("ZADD", KEYS[7], 0, ARGV[1])
 setPriority(KEYS[8], ARGV[1], redis.call("HGET", KEYS[1], "priority"))
-openRun(KEYS[3], KEYS[2], ARGV[2], ARGV[1], now, ARGV[3], ARGV[7])
+recordRun(KEYS[3], ARGV[1], now, ARGV[3], ARGV[7])
 redis.call("ZADD", KEYS[6], now + tonumber(ARGV[4]), ARGV[2])
 rearm(KEYS[5], "r", KEYS[6])
 return { "OK", now }

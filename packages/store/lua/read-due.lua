@@ -101,20 +101,17 @@ local function named()
   return due, "0"
 end
 
--- Where runs may overlap there is nothing to reckon with.
-local function mayOverlap(task)
-  for i = 1, #task, 2 do
-    if task[i] == "overlap" then return task[i + 1] == "allow" end
-  end
-  return false
-end
-
 local function read(name)
   local task = redis.pcall("HGETALL", ARGV[1] .. name)
   if task.err then task = {} end
-  local open, history, failures = ARGV[2] .. name, ARGV[3] .. name, ARGV[4] .. name
-  if mayOverlap(task) or redis.call("EXISTS", open, history, failures) == 0 then return { name, task } end
-  return { name, task, reckon(open, history, failures, ARGV[5]) }
+  local overlap, open
+  for i = 1, #task, 2 do
+    if task[i] == "overlap" then overlap = task[i + 1] end
+    if task[i] == "open" then open = task[i + 1] end
+  end
+  -- Where runs may overlap, or there were none yet, there is nothing to reckon with.
+  if overlap == "allow" or not open then return { name, task } end
+  return { name, task, reckon(open, ARGV[2] .. name, ARGV[3] .. name, ARGV[4] .. name, ARGV[5]) }
 end
 
 local names, more

@@ -39,8 +39,8 @@ local function remove(id, jobKey, state, run)
   if state ~= "missing" or not run.task then say(id, "removed") end
   if not run.task then return end
   if run.finished then expire(id, run) end
-  local task = redis.call("HMGET", ours .. "t:" .. run.task, "once", "state")
-  if task[1] and task[2] == "finished" and redis.call("EXISTS", ours .. "open:" .. run.task) == 0 then
+  local task = redis.call("HMGET", ours .. "t:" .. run.task, "once", "state", "open")
+  if task[1] and task[2] == "finished" and (task[3] or "") == "" then
     say(run.task, "lingered")
     later(run.task, shortest)
   end
@@ -68,7 +68,10 @@ local function look(id)
     -- The task is gone; what is left of its run goes too, unless a worker holds it.
     redis.call("DEL", runKey, ours .. "out:" .. id)
     redis.call("ZREM", KEYS[5], id)
-    for _, set in ipairs(run.task and { "open:", "hist:", "fail:" } or {}) do redis.call("ZREM", ours .. set .. run.task, id) end
+    if run.task then
+      for _, set in ipairs({ "hist:", "fail:" }) do redis.call("ZREM", ours .. set .. run.task, id) end
+      removeOpen(ours .. "t:" .. run.task, ours .. "open:" .. run.task, id)
+    end
     return remove(id, jobKey, state, {})
   end
   if run.state == "final" then
@@ -78,7 +81,9 @@ local function look(id)
     redis.call("HDEL", runKey, "outcome", "finished")
     for _, set in ipairs({ "hist:", "fail:" }) do redis.call("ZREM", ours .. set .. run.task, id) end
     redis.call("ZREM", KEYS[5], id)
-    redis.call("ZADD", ours .. "open:" .. run.task, now, id)
+    local taskKey = ours .. "t:" .. run.task
+    local named = redis.call("HGET", taskKey, "open")
+    redis.call("HSET", taskKey, "open", addOpen(named, ours .. "open:" .. run.task, id, now))
     later(id, shortest)
     return say(id, "reopened")
   end
@@ -107,8 +112,9 @@ for _, id in ipairs(ids) do
     -- A record that someone else has written to must not keep the others from their turn.
     if not pcall(look, id) then later(id, longest) end
   else
-    local finished = redis.call("HGET", ours .. "t:" .. id, "state") == "finished"
-    if finished and redis.call("EXISTS", ours .. "open:" .. id) == 0 then
+    local task = redis.call("HMGET", ours .. "t:" .. id, "state", "open")
+    local finished = task[1] == "finished"
+    if finished and (task[2] or "") == "" then
       say(id, "lingered")
       later(id, shortest)
     elseif finished then

@@ -67,11 +67,11 @@ const OWN_ARGUMENTS = 4;
 const scripts = new Map<string, string>();
 
 /**
- * Nobody can change a queue while a script runs: its settings (`meta`) are read once, and once set, its marker is. Arguments and
- * options come unpacked, from a template; each template's options are encoded once.
+ * Nobody can change a queue while a script runs: its settings (`meta`) are read once, its marker is set once, and jobs are counted
+ * together. Arguments and options come unpacked, from a template; each template's options are encoded once.
  */
 const STAND_INS = `
-local bullRead, bullMarked, bullEncoded = {}, nil, {}
+local bullRead, bullMarked, bullCounted, bullEncoded = {}, nil, 0, {}
 local function bullCall(command, key, ...)
   if key == KEYS_META then
     if command ~= "HGET" and command ~= "HMGET" then
@@ -89,8 +89,16 @@ local function bullCall(command, key, ...)
     -- Of an add this is \`ZADD marker 0 "0"\`, and nothing else.
     if not bullMarked then bullMarked = redis.call(command, key, ...) end
     return bullMarked
+  elseif key == KEYS_ID and command == "INCR" then
+    -- It numbers jobs that have no id; ours have.
+    bullCounted = bullCounted + 1
+    return bullCounted
   end
   return redis.call(command, key, ...)
+end
+local function bullCount()
+  -- Jobs are there by now: this must not fail.
+  if bullCounted > 0 then redis.pcall("INCRBY", KEYS_ID, bullCounted) end
 end
 local bullRedis = setmetatable({ call = bullCall }, { __index = redis })
 local bullPack = { unpack = function(unpacked) return unpacked end }
@@ -105,18 +113,19 @@ end
 `;
 
 /**
- * BullMQ's adds as Lua functions. `bullAdd` adds a job of a template to the queue that `bullQueue` was told the keys of.
+ * BullMQ's adds as Lua functions. `bullAdd` adds a job of a template to the queue that `bullQueue` was told the keys of;
+ * `bullCount`, when all are added, counts them as BullMQ does.
  */
 export function bullAddLua(): string {
   return `
-local KEYS_META, KEYS_MARKER
+local KEYS_META, KEYS_MARKER, KEYS_ID
 ${STAND_INS}
 local bullAddStandard, bullAddPrioritized
 ${addFunction("bullAddStandard", "addStandardJob")}
 ${addFunction("bullAddPrioritized", "addPrioritizedJob")}
 local bullStandardKeys, bullPrioritizedKeys
 local function bullQueue(K)
-  KEYS_META, KEYS_MARKER = ${pick(["meta", "marker"])}
+  KEYS_META, KEYS_MARKER, KEYS_ID = ${pick(["meta", "marker", "id"])}
   bullStandardKeys = {${pick(STANDARD_KEYS)}}
   bullPrioritizedKeys = {${pick(PRIORITIZED_KEYS)}}
 end

@@ -156,7 +156,7 @@ export class JobTexts {
   /** What the run's record says of it from the start. */
   details(definition: TaskDefinition, occurrence: Omit<Occurrence, "enqueued">): string {
     const { key, nominal, due, trigger, missed } = occurrence;
-    return encodeDetails({
+    return encodeDetails(definition, {
       type: definition.type,
       key,
       nominal,

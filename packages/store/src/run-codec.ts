@@ -1,9 +1,11 @@
 import {
   type Json,
   type Outcome,
+  occurrenceKey,
   parseLocalName,
   type Run,
   type RunState,
+  type TaskName,
   type Trigger,
 } from "@carillon/core";
 
@@ -22,8 +24,21 @@ export interface RunDetails {
   minGap?: number;
 }
 
-export function encodeDetails(details: RunDetails): string {
-  return JSON.stringify(details);
+/** What goes without saying is left out: a hash with a longer value than 64 bytes takes more than twice the memory. */
+export function encodeDetails(task: TaskName, { key, nominal, due, trigger, ...rest }: RunDetails): string {
+  return JSON.stringify({
+    ...rest,
+    nominal,
+    ...(key === occurrenceKey(task, nominal) ? {} : { key }),
+    ...(due === nominal ? {} : { due }),
+    ...(trigger === "schedule" ? {} : { trigger }),
+  });
+}
+
+export function decodeDetails(task: TaskName, text: string): RunDetails {
+  const stored = JSON.parse(text) as Omit<RunDetails, "key" | "due" | "trigger"> & Partial<RunDetails>;
+  const { nominal } = stored;
+  return { key: occurrenceKey(task, nominal), due: nominal, trigger: "schedule", ...stored };
 }
 
 /** Undefined: there is none, or someone else than Carillon has written it. */
@@ -42,7 +57,8 @@ function readRun(
   hash: Record<string, string> & { info: string; of: string },
 ): Run {
   const [local, enqueued, node] = hash.of.split(" ") as [string, string, string];
-  const { limit: _l, grace: _g, minGap: _m, ...details } = JSON.parse(hash.info) as RunDetails;
+  const task = { queue, ...parseLocalName(local) };
+  const { limit: _l, grace: _g, minGap: _m, ...details } = decodeDetails(task, hash.info);
   const number = (field: string) => (hash[field] === undefined ? undefined : Number(hash[field]));
   const optional = {
     outcome: hash.outcome as Outcome | undefined,
@@ -61,7 +77,7 @@ function readRun(
   const present = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
   return {
     id,
-    task: { queue, ...parseLocalName(local) },
+    task,
     state: (hash.state ?? "queued") as RunState,
     enqueued: Number(enqueued),
     node,

@@ -15,7 +15,7 @@ import type { CalendarRepository } from "./calendars.js";
 import { redisError } from "./connection.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
-import { type Attempt, decodeAttempts, decodeRun, type RunDetails } from "./run-codec.js";
+import { type Attempt, decodeAttempts, decodeDetails, decodeRun } from "./run-codec.js";
 import type { Script, Scripts } from "./scripts.js";
 import { DEFAULT_CRASH, decodeTask, isForeign, type Retention } from "./task-codec.js";
 
@@ -141,7 +141,7 @@ export class RunRepository {
     switch (word) {
       case "OK": {
         const [fence, now, details, checkpoint, crashes] = rest as [number, number, string, string, number];
-        const { limit, grace = DEFAULT_GRACE } = JSON.parse(details) as RunDetails;
+        const { limit, grace = DEFAULT_GRACE } = decodeDetails(name, details);
         const saved = checkpoint === "" ? undefined : (JSON.parse(checkpoint) as Json);
         return { word, fence: Number(fence), now, limit, grace, checkpoint: saved, crashes };
       }
@@ -205,7 +205,7 @@ export class RunRepository {
     ];
     const task = decodeTask(name.queue, localName(name), flat);
     if (!task || isForeign(task) || info === "") return undefined;
-    const details = JSON.parse(info) as RunDetails;
+    const details = decodeDetails(name, info);
     const { definition } = task;
     let pending: Pending[] = [...task.pending];
     let [retried, note]: [boolean, string] = [false, ""];
@@ -297,15 +297,16 @@ export class RunRepository {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
     const last = offset + limit - 1;
-    const [open, successes, failures] = await this.#link.ask((client) =>
+    const [named, set, successes, failures] = await this.#link.ask((client) =>
       Promise.all([
+        client.hget(keys.task(local), "open"),
         client.zrevrange(keys.open(local), 0, last),
         client.zrevrange(keys.history(local), 0, last, "WITHSCORES"),
         client.zrevrange(keys.failures(local), 0, last, "WITHSCORES"),
       ]),
     );
     const final = [...scored(successes), ...scored(failures)].sort((a, b) => b.at - a.at);
-    const ids = [...open, ...final.map(({ id }) => id)].slice(offset, offset + limit);
+    const ids = [...openIds(named, set), ...final.map(({ id }) => id)].slice(offset, offset + limit);
     return this.many(name.queue, ids);
   }
 
@@ -344,10 +345,14 @@ export class RunRepository {
     return this.#link.ask((client) => client.hgetall(keys.stats(localName(name))));
   }
 
-  /** The runs of a task that are not final. */
+  /** The runs of a task that are not final, oldest first: one is named by the task itself, more are in a set. */
   async open(name: TaskName): Promise<string[]> {
     const keys = this.#keys.queue(name.queue);
-    return this.#link.ask((client) => client.zrange(keys.open(localName(name)), 0, "-1"));
+    const local = localName(name);
+    const [named, set] = await this.#link.ask((client) =>
+      Promise.all([client.hget(keys.task(local), "open"), client.zrange(keys.open(local), 0, "-1")]),
+    );
+    return openIds(named, set);
   }
 
   /** What was not enqueued of a task, and why; newest first. */
@@ -402,6 +407,12 @@ export class RunRepository {
     );
     return { now, seen: seen.filter(([, what]) => what !== ""), lingered, more: looked >= RECONCILE_BATCH };
   }
+}
+
+/** @param named what the task's `open` says (lib/open.lua) */
+function openIds(named: string | null, set: string[]): string[] {
+  if (named === "*") return set;
+  return named ? [named] : [];
 }
 
 function scored(flat: readonly string[]): { id: string; at: number }[] {

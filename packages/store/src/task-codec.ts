@@ -143,6 +143,7 @@ export const BOOKKEEPING = new Set([
   "nominal",
   "due",
   "token",
+  "open",
   "created",
   "updated",
   "fence",

@@ -240,12 +240,7 @@ export class TaskRepository {
       const locals = await this.#locals(keys, {}, after, REPLAN_PAGE);
       mended += (await this.#link.run(
         this.#scripts.audit,
-        [
-          keys.next,
-          ...keys.dues,
-          keys.priorities,
-          ...locals.flatMap((local) => [keys.task(local), keys.open(local)]),
-        ],
+        [keys.next, ...keys.dues, keys.priorities, ...locals.map((local) => keys.task(local))],
         [keys.run(""), locals.length, ...locals.flatMap((local) => [local, shardOf(local)])],
       )) as number;
       if (locals.length < REPLAN_PAGE) return mended;
@@ -322,7 +317,7 @@ export class TaskRepository {
       this.#scripts.delete,
       [
         ...[keys.task(local), keys.due(shard), keys.next, keys.tasks, keys.ledger(local), keys.stats(local)],
-        ...[keys.expected, keys.runs, keys.alerts, keys.backfills, keys.priorities],
+        ...[keys.expected, keys.runs, keys.alerts, keys.backfills, keys.priorities, keys.open(local)],
       ],
       [local, shard, keys.tagged(""), keys.planned(""), keys.backfill("")],
     )) as [number, number];

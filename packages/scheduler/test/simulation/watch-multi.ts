@@ -37,7 +37,8 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
       all.map(async ({ entry: { task, running } }, i) => {
         const { task: name, open } = names[i] as (typeof names)[number];
         const generation = await client.hget(name, "gen");
-        const waits = !running?.open || (await client.zscore(open, running.run)) !== null;
+        const alone = (await client.hget(name, "open")) === running?.run;
+        const waits = !running?.open || alone || (await client.zscore(open, running.run)) !== null;
         return generation === task.generation && waits;
       }),
     );

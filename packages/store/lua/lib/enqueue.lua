@@ -11,8 +11,7 @@ local function enqueue(template, id, data, jobKey)
   return tostring(result)
 end
 
--- The run's record, and its place among its task's runs that are not final. `of`: `task enqueued node`.
-local function openRun(runKey, openKey, id, task, now, node, details)
+-- The run's record. `of`: `task enqueued node`.
+local function recordRun(runKey, task, now, node, details)
   redis.call("HSET", runKey, "state", "queued", "of", table.concat({ task, now, node }, " "), "info", details)
-  redis.call("ZADD", openKey, now, id)
 end

@@ -3,11 +3,13 @@
 local OPEN_AT_MOST = 200
 local FINAL_AT_MOST = 5
 
+-- `named`: the task's `open` (lib/open.lua).
+--
 -- The run of this task whose job is unfinished ("" none), and "1" where it is open here ("0": revived outside). If there is
 -- none, also: the runs that are over and could come back.
-local function reckon(openKey, historyKey, failuresKey, jobPrefix)
+local function reckon(named, openKey, historyKey, failuresKey, jobPrefix)
   local over = {}
-  local open = redis.call("ZRANGE", openKey, 0, OPEN_AT_MOST)
+  local open = openIds(named, openKey, OPEN_AT_MOST)
   if #open > OPEN_AT_MOST then return open[1], "1", {} end
   for _, id in ipairs(open) do
     if jobState(jobPrefix .. id) == "live" then return id, "1", {} end
@@ -25,11 +27,11 @@ end
 
 -- Did anything come to life since: a run that the decision never saw, or a job that it took for over? `reckoned` are run
 -- ids by their place; their jobs' keys follow `firstJob` in that order.
-local function revived(openKey, reckoned, firstJob)
+local function revived(named, openKey, reckoned, firstJob)
   for _, at in pairs(reckoned) do
     if jobState(KEYS[firstJob + at]) == "live" then return true end
   end
-  for _, id in ipairs(redis.call("ZRANGE", openKey, 0, -1)) do
+  for _, id in ipairs(openIds(named, openKey)) do
     if not reckoned[id] then return true end
   end
   return false

@@ -98,14 +98,14 @@ local function finish(outcome, now, error, retried)
   if redis.call("EXISTS", RUN.task) == 0 then
     -- Deleted while it ran: nothing of it is kept, and its job goes with the reconciler's next look.
     redis.call("DEL", RUN.key, RUN.output .. RUN.id)
-    redis.call("ZREM", RUN.open, RUN.id)
+    removeOpen(RUN.task, RUN.open, RUN.id)
     redis.call("ZADD", RUN.runs, now, RUN.id)
     rearmAndWake(RUN.next, "r", RUN.runs, RUN.channel, RUN.queue)
     return
   end
   redis.call("HSET", RUN.key, "state", "final", "outcome", outcome, "finished", now)
   redis.call("HDEL", RUN.key, "notBefore")
-  redis.call("ZREM", RUN.open, RUN.id)
+  removeOpen(RUN.task, RUN.open, RUN.id)
   local failed = FAILURE[outcome]
   redis.call("ZADD", failed and RUN.failures or RUN.history, now, RUN.id)
   redis.call("ZADD", RUN.journal, now, RUN.id)
