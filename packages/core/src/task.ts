@@ -24,7 +24,9 @@ export const MAX_PRIORITY = 2_097_152;
 
 const name = (what: string) =>
   z.string(`${what} must be a string`).regex(NAME_PATTERN, { error: (issue) => `got ${quote(issue.input)}` });
-const line = (max: number) => z.string().max(max);
+/** Control characters but for tab and line ends would reach terminals and logs; none is stored. */
+export const PRINTABLE: RegExp = /^(?:\P{Cc}|[\t\n\r])*$/u;
+const line = (max: number) => z.string().max(max).regex(PRINTABLE, "has control characters in it");
 
 /** The one schema of a task definition, shared by SDK, CLI and API. Payloads are checked apart, by `parseTask`. */
 export const taskSchema = z.strictObject({

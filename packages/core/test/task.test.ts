@@ -92,6 +92,13 @@ describe("a task definition", () => {
     ["description", { ...LEAST, description: long(1_025) }, "INVALID_TASK", "description", /1024/],
     ["subject", { ...LEAST, subject: long(257) }, "INVALID_TASK", "subject", /256/],
     ["submitter", { ...LEAST, submitter: long(257) }, "INVALID_TASK", "submitter", /256/],
+    [
+      "a control character in a text",
+      { ...LEAST, subject: "mail\u001f" },
+      "INVALID_TASK",
+      "subject",
+      /control characters/,
+    ],
     ["group", { ...LEAST, group: 7 }, "INVALID_TASK", "group", /string/],
     ["payload", { ...LEAST, payload: { at: new Date(0) } }, "INVALID_PAYLOAD", "payload.at", /plain objects/],
     ["payload too large", { ...LEAST, payload: long(300_000) }, "PAYLOAD_TOO_LARGE", "payload", /reference/],

@@ -2,6 +2,7 @@ import {
   CarillonError,
   lintSchedule,
   type ParsedTask,
+  PRINTABLE,
   quote,
   type TaskInput,
   type TaskName,
@@ -52,8 +53,17 @@ export function wholeNumber(value: number, field: string, least: number, most: n
 
 export function shortText(value: string | undefined, field: string): string {
   if (value === undefined) return "";
-  if (typeof value === "string" && value.length <= 500) return value;
-  throw new CarillonError("INVALID_OPTION", "longer than 500 characters.", { field, remedy: "Shorten it." });
+  if (typeof value !== "string" || value.length > 500) {
+    throw new CarillonError("INVALID_OPTION", "longer than 500 characters.", {
+      field,
+      remedy: "Shorten it.",
+    });
+  }
+  if (PRINTABLE.test(value)) return value;
+  throw new CarillonError("INVALID_OPTION", "has control characters in it.", {
+    field,
+    remedy: "Leave them out.",
+  });
 }
 
 export function notFound(name: TaskName): CarillonError {

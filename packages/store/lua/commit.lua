@@ -6,12 +6,13 @@
 --       then for each task: task, open; run and job where one is enqueued; ledger where times are skipped; backfill that it is of,
 --       where it is; the jobs of the runs that the decision reckoned with
 -- ARGV: 1 token, 2 node, 3 shard, 4 first look of the reconciler after (ms), 5 queue, 6 prefix of run keys, 7 cancel channel,
---       8 the job templates and 9 the tasks' items, both as JSON,
---       then for each task that enqueues: data up to the enqueue time, the run's details
--- An item (commit-items.ts), in this order:
---       local name, generation, not before ("" any time), held (only while scheduled), guarded (no second run beside a live
---       one), look at ("" not before someone says so), fields and values to set, ids of the runs reckoned with,
---       run id ("" none is enqueued), its template, and what few have, by name (CommitExtras)
+--       8 the job templates as JSON, then an item for each task
+-- An item (commit-items.ts) is one text, with a separator after each of these:
+--       local name, generation, the next one, not before ("" any time), held ("1": only while scheduled), guarded ("1": no second
+--       run beside a live one), look at ("" not before someone says so), cursor, nominal and fired ("" as they are), ids of the runs
+--       reckoned with, separated by spaces, what few have as JSON ("" nothing; CommitExtras), run id ("" none is enqueued), its
+--       template, the run's details
+--       and then the job's data up to the enqueue time
 -- Returns: { now, status of each task }: OK | DONE | STALE | EARLY | OVERLAP | ERROR <text>
 local now = nowMs()
 -- Numbers are made text once: Redis would do it anew for each command.
@@ -20,14 +21,11 @@ local token, node, shard, checkAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[
 local checkAt, waitedForAt = string.format("%.0f", now + checkAfter), string.format("%.0f", now + WAITED_FOR)
 bullQueue({ unpack(KEYS, 4, 14) })
 
-local k, a = 14, 9
+local ITEM = "^" .. string.rep("([^\31]*)\31", 15) .. "()"
+local k = 14
 local function key()
   k = k + 1
   return KEYS[k]
-end
-local function arg()
-  a = a + 1
-  return ARGV[a]
 end
 
 local templates = cjson.decode(ARGV[8])
@@ -36,8 +34,7 @@ local templates = cjson.decode(ARGV[8])
 local due, notDue, runs = {}, {}, {}
 
 -- Returns the check's name, or nil; and the task's runs that are open (lib/open.lua).
-local function check(item, taskKey, openKey, runKey, backfillKey, firstJob)
-  local _, generation, notBefore, held, guarded, _, _, reckonedIds, run, _, extras = unpack(item)
+local function check(taskKey, openKey, runKey, generation, held, notBefore, extras, backfillKey, reckoned, firstJob)
   local stored = redis.call("HMGET", taskKey, "token", "gen", "state", "open")
   local named = stored[4]
   if stored[1] == token then return "DONE" end
@@ -48,11 +45,7 @@ local function check(item, taskKey, openKey, runKey, backfillKey, firstJob)
   if notBefore ~= "" and now < tonumber(notBefore) then return "EARLY" end
   if extras and extras.backfillAt and redis.call("HGET", backfillKey, "at") ~= extras.backfillAt then return "STALE" end
   if extras and extras.awaited and not isOpen(named, openKey, extras.awaited) then return "STALE" end
-  if GUARDED and guarded and run ~= "" then
-    local reckoned = {}
-    for i, id in ipairs(reckonedIds) do reckoned[id] = i end
-    if revived(named, openKey, reckoned, firstJob) then return "OVERLAP" end
-  end
+  if GUARDED and reckoned and revived(named, openKey, reckoned, firstJob) then return "OVERLAP" end
   return nil, named
 end
 
@@ -78,33 +71,42 @@ local function cancelAll(ids)
 end
 
 local function commit(item)
-  local name, _, _, held, _, lookAt, set, reckoned, run, template, extras = unpack(item)
+  local name, generation, following, notBefore, held, guarded, lookAt, cursor, nominal, fired, over, extras, run, template, details,
+    data = string.match(item, ITEM)
+  held, guarded, extras = held == "1", guarded == "1", extras ~= "" and cjson.decode(extras)
   local taskKey, openKey = key(), key()
-  local runKey, jobKey, data, details
-  if run ~= "" then runKey, jobKey, data, details = key(), key(), arg(), arg() end
+  local runKey, jobKey
+  if run ~= "" then runKey, jobKey = key(), key() end
   local ledgerKey = extras and extras.skips and key()
   local backfillKey = extras and extras.backfillAt and key()
-  local firstJob = k
-  k = k + #reckoned
+  local firstJob, reckoned = k, {}
+  for id in string.gmatch(over, "%S+") do
+    k = k + 1
+    reckoned[id] = k - firstJob
+  end
 
-  local refused, named = check(item, taskKey, openKey, runKey, backfillKey, firstJob)
+  local refused, named = check(taskKey, openKey, runKey, generation, held, notBefore, extras, backfillKey,
+    guarded and run ~= "" and reckoned, firstJob)
   if refused then return refused end
   if run ~= "" then
-    local failure = enqueue(templates[template], run, data .. nowText .. "}}", jobKey)
+    local failure = enqueue(templates[tonumber(template)], run, string.sub(item, data) .. nowText .. "}}", jobKey)
     if failure then return "ERROR " .. failure end
   end
   -- Before the cursor moves.
-  local cursor = ledgerKey and redis.call("HGET", taskKey, "cursor")
+  local before = ledgerKey and redis.call("HGET", taskKey, "cursor")
   if extras and extras.cancel then cancelAll(openIds(named, openKey)) end
-  if run ~= "" then
-    set[#set + 1] = "open"
-    set[#set + 1] = addOpen(named, openKey, run, now)
+  local set = extras and extras.set or {}
+  local function write(field, value)
+    set[#set + 1] = field
+    set[#set + 1] = value
   end
+  write("gen", following)
+  if cursor ~= "" then write("cursor", cursor) end
+  if nominal ~= "" then write("nominal", nominal) end
+  if fired ~= "" then write("fired", fired) end
+  if run ~= "" then write("open", addOpen(named, openKey, run, now)) end
   -- Of a claim that enqueues, the run's record tells whether it was made.
-  if run == "" or not held then
-    set[#set + 1] = "token"
-    set[#set + 1] = token
-  end
+  if run == "" or not held then write("token", token) end
   redis.call("HSET", taskKey, unpack(set))
   if lookAt == "" then
     notDue[#notDue + 1] = name
@@ -112,7 +114,7 @@ local function commit(item)
     due[#due + 1] = lookAt
     due[#due + 1] = name
   end
-  if extras then commitExtras(extras, taskKey, ledgerKey, backfillKey, name, cursor) end
+  if extras then commitExtras(extras, taskKey, ledgerKey, backfillKey, name, before) end
   if run ~= "" then
     recordRun(runKey, name, nowText, node, details)
     runs[#runs + 1] = extras and extras.waits and waitedForAt or checkAt
@@ -122,9 +124,9 @@ local function commit(item)
 end
 
 local out = { now }
-for n, item in ipairs(cjson.decode(ARGV[9])) do
+for n = 1, #ARGV - 8 do
   -- What others have written where one task's keys are must not keep the others, nor the entries below, from being written.
-  local ok, status = pcall(commit, item)
+  local ok, status = pcall(commit, ARGV[8 + n])
   if not ok and type(status) == "table" then status = status.err end
   out[n + 1] = ok and status or "ERROR " .. tostring(status)
 end

@@ -10,10 +10,14 @@
 -- ARGV: 1 prefix of task keys, 2 prefix of the sets of open runs, 3 prefix of histories, 4 prefix of failures,
 --       5 prefix of job keys, 6 due tasks to pass over, in order ("" a fair choice), 7 batch size,
 --       8 names to read, separated by spaces ("" choose)
--- Returns as JSON: { now, "1" where more is due than is read and named, names that did not fit, separated by spaces,
---            { local name, { field, value, … } } or, where there are runs to reckon with, also run in the way ("" none),
---            "1" where it is open here, { id of a run that is over, … } }, … }
+-- Returns: { now, "1" where more is due than is read and named, names that did not fit, separated by spaces, then of each task in
+--            one text, with SEPARATOR between: local name, run in the way ("" none), "1" where that is open here, ids of runs that
+--            are over, separated by spaces, then field and value of each }
 local now = nowMs()
+-- Texts: the client reads them several times faster than nested replies, and Redis writes them faster than JSON. Nothing that
+-- Carillon stores has a control character in it.
+local SEPARATOR = "\31"
+local NOTHING = string.rep(SEPARATOR, 4)
 local limit = tonumber(ARGV[7])
 local WINDOW = 4
 
@@ -109,9 +113,11 @@ local function read(name)
     if task[i] == "overlap" then overlap = task[i + 1] end
     if task[i] == "open" then open = task[i + 1] end
   end
+  local fields = table.concat(task, SEPARATOR)
   -- Where runs may overlap, or there were none yet, there is nothing to reckon with.
-  if overlap == "allow" or not open then return { name, task } end
-  return { name, task, reckon(open, ARGV[2] .. name, ARGV[3] .. name, ARGV[4] .. name, ARGV[5]) }
+  if overlap == "allow" or not open then return name .. NOTHING .. fields end
+  local run, here, over = reckon(open, ARGV[2] .. name, ARGV[3] .. name, ARGV[4] .. name, ARGV[5])
+  return table.concat({ name, run, here, table.concat(over, " "), fields }, SEPARATOR)
 end
 
 local names, more
@@ -122,5 +128,4 @@ else
 end
 local out = { now, more, table.concat(names, " ", math.min(limit, #names) + 1) }
 for i = 1, math.min(limit, #names) do out[3 + i] = read(names[i]) end
--- As text: the client reads that several times faster than nested replies.
-return cjson.encode(out)
+return out

@@ -243,7 +243,8 @@ export class JobPacker {
     return {
       prioritized: recorded.command.startsWith("addPrioritizedJob:"),
       keys: recorded.args.slice(0, -3) as string[],
-      args: args.slice(0, own),
+      // The timestamp as text: Redis would write it out anew for each job.
+      args: args.slice(0, own).map((arg) => (typeof arg === "number" ? String(arg) : arg)),
       opts: unpack(opts),
     };
   }

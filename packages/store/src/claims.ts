@@ -24,6 +24,7 @@ import {
   identity,
   JobTexts,
   references,
+  SEPARATOR,
   templatesText,
 } from "./commit-items.js";
 import { redisError } from "./connection.js";
@@ -74,12 +75,7 @@ const FIRST_LOOK = 10_000;
 
 const TRIGGER_TRIES = 12;
 
-type DueReply = [
-  now: number,
-  more: string,
-  rest: string,
-  ...[local: string, flat: string[] | object, run?: string, open?: string, over?: string[] | object][],
-];
+type DueReply = [now: number, more: string, rest: string, ...tasks: string[]];
 
 export class ClaimRepository {
   readonly #link: Link;
@@ -117,26 +113,19 @@ export class ClaimRepository {
   /** Reads due tasks of a shard: a fair choice, unless it is said which. */
   async readDue(queue: string, shard: number, limit: number, which: WhichDue = {}): Promise<DueBatch> {
     const keys = this.#keys.queue(queue);
-    const text = await this.#link.run(
+    const [now, more, rest, ...tasks] = (await this.#link.run(
       this.#scripts["read-due"],
       [keys.due(shard), keys.priorities],
       [
         ...[keys.task(""), keys.open(""), keys.history(""), keys.failures(""), keys.bull],
         ...[which.pass ?? "", limit, which.names?.join(" ") ?? ""],
       ],
-    );
-    const [now, more, rest, ...entries] = JSON.parse(text as string) as DueReply;
+    )) as DueReply;
     return {
       now,
       more: more === "1",
       rest: rest === "" ? [] : rest.split(" "),
-      entries: entries.map(([local, flat, run, open, over]) => ({
-        local,
-        task: readable(queue, local, Array.isArray(flat) ? flat : []),
-        running: run ? { run, open: open === "1" } : undefined,
-        // What is empty is an object to Lua's JSON.
-        over: Array.isArray(over) ? over : [],
-      })),
+      entries: tasks.map((text) => dueEntry(queue, text)),
     };
   }
 
@@ -315,6 +304,17 @@ export class ClaimRepository {
     if (word.startsWith("ERROR")) throw addFailed(word);
     return { run, enqueued: at };
   }
+}
+
+/** @param text of one task, as `read-due.lua` says */
+function dueEntry(queue: string, text: string): DueEntry {
+  const [local = "", run = "", open, over = "", ...flat] = text.split(SEPARATOR);
+  return {
+    local,
+    task: readable(queue, local, flat[0] === "" ? [] : flat),
+    running: run === "" ? undefined : { run, open: open === "1" },
+    over: over === "" ? [] : over.split(" "),
+  };
 }
 
 /** What `decide` asks about a due task. */

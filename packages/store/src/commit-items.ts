@@ -49,6 +49,8 @@ interface CommitExtras {
   waits?: true;
   /** Finished from here on, and stays for (ms). */
   lingers?: number;
+  /** Fields of the task that are set and removed, besides those that each item may set. */
+  set?: string[];
   remove?: readonly string[];
   /** Reason, from, to, run in the way of each, one after the other. */
   skips?: string[];
@@ -56,14 +58,16 @@ interface CommitExtras {
   backfillSet?: string[];
 }
 
+/** Between the parts of a text: nothing that is stored has a control character in it. */
+export const SEPARATOR = "\x1f";
+
 /** Packs decisions about tasks of one queue for `commit.lua`, which says what is where. */
 export class CommitItems {
   /** The keys of all items, one after the other. */
   readonly keys: string[] = [];
   readonly #queue: QueueKeys;
   readonly #jobs: JobTexts;
-  readonly #items: unknown[] = [];
-  readonly #texts: string[] = [];
+  readonly #items: string[] = [];
 
   constructor(queue: QueueKeys, jobs: JobTexts) {
     this.#queue = queue;
@@ -73,7 +77,7 @@ export class CommitItems {
   /** What follows the script's own arguments. */
   get args(): string[] {
     const { templates } = this.#jobs;
-    return [templatesText(templates), JSON.stringify(this.#items), ...this.#texts];
+    return [templatesText(templates), ...this.#items];
   }
 
   /** @param now the time of the read @returns the run that is enqueued, if one is */
@@ -86,21 +90,22 @@ export class CommitItems {
     const { enqueue } = decision;
     const run = enqueue && runId(task.definition.id, enqueue.nominal, token);
     const writes = writesOf(entry, decision, now, run);
-    const extras = extrasOf(entry, decision, writes, backfill);
+    const { cursor = "", nominal = "", fired = "", ...others } = Object.fromEntries(writes.set);
+    const extras = extrasOf(entry, decision, writes, others, backfill);
     const guarded = (overlap ?? overlapOf(entry, decision)) !== "allow";
     const generation = String(Number(task.generation) + 1);
-    let template = 0;
+    let [template, details, data] = [0, "", ""];
 
     const keys = this.#queue;
     this.keys.push(keys.task(local), keys.open(local));
     if (enqueue && run !== undefined) {
       this.keys.push(keys.run(run), keys.job(run));
       const { definition } = task;
-      const { nominal, due, trigger, missed, key } = enqueue;
+      const { due, trigger, missed, key } = enqueue;
       const occurrence = {
         key,
         ...identity(definition),
-        nominal,
+        nominal: enqueue.nominal,
         due,
         generation: Number(generation),
         trigger,
@@ -109,19 +114,19 @@ export class CommitItems {
         ...references(definition),
       };
       template = this.#jobs.template(definition);
-      this.#texts.push(dataText(task.payloadJson, occurrence), this.#jobs.details(definition, occurrence));
+      details = this.#jobs.details(definition, occurrence);
+      data = dataText(task.payloadJson, occurrence);
     }
     if (extras?.skips) this.keys.push(keys.ledger(local));
     if (backfill) this.keys.push(keys.backfill(backfill.id));
     for (const id of entry.over) this.keys.push(keys.job(id));
 
-    const set = ["gen", generation];
-    for (const [field, value] of writes.set) set.push(field, String(value));
-    this.#items.push([
-      ...[local, task.generation, notBefore(task, decision), held, guarded],
-      ...[String(writes.lookAt ?? ""), set, entry.over, run ?? "", template],
-      ...(extras ? [extras] : []),
-    ]);
+    const item = [
+      ...[local, task.generation, generation, notBefore(task, decision), held ? "1" : "", guarded ? "1" : ""],
+      ...[writes.lookAt ?? "", cursor, nominal, fired, entry.over.join(" ")],
+      ...[extras ? JSON.stringify(extras) : "", run ?? "", template, details, data],
+    ];
+    this.#items.push(item.join(SEPARATOR));
     return run;
   }
 }
@@ -217,6 +222,7 @@ function extrasOf(
   { task, running }: ClaimItem["entry"],
   { cancel, skipped }: Decision,
   { awaited, waits, finished, remove }: Writes,
+  set: Record<string, string | number>,
   backfill: BackfillStep | undefined,
 ): CommitExtras | undefined {
   const extras: CommitExtras = {};
@@ -224,6 +230,8 @@ function extrasOf(
   if (cancel) extras.cancel = true;
   if (waits) extras.waits = true;
   if (finished) extras.lingers = lingerOf(task);
+  if (Object.keys(set).length > 0)
+    extras.set = Object.entries(set).flatMap(([name, value]) => [name, String(value)]);
   if (remove.length > 0) extras.remove = remove;
   if (skipped.length > 0) {
     extras.skips = skipped.flatMap(({ reason, from, to }) => {

@@ -88,7 +88,7 @@ describe("BullMQ's internals are those that bullmq.ts knows", () => {
   it.each([0, 3])("the packed arguments are where the scripts read them (priority %d)", (priority) => {
     const packed = packer().template("noop", options(priority));
     // Then parent key, its dependencies, parent, repeat key, deduplication, defer: nothing.
-    expect(packed.args).toEqual(["{ns:q}:q:", "id", "noop", START]);
+    expect(packed.args).toEqual(["{ns:q}:q:", "id", "noop", String(START)]);
     expect(packed.opts).toEqual({
       attempts: 0,
       removeOnComplete: false,
