@@ -3,7 +3,18 @@
 import { fileURLToPath } from "node:url";
 import { run } from "../lib/run.mjs";
 
-const BENCHES = ["time", "burst", "lateness", "scale", "idle", "trips", "resume"];
+const BENCHES = [
+  "time",
+  "burst",
+  "lateness",
+  "scale",
+  "idle",
+  "trips",
+  "resume",
+  "sustained",
+  "cluster",
+  "peers",
+];
 let failed = 0;
 for (const bench of BENCHES) {
   const file = fileURLToPath(new URL(`./${bench}.mjs`, import.meta.url));

@@ -1,22 +1,25 @@
-// A plain BullMQ worker as a process of its own: sends home, for each job, when its handler began. Its clock is the machine's, as
-// is that of Redis here.
+// A plain BullMQ worker as a process of its own: sends home, for each job, when it was due, when its handler began, when it was
+// produced, and whose it is. Its clock is the machine's, as is that of Redis here.
 import { Worker } from "bullmq";
 import { Redis } from "ioredis";
+import { home } from "./crew.mjs";
 
 const [url, queue, prefix, concurrency] = process.argv.slice(2);
 const connection = new Redis(url, { maxRetriesPerRequest: null });
-let started = [];
-const flush = () => {
-  if (started.length > 0) process.send?.(started);
-  started = [];
-};
-setInterval(flush, 200);
+const { add, ready } = home();
+
+/** Ours say it themselves. Of BullMQ's schedulers, a job is called `repeat:<scheduler>:<time>`, and produced when it is taken. */
+function told({ id, data, processedOn }) {
+  if (data.occurrence) return data.occurrence;
+  const [, task, due] = id.split(":");
+  return { task, due: Number(due), enqueued: processedOn };
+}
+
 const worker = new Worker(
   queue,
-  async ({ id, data }) => {
-    // The jobs of BullMQ's schedulers are called `repeat:<scheduler>:<time>`.
-    const { due, enqueued } = data.occurrence ?? { due: Number(id.split(":").at(-1)) };
-    started.push([due, Date.now(), enqueued ?? 0]);
+  async (job) => {
+    const { due, enqueued, task } = told(job);
+    add([due, Date.now(), enqueued, task]);
   },
   {
     connection,
@@ -27,9 +30,4 @@ const worker = new Worker(
   },
 );
 await worker.waitUntilReady();
-process.send?.("ready");
-process.on("SIGTERM", async () => {
-  flush();
-  await worker.close();
-  process.exit(0);
-});
+ready(() => worker.close());

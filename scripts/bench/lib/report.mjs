@@ -24,20 +24,36 @@ export function target(metric, value, sense, bound) {
 }
 
 /**
- * Prints targets, then whatever else was seen, then the machine; with `json` one object on the last line.
+ * Prints targets, then whatever else was seen, then a table if there is one, then the machine; with `json` one object on the
+ * last line.
  *
- * @param {{ bench: string, targets: ReturnType<typeof target>[], seen?: object, redis?: string, smoke?: boolean }} report
+ * @param {{ bench: string, targets: ReturnType<typeof target>[], seen?: object, table?: object[], redis?: string, smoke?: boolean }} report
  * @param {boolean} json
  */
-export function print({ bench, targets, seen = {}, redis = "?", smoke = false }, json) {
+export function print({ bench, targets, seen = {}, table = [], redis = "?", smoke = false }, json) {
   console.log(`${bench}${smoke ? " (smoke: too small to judge by)" : ""}`);
   for (const { metric, value, target: goal, pass } of targets) {
     console.log(`  ${pass ? "pass" : "FAIL"}  ${metric}: ${value} (${goal})`);
   }
   for (const [name, value] of Object.entries(seen)) console.log(`  ${name}: ${text(value)}`);
+  for (const line of tableLines(table)) console.log(`  ${line}`);
   const machine = machineText(redis);
   console.log(`  ${machine}`);
-  if (json) console.log(JSON.stringify({ bench, targets, seen, machine }));
+  if (json) console.log(JSON.stringify({ bench, targets, seen, table, machine }));
+}
+
+/** The columns are those of the first row. */
+function tableLines(rows) {
+  if (rows.length === 0) return [];
+  const columns = Object.keys(rows[0]);
+  const cells = [columns, ...rows.map((row) => columns.map((column) => text(row[column] ?? "")))];
+  const widths = columns.map((_, i) => Math.max(...cells.map((line) => line[i].length)));
+  return cells.map((line) =>
+    line
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i])))
+      .join("  ")
+      .trimEnd(),
+  );
 }
 
 function text(value) {

@@ -1,13 +1,36 @@
 // A Redis of the bench's own, set as in production, and what it tells of itself.
-import { startRedis } from "@carillon/testing";
+import { startCluster, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 
 /** AOF with a sync each second; it is never rewritten, so that no round has a fork that another has not. */
+const SETTINGS = {
+  appendonly: true,
+  config: { appendfsync: "everysec", "auto-aof-rewrite-percentage": 0, "slowlog-log-slower-than": 1_000 },
+};
+
 export async function startServer() {
-  const server = await startRedis({
-    appendonly: true,
-    config: { appendfsync: "everysec", "auto-aof-rewrite-percentage": 0, "slowlog-log-slower-than": 1_000 },
-  });
+  return ofServer(await startRedis(SETTINGS));
+}
+
+/** A cluster of so many masters, each set as the one of `startServer`. */
+export async function startMasters(count) {
+  const cluster = await startCluster({ ...SETTINGS, masters: count });
+  const masters = await Promise.all(cluster.nodes.map(ofServer));
+  return {
+    url: cluster.url,
+    masters,
+    /** The index of the master that has the key. */
+    async indexOf(key) {
+      return cluster.nodes.indexOf(await cluster.masterOf(cluster.slotOf(key)));
+    },
+    async stop() {
+      for (const master of masters) master.admin.disconnect();
+      await cluster.stop();
+    },
+  };
+}
+
+async function ofServer(server) {
   const admin = new Redis(server.url, { maxRetriesPerRequest: null });
   await admin.config("SET", "slowlog-max-len", 20_000);
   return new Server(server, admin);
@@ -42,6 +65,15 @@ class Server {
     return new Map(
       [...info.matchAll(/cmdstat_(\S+?):calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]),
     );
+  }
+
+  /** Commands, those inside scripts included and the asking left out, and CPU seconds, since it started. */
+  async work() {
+    const [calls, cpu] = await Promise.all([this.calls(), this.cpu()]);
+    const commands = [...calls]
+      .filter(([name]) => name !== "info")
+      .reduce((sum, [, number]) => sum + number, 0);
+    return { commands, cpu };
   }
 
   /** Milliseconds of each script that held Redis for 1 ms or more since the last call of this. */

@@ -1,0 +1,52 @@
+// Programs that say "ready", then send home what they saw: workers, and replicas of peers.
+import { fork } from "node:child_process";
+
+/**
+ * One after the other, as some prepare what those after them find.
+ *
+ * @param {string} file @param {string[][]} argLists one for each program
+ * @returns {Promise<{ seen: unknown[][], stop: () => Promise<unknown> }>} rows, growing until `stop`
+ */
+export async function startCrew(file, argLists) {
+  const seen = [];
+  const children = [];
+  for (const args of argLists) {
+    const child = fork(file, args);
+    children.push(child);
+    await new Promise((resolve, reject) => {
+      child.once("message", resolve);
+      child.once("exit", (code) => reject(new Error(`${file} ${args.join(" ")} ended with ${code}`)));
+    });
+    child.on("message", (rows) => seen.push(...rows));
+  }
+  const stop = () => Promise.all(children.map(end));
+  return { seen, stop };
+}
+
+function end(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGTERM");
+  return new Promise((resolve) => child.once("exit", resolve));
+}
+
+/** In such a program: `ready` when all is set up, `add` for each row, which is sent within 200 ms. */
+export function home() {
+  let rows = [];
+  const flush = () => {
+    if (rows.length > 0) process.send?.(rows);
+    rows = [];
+  };
+  setInterval(flush, 200);
+  return {
+    add: (row) => rows.push(row),
+    /** @param {() => unknown} stop what is to be done before the end */
+    ready(stop) {
+      process.send?.("ready");
+      process.on("SIGTERM", async () => {
+        await stop();
+        flush();
+        process.exit(0);
+      });
+    },
+  };
+}

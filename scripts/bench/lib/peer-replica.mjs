@@ -1,0 +1,92 @@
+// One replica of a peer, as a process of its own: tasks that are due each full second, each to begin on one replica only. Sends home
+// rows as lib/pulse.mjs reads them. These have no queue between: produced is when the handler begins.
+import { Redis } from "ioredis";
+import { home } from "./crew.mjs";
+
+const EACH_SECOND = "* * * * * *";
+/** As node-cron has it by default: so long does nobody else take the occurrence. */
+const LOCK_MS = "30000";
+/** Agenda looks for work every five seconds by default: too seldom for this. */
+const AGENDA_LOOKS = 500;
+
+const [peer, url, index, tasks] = process.argv.slice(2);
+const ids = Array.from({ length: Number(tasks) }, (_, i) => `t${i}`);
+const { add, ready } = home();
+const began = (task, due) => add([due, Date.now(), Date.now(), task]);
+
+const PEERS = { "node-cron": nodeCron, croner, agenda };
+ready(await PEERS[peer]());
+
+/** Whoever sets the key of an occurrence first has it. */
+function locks() {
+  const redis = new Redis(url, { maxRetriesPerRequest: null });
+  const take = async (key) => (await redis.set(`lock:${key}`, "1", "PX", LOCK_MS, "NX")) === "OK";
+  return { take, end: () => redis.quit() };
+}
+
+/** Its own coordination, by the lock. */
+async function nodeCron() {
+  const { schedule } = await import("node-cron");
+  const { take, end } = locks();
+  const jobs = ids.map((task) =>
+    schedule(EACH_SECOND, ({ date }) => began(task, date.getTime()), {
+      name: task,
+      distributed: true,
+      runCoordinator: { shouldRun: take },
+      suppressMissedWarning: true,
+    }),
+  );
+  return async () => {
+    for (const job of jobs) job.stop();
+    await end();
+  };
+}
+
+/** It has no coordination: the lock is in the handler. */
+async function croner() {
+  const { Cron } = await import("croner");
+  const { take, end } = locks();
+  const jobs = ids.map((task) => {
+    // It does not tell its handler for which time it was called: that is the one it named before.
+    let next = 0;
+    const job = new Cron(EACH_SECOND, async (self) => {
+      const due = next;
+      next = self.nextRun().getTime();
+      if (await take(`${task}:${due}`)) began(task, due);
+    });
+    next = job.nextRun().getTime();
+    return job;
+  });
+  return async () => {
+    for (const job of jobs) job.stop();
+    await end();
+  };
+}
+
+/** One name for each task: its script reads all jobs of a name. The first replica stores them. */
+async function agenda() {
+  const { Agenda } = await import("agenda");
+  const { RedisBackend } = await import("@agendajs/redis-backend");
+  const limits = { maxConcurrency: ids.length, defaultConcurrency: 1 };
+  const backend = new RedisBackend({ connectionString: url });
+  const scheduler = new Agenda({ backend, processEvery: AGENDA_LOOKS, ...limits });
+  scheduler.on("error", (error) => console.error(error));
+  await scheduler.ready;
+  const dues = noteDues(scheduler.db);
+  for (const task of ids) scheduler.define(task, async () => began(task, dues.get(task)));
+  if (index === "0") await scheduler.every(EACH_SECOND, ids);
+  await scheduler.start();
+  return () => scheduler.stop();
+}
+
+/** When its handler begins, a job of Agenda's names its next time already. The time it runs for is read where it is locked. */
+function noteDues(store) {
+  const dues = new Map();
+  const lock = store.getNextJobToRun.bind(store);
+  store.getNextJobToRun = async (...args) => {
+    const job = await lock(...args);
+    if (job) dues.set(job.name, job.nextRunAt.getTime());
+    return job;
+  };
+  return dues;
+}

@@ -1,0 +1,100 @@
+// The same tasks, all due each full second, on three replicas each: Carillon and what else one would take for it. How many of the
+// occurrences began once, twice or never, how late did they begin, and what did that cost Redis? Each has a Redis of its own, one
+// after the other.
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { startCrew } from "./lib/crew.mjs";
+import { count, startOurs, startTheirs, watch } from "./lib/pulse.mjs";
+import { percentile, print, target } from "./lib/report.mjs";
+import { startServer } from "./lib/server.mjs";
+
+const { values: options } = parseArgs({
+  options: {
+    tasks: { type: "string", default: "200" },
+    seconds: { type: "string", default: "20" },
+    warmup: { type: "string", default: "5" },
+    replicas: { type: "string", default: "3" },
+    only: { type: "string" },
+    smoke: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+});
+const TASKS = Number(options.smoke ? 20 : options.tasks);
+const SECONDS = Number(options.smoke ? 2 : options.seconds);
+const WARMUP = Number(options.smoke ? 2 : options.warmup);
+const REPLICAS = Number(options.replicas);
+const EACH_SECOND = "* * * * * *";
+const REPLICA = fileURLToPath(new URL("./lib/peer-replica.mjs", import.meta.url));
+let redis;
+
+/** Those of BullMQ have workers beside: as many processes as there are replicas. */
+const size = { nodes: REPLICAS, workers: REPLICAS, tasks: TASKS };
+const replicas = (peer) => (server) =>
+  startCrew(
+    REPLICA,
+    Array.from({ length: REPLICAS }, (_, i) => [peer, server.url, String(i), String(TASKS)]),
+  );
+const PEERS = {
+  Carillon: (server) =>
+    startOurs(server, { ...size, schedule: () => ({ cron: EACH_SECOND, timezone: "UTC" }) }),
+  "BullMQ Job Schedulers": (server) =>
+    startTheirs(server, { ...size, repeat: () => ({ pattern: EACH_SECOND }) }),
+  "Agenda, Redis backend": replicas("agenda"),
+  "node-cron, Redis lock": replicas("node-cron"),
+  "croner, Redis lock": replicas("croner"),
+};
+const NOT_RUN = {
+  "pg-boss": "a schedule of its sends at most one job a minute, whatever its cron says",
+  "Agenda, MongoDB and PostgreSQL backends": "here, everything that is run beside Carillon uses Redis",
+};
+
+async function measure(name) {
+  const server = await startServer();
+  const watched = await PEERS[name](server);
+  const { rows, commands, cpu } = await watch(server, watched, {
+    tasks: TASKS,
+    warmup: WARMUP,
+    seconds: SECONDS,
+  });
+  redis = await server.version();
+  await server.stop();
+  const { once, doubled, missed } = count(rows, TASKS * SECONDS);
+  const came = Math.max(1, once + doubled);
+  const late = rows.map(([due, started]) => started - due);
+  const [p50, p99] = [0.5, 0.99].map((share) => percentile(late, share));
+  return {
+    scheduler: name,
+    once,
+    doubled,
+    missed,
+    "start p50 ms": p50,
+    "p99 ms": p99,
+    commands: commands / came,
+    "Redis CPU us": (1e6 * cpu) / came,
+  };
+}
+
+const chosen = Object.keys(PEERS).filter((name) => name.includes(options.only ?? ""));
+if (chosen.length === 0)
+  throw new Error(`--only: none of ${Object.keys(PEERS).join("; ")} has that in its name.`);
+const table = [];
+for (const name of chosen) table.push(await measure(name));
+const [first] = table;
+print(
+  {
+    bench: "peers",
+    smoke: options.smoke,
+    redis,
+    targets: [
+      target(`${first.scheduler}: share that began exactly once`, first.once / (TASKS * SECONDS), ">=", 1),
+    ],
+    seen: {
+      "occurrences of each": TASKS * SECONDS,
+      "replicas of each": REPLICAS,
+      "commands and Redis CPU": "of an occurrence, calls inside scripts included",
+      ...Object.fromEntries(Object.entries(NOT_RUN).map(([name, why]) => [`not run: ${name}`, why])),
+    },
+    table,
+  },
+  options.json,
+);

@@ -1,0 +1,134 @@
+// How many occurrences a second can be kept up? The rate rises until one is missed or p99 of due to produced is over a second, then
+// the last step is halved a few times; beside BullMQ's Job Schedulers. Ours is produced when the claim commits. Theirs is when a worker
+// takes it, for that is what makes their next one: so workers that do nothing run on both sides. Each step has a Redis of its own.
+import { parseArgs } from "node:util";
+import { writeChart } from "./lib/chart.mjs";
+import { count, everySecond, startOurs, startTheirs, watch } from "./lib/pulse.mjs";
+import { percentile, print, target } from "./lib/report.mjs";
+import { startServer } from "./lib/server.mjs";
+
+const { values: options } = parseArgs({
+  options: {
+    from: { type: "string", default: "200" },
+    factor: { type: "string", default: "1.5" },
+    steps: { type: "string", default: "12" },
+    refine: { type: "string", default: "2" },
+    tries: { type: "string", default: "2" },
+    seconds: { type: "string", default: "10" },
+    warmup: { type: "string", default: "5" },
+    nodes: { type: "string", default: "3" },
+    workers: { type: "string", default: "3" },
+    chart: { type: "string" },
+    smoke: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+});
+const FROM = Number(options.smoke ? 40 : options.from);
+const FACTOR = Number(options.factor);
+const STEPS = Number(options.smoke ? 2 : options.steps);
+const REFINE = Number(options.smoke ? 0 : options.refine);
+/** On a machine that does other things too, a step may fail by chance; it counts if it fails each time. */
+const TRIES = Number(options.tries);
+const SECONDS = Number(options.smoke ? 1 : options.seconds);
+const WARMUP = Number(options.smoke ? 2 : options.warmup);
+const NODES = Number(options.nodes);
+const WORKERS = Number(options.workers);
+const LIMIT = 1_000;
+let redis;
+
+/** So many tasks, each due once a second, spread over it. */
+const offset = (i, rate) => Math.floor((i * 1000) / rate);
+const ours = (server, rate) =>
+  startOurs(server, {
+    nodes: NODES,
+    workers: WORKERS,
+    tasks: rate,
+    schedule: (i) => everySecond(offset(i, rate)),
+  });
+const theirs = (server, rate) =>
+  startTheirs(server, {
+    workers: WORKERS,
+    tasks: rate,
+    repeat: (i, second) => ({ every: 1_000, startDate: second + offset(i, rate) }),
+  });
+
+async function step(who, start, rate) {
+  const server = await startServer();
+  const watched = await start(server, rate);
+  const { rows, cpu } = await watch(server, watched, { tasks: rate, warmup: WARMUP, seconds: SECONDS });
+  redis = await server.version();
+  await server.stop();
+  const { once, doubled, missed } = count(rows, rate * SECONDS);
+  const late = rows.map(([due, , produced]) => produced - due);
+  const [p50, p99] = [0.5, 0.99].map((share) => percentile(late, share));
+  const held = missed === 0 && p99 <= LIMIT;
+  return {
+    who,
+    rate,
+    produced: once + doubled,
+    missed,
+    doubled,
+    "p50 ms": p50,
+    "p99 ms": p99,
+    "Redis CPU %": (100 * cpu) / SECONDS,
+    held: held ? "yes" : "no",
+  };
+}
+
+/** Up while it holds, or down until it does, then between the two. */
+async function highest(who, start) {
+  const steps = [];
+  const bounds = { good: 0, bad: Number.POSITIVE_INFINITY };
+  const between = () => bounds.good > 0 && bounds.bad < Number.POSITIVE_INFINITY;
+  async function attempt(rate) {
+    let held = false;
+    for (let i = 0; i < TRIES && !held; i++) {
+      const result = await step(who, start, rate);
+      console.error(`  ${who}: ${rate} a second, p99 ${result["p99 ms"]} ms, ${result.missed} missed`);
+      steps.push(result);
+      held = result.held === "yes";
+    }
+    bounds[held ? "good" : "bad"] = rate;
+    return held;
+  }
+  let rate = FROM;
+  for (let i = 0; i < STEPS && rate >= 1 && !between(); i++) {
+    rate = Math.round((await attempt(rate)) ? rate * FACTOR : rate / FACTOR);
+  }
+  for (let i = 0; i < REFINE && between(); i++)
+    await attempt(Math.round(Math.sqrt(bounds.good * bounds.bad)));
+  return { rate: bounds.good, steps, ended: bounds.bad < Number.POSITIVE_INFINITY };
+}
+
+const peer = await highest("Job Schedulers", theirs);
+const mine = await highest("Carillon", ours);
+const said = ({ rate, ended }) => (ended ? rate : `${rate}, where the steps ended, not it`);
+print(
+  {
+    bench: "sustained",
+    smoke: options.smoke,
+    redis,
+    targets: [
+      target(
+        "highest rate with none missed, times Job Schedulers'",
+        mine.rate / Math.max(1, peer.rate),
+        ">=",
+        5,
+      ),
+    ],
+    seen: {
+      "occurrences a second": said(mine),
+      "Job Schedulers' a second": said(peer),
+      "seconds a step": SECONDS,
+      "nodes, workers": `${NODES}, ${WORKERS}`,
+    },
+    table: [...mine.steps, ...peer.steps],
+  },
+  options.json,
+);
+if (options.chart) {
+  writeChart(options.chart, "Kept up: occurrences a second, none missed, p99 under 1 s", [
+    { label: `Carillon, ${NODES} nodes`, value: mine.rate, ours: true },
+    { label: "Job Schedulers", value: peer.rate },
+  ]);
+}
