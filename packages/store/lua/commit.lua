@@ -21,7 +21,7 @@ local token, node, shard, checkAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[
 local checkAt, waitedForAt = string.format("%.0f", now + checkAfter), string.format("%.0f", now + WAITED_FOR)
 bullQueue({ unpack(KEYS, 4, 14) })
 
-local ITEM = "^" .. string.rep("([^\31]*)\31", 15) .. "()"
+local ITEM = "^" .. string.rep("(%C*)%c", 15) .. "()"
 local k = 14
 local function key()
   k = k + 1
@@ -95,19 +95,25 @@ local function commit(item)
   -- Before the cursor moves.
   local before = ledgerKey and redis.call("HGET", taskKey, "cursor")
   if extras and extras.cancel then cancelAll(openIds(named, openKey)) end
-  local set = extras and extras.set or {}
-  local function write(field, value)
-    set[#set + 1] = field
-    set[#set + 1] = value
+  local open = run ~= "" and addOpen(named, openKey, run, now)
+  if open and held and cursor ~= "" and nominal ~= "" and fired ~= "" and not extras then
+    -- What nearly all are.
+    redis.call("HSET", taskKey, "gen", following, "cursor", cursor, "nominal", nominal, "fired", fired, "open", open)
+  else
+    local set = extras and extras.set or {}
+    local function write(field, value)
+      set[#set + 1] = field
+      set[#set + 1] = value
+    end
+    write("gen", following)
+    if cursor ~= "" then write("cursor", cursor) end
+    if nominal ~= "" then write("nominal", nominal) end
+    if fired ~= "" then write("fired", fired) end
+    if open then write("open", open) end
+    -- Of a claim that enqueues, the run's record tells whether it was made.
+    if not open or not held then write("token", token) end
+    redis.call("HSET", taskKey, unpack(set))
   end
-  write("gen", following)
-  if cursor ~= "" then write("cursor", cursor) end
-  if nominal ~= "" then write("nominal", nominal) end
-  if fired ~= "" then write("fired", fired) end
-  if run ~= "" then write("open", addOpen(named, openKey, run, now)) end
-  -- Of a claim that enqueues, the run's record tells whether it was made.
-  if run == "" or not held then write("token", token) end
-  redis.call("HSET", taskKey, unpack(set))
   if lookAt == "" then
     notDue[#notDue + 1] = name
   else
