@@ -45,7 +45,8 @@ function watched(client) {
 
 /** One server with AOF, each process behind a proxy of its own. */
 async function single(options) {
-  const redis = await startRedis(options);
+  // Each answer stands: what a killed Redis had not written yet would be its own loss.
+  const redis = await startRedis({ ...options, config: { appendfsync: "always", ...options.config } });
   const proxies = [];
   return {
     topology: "single",

@@ -23,7 +23,7 @@ local function look(n)
   local wrong = false
   if run and (not state or state == "final") then
     wrong = true
-    task[2] = string.format("%.0f", now + delay)
+    task[2] = afterEnd(taskKey, now, delay)
     redis.call("HINCRBY", taskKey, "gen", 1)
     redis.call("HDEL", taskKey, "wait")
     setTimes(taskKey, task[2], task[2])

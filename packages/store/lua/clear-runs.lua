@@ -1,21 +1,10 @@
--- Clears the runs of a deleted task, some at a time: the records, and the jobs that no worker holds. A job that is
--- being worked keeps its place among the runs, so that the reconciler removes it later.
+-- Clears the runs that a deleted task left, some at a time (lib/clear.lua).
 --
--- KEYS: 1 open, history or failures of the task, 2 runs, 3 next, 4 repeat (BullMQ's), 5 journal
--- ARGV: 1 prefix of run keys, 2 BullMQ's key prefix, 3 clear what is not younger than (ms), 4 at most, 5 look again after (ms),
---       6 prefix of output keys
+-- KEYS: 1 runs that are gone, 2 runs, 3 next, 4 repeat (BullMQ's), 5 journal
+-- ARGV: 1 the set's name among `runs`, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 at most, 5 look again after (ms) at a
+--       job that a worker holds
 -- Returns: the number of runs taken; 0: none is left
-local now = nowMs()
-local ids = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", ARGV[3], "LIMIT", 0, ARGV[4])
-for _, id in ipairs(ids) do
-  redis.call("DEL", ARGV[1] .. id, ARGV[6] .. id)
-  redis.call("ZREM", KEYS[5], id)
-  redis.call("ZREM", KEYS[1], id)
-  if jobState(ARGV[2] .. id) == "missing" or bullRemoveJob({ ARGV[2] .. id, KEYS[4] }, { id, "0", ARGV[2] }) == 1 then
-    redis.call("ZREM", KEYS[2], id)
-  else
-    redis.call("ZADD", KEYS[2], now + tonumber(ARGV[5]), id)
-  end
-end
+local taken = clearRuns(KEYS[1], KEYS[2], KEYS[5], KEYS[4], ARGV[2], ARGV[3], tonumber(ARGV[4]), nowMs() + tonumber(ARGV[5]))
+if redis.call("EXISTS", KEYS[1]) == 0 then redis.call("ZREM", KEYS[2], ARGV[1]) end
 rearm(KEYS[3], "r", KEYS[2])
-return #ids
+return taken

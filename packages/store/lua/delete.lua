@@ -1,16 +1,24 @@
--- Deletes a task: from here on it never fires, and jobs still queued for it do nothing. Its runs are cleared by
--- clear-runs.lua, in bounded steps.
+-- Deletes a task: from here on it never fires, and jobs still queued for it do nothing. What its runs left is set aside, so that
+-- a task of that name that comes again has nothing to do with it, and is cleared in bounded steps (lib/clear.lua).
 --
 -- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger, 6 statistics, 7 expected, 8 runs, 9 alerts, 10 backfills, 11 priorities,
---       12 open
+--       12 open, 13 history, 14 failures, 15-17 where these three are set aside
 -- ARGV: 1 local name, 2 shard, 3 prefix of tag sets, 4 prefix of the sets of tasks by shared calendar,
---       5 prefix of backfills
--- Returns: { 1 (0: there was none), now }: runs enqueued until then are the deleted task's
+--       5 prefix of backfills, 6 prefix of run keys, 7-9 the names among `runs` of what is set aside
+-- Returns: 1 (0: there was none)
+local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
+local OPEN_AT_ONCE = 1000
 local now = nowMs()
 local named = redis.call("HMGET", KEYS[1], "tags", "calendars", "open")
-if redis.call("DEL", KEYS[1], KEYS[5], KEYS[6]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return { 0, now } end
--- The run that only the hash names: clear-runs.lua looks into the set.
-if (named[3] or "") ~= "" and named[3] ~= IN_SET then redis.call("ZADD", KEYS[12], now, named[3]) end
+if redis.call("DEL", KEYS[1], KEYS[5], KEYS[6]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return 0 end
+local open = openIds(named[3], KEYS[12], OPEN_AT_ONCE - 1)
+if #open == 1 then redis.call("ZADD", KEYS[12], now, open[1]) end
+for i = 12, 14 do
+  if redis.call("EXISTS", KEYS[i]) == 1 then
+    redis.call("RENAME", KEYS[i], KEYS[i + 3])
+    redis.call("ZADD", KEYS[8], now + CLEAR_AFTER, ARGV[i - 5])
+  end
+end
 for i, prefix in ipairs({ ARGV[3], ARGV[4] }) do
   for set in string.gmatch(named[i] or "", "[^,]+") do redis.call("ZREM", prefix .. set, ARGV[1]) end
 end
@@ -34,4 +42,6 @@ for _, id in ipairs(redis.call("ZRANGE", KEYS[10], 0, 999)) do
 end
 rearm(KEYS[3], "b", KEYS[10])
 rearm(KEYS[3], ARGV[2], KEYS[2])
-return { 1, now }
+-- Without its record a run neither starts nor ends. (Last, and some may fail: these keys are not declared.)
+for _, id in ipairs(open) do redis.pcall("DEL", ARGV[6] .. id) end
+return 1

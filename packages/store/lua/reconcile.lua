@@ -2,7 +2,8 @@
 -- own state says of it, for settle-run.lua; a final run's job goes after its grace; one that was retried from outside is
 -- open again.
 --
--- A member of `runs` without `@` is a task that is finished, and goes when it has lingered.
+-- A member of `runs` without `@` is a task that is finished, and goes when it has lingered; or, with `gone:`, what the runs of a
+-- deleted task left and nobody has cleared.
 --
 -- KEYS: 1 runs, 2 next, 3 tasks, 4 repeat (BullMQ's), 5 journal
 -- ARGV: 1 at most, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 shortest and 5 longest wait between looks (ms),
@@ -11,6 +12,7 @@
 --            { run id, "over", local name, outcome, error } or { local name, "lingered" } … }
 local now = nowMs()
 local ours, bullPrefix = ARGV[2], ARGV[3]
+local CLEAR_AT_MOST = 50
 local shortest, longest = tonumber(ARGV[4]), tonumber(ARGV[5])
 local ids = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", now, "LIMIT", 0, ARGV[1])
 local out = { now, #ids }
@@ -107,8 +109,15 @@ local function look(id)
   out[#out + 1] = { id, "over", run.task, outcome, reason or "" }
 end
 
+local function clear(id)
+  local taken = clearRuns(ours .. id, KEYS[1], KEYS[5], KEYS[4], ours, bullPrefix, CLEAR_AT_MOST, now + shortest)
+  if taken < CLEAR_AT_MOST then redis.call("ZREM", KEYS[1], id) end
+end
+
 for _, id in ipairs(ids) do
-  if string.find(id, "@", 1, true) then
+  if string.sub(id, 1, 5) == "gone:" then
+    if not pcall(clear, id) then later(id, shortest) end
+  elseif string.find(id, "@", 1, true) then
     -- A record that someone else has written to must not keep the others from their turn.
     if not pcall(look, id) then later(id, longest) end
   else

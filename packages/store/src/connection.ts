@@ -41,9 +41,6 @@ const SAFE: RedisOptions = {
   socketTimeout: 5_000,
   retryStrategy: reconnectAfter,
   disableClientInfo: true, // one command less for the ACL
-  // A master that became a replica: reconnect (the address may lead to the new master), never resend. Redis 6 puts the word
-  // somewhere into the text when a script meets it.
-  reconnectOnError: (error) => (/\bREADONLY\b/.test(error.message) ? 1 : false),
 };
 
 /** For BullMQ's workers: they wait for Redis as long as it takes. */
@@ -53,12 +50,27 @@ const PATIENT: RedisOptions = {
   socketTimeout: 15_000,
   retryStrategy: reconnectAfter,
   disableClientInfo: true,
-  // Not sent again either: the worker asks anew.
-  reconnectOnError: SAFE.reconnectOnError,
 };
 
 /** For a subscriber: `Subscription` subscribes anew. ioredis would too, and end the process where that is not answered. */
 const SUBSCRIBER: RedisOptions = { ...SAFE, autoResubscribe: false };
+
+/** After leaving a server for being a replica, another refusal of that kind says nothing new for so long, in ms. */
+const LEAVE_AGAIN = 1_000;
+
+/**
+ * A master that became a replica: reconnect (the address may lead to the new master), never resend. Once, of many commands that
+ * were refused together: ioredis would leave, and set a timer for that, for each.
+ */
+function leaveReplica(): NonNullable<RedisOptions["reconnectOnError"]> {
+  let left = Number.NEGATIVE_INFINITY;
+  return ({ message }) => {
+    // Redis 6 puts the word somewhere into the text when a script meets it.
+    if (!/\bREADONLY\b/.test(message) || performance.now() - left < LEAVE_AGAIN) return false;
+    left = performance.now();
+    return 1;
+  };
+}
 
 const PROFILES = { safe: SAFE, patient: PATIENT, subscriber: SUBSCRIBER };
 export type ConnectionProfile = keyof typeof PROFILES;
@@ -69,7 +81,7 @@ export type ConnectionProfile = keyof typeof PROFILES;
  * @throws `INVALID_OPTION` for a URL that is none, or that contradicts what else is given
  */
 export function connect(spec: ConnectionSpec, profile: ConnectionProfile): RedisClient {
-  const client = open(spec, withoutUndefined(PROFILES[profile]));
+  const client = open(spec, withoutUndefined({ ...PROFILES[profile], reconnectOnError: leaveReplica() }));
   client.on("error", withoutPassword);
   return client;
 }

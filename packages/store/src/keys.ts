@@ -35,6 +35,8 @@ export interface QueueKeys {
   stats(local: string): string;
   /** Sorted set: final runs of all tasks, by finish time. */
   readonly journal: string;
+  /** Sorted set: runs that a deleted task left, by a mark that stands in `runs`. */
+  gone(mark: string): string;
   /** List: what alerts are to be told of. */
   readonly alerts: string;
   /** Sorted set: `owner/id` by the time until which a run must have succeeded. */
@@ -118,6 +120,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     history: (local) => `${ours}hist:${local}`,
     failures: (local) => `${ours}fail:${local}`,
     stats: (local) => `${ours}s:${local}`,
+    gone: (mark) => `${ours}${mark}`,
     journal: `${ours}journal`,
     alerts: `${ours}alerts`,
     expected: `${ours}expected`,

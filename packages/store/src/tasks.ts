@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import {
   CarillonError,
   calendarsOf,
@@ -313,21 +314,26 @@ export class TaskRepository {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
     const shard = shardOf(local);
-    const [gone, now] = (await this.#link.run(
+    const token = randomBytes(8).toString("hex");
+    const marks = ["open", "hist", "fail"].map((set) => `gone:${token}.${set}`);
+    const gone = await this.#link.run(
       this.#scripts.delete,
       [
         ...[keys.task(local), keys.due(shard), keys.next, keys.tasks, keys.ledger(local), keys.stats(local)],
-        ...[keys.expected, keys.runs, keys.alerts, keys.backfills, keys.priorities, keys.open(local)],
+        ...[keys.expected, keys.runs, keys.alerts, keys.backfills, keys.priorities],
+        ...[keys.open(local), keys.history(local), keys.failures(local)],
+        ...marks.map((mark) => keys.gone(mark)),
       ],
-      [local, shard, keys.tagged(""), keys.planned(""), keys.backfill("")],
-    )) as [number, number];
-    for (const set of [keys.open(local), keys.history(local), keys.failures(local)]) {
+      [local, shard, keys.tagged(""), keys.planned(""), keys.backfill(""), keys.run(""), ...marks],
+    );
+    // A node does what is left of it where this is cut off.
+    for (const mark of marks) {
       let taken: number;
       do {
         const answer = await this.#link.run(
           this.#scripts["clear-runs"],
-          [set, keys.runs, keys.next, `${keys.bull}repeat`, keys.journal],
-          [keys.run(""), keys.bull, now, 200, 5_000, keys.output("")],
+          [keys.gone(mark), keys.runs, keys.next, `${keys.bull}repeat`, keys.journal],
+          [mark, `${keys.tag}:~`, keys.bull, 200, 5_000],
         );
         taken = answer as number;
       } while (taken > 0);

@@ -49,4 +49,26 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
     const [newest] = await bench.store.runs.list(bench.name("t"), 10);
     expect(newest).toMatchObject({ nominal: START + 20_000, enqueued: START + 20_000 });
   });
+
+  it("after a run's end the next time is after all that was decided already", async () => {
+    const name = bench.name("t");
+    await bench.put({ id: "t", schedule: { every: "2s", anchor: "finish" } });
+    await bench.clock.set(START + 60_000);
+    const nominals: number[] = [];
+    for (const end of [60_000, 30_000, 90_000]) {
+      await bench.claim("t", `a${end}`);
+      const [run] = await bench.store.runs.list(name, 1);
+      nominals.push(run?.nominal as number);
+      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      await bench.clock.set(START + end);
+      const started = await bench.store.runs.start(name, run?.id as string, by);
+      const fence = started.word === "OK" ? started.fence : 0;
+      await bench.store.runs.settle(name, run?.id as string, { fence, made: 0, outcome: "succeeded" });
+      await bench.workAll();
+      const { cursor, nominal } = await bench.stored("t");
+      expect(nominal).toBeGreaterThan(cursor as number);
+      await bench.clock.set(Math.max(START + end, nominal as number));
+    }
+    expect(nominals).toEqual([...new Set(nominals)].sort((a, b) => a - b));
+  });
 });

@@ -1,5 +1,5 @@
 import { shardOf } from "@carillon/core";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
@@ -268,6 +268,38 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
       expect(await bench.store.runs.start(bench.name("t"), run?.id as string, by)).toEqual({ word: "GONE" });
       expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
+    });
+
+    it("whose delete is cut off has nothing to do with one of that name that comes after it", async () => {
+      await bench.put({ id: "t", overlap: "allow" });
+      for (const token of ["a", "b"]) await bench.trigger("t", token);
+      await bench.workAll();
+      await bench.clock.advance(60_000);
+      await bench.reconcile();
+      for (const token of ["c", "d"]) await bench.trigger("t", token);
+      const queued = await bench.store.runs.open(bench.name("t"));
+      const { link } = bench.store;
+      const run = link.run.bind(link);
+      const cut = vi.spyOn(link, "run").mockImplementation((script, ...rest) => {
+        return script.name === "clear-runs" ? Promise.reject(new Error("cut off")) : run(script, ...rest);
+      });
+      await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("cut off");
+      cut.mockRestore();
+
+      await bench.put({ id: "t" });
+      expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
+      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      for (const id of queued) {
+        expect(await bench.store.runs.start(bench.name("t"), id, by)).toEqual({ word: "GONE" });
+      }
+      await expect(bench.trigger("t", "e", "skip")).resolves.toMatchObject({ outcome: "enqueued" });
+      // A node clears what is left.
+      await bench.clock.advance(10_000);
+      await bench.reconcile();
+      const open = await bench.store.runs.open(bench.name("t"));
+      expect((await bench.jobs()).map(({ id }) => id)).toEqual(open);
+      const left = (await bench.ownKeys()).filter((key) => /~(gone|r):/.test(key));
+      expect(left).toEqual([bench.store.keys.queue(QUEUE).run(open[0] as string)]);
     });
 
     it("clears a thousand runs", async () => {

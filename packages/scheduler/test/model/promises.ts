@@ -16,8 +16,6 @@ export interface Known {
   readonly mayOverlap: boolean;
   /** Nominal times after this one are the task's. */
   readonly born: number;
-  /** Runs of an earlier task of its name may be counted among its own: that one's delete was not over when it was put. */
-  readonly mixed?: boolean;
 }
 
 /** What is decided about nominal times: for good, or not yet. */
@@ -45,7 +43,7 @@ export async function checkTask(
   if (known.schedule && ledger.length < LEDGER_CAP) {
     nothingMissing(id, known.schedule, known.born, task.cursor ?? 0, runs, ledger, task.pending);
   }
-  if (!known.mixed) countsAgree(id, runs, stats, open.length);
+  countsAgree(id, runs, stats, open.length);
   if (known.mayOverlap) return;
   const { bull } = store.keys.queue(queue);
   const live = await liveJobs(client, bull, runs);

@@ -12,8 +12,6 @@ export interface Attempt {
 export class Checks {
   /** Tasks of which two runs may be live: their policy was `allow` once, or a trigger said so. */
   readonly mayOverlap = new Set<string>();
-  /** Tasks that were put while a delete of that name was under way, or was left half done. */
-  readonly mixed = new Set<string>();
   readonly #progress = new Progress();
   readonly #created = new Map<string, number>();
   readonly #fences = new Map<string, Set<number>>();
@@ -27,21 +25,18 @@ export class Checks {
     this.#character = character;
   }
 
-  /** @param deleting ids of tasks of which someone is in the middle of a delete */
-  async all(deleting: ReadonlySet<string>): Promise<void> {
+  async all(): Promise<void> {
     const { tasks } = await this.#store.tasks.list({ queue: QUEUE }, 100);
     for (const task of tasks) {
       const { id, schedule } = task.definition;
       if (this.#created.get(id) !== task.created) this.#progress.deleted(id);
       this.#created.set(id, task.created);
       this.#progress.check(task);
-      if (deleting.has(id)) continue;
       const kept = this.#character.schedules !== undefined;
       await checkTask(this.#store, this.#client, task, {
         schedule: kept ? schedule : undefined,
         mayOverlap: this.mayOverlap.has(id),
         born: task.created,
-        mixed: this.mixed.has(id),
       });
     }
     await this.#indexes(tasks);

@@ -18,7 +18,7 @@ import {
 } from "./faults.js";
 import type { Ground } from "./ground.js";
 import { NodeActor } from "./node-actor.js";
-import { type Character, character, IDS, type Operation, operationOf, putOf, QUEUE } from "./operations.js";
+import { type Character, character, IDS, operationOf, putOf, QUEUE } from "./operations.js";
 import { chance } from "./seams.js";
 import { install } from "./virtual-globals.js";
 import { pass } from "./virtual-mutex.js";
@@ -102,7 +102,6 @@ class Simulation {
   /** Jobs whose worker died. */
   readonly #orphans: string[] = [];
   /** Ids of tasks of which a delete has begun, and did not end. */
-  readonly #deleted = new Set<string>();
   /** Takes back what was done to this process, and to the equipment. */
   readonly #undo: (() => void)[] = [];
   #phase: "opening" | "acting" | "resting" = "opening";
@@ -344,14 +343,12 @@ class Simulation {
     this.#serial += 1;
     const operation = operationOf(this.#dice, this.#character, this.#serial);
     if (operation.allows) this.#checks.mayOverlap.add(operation.id);
-    this.#noteMixed(operation);
     this.#say(client.name, operation.text);
     const said = (how: string) => this.#say(client.name, `${operation.what} ${operation.id}: ${how}`);
     await this.#move(client, () => {
       client.perform(operation).then(
         (how) => {
           said(how);
-          if (operation.what === "delete") this.#deleted.delete(operation.id);
         },
         (error: unknown) => {
           const { code = "" } = error as { code?: string };
@@ -360,13 +357,6 @@ class Simulation {
         },
       );
     });
-  }
-
-  #noteMixed({ what, id }: Operation): void {
-    const others = this.#cast.clients.flatMap(({ busy }) => (busy?.id === id ? [busy.what] : []));
-    if (what === "delete") this.#deleted.add(id);
-    const meets = what === "put" ? this.#deleted.has(id) : what === "delete" && others.includes("put");
-    if (meets) this.#checks.mixed.add(id);
   }
 
   #freeWorkers(): WorkerActor[] {
@@ -435,9 +425,8 @@ class Simulation {
   }
 
   async #check(): Promise<void> {
-    const deleting = this.#cast.clients.flatMap(({ busy }) => (busy?.what === "delete" ? [busy.id] : []));
     try {
-      await this.#checks.all(new Set(deleting));
+      await this.#checks.all();
     } catch (error) {
       this.#wrong((error as Error).message);
     }

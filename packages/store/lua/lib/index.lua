@@ -33,6 +33,12 @@ local function setTimes(taskKey, nominal, due)
   end
 end
 
+-- When a task comes next that waits for its run's end, from now: after all that was decided already, wherever the clock is.
+local function afterEnd(taskKey, now, delay)
+  local cursor = tonumber(redis.call("HGET", taskKey, "cursor") or 0)
+  return string.format("%.0f", math.max(now + delay, cursor + 1))
+end
+
 -- A plan made anew: the task's next time ("" none), and its place in the due index. What waits is looked at now, and put off
 -- again if it must.
 local function setPlan(taskKey, dueKey, member, state, nominal, due, now)

@@ -127,7 +127,7 @@ local function finish(outcome, now, error, retried)
       -- Who read the task while it waited must not write that it has no next time.
       redis.call("HINCRBY", RUN.task, "gen", 1)
       if not retried then
-        local due = string.format("%.0f", now + delay)
+        local due = afterEnd(RUN.task, now, delay)
         setTimes(RUN.task, due, due)
       end
     end
