@@ -2,6 +2,7 @@
 // handler start? Once spread over the second, once all at the full second; and the same with BullMQ's Job Schedulers and as many of
 // the same workers. Each part has a Redis of its own, one after the other.
 import { parseArgs } from "node:util";
+import { writeChart } from "./lib/chart.mjs";
 import { everySecond, startOurs, startTheirs, watch } from "./lib/pulse.mjs";
 import { percentile, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
@@ -13,6 +14,7 @@ const { values: options } = parseArgs({
     warmup: { type: "string", default: "15" },
     nodes: { type: "string", default: "3" },
     workers: { type: "string", default: "2" },
+    chart: { type: "string" },
     smoke: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
@@ -81,3 +83,14 @@ print(
   },
   options.json,
 );
+if (options.chart) {
+  const bars = Object.entries({ "spread over the second": spread, "all at the full second": full });
+  writeChart(
+    options.chart,
+    `${RATE.toLocaleString("en-US")} a second: ms from due to the handler's start, median`,
+    bars.flatMap(([name, part]) => [
+      { label: `Carillon, ${name}`, value: handler(part, "mine"), ours: true },
+      { label: `Job Schedulers, ${name}`, value: handler(part, "peer") },
+    ]),
+  );
+}

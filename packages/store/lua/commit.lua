@@ -19,6 +19,7 @@ local now = nowMs()
 local nowText = string.format("%.0f", now)
 local token, node, shard, checkAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local checkAt, waitedForAt = string.format("%.0f", now + checkAfter), string.format("%.0f", now + WAITED_FOR)
+local COMPLETED = KEYS[8]
 bullQueue({ unpack(KEYS, 4, 14) })
 
 local ITEM = "^" .. string.rep("(%C*)%c", 15) .. "()"
@@ -45,7 +46,7 @@ local function check(taskKey, openKey, runKey, generation, held, notBefore, extr
   if notBefore ~= "" and now < tonumber(notBefore) then return "EARLY" end
   if extras and extras.backfillAt and redis.call("HGET", backfillKey, "at") ~= extras.backfillAt then return "STALE" end
   if extras and extras.awaited and not isOpen(named, openKey, extras.awaited) then return "STALE" end
-  if GUARDED and reckoned and revived(named, openKey, reckoned, firstJob) then return "OVERLAP" end
+  if GUARDED and reckoned and revived(named, openKey, reckoned, firstJob, COMPLETED) then return "OVERLAP" end
   return nil, named
 end
 
@@ -82,7 +83,7 @@ local function commit(item)
   local firstJob, reckoned = k, {}
   for id in string.gmatch(over, "%S+") do
     k = k + 1
-    reckoned[id] = k - firstJob
+    reckoned[k - firstJob] = id
   end
 
   local refused, named = check(taskKey, openKey, runKey, generation, held, notBefore, extras, backfillKey,

@@ -11,7 +11,7 @@
 --          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", until, now }
 local made = ARGV[OWN + 5]
 local run = redis.call("HMGET", RUN.key, "state", "outcome", "made", "cancel", "info", "notBefore", "started",
-  "worker", "attempts", "fence")
+  "worker", "attempts", "fence", "crashes")
 local state, details = run[1], run[5]
 if not state or redis.call("EXISTS", RUN.task) == 0 then return { "GONE" } end
 local now = nowMs()
@@ -20,6 +20,7 @@ if state == "final" then
   redis.call("HINCRBY", RUN.stats, run[2], -1)
   redis.call("HDEL", RUN.key, "outcome", "finished", "error", "result", "made", "cancel", "crashed",
     "crashes")
+  run[11] = nil
   redis.call("ZREM", RUN.history, RUN.id)
   redis.call("ZREM", RUN.failures, RUN.id)
   redis.call("ZREM", RUN.journal, RUN.id)
@@ -34,6 +35,7 @@ elseif state ~= "queued" then
   local wait, most = string.match(redis.call("HGET", RUN.task, "crash") or "", "^(%d+) (%d+)$")
   wait, most = tonumber(wait or ARGV[OWN + 6]), tonumber(most or ARGV[OWN + 7])
   local crashes = redis.call("HINCRBY", RUN.key, "crashes", 1)
+  run[11] = crashes
   redis.call("HSET", RUN.key, "state", "queued", "notBefore", now + wait)
   run[6] = now + wait
   if crashes >= most then redis.call("HSET", RUN.key, "crashed", "1") end
@@ -49,7 +51,8 @@ if run[6] and now < tonumber(run[6]) then
   return { "WAIT", run[6], now }
 end
 local gap = string.match(details, '"minGap":(%d+)')
-local last = redis.call("HGET", RUN.stats, "lastStart")
+local stats = redis.call("HMGET", RUN.stats, "lastStart", "attempts", "crashes", "consecutiveCrashes", "checkpoint")
+local last = stats[1]
 if gap and last and not run[7] and now < last + gap then
   redis.call("HSET", RUN.key, "made", made, "error", "started " .. (now - last) .. " ms after the run before")
   finish("dropped", now, nil, false)
@@ -62,18 +65,16 @@ if fence == 1 then
   fence = nowMicros()
   redis.call("HSET", RUN.task, "fence", fence)
 end
+local function grown(n) return (tonumber(stats[n]) or 0) + 1 end
+local counts, first = {}, {}
 if not run[7] then
-  redis.call("HSET", RUN.key, "started", now)
-  if last then redis.call("HSET", RUN.stats, "prevStart", last) end
-  redis.call("HSET", RUN.stats, "lastStart", now)
+  first = { "started", now }
+  counts = last and { "lastStart", now, "prevStart", last } or { "lastStart", now }
 end
-redis.call("HINCRBY", RUN.stats, "attempts", 1)
-redis.call("HINCRBY", RUN.stats, "crashes", 1)
-redis.call("HINCRBY", RUN.stats, "consecutiveCrashes", 1)
-redis.call("HDEL", RUN.key, "notBefore")
+redis.call("HSET", RUN.stats, "attempts", grown(2), "crashes", grown(3), "consecutiveCrashes", grown(4), unpack(counts))
+if run[6] then redis.call("HDEL", RUN.key, "notBefore") end
+-- `a:<attempt>`, where each attempt ran: by the time of BullMQ's own word on it another worker may have taken over.
 redis.call("HSET", RUN.key, "state", "running", "fence", fence, "worker", ARGV[OWN + 1], "pid", ARGV[OWN + 2],
-  "host", ARGV[OWN + 3], "attempts", ARGV[OWN + 4], "attemptStarted", now)
--- Where each attempt ran: by the time of BullMQ's own word on it another worker may have taken over.
-redis.call("HSET", RUN.key, "a:" .. ARGV[OWN + 4], table.concat({ now, ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3] }, " "))
-return { "OK", fence, now, details, redis.call("HGET", RUN.stats, "checkpoint") or "",
-  tonumber(redis.call("HGET", RUN.key, "crashes") or 0) }
+  "host", ARGV[OWN + 3], "attempts", ARGV[OWN + 4], "attemptStarted", now,
+  "a:" .. ARGV[OWN + 4], table.concat({ now, ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3] }, " "), unpack(first))
+return { "OK", fence, now, details, stats[5] or "", tonumber(run[11] or 0) }

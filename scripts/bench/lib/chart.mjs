@@ -1,9 +1,9 @@
 // A bar chart as SVG, for the documentation.
 import { writeFileSync } from "node:fs";
 
-const WIDTH = 640;
+const WIDTH = 700;
 const BAR = 22;
-const LEFT = 210;
+const LEFT = 270;
 const RIGHT = 90;
 
 /**

@@ -101,7 +101,6 @@ class Simulation {
   readonly #trace: string[] = [];
   /** Jobs whose worker died. */
   readonly #orphans: string[] = [];
-  /** Ids of tasks of which a delete has begun, and did not end. */
   /** Takes back what was done to this process, and to the equipment. */
   readonly #undo: (() => void)[] = [];
   #phase: "opening" | "acting" | "resting" = "opening";
@@ -346,16 +345,11 @@ class Simulation {
     this.#say(client.name, operation.text);
     const said = (how: string) => this.#say(client.name, `${operation.what} ${operation.id}: ${how}`);
     await this.#move(client, () => {
-      client.perform(operation).then(
-        (how) => {
-          said(how);
-        },
-        (error: unknown) => {
-          const { code = "" } = error as { code?: string };
-          said(code || String(error));
-          if (!EXPECTED.has(code)) this.#wrong(`${operation.text}: ${String(error)}`);
-        },
-      );
+      client.perform(operation).then(said, (error: unknown) => {
+        const { code = "" } = error as { code?: string };
+        said(code || String(error));
+        if (!EXPECTED.has(code)) this.#wrong(`${operation.text}: ${String(error)}`);
+      });
     });
   }
 

@@ -1,5 +1,6 @@
 -- The runs that an overlap policy reckons with: those that are not final, and the newest final ones, because a job that
--- is retried from outside lives again before anyone tells us.
+-- is retried from outside lives again before anyone tells us. BullMQ lists the jobs that have ended, and a retry takes them off
+-- that list: one look there is enough for most.
 local OPEN_AT_MOST = 200
 local FINAL_AT_MOST = 5
 
@@ -15,9 +16,11 @@ local function reckon(named, openKey, historyKey, failuresKey, jobPrefix)
     if jobState(jobPrefix .. id) == "live" then return id, "1", {} end
     over[#over + 1] = id
   end
-  for _, key in ipairs({ historyKey, failuresKey }) do
-    for _, id in ipairs(redis.call("ZREVRANGE", key, 0, FINAL_AT_MOST - 1)) do
-      local state = jobState(jobPrefix .. id)
+  for n, key in ipairs({ historyKey, failuresKey }) do
+    local ids = redis.call("ZREVRANGE", key, 0, FINAL_AT_MOST - 1)
+    local at = #ids > 0 and redis.call("ZMSCORE", jobPrefix .. (n == 1 and "completed" or "failed"), unpack(ids))
+    for i, id in ipairs(ids) do
+      local state = at[i] and "done" or jobState(jobPrefix .. id)
       if state == "live" then return id, "0", {} end
       if state == "done" then over[#over + 1] = id end
     end
@@ -25,14 +28,17 @@ local function reckon(named, openKey, historyKey, failuresKey, jobPrefix)
   return "", "0", over
 end
 
--- Did anything come to life since: a run that the decision never saw, or a job that it took for over? `reckoned` are run
--- ids by their place; their jobs' keys follow `firstJob` in that order.
-local function revived(named, openKey, reckoned, firstJob)
-  for _, at in pairs(reckoned) do
-    if jobState(KEYS[firstJob + at]) == "live" then return true end
+-- Did anything come to life since: a run that the decision never saw, or a job that it took for over? `reckoned` are the ids of
+-- these; their jobs' keys follow `firstJob` in that order.
+local function revived(named, openKey, reckoned, firstJob, completedKey)
+  local seen = {}
+  local at = #reckoned > 0 and redis.call("ZMSCORE", completedKey, unpack(reckoned))
+  for i, id in ipairs(reckoned) do
+    seen[id] = true
+    if not at[i] and jobState(KEYS[firstJob + i]) == "live" then return true end
   end
   for _, id in ipairs(openIds(named, openKey)) do
-    if not reckoned[id] then return true end
+    if not seen[id] then return true end
   end
   return false
 end

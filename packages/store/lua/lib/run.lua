@@ -45,8 +45,8 @@ local function prune(set, most, age, now)
   forget(set, redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. string.format("%.0f", now - age), "LIMIT", 0, 100))
 end
 
-local function keepOf()
-  local given = redis.call("HGET", RUN.task, "keep")
+-- How many successes and failures, and for how long each. `given`: what the task says.
+local function keepOf(given)
   local keep = {}
   if given then for n in string.gmatch(given, "%d+") do keep[#keep + 1] = n end else keep = RUN.keep end
   return tonumber(keep[1]), tonumber(keep[2]), tonumber(keep[3]), tonumber(keep[4])
@@ -54,28 +54,32 @@ end
 
 -- What statistics remember of a run's end. `started`: of its first attempt.
 local function count(outcome, now, started)
-  redis.call("HINCRBY", RUN.stats, outcome, 1)
-  redis.call("HSET", RUN.stats, "lastOutcome", outcome)
-  -- What only looked, or did not even start, is not the last run.
-  if outcome ~= "nothing-to-do" and outcome ~= "dropped" then redis.call("HSET", RUN.stats, "lastRun", RUN.id) end
+  local failed, took = FAILURE[outcome], started and math.max(0, now - started) or 0
+  local ms = failed and "failureMs" or "successMs"
+  local was = redis.call("HMGET", RUN.stats, outcome, "consecutiveFailures", ms, "lastStart", "prevStart")
+  local set = { outcome, (tonumber(was[1]) or 0) + 1, "lastOutcome", outcome }
+  local function write(field, value)
+    set[#set + 1] = field
+    set[#set + 1] = value
+  end
   if outcome == "nothing-to-do" then
     -- It only looked: the last run is the one before.
-    local times = redis.call("HMGET", RUN.stats, "lastStart", "prevStart")
-    if times[1] == started then
-      if times[2] then redis.call("HSET", RUN.stats, "lastStart", times[2]) else redis.call("HDEL", RUN.stats, "lastStart") end
-    end
-    redis.call("HSET", RUN.stats, "lastChecked", now)
+    if was[4] == started and was[5] then write("lastStart", was[5]) end
+    if was[4] == started and not was[5] then redis.call("HDEL", RUN.stats, "lastStart") end
+    write("lastChecked", now)
   elseif outcome ~= "dropped" then
-    redis.call("HSET", RUN.stats, "lastFinish", now)
+    -- What did not even start is not the last run either.
+    write("lastRun", RUN.id)
+    write("lastFinish", now)
   end
-  if FAILURE[outcome] then
-    redis.call("HINCRBY", RUN.stats, "consecutiveFailures", 1)
-    if started then redis.call("HINCRBY", RUN.stats, "failureMs", math.max(0, now - started)) end
+  if failed then
+    write("consecutiveFailures", (tonumber(was[2]) or 0) + 1)
   elseif SUCCESS[outcome] then
-    redis.call("HSET", RUN.stats, "consecutiveFailures", 0)
-    if outcome ~= "nothing-to-do" then redis.call("HSET", RUN.stats, "lastSuccess", now) end
-    if started then redis.call("HINCRBY", RUN.stats, "successMs", math.max(0, now - started)) end
+    write("consecutiveFailures", 0)
+    if outcome ~= "nothing-to-do" then write("lastSuccess", now) end
   end
+  if started and (failed or SUCCESS[outcome]) then write(ms, (tonumber(was[3]) or 0) + took) end
+  redis.call("HSET", RUN.stats, unpack(set))
 end
 
 -- When the task is looked at next; "" not before someone says so.
@@ -95,7 +99,8 @@ end
 -- Makes the run final: out of its task's open runs, into its history and the journal. A task that waits for this run has its
 -- next time from here on, and what waits for its end goes on. `retried`: a retry takes that place.
 local function finish(outcome, now, error, retried)
-  if redis.call("EXISTS", RUN.task) == 0 then
+  local task = redis.call("HMGET", RUN.task, "gen", "keep", "expect", "state", "wait", "pending")
+  if not task[1] then
     -- Deleted while it ran: nothing of it is kept, and its job goes with the reconciler's next look.
     redis.call("DEL", RUN.key, RUN.output .. RUN.id)
     removeOpen(RUN.task, RUN.open, RUN.id)
@@ -109,30 +114,26 @@ local function finish(outcome, now, error, retried)
   local failed = FAILURE[outcome]
   redis.call("ZADD", failed and RUN.failures or RUN.history, now, RUN.id)
   redis.call("ZADD", RUN.journal, now, RUN.id)
-  local successes, failures, successesFor, failuresFor = keepOf()
+  local successes, failures, successesFor, failuresFor = keepOf(task[2])
   prune(RUN.history, successes, successesFor, now)
   prune(RUN.failures, failures, failuresFor, now)
   redis.call("ZADD", RUN.runs, now + (failed and RUN.stays.failed or RUN.stays.ok), RUN.id)
-  if redis.call("EXISTS", RUN.task) == 1 then
-    count(outcome, now, redis.call("HGET", RUN.key, "started"))
-    local expected = redis.call("HMGET", RUN.task, "expect", "state")
-    local expect = expected[1]
-    if expect and SUCCESS[outcome] and expected[2] == "scheduled" then
-      redis.call("ZADD", RUN.expected, now + expect, RUN.name)
-      rearm(RUN.next, "e", RUN.expected)
-    end
-    local wait, delay = string.match(redis.call("HGET", RUN.task, "wait") or "", "^(%S+) (%d+)$")
-    if wait == RUN.id then
-      redis.call("HDEL", RUN.task, "wait")
-      -- Who read the task while it waited must not write that it has no next time.
-      redis.call("HINCRBY", RUN.task, "gen", 1)
-      if not retried then
-        local due = afterEnd(RUN.task, now, delay)
-        setTimes(RUN.task, due, due)
-      end
-    end
-    if wait == RUN.id or redis.call("HEXISTS", RUN.task, "pending") == 1 then rearmTask(now) end
-    if failed then alert(outcome == "crashed" and "crashed" or "failed", now, error) end
+  count(outcome, now, redis.call("HGET", RUN.key, "started"))
+  if task[3] and SUCCESS[outcome] and task[4] == "scheduled" then
+    redis.call("ZADD", RUN.expected, now + task[3], RUN.name)
+    rearm(RUN.next, "e", RUN.expected)
   end
+  local wait, delay = string.match(task[5] or "", "^(%S+) (%d+)$")
+  if wait == RUN.id then
+    redis.call("HDEL", RUN.task, "wait")
+    -- Who read the task while it waited must not write that it has no next time.
+    redis.call("HINCRBY", RUN.task, "gen", 1)
+    if not retried then
+      local due = afterEnd(RUN.task, now, delay)
+      setTimes(RUN.task, due, due)
+    end
+  end
+  if wait == RUN.id or task[6] then rearmTask(now) end
+  if failed then alert(outcome == "crashed" and "crashed" or "failed", now, error) end
   rearm(RUN.next, "r", RUN.runs)
 end
