@@ -28,7 +28,7 @@ const WORKERS = Number(options.workers);
 async function part(start, options) {
   const server = await startServer();
   const watched = await start(server, { workers: WORKERS, tasks: RATE, ...options });
-  const { rows } = await watch(server, watched, { tasks: RATE, warmup: WARMUP, seconds: SECONDS });
+  const { rows } = await watch(server, watched, { rate: RATE, warmup: WARMUP, seconds: SECONDS });
   const redis = await server.version();
   await server.stop();
   return {

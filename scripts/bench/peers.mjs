@@ -52,7 +52,7 @@ async function measure(name) {
   const server = await startServer();
   const watched = await PEERS[name](server);
   const { rows, commands, cpu } = await watch(server, watched, {
-    tasks: TASKS,
+    rate: TASKS,
     warmup: WARMUP,
     seconds: SECONDS,
   });

@@ -1,9 +1,10 @@
-// How many occurrences a second can be kept up? The rate rises until one is missed or p99 of due to produced is over a second, then
-// the last step is halved a few times; beside BullMQ's Job Schedulers. Ours is produced when the claim commits. Theirs is when a worker
-// takes it, for that is what makes their next one: so workers that do nothing run on both sides. Each step has a Redis of its own.
+// How many occurrences a second can be kept up? Many tasks, each due once in a while, spread over the seconds. The rate rises until an
+// occurrence is missed or p99 of due to produced is over a second, then the last step is halved a few times; beside BullMQ's Job
+// Schedulers. Ours is produced when the claim commits, and needs no workers. Theirs is when a worker takes it, for that is what makes
+// their next one. Once more with workers on our side too. Each step has a Redis of its own.
 import { parseArgs } from "node:util";
 import { writeChart } from "./lib/chart.mjs";
-import { count, everySecond, startOurs, startTheirs, watch } from "./lib/pulse.mjs";
+import { count, startOurs, startTheirs, watch } from "./lib/pulse.mjs";
 import { percentile, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
@@ -36,26 +37,27 @@ const WORKERS = Number(options.workers);
 const LIMIT = 1_000;
 let redis;
 
-/** So many tasks, each due once a second, spread over it. */
-const offset = (i, rate) => Math.floor((i * 1000) / rate);
-const ours = (server, rate) =>
+/** Seconds between two times of a task: longer than is looked at, so that what nobody works is in no task's way. */
+const PERIOD = WARMUP + SECONDS + 5;
+const begin = (i, second, rate) => second + Math.floor((i * 1000) / rate);
+const ours = (workers) => (server, rate) =>
   startOurs(server, {
-    nodes: NODES,
-    workers: WORKERS,
-    tasks: rate,
-    schedule: (i) => everySecond(offset(i, rate)),
+    ...{ nodes: NODES, workers, tasks: rate * PERIOD },
+    schedule(i, second) {
+      const origin = new Date(begin(i, second, rate)).toISOString();
+      return { every: `${PERIOD}s`, origin, start: origin };
+    },
   });
 const theirs = (server, rate) =>
   startTheirs(server, {
-    workers: WORKERS,
-    tasks: rate,
-    repeat: (i, second) => ({ every: 1_000, startDate: second + offset(i, rate) }),
+    ...{ workers: WORKERS, tasks: rate * PERIOD },
+    repeat: (i, second) => ({ every: 1000 * PERIOD, startDate: begin(i, second, rate) }),
   });
 
 async function step(who, start, rate) {
   const server = await startServer();
   const watched = await start(server, rate);
-  const { rows, cpu } = await watch(server, watched, { tasks: rate, warmup: WARMUP, seconds: SECONDS });
+  const { rows, cpu } = await watch(server, watched, { rate, warmup: WARMUP, seconds: SECONDS });
   redis = await server.version();
   await server.stop();
   const { once, doubled, missed } = count(rows, rate * SECONDS);
@@ -76,7 +78,7 @@ async function step(who, start, rate) {
 }
 
 /** Up while it holds, or down until it does, then between the two. */
-async function highest(who, start) {
+async function highest(who, start, from) {
   const steps = [];
   const bounds = { good: 0, bad: Number.POSITIVE_INFINITY };
   const between = () => bounds.good > 0 && bounds.bad < Number.POSITIVE_INFINITY;
@@ -91,7 +93,7 @@ async function highest(who, start) {
     bounds[held ? "good" : "bad"] = rate;
     return held;
   }
-  let rate = FROM;
+  let rate = from;
   for (let i = 0; i < STEPS && rate >= 1 && !between(); i++) {
     rate = Math.round((await attempt(rate)) ? rate * FACTOR : rate / FACTOR);
   }
@@ -100,8 +102,9 @@ async function highest(who, start) {
   return { rate: bounds.good, steps, ended: bounds.bad < Number.POSITIVE_INFINITY };
 }
 
-const peer = await highest("Job Schedulers", theirs);
-const mine = await highest("Carillon", ours);
+const peer = await highest("Job Schedulers", theirs, FROM);
+const mine = await highest("Carillon", ours(0), Math.max(FROM, peer.rate));
+const worked = await highest("Carillon, worked", ours(WORKERS), Math.max(FROM, peer.rate));
 const said = ({ rate, ended }) => (ended ? rate : `${rate}, where the steps ended, not it`);
 print(
   {
@@ -118,17 +121,19 @@ print(
     ],
     seen: {
       "occurrences a second": said(mine),
+      "with workers beside": said(worked),
       "Job Schedulers' a second": said(peer),
       "seconds a step": SECONDS,
       "nodes, workers": `${NODES}, ${WORKERS}`,
     },
-    table: [...mine.steps, ...peer.steps],
+    table: [...mine.steps, ...worked.steps, ...peer.steps],
   },
   options.json,
 );
 if (options.chart) {
   writeChart(options.chart, "Kept up: occurrences a second, none missed, p99 under 1 s", [
     { label: `Carillon, ${NODES} nodes`, value: mine.rate, ours: true },
+    { label: "Carillon, and workers", value: worked.rate, ours: true },
     { label: "Job Schedulers", value: peer.rate },
   ]);
 }
