@@ -118,9 +118,9 @@ function isReady(one: Pending, now: number): boolean {
   return readyAt(one) <= now;
 }
 
-/** What waits for a run's end is not enqueued before its own due time either, should the clock have gone back since. */
-export function readyAt({ at, due }: Pending): number {
-  return at ?? due;
+/** What waits, or is tried again, is not enqueued before its own due time either, should the clock have gone back since. */
+export function readyAt({ at = 0, due }: Pending): number {
+  return Math.max(at, due);
 }
 
 function fromPending(task: DueTask, { at: _at, overlap: _overlap, ...enqueue }: Pending): Decision {

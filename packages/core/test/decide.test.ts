@@ -366,3 +366,14 @@ describe("a decision", () => {
     });
   });
 });
+
+it.each([
+  ["a retry", m(9)],
+  ["what waited for a run's end", undefined],
+])("%s is not enqueued before its due time, where the clock went back", (_, at) => {
+  const one = { key: "k", nominal: m(10), due: m(10), trigger: "retry", ...(at ? { at } : {}) } as const;
+  const task = dueTask({ nominal: m(20), due: m(20), schedule: minutely(), pending: [one] });
+  expect(decide(task, m(10) - 1)).toMatchObject({ pending: [one] });
+  expect(decide(task, m(10) - 1).enqueue).toBeUndefined();
+  expect(decide(task, m(10)).enqueue).toMatchObject({ key: "k" });
+});
