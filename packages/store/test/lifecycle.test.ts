@@ -75,6 +75,19 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await nominals()).toEqual([HOUR + 10_000]);
     });
 
+    it("the ledger keeps its newest 50 entries", async () => {
+      await bench.put({ id: "t", overlap: "allow" });
+      for (let i = 0; i < 53; i++) {
+        await bench.store.tasks.pause(bench.name("t"));
+        await bench.clock.advance(10_000);
+        await bench.store.tasks.resume(bench.name("t"), "now");
+        await bench.clock.advance(10_000);
+        expect(await bench.claim("t", `k${i}`)).toEqual(["OK"]);
+      }
+      const kept = Array.from({ length: 50 }, (_, i) => START + 10_000 + (52 - i) * 20_000);
+      expect((await ledger("t")).map(({ from }) => from)).toEqual(kept);
+    });
+
     it("resume from now leaves no ledger entry where nothing fell due", async () => {
       await bench.put({ id: "t" });
       await bench.store.tasks.pause(bench.name("t"));

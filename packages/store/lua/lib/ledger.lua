@@ -12,6 +12,6 @@ local function record(ledgerKey, reason, from, to, now, by, seen, cursor)
       return
     end
   end
-  redis.call("LPUSH", ledgerKey, table.concat({ reason, from, to, 1, now, by, seen }, " "))
-  redis.call("LTRIM", ledgerKey, 0, LEDGER_CAP - 1)
+  local entries = redis.call("LPUSH", ledgerKey, table.concat({ reason, from, to, 1, now, by, seen }, " "))
+  if entries > LEDGER_CAP then redis.call("LTRIM", ledgerKey, 0, LEDGER_CAP - 1) end
 end
