@@ -61,6 +61,11 @@ interface CommitExtras {
 /** Between the parts of a text: nothing that is stored has a control character in it. */
 export const SEPARATOR = "\x1f";
 
+/** To Lua, DEL is a control character too, and JSON leaves it as it is. */
+function printable(json: string): string {
+  return json.replaceAll("\x7f", "\\u007f");
+}
+
 /** Packs decisions about tasks of one queue for `commit.lua`, which says what is where. */
 export class CommitItems {
   /** The keys of all items, one after the other. */
@@ -124,7 +129,7 @@ export class CommitItems {
     const item = [
       ...[local, task.generation, generation, notBefore(task, decision), held ? "1" : "", guarded ? "1" : ""],
       ...[writes.lookAt ?? "", cursor, nominal, fired, entry.over.join(" ")],
-      ...[extras ? JSON.stringify(extras) : "", run ?? "", template, details, data],
+      ...[extras ? printable(JSON.stringify(extras)) : "", run ?? "", template, printable(details), data],
     ];
     this.#items.push(item.join(SEPARATOR));
     return run;

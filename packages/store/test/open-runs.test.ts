@@ -82,6 +82,25 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     await expect(bench.trigger("t", "b", "skip")).resolves.toEqual({ outcome: "skipped", reason: "overlap" });
   });
 
+  it.each(["\x7f", "\x1f", "a\nb", "\u0000", "é\x7f\x1f|"])(
+    "keeps a key with odd characters whole: %j",
+    async (odd) => {
+      await bench.put({ id: "t", overlap: "queue-all", payload: { odd } });
+      const name = bench.name("t");
+      for (const n of [1, 2])
+        await bench.store.claims.trigger(name, { key: odd + n, token: `t${n}`, node: "n" });
+      const [run] = await bench.store.runs.list(name, 10);
+      expect(run).toMatchObject({ key: `${odd}1`, type: "noop", trigger: "manual" });
+      expect((await bench.stored("t")).pending).toMatchObject([{ key: `${odd}2` }]);
+      const [job] = await bench.jobs();
+      expect(job?.data).toMatchObject({ payload: { odd }, occurrence: { key: `${odd}1`, run: run?.id } });
+      await finishAll();
+      await bench.clock.advance(1);
+      for (let i = 0; i < 2; i++) await bench.claim("t", `c${i}`);
+      expect((await bench.store.runs.list(name, 10)).map(({ key }) => key)).toContain(`${odd}2`);
+    },
+  );
+
   it("stays in Redis' small encoding, the run's record too", async () => {
     await bench.put({ id: "t", payload: { customer: 7 } });
     await bench.clock.advance(10_000);
