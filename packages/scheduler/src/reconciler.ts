@@ -12,17 +12,19 @@ export class Reconciler {
   /** @param goOn asked after each batch; `more`: it said no, and something is left */
   async reconcile(queue: string, goOn: () => boolean): Promise<{ seen: Reconciled[]; more: boolean }> {
     const seen: Reconciled[] = [];
-    let more = true;
+    let [more, cleared] = [true, false];
     do {
       const report = await this.#store.runs.reconcile(queue);
       for (const [run, what] of report.seen) seen.push({ queue, run, what });
       more = report.more;
+      cleared ||= report.cleared;
       for (const name of report.lingered) {
         await this.#store.tasks.delete(name);
         seen.push({ queue, run: `${name.owner}/${name.id}`, what: "removed" });
       }
     } while (more && goOn());
-    if (seen.some(({ what }) => what === "removed")) await this.#store.registry.forgetIfEmpty(queue);
+    if (cleared || seen.some(({ what }) => what === "removed"))
+      await this.#store.registry.forgetIfEmpty(queue);
     return { seen, more };
   }
 }

@@ -35,18 +35,19 @@ local templates = cjson.decode(ARGV[8])
 local due, notDue, runs = {}, {}, {}
 
 -- Returns the check's name, or nil; and the task's runs that are open (lib/open.lua).
-local function check(taskKey, openKey, runKey, generation, held, notBefore, extras, backfillKey, reckoned, firstJob)
+local function check(taskKey, openKey, run, runKey, jobKey, generation, held, notBefore, extras, backfillKey, reckoned, firstJob)
   local stored = redis.call("HMGET", taskKey, "token", "gen", "state", "open")
   local named = stored[4]
   if stored[1] == token then return "DONE" end
   if FENCED and (stored[2] ~= generation or (held and stored[3] ~= "scheduled")) then
-    -- This very claim, and another one since.
-    return runKey and redis.call("EXISTS", runKey) == 1 and "DONE" or "STALE"
+    -- This very claim. (Its run may be over, and forgotten; its job stays for longer.)
+    return runKey and redis.call("EXISTS", runKey, jobKey) > 0 and "DONE" or "STALE"
   end
   if notBefore ~= "" and now < tonumber(notBefore) then return "EARLY" end
   if extras and extras.backfillAt and redis.call("HGET", backfillKey, "at") ~= extras.backfillAt then return "STALE" end
   if extras and extras.awaited and not isOpen(named, openKey, extras.awaited) then return "STALE" end
   if GUARDED and reckoned and revived(named, openKey, reckoned, firstJob, COMPLETED) then return "OVERLAP" end
+  if runKey then checkOpen(named, openKey, run) end
   return nil, named
 end
 
@@ -86,7 +87,7 @@ local function commit(item)
     reckoned[k - firstJob] = id
   end
 
-  local refused, named = check(taskKey, openKey, runKey, generation, held, notBefore, extras, backfillKey,
+  local refused, named = check(taskKey, openKey, run, runKey, jobKey, generation, held, notBefore, extras, backfillKey,
     guarded and run ~= "" and reckoned, firstJob)
   if refused then return refused end
   if run ~= "" then
@@ -121,12 +122,12 @@ local function commit(item)
     due[#due + 1] = lookAt
     due[#due + 1] = name
   end
-  if extras then commitExtras(extras, taskKey, ledgerKey, backfillKey, name, before) end
   if run ~= "" then
     recordRun(runKey, name, nowText, node, details)
     runs[#runs + 1] = extras and extras.waits and waitedForAt or checkAt
     runs[#runs + 1] = run
   end
+  if extras then commitExtras(extras, taskKey, ledgerKey, backfillKey, name, before) end
   return "OK"
 end
 

@@ -10,15 +10,18 @@ local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
 local OPEN_AT_ONCE = 1000
 local now = nowMs()
 local named = redis.call("HMGET", KEYS[1], "tags", "calendars", "open")
-if redis.call("DEL", KEYS[1], KEYS[5], KEYS[6]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return 0 end
-local open = openIds(named[3], KEYS[12], OPEN_AT_ONCE - 1)
-if #open == 1 then redis.call("ZADD", KEYS[12], now, open[1]) end
+if redis.call("EXISTS", KEYS[1], KEYS[5], KEYS[6]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return 0 end
+-- First what may fail: while the task is there, it can be done again. Whatever others have written where the sets are goes too.
+local readable, open = pcall(openIds, named[3], KEYS[12], OPEN_AT_ONCE - 1)
+if not readable then open = {} end
+if #open == 1 then redis.pcall("ZADD", KEYS[12], now, open[1]) end
 for i = 12, 14 do
   if redis.call("EXISTS", KEYS[i]) == 1 then
     redis.call("RENAME", KEYS[i], KEYS[i + 3])
     redis.call("ZADD", KEYS[8], now + CLEAR_AFTER, ARGV[i - 5])
   end
 end
+redis.call("DEL", KEYS[1], KEYS[5], KEYS[6])
 for i, prefix in ipairs({ ARGV[3], ARGV[4] }) do
   for set in string.gmatch(named[i] or "", "[^,]+") do redis.call("ZREM", prefix .. set, ARGV[1]) end
 end

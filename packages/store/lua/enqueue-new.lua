@@ -8,6 +8,7 @@ local now = nowMs()
 if redis.call("EXISTS", KEYS[3]) == 1 then return { "DONE", now } end
 if redis.call("EXISTS", KEYS[1]) == 1 then return { "TAKEN", now } end
 
+checkOpen(nil, KEYS[2], ARGV[2])
 bullQueue({ unpack(KEYS, 9, 19) })
 local failure = enqueue(cjson.decode(ARGV[5])[1], ARGV[2], ARGV[6] .. now .. "}}", KEYS[4])
 if failure then return { "ERROR " .. failure, now } end

@@ -127,5 +127,9 @@ else
   names, more = named()
 end
 local out = { now, more, table.concat(names, " ", math.min(limit, #names) + 1) }
-for i = 1, math.min(limit, #names) do out[3 + i] = read(names[i]) end
+for i = 1, math.min(limit, #names) do
+  -- What others have written where one task's keys are must not keep the others from being read.
+  local ok, text = pcall(read, names[i])
+  out[3 + i] = ok and text or names[i] .. NOTHING
+end
 return out

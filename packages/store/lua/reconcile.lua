@@ -9,7 +9,7 @@
 -- ARGV: 1 at most, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 shortest and 5 longest wait between looks (ms),
 --       6 successes and 7 failures are kept for, where the task says nothing (ms)
 -- Returns: { now, number of runs looked at, { run id, "removed" | "reopened" } or
---            { run id, "over", local name, outcome, error } or { local name, "lingered" } … }
+--            { run id, "over", local name, outcome, error } or { local name, "lingered" } or { a set's name, "cleared" } … }
 local now = nowMs()
 local ours, bullPrefix = ARGV[2], ARGV[3]
 local CLEAR_AT_MOST = 50
@@ -111,7 +111,10 @@ end
 
 local function clear(id)
   local taken = clearRuns(ours .. id, KEYS[1], KEYS[5], KEYS[4], ours, bullPrefix, CLEAR_AT_MOST, now + shortest)
-  if taken < CLEAR_AT_MOST then redis.call("ZREM", KEYS[1], id) end
+  if taken < CLEAR_AT_MOST then
+    redis.call("ZREM", KEYS[1], id)
+    say(id, "cleared")
+  end
 end
 
 for _, id in ipairs(ids) do

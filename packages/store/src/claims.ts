@@ -197,7 +197,7 @@ export class ClaimRepository {
     )) as [number, string[], string, string, string[]];
     const task = decodeTask(name.queue, local, flat);
     const running = run === "" ? undefined : { run, open: open === "1" };
-    return { now, entry: { local, task, running, over } };
+    return { now, entry: { local, task, running, over: runIds(over) } };
   }
 
   /** A manual occurrence of a stored task, now. @throws `TASK_NOT_FOUND`, `CONFLICT` */
@@ -313,8 +313,13 @@ function dueEntry(queue: string, text: string): DueEntry {
     local,
     task: readable(queue, local, flat[0] === "" ? [] : flat),
     running: run === "" ? undefined : { run, open: open === "1" },
-    over: over === "" ? [] : over.split(" "),
+    over: over === "" ? [] : runIds(over.split(" ")),
   };
+}
+
+/** What else someone has written among the ids is none. */
+function runIds(ids: readonly string[]): string[] {
+  return ids.filter((id) => /^[\w.-]+@[\w.-]+$/.test(id));
 }
 
 /** What `decide` asks about a due task. */

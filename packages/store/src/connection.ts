@@ -57,19 +57,21 @@ const SUBSCRIBER: RedisOptions = { ...SAFE, autoResubscribe: false };
 
 /** After leaving a server for being a replica, another refusal of that kind says nothing new for so long, in ms. */
 const LEAVE_AGAIN = 1_000;
+const left = new WeakMap<object, number>();
 
 /**
  * A master that became a replica: reconnect (the address may lead to the new master), never resend. Once, of many commands that
  * were refused together: ioredis would leave, and set a timer for that, for each.
  */
-function leaveReplica(): NonNullable<RedisOptions["reconnectOnError"]> {
-  let left = Number.NEGATIVE_INFINITY;
-  return ({ message }) => {
-    // Redis 6 puts the word somewhere into the text when a script meets it.
-    if (!/\bREADONLY\b/.test(message) || performance.now() - left < LEAVE_AGAIN) return false;
-    left = performance.now();
-    return 1;
-  };
+function leaveReplica(this: unknown, { message }: Error): 1 | false {
+  // Redis 6 puts the word somewhere into the text when a script meets it.
+  if (!/\bREADONLY\b/.test(message)) return false;
+  // A connection's own options: BullMQ duplicates connections, and each must leave by itself.
+  const connection = this as object;
+  const now = performance.now();
+  if (now - (left.get(connection) ?? Number.NEGATIVE_INFINITY) < LEAVE_AGAIN) return false;
+  left.set(connection, now);
+  return 1;
 }
 
 const PROFILES = { safe: SAFE, patient: PATIENT, subscriber: SUBSCRIBER };
@@ -81,7 +83,7 @@ export type ConnectionProfile = keyof typeof PROFILES;
  * @throws `INVALID_OPTION` for a URL that is none, or that contradicts what else is given
  */
 export function connect(spec: ConnectionSpec, profile: ConnectionProfile): RedisClient {
-  const client = open(spec, withoutUndefined({ ...PROFILES[profile], reconnectOnError: leaveReplica() }));
+  const client = open(spec, withoutUndefined({ ...PROFILES[profile], reconnectOnError: leaveReplica }));
   client.on("error", withoutPassword);
   return client;
 }

@@ -370,12 +370,14 @@ export class RunRepository {
 
   /**
    * Looks at the runs whose time has come: settles what no Carillon worker settled, removes jobs after their grace.
-   * Bounded: `more` says that another call has work at once. `lingered`: finished tasks that are to be deleted.
+   * Bounded: `more` says that another call has work at once. `lingered`: finished tasks that are to be deleted. `cleared`: the last
+   * of what a deleted task left is gone.
    */
   async reconcile(queue: string): Promise<{
     now: number;
     seen: [run: string, what: string][];
     lingered: TaskName[];
+    cleared: boolean;
     more: boolean;
   }> {
     const keys = this.#keys.queue(queue);
@@ -391,7 +393,7 @@ export class RunRepository {
     const lingered = found.filter(([, what]) => what === "lingered").map(([local]) => named(local));
     const seen = await Promise.all(
       found
-        .filter(([, what]) => what !== "lingered")
+        .filter(([, what]) => what !== "lingered" && what !== "cleared")
         .map(async ([run, what, local, outcome, error]): Promise<[string, string]> => {
           if (what !== "over") return [run, what];
           try {
@@ -405,7 +407,9 @@ export class RunRepository {
           }
         }),
     );
-    return { now, seen: seen.filter(([, what]) => what !== ""), lingered, more: looked >= RECONCILE_BATCH };
+    const cleared = found.some(([, what]) => what === "cleared");
+    const told = seen.filter(([, what]) => what !== "");
+    return { now, seen: told, lingered, cleared, more: looked >= RECONCILE_BATCH };
   }
 }
 

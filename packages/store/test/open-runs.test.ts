@@ -73,6 +73,24 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     expect((await bench.ownKeys()).filter((key) => /~(r|open|t):/.test(key))).toEqual([]);
   });
 
+  it("nothing is enqueued where the set cannot be written, however often", async () => {
+    const long = "t".repeat(60);
+    await bench.put({ id: "t", overlap: "allow" });
+    await bench.put({ id: long });
+    await bench.trigger("t", "a");
+    const before = (await bench.jobs()).length;
+    await bench.store.link.ask((client) =>
+      Promise.all([client.set(keys().open("system/t"), "x"), client.set(keys().open(`system/${long}`), "x")]),
+    );
+    await bench.clock.advance(10_000);
+    for (const token of ["b", "c"]) {
+      for (const id of ["t", long]) expect((await bench.claim(id, token))[0]).toMatch(/^ERROR .*WRONGTYPE/);
+    }
+    expect(await bench.jobs()).toHaveLength(before);
+    for (const id of ["t", long]) await bench.store.tasks.delete(bench.name(id));
+    expect((await bench.ownKeys()).filter((key) => /~(r|open|t|gone):/.test(key))).toEqual([]);
+  });
+
   it("a put keeps it", async () => {
     await bench.put({ id: "t" });
     await bench.trigger("t", "a");

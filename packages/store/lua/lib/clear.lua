@@ -4,7 +4,12 @@
 -- Takes records and jobs of the set's first runs. A job that a worker holds is left to the reconciler: it has a place among
 -- `runs`. Returns how many runs it took.
 local function clearRuns(gone, runs, journal, repeatKey, ours, bullPrefix, most, again)
-  local ids = redis.call("ZRANGE", gone, 0, most - 1)
+  local ids = redis.pcall("ZRANGE", gone, 0, most - 1)
+  if ids.err then
+    -- Someone else has written there.
+    redis.call("DEL", gone)
+    return 0
+  end
   for _, id in ipairs(ids) do
     redis.call("DEL", ours .. "r:" .. id, ours .. "out:" .. id)
     redis.call("ZREM", journal, id)

@@ -35,7 +35,7 @@ end
 
 -- When a task comes next that waits for its run's end, from now: after all that was decided already, wherever the clock is.
 local function afterEnd(taskKey, now, delay)
-  local cursor = tonumber(redis.call("HGET", taskKey, "cursor") or 0)
+  local cursor = tonumber(redis.call("HGET", taskKey, "cursor") or 0) or 0
   return string.format("%.0f", math.max(now + delay, cursor + 1))
 end
 

@@ -5,11 +5,14 @@ local IN_SET = "*"
 -- A hash with a longer value takes twice the memory.
 local LONGEST = 64
 
+-- What else someone has written there is no run.
+local function isRun(named) return string.find(named, "^[%w._-]+@[%w._-]+$") end
+
 -- `named`: what the task's `open` says. The set's first ones, up to `last` (from 0).
 local function openIds(named, openKey, last)
   if not named or named == "" then return {} end
-  if named ~= IN_SET then return { named } end
-  return redis.call("ZRANGE", openKey, 0, last or -1)
+  if named == IN_SET then return redis.call("ZRANGE", openKey, 0, last or -1) end
+  return isRun(named) and { named } or {}
 end
 
 local function isOpen(named, openKey, id)
@@ -17,9 +20,16 @@ local function isOpen(named, openKey, id)
   return named == id
 end
 
+local function isAlone(named, id) return named ~= IN_SET and (not named or named == id or not isRun(named)) end
+
+-- Fails, before anything is written, where addOpen would.
+local function checkOpen(named, openKey, id)
+  if not isAlone(named, id) or #id > LONGEST then redis.call("ZCARD", openKey) end
+end
+
 -- Returns what the task's `open` must say from here on.
 local function addOpen(named, openKey, id, now)
-  local alone = not named or named == "" or named == id
+  local alone = isAlone(named, id)
   if alone and #id <= LONGEST then return id end
   if not alone and named ~= IN_SET then redis.call("ZADD", openKey, now - 1, named) end
   redis.call("ZADD", openKey, now, id)

@@ -114,11 +114,13 @@ local function finish(outcome, now, error, retried)
   local failed = FAILURE[outcome]
   redis.call("ZADD", failed and RUN.failures or RUN.history, now, RUN.id)
   redis.call("ZADD", RUN.journal, now, RUN.id)
+  -- Before it may be forgotten.
+  local started = redis.call("HGET", RUN.key, "started")
   local successes, failures, successesFor, failuresFor = keepOf(task[2])
   prune(RUN.history, successes, successesFor, now)
   prune(RUN.failures, failures, failuresFor, now)
   redis.call("ZADD", RUN.runs, now + (failed and RUN.stays.failed or RUN.stays.ok), RUN.id)
-  count(outcome, now, redis.call("HGET", RUN.key, "started"))
+  count(outcome, now, started)
   if task[3] and SUCCESS[outcome] and task[4] == "scheduled" then
     redis.call("ZADD", RUN.expected, now + task[3], RUN.name)
     rearm(RUN.next, "e", RUN.expected)
