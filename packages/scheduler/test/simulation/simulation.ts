@@ -32,7 +32,7 @@ const CHECK_EVERY = 30;
  * What has not come to rest after so many more steps never will. A job that a worker delayed while its clock was an hour ahead
  * comes back an hour later.
  */
-const REST_AT_MOST = 20_000;
+const REST_AT_MOST = 60_000;
 /** How often an actor stands still after a script; before one it always does. */
 const STOP_AFTER = 0.35;
 
