@@ -1,4 +1,5 @@
 import { type RedisServer, startRedis } from "@carillon/testing";
+import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { carillon, jsonLines, type RunOptions } from "./helpers.js";
 
@@ -63,7 +64,14 @@ describe("one task", () => {
   });
 
   it("is shown to people as aligned text, control characters made visible", async () => {
-    await json(["put"], { input: task("a", { description: "red \u001b[31m" }) });
+    expect(await refusal(["put"], { input: task("a", { description: "red \u001b[31m" }) })).toMatchObject({
+      ...{ exit: 2, code: "INVALID_TASK", field: "description" },
+    });
+    await json(["put"], { input: task("a") });
+    // Someone else has written it.
+    const admin = new Redis(redis.url);
+    await admin.hset(`{${namespace}:bar}:~t:system/a`, "description", "red \u001b[31m");
+    admin.disconnect();
     const shown = await cli(["show", "a"]);
     expect(shown.stdout).toMatch(/^task {10}system\/a\nqueue {9}bar\n/);
     expect(shown.stdout).toContain("red \\u001b[31m");

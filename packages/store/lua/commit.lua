@@ -61,10 +61,12 @@ local function commitExtras(extras, taskKey, ledgerKey, backfillKey, name, curso
   end
   -- A backfill has a cursor of its own.
   local decided = extras.backfillAt or cursor
-  local skips = extras.skips or {}
+  local skips, waitedUpTo = extras.skips or {}, tonumber(decided or nil)
   for i = 1, #skips, 4 do
-    record(ledgerKey, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], decided)
-    decided = skips[i + 2]
+    -- What waited has a time that is passed already: it is in no range with others.
+    local waited = waitedUpTo and tonumber(skips[i + 1]) <= waitedUpTo
+    record(ledgerKey, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], not waited and decided)
+    if not waited then decided = skips[i + 2] end
   end
 end
 

@@ -75,6 +75,28 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await nominals()).toEqual([HOUR + 10_000]);
     });
 
+    it("what waited and is superseded is in no range with what lies between", async () => {
+      await bench.put({ id: "t", overlap: "queue-all" });
+      for (const seconds of [10, 100, 200]) {
+        await bench.clock.set(START + seconds * 1_000);
+        await bench.claim("t", `k${seconds}`);
+      }
+      await bench.put({ id: "t", overlap: "cancel-running" });
+      await bench.clock.set(START + 210_000);
+      await bench.claim("t", "last");
+      const told = (await ledger("t")).map(({ reason, from, to }) => [
+        reason,
+        (from - START) / 1_000,
+        (to - START) / 1_000,
+      ]);
+      expect(told).toEqual([
+        ["superseded", 200, 200],
+        ["superseded", 100, 100],
+        ["missed", 110, 190],
+        ["missed", 20, 90],
+      ]);
+    });
+
     it("the ledger keeps its newest 50 entries", async () => {
       await bench.put({ id: "t", overlap: "allow" });
       for (let i = 0; i < 53; i++) {
