@@ -4,7 +4,6 @@
 -- ARGV: 1 the set's name among `runs`, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 at most, 5 look again after (ms) at a
 --       job that a worker holds
 -- Returns: the number of runs taken; 0: none is left
-local taken = clearRuns(KEYS[1], KEYS[2], KEYS[5], KEYS[4], ARGV[2], ARGV[3], tonumber(ARGV[4]), nowMs() + tonumber(ARGV[5]))
-if redis.call("EXISTS", KEYS[1]) == 0 then redis.call("ZREM", KEYS[2], ARGV[1]) end
+local taken = clearRuns(ARGV[1], KEYS[1], KEYS[2], KEYS[5], KEYS[4], ARGV[2], ARGV[3], tonumber(ARGV[4]), nowMs() + ARGV[5])
 rearm(KEYS[3], "r", KEYS[2])
 return taken

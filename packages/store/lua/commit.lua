@@ -61,7 +61,7 @@ local function commitExtras(extras, taskKey, ledgerKey, backfillKey, name, curso
   end
   -- A backfill has a cursor of its own.
   local decided = extras.backfillAt or cursor
-  local skips, waitedUpTo = extras.skips or {}, tonumber(decided or nil)
+  local skips, waitedUpTo = extras.skips or {}, decided and tonumber(decided)
   for i = 1, #skips, 4 do
     -- What waited has a time that is passed already: it is in no range with others.
     local waited = waitedUpTo and tonumber(skips[i + 1]) <= waitedUpTo

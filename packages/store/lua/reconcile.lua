@@ -83,9 +83,7 @@ local function look(id)
     redis.call("HDEL", runKey, "outcome", "finished")
     for _, set in ipairs({ "hist:", "fail:" }) do redis.call("ZREM", ours .. set .. run.task, id) end
     redis.call("ZREM", KEYS[5], id)
-    local taskKey = ours .. "t:" .. run.task
-    local named = redis.call("HGET", taskKey, "open")
-    redis.call("HSET", taskKey, "open", addOpen(named, ours .. "open:" .. run.task, id, now))
+    reopen(ours .. "t:" .. run.task, ours .. "open:" .. run.task, id, now)
     later(id, shortest)
     return say(id, "reopened")
   end
@@ -110,11 +108,8 @@ local function look(id)
 end
 
 local function clear(id)
-  local taken = clearRuns(ours .. id, KEYS[1], KEYS[5], KEYS[4], ours, bullPrefix, CLEAR_AT_MOST, now + shortest)
-  if taken < CLEAR_AT_MOST then
-    redis.call("ZREM", KEYS[1], id)
-    say(id, "cleared")
-  end
+  clearRuns(id, ours .. id, KEYS[1], KEYS[5], KEYS[4], ours, bullPrefix, CLEAR_AT_MOST, now + shortest)
+  if not redis.call("ZSCORE", KEYS[1], id) then say(id, "cleared") end
 end
 
 for _, id in ipairs(ids) do

@@ -24,8 +24,7 @@ if state == "final" then
   redis.call("ZREM", RUN.history, RUN.id)
   redis.call("ZREM", RUN.failures, RUN.id)
   redis.call("ZREM", RUN.journal, RUN.id)
-  local named = redis.call("HGET", RUN.task, "open")
-  redis.call("HSET", RUN.task, "open", addOpen(named, RUN.open, RUN.id, now))
+  reopen(RUN.task, RUN.open, RUN.id, now)
 elseif state ~= "queued" and run[8] == ARGV[OWN + 1] and run[9] == ARGV[OWN + 4] then
   -- The same start once more: its answer was lost, and it was sent again.
   return { "OK", tonumber(run[10]), now, details, redis.call("HGET", RUN.stats, "checkpoint") or "",

@@ -2,13 +2,13 @@
 -- deletes, or by a node where that one is gone.
 
 -- Takes records and jobs of the set's first runs. A job that a worker holds is left to the reconciler: it has a place among
--- `runs`. Returns how many runs it took.
-local function clearRuns(gone, runs, journal, repeatKey, ours, bullPrefix, most, again)
+-- `runs`, as the set itself has by its name (`mark`) until it is empty. Returns how many runs it took.
+local function clearRuns(mark, gone, runs, journal, repeatKey, ours, bullPrefix, most, again)
   local ids = redis.pcall("ZRANGE", gone, 0, most - 1)
   if ids.err then
     -- Someone else has written there.
     redis.call("DEL", gone)
-    return 0
+    ids = {}
   end
   for _, id in ipairs(ids) do
     redis.call("DEL", ours .. "r:" .. id, ours .. "out:" .. id)
@@ -20,5 +20,6 @@ local function clearRuns(gone, runs, journal, repeatKey, ours, bullPrefix, most,
       redis.call("ZADD", runs, again, id)
     end
   end
+  if redis.call("EXISTS", gone) == 0 then redis.call("ZREM", runs, mark) end
   return #ids
 end

@@ -36,6 +36,11 @@ local function addOpen(named, openKey, id, now)
   return IN_SET
 end
 
+-- Of a task that is there.
+local function reopen(taskKey, openKey, id, now)
+  redis.call("HSET", taskKey, "open", addOpen(redis.call("HGET", taskKey, "open"), openKey, id, now))
+end
+
 local function removeOpen(taskKey, openKey, id)
   local named = redis.call("HGET", taskKey, "open")
   if named == id then return redis.call("HSET", taskKey, "open", "") end
