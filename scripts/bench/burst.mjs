@@ -1,36 +1,27 @@
 // 10,000 tasks due at one instant: three nodes as processes, everything on that is on by default, no workers, from the first
 // due time to the last commit; beside BullMQ's own addBulk of the same job data by one client. Rounds take turns on one Redis.
-import { parseArgs } from "node:util";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { Node, pause } from "../measure/nodes.mjs";
 import { writeChart } from "./lib/chart.mjs";
+import { readOptions } from "./lib/options.mjs";
 import { median, percentile, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    tasks: { type: "string", default: "10000" },
-    nodes: { type: "string", default: "3" },
-    rounds: { type: "string", default: "5" },
-    warmup: { type: "string", default: "3" },
-    chunk: { type: "string", default: "250" },
-    chart: { type: "string" },
-    smoke: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
-});
-const TASKS = Number(options.smoke ? 600 : options.tasks);
-const ROUNDS = Number(options.smoke ? 1 : options.rounds);
-const CHUNK = Number(options.chunk);
+const options = readOptions({ tasks: [10_000, 600], nodes: 3, rounds: [5, 1], warmup: [3, 0], chunk: 250 }, [
+  "chart",
+]);
+const TASKS = options.tasks;
+const ROUNDS = options.rounds;
+const CHUNK = options.chunk;
 const namespace = "burst";
 const QUEUE = "reports";
 
 const server = await startServer();
 const env = { REDIS_URL: server.url, CARILLON_NAMESPACE: namespace, CARILLON_LOG_LEVEL: "warn" };
 const nodes = Array.from(
-  { length: Number(options.nodes) },
+  { length: options.nodes },
   (_, i) => new Node(`node-${i}`, { ...env, CARILLON_LOG_LEVEL: "info" }),
 );
 await Promise.all(nodes.map((node) => node.running));
@@ -76,16 +67,18 @@ async function ours(seconds = TASKS / 8_000 + 1.5) {
     })),
   );
   const ahead = instant - (await server.time());
-  if (ahead < 300) {
+  if (ahead < 1_000) {
     await server.clear();
     return ours(2 * seconds);
   }
-  await pause(ahead - 150);
+  // What nodes do ahead of the instant counts as well.
   await server.blocks();
   const [cpu, calls] = await Promise.all([server.cpu(), server.calls()]);
+  await pause(ahead);
   for (let found = 0; found < TASKS; found = await queue.getWaitingCount()) await pause(100);
   const after = await server.cpu();
   const callsAfter = await server.calls();
+  const blocks = await server.blocks();
   const jobs = await queue.getJobs(["wait"], 0, -1);
   const commits = jobs.map(({ data }) => data.occurrence.enqueued);
   const early = Math.min(...commits) < instant;
@@ -94,7 +87,7 @@ async function ours(seconds = TASKS / 8_000 + 1.5) {
     ms: Math.max(...commits) - instant,
     first: Math.min(...commits) - instant,
     cpu: after - cpu,
-    blocks: await server.blocks(),
+    blocks,
     calls: Object.fromEntries(
       [...callsAfter]
         .map(([name, count]) => [name, (count - (calls.get(name) ?? 0)) / TASKS])
@@ -118,7 +111,7 @@ async function theirs(jobs) {
 
 const rounds = [];
 // Node compiles what is used much: the first rounds are that work.
-for (let round = options.smoke ? 0 : -Number(options.warmup); round < ROUNDS; round++) {
+for (let round = -options.warmup; round < ROUNDS; round++) {
   const { result: mine, jobs } = await ours();
   const peer = await theirs(jobs);
   if (round >= 0) rounds.push({ mine, peer });

@@ -1,30 +1,20 @@
 // The same occurrences, due at one instant on six queues: on a cluster of three masters, two queues each, and on one server. The
 // machine does not grow with the masters, so look at how evenly they share the work and what an occurrence costs, not only at how
 // many a second there are. Rounds take turns; both sites stay up.
-import { parseArgs } from "node:util";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { Node, pause } from "../measure/nodes.mjs";
 import { writeChart } from "./lib/chart.mjs";
+import { readOptions } from "./lib/options.mjs";
 import { processCpu } from "./lib/process-cpu.mjs";
 import { median, print, target } from "./lib/report.mjs";
 import { startMasters, startServer } from "./lib/server.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    tasks: { type: "string", default: "12000" },
-    masters: { type: "string", default: "3" },
-    nodes: { type: "string", default: "3" },
-    rounds: { type: "string", default: "5" },
-    chart: { type: "string" },
-    smoke: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
-});
-const TASKS = Number(options.smoke ? 600 : options.tasks);
-const MASTERS = Number(options.masters);
-const ROUNDS = Number(options.smoke ? 1 : options.rounds);
+const options = readOptions({ tasks: [12_000, 600], masters: 3, nodes: 3, rounds: [5, 1] }, ["chart"]);
+const TASKS = options.tasks;
+const MASTERS = options.masters;
+const ROUNDS = options.rounds;
 const QUEUES = 6;
 const namespace = "cluster";
 
@@ -43,7 +33,7 @@ async function queueNames(cluster) {
 /** @param {string[][]} names by master */
 async function startSite(url, masters, names) {
   const env = { REDIS_URL: url, CARILLON_NAMESPACE: namespace };
-  const nodes = Array.from({ length: Number(options.nodes) }, (_, i) => new Node(`node-${i}`, env));
+  const nodes = Array.from({ length: options.nodes }, (_, i) => new Node(`node-${i}`, env));
   await Promise.all(nodes.map((node) => node.running));
   const client = new Client({ connection: url, namespace });
   const connections = masters.map((master) => new Redis(master.url, { maxRetriesPerRequest: null }));

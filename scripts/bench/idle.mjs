@@ -1,24 +1,20 @@
 // What idle nodes cost: commands that Redis counts, calls inside Lua included, by second and node; and how much each further queue adds.
-import { parseArgs } from "node:util";
 import { Client } from "@carillon/sdk";
 import { Node, pause } from "../measure/nodes.mjs";
+import { readOptions } from "./lib/options.mjs";
 import { print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    tasks: { type: "string", default: "100000" },
-    nodes: { type: "string", default: "3" },
-    seconds: { type: "string", default: "600" },
-    warmup: { type: "string", default: "120" },
-    queues: { type: "string", default: "10" },
-    smoke: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
+const options = readOptions({
+  tasks: [100_000, 500],
+  nodes: 3,
+  seconds: [600, 3],
+  warmup: [120, 1],
+  queues: 10,
 });
-const TASKS = Number(options.smoke ? 500 : options.tasks);
-const SECONDS = Number(options.smoke ? 3 : options.seconds);
-const WARMUP = Number(options.smoke ? 1 : options.warmup);
+const TASKS = options.tasks;
+const SECONDS = options.seconds;
+const WARMUP = options.warmup;
 const namespace = "idle";
 
 /** With so many queues, the tasks dealt among them. Two servers are watched side by side. */
@@ -38,12 +34,12 @@ async function start(queues) {
   }
   await client.close();
   const env = { REDIS_URL: server.url, CARILLON_NAMESPACE: namespace };
-  const nodes = Array.from({ length: Number(options.nodes) }, (_, i) => new Node(`node-${i}`, env));
+  const nodes = Array.from({ length: options.nodes }, (_, i) => new Node(`node-${i}`, env));
   await Promise.all(nodes.map((node) => node.running));
   return { server, nodes, queues };
 }
 
-const sites = [await start(1), await start(Number(options.queues))];
+const sites = [await start(1), await start(options.queues)];
 await pause(WARMUP * 1000);
 const count = () => Promise.all(sites.map(({ server }) => server.calls()));
 const before = await count();

@@ -1,29 +1,20 @@
 // So many occurrences a second, for a while, with workers: how late is the commit (by the script's own time), and how late does the
 // handler start? Once spread over the second, once all at the full second; and the same with BullMQ's Job Schedulers and as many of
 // the same workers. Each part has a Redis of its own, one after the other.
-import { parseArgs } from "node:util";
 import { writeChart } from "./lib/chart.mjs";
+import { readOptions } from "./lib/options.mjs";
 import { everySecond, startOurs, startTheirs, watch } from "./lib/pulse.mjs";
 import { percentile, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    rate: { type: "string", default: "1000" },
-    seconds: { type: "string", default: "60" },
-    warmup: { type: "string", default: "15" },
-    nodes: { type: "string", default: "3" },
-    workers: { type: "string", default: "2" },
-    chart: { type: "string" },
-    smoke: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
-});
-const RATE = Number(options.smoke ? 50 : options.rate);
-const SECONDS = Number(options.smoke ? 2 : options.seconds);
-const WARMUP = Number(options.smoke ? 2 : options.warmup);
-const NODES = Number(options.nodes);
-const WORKERS = Number(options.workers);
+const options = readOptions({ rate: [1_000, 50], seconds: [60, 2], warmup: [15, 2], nodes: 3, workers: 2 }, [
+  "chart",
+]);
+const RATE = options.rate;
+const SECONDS = options.seconds;
+const WARMUP = options.warmup;
+const NODES = options.nodes;
+const WORKERS = options.workers;
 
 async function part(start, options) {
   const server = await startServer();

@@ -2,27 +2,17 @@
 // occurrences began once, twice or never, how late did they begin, and what did that cost Redis? Each has a Redis of its own, one
 // after the other.
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
 import { startCrew } from "./lib/crew.mjs";
+import { readOptions } from "./lib/options.mjs";
 import { count, startOurs, startTheirs, watch } from "./lib/pulse.mjs";
 import { percentile, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    tasks: { type: "string", default: "200" },
-    seconds: { type: "string", default: "20" },
-    warmup: { type: "string", default: "5" },
-    replicas: { type: "string", default: "3" },
-    only: { type: "string" },
-    smoke: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
-});
-const TASKS = Number(options.smoke ? 20 : options.tasks);
-const SECONDS = Number(options.smoke ? 2 : options.seconds);
-const WARMUP = Number(options.smoke ? 2 : options.warmup);
-const REPLICAS = Number(options.replicas);
+const options = readOptions({ tasks: [200, 20], seconds: [20, 2], warmup: [5, 2], replicas: 3 }, ["only"]);
+const TASKS = options.tasks;
+const SECONDS = options.seconds;
+const WARMUP = options.warmup;
+const REPLICAS = options.replicas;
 const EACH_SECOND = "* * * * * *";
 const REPLICA = fileURLToPath(new URL("./lib/peer-replica.mjs", import.meta.url));
 let redis;

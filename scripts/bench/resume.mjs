@@ -1,22 +1,15 @@
 // No node ran while 100,000 tasks came due (catchUp: one). Then three start: how fast is the backlog drained, beside addBulk of as
 // many jobs; how late is what comes due meanwhile; and how long does one script hold Redis?
-import { parseArgs } from "node:util";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { Node, pause } from "../measure/nodes.mjs";
+import { readOptions } from "./lib/options.mjs";
 import { percentile, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    tasks: { type: "string", default: "100000" },
-    nodes: { type: "string", default: "3" },
-    smoke: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
-});
-const TASKS = Number(options.smoke ? 1_000 : options.tasks);
+const options = readOptions({ tasks: [100_000, 1_000], nodes: 3 });
+const TASKS = options.tasks;
 /** Tasks that come due while the backlog is drained: so many, one each few ms from the nodes' start on. */
 const MEANWHILE = options.smoke ? 20 : 500;
 const EACH = 10;
@@ -55,7 +48,7 @@ await client.putMany(
 );
 await server.blocks();
 const env = { REDIS_URL: server.url, CARILLON_NAMESPACE: namespace };
-const nodes = Array.from({ length: Number(options.nodes) }, (_, i) => new Node(`node-${i}`, env));
+const nodes = Array.from({ length: options.nodes }, (_, i) => new Node(`node-${i}`, env));
 for (let found = 0; found < TASKS + MEANWHILE; found = await queue.getWaitingCount()) await pause(250);
 await Promise.all(nodes.map((node) => node.stop()));
 

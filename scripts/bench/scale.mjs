@@ -1,28 +1,19 @@
 // A million stored tasks: what a put costs, what a task weighs, and whether anybody who is not about all of them notices. Two
 // servers, one with a thousand tasks and one with all, are asked in turns; beside BullMQ's Job Schedulers.
 import { execFileSync } from "node:child_process";
-import { parseArgs } from "node:util";
 import { decide, shardOf } from "@carillon/core";
 import { Client } from "@carillon/sdk";
 import { dueTask } from "@carillon/store";
 import { Queue } from "bullmq";
 import { Node, pause } from "../measure/nodes.mjs";
 import { writeChart } from "./lib/chart.mjs";
+import { readOptions } from "./lib/options.mjs";
 import { median, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    tasks: { type: "string", default: "1000000" },
-    claims: { type: "string", default: "300" },
-    settle: { type: "string", default: "20" },
-    chart: { type: "string" },
-    smoke: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
-});
-const TASKS = Number(options.smoke ? 3_000 : options.tasks);
-const CLAIMS = Number(options.smoke ? 20 : options.claims);
+const options = readOptions({ tasks: [1_000_000, 3_000], claims: [300, 20], settle: [20, 0.5] }, ["chart"]);
+const TASKS = options.tasks;
+const CLAIMS = options.claims;
 const FEW = 1_000;
 const SLICE = 10_000;
 const THEIRS = Math.min(20_000, TASKS);
@@ -92,7 +83,7 @@ for (let round = 0; round < (options.smoke ? 1 : 3); round++) {
     startsOf[which].push(ms);
   }
 }
-await pause(options.smoke ? 500 : Number(options.settle) * 1000);
+await pause(options.settle * 1000);
 const resident = { small: rss(running.small), big: rss(running.big) };
 for (const node of Object.values(running)) await node.stop();
 

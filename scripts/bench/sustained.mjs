@@ -2,38 +2,29 @@
 // occurrence is missed or p99 of due to produced is over a second, then the last step is halved a few times; beside BullMQ's Job
 // Schedulers. Ours is produced when the claim commits, and needs no workers. Theirs is when a worker takes it, for that is what makes
 // their next one. Once more with workers on our side too. Each step has a Redis of its own.
-import { parseArgs } from "node:util";
 import { writeChart } from "./lib/chart.mjs";
+import { readOptions } from "./lib/options.mjs";
 import { count, startOurs, startTheirs, watch } from "./lib/pulse.mjs";
 import { percentile, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    from: { type: "string", default: "200" },
-    factor: { type: "string", default: "1.5" },
-    steps: { type: "string", default: "12" },
-    refine: { type: "string", default: "2" },
-    tries: { type: "string", default: "2" },
-    seconds: { type: "string", default: "10" },
-    warmup: { type: "string", default: "5" },
-    nodes: { type: "string", default: "3" },
-    workers: { type: "string", default: "3" },
-    chart: { type: "string" },
-    smoke: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
+const options = readOptions(
+  {
+    ...{ from: [200, 40], factor: 1.5, steps: [12, 2], refine: [2, 0], tries: 2 },
+    ...{ seconds: [10, 1], warmup: [5, 2], nodes: 3, workers: 3 },
   },
-});
-const FROM = Number(options.smoke ? 40 : options.from);
-const FACTOR = Number(options.factor);
-const STEPS = Number(options.smoke ? 2 : options.steps);
-const REFINE = Number(options.smoke ? 0 : options.refine);
+  ["chart"],
+);
+const FROM = options.from;
+const FACTOR = options.factor;
+const STEPS = options.steps;
+const REFINE = options.refine;
 /** On a machine that does other things too, a step may fail by chance; it counts if it fails each time. */
-const TRIES = Number(options.tries);
-const SECONDS = Number(options.smoke ? 1 : options.seconds);
-const WARMUP = Number(options.smoke ? 2 : options.warmup);
-const NODES = Number(options.nodes);
-const WORKERS = Number(options.workers);
+const TRIES = options.tries;
+const SECONDS = options.seconds;
+const WARMUP = options.warmup;
+const NODES = options.nodes;
+const WORKERS = options.workers;
 const LIMIT = 1_000;
 let redis;
 

@@ -3,17 +3,11 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { cpus } from "node:os";
-import { parseArgs } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
+import { readOptions } from "./lib/options.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    smoke: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-    seed: { type: "string", default: "1" },
-  },
-});
+const options = readOptions({ seed: 1 });
 
 const require = createRequire(import.meta.url);
 const { compileSchedule } = await import(new URL("../../packages/core/dist/index.js", import.meta.url).href);
@@ -52,7 +46,7 @@ function generator(seed) {
     return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
   };
 }
-const random = generator(Number(options.seed));
+const random = generator(options.seed);
 
 const ENGINES = [
   {

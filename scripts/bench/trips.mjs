@@ -1,28 +1,21 @@
 // One task comes due, three nodes, a link of 2 ms: how many times does whoever claims it ask Redis, what do the others cost, and how
 // late is the commit? Counted from what Redis itself is asked (MONITOR), by connection.
-import { parseArgs } from "node:util";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { Node, pause } from "../measure/nodes.mjs";
+import { readOptions } from "./lib/options.mjs";
 import { median, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 import { slowLink } from "./lib/slow-link.mjs";
 
-const { values: options } = parseArgs({
-  options: {
-    rounds: { type: "string", default: "20" },
-    nodes: { type: "string", default: "3" },
-    smoke: { type: "boolean", default: false },
-    json: { type: "boolean", default: false },
-  },
-});
-const ROUNDS = Number(options.smoke ? 2 : options.rounds);
+const options = readOptions({ rounds: [20, 2], nodes: 3 });
+const ROUNDS = options.rounds;
 const namespace = "trips";
 const server = await startServer();
 const link = await slowLink(server.url, 1);
 const env = { REDIS_URL: link.url, CARILLON_NAMESPACE: namespace };
-const nodes = Array.from({ length: Number(options.nodes) }, (_, i) => new Node(`node-${i}`, env));
+const nodes = Array.from({ length: options.nodes }, (_, i) => new Node(`node-${i}`, env));
 await Promise.all(nodes.map((node) => node.running));
 const client = new Client({ connection: server.url, namespace });
 const connection = new Redis(server.url, { maxRetriesPerRequest: null });
@@ -57,8 +50,11 @@ for (let round = -1; round < ROUNDS; round++) {
   log = [];
   await pause(700);
   const seen = log;
+  log = [];
   const jobs = await queue.getJobs(["wait"]);
   const { due, enqueued } = jobs.find((job) => job.data.occurrence.task === id).data.occurrence;
+  // Else its run would be reconciled while a later one is watched.
+  await client.delete({ queue: "q", id });
   const bySource = group(seen);
   const each = [...bySource.values()].map((entries) => ({
     entries,

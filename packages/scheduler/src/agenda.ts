@@ -1,3 +1,5 @@
+import { SHARDS } from "@carillon/core";
+
 /** A slice of a queue that must be looked at from time to time: a shard's number, or `r`, the reconciler's. */
 export type Part = string;
 
@@ -20,7 +22,14 @@ export class Agenda {
   readonly #held = new Map<string, Map<Part, { until: number; ms: number }>>();
   /** The last announcement of each part, numbered. */
   readonly #news = new Map<string, Map<Part, { at: number; number: number }>>();
+  readonly #bursts = new Map<string, readonly number[]>();
+  readonly #shards: number;
   #announcements = 0;
+
+  /** @param shards that come due at one instant are a burst */
+  constructor(shards: number = SHARDS) {
+    this.#shards = shards;
+  }
 
   /**
    * Take it before a read is sent, and hand it over with the answer: announcements travel on another connection, so
@@ -36,6 +45,7 @@ export class Agenda {
     for (const [part, { at, number }] of this.#news.get(queue) ?? []) {
       if (number > mark) this.#bring(queue, part, at);
     }
+    this.#findBursts(queue);
   }
 
   /** Announced: one part came nearer. */
@@ -43,6 +53,7 @@ export class Agenda {
     this.#announcements += 1;
     inner(this.#news, queue).set(part, { at, number: this.#announcements });
     this.#bring(queue, part, at);
+    this.#findBursts(queue);
   }
 
   #bring(queue: string, part: Part, at: number): void {
@@ -57,7 +68,7 @@ export class Agenda {
     for (const [queue, parts] of this.#news) {
       if ([...parts.values()].some(({ number }) => number > mark)) keep.add(queue);
     }
-    for (const map of [this.#queues, this.#held, this.#news]) {
+    for (const map of [this.#queues, this.#held, this.#news, this.#bursts]) {
       for (const queue of map.keys()) if (!keep.has(queue)) map.delete(queue);
     }
   }
@@ -65,6 +76,11 @@ export class Agenda {
   /** Leaves a part alone for `ms`. */
   hold(queue: string, part: Part, now: number, ms: number): void {
     inner(this.#held, queue).set(part, { until: now + ms, ms });
+  }
+
+  /** What keeps a part from being looked at, if anything does: another object each time that it is held. */
+  holdOf(queue: string, part: Part): object | undefined {
+    return this.#held.get(queue)?.get(part);
   }
 
   release(queue: string, part: Part): void {
@@ -100,6 +116,22 @@ export class Agenda {
     return earliest;
   }
 
+  /** Where enough shards of a queue come due at one instant, as far as is known: by queue the times of that. */
+  get bursts(): ReadonlyMap<string, readonly number[]> {
+    return this.#bursts;
+  }
+
+  /** Asked for with each wake-up, and seldom another: kept. */
+  #findBursts(queue: string): void {
+    const counts = new Map<number, number>();
+    for (const [part, at] of this.#queues.get(queue) ?? []) {
+      if (isShard(part)) counts.set(at, (counts.get(at) ?? 0) + 1);
+    }
+    const bursts = [...counts].flatMap(([at, count]) => (count >= this.#shards ? [at] : []));
+    if (bursts.length > 0) this.#bursts.set(queue, bursts);
+    else this.#bursts.delete(queue);
+  }
+
   /** When a part is due; infinite: not before someone says so. */
   at({ queue, part }: Pick<Appointment, "queue" | "part">, now: number): number {
     const at = this.#queues.get(queue)?.get(part) ?? Number.POSITIVE_INFINITY;
@@ -120,6 +152,15 @@ export class Agenda {
       }
     }
   }
+}
+
+export function isShard(part: Part): boolean {
+  return /^\d$/.test(part);
+}
+
+/** For a map of parts of all queues. */
+export function keyOf(queue: string, part: Part): string {
+  return `${queue} ${part}`;
 }
 
 function inner<T>(map: Map<string, Map<Part, T>>, queue: string): Map<Part, T> {

@@ -12,6 +12,7 @@ import {
 import { BatchSize } from "./batch-size.js";
 import type { Decided } from "./events.js";
 import type { Settings } from "./options.js";
+import { Preparations, Prepared, WINDOW } from "./prepared.js";
 import type { ServerClock } from "./server-clock.js";
 
 export interface ShardReport {
@@ -32,7 +33,10 @@ export class Claimer {
   readonly #size = new BatchSize();
   readonly #tokenBase = randomBytes(5).toString("hex");
   #tokens = 0;
+  /** Commits that are sent and not answered. */
+  #underWay = 0;
   readonly #warned = new Set<string>();
+  readonly #preparations = new Preparations();
 
   constructor(store: Store, clock: ServerClock, settings: Settings) {
     this.#store = store;
@@ -40,9 +44,90 @@ export class Claimer {
     this.#settings = settings;
   }
 
+  /**
+   * Reads and decides what comes due at a time that is near, so that only the commit is left to do then. The commit's checks make it
+   * safe: whatever has changed meanwhile is `STALE` there, and read anew. What hangs on how a run goes on until then is left
+   * out.
+   *
+   * @param goOn asked before each read
+   */
+  async prepare(queue: string, shard: number, at: number, goOn: () => boolean): Promise<void> {
+    const prepared = new Prepared(at, this.#settings.grace);
+    this.#preparations.set(queue, shard, prepared);
+    let names: readonly string[] | undefined;
+    while (names?.length !== 0 && !prepared.full && !this.#preparations.full && goOn()) {
+      const limit = this.#size.current;
+      const which = names ? { names: names.slice(0, limit) } : { window: WINDOW };
+      const { entries, rest } = await this.#store.claims.readDue(queue, shard, limit, { by: at, ...which });
+      names = names?.slice(limit) ?? rest;
+      await this.#learnCalendars(entries);
+      const items = prepared.choose(entries, (entry) => this.#foresee(queue, entry, at));
+      if (items.length > 0) prepared.add(this.#store.claims.pack(queue, shard, items, this.#nextClaim(), at));
+    }
+  }
+
+  /** What was prepared long ago goes. */
+  forget(now: number): void {
+    this.#preparations.forget(now);
+  }
+
+  /** Undefined: it is not simply enqueued. */
+  #foresee(queue: string, entry: DueEntry, at: number): ClaimItem | undefined {
+    const [item] = this.#decide(queue, entry, at);
+    return item?.decision.enqueue && item.decision.skipped.length === 0 ? item : undefined;
+  }
+
   /** @param goOn asked after each batch: what is left then is left for another turn */
   async claim(queue: string, shard: number, lease: Lease, goOn: () => boolean): Promise<ShardReport> {
     const report: ShardReport = { progress: false, decided: [], refused: [] };
+    if (await this.#claimPrepared(queue, shard, lease, goOn, report)) {
+      await this.#claimDue(queue, shard, lease, goOn, report);
+    }
+    return report;
+  }
+
+  /** @returns whether to go on with what was not prepared */
+  async #claimPrepared(
+    queue: string,
+    shard: number,
+    lease: Lease,
+    goOn: () => boolean,
+    report: ShardReport,
+  ): Promise<boolean> {
+    const prepared = this.#preparations.get(queue, shard);
+    if (!prepared || this.#clock.now() < prepared.at) return true;
+    const { commits } = prepared;
+    while (prepared.holds(this.#clock.now())) {
+      const [commit] = commits;
+      if (!commit) break;
+      if (this.#clock.holding) return false;
+      const refused = report.refused.length;
+      const send = () => this.#store.claims.send(commit);
+      const progressed = await this.#commit(queue, commit.items.length, send, report);
+      if (!progressed && report.refused.slice(refused).every(({ status }) => status === "EARLY")) {
+        // By Redis' clock it is not time yet.
+        report.refused.length = refused;
+        report.progress = true;
+        return false;
+      }
+      commits.shift();
+      if (!progressed) return false;
+      // What has changed meanwhile may go before the others.
+      if (prepared.prioritized && report.refused.length > refused) break;
+      if (!goOn()) return false;
+      await this.#keep(lease);
+    }
+    this.#preparations.drop(queue, shard, prepared);
+    return true;
+  }
+
+  async #claimDue(
+    queue: string,
+    shard: number,
+    lease: Lease,
+    goOn: () => boolean,
+    report: ShardReport,
+  ): Promise<void> {
     let pass: number | undefined;
     let chosen: readonly string[] = [];
     let beyond = true;
@@ -60,7 +145,7 @@ export class Claimer {
       if (names.length > 0 && entries.length === 0 && left && goOn()) continue;
       // Fired a little early, or nothing but what cannot be decided here.
       if (entries.length === 0) report.progress ||= !pass;
-      if (entries.length === 0 || this.#clock.holding) return report;
+      if (entries.length === 0 || this.#clock.holding) return;
 
       await this.#learnCalendars(entries);
       const items = entries.flatMap((entry) => this.#decide(queue, entry, now));
@@ -68,11 +153,17 @@ export class Claimer {
       const undecided = entries.length - items.length;
       if (pass !== undefined) pass += undecided;
       else if (undecided > 0) [pass, chosen, beyond] = [0, [], true];
-      if (items.length > 0 && !(await this.#commit(queue, shard, items, now, report))) return report;
-      if (!left || !goOn()) return report;
-      if (lease.remaining < this.#settings.mutexTtl / 2) await lease.extend(this.#settings.mutexTtl);
+      const by = this.#nextClaim();
+      const send = () => this.#store.claims.commit(queue, shard, items, by, now);
+      if (items.length > 0 && !(await this.#commit(queue, items.length, send, report))) return;
+      if (!left || !goOn()) return;
+      await this.#keep(lease);
     }
-    return report;
+  }
+
+  async #keep(lease: Lease): Promise<void> {
+    const { mutexTtl } = this.#settings;
+    if (lease.remaining < mutexTtl / 2) await lease.extend(mutexTtl);
   }
 
   /** A task that was planned with newer calendars than ours is not decided about with the older ones. */
@@ -109,24 +200,27 @@ export class Claimer {
     }
   }
 
+  /** @returns whether there is any use in going on */
   async #commit(
     queue: string,
-    shard: number,
-    items: ClaimItem[],
-    now: number,
+    tasks: number,
+    send: () => Promise<{ now: number; results: ClaimResult[] }>,
     report: ShardReport,
   ): Promise<boolean> {
-    const by = { token: this.#nextToken(), node: this.#settings.nodeId };
     const sentAt = this.#clock.mark();
-    const { now: at, results } = await this.#store.claims.commit(queue, shard, items, by, now);
-    this.#size.learn(this.#clock.mark() - sentAt, items.length);
+    // Redis does those first that were sent before, on this connection.
+    const place = ++this.#underWay;
+    const { now: at, results } = await send().finally(() => {
+      this.#underWay -= 1;
+    });
+    this.#size.learn((this.#clock.mark() - sentAt) / place, tasks);
     this.#clock.observe(at, sentAt);
     let progressed = false;
     for (const result of results) {
       if (result.status === "OK" || result.status === "DONE") {
         progressed = true;
         report.progress = true;
-        report.decided.push(...decisionsOf(queue, result, at));
+        tell(report.decided, queue, result, at);
       } else {
         report.refused.push({ task: result.item.entry.local, status: result.status });
         // What changed under us is read again at once; what came too early or failed is not.
@@ -137,9 +231,9 @@ export class Claimer {
   }
 
   /** Unique in the cluster: the claim's identity when its answer is lost, and part of the run's id. */
-  #nextToken(): string {
+  #nextClaim(): { token: string; node: string } {
     this.#tokens += 1;
-    return `${this.#tokenBase}${this.#tokens.toString(36)}`;
+    return { token: `${this.#tokenBase}${this.#tokens.toString(36)}`, node: this.#settings.nodeId };
   }
 
   #warnOnce(key: string, message: string, details: object): void {
@@ -150,13 +244,12 @@ export class Claimer {
   }
 }
 
-function decisionsOf(queue: string, { item, run }: ClaimResult, at: number): Decided[] {
+function tell(decided: Decided[], queue: string, { item, run }: ClaimResult, at: number): void {
   const { entry, decision } = item;
-  const base = { queue, task: entry.local, due: entry.task.due ?? at, at };
-  const skipped = decision.skipped.map(
-    ({ reason, to }): Decided => ({ ...base, nominal: to, outcome: "skipped", reason }),
-  );
-  if (!decision.enqueue || run === undefined) return skipped;
+  const task = entry.local;
+  for (const { reason, to } of decision.skipped)
+    decided.push({ queue, task, due: entry.task.due ?? at, at, nominal: to, outcome: "skipped", reason });
+  if (!decision.enqueue || run === undefined) return;
   const { nominal, due, trigger } = decision.enqueue;
-  return [...skipped, { ...base, due, nominal, outcome: "enqueued", trigger, run }];
+  decided.push({ queue, task, due, at, nominal, outcome: "enqueued", trigger, run });
 }

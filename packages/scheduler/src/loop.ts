@@ -1,12 +1,13 @@
 import type { EventEmitter } from "node:events";
 import { SHARDS, shardOf } from "@carillon/core";
 import { type Lease, redisError, type Store } from "@carillon/store";
-import { Agenda, type Appointment, type Part } from "./agenda.js";
+import { Agenda, type Appointment, isShard, type Part } from "./agenda.js";
 import { Alerter } from "./alerter.js";
 import { Backfiller } from "./backfiller.js";
 import { backoff, LONGEST_BACKOFF } from "./backoff.js";
 import { Claimer } from "./claimer.js";
 import type { SchedulerEvents } from "./events.js";
+import { Lookahead } from "./lookahead.js";
 import type { Settings } from "./options.js";
 import { Reader } from "./reader.js";
 import { Reconciler } from "./reconciler.js";
@@ -19,6 +20,8 @@ import { Timer } from "./timer.js";
 const REST = 1_000;
 /** One part's longest turn, in ms: a backlog must not keep what is due elsewhere waiting. */
 const TURN = 200;
+/** What another node is ready for is left to it for so long, in ms; the glance at it is a little sooner. */
+const HEAD_START = 200;
 
 /**
  * One timer, armed for the earliest time at which anything is to be done: a part of a queue is due, or it is time to read what is
@@ -29,7 +32,7 @@ export class Loop {
   readonly #clock: ServerClock;
   readonly #settings: Settings;
   readonly #events: EventEmitter<SchedulerEvents>;
-  readonly #agenda = new Agenda();
+  readonly #agenda: Agenda;
   readonly #slots = new Slots();
   readonly #reader: Reader;
   readonly #claimer: Claimer;
@@ -37,6 +40,7 @@ export class Loop {
   readonly #replanner: Replanner;
   readonly #alerter: Alerter;
   readonly #backfiller: Backfiller;
+  readonly #lookahead: Lookahead;
   readonly #timer = new Timer(() => this.#wakeUp());
   /** What is left of the round. */
   #round: Appointment[] = [];
@@ -51,7 +55,9 @@ export class Loop {
     this.#clock = clock;
     this.#settings = settings;
     this.#events = events;
+    this.#agenda = new Agenda(store.burst?.shards);
     this.#claimer = new Claimer(store, clock, settings);
+    this.#lookahead = new Lookahead(store, clock, settings, this.#agenda, this.#claimer);
     this.#reconciler = new Reconciler(store);
     this.#alerter = new Alerter(store, settings);
     this.#backfiller = new Backfiller(store, settings);
@@ -71,7 +77,7 @@ export class Loop {
   async stop(): Promise<void> {
     this.#running = false;
     this.#timer.disarm();
-    await Promise.all([this.#slots.idle(), this.#reader.stop()]);
+    await Promise.all([this.#slots.idle(), this.#reader.stop(), this.#lookahead.stop()]);
     await this.#replanner.stop();
   }
 
@@ -120,6 +126,7 @@ export class Loop {
     // News is no reason to ask a failing Redis more often.
     if (performance.now() >= this.#retryAt) {
       this.#reader.look();
+      if (!this.#clock.holding) this.#lookahead.look(this.#clock.now());
       this.#beginWork();
     }
     this.#sayHolding();
@@ -150,10 +157,18 @@ export class Loop {
     // Nodes begin at different shards, so that a burst finds each of them at another one.
     const first = shardOf(this.#settings.nodeId);
     const rank = ({ part }: Appointment) =>
-      /^\d$/.test(part) ? (Number(part) + SHARDS - first) % SHARDS : SHARDS;
-    const due = this.#agenda.due(now).filter((one) => this.#slots.free(one));
+      isShard(part) ? (Number(part) + SHARDS - first) % SHARDS : SHARDS;
+    const due = this.#agenda.due(now).filter((one) => this.#slots.free(one) && !this.#leave(one, now));
     this.#round = due.sort((a, b) => rank(a) - rank(b));
     return this.#round.shift();
+  }
+
+  /** To the node that has prepared for it. A glance shows whether it is done. */
+  #leave(appointment: Appointment, now: number): boolean {
+    if (!this.#lookahead.othersBegin(appointment)) return false;
+    this.#agenda.hold(appointment.queue, appointment.part, now, HEAD_START);
+    this.#reader.glanceSoon(appointment.queue);
+    return true;
   }
 
   /** What fails in one part is that part's matter, as long as there is a connection. Never throws. */
@@ -276,6 +291,7 @@ export class Loop {
       const server = this.#clock.now();
       const earliest = this.#agenda.earliest(server, (one) => this.#slots.free(one));
       if (earliest !== undefined) at = Math.min(at, now + earliest - server);
+      at = Math.min(at, now + this.#lookahead.nextAt(server) - server);
     }
     this.#timer.arm(at - now);
   }

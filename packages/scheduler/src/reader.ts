@@ -1,5 +1,5 @@
 import { redisError, type Store } from "@carillon/store";
-import type { Agenda } from "./agenda.js";
+import type { Agenda, Part } from "./agenda.js";
 import { backoff, LONGEST_BACKOFF } from "./backoff.js";
 import type { Settings } from "./options.js";
 import type { Replanner } from "./replanner.js";
@@ -132,11 +132,16 @@ export class Reader {
   async #glance(queue: string): Promise<void> {
     await this.#readNext([queue]);
     if (this.#troubled.has(queue)) return;
-    for (const part of this.#agenda.releaseDone(queue, this.#clock.now())) {
-      // Whoever holds it may be dead: its mutex ends when it ends, not a whole time-to-live from here.
-      const left = await this.#store.mutex.remaining(this.#store.keys.queue(queue).mutex(part));
-      this.#agenda.hold(queue, part, this.#clock.now(), left);
-    }
+    const left = this.#agenda.releaseDone(queue, this.#clock.now());
+    await Promise.all(left.map((part) => this.#holdAsLongAsItsMutex(queue, part)));
+  }
+
+  /** Whoever holds it may be dead: its mutex ends when it ends, not a whole time-to-live from here. */
+  async #holdAsLongAsItsMutex(queue: string, part: Part): Promise<void> {
+    const hold = this.#agenda.holdOf(queue, part);
+    const left = await this.#store.mutex.remaining(this.#store.keys.queue(queue).mutex(part));
+    // Otherwise this node has taken it meanwhile, and the mutex is its own.
+    if (this.#agenda.holdOf(queue, part) === hold) this.#agenda.hold(queue, part, this.#clock.now(), left);
   }
 
   /** What each queue has next; each is news as soon as it is there. */

@@ -1,4 +1,4 @@
-import type { Appointment } from "./agenda.js";
+import { type Appointment, keyOf } from "./agenda.js";
 
 /** Parts worked on side by side. */
 const SIDE_BY_SIDE = 4;
@@ -42,8 +42,4 @@ export class Slots {
     const stuck = performance.now() - STUCK_AFTER;
     return [...this.#working.values()].filter(({ since }) => since > stuck);
   }
-}
-
-function keyOf(queue: string, part: string): string {
-  return `${queue} ${part}`;
 }

@@ -7,7 +7,7 @@
 --       where it is; the jobs of the runs that the decision reckoned with
 -- ARGV: 1 token, 2 node, 3 shard, 4 first look of the reconciler after (ms), 5 queue, 6 prefix of run keys, 7 cancel channel,
 --       8 the job templates as JSON, then an item for each task
--- An item (commit-items.ts) is one text, with a separator after each of these:
+-- An item (commit-items.ts) is one text, with a zero byte after each of these:
 --       local name, generation, the next one, not before ("" any time), held ("1": only while scheduled), guarded ("1": no second
 --       run beside a live one), look at ("" not before someone says so), cursor, nominal and fired ("" as they are), ids of the runs
 --       reckoned with, separated by spaces, what few have as JSON ("" nothing; CommitExtras), run id ("" none is enqueued), its
@@ -17,28 +17,42 @@
 local now = nowMs()
 -- Numbers are made text once: Redis would do it anew for each command.
 local nowText = string.format("%.0f", now)
+local enqueuedText = nowText .. "}}"
 local token, node, shard, checkAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local origin = " " .. nowText .. " " .. node
 local checkAt, waitedForAt = string.format("%.0f", now + checkAfter), string.format("%.0f", now + WAITED_FOR)
 local COMPLETED = KEYS[8]
 bullQueue({ unpack(KEYS, 4, 14) })
 
-local ITEM = "^" .. string.rep("(%C*)%c", 15) .. "()"
+-- Much cheaper than a pattern.
+local ITEM = string.rep("s", 15)
 local k = 14
-local function key()
-  k = k + 1
-  return KEYS[k]
-end
 
 local templates = cjson.decode(ARGV[8])
 
 -- The index entries of all tasks are written together, at the end.
 local due, notDue, runs = {}, {}, {}
 
+-- What was asked for by hand is known by its token, also when others have come between it and its second sending: the newest few
+-- are kept.
+local ASKED = 16
+local function isAsked(taskKey)
+  local asked = redis.call("HGET", taskKey, "asked")
+  return asked and string.find(" " .. asked .. " ", " " .. token .. " ", 1, true)
+end
+local function withAsked(taskKey)
+  local tokens = { token }
+  for known in string.gmatch(redis.call("HGET", taskKey, "asked") or "", "%S+") do
+    if #tokens < ASKED then tokens[#tokens + 1] = known end
+  end
+  return table.concat(tokens, " ")
+end
+
 -- Returns the check's name, or nil; and the task's runs that are open (lib/open.lua).
 local function check(taskKey, openKey, run, runKey, jobKey, generation, held, notBefore, extras, backfillKey, reckoned, firstJob)
   local stored = redis.call("HMGET", taskKey, "token", "gen", "state", "open")
   local named = stored[4]
-  if stored[1] == token then return "DONE" end
+  if stored[1] == token or not held and isAsked(taskKey) then return "DONE" end
   if FENCED and (stored[2] ~= generation or (held and stored[3] ~= "scheduled")) then
     -- This very claim. (Its run may be over, and forgotten; its job stays for longer.)
     return runKey and redis.call("EXISTS", runKey, jobKey) > 0 and "DONE" or "STALE"
@@ -76,13 +90,23 @@ end
 
 local function commit(item)
   local name, generation, following, notBefore, held, guarded, lookAt, cursor, nominal, fired, over, extras, run, template, details,
-    data = string.match(item, ITEM)
+    data = struct.unpack(ITEM, item)
   held, guarded, extras = held == "1", guarded == "1", extras ~= "" and cjson.decode(extras)
-  local taskKey, openKey = key(), key()
-  local runKey, jobKey
-  if run ~= "" then runKey, jobKey = key(), key() end
-  local ledgerKey = extras and extras.skips and key()
-  local backfillKey = extras and extras.backfillAt and key()
+  local taskKey, openKey = KEYS[k + 1], KEYS[k + 2]
+  k = k + 2
+  local runKey, jobKey, ledgerKey, backfillKey
+  if run ~= "" then
+    runKey, jobKey = KEYS[k + 1], KEYS[k + 2]
+    k = k + 2
+  end
+  if extras and extras.skips then
+    k = k + 1
+    ledgerKey = KEYS[k]
+  end
+  if extras and extras.backfillAt then
+    k = k + 1
+    backfillKey = KEYS[k]
+  end
   local firstJob, reckoned = k, {}
   for id in string.gmatch(over, "%S+") do
     k = k + 1
@@ -93,7 +117,7 @@ local function commit(item)
     guarded and run ~= "" and reckoned, firstJob)
   if refused then return refused end
   if run ~= "" then
-    local failure = enqueue(templates[tonumber(template)], run, string.sub(item, data) .. nowText .. "}}", jobKey)
+    local failure = enqueue(templates[tonumber(template)], run, string.sub(item, data) .. enqueuedText, jobKey)
     if failure then return "ERROR " .. failure end
   end
   -- Before the cursor moves.
@@ -115,7 +139,7 @@ local function commit(item)
     if fired ~= "" then write("fired", fired) end
     if open then write("open", open) end
     -- Of a claim that enqueues, the run's record tells whether it was made.
-    if not open or not held then write("token", token) end
+    if not held then write("asked", withAsked(taskKey)) elseif not open then write("token", token) end
     redis.call("HSET", taskKey, unpack(set))
   end
   if lookAt == "" then
@@ -125,7 +149,7 @@ local function commit(item)
     due[#due + 1] = name
   end
   if run ~= "" then
-    recordRun(runKey, name, nowText, node, details)
+    recordRun(runKey, name .. origin, details)
     runs[#runs + 1] = extras and extras.waits and waitedForAt or checkAt
     runs[#runs + 1] = run
   end
@@ -141,7 +165,7 @@ for n = 1, #ARGV - 8 do
   out[n + 1] = ok and status or "ERROR " .. tostring(status)
 end
 
-bullCount()
+bullFinish()
 if #due > 0 then redis.call("ZADD", KEYS[1], unpack(due)) end
 if #notDue > 0 then redis.call("ZREM", KEYS[1], unpack(notDue)) end
 if #runs > 0 then redis.call("ZADD", KEYS[3], unpack(runs)) end

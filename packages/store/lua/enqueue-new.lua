@@ -12,12 +12,12 @@ checkOpen(nil, KEYS[2], ARGV[2])
 bullQueue({ unpack(KEYS, 9, 19) })
 local failure = enqueue(cjson.decode(ARGV[5])[1], ARGV[2], ARGV[6] .. now .. "}}", KEYS[4])
 if failure then return { "ERROR " .. failure, now } end
-bullCount()
+bullFinish()
 redis.call("HSET", KEYS[1], "gen", nowMicros(), "state", "finished", "created", now,
   "open", addOpen(nil, KEYS[2], ARGV[2], now), unpack(ARGV, 8, #ARGV))
 redis.call("ZADD", KEYS[7], 0, ARGV[1])
 setPriority(KEYS[8], ARGV[1], redis.call("HGET", KEYS[1], "priority"))
-recordRun(KEYS[3], ARGV[1], now, ARGV[3], ARGV[7])
+recordRun(KEYS[3], table.concat({ ARGV[1], now, ARGV[3] }, " "), ARGV[7])
 redis.call("ZADD", KEYS[6], now + tonumber(ARGV[4]), ARGV[2])
 rearm(KEYS[5], "r", KEYS[6])
 return { "OK", now }

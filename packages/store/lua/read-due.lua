@@ -9,23 +9,24 @@
 -- KEYS: 1 due index of the shard, 2 priorities
 -- ARGV: 1 prefix of task keys, 2 prefix of the sets of open runs, 3 prefix of histories, 4 prefix of failures,
 --       5 prefix of job keys, 6 due tasks to pass over, in order ("" a fair choice), 7 batch size,
---       8 names to read, separated by spaces ("" choose)
+--       8 names to read, separated by spaces ("" choose), 9 due by ("" now; later is a look ahead), 10 how many of the oldest and of the
+--       newest to choose from
 -- Returns: { now, "1" where more is due than is read and named, names that did not fit, separated by spaces, then of each task in
 --            one text, with SEPARATOR between: local name, run in the way ("" none), "1" where that is open here, ids of runs that
 --            are over, separated by spaces, then field and value of each }
 local now = nowMs()
+local by = math.max(now, tonumber(ARGV[9]) or 0)
 -- Texts: the client reads them several times faster than nested replies, and Redis writes them faster than JSON. Nothing that
 -- Carillon stores has a control character in it.
 local SEPARATOR = "\31"
 local NOTHING = string.rep(SEPARATOR, 4)
-local limit = tonumber(ARGV[7])
-local WINDOW = 4
+local limit, window = tonumber(ARGV[7]), tonumber(ARGV[10])
 
 -- Deals names round among owners, each owner's in their order.
 local function deal(names)
   local owners, queues = {}, {}
   for _, name in ipairs(names) do
-    local owner = string.match(name, "^[^/]+")
+    local owner = string.sub(name, 1, string.find(name, "/", 1, true) or -1)
     local queue = queues[owner]
     if not queue then
       queue = {}
@@ -74,25 +75,27 @@ end
 -- Takes from both in turn, each name once.
 local function merge(oldest, newest)
   local merged, seen = {}, {}
-  for i = 1, math.max(#oldest, #newest) do
-    for _, name in ipairs({ oldest[i] or newest[i], newest[i] or oldest[i] }) do
-      if not seen[name] then
-        seen[name] = true
-        merged[#merged + 1] = name
-      end
+  local function take(name)
+    if name and not seen[name] then
+      seen[name] = true
+      merged[#merged + 1] = name
     end
+  end
+  for i = 1, math.max(#oldest, #newest) do
+    take(oldest[i])
+    take(newest[i])
   end
   return merged
 end
 
 local function choose()
   local passed = tonumber(ARGV[6])
-  local oldest = range("ZRANGEBYSCORE", "-inf", now, passed or 0, limit + 1)
+  local oldest = range("ZRANGEBYSCORE", "-inf", by, passed or 0, limit + 1)
   if #oldest <= limit then return oldest, "0" end
   if passed then return { unpack(oldest, 1, limit) }, "1" end
-  oldest = range("ZRANGEBYSCORE", "-inf", now, 0, WINDOW * limit)
-  local newest = range("ZREVRANGEBYSCORE", now, "-inf", 0, WINDOW * limit)
-  return merge(deal(oldest), deal(newest)), #oldest == WINDOW * limit and "1" or "0"
+  oldest = range("ZRANGEBYSCORE", "-inf", by, 0, window)
+  local newest = range("ZREVRANGEBYSCORE", by, "-inf", 0, window)
+  return merge(deal(oldest), deal(newest)), #oldest == window and "1" or "0"
 end
 
 -- Those of the names asked for that are still due.
@@ -100,7 +103,7 @@ local function named()
   local names, due = {}, {}
   for name in string.gmatch(ARGV[8], "%S+") do names[#names + 1] = name end
   for i, at in ipairs(redis.call("ZMSCORE", KEYS[1], unpack(names))) do
-    if at and tonumber(at) <= now then due[#due + 1] = names[i] end
+    if at and tonumber(at) <= by then due[#due + 1] = names[i] end
   end
   return due, "0"
 end
@@ -110,8 +113,12 @@ local function read(name)
   if task.err then task = {} end
   local overlap, open
   for i = 1, #task, 2 do
-    if task[i] == "overlap" then overlap = task[i + 1] end
-    if task[i] == "open" then open = task[i + 1] end
+    local field = task[i]
+    if field == "overlap" then
+      overlap = task[i + 1]
+    elseif field == "open" then
+      open = task[i + 1]
+    end
   end
   local fields = table.concat(task, SEPARATOR)
   -- Where runs may overlap, or there were none yet, there is nothing to reckon with.

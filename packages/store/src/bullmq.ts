@@ -67,11 +67,12 @@ const OWN_ARGUMENTS = 4;
 const scripts = new Map<string, string>();
 
 /**
- * Nobody can change a queue while a script runs: its settings (`meta`) are read once, its marker is set once, and jobs are counted
- * together. Arguments and options come unpacked, from a template; each template's options are encoded once.
+ * Nobody can change a queue while a script runs: its settings (`meta`) are read once, its marker is set once, jobs are counted
+ * together, and ids go to the waiting list together. Arguments and options come unpacked, from a template; each template's
+ * options are encoded once. A run's id is its own, made with the claim's token: no job has it yet.
  */
 const STAND_INS = `
-local bullRead, bullMarked, bullCounted, bullEncoded = {}, nil, 0, {}
+local bullRead, bullMarked, bullCounted, bullEncoded, bullWaiting = {}, nil, 0, {}, {}
 local function bullCall(command, key, ...)
   if key == KEYS_META then
     if command ~= "HGET" and command ~= "HMGET" then
@@ -93,12 +94,27 @@ local function bullCall(command, key, ...)
     -- It numbers jobs that have no id; ours have.
     bullCounted = bullCounted + 1
     return bullCounted
+  elseif command == "LPUSH" then
+    local ids = bullWaiting[key]
+    if ids then
+      ids[#ids + 1] = ...
+    else
+      -- The first one for itself: it fails where the key is something else, and then the rest need not be tried.
+      redis.call(command, key, ...)
+      bullWaiting[key] = {}
+    end
+    return 0
+  elseif command == "EXISTS" and key == bullJob then
+    return 0
   end
   return redis.call(command, key, ...)
 end
-local function bullCount()
-  -- Jobs are there by now: this must not fail.
+-- When all are added. Jobs are there by now: this must not fail.
+local function bullFinish()
   if bullCounted > 0 then redis.pcall("INCRBY", KEYS_ID, bullCounted) end
+  for key, ids in pairs(bullWaiting) do
+    if #ids > 0 then redis.pcall("LPUSH", key, unpack(ids)) end
+  end
 end
 local bullRedis = setmetatable({ call = bullCall }, { __index = redis })
 local bullPack = { unpack = function(unpacked) return unpacked end }
@@ -113,12 +129,12 @@ end
 `;
 
 /**
- * BullMQ's adds as Lua functions. `bullAdd` adds a job of a template to the queue that `bullQueue` was told the keys of;
- * `bullCount`, when all are added, counts them as BullMQ does.
+ * BullMQ's adds as Lua functions. `bullAdd` adds a job of a template to the queue that `bullQueue` was told the keys of; before
+ * `bullFinish`, when all are added, no worker sees those that have no priority.
  */
 export function bullAddLua(): string {
   return `
-local KEYS_META, KEYS_MARKER, KEYS_ID
+local KEYS_META, KEYS_MARKER, KEYS_ID, bullJob
 ${STAND_INS}
 local bullAddStandard, bullAddPrioritized
 ${addFunction("bullAddStandard", "addStandardJob")}
@@ -129,7 +145,8 @@ local function bullQueue(K)
   bullStandardKeys = {${pick(STANDARD_KEYS)}}
   bullPrioritizedKeys = {${pick(PRIORITIZED_KEYS)}}
 end
-local function bullAdd(template, id, data)
+local function bullAdd(template, id, data, key)
+  bullJob = key
   local prioritized, args, opts = unpack(template)
   args[${ID_ARGUMENT}] = id
   local ARGV = { args, data, opts }

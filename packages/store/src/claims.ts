@@ -1,10 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import {
   CarillonError,
+  type Decision,
   type DueTask,
   decideTrigger,
   localName,
-  type Occurrence,
   type OverlapPolicy,
   occurrenceKey,
   type ParsedTask,
@@ -21,10 +21,8 @@ import {
   CommitItems,
   type CommitOptions,
   dataText,
-  identity,
   JobTexts,
-  references,
-  SEPARATOR,
+  occurrenceOf,
   templatesText,
 } from "./commit-items.js";
 import { redisError } from "./connection.js";
@@ -49,6 +47,10 @@ export interface WhichDue {
   readonly pass?: number | undefined;
   /** These, as far as they are still due. */
   readonly names?: readonly string[] | undefined;
+  /** What comes due until then too: a look ahead, in UTC ms of Redis time. */
+  readonly by?: number | undefined;
+  /** They are chosen fairly among so many of the oldest and as many of the newest; default four batches. */
+  readonly window?: number | undefined;
 }
 
 /**
@@ -57,11 +59,26 @@ export interface WhichDue {
  */
 export type ClaimStatus = "OK" | "DONE" | "STALE" | "EARLY" | "OVERLAP" | `ERROR ${string}`;
 
+/** What is remembered of an item until its commit is answered: what was prepared ahead may be thousands, with payloads. */
+export interface Sent {
+  readonly entry: { readonly local: string; readonly task: { readonly due: number | undefined } };
+  readonly decision: Decision;
+}
+
 export interface ClaimResult {
-  readonly item: ClaimItem;
+  readonly item: Sent;
   readonly status: ClaimStatus;
   /** The run that was enqueued, where one was. */
   readonly run: string | undefined;
+}
+
+/** A commit, ready to be sent. */
+export interface PackedCommit {
+  readonly items: readonly Sent[];
+  /** Of each item the run that it enqueues, if it does. */
+  readonly runs: readonly (string | undefined)[];
+  readonly keys: readonly string[];
+  readonly args: readonly (string | number)[];
 }
 
 export type TriggerResult =
@@ -69,6 +86,9 @@ export type TriggerResult =
   /** It waits for the run in its way to end. */
   | { readonly outcome: "queued" }
   | { readonly outcome: "skipped"; readonly reason: "overlap" };
+
+/** Between the parts of a text that `read-due.lua` answers with. */
+const SEPARATOR = "\x1f";
 
 /** The reconciler's first look at a run that nobody settled, after this many ms. */
 const FIRST_LOOK = 10_000;
@@ -118,7 +138,7 @@ export class ClaimRepository {
       [keys.due(shard), keys.priorities],
       [
         ...[keys.task(""), keys.open(""), keys.history(""), keys.failures(""), keys.bull],
-        ...[which.pass ?? "", limit, which.names?.join(" ") ?? ""],
+        ...[which.pass ?? "", limit, which.names?.join(" ") ?? "", which.by ?? "", which.window ?? 4 * limit],
       ],
     )) as DueReply;
     return {
@@ -141,16 +161,27 @@ export class ClaimRepository {
     by: { token: string; node: string },
     now: number,
   ): Promise<{ now: number; results: ClaimResult[] }> {
-    return this.#commit(queue, shard, items, { ...by, held: true }, now);
+    return this.send(this.pack(queue, shard, items, by, now));
   }
 
-  async #commit(
+  /** All of a commit but the sending: for what is decided ahead of its time. */
+  pack(
+    queue: string,
+    shard: number,
+    items: readonly ClaimItem[],
+    by: { token: string; node: string },
+    now: number,
+  ): PackedCommit {
+    return this.#pack(queue, shard, items, { ...by, held: true }, now);
+  }
+
+  #pack(
     queue: string,
     shard: number,
     items: readonly ClaimItem[],
     options: CommitOptions & { node: string },
     now: number,
-  ): Promise<{ now: number; results: ClaimResult[] }> {
+  ): PackedCommit {
     const keys = this.#keys.queue(queue);
     const packed = new CommitItems(keys, this.#jobs(queue, now));
     // Two owners may have a task of one id, due at the same time: a run's id must be one of a kind.
@@ -158,14 +189,25 @@ export class ClaimRepository {
       const token = i === 0 ? options.token : `${options.token}.${i.toString(36)}`;
       return packed.add(item, { ...options, token }, now);
     });
-    const [at, ...statuses] = (await this.#link.run(
-      this.#scripts.commit,
-      [keys.due(shard), keys.next, keys.runs, ...bullKeys(keys.bull), ...packed.keys],
-      [
+    return {
+      items: items.map(({ entry: { local, task }, decision }) => ({
+        entry: { local, task: { due: task.due } },
+        decision,
+      })),
+      runs,
+      keys: [keys.due(shard), keys.next, keys.runs, ...bullKeys(keys.bull), ...packed.keys],
+      args: [
         ...[options.token, options.node, shard, FIRST_LOOK, queue, keys.run(""), this.#keys.cancel],
         ...packed.args,
       ],
-    )) as [number, ...ClaimStatus[]];
+    };
+  }
+
+  async send({ items, runs, keys, args }: PackedCommit): Promise<{ now: number; results: ClaimResult[] }> {
+    const [at, ...statuses] = (await this.#link.run(this.#scripts.commit, keys, args)) as [
+      number,
+      ...ClaimStatus[],
+    ];
     const results = items.map((item, i) => {
       const status = statuses[i] as ClaimStatus;
       return { item, status, run: status === "OK" || status === "DONE" ? runs[i] : undefined };
@@ -218,13 +260,8 @@ export class ClaimRepository {
       const item = { ...entry, task };
       const decision = decideTrigger(dueTask(item, this.#schedules), now, { key: by.key, overlap });
       const options = { token: by.token, node: by.node, held: false, overlap };
-      const answer = await this.#commit(
-        name.queue,
-        shardOf(local),
-        [{ entry: item, decision }],
-        options,
-        now,
-      );
+      const items = [{ entry: item, decision }];
+      const answer = await this.send(this.#pack(name.queue, shardOf(local), items, options, now));
       const { status, run } = answer.results[0] as ClaimResult;
       if (status.startsWith("ERROR")) throw addFailed(status);
       if (status !== "OK" && status !== "DONE") continue;
@@ -252,7 +289,9 @@ export class ClaimRepository {
     now: number,
   ): Promise<ClaimStatus> {
     const options = { ...by, held: false, backfill: step };
-    const { results } = await this.#commit(name.queue, shardOf(localName(name)), [item], options, now);
+    const { results } = await this.send(
+      this.#pack(name.queue, shardOf(localName(name)), [item], options, now),
+    );
     return (results[0] as ClaimResult).status;
   }
 
@@ -266,17 +305,9 @@ export class ClaimRepository {
     const local = localName(definition);
     const now = "at" in definition.schedule ? new Date(definition.schedule.at).getTime() : 0;
     const run = runId(definition.id, now, by.token);
-    const occurrence: Omit<Occurrence, "enqueued"> = {
-      key: by.key,
-      ...identity(definition),
-      nominal: now,
-      due: now,
-      // The created task's generation is made by the script; its first run belongs to it.
-      generation: 0,
-      trigger: "manual",
-      run,
-      ...references(definition),
-    };
+    const enqueue = { key: by.key, nominal: now, due: now, trigger: "manual" } as const;
+    // The created task's generation is made by the script; its first run belongs to it.
+    const occurrence = occurrenceOf(definition, enqueue, 0, run);
     const jobs = this.#jobs(definition.queue, now);
     jobs.template(definition);
     const [word, at] = (await this.#link.run(
@@ -330,7 +361,7 @@ export function dueTask({ task, running }: ClaimItem["entry"], schedules: Schedu
     overlap: definition.overlap,
     catchUp: definition.catchUp,
     policies: definition,
-    schedule: schedules.get(definition.schedule, definition.id),
+    schedule: schedules.get(definition.schedule, definition.id, task.scheduleJson),
     fired: task.fired,
     running: running !== undefined,
     pending: task.pending,

@@ -1,5 +1,6 @@
 import {
   type Decision,
+  type Enqueue,
   type Occurrence,
   type OverlapPolicy,
   parseDuration,
@@ -12,7 +13,7 @@ import {
 import { type JobPacker, type JobTemplate, jobOptions } from "./bullmq.js";
 import { type DueEntry, type Writes, writesOf } from "./commit.js";
 import type { QueueKeys } from "./keys.js";
-import { encodeDetails, type RunDetails } from "./run-codec.js";
+import { encodeDetails, type Sparse } from "./run-codec.js";
 import { DEFAULT_LINGER, type StoredTask } from "./task-codec.js";
 
 export interface ClaimItem {
@@ -58,13 +59,8 @@ interface CommitExtras {
   backfillSet?: string[];
 }
 
-/** Between the parts of a text: nothing that is stored has a control character in it. */
-export const SEPARATOR = "\x1f";
-
-/** To Lua, DEL is a control character too, and JSON leaves it as it is. */
-function printable(json: string): string {
-  return json.replaceAll("\x7f", "\\u007f");
-}
+/** After each part of an item: nothing that is stored has a control character in it. */
+const END = "\0";
 
 /** Packs decisions about tasks of one queue for `commit.lua`, which says what is where. */
 export class CommitItems {
@@ -95,8 +91,8 @@ export class CommitItems {
     const { enqueue } = decision;
     const run = enqueue && runId(task.definition.id, enqueue.nominal, token);
     const writes = writesOf(entry, decision, now, run);
-    const { cursor = "", nominal = "", fired = "", ...others } = Object.fromEntries(writes.set);
-    const extras = extrasOf(entry, decision, writes, others, backfill);
+    const { cursor = "", nominal = "", fired = "" } = writes.set;
+    const extras = extrasOf(entry, decision, writes, backfill);
     const guarded = (overlap ?? overlapOf(entry, decision)) !== "allow";
     const generation = String(Number(task.generation) + 1);
     let [template, details, data] = [0, "", ""];
@@ -106,18 +102,7 @@ export class CommitItems {
     if (enqueue && run !== undefined) {
       this.keys.push(keys.run(run), keys.job(run));
       const { definition } = task;
-      const { due, trigger, missed, key } = enqueue;
-      const occurrence = {
-        key,
-        ...identity(definition),
-        nominal: enqueue.nominal,
-        due,
-        generation: Number(generation),
-        trigger,
-        ...(missed ? { missed } : {}),
-        run,
-        ...references(definition),
-      };
+      const occurrence = occurrenceOf(definition, enqueue, Number(generation), run);
       template = this.#jobs.template(definition);
       details = this.#jobs.details(definition, occurrence);
       data = dataText(task.payloadJson, occurrence);
@@ -129,9 +114,9 @@ export class CommitItems {
     const item = [
       ...[local, task.generation, generation, notBefore(task, decision), held ? "1" : "", guarded ? "1" : ""],
       ...[writes.lookAt ?? "", cursor, nominal, fired, entry.over.join(" ")],
-      ...[extras ? printable(JSON.stringify(extras)) : "", run ?? "", template, printable(details), data],
+      ...[extras ? JSON.stringify(extras) : "", run ?? "", template, details, data],
     ];
-    this.#items.push(item.join(SEPARATOR));
+    this.#items.push(item.join(END));
     return run;
   }
 }
@@ -163,40 +148,30 @@ export class JobTexts {
     return place;
   }
 
-  /** What the run's record says of it from the start. */
-  details(definition: TaskDefinition, occurrence: Omit<Occurrence, "enqueued">): string {
-    const { key, nominal, due, trigger, missed } = occurrence;
+  /** What the run's record says of it from the start; limits are what the worker keeps to, in ms. */
+  details(definition: TaskDefinition, occurrence: Said): string {
+    const { timeLimitGrace, minGap } = definition;
     return encodeDetails(definition, {
       type: definition.type,
-      key,
-      nominal,
-      due,
-      trigger,
-      ...(missed ? { missed } : {}),
-      ...this.#limits(definition, trigger === "manual" ? undefined : nominal, nominal),
+      key: occurrence.key,
+      nominal: occurrence.nominal,
+      due: occurrence.due,
+      trigger: occurrence.trigger,
+      missed: occurrence.missed,
+      limit: this.#limit(definition, occurrence),
+      grace: timeLimitGrace === undefined ? undefined : parseDuration(timeLimitGrace),
+      minGap: minGap === undefined ? undefined : parseDuration(minGap),
     });
   }
 
-  /** What the worker keeps to, in ms. */
-  #limits(
-    definition: TaskDefinition,
-    slot: number | undefined,
-    around: number,
-  ): Pick<RunDetails, "limit" | "grace" | "minGap"> {
-    const { timeLimit, timeLimitGrace, minGap } = definition;
-    let limit: number | undefined;
-    if (timeLimit !== undefined) {
-      const schedule = this.#schedules.get(definition.schedule, definition.id);
-      // By hand, the interval is that of the schedule's next two times.
-      const from = slot ?? schedule.next(around) ?? Number.NaN;
-      const following = schedule.delay ?? (schedule.next(from) ?? Number.NaN) - from;
-      limit = timeLimitOf(timeLimit, Number.isNaN(following) ? undefined : following);
-    }
-    return {
-      ...(limit === undefined ? {} : { limit }),
-      ...(timeLimitGrace === undefined ? {} : { grace: parseDuration(timeLimitGrace) }),
-      ...(minGap === undefined ? {} : { minGap: parseDuration(minGap) }),
-    };
+  #limit(definition: TaskDefinition, { trigger, nominal }: Said): number | undefined {
+    const { timeLimit } = definition;
+    if (timeLimit === undefined) return undefined;
+    const schedule = this.#schedules.get(definition.schedule, definition.id);
+    // By hand, the interval is that of the schedule's next two times.
+    const from = trigger === "manual" ? (schedule.next(nominal) ?? Number.NaN) : nominal;
+    const following = schedule.delay ?? (schedule.next(from) ?? Number.NaN) - from;
+    return timeLimitOf(timeLimit, Number.isNaN(following) ? undefined : following);
   }
 }
 
@@ -205,38 +180,55 @@ export function templatesText(templates: readonly JobTemplate[]): string {
   return JSON.stringify(templates.map(({ prioritized, args, opts }) => [prioritized, args, opts]));
 }
 
-/** The job's data up to the time of the commit: the script appends that and closes both objects. */
-export function dataText(payloadJson: string, occurrence: Omit<Occurrence, "enqueued">): string {
-  return `{"payload":${payloadJson},"occurrence":${JSON.stringify(occurrence).slice(0, -1)},"enqueued":`;
-}
+/** What a job says of itself, but for the time of the commit. */
+type Said = Sparse<Omit<Occurrence, "enqueued">>;
 
-export function identity(definition: TaskDefinition): { task: string; owner: string; queue: string } {
-  return { task: definition.id, owner: definition.owner, queue: definition.queue };
-}
-
-export function references(definition: TaskDefinition): Pick<Occurrence, "subject" | "submitter" | "group"> {
-  const { subject, submitter, group } = definition;
+export function occurrenceOf(
+  definition: TaskDefinition,
+  enqueue: Enqueue,
+  generation: number,
+  run: string,
+): Said {
   return {
-    ...(subject === undefined ? {} : { subject }),
-    ...(submitter === undefined ? {} : { submitter }),
-    ...(group === undefined ? {} : { group }),
+    key: enqueue.key,
+    task: definition.id,
+    owner: definition.owner,
+    queue: definition.queue,
+    nominal: enqueue.nominal,
+    due: enqueue.due,
+    generation,
+    trigger: enqueue.trigger,
+    reason: undefined,
+    missed: enqueue.missed,
+    run,
+    subject: definition.subject,
+    submitter: definition.submitter,
+    group: definition.group,
   };
 }
 
+/** The job's data up to the time of the commit: the script appends that and closes both objects. */
+export function dataText(payloadJson: string, occurrence: Said): string {
+  return `{"payload":${payloadJson},"occurrence":${JSON.stringify(occurrence).slice(0, -1)},"enqueued":`;
+}
+
+/** @returns `undefined`: nothing of the kind, as nearly all have */
 function extrasOf(
   { task, running }: ClaimItem["entry"],
   { cancel, skipped }: Decision,
-  { awaited, waits, finished, remove }: Writes,
-  set: Record<string, string | number>,
+  { awaited, waits, finished, remove, set }: Writes,
   backfill: BackfillStep | undefined,
 ): CommitExtras | undefined {
+  const { due, wait, pending, state } = set;
+  const sets = due !== undefined || wait !== undefined || pending !== undefined || state !== undefined;
+  const few = awaited !== undefined || cancel || waits || finished || remove.length > 0 || skipped.length > 0;
+  if (!sets && !few && !backfill) return undefined;
   const extras: CommitExtras = {};
   if (awaited !== undefined) extras.awaited = awaited;
   if (cancel) extras.cancel = true;
   if (waits) extras.waits = true;
   if (finished) extras.lingers = lingerOf(task);
-  if (Object.keys(set).length > 0)
-    extras.set = Object.entries(set).flatMap(([name, value]) => [name, String(value)]);
+  if (sets) extras.set = flat({ due, wait, pending, state });
   if (remove.length > 0) extras.remove = remove;
   if (skipped.length > 0) {
     extras.skips = skipped.flatMap(({ reason, from, to }) => {
@@ -248,7 +240,13 @@ function extrasOf(
     extras.backfillAt = String(backfill.at);
     extras.backfillSet = backfill.set.flatMap(([field, value]) => [field, String(value)]);
   }
-  return Object.keys(extras).length > 0 ? extras : undefined;
+  return extras;
+}
+
+function flat(fields: Record<string, string | number | undefined>): string[] {
+  return Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : [name, String(value)],
+  );
 }
 
 /** The policy that holds for what is enqueued: for all but `allow` there must be no live run at the commit either. */

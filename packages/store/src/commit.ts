@@ -1,4 +1,4 @@
-import { counted, type Decision, readyAt } from "@carillon/core";
+import { counted, type Decision, readyAt, type TaskState } from "@carillon/core";
 import type { ForeignTask, StoredTask } from "./task-codec.js";
 
 /** A task as the claim, or a trigger, reads it. */
@@ -11,9 +11,21 @@ export interface DueEntry {
   readonly over: readonly string[];
 }
 
+interface FieldsSet {
+  cursor: number | undefined;
+  nominal: number | undefined;
+  due: number | undefined;
+  /** A run, and how many ms after its end comes the next time. */
+  wait: string | undefined;
+  pending: string | undefined;
+  fired: number | undefined;
+  state: TaskState | undefined;
+}
+
 /** What a decision makes of a task's hash, and when the task is looked at next. */
 export interface Writes {
-  readonly set: readonly (readonly [field: string, value: string | number])[];
+  /** What is undefined stays as it is. */
+  readonly set: Readonly<FieldsSet>;
   readonly remove: readonly string[];
   /** The schedule's next time hangs on this run's end. */
   readonly waits: boolean;
@@ -36,30 +48,35 @@ export function writesOf(
   run: string | undefined,
 ): Writes {
   const { next, pending } = decision;
-  const set: [string, string | number][] = [];
+  const set: FieldsSet = {
+    cursor: decision.cursor,
+    nominal: undefined,
+    due: undefined,
+    wait: undefined,
+    pending: pending.length > 0 ? JSON.stringify(pending) : undefined,
+    fired: decision.enqueue && counted([decision.enqueue]) > 0 ? task.fired + 1 : undefined,
+    state: undefined,
+  };
   const remove: string[] = [];
   let slotDue = next === "kept" ? task.due : undefined;
   let waits = next === "kept" && task.waiting !== undefined;
-  if (decision.cursor !== undefined) set.push(["cursor", decision.cursor]);
   if (next === undefined || (next !== "kept" && "afterFinish" in next)) remove.push("nominal", "due");
   if (next !== undefined && next !== "kept") {
     if ("afterFinish" in next) {
-      set.push(["wait", `${run} ${next.afterFinish}`]);
+      set.wait = `${run} ${next.afterFinish}`;
       waits = true;
     } else {
-      set.push(["nominal", next.nominal]);
-      if (next.due !== next.nominal) set.push(["due", next.due]);
+      set.nominal = next.nominal;
+      if (next.due !== next.nominal) set.due = next.due;
       else if (task.due !== task.nominal) remove.push("due");
       slotDue = next.due;
     }
   }
-  if (pending.length > 0) set.push(["pending", JSON.stringify(pending)]);
-  else if (task.pending.length > 0) remove.push("pending");
-  if (decision.enqueue && counted([decision.enqueue]) > 0) set.push(["fired", task.fired + 1]);
+  if (pending.length === 0 && task.pending.length > 0) remove.push("pending");
   const over = slotDue === undefined && !waits && pending.length === 0;
   const finished = over && task.state === "scheduled";
-  if (finished) set.push(["state", "finished"]);
-  if (pending.length > 0 && task.state === "finished") set.push(["state", "scheduled"]);
+  if (finished) set.state = "finished";
+  if (pending.length > 0 && task.state === "finished") set.state = "scheduled";
 
   const live = run ?? running?.run;
   const held = pending.filter((one) => readyAt(one) <= now);

@@ -24,14 +24,27 @@ export interface RunDetails {
   minGap?: number;
 }
 
+/**
+ * All fields, in one order, undefined where there is nothing to say: objects that are made by the thousand are handled much faster
+ * where they are all alike. JSON leaves out what is undefined.
+ */
+export type Sparse<Kind> = {
+  readonly [Field in keyof Kind]-?: undefined extends Kind[Field] ? Kind[Field] | undefined : Kind[Field];
+};
+
 /** What goes without saying is left out: a hash with a longer value than 64 bytes takes more than twice the memory. */
-export function encodeDetails(task: TaskName, { key, nominal, due, trigger, ...rest }: RunDetails): string {
+export function encodeDetails(task: TaskName, details: Sparse<RunDetails>): string {
+  const { key, nominal, due, trigger } = details;
   return JSON.stringify({
-    ...rest,
+    type: details.type,
+    missed: details.missed,
+    limit: details.limit,
+    grace: details.grace,
+    minGap: details.minGap,
     nominal,
-    ...(key === occurrenceKey(task, nominal) ? {} : { key }),
-    ...(due === nominal ? {} : { due }),
-    ...(trigger === "schedule" ? {} : { trigger }),
+    key: key === occurrenceKey(task, nominal) ? undefined : key,
+    due: due === nominal ? undefined : due,
+    trigger: trigger === "schedule" ? undefined : trigger,
   });
 }
 

@@ -23,12 +23,21 @@ export interface StoreOptions extends Omit<LinkOptions, "connection"> {
   retention?: Partial<Retention> | undefined;
 }
 
+/** What is a burst, and so prepared ahead. */
+export interface BurstSeam {
+  /** So many shards that come due at one instant; default all. */
+  shards: number;
+  /** How long before, in ms; default 500. */
+  ahead: number;
+}
+
 /** What only tests may change. Not reachable from any option of a node, a client or the environment. */
 export interface TestSeams {
   time?: TimeSource;
   /** Parts of the protocol to leave out, to see the check for them fail. */
   sabotage?: readonly (Sabotage | "mutex")[];
   failpoint?: Failpoint;
+  burst?: BurstSeam;
 }
 
 /** Everything Carillon keeps in Redis, by what it is about. One connection. */
@@ -46,6 +55,8 @@ export class Store {
   readonly link: Link;
   /** Scripts go by a test's clock, which may jump. */
   readonly virtualTime: boolean;
+  /** A test's, see `TestSeams`. */
+  readonly burst: BurstSeam | undefined;
   readonly #connection: ConnectionSpec;
 
   constructor(options: StoreOptions, seams: TestSeams = {}) {
@@ -54,6 +65,9 @@ export class Store {
     this.keys = namespaceKeys(this.namespace);
     this.virtualTime = seams.time !== undefined;
     const sabotage = seams.sabotage ?? [];
+    // What is shared out beforehand keeps nodes apart, as the mutex does.
+    const apart = sabotage.includes("mutex") ? { shards: Number.POSITIVE_INFINITY, ahead: 0 } : undefined;
+    this.burst = seams.burst ?? apart;
     const scripts = loadScripts(
       seams.time ?? REDIS_TIME,
       sabotage.filter((part) => part !== "mutex"),

@@ -57,8 +57,8 @@ export function json(text: string): Json {
 }
 
 /** What it means, whoever compiles it finds out. */
-export function schedule(text: string | undefined): Schedule {
-  return record(json(text ?? "null")) as unknown as Schedule;
+export function schedule(text: string): Schedule {
+  return record(json(text)) as unknown as Schedule;
 }
 
 /** Policies and nothing else: no field of theirs may stand in for one of the task's own. */

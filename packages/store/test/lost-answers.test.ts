@@ -168,6 +168,41 @@ describe("an answer that is lost", () => {
     await bench.close();
   });
 
+  it("asked for by hand, and others came between its two sendings: it waits once", async () => {
+    const bench = await Bench.open(plain.url, { namespace: "asked" });
+    await bench.put({ id: "t", overlap: "queue-one" });
+    await bench.trigger("t", "first");
+    const { link } = bench.store;
+    const { run: send } = link;
+    let sent = 0;
+    /** The run in the way ends, and what waits begins. */
+    const goOn = async (token: string) => {
+      await bench.workAll();
+      await bench.reconcile();
+      await bench.clock.advance(10_000);
+      await bench.reconcile();
+      await bench.claim("t", token);
+    };
+    link.run = async (script, keys, args) => {
+      const answer = await send.call(link, script, keys, args);
+      if (script.name !== "commit" || sent++ > 0) return answer;
+      // Its answer is lost. Others come between: claims that enqueue nothing, triggers, and the one that this is about.
+      for (const token of ["x", "y"]) {
+        await bench.clock.advance(10_000);
+        await bench.claim("t", token);
+      }
+      for (let n = 0; n < 15; n++) await bench.trigger("t", `other-${n}`);
+      await goOn("z");
+      return send.call(link, script, keys, args);
+    };
+    expect(await bench.trigger("t", "tok")).toEqual({ outcome: "queued" });
+    link.run = send;
+    await goOn("zz");
+    const keys = (await bench.jobs()).map(({ data }) => data.occurrence.key);
+    expect(keys.filter((key) => key === "key-tok")).toHaveLength(1);
+    await bench.close();
+  });
+
   it("a registry mark whose answer was lost keeps the queue, and never loses it", async () => {
     for (let n = 0; n < 6; n++) {
       const bench = await Bench.open(proxy.url, { namespace: `mark${n}` });

@@ -38,13 +38,15 @@ export async function virtualStore(
     start?: number | string;
     sabotage?: TestSeams["sabotage"];
     failpoint?: TestSeams["failpoint"];
+    burst?: TestSeams["burst"];
   },
 ): Promise<VirtualStore> {
-  const { queues, start = "2026-01-01T00:00:00Z", sabotage = [], failpoint, ...rest } = options;
+  const { queues, start = "2026-01-01T00:00:00Z", sabotage = [], failpoint, burst, ...rest } = options;
   const store = new Store(rest, {
     time: { lua: CLOCK_KEY_LUA },
     sabotage,
     ...(failpoint ? { failpoint } : {}),
+    ...(burst ? { burst } : {}),
   });
   const keys = namespaceKeys(store.namespace);
   let now = Number.NaN;

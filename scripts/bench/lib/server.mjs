@@ -85,9 +85,12 @@ class Server {
       .map(([, , micros]) => micros / 1000);
   }
 
-  /** Nothing is left, and nobody waits for the memory to be freed. */
+  /** Nothing is left but the list of live nodes, and nobody waits for the memory to be freed. */
   async clear() {
+    const lists = await this.admin.keys("*:nodes");
+    const kept = await Promise.all(lists.map(async (key) => [key, await this.admin.dumpBuffer(key)]));
     await this.admin.flushall("SYNC");
+    for (const [key, dump] of kept) await this.admin.restore(key, 0, dump);
     await this.admin.slowlog("RESET");
   }
 

@@ -12,6 +12,9 @@ export const PREFIX = bullPrefix(NAMESPACE, QUEUE);
 /** Nothing of a short history is pruned: the checks read all of it. */
 const RETENTION = { successes: 1_000, failures: 1_000, completedJobs: 3_600_000, failedJobs: 3_600_000 };
 
+/** There are few tasks: whatever comes due at one instant is a burst to these nodes, and is prepared long before. */
+const BURST = { shards: 1, ahead: 20_000 };
+
 /** Safety parts that the nodes leave out. */
 export type Sabotaged = NonNullable<TestSeams["sabotage"]>;
 
@@ -73,7 +76,7 @@ export class Equipment {
     for (const role of Object.values(ROLES).flat()) {
       const failpoint = async (point: string) => equipment.user?.pass(role, point);
       const left = role.startsWith("node") ? sabotage : [];
-      const { store } = await virtualStore({ ...common, sabotage: left, failpoint });
+      const { store } = await virtualStore({ ...common, sabotage: left, failpoint, burst: BURST });
       const connection = store.connect("patient");
       equipment.gear.set(role, { store: equipment.#virtual(store), connection });
       for (const client of [store.link.client, connection]) equipment.#watch(client);

@@ -85,11 +85,15 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
     turn = mine.catch(() => {});
     return mine;
   };
+  // It knew of no look ahead.
+  const { burst } = store;
+  Object.assign(store, { burst: { shards: Number.POSITIVE_INFINITY, ahead: 0 } });
   link.run = (script, ...rest) =>
     script.name === "commit" ? transaction(script, ...rest) : run(script, ...rest);
   return () => {
     claims.commit = original.commit;
     link.run = original.run;
+    Object.assign(store, { burst });
   };
 };
 

@@ -2,7 +2,7 @@
 
 -- Returns nil, or the error's text; on an error nothing is left behind.
 local function enqueue(template, id, data, jobKey)
-  local ok, result = pcall(bullAdd, template, id, data)
+  local ok, result = pcall(bullAdd, template, id, data, jobKey)
   if ok and (type(result) ~= "number" or result >= 0) then return nil end
   -- Lua has no rollback. Whatever the add wrote before it failed, a job without its key is passed over by workers.
   -- (Only where there is one: a script that has written is let past maxmemory, and the next task would be half done.)
@@ -11,7 +11,7 @@ local function enqueue(template, id, data, jobKey)
   return tostring(result)
 end
 
--- The run's record. `of`: `task enqueued node`.
-local function recordRun(runKey, task, now, node, details)
-  redis.call("HSET", runKey, "state", "queued", "of", table.concat({ task, now, node }, " "), "info", details)
+-- The run's record. `origin`: `task enqueued node`.
+local function recordRun(runKey, origin, details)
+  redis.call("HSET", runKey, "state", "queued", "of", origin, "info", details)
 end

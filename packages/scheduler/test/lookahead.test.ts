@@ -1,0 +1,397 @@
+import { parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { Scheduler } from "@carillon/scheduler";
+import { type Lease, Store } from "@carillon/store";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "../../store/test/bench.js";
+import { Agenda } from "../src/agenda.js";
+import { Claimer } from "../src/claimer.js";
+import { Lookahead } from "../src/lookahead.js";
+import { settle } from "../src/options.js";
+import { Reader } from "../src/reader.js";
+import { Replanner } from "../src/replanner.js";
+import { ServerClock } from "../src/server-clock.js";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+const LEASE: Lease = { remaining: Number.POSITIVE_INFINITY, extend: async () => {}, release: async () => {} };
+const AT = START + 10_000;
+const SHARD = shardOf("system/t");
+const go = () => true;
+
+describe("a burst that is prepared ahead", () => {
+  let redis: RedisServer;
+  let bench: Bench;
+  let clock: ServerClock;
+  let claimer: Claimer;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(async () => {
+    await redis.stop();
+  });
+  beforeEach(async () => {
+    bench = await Bench.open(redis.url);
+    clock = new ServerClock(undefined, Number.POSITIVE_INFINITY);
+    claimer = new Claimer(bench.store, clock, settle({ store: bench.store, nodeId: "n1", logger: SILENT }));
+    await to(START);
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  /** The node knows the time. */
+  async function to(time: number): Promise<void> {
+    await bench.clock.set(time);
+    clock.observe(time, clock.mark());
+  }
+  const put = (input: Partial<TaskInput> = {}) => bench.put({ id: "t", ...input });
+  const prepare = () => claimer.prepare(QUEUE, SHARD, AT, go);
+  const claim = () => claimer.claim(QUEUE, SHARD, LEASE, go);
+  /** How often due tasks are read. */
+  function reads(): () => number {
+    const { claims } = bench.store;
+    const { readDue } = claims;
+    let count = 0;
+    claims.readDue = (...all) => {
+      count += 1;
+      return readDue.apply(claims, all);
+    };
+    return () => count;
+  }
+  const enqueued = async () =>
+    (await bench.jobs()).map(({ data }) => [data.occurrence.task, data.occurrence.nominal, data.payload]);
+
+  it("is committed at its time without being read again, as if it had been", async () => {
+    await put({ payload: { n: 1 } });
+    await prepare();
+    expect(await bench.jobs()).toEqual([]);
+    await to(AT);
+    const count = reads();
+    const { decided, refused } = await claim();
+    expect(decided).toMatchObject([{ task: "system/t", nominal: AT, due: AT, at: AT, outcome: "enqueued" }]);
+    expect(refused).toEqual([]);
+    // Only the look whether there is more.
+    expect(count()).toBe(1);
+    expect(await enqueued()).toEqual([["t", AT, { n: 1 }]]);
+    expect(await bench.stored("t")).toMatchObject({ cursor: AT, nominal: AT + 10_000, fired: 1 });
+  });
+
+  it("is left alone before its time, and is not lost when Redis' clock is a little behind", async () => {
+    await put();
+    await prepare();
+    await to(AT - 1);
+    expect(await claim()).toMatchObject({ decided: [], refused: [] });
+    // The node's estimate is ahead.
+    clock.observe(AT, clock.mark());
+    expect(await claim()).toEqual({ progress: true, decided: [], refused: [] });
+    await to(AT);
+    expect((await claim()).decided).toHaveLength(1);
+    expect(await enqueued()).toHaveLength(1);
+  });
+
+  it.each<[string, () => Promise<unknown>, unknown[]]>([
+    ["edited", () => put({ payload: { n: 2 } }), [["t", AT, { n: 2 }]]],
+    ["moved", () => put({ schedule: { at: AT + 1 } }), []],
+    ["paused", () => bench.store.tasks.pause(bench.name("t")), []],
+    ["deleted", () => bench.store.tasks.delete(bench.name("t")), []],
+  ])("what was %s meanwhile is decided anew", async (_how, change, jobs) => {
+    await put({ payload: { n: 1 } });
+    await prepare();
+    await change();
+    await to(AT);
+    await claim();
+    await claim();
+    expect(await enqueued()).toEqual(jobs);
+  });
+
+  it("another node was first: nothing twice", async () => {
+    await put();
+    await prepare();
+    await to(AT);
+    expect(await bench.claim("t", "other")).toEqual(["OK"]);
+    const { decided, refused } = await claim();
+    expect(decided).toEqual([]);
+    expect(refused).toMatchObject([{ status: "STALE" }]);
+    expect(await enqueued()).toHaveLength(1);
+  });
+
+  it("a run that began meanwhile is in its way, by its overlap policy", async () => {
+    await put();
+    await prepare();
+    await bench.trigger("t", "m");
+    await to(AT);
+    const { decided } = await claim();
+    // Refused first, then read with the run.
+    const again = decided.length > 0 ? decided : (await claim()).decided;
+    expect(again).toMatchObject([{ outcome: "skipped", reason: "overlap", nominal: AT }]);
+    expect(await bench.jobs()).toHaveLength(1);
+  });
+
+  it("a run that ends meanwhile is not in its way: what hangs on it is not prepared", async () => {
+    await put();
+    await bench.trigger("t", "m");
+    await prepare();
+    await bench.workAll();
+    await to(AT);
+    expect((await claim()).decided).toMatchObject([{ outcome: "enqueued", nominal: AT }]);
+  });
+
+  it("what is of no use any more after a while is read anew", async () => {
+    await put({ schedule: { every: "1s" } });
+    await claimer.prepare(QUEUE, SHARD, START + 1_000, go);
+    await to(START + 5_000);
+    expect((await claim()).decided).toMatchObject([
+      { outcome: "skipped", reason: "missed" },
+      { outcome: "enqueued", trigger: "catch-up", nominal: START + 5_000 },
+    ]);
+  });
+
+  /** Ids of tasks that are all in one shard. */
+  function idsOf(count: number): string[] {
+    const ids: string[] = [];
+    for (let i = 0; ids.length < count; i++) if (shardOf(`system/p${i}`) === SHARD) ids.push(`p${i}`);
+    return ids;
+  }
+
+  it("of two bursts, one soon after the other, the second stays prepared when the first is done", async () => {
+    const [first, second] = idsOf(2) as [string, string];
+    await bench.put({ id: first, schedule: { at: AT } });
+    await bench.put({ id: second, schedule: { at: AT + 1 } });
+    await prepare();
+    await to(AT);
+    const { claims } = bench.store;
+    const { send } = claims;
+    claims.send = async (commit) => {
+      claims.send = send;
+      await claimer.prepare(QUEUE, SHARD, AT + 1, go);
+      return send.call(claims, commit);
+    };
+    expect((await claim()).decided).toHaveLength(1);
+    await to(AT + 1);
+    const count = reads();
+    expect((await claim()).decided).toMatchObject([{ task: `system/${second}` }]);
+    expect(count()).toBe(1);
+  });
+
+  it("a time that comes before it is used is decided with what came before, as ever", async () => {
+    const [often, seldom] = idsOf(2) as [string, string];
+    await bench.put({ id: often, schedule: { every: "1s" } });
+    await bench.put({ id: seldom, schedule: { every: "1h" } });
+    await claimer.prepare(QUEUE, SHARD, START + 1_000, go);
+    await to(START + 2_000);
+    expect((await claim()).decided).toMatchObject([
+      { outcome: "skipped", reason: "missed", nominal: START + 1_000 },
+      { outcome: "enqueued", trigger: "catch-up", nominal: START + 2_000 },
+    ]);
+  });
+
+  it("takes no more memory than is given to it, whatever the payloads", async () => {
+    const text = "x".repeat(100_000);
+    for (const id of idsOf(300)) await bench.put({ id, payload: { text } });
+    const count = reads();
+    await prepare();
+    // Of 40 each: that is 16 million characters, and all would be eight.
+    expect(count()).toBe(4);
+    await to(AT);
+    expect((await claim()).decided).toHaveLength(300);
+  });
+
+  it("what was changed and goes before others by its priority does so", async () => {
+    const [edited, ...others] = idsOf(60) as [string, ...string[]];
+    await bench.put({ id: edited, priority: 1 });
+    for (const id of others) await bench.put({ id, priority: 2 });
+    await prepare();
+    await bench.put({ id: edited, priority: 1, payload: { n: 2 } });
+    await to(AT);
+    const { decided } = await claim();
+    expect(decided).toHaveLength(60);
+    // After the rest of the batch that it was in.
+    expect(decided.findIndex(({ task }) => task === `system/${edited}`)).toBe(39);
+  });
+
+  it("priorities hold: nothing is prepared that comes after what cannot be", async () => {
+    const [first, second, third] = idsOf(3) as [string, string, string];
+    await bench.put({ id: first, priority: 1 });
+    await bench.put({ id: second, priority: 2, overlap: "allow" });
+    await bench.put({ id: third, priority: 3 });
+    // Its next occurrence hangs on this run.
+    await bench.trigger(first, "m", "allow");
+    await bench.workAll();
+    await bench.trigger(first, "m2", "allow");
+    await prepare();
+    await bench.workAll();
+    await to(AT);
+    const { decided } = await claim();
+    expect(decided.map(({ task }) => task)).toEqual([first, second, third].map((id) => `system/${id}`));
+  });
+
+  it("a commit whose answer was lost is sent again and does nothing twice", async () => {
+    await put();
+    await prepare();
+    await to(AT);
+    const { claims } = bench.store;
+    const { send } = claims;
+    claims.send = async (commit) => {
+      await send.call(claims, commit);
+      claims.send = send;
+      throw new Error("Connection is closed.");
+    };
+    await expect(claim()).rejects.toThrow("closed");
+    expect((await claim()).decided).toMatchObject([{ outcome: "enqueued", nominal: AT }]);
+    expect(await enqueued()).toHaveLength(1);
+  });
+
+  describe("shared out", () => {
+    const beat = (id: string, at: number) =>
+      bench.store.registry.beat({
+        ...{ id, host: "h", pid: 1, version: "0", started: START, beat: at, every: 10_000 },
+        ...{ tzdata: "x", clockOffset: 0 },
+      });
+    /** What a node prepares 400 ms before, and what it leaves to others at first. */
+    async function shareOf(nodeId: string, due: readonly number[] = Array(8).fill(AT)) {
+      const agenda = new Agenda();
+      agenda.set(QUEUE, new Map(due.map((at, shard) => [String(shard), at])));
+      const prepared: number[] = [];
+      const told = { prepare: async (_: string, shard: number) => prepared.push(shard), forget() {} };
+      const settings = settle({ store: bench.store, nodeId, logger: SILENT });
+      const lookahead = new Lookahead(bench.store, clock, settings, agenda, told as unknown as Claimer);
+      expect(lookahead.nextAt(AT - 2_000)).toBe(due.every((at) => at === AT) ? AT - 500 : Infinity);
+      lookahead.look(AT - 501);
+      await lookahead.idle();
+      expect(prepared).toEqual([]);
+      for (const time of [AT - 400, AT - 300]) lookahead.look(time);
+      await lookahead.idle();
+      const left = due.flatMap((at, shard) =>
+        lookahead.othersBegin({ queue: QUEUE, part: String(shard), at }) ? [shard] : [],
+      );
+      // At another time, and what is no shard, is anybody's.
+      expect(lookahead.othersBegin({ queue: QUEUE, part: "r", at: AT })).toBe(false);
+      for (let shard = 0; shard < 8; shard++)
+        expect(lookahead.othersBegin({ queue: QUEUE, part: String(shard), at: AT + 1 })).toBe(false);
+      return { prepared, left };
+    }
+    beforeEach(() => to(AT - 400));
+
+    it("each shard to one of the live nodes, which the others let begin", async () => {
+      for (const id of ["a", "b", "c"]) await beat(id, AT - 20_000);
+      await beat("dead", AT - 30_000);
+      const shares = await Promise.all(["a", "b", "c"].map((id) => shareOf(id)));
+      expect(shares.flatMap(({ prepared }) => prepared).sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+      expect(shares.map(({ prepared }) => prepared.length).sort()).toEqual([2, 3, 3]);
+      for (const { prepared, left } of shares)
+        expect([...prepared, ...left].sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    });
+
+    it("one node alone prepares all", async () => {
+      await beat("a", AT - 1_000);
+      expect(await shareOf("a")).toMatchObject({ prepared: { length: 8 }, left: [] });
+    });
+
+    it("a node that is not on the list prepares nothing, and leaves nothing to others", async () => {
+      await beat("a", AT - 1_000);
+      expect(await shareOf("b")).toEqual({ prepared: [], left: [] });
+    });
+
+    it("few tasks are no burst: nothing is asked of Redis for them", async () => {
+      await beat("a", AT - 1_000);
+      const due = [AT, AT, AT, AT, AT, AT, AT, AT + 1];
+      expect(await shareOf("a", due)).toEqual({ prepared: [], left: [] });
+    });
+  });
+});
+
+describe("what another node is ready for, looked at again", () => {
+  it.each([
+    ["is held as long as another's mutex", false],
+    ["is not held by this node's own mutex, where it has begun meanwhile", true],
+  ])("%s", async (_what, begun) => {
+    const redis = await startRedis();
+    const bench = await Bench.open(redis.url);
+    await bench.put({ id: "t" });
+    await bench.clock.set(AT);
+    const clock = new ServerClock(undefined, Number.POSITIVE_INFINITY);
+    clock.observe(AT, clock.mark());
+    const settings = settle({ store: bench.store, logger: SILENT });
+    const agenda = new Agenda();
+    const part = String(SHARD);
+    let asked = false;
+    const reader = new Reader(bench.store, clock, settings, agenda, new Replanner(bench.store, settings), {
+      news() {},
+      lost() {},
+    });
+    const { mutex } = bench.store;
+    await mutex.take(bench.store.keys.queue(QUEUE).mutex(part), 50_000);
+    const { remaining } = mutex;
+    mutex.remaining = async (key) => {
+      // As the loop does, once it has the mutex.
+      if (begun) agenda.release(QUEUE, part);
+      asked = true;
+      return remaining.call(mutex, key);
+    };
+    agenda.hold(QUEUE, part, AT, 200);
+    reader.glanceSoon(QUEUE);
+    await eventually(() => {
+      reader.look();
+      expect(asked).toBe(true);
+    });
+    await reader.stop();
+    const hold = agenda.holdOf(QUEUE, part) as { ms: number } | undefined;
+    if (begun) expect(hold).toBeUndefined();
+    else expect(hold?.ms).toBeGreaterThan(40_000);
+    await bench.close();
+    await redis.stop();
+  });
+});
+
+describe("nodes on real time", () => {
+  let redis: RedisServer;
+  const store = () => new Store({ connection: redis.url, namespace: "real" });
+  beforeAll(async () => {
+    redis = await startRedis({ appendonly: true });
+  });
+  afterAll(async () => {
+    await redis.stop();
+  });
+
+  it.each([
+    ["both live", 0],
+    ["one of them is dead and still on the list", 1],
+  ])("%s: each of many tasks of one instant is enqueued once", async (_how, dead) => {
+    const client = store();
+    const queue = `q${dead}`;
+    const nodes = Array.from(
+      { length: 2 },
+      (_, i) => new Scheduler({ connection: redis.url, namespace: "real", nodeId: `n${i}`, logger: SILENT }),
+    );
+    const seen: [node: number, task: string, late: number][] = [];
+    let lost = 0;
+    for (const [i, node] of nodes.entries()) {
+      node.on("decided", ({ task, at, due }) => seen.push([i, task, at - due]));
+      node.on("lost", () => {
+        lost += 1;
+      });
+    }
+    await Promise.all(nodes.map((node) => node.start()));
+    // Its last beat says that it is alive.
+    const beats = await client.registry.nodes();
+    if (dead) {
+      await nodes[1]?.stop();
+      for (const beat of beats) if (beat.id === "n1") await client.registry.beat(beat);
+    }
+    const at = (await client.serverTime()) + 1_000;
+    await client.tasks.put(
+      queue,
+      Array.from({ length: 80 }, (_, i) => parseTask({ id: `t${i}`, type: "noop", queue, schedule: { at } })),
+    );
+    await eventually(() => expect(seen.length).toBeGreaterThanOrEqual(80));
+    await Promise.all(nodes.map((node) => node.stop()));
+    expect(new Set(seen.map(([, task]) => task)).size).toBe(80);
+    expect(seen).toHaveLength(80);
+    expect(seen.every(([, , late]) => late >= 0)).toBe(true);
+    expect(new Set(seen.map(([node]) => node))).toEqual(new Set(dead ? [0] : [0, 1]));
+    // Nobody tried what the other one was ready for.
+    if (!dead) expect(lost).toBe(0);
+    await client.registry.removeNode("n1");
+    await client.close();
+  });
+});
