@@ -8,24 +8,23 @@
 -- ARGV: 1 token, 2 node, 3 shard, 4 first look of the reconciler after (ms), 5 queue, 6 prefix of run keys, 7 cancel channel,
 --       8 the job templates as JSON, then an item for each task
 -- An item (commit-items.ts) is one text, with a zero byte after each of these:
---       local name, generation, the next one, not before ("" any time), held ("1": only while scheduled), guarded ("1": no second
+--       owner, id, generation, the next one, not before ("" any time), held ("1": only while scheduled), guarded ("1": no second
 --       run beside a live one), look at ("" not before someone says so), cursor, nominal and fired ("" as they are), ids of the runs
 --       reckoned with, separated by spaces, what few have as JSON ("" nothing; CommitExtras), run id ("" none is enqueued), its
---       template, the run's details
---       and then the job's data up to the enqueue time
+--       template, the run's details, and what jobData (lib/enqueue.lua) asks for: the occurrence's key, its nominal and due time ("" the
+--       same), trigger, more, payload
 -- Returns: { now, status of each task }: OK | DONE | STALE | EARLY | OVERLAP | ERROR <text>
 local now = nowMs()
 -- Numbers are made text once: Redis would do it anew for each command.
 local nowText = string.format("%.0f", now)
-local enqueuedText = nowText .. "}}"
-local token, node, shard, checkAfter = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
+local token, node, shard, checkAfter, queue = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local origin = " " .. nowText .. " " .. node
 local checkAt, waitedForAt = string.format("%.0f", now + checkAfter), string.format("%.0f", now + WAITED_FOR)
 local COMPLETED = KEYS[8]
 bullQueue({ unpack(KEYS, 4, 14) })
 
 -- Much cheaper than a pattern.
-local ITEM = string.rep("s", 15)
+local ITEM = string.rep("s", 22)
 local k = 14
 
 local templates = cjson.decode(ARGV[8])
@@ -85,12 +84,13 @@ local function commitExtras(extras, taskKey, ledgerKey, backfillKey, name, curso
 end
 
 local function cancelAll(ids)
-  for _, id in ipairs(ids) do cancelRun(ARGV[6] .. id, KEYS[3], id, now, node, ARGV[7], ARGV[5]) end
+  for _, id in ipairs(ids) do cancelRun(ARGV[6] .. id, KEYS[3], id, now, node, ARGV[7], queue) end
 end
 
 local function commit(item)
-  local name, generation, following, notBefore, held, guarded, lookAt, cursor, nominal, fired, over, extras, run, template, details,
-    data = struct.unpack(ITEM, item)
+  local owner, id, generation, following, notBefore, held, guarded, lookAt, cursor, nominal, fired, over, extras, run, template,
+    details, key, at, dueAt, trigger, more, payload = struct.unpack(ITEM, item)
+  local name = owner .. "/" .. id
   held, guarded, extras = held == "1", guarded == "1", extras ~= "" and cjson.decode(extras)
   local taskKey, openKey = KEYS[k + 1], KEYS[k + 2]
   k = k + 2
@@ -117,7 +117,8 @@ local function commit(item)
     guarded and run ~= "" and reckoned, firstJob)
   if refused then return refused end
   if run ~= "" then
-    local failure = enqueue(templates[tonumber(template)], run, string.sub(item, data) .. enqueuedText, jobKey)
+    local data = jobData(payload, queue, owner, id, key, at, dueAt, following, trigger, run, more, nowText)
+    local failure = enqueue(templates[tonumber(template)], run, data, jobKey)
     if failure then return "ERROR " .. failure end
   end
   -- Before the cursor moves.

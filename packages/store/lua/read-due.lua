@@ -120,11 +120,17 @@ local function read(name)
       open = task[i + 1]
     end
   end
-  local fields = table.concat(task, SEPARATOR)
-  -- Where runs may overlap, or there were none yet, there is nothing to reckon with.
-  if overlap == "allow" or not open then return name .. NOTHING .. fields end
-  local run, here, over = reckon(open, ARGV[2] .. name, ARGV[3] .. name, ARGV[4] .. name, ARGV[5])
-  return table.concat({ name, run, here, table.concat(over, " "), fields }, SEPARATOR)
+  local said
+  if overlap == "allow" or not open then
+    -- Where runs may overlap, or there were none yet, there is nothing to reckon with.
+    said = name .. NOTHING
+  else
+    local run, here, over = reckon(open, ARGV[2] .. name, ARGV[3] .. name, ARGV[4] .. name, ARGV[5])
+    said = table.concat({ name, run, here, table.concat(over, " "), "" }, SEPARATOR)
+  end
+  -- In front of the first field: each text that is made on the way costs as much as its length.
+  task[1] = said .. (task[1] or "")
+  return table.concat(task, SEPARATOR)
 end
 
 local names, more

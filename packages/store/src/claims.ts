@@ -20,9 +20,8 @@ import {
   type ClaimItem,
   CommitItems,
   type CommitOptions,
-  dataText,
+  dataParts,
   JobTexts,
-  occurrenceOf,
   templatesText,
 } from "./commit-items.js";
 import { redisError } from "./connection.js";
@@ -306,8 +305,6 @@ export class ClaimRepository {
     const now = "at" in definition.schedule ? new Date(definition.schedule.at).getTime() : 0;
     const run = runId(definition.id, now, by.token);
     const enqueue = { key: by.key, nominal: now, due: now, trigger: "manual" } as const;
-    // The created task's generation is made by the script; its first run belongs to it.
-    const occurrence = occurrenceOf(definition, enqueue, 0, run);
     const jobs = this.#jobs(definition.queue, now);
     jobs.template(definition);
     const [word, at] = (await this.#link.run(
@@ -327,7 +324,8 @@ export class ClaimRepository {
       ],
       [
         ...[local, run, by.node, FIRST_LOOK, templatesText(jobs.templates)],
-        ...[dataText(payloadJson, occurrence), jobs.details(definition, occurrence)],
+        ...[jobs.details(definition, enqueue), definition.queue, definition.owner, definition.id],
+        ...dataParts(definition, enqueue, payloadJson),
         ...[...definitionFields(parsed, true)].flat(),
       ],
     )) as [string, number];

@@ -1,8 +1,8 @@
 import {
   type Decision,
   type Enqueue,
-  type Occurrence,
   type OverlapPolicy,
+  occurrenceKey,
   parseDuration,
   readyAt,
   runId,
@@ -13,7 +13,7 @@ import {
 import { type JobPacker, type JobTemplate, jobOptions } from "./bullmq.js";
 import { type DueEntry, type Writes, writesOf } from "./commit.js";
 import type { QueueKeys } from "./keys.js";
-import { encodeDetails, type Sparse } from "./run-codec.js";
+import { encodeDetails } from "./run-codec.js";
 import { DEFAULT_LINGER, type StoredTask } from "./task-codec.js";
 
 export interface ClaimItem {
@@ -95,26 +95,35 @@ export class CommitItems {
     const extras = extrasOf(entry, decision, writes, backfill);
     const guarded = (overlap ?? overlapOf(entry, decision)) !== "allow";
     const generation = String(Number(task.generation) + 1);
-    let [template, details, data] = [0, "", ""];
+    let [template, details] = [0, ""];
+    let said = NOTHING_SAID;
 
     const keys = this.#queue;
     this.keys.push(keys.task(local), keys.open(local));
     if (enqueue && run !== undefined) {
       this.keys.push(keys.run(run), keys.job(run));
       const { definition } = task;
-      const occurrence = occurrenceOf(definition, enqueue, Number(generation), run);
       template = this.#jobs.template(definition);
-      details = this.#jobs.details(definition, occurrence);
-      data = dataText(task.payloadJson, occurrence);
+      details = this.#jobs.details(definition, enqueue);
+      said = dataParts(definition, enqueue, task.payloadJson);
     }
     if (extras?.skips) this.keys.push(keys.ledger(local));
     if (backfill) this.keys.push(keys.backfill(backfill.id));
     for (const id of entry.over) this.keys.push(keys.job(id));
 
+    const { owner, id } = task.definition;
     const item = [
-      ...[local, task.generation, generation, notBefore(task, decision), held ? "1" : "", guarded ? "1" : ""],
+      ...[
+        owner,
+        id,
+        task.generation,
+        generation,
+        notBefore(task, decision),
+        held ? "1" : "",
+        guarded ? "1" : "",
+      ],
       ...[writes.lookAt ?? "", cursor, nominal, fired, entry.over.join(" ")],
-      ...[extras ? JSON.stringify(extras) : "", run ?? "", template, details, data],
+      ...[extras ? JSON.stringify(extras) : "", run ?? "", template, details, ...said, ""],
     ];
     this.#items.push(item.join(END));
     return run;
@@ -149,22 +158,22 @@ export class JobTexts {
   }
 
   /** What the run's record says of it from the start; limits are what the worker keeps to, in ms. */
-  details(definition: TaskDefinition, occurrence: Said): string {
+  details(definition: TaskDefinition, enqueue: Enqueue): string {
     const { timeLimitGrace, minGap } = definition;
     return encodeDetails(definition, {
       type: definition.type,
-      key: occurrence.key,
-      nominal: occurrence.nominal,
-      due: occurrence.due,
-      trigger: occurrence.trigger,
-      missed: occurrence.missed,
-      limit: this.#limit(definition, occurrence),
+      key: enqueue.key,
+      nominal: enqueue.nominal,
+      due: enqueue.due,
+      trigger: enqueue.trigger,
+      missed: enqueue.missed,
+      limit: this.#limit(definition, enqueue),
       grace: timeLimitGrace === undefined ? undefined : parseDuration(timeLimitGrace),
       minGap: minGap === undefined ? undefined : parseDuration(minGap),
     });
   }
 
-  #limit(definition: TaskDefinition, { trigger, nominal }: Said): number | undefined {
+  #limit(definition: TaskDefinition, { trigger, nominal }: Enqueue): number | undefined {
     const { timeLimit } = definition;
     if (timeLimit === undefined) return undefined;
     const schedule = this.#schedules.get(definition.schedule, definition.id);
@@ -180,37 +189,25 @@ export function templatesText(templates: readonly JobTemplate[]): string {
   return JSON.stringify(templates.map(({ prioritized, args, opts }) => [prioritized, args, opts]));
 }
 
-/** What a job says of itself, but for the time of the commit. */
-type Said = Sparse<Omit<Occurrence, "enqueued">>;
-
-export function occurrenceOf(
+/** What `jobData` of `lib/enqueue.lua` asks for: key, nominal, due, trigger, more, payload. What goes without saying is "". */
+export function dataParts(
   definition: TaskDefinition,
-  enqueue: Enqueue,
-  generation: number,
-  run: string,
-): Said {
-  return {
-    key: enqueue.key,
-    task: definition.id,
-    owner: definition.owner,
-    queue: definition.queue,
-    nominal: enqueue.nominal,
-    due: enqueue.due,
-    generation,
-    trigger: enqueue.trigger,
-    reason: undefined,
-    missed: enqueue.missed,
-    run,
-    subject: definition.subject,
-    submitter: definition.submitter,
-    group: definition.group,
-  };
+  { key, nominal, due, trigger, missed }: Enqueue,
+  payloadJson: string,
+): readonly string[] {
+  const { subject, submitter, group } = definition;
+  const few = missed ?? subject ?? submitter ?? group;
+  return [
+    key === occurrenceKey(definition, nominal) ? "" : JSON.stringify(key),
+    String(nominal),
+    due === nominal ? "" : String(due),
+    trigger,
+    few === undefined ? "" : `,${JSON.stringify({ missed, subject, submitter, group }).slice(1, -1)}`,
+    payloadJson,
+  ];
 }
 
-/** The job's data up to the time of the commit: the script appends that and closes both objects. */
-export function dataText(payloadJson: string, occurrence: Said): string {
-  return `{"payload":${payloadJson},"occurrence":${JSON.stringify(occurrence).slice(0, -1)},"enqueued":`;
-}
+const NOTHING_SAID: readonly string[] = ["", "", "", "", "", ""];
 
 /** @returns `undefined`: nothing of the kind, as nearly all have */
 function extrasOf(

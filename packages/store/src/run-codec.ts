@@ -28,7 +28,7 @@ export interface RunDetails {
  * All fields, in one order, undefined where there is nothing to say: objects that are made by the thousand are handled much faster
  * where they are all alike. JSON leaves out what is undefined.
  */
-export type Sparse<Kind> = {
+type Sparse<Kind> = {
   readonly [Field in keyof Kind]-?: undefined extends Kind[Field] ? Kind[Field] | undefined : Kind[Field];
 };
 

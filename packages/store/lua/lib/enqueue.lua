@@ -1,5 +1,16 @@
 -- The one place where a job is added: BullMQ's own add (lib/bull, made from its scripts), then the run's record.
 
+-- A job's data (JobData). It is put together here, from what a script knows anyway: sent whole, each character would be read,
+-- copied and hashed several times. `key`: as JSON, "" queue/owner/id@nominal; `due`: "" the nominal time; `more`: what few have,
+-- as JSON after a comma.
+local function jobData(payload, queue, owner, id, key, nominal, due, generation, trigger, run, more, enqueued)
+  if key == "" then key = '"' .. queue .. "/" .. owner .. "/" .. id .. "@" .. nominal .. '"' end
+  if due == "" then due = nominal end
+  return '{"payload":' .. payload .. ',"occurrence":{"key":' .. key .. ',"task":"' .. id .. '","owner":"' .. owner
+    .. '","queue":"' .. queue .. '","nominal":' .. nominal .. ',"due":' .. due .. ',"generation":' .. generation
+    .. ',"trigger":"' .. trigger .. '","run":"' .. run .. '"' .. more .. ',"enqueued":' .. enqueued .. "}}"
+end
+
 -- Returns nil, or the error's text; on an error nothing is left behind.
 local function enqueue(template, id, data, jobKey)
   local ok, result = pcall(bullAdd, template, id, data, jobKey)
