@@ -29,15 +29,24 @@ local function deal(names)
     local owner = string.sub(name, 1, string.find(name, "/", 1, true) or -1)
     local queue = queues[owner]
     if not queue then
-      queue = {}
+      queue = { count = 0 }
       queues[owner] = queue
       owners[#owners + 1] = queue
     end
-    queue[#queue + 1] = name
+    -- Counted: Lua looks for the end of a list anew each time it is asked for its length.
+    local count = queue.count + 1
+    queue.count = count
+    queue[count] = name
   end
-  local dealt, round = {}, 1
-  while #dealt < #names do
-    for _, queue in ipairs(owners) do dealt[#dealt + 1] = queue[round] end
+  local dealt, count, round = {}, 0, 1
+  while count < #names do
+    for _, queue in ipairs(owners) do
+      local name = queue[round]
+      if name then
+        count = count + 1
+        dealt[count] = name
+      end
+    end
     round = round + 1
   end
   return dealt
@@ -74,11 +83,12 @@ end
 
 -- Takes from both in turn, each name once.
 local function merge(oldest, newest)
-  local merged, seen = {}, {}
+  local merged, count, seen = {}, 0, {}
   local function take(name)
     if name and not seen[name] then
       seen[name] = true
-      merged[#merged + 1] = name
+      count = count + 1
+      merged[count] = name
     end
   end
   for i = 1, math.max(#oldest, #newest) do
@@ -94,6 +104,8 @@ local function choose()
   if #oldest <= limit then return oldest, "0" end
   if passed then return { unpack(oldest, 1, limit) }, "1" end
   oldest = range("ZRANGEBYSCORE", "-inf", by, 0, window)
+  -- Where all of it is looked at ahead, all of it is there in time: none need go before others.
+  if by > now and #oldest < window then return deal(oldest), "0" end
   local newest = range("ZREVRANGEBYSCORE", by, "-inf", 0, window)
   return merge(deal(oldest), deal(newest)), #oldest == window and "1" or "0"
 end
