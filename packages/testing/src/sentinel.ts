@@ -114,6 +114,8 @@ class Watched implements RedisSentinel {
   }
 
   async failover(): Promise<void> {
+    // One that has not heard of the failover before would fail over from the master before.
+    await eventually(async () => (await this.#agreed()) !== undefined, PATIENCE);
     const before = await this.currentMaster();
     const [sentinel] = this.#alive() as [RedisServer];
     // Refused while an earlier one is under way, and while no replica is known to be in order.
@@ -122,11 +124,17 @@ class Watched implements RedisSentinel {
       PATIENCE,
     );
     await eventually(async () => {
-      const views = await Promise.all(this.#alive().map(view));
-      const [port] = new Set(views.map((one) => one.port));
-      return port !== before.port && views.every((one) => one.port === port);
+      const port = await this.#agreed();
+      return port !== undefined && port !== before.port;
     }, PATIENCE);
     await eventually(async () => (await replication(await this.currentMaster())).role === "master", PATIENCE);
+  }
+
+  /** The port of the one that all Sentinels alive call the master; undefined while they differ. */
+  async #agreed(): Promise<number | undefined> {
+    const views = await Promise.all(this.#alive().map(view));
+    const ports = new Set(views.map(({ port }) => port));
+    return ports.size === 1 ? [...ports][0] : undefined;
   }
 
   #alive(): RedisServer[] {

@@ -19,7 +19,7 @@ async function restartUntilFinal(run: string, mode: Mode) {
   return born;
 }
 
-describe("a worker that is killed", () => {
+describe("a worker that is killed", { timeout: 150_000 }, () => {
   it("is counted as one crash; the next attempt waits for it, and a restart does not prolong that", async () => {
     const run = await bench.run("t", "once", { crash: { wait: "4s" } });
     const first = lives.start("hang");
@@ -29,12 +29,15 @@ describe("a worker that is killed", () => {
 
     const second = lives.start("work");
     const waiting = await eventually(async () => (await bench.record(run))?.notBefore ?? false, patience);
+    // Killed before it has put the job off it would have died with the job in its hands: that counts as one more attempt.
+    const jobs = bench.queue();
+    await eventually(async () => (await (await jobs.getJob(run))?.isDelayed()) ?? false, patience);
     await second.kill();
     const third = lives.start("work");
     const { at } = await third.says({ attempt: 2 });
     expect(at).toBeGreaterThanOrEqual(waiting);
     await third.says({ event: "settled", outcome: "succeeded" });
-    expect(second.said).toEqual([]);
+    expect(second.said.filter(({ error }) => error === undefined)).toEqual([]);
     const record = await bench.record(run);
     expect(record).toMatchObject({ outcome: "succeeded", attempts: 2, crashes: 1, result: { attempt: 2 } });
     expect(await bench.stats("t")).toMatchObject({ crashes: "1", consecutiveCrashes: "0", succeeded: "1" });
@@ -95,5 +98,5 @@ describe("a worker that is killed", () => {
       crashes: 1,
       result: { total: count, succeeded: count },
     });
-  }, 120_000);
+  });
 });
