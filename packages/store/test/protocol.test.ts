@@ -110,6 +110,23 @@ onEveryEngine("the claim protocol", (connection) => {
     );
   });
 
+  it("says in the job what was missed, and texts as they were put, whatever they look like", async () => {
+    const text = '"},"occurrence":{"key":"x\\ \u{1F514}';
+    await put({ id: "t", payload: { [text]: text }, subject: text, submitter: text, group: text });
+    await clock.set(START + 30_000);
+    expect(await claim("t", "tok1")).toEqual(["OK"]);
+    const [job] = await jobs();
+    expect(job?.data).toMatchObject({
+      payload: { [text]: text },
+      occurrence: {
+        key: `bells/system/t@${START + 30_000}`,
+        trigger: "catch-up",
+        missed: { from: START + 10_000, to: START + 20_000 },
+        ...{ subject: text, submitter: text, group: text },
+      },
+    });
+  });
+
   it("answers DONE to the same token and STALE to another one", async () => {
     await put({ id: "t" });
     await clock.advance(10_000);

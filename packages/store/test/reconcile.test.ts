@@ -180,6 +180,13 @@ onEveryEngine("the reconciler", (connection) => {
     const result = await store.claims.enqueueNow(once("now", START), by);
     await store.registry.leave(QUEUE, mark);
     expect(result).toMatchObject({ enqueued: START });
+    const { generation } = await bench.stored("now");
+    const [job] = await bench.jobs();
+    expect(job?.data.occurrence).toMatchObject({
+      key: "k",
+      trigger: "manual",
+      generation: Number(generation),
+    });
     await store.tasks.put(QUEUE, [once("later", START + 10_000)], true);
     await clock.advance(10_000);
     expect(await bench.claim("later", "b")).toEqual(["OK"]);

@@ -89,8 +89,10 @@ class Server {
   async clear() {
     const lists = await this.admin.keys("*:nodes");
     const kept = await Promise.all(lists.map(async (key) => [key, await this.admin.dumpBuffer(key)]));
-    await this.admin.flushall("SYNC");
-    for (const [key, dump] of kept) await this.admin.restore(key, 0, dump);
+    // At once: a node's heartbeat may come at any time.
+    const all = this.admin.multi().flushall("SYNC");
+    for (const [key, dump] of kept) all.restore(key, 0, dump, "REPLACE");
+    await all.exec();
     await this.admin.slowlog("RESET");
   }
 
