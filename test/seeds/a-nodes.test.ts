@@ -46,8 +46,8 @@ describe("A3 five nodes share the work", () => {
 
 describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
   const TTL = 2_000;
-  /** Of a claim, all and only what adds jobs has this in it. */
-  const COMMIT = '"occurrence":';
+  /** Of a claim, all and only what adds jobs has this in it: the options of the jobs. */
+  const COMMIT = '"removeOnComplete":';
 
   /** What Redis keeps of a claim that is under way. */
   const marks = () => stand.admin.keys(`{${stand.namespace}:bells}:~lock:*`);

@@ -6,7 +6,7 @@ import { PATIENCE, Stand } from "./harness.js";
 const stand = Stand.use({ appendonly: true });
 const STEP = 100;
 /** Of a claim, all and only what adds jobs has this in it. */
-const COMMIT = '"occurrence":';
+const COMMIT = '"removeOnComplete":';
 
 interface Scene {
   readonly wire: FaultProxy;
