@@ -1,7 +1,7 @@
 import type { Client, JobData } from "@carillon/sdk";
 import { checkOccurrences, eventually } from "@carillon/testing";
 import { describe, expect, test } from "vitest";
-import { PATIENCE, type Program, Stand } from "./harness.js";
+import { COMMIT, PATIENCE, type Program, Stand } from "./harness.js";
 
 const stand = Stand.use({ appendonly: true });
 const bell = { id: "t", type: "ring", queue: "bells" };
@@ -46,8 +46,6 @@ describe("A3 five nodes share the work", () => {
 
 describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
   const TTL = 2_000;
-  /** Of a claim, all and only what adds jobs has this in it: the options of the jobs. */
-  const COMMIT = '"removeOnComplete":';
 
   /** What Redis keeps of a claim that is under way. */
   const marks = () => stand.admin.keys(`{${stand.namespace}:bells}:~lock:*`);

@@ -1,12 +1,10 @@
 import type { Client, JobData } from "@carillon/sdk";
 import { eventually, type FaultProxy } from "@carillon/testing";
 import { describe, expect, test } from "vitest";
-import { PATIENCE, Stand } from "./harness.js";
+import { COMMIT, PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use({ appendonly: true });
 const STEP = 100;
-/** Of a claim, all and only what adds jobs has this in it. */
-const COMMIT = '"removeOnComplete":';
 
 interface Scene {
   readonly wire: FaultProxy;

@@ -32,6 +32,9 @@ const fileOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.m
 
 type ClientChoice = Omit<ConstructorParameters<typeof Client>[0], "connection">;
 
+/** On the wire, of a claim: all and only what adds jobs has this in it, the jobs' options. */
+export const COMMIT = '"removeOnComplete":';
+
 /**
  * What a file of these tests stands on: one real Redis, and a namespace for each test. All that is opened here ends with
  * its test, in whatever way it ends.

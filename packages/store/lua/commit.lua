@@ -29,13 +29,11 @@ local k = 14
 
 local templates = cjson.decode(ARGV[8])
 
--- The index entries of all tasks are written together, at the end. Counted: Lua looks for the end of a list anew each time it is
--- asked for its length.
-local due, dues, notDue, runs, runCount = {}, 0, {}, {}, 0
-local function addRun(at, member)
-  runs[runCount + 1] = at
-  runs[runCount + 2] = member
-  runCount = runCount + 2
+-- The index entries of all tasks are written together, at the end.
+local due, notDue, runs = {}, {}, {}
+local function addEntry(entries, at, member)
+  entries[#entries + 1] = at
+  entries[#entries + 1] = member
 end
 
 -- What was asked for by hand is known by its token, also when others have come between it and its second sending: the newest few
@@ -74,7 +72,7 @@ end
 local function commitExtras(extras, taskKey, ledgerKey, backfillKey, name, cursor)
   if extras.backfillSet then redis.call("HSET", backfillKey, unpack(extras.backfillSet)) end
   if extras.remove then redis.call("HDEL", taskKey, unpack(extras.remove)) end
-  if extras.lingers then addRun(string.format("%.0f", now + extras.lingers), name) end
+  if extras.lingers then addEntry(runs, string.format("%.0f", now + extras.lingers), name) end
   -- A backfill has a cursor of its own.
   local decided = extras.backfillAt or cursor
   local skips, waitedUpTo = extras.skips or {}, decided and tonumber(decided)
@@ -149,13 +147,11 @@ local function commit(item)
   if lookAt == "" then
     notDue[#notDue + 1] = name
   else
-    due[dues + 1] = lookAt
-    due[dues + 2] = name
-    dues = dues + 2
+    addEntry(due, lookAt, name)
   end
   if run ~= "" then
     recordRun(runKey, name .. origin, details)
-    addRun(extras and extras.waits and waitedForAt or checkAt, run)
+    addEntry(runs, extras and extras.waits and waitedForAt or checkAt, run)
   end
   if extras then commitExtras(extras, taskKey, ledgerKey, backfillKey, name, before) end
   return "OK"

@@ -29,24 +29,15 @@ local function deal(names)
     local owner = string.sub(name, 1, string.find(name, "/", 1, true) or -1)
     local queue = queues[owner]
     if not queue then
-      queue = { count = 0 }
+      queue = {}
       queues[owner] = queue
       owners[#owners + 1] = queue
     end
-    -- Counted: Lua looks for the end of a list anew each time it is asked for its length.
-    local count = queue.count + 1
-    queue.count = count
-    queue[count] = name
+    queue[#queue + 1] = name
   end
-  local dealt, count, round = {}, 0, 1
-  while count < #names do
-    for _, queue in ipairs(owners) do
-      local name = queue[round]
-      if name then
-        count = count + 1
-        dealt[count] = name
-      end
-    end
+  local dealt, round = {}, 1
+  while #dealt < #names do
+    for _, queue in ipairs(owners) do dealt[#dealt + 1] = queue[round] end
     round = round + 1
   end
   return dealt
@@ -83,12 +74,11 @@ end
 
 -- Takes from both in turn, each name once.
 local function merge(oldest, newest)
-  local merged, count, seen = {}, 0, {}
+  local merged, seen = {}, {}
   local function take(name)
     if name and not seen[name] then
       seen[name] = true
-      count = count + 1
-      merged[count] = name
+      merged[#merged + 1] = name
     end
   end
   for i = 1, math.max(#oldest, #newest) do

@@ -19,7 +19,7 @@ async function restartUntilFinal(run: string, mode: Mode) {
   return born;
 }
 
-describe("a worker that is killed", { timeout: 150_000 }, () => {
+describe("a worker that is killed", () => {
   it("is counted as one crash; the next attempt waits for it, and a restart does not prolong that", async () => {
     const run = await bench.run("t", "once", { crash: { wait: "4s" } });
     const first = lives.start("hang");
@@ -37,7 +37,7 @@ describe("a worker that is killed", { timeout: 150_000 }, () => {
     const { at } = await third.says({ attempt: 2 });
     expect(at).toBeGreaterThanOrEqual(waiting);
     await third.says({ event: "settled", outcome: "succeeded" });
-    expect(second.said.filter(({ error }) => error === undefined)).toEqual([]);
+    expect(second.said).toEqual([]);
     const record = await bench.record(run);
     expect(record).toMatchObject({ outcome: "succeeded", attempts: 2, crashes: 1, result: { attempt: 2 } });
     expect(await bench.stats("t")).toMatchObject({ crashes: "1", consecutiveCrashes: "0", succeeded: "1" });
@@ -98,5 +98,5 @@ describe("a worker that is killed", { timeout: 150_000 }, () => {
       crashes: 1,
       result: { total: count, succeeded: count },
     });
-  });
+  }, 120_000);
 });

@@ -8,7 +8,7 @@ const lives = Lives.use(bench);
 const crash = { wait: "1ms" };
 
 /** Real processes, stopped for longer than BullMQ's lock of one second. */
-describe("a worker that is frozen for longer than its lock", { timeout: 150_000 }, () => {
+describe("a worker that is frozen for longer than its lock", () => {
   /** The first one is frozen in its handler, and its successor has the job. */
   async function takenOver(payload = {}) {
     const run = await bench.run("t", "told", { crash, payload });
@@ -75,7 +75,7 @@ describe("a worker that is frozen for longer than its lock", { timeout: 150_000 
   }, 60_000);
 });
 
-describe("workers that die", { timeout: 150_000 }, () => {
+describe("workers that die", () => {
   it("twice do not end the run: the third one does the work", async () => {
     const run = await bench.run("t", "told", { crash: { ...crash, most: 3 } });
     for (const attempt of [1, 2]) {

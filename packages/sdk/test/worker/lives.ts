@@ -9,7 +9,7 @@ import { type Bench, QUEUE } from "./bench.js";
 const SCRIPT = fileURLToPath(new URL("./worker-process.mjs", import.meta.url));
 
 /** For what other processes must do. */
-export const patience = { timeoutMs: 60_000, intervalMs: 50 };
+export const patience = { timeoutMs: 25_000, intervalMs: 50 };
 
 type Line = Record<string, unknown>;
 export type Mode = "work" | "hang" | "seven";

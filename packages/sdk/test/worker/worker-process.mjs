@@ -63,5 +63,5 @@ const worker = new Worker({
   stalledInterval: 200,
 });
 for (const event of ["settled", "crashed", "fenced"]) worker.on(event, (about) => say({ event, ...about }));
-worker.on("error", (error) => say({ error: error.message }));
+worker.on("error", () => {});
 await worker.start();
