@@ -378,7 +378,8 @@ describe("nodes on real time", () => {
       await nodes[1]?.stop();
       for (const beat of beats) if (beat.id === "n1") await client.registry.beat(beat);
     }
-    const at = (await client.serverTime()) + 1_000;
+    // Late enough that all is put before nodes get ready for it, half a second ahead, on a busy machine too.
+    const at = (await client.serverTime()) + 2_000;
     await client.tasks.put(
       queue,
       Array.from({ length: 80 }, (_, i) => parseTask({ id: `t${i}`, type: "noop", queue, schedule: { at } })),
