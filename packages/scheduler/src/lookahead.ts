@@ -57,9 +57,15 @@ export class Lookahead {
     this.#claimer.forget(now);
     for (const [queue, { at }] of this.#bursts) if (at < now - this.#ahead) this.#bursts.delete(queue);
     for (const [queue, times] of this.#agenda.bursts) {
-      const at = times.find((time) => time - this.#ahead <= now && now <= time - TOO_LATE);
-      if (at !== undefined && this.#bursts.get(queue)?.at !== at) this.#begin(queue, { at, mine: undefined });
+      const at = this.#near(queue, times, now);
+      if (at !== undefined) this.#begin(queue, { at, mine: undefined });
     }
+  }
+
+  /** The time of a queue's burst that is to be begun with now, if there is one. */
+  #near(queue: string, times: readonly number[], now: number): number | undefined {
+    const near = times.find((at) => at - this.#ahead <= now && now <= at - TOO_LATE);
+    return near === this.#bursts.get(queue)?.at ? undefined : near;
   }
 
   #begin(queue: string, burst: Burst): void {
@@ -71,7 +77,9 @@ export class Lookahead {
   /** When to look again, in server time; infinite: not before something changes. */
   nextAt(now: number): number {
     let next = Number.POSITIVE_INFINITY;
-    for (const times of this.#agenda.bursts.values()) {
+    for (const [queue, times] of this.#agenda.bursts) {
+      // One that became known when its time was near.
+      if (this.#near(queue, times, now) !== undefined) return now;
       for (const at of times) if (at - this.#ahead > now) next = Math.min(next, at - this.#ahead);
     }
     return next;

@@ -18,6 +18,8 @@ export class NodeActor extends Actor {
   readonly kind = "node";
   readonly store: Store;
   ears: Ears | undefined;
+  /** The one that lives. */
+  scheduler: Scheduler | undefined;
   readonly #director: Director;
   readonly #wrong: (what: string) => void;
   #lives = 0;
@@ -50,6 +52,7 @@ export class NodeActor extends Actor {
         unsafeRedis: "warn",
         heartbeatEvery: 300_000,
       });
+      this.scheduler = node;
       node.start().catch((reason: unknown) => this.#wrong(`${nodeId} could not start: ${String(reason)}`));
     });
   }

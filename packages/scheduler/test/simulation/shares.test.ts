@@ -1,0 +1,184 @@
+import { parseTask, shardOf } from "@carillon/core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Director, START } from "./director.js";
+import { post } from "./ears.js";
+import type { Equipment, Role } from "./equipment.js";
+import { Ground } from "./ground.js";
+import { NodeActor } from "./node-actor.js";
+import { QUEUE } from "./operations.js";
+import { install } from "./virtual-globals.js";
+import { pass } from "./virtual-mutex.js";
+
+const AT = START + 10_000;
+const TASKS = Array.from({ length: 80 }, (_, i) => ({ id: `t${i}`, shard: shardOf(`system/t${i}`) }));
+
+/** Two real nodes, Redis, and a time that only passes when the test says so. */
+describe("a burst that two nodes share out", () => {
+  let ground: Ground;
+  let equipment: Equipment;
+  let director: Director;
+  let nodes: NodeActor[];
+  let undo: (() => void)[];
+  let wrong: string[];
+  /** Claims stop here: nodes that are slow. */
+  let slow: boolean;
+  /** By node, the shards whose mutex it asked for, and what it enqueued. */
+  let asked: Set<number>[];
+  let enqueued: string[][];
+  let lost: number;
+
+  beforeAll(async () => {
+    ground = await Ground.open();
+    equipment = await ground.equipment();
+  });
+  afterAll(async () => {
+    await ground.close();
+  });
+  beforeEach(async () => {
+    await ground.clear();
+    director = new Director();
+    [slow, lost, wrong] = [false, 0, []];
+    [asked, enqueued] = [
+      [new Set(), new Set()],
+      [[], []],
+    ];
+    nodes = (["node-0", "node-1"] as const).map((role: Role) => {
+      const { store } = equipment.of(role);
+      return new NodeActor(role, { director, store, wrong: (what) => wrong.push(what) });
+    });
+    equipment.user = {
+      director,
+      pass: async (role, point) => {
+        const node = nodes.find(({ name }) => name === role);
+        if (slow && node && point === "before commit") await director.park(node, point);
+      },
+    };
+    undo = [install(director, () => 0.5)];
+    ground.listen((channel, text) => {
+      for (const node of nodes) post(node, node.ears, channel, text);
+    });
+    await equipment.clock.set(START);
+    for (const [i, node] of nodes.entries()) {
+      // As nodes are, not as in the histories, where everything is a burst.
+      const { burst, mutex } = node.store;
+      const { take } = mutex;
+      Object.assign(node.store, { burst: undefined });
+      mutex.take = (key, ttl) => {
+        const [, part] = /:(\d)$/.exec(key) ?? [];
+        if (part) asked[i]?.add(Number(part));
+        return take(key, ttl);
+      };
+      undo.push(() => {
+        Object.assign(node.store, { burst });
+        mutex.take = take;
+      });
+      await node.start();
+      node.scheduler?.on("decided", ({ task }) => enqueued[i]?.push(task));
+      node.scheduler?.on("lost", () => {
+        lost += 1;
+      });
+    }
+    await until(START + 1);
+  });
+  afterEach(async () => {
+    for (const back of undo) back();
+    equipment.user = undefined;
+    await ground.clear();
+  });
+
+  /** All that is to be done before that time, and at it. */
+  async function until(time: number): Promise<void> {
+    for (;;) {
+      await rest();
+      const timers = nodes.flatMap((node) => [...node.timers]);
+      const next = Math.min(time - START, ...timers.map(({ at }) => at));
+      if (next <= director.elapsed) return;
+      const ms = next - director.elapsed;
+      director.elapsed = next;
+      await equipment.clock.advance(ms);
+      await pass(equipment.observer, equipment.observer.keys.queue(QUEUE), ms);
+    }
+  }
+
+  /** All that is to be done now. */
+  async function rest(): Promise<void> {
+    for (;;) {
+      await ground.caughtUp();
+      const node = nodes.find(({ mail }) => mail.length > 0);
+      const mail = node?.mail.shift();
+      const [timer] = nodes.flatMap((one) => one.dueTimers(director.elapsed));
+      if (node && mail) await director.move(node, () => node.ears?.emit("message", mail.channel, mail.text));
+      else if (timer) await director.fire(timer);
+      else return;
+    }
+  }
+
+  /** The slow ones go on. */
+  async function goOn(): Promise<void> {
+    slow = false;
+    for (const node of nodes) {
+      for (const park of [...node.parks]) {
+        node.release(park);
+        await director.move(node, park.go, 3);
+      }
+    }
+  }
+
+  const put = () =>
+    equipment.observer.tasks.put(
+      QUEUE,
+      TASKS.map(({ id }) => parseTask({ id, type: "noop", queue: QUEUE, schedule: { at: AT } })),
+    );
+
+  it.each([
+    ["known long before", 5_000],
+    ["known when its time was near", 300],
+  ])("%s: each node takes its own shards, and nobody tries another's", async (_how, before) => {
+    await until(AT - before);
+    await put();
+    await until(AT - 1);
+    expect(asked.map((shards) => shards.size)).toEqual([0, 0]);
+    slow = true;
+    // The glance at what the other has comes later.
+    await until(AT + 149);
+    const shares = asked.map((shards) => [...shards].sort());
+    expect(shares.map(({ length }) => length)).toEqual([4, 4]);
+    expect(shares.flat().sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
+    expect(enqueued.flat()).toEqual([]);
+    await goOn();
+    await until(AT + 5_000);
+    for (const [i, share] of shares.entries())
+      expect(enqueued[i]?.sort()).toEqual(
+        TASKS.filter(({ shard }) => share.includes(shard))
+          .map(({ id }) => `system/${id}`)
+          .sort(),
+      );
+    expect(lost).toBe(0);
+    expect(wrong).toEqual([]);
+  });
+
+  it("known too late: it is claimed as ever", async () => {
+    await until(AT - 10);
+    await put();
+    await until(AT + 5_000);
+    expect(enqueued.flat().sort()).toEqual(TASKS.map(({ id }) => `system/${id}`).sort());
+    expect(wrong).toEqual([]);
+  });
+
+  it("of a node that stands still: the other takes what is left once it may", async () => {
+    await until(AT - 5_000);
+    await put();
+    await until(AT - 1);
+    const [, still] = nodes as [NodeActor, NodeActor];
+    const timers = [...still.timers];
+    still.timers.clear();
+    await until(AT + 149);
+    expect(asked[0]?.size).toBe(4);
+    await until(AT + 1_000);
+    expect(enqueued[0]?.sort()).toEqual(TASKS.map(({ id }) => `system/${id}`).sort());
+    for (const timer of timers) still.timers.add(timer);
+    await until(AT + 5_000);
+    expect(enqueued[1]).toEqual([]);
+    expect(wrong).toEqual([]);
+  });
+});
