@@ -22,7 +22,12 @@ await main(async () => {
   await setUp();
   const { code } = await runTool(
     "vitest/vitest.mjs",
-    ["run", "packages/scheduler/test/simulation/simulation.test.ts", "--disable-console-intercept", "--reporter=dot"],
+    [
+      "run",
+      "packages/scheduler/test/simulation/simulation.test.ts",
+      "--disable-console-intercept",
+      "--reporter=dot",
+    ],
     {
       env: {
         CARILLON_REDIS_SERVER: await redisBinary(),

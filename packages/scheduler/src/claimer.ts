@@ -33,8 +33,6 @@ export class Claimer {
   readonly #size = new BatchSize();
   readonly #tokenBase = randomBytes(5).toString("hex");
   #tokens = 0;
-  /** Commits that are sent and not answered. */
-  #underWay = 0;
   readonly #warned = new Set<string>();
   readonly #preparations = new Preparations();
 
@@ -137,6 +135,7 @@ export class Claimer {
       const sentAt = this.#clock.mark();
       const which = names.length > 0 ? { names } : { pass };
       const { now, more, entries, rest } = await this.#store.claims.readDue(queue, shard, limit, which);
+      const waited = this.#clock.mark() - sentAt;
       this.#clock.observe(now, sentAt);
       if (names.length > 0) chosen = chosen.slice(limit);
       else [chosen, beyond] = [rest, more];
@@ -155,7 +154,7 @@ export class Claimer {
       else if (undecided > 0) [pass, chosen, beyond] = [0, [], true];
       const by = this.#nextClaim();
       const send = () => this.#store.claims.commit(queue, shard, items, by, now);
-      if (items.length > 0 && !(await this.#commit(queue, items.length, send, report))) return;
+      if (items.length > 0 && !(await this.#commit(queue, items.length, send, report, waited))) return;
       if (!left || !goOn()) return;
       await this.#keep(lease);
     }
@@ -200,20 +199,23 @@ export class Claimer {
     }
   }
 
-  /** @returns whether there is any use in going on */
+  /**
+   * @param waited how long the read before it took, in ms: the commit has to wait as long for what others ask of Redis
+   * @returns whether there is any use in going on
+   */
   async #commit(
     queue: string,
     tasks: number,
     send: () => Promise<{ now: number; results: ClaimResult[] }>,
     report: ShardReport,
+    waited = 0,
   ): Promise<boolean> {
     const sentAt = this.#clock.mark();
-    // Redis does those first that were sent before, on this connection.
-    const place = ++this.#underWay;
-    const { now: at, results } = await send().finally(() => {
-      this.#underWay -= 1;
-    });
-    this.#size.learn((this.#clock.mark() - sentAt) / place, tasks);
+    // Redis does those first that were sent before on this connection: other commits, and what the reconciler settles.
+    const place = 1 + this.#store.link.underWay;
+    const { now: at, results } = await send();
+    const took = this.#clock.mark() - sentAt;
+    this.#size.learn(Math.min(took / place, took - waited), tasks);
     this.#clock.observe(at, sentAt);
     let progressed = false;
     for (const result of results) {

@@ -48,7 +48,7 @@ export interface WhichDue {
   readonly names?: readonly string[] | undefined;
   /** What comes due until then too: a look ahead, in UTC ms of Redis time. */
   readonly by?: number | undefined;
-  /** They are chosen fairly among so many of the oldest and as many of the newest; default four batches. */
+  /** They are chosen fairly among so many of the oldest and as many of the newest; default four batches, and 120 at most. */
   readonly window?: number | undefined;
 }
 
@@ -88,6 +88,9 @@ export type TriggerResult =
 
 /** Between the parts of a text that `read-due.lua` answers with. */
 const SEPARATOR = "\x1f";
+
+/** What comes due while a window is worked off waits for its end: no larger than that. */
+const WINDOW = 120;
 
 /** The reconciler's first look at a run that nobody settled, after this many ms. */
 const FIRST_LOOK = 10_000;
@@ -137,7 +140,13 @@ export class ClaimRepository {
       [keys.due(shard), keys.priorities],
       [
         ...[keys.task(""), keys.open(""), keys.history(""), keys.failures(""), keys.bull],
-        ...[which.pass ?? "", limit, which.names?.join(" ") ?? "", which.by ?? "", which.window ?? 4 * limit],
+        ...[
+          which.pass ?? "",
+          limit,
+          which.names?.join(" ") ?? "",
+          which.by ?? "",
+          which.window ?? Math.min(4 * limit, WINDOW),
+        ],
       ],
     )) as DueReply;
     return {

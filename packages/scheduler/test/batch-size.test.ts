@@ -1,0 +1,105 @@
+import { shardOf } from "@carillon/core";
+import { type Lease, Store } from "@carillon/store";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "../../store/test/bench.js";
+import { Claimer } from "../src/claimer.js";
+import { settle } from "../src/options.js";
+import { ServerClock } from "../src/server-clock.js";
+
+const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+const LEASE: Lease = { remaining: Number.POSITIVE_INFINITY, extend: async () => {}, release: async () => {} };
+const SHARD = shardOf("system/t");
+/** What a claim starts with, the fewest and the most. */
+const [FIRST, FEWEST, MOST] = [40, 10, 60];
+
+describe("how many tasks go into one commit", () => {
+  let redis: RedisServer;
+  let bench: Bench;
+  /** The node's monotonic clock. */
+  let elapsed: number;
+  /** How long reads and commits take, in ms. */
+  let takes: { read: number; commit: number };
+  let limits: number[];
+  let claimer: Claimer;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(async () => {
+    await redis.stop();
+  });
+  beforeEach(async () => {
+    bench = await Bench.open(redis.url);
+    elapsed = 0;
+    limits = [];
+    const { claims } = bench.store;
+    const { readDue, send } = claims;
+    claims.readDue = (queue, shard, limit, ...rest) => {
+      limits.push(limit);
+      return readDue.call(claims, queue, shard, limit, ...rest).finally(() => {
+        elapsed += takes.read;
+      });
+    };
+    claims.send = (commit) =>
+      send.call(claims, commit).finally(() => {
+        elapsed += takes.commit;
+      });
+    const clock = new ServerClock(() => elapsed, Number.POSITIVE_INFINITY);
+    clock.observe(START, clock.mark());
+    claimer = new Claimer(bench.store, clock, settle({ store: bench.store, logger: SILENT }));
+    for (let i = 0, found = 0; found < 300; i++) {
+      if (shardOf(`system/p${i}`) !== SHARD) continue;
+      found += 1;
+      await bench.put({ id: `p${i}` });
+    }
+    await bench.clock.set(START + 10_000);
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  /** Batch sizes of all reads, until nothing is due. */
+  async function sizes(read: number, commit: number): Promise<number[]> {
+    takes = { read, commit };
+    const { decided } = await claimer.claim(QUEUE, SHARD, LEASE, () => true);
+    expect(decided).toHaveLength(300);
+    expect(limits[0]).toBe(FIRST);
+    return limits;
+  }
+
+  it("grows where Redis is quick", async () => {
+    expect(Math.max(...(await sizes(1, 2)))).toBe(MOST);
+  });
+
+  it("shrinks where a commit holds Redis for long", async () => {
+    expect(Math.min(...(await sizes(1, 30)))).toBe(FEWEST);
+  });
+
+  it("does not shrink for what others ask of Redis: reads wait for it as well", async () => {
+    const seen = await sizes(40, 42);
+    expect(Math.min(...seen)).toBe(FIRST);
+    expect(Math.max(...seen)).toBe(MOST);
+  });
+
+  it("does not shrink for what this node asked of Redis before, whoever asked for it", async () => {
+    // The reconciler settles many runs at once, on the same connection.
+    Object.defineProperty(bench.store.link, "underWay", { get: () => 20 });
+    expect(Math.min(...(await sizes(1, 40)))).toBe(FIRST);
+  });
+});
+
+it("counts the scripts that are sent and not answered", async () => {
+  const redis = await startRedis();
+  const store = new Store({ connection: redis.url });
+  await store.registry.queues();
+  const reads = [store.claims.readDue(QUEUE, 0, 1), store.claims.readDue(QUEUE, 1, 1)];
+  expect(store.link.underWay).toBe(2);
+  await Promise.all(reads);
+  expect(store.link.underWay).toBe(0);
+  const refused = store.claims.readDue(QUEUE, 0, Number.NaN);
+  expect(store.link.underWay).toBe(1);
+  await expect(refused).rejects.toThrow();
+  expect(store.link.underWay).toBe(0);
+  await store.close();
+  await redis.stop();
+});
