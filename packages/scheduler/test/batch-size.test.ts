@@ -1,15 +1,10 @@
-import { shardOf } from "@carillon/core";
-import { type Lease, Store } from "@carillon/store";
+import { Store } from "@carillon/store";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
-import { Claimer } from "../src/claimer.js";
-import { settle } from "../src/options.js";
-import { ServerClock } from "../src/server-clock.js";
+import type { Claimer } from "../src/claimer.js";
+import { claimerOn, idsOf, LEASE, SHARD } from "./claiming.js";
 
-const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
-const LEASE: Lease = { remaining: Number.POSITIVE_INFINITY, extend: async () => {}, release: async () => {} };
-const SHARD = shardOf("system/t");
 /** What a claim starts with, the fewest and the most. */
 const [FIRST, FEWEST, MOST] = [40, 10, 60];
 
@@ -44,14 +39,8 @@ describe("how many tasks go into one commit", () => {
       send.call(claims, commit).finally(() => {
         elapsed += takes.commit;
       });
-    const clock = new ServerClock(() => elapsed, Number.POSITIVE_INFINITY);
-    clock.observe(START, clock.mark());
-    claimer = new Claimer(bench.store, clock, settle({ store: bench.store, logger: SILENT }));
-    for (let i = 0, found = 0; found < 300; i++) {
-      if (shardOf(`system/p${i}`) !== SHARD) continue;
-      found += 1;
-      await bench.put({ id: `p${i}` });
-    }
+    ({ claimer } = claimerOn(bench, () => elapsed));
+    for (const id of idsOf(300)) await bench.put({ id });
     await bench.clock.set(START + 10_000);
   });
   afterEach(async () => {

@@ -1,21 +1,19 @@
-import { parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { parseTask, type TaskInput } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
-import { type Lease, Store } from "@carillon/store";
+import { Store } from "@carillon/store";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { Agenda } from "../src/agenda.js";
-import { Claimer } from "../src/claimer.js";
+import type { Claimer } from "../src/claimer.js";
 import { Lookahead } from "../src/lookahead.js";
 import { settle } from "../src/options.js";
 import { Reader } from "../src/reader.js";
 import { Replanner } from "../src/replanner.js";
 import { ServerClock } from "../src/server-clock.js";
+import { claimerOn, idsOf, LEASE, SHARD, SILENT } from "./claiming.js";
 
-const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
-const LEASE: Lease = { remaining: Number.POSITIVE_INFINITY, extend: async () => {}, release: async () => {} };
 const AT = START + 10_000;
-const SHARD = shardOf("system/t");
 const go = () => true;
 
 describe("a burst that is prepared ahead", () => {
@@ -31,9 +29,7 @@ describe("a burst that is prepared ahead", () => {
   });
   beforeEach(async () => {
     bench = await Bench.open(redis.url);
-    clock = new ServerClock(undefined, Number.POSITIVE_INFINITY);
-    claimer = new Claimer(bench.store, clock, settle({ store: bench.store, nodeId: "n1", logger: SILENT }));
-    await to(START);
+    ({ clock, claimer } = claimerOn(bench));
   });
   afterEach(async () => {
     await bench.close();
@@ -145,13 +141,6 @@ describe("a burst that is prepared ahead", () => {
       { outcome: "enqueued", trigger: "catch-up", nominal: START + 5_000 },
     ]);
   });
-
-  /** Ids of tasks that are all in one shard. */
-  function idsOf(count: number): string[] {
-    const ids: string[] = [];
-    for (let i = 0; ids.length < count; i++) if (shardOf(`system/p${i}`) === SHARD) ids.push(`p${i}`);
-    return ids;
-  }
 
   it("of two bursts, one soon after the other, the second stays prepared when the first is done", async () => {
     const [first, second] = idsOf(2) as [string, string];
