@@ -23,7 +23,8 @@ test("a cluster, by REDIS_URL and with its ACL; a slot moves while a task of it 
 
     for (const { url } of [...cluster.nodes, ...cluster.replicas]) {
       const admin = new Redis(url);
-      expect(await admin.call("ACL", "LOG")).toEqual([]);
+      const refused = (await admin.call("ACL", "LOG")) as unknown[][];
+      expect(refused.filter((entry) => !isIntroduction(entry))).toEqual([]);
       admin.disconnect();
     }
   } finally {
@@ -31,3 +32,10 @@ test("a cluster, by REDIS_URL and with its ACL; a slot moves while a task of it 
     await cluster.stop();
   }
 }, 180_000);
+
+/** ioredis' own subscriber of a cluster tells its version, whatever it is told not to, and goes on where it may not. */
+function isIntroduction(entry: unknown[]): boolean {
+  const field = (name: string) => String(entry[entry.indexOf(name) + 1]);
+  const of = field("client-info");
+  return /^client(\|setinfo)?$/.test(field("object")) && of.includes("name=ioredis-cluster(subscriber)");
+}

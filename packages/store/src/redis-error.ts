@@ -71,9 +71,9 @@ export function redisError(error: unknown): CarillonError {
   return new CarillonError("REDIS_ERROR", text, { cause: error });
 }
 
-/** Of the connection, of a command, and of a command in a script, which Redis 7.0 words in its own way. */
+/** Of the connection, of a command, and of a command in a script, as Redis words it up to 7.0 and from 7.2 on (and Valkey). */
 const REFUSED =
-  /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid (username-)?password|AUTH failed|The user executing the script can't/i;
+  /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid (username-)?password|AUTH failed|The user executing the script can't|ACL failure in script/i;
 
 /** How ioredis says that each Sentinel answered, and none had an address, or only that of a replica. */
 const UNKNOWN_MASTER = /^All sentinels are unreachable\. Retrying from scratch after \d+ms\.$/;

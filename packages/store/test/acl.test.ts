@@ -110,6 +110,8 @@ describe("deploy/redis/carillon.acl", () => {
   it("grants nothing that reaches beyond the keys: no command that Redis itself calls dangerous, but two", async () => {
     const dangerous = (await admin.call("ACL", "CAT", "dangerous")) as string[];
     const all = sorted(["node", "app", "viewer"].flatMap(granted));
-    expect(all.filter((name) => dangerous.includes(name))).toEqual(["client|list", "info"]);
+    // Redis 6.2 says it of all that begins with `client`, and not of each.
+    expect(all).toContain("client|list");
+    expect(all.filter((name) => dangerous.includes(name) && name !== "client|list")).toEqual(["info"]);
   });
 });

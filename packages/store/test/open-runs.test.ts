@@ -127,7 +127,9 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     const encodings = await bench.store.link.ask((client) =>
       Promise.all([keys().task("system/t"), keys().run(run)].map((key) => client.object("ENCODING", key))),
     );
-    expect(encodings).toEqual(["listpack", "listpack"]);
+    // What took its place in Redis 7.
+    const small = encodings.map((name) => (name === "ziplist" ? "listpack" : name));
+    expect(small).toEqual(["listpack", "listpack"]);
     expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({
       ...{ key: `${QUEUE}/system/t@1767225610000`, nominal: 1767225610000, due: 1767225610000 },
       ...{ trigger: "schedule", type: "noop", state: "queued" },

@@ -18,8 +18,8 @@ const STOP_MS = 5_000;
 export interface RedisServerOptions {
   /** Keep an append-only file, so that data outlives `kill()` and `restart()`; default false. */
   appendonly?: boolean;
-  /** Further directives of redis.conf, by name; they win over ours. */
-  config?: Readonly<Record<string, string | number>>;
+  /** Further directives of redis.conf, by name; they win over ours. One of several words is a list of them. */
+  config?: Readonly<Record<string, string | number | readonly (string | number)[]>>;
   /** Default: any free one. */
   port?: number;
   /** Speak TLS only, and want a client certificate: see `tlsFiles`. */
@@ -168,7 +168,7 @@ export class RedisServer implements RedisAddress {
 export function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   return launch(options, async (dir, port) => {
     const config = { ...(await serverConfig(dir, port, options)), ...options.config };
-    return Object.entries(config).flatMap(([name, value]) => [`--${name}`, String(value)]);
+    return Object.entries(config).flatMap(([name, value]) => [`--${name}`, ...[value].flat().map(String)]);
   });
 }
 

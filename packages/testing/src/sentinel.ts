@@ -57,7 +57,7 @@ export async function startSentinel(options: SentinelOptions = {}): Promise<Redi
   try {
     const first = await startRedis(options);
     servers.push(first);
-    const replicaof = `${first.host} ${first.port}`;
+    const replicaof = [first.host, first.port];
     const config = { "replica-read-only": "yes", ...options.config, replicaof };
     await addAll(servers, count, () => startRedis({ ...options, config }));
     await eventually(() => allInSync(first, count), PATIENCE);

@@ -29,10 +29,12 @@ const STEPS = 150;
 /** All is checked each time after so many steps. */
 const CHECK_EVERY = 30;
 /**
- * What has not come to rest after so many more steps never will. A job that a worker delayed while its clock was an hour ahead
+ * What has not come to rest within so many more ms never will. A job that a worker delayed while its clock was an hour ahead
  * comes back an hour later.
  */
-const REST_AT_MOST = 60_000;
+const REST_WITHIN = 2 * 3_600_000;
+/** Nor will what goes on for so many steps while no time passes. */
+const STEPS_AT_ONCE = 5_000;
 /** How often an actor stands still after a script; before one it always does. */
 const STOP_AFTER = 0.35;
 
@@ -404,7 +406,8 @@ class Simulation {
     this.#last = this.#dice.pick(this.#cast.nodes);
     for (const actor of this.#cast.all) actor.frozen = false;
     for (const job of this.#orphans.splice(0)) await this.#cast.workers[0]?.rescue(job);
-    for (let step = 0; step < REST_AT_MOST && !this.#violation; step++) {
+    const end = this.#director.elapsed + REST_WITHIN;
+    for (let step = 0; step < STEPS_AT_ONCE && this.#director.elapsed < end && !this.#violation; step++) {
       const moves = this.#moves();
       const [worker] = this.#freeWorkers();
       if (moves.length > 0) await this.#go(moves);
@@ -413,6 +416,7 @@ class Simulation {
       else {
         const next = this.#nextTimer() ?? this.#director.elapsed;
         await this.#advance(Math.min(Math.max(1, next - this.#director.elapsed), 5_000));
+        step = 0;
       }
     }
     this.#wrong(`nothing comes to rest: ${await this.#checks.unrest(this.#equipment.clock.now)}`);
