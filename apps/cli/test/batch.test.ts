@@ -88,15 +88,16 @@ describe("carillon put --batch", () => {
     expect(await stored()).toBe(1_499);
   });
 
-  it("holds no more than a chunk: 60 MB of lines in a heap of 40 MB", async () => {
+  it("holds no more than a chunk: 120 MB of lines in a heap of 64 MB", async () => {
     // The same thousand tasks again and again: this is about the client's memory, not the server's.
     const thousand = [...lines(1_000)].join("").replaceAll("{}", `{"pad":"${"x".repeat(3_000)}"}`);
-    const { code, stdout } = await carillon(["put", "--batch"], {
-      env: { ...env, NODE_OPTIONS: "--max-old-space-size=40" },
-      input: Array.from({ length: 20 }, () => thousand),
+    const { code, stdout, stderr } = await carillon(["put", "--batch"], {
+      // Node 24 needs 40 MB for itself and a chunk.
+      env: { ...env, NODE_OPTIONS: "--max-old-space-size=64" },
+      input: Array.from({ length: 40 }, () => thousand),
     });
-    expect(code).toBe(0);
-    expect(stdout).toContain("20000 tasks: 1000 created, 0 updated, 19000 unchanged");
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain("40000 tasks: 1000 created, 0 updated, 39000 unchanged");
     // So little memory makes it slow on a busy machine, which is not what is tested.
   }, 90_000);
 

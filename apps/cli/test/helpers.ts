@@ -37,7 +37,8 @@ export async function carillon(
   const ended = once(child, "close");
   child.stdin?.on("error", () => {}); // it need not read everything
   for (const part of typeof input === "string" ? [input] : input) {
-    if (!child.stdin?.write(part)) await Promise.race([once(child.stdin as never, "drain"), ended]);
+    if (child.stdin?.write(part)) continue;
+    await Promise.race([once(child.stdin as never, "drain").catch(() => ended), ended]);
   }
   child.stdin?.end();
   const [code] = await ended;
