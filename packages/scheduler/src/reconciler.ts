@@ -19,8 +19,9 @@ export class Reconciler {
       more = report.more;
       cleared ||= report.cleared;
       for (const name of report.lingered) {
-        await this.#store.tasks.delete(name);
-        seen.push({ queue, run: `${name.owner}/${name.id}`, what: "removed" });
+        // It may have been put again meanwhile.
+        if (await this.#store.tasks.delete(name, "finished"))
+          seen.push({ queue, run: `${name.owner}/${name.id}`, what: "removed" });
       }
     } while (more && goOn());
     if (cleared || seen.some(({ what }) => what === "removed"))

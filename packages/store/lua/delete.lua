@@ -4,12 +4,14 @@
 -- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger, 6 statistics, 7 expected, 8 runs, 9 alerts, 10 backfills, 11 priorities,
 --       12 open, 13 history, 14 failures, 15-17 where these three are set aside
 -- ARGV: 1 local name, 2 shard, 3 prefix of tag sets, 4 prefix of the sets of tasks by shared calendar,
---       5 prefix of backfills, 6 prefix of run keys, 7-9 the names among `runs` of what is set aside
--- Returns: 1 (0: there was none)
+--       5 prefix of backfills, 6 prefix of run keys, 7-9 the names among `runs` of what is set aside, 10 only if nothing is left for
+--       it to do ("1")
+-- Returns: 1 (0: there was none, or something is left)
 local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
 local OPEN_AT_ONCE = 1000
 local now = nowMs()
-local named = redis.call("HMGET", KEYS[1], "tags", "calendars", "open")
+local named = redis.call("HMGET", KEYS[1], "tags", "calendars", "open", "state")
+if ARGV[10] == "1" and not (named[4] == "finished" and (named[3] or "") == "") then return 0 end
 if redis.call("EXISTS", KEYS[1], KEYS[5], KEYS[6]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return 0 end
 -- First what may fail: while the task is there, it can be done again. Whatever others have written where the sets are goes too.
 local readable, open = pcall(openIds, named[3], KEYS[12], OPEN_AT_ONCE - 1)

@@ -113,18 +113,20 @@ end
 local function read(name)
   local task = redis.pcall("HGETALL", ARGV[1] .. name)
   if task.err then task = {} end
-  local overlap, open
+  local overlap, open, waits
   for i = 1, #task, 2 do
     local field = task[i]
     if field == "overlap" then
       overlap = task[i + 1]
     elseif field == "open" then
       open = task[i + 1]
+    elseif field == "pending" then
+      waits = true
     end
   end
   local said
-  if overlap == "allow" or not open then
-    -- Where runs may overlap, or there were none yet, there is nothing to reckon with.
+  if not open or overlap == "allow" and not waits then
+    -- Where runs may overlap, or there were none yet, there is nothing to reckon with. (What waits may have a policy of its own.)
     said = name .. NOTHING
   else
     local run, here, over = reckon(open, ARGV[2] .. name, ARGV[3] .. name, ARGV[4] .. name, ARGV[5])

@@ -58,11 +58,11 @@ end
 
 local function look(id)
   local runKey, jobKey = ours .. "r:" .. id, bullPrefix .. id
-  local fields = redis.call("HMGET", runKey, "state", "of", "cancel", "finished")
+  local fields = redis.call("HMGET", runKey, "state", "of", "cancel", "finished", "made")
   local task, enqueued = string.match(fields[2] or "", "^(%S+) (%d+)")
   local run = {
     state = fields[1], task = task, enqueued = tonumber(enqueued or now), cancel = fields[3],
-    finished = fields[4] and tonumber(fields[4]),
+    finished = fields[4] and tonumber(fields[4]), made = fields[5],
   }
   local state = jobState(jobKey)
 
@@ -78,9 +78,11 @@ local function look(id)
   end
   if run.state == "final" then
     if state ~= "live" then return remove(id, jobKey, state, run) end
+    -- Settled, and its worker has not ended the job yet: nobody has retried it.
+    if run.made and tonumber(redis.call("HGET", jobKey, "atm") or 0) <= tonumber(run.made) then return later(id, shortest) end
     redis.call("HINCRBY", ours .. "s:" .. run.task, redis.call("HGET", runKey, "outcome") or "lost", -1)
     redis.call("HSET", runKey, "state", "queued")
-    redis.call("HDEL", runKey, "outcome", "finished")
+    redis.call("HDEL", runKey, unpack(OF_AN_END))
     for _, set in ipairs({ "hist:", "fail:" }) do redis.call("ZREM", ours .. set .. run.task, id) end
     redis.call("ZREM", KEYS[5], id)
     reopen(ours .. "t:" .. run.task, ours .. "open:" .. run.task, id, now)

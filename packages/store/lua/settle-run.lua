@@ -54,7 +54,7 @@ if generation ~= "" and redis.call("EXISTS", RUN.task) == 1 then
     redis.call("HSET", RUN.task, "pending", pending)
     if redis.call("HGET", RUN.task, "state") == "finished" then redis.call("HSET", RUN.task, "state", "scheduled") end
   end
-  if note ~= "" and redis.call("HGET", RUN.task, "state") ~= "paused" then
+  if note ~= "" and redis.call("HGET", RUN.task, "state") == "scheduled" then
     redis.call("HSET", RUN.task, "state", "paused", "pausedAt", now, "pausedBy", "carillon", "pauseNote", note)
     alert("paused", now, note)
   end

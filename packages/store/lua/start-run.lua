@@ -18,8 +18,7 @@ local now = nowMs()
 if state == "final" then
   if run[3] and tonumber(made) <= tonumber(run[3]) then return { "FINAL", run[2] } end
   redis.call("HINCRBY", RUN.stats, run[2], -1)
-  redis.call("HDEL", RUN.key, "outcome", "finished", "error", "result", "made", "cancel", "crashed",
-    "crashes")
+  redis.call("HDEL", RUN.key, unpack(OF_AN_END))
   run[11] = nil
   redis.call("ZREM", RUN.history, RUN.id)
   redis.call("ZREM", RUN.failures, RUN.id)

@@ -174,6 +174,8 @@ export class RunRepository {
     const result = end.result === undefined ? "" : JSON.stringify(end.result);
     const decides = nextAt !== undefined || (outcome !== undefined && isFailure(outcome));
     for (let attempt = 0; attempt < SETTLE_TRIES; attempt++) {
+      // Each end outdates all others of its task that have been decided: many at once must not stay in step.
+      if (attempt > 0) await pause(Math.random() * Math.min(5 * 2 ** attempt, 500));
       const after =
         decides && outcome !== undefined ? await this.#aftermath(name, run, outcome, nextAt) : undefined;
       const word = await this.#about(this.#scripts["settle-run"], name, run, [
@@ -226,8 +228,8 @@ export class RunRepository {
       if (wish.pause) note = `paused after ${failures} failures in a row`;
       if (wish.retryIn !== undefined) {
         const at = now + wish.retryIn;
-        // A retry never passes the next occurrence: that does its work.
-        if (task.due !== undefined && at >= task.due) {
+        // A retry never passes the next occurrence: that does its work. (While the task is paused, nothing does.)
+        if (task.state === "scheduled" && task.due !== undefined && at >= task.due) {
           superseded = { nominal: details.nominal, before: schedule.latest(details.nominal - 1) };
         } else {
           const { key, nominal, due, missed } = details;
@@ -391,13 +393,20 @@ export class RunRepository {
     )) as [number, number, ...[string, string, string, Outcome, string][]];
     const named = (local: string): TaskName => ({ queue, ...parseLocalName(local) });
     const lingered = found.filter(([, what]) => what === "lingered").map(([local]) => named(local));
+    // Of one task one after the other: each end outdates what was read for another.
+    const turns = new Map<string, Promise<unknown>>();
+    const inTurn = <T>(local: string, settle: () => Promise<T>): Promise<T> => {
+      const turn = (turns.get(local) ?? Promise.resolve()).then(settle, settle);
+      turns.set(local, turn);
+      return turn;
+    };
     const seen = await Promise.all(
       found
         .filter(([, what]) => what !== "lingered" && what !== "cleared")
         .map(async ([run, what, local, outcome, error]): Promise<[string, string]> => {
           if (what !== "over") return [run, what];
           try {
-            const answer = await this.#settle(named(local), run, { outcome, error });
+            const answer = await inTurn(local, () => this.#settle(named(local), run, { outcome, error }));
             return [run, answer === "OK" ? outcome : ""];
           } catch (failure) {
             const { code } = redisError(failure);
@@ -411,6 +420,11 @@ export class RunRepository {
     const told = seen.filter(([, what]) => what !== "");
     return { now, seen: told, lingered, cleared, more: looked >= RECONCILE_BATCH };
   }
+}
+
+/** By the clock of whoever waits: a simulation has its own. */
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** @param named what the task's `open` says (lib/open.lua) */

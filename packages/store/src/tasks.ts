@@ -309,8 +309,12 @@ export class TaskRepository {
     }
   }
 
-  /** Deletes a task with all that belongs to it. Returns whether there was one. */
-  async delete(name: TaskName): Promise<boolean> {
+  /**
+   * Deletes a task with all that belongs to it. Returns whether there was one.
+   *
+   * @param which `finished`: only while nothing is left for it to do
+   */
+  async delete(name: TaskName, which: "any" | "finished" = "any"): Promise<boolean> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
     const shard = shardOf(local);
@@ -324,7 +328,10 @@ export class TaskRepository {
         ...[keys.open(local), keys.history(local), keys.failures(local)],
         ...marks.map((mark) => keys.gone(mark)),
       ],
-      [local, shard, keys.tagged(""), keys.planned(""), keys.backfill(""), keys.run(""), ...marks],
+      [
+        ...[local, shard, keys.tagged(""), keys.planned(""), keys.backfill(""), keys.run(""), ...marks],
+        which === "finished" ? "1" : "",
+      ],
     );
     // A node does what is left of it where this is cut off.
     for (const mark of marks) {

@@ -1,4 +1,12 @@
-import { decide, parseTask, ScheduleCache, shardOf, type TaskInput, type TaskName } from "@carillon/core";
+import {
+  decide,
+  type OverlapPolicy,
+  parseTask,
+  ScheduleCache,
+  shardOf,
+  type TaskInput,
+  type TaskName,
+} from "@carillon/core";
 import {
   bullPrefix,
   type ClaimItem,
@@ -67,7 +75,7 @@ export class Bench {
     return (await this.store.tasks.get(this.name(id, owner))) as StoredTask;
   }
 
-  async trigger(id: string, token: string, overlap?: "skip" | "allow") {
+  async trigger(id: string, token: string, overlap?: OverlapPolicy) {
     return this.store.claims.trigger(this.name(id), { key: `key-${token}`, token, node: "test" }, overlap);
   }
 
@@ -164,7 +172,7 @@ export class Bench {
   /** As a node: looks at runs, deletes what has lingered, and hands on alerts. */
   async reconcile(): Promise<[run: string, what: string][]> {
     const { seen, lingered } = await this.store.runs.reconcile(QUEUE);
-    for (const name of lingered) await this.store.tasks.delete(name);
+    for (const name of lingered) await this.store.tasks.delete(name, "finished");
     const alerts = await this.store.alerts.waiting(QUEUE);
     if (alerts.length > 0) await this.store.alerts.told(QUEUE, alerts.length);
     return seen;

@@ -16,6 +16,22 @@ describe("jobs whose worker died", () => {
     expect(suspects.admit("b", 6_500)).toBeUndefined();
   });
 
+  it("all have their turn, however many they are", () => {
+    const suspects = new Suspects();
+    const waiting = Array.from({ length: 2_500 }, (_, i) => ({ job: `j${i}`, at: 0 }));
+    let now = 0;
+    for (let steps = 0; steps < 50_000 && waiting.length > 0; steps++) {
+      waiting.sort((a, b) => a.at - b.at);
+      const next = waiting.shift() as (typeof waiting)[0];
+      now = Math.max(now, next.at);
+      const at = suspects.admit(next.job, now);
+      if (at === undefined) suspects.ended(next.job);
+      else waiting.push({ job: next.job, at });
+    }
+    expect(waiting).toEqual([]);
+    expect(now).toBeLessThan(30 * 60_000);
+  });
+
   it("are not kept waiting when the clock is put back", () => {
     const suspects = new Suspects();
     expect(suspects.admit("a", 1e12)).toBe(1e12 + 1_000);

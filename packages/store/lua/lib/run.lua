@@ -99,7 +99,7 @@ end
 -- Makes the run final: out of its task's open runs, into its history and the journal. A task that waits for this run has its
 -- next time from here on, and what waits for its end goes on. `retried`: a retry takes that place.
 local function finish(outcome, now, error, retried)
-  local task = redis.call("HMGET", RUN.task, "gen", "keep", "expect", "state", "wait", "pending")
+  local task = redis.call("HMGET", RUN.task, "gen", "keep", "expect", "state", "wait", "pending", "once")
   if not task[1] then
     -- Deleted while it ran: nothing of it is kept, and its job goes with the reconciler's next look.
     redis.call("DEL", RUN.key, RUN.output .. RUN.id)
@@ -119,7 +119,10 @@ local function finish(outcome, now, error, retried)
   local successes, failures, successesFor, failuresFor = keepOf(task[2])
   prune(RUN.history, successes, successesFor, now)
   prune(RUN.failures, failures, failuresFor, now)
-  redis.call("ZADD", RUN.runs, now + (failed and RUN.stays.failed or RUN.stays.ok), RUN.id)
+  local over = now + (failed and RUN.stays.failed or RUN.stays.ok)
+  redis.call("ZADD", RUN.runs, over, RUN.id)
+  -- A one-off task goes with its run, by the run's record; of one that is not kept nobody else would know.
+  if task[7] and redis.call("EXISTS", RUN.key) == 0 then redis.call("ZADD", RUN.runs, over, RUN.name) end
   count(outcome, now, started)
   if task[3] and SUCCESS[outcome] and task[4] == "scheduled" then
     redis.call("ZADD", RUN.expected, now + task[3], RUN.name)

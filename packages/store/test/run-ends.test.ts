@@ -1,0 +1,196 @@
+import { parseTask } from "@carillon/core";
+import type { Redis } from "ioredis";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+onEveryEngine("the end of a run", (connection) => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  const name = () => bench.name("t");
+  const client = () => bench.store.link.client as Redis;
+  const keys = () => bench.store.keys.queue(QUEUE);
+  const open = () => bench.store.runs.open(name());
+  const stateOf = async (run: string) => (await bench.store.runs.get(QUEUE, run))?.state;
+
+  async function triggered(): Promise<string> {
+    const answer = await bench.trigger("t", "a");
+    if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
+    return answer.run;
+  }
+
+  async function start(run: string, by: Partial<typeof BY> = {}): Promise<number> {
+    const started = await bench.store.runs.start(name(), run, { ...BY, ...by });
+    if (started.word !== "OK") throw new Error(started.word);
+    return started.fence;
+  }
+
+  const settle = (run: string, fence: number, outcome: "succeeded" | "failed" | "cancelled") =>
+    bench.store.runs.settle(name(), run, { fence, made: 0, outcome, error: "no" });
+
+  /** As BullMQ does when a job has failed for good. */
+  async function failJob(run: string): Promise<void> {
+    await client().lrem(`${keys().bull}wait`, 0, run);
+    await client().hset(
+      keys().job(run),
+      "finishedOn",
+      String(bench.clock.now),
+      "failedReason",
+      "no",
+      "atm",
+      1,
+    );
+    await client().zadd(`${keys().bull}failed`, bench.clock.now, run);
+  }
+
+  const retry = async (run: string) => (await bench.queue().getJob(run))?.retry("failed");
+
+  it("that its worker settled and did not live to tell BullMQ is not undone", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" } });
+    await bench.clock.advance(HOUR);
+    await bench.claim("t", "c");
+    const [run = ""] = await open();
+    expect(await settle(run, await start(run), "succeeded")).toBe("OK");
+    await bench.clock.advance(601_000);
+    expect(await bench.reconcile()).toEqual([]);
+    expect(await stateOf(run)).toBe("final");
+    const again = await bench.store.runs.start(name(), run, { ...BY, worker: "w2", attempt: 2 });
+    expect(again).toMatchObject({ word: "FINAL", outcome: "succeeded" });
+  });
+
+  it("cancelled, then retried in BullMQ: it runs, and is not cancelled again", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
+    const run = await triggered();
+    const fence = await start(run);
+    await bench.store.runs.cancel(name(), run, "ann");
+    await settle(run, fence, "cancelled");
+    await failJob(run);
+    await bench.clock.advance(HOUR);
+    await retry(run);
+    await bench.clock.advance(DAY);
+    expect(await bench.reconcile()).toEqual([[run, "reopened"]]);
+    await bench.clock.advance(6_000);
+    expect(await bench.reconcile()).toEqual([]);
+    expect(await stateOf(run)).toBe("queued");
+    await start(run, { attempt: 2, made: 1 });
+  });
+
+  it("crashed for good, then retried in BullMQ: it runs", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 1 } });
+    const run = await triggered();
+    await start(run);
+    const dead = await bench.store.runs.start(name(), run, { ...BY, worker: "w2", attempt: 2 });
+    expect(dead).toMatchObject({ word: "CRASHED" });
+    await failJob(run);
+    await bench.clock.advance(HOUR);
+    await retry(run);
+    await bench.clock.advance(DAY);
+    expect(await bench.reconcile()).toEqual([[run, "reopened"]]);
+    await start(run, { worker: "w3", attempt: 3, made: 1 });
+  });
+
+  it("forty of one task at once: each is recorded", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff: { period: "1m" } });
+    for (let i = 1; i <= 40; i++) {
+      await bench.clock.advance(HOUR);
+      await bench.claim("t", `c${i}`);
+    }
+    const runs = await open();
+    expect(runs).toHaveLength(40);
+    const fences = await Promise.all(runs.map((run) => start(run)));
+    const words = await Promise.all(runs.map((run, i) => settle(run, fences[i] as number, "failed")));
+    expect(words).toEqual(runs.map(() => "OK"));
+  });
+
+  it("failed while its task is paused, after the next time: its retry is held, not given up", async () => {
+    await bench.put({ id: "t", schedule: { every: "10m" }, backoff: { period: "1m" } });
+    await bench.clock.advance(600_000);
+    await bench.claim("t", "c");
+    const [run = ""] = await open();
+    const fence = await start(run);
+    await bench.store.tasks.pause(name());
+    await bench.clock.advance(700_000);
+    await settle(run, fence, "failed");
+    expect((await bench.stored("t")).pending).toMatchObject([{ trigger: "retry" }]);
+    expect(await bench.store.runs.ledger(name())).toEqual([]);
+  });
+
+  it("failed, of a task that is finished: it does not pause what has nothing left to do", async () => {
+    const linger = { pauseAfterFailures: 1, linger: "1m" };
+    await bench.put({ id: "t", schedule: { at: START + 1_000 }, ...linger });
+    await bench.clock.advance(1_000);
+    await bench.claim("t", "c");
+    const [run = ""] = await open();
+    await settle(run, await start(run), "failed");
+    expect(await bench.stored("t")).toMatchObject({ state: "finished" });
+    await failJob(run);
+    for (let i = 0; i < 3; i++) {
+      await bench.clock.advance(DAY);
+      await bench.reconcile();
+    }
+    expect(await bench.stored("t")).toBeUndefined();
+  });
+
+  it("a finished task that is put again just before it would be deleted stays", async () => {
+    await bench.put({ id: "t", schedule: { at: START + 1_000 }, linger: "1m" });
+    await bench.clock.advance(1_000);
+    await bench.claim("t", "c");
+    const [run = ""] = await open();
+    await settle(run, await start(run), "succeeded");
+    await bench.clock.advance(HOUR);
+    const { lingered } = await bench.store.runs.reconcile(QUEUE);
+    expect(lingered).toEqual([name()]);
+    await bench.put({ id: "t", schedule: { every: "10s" } });
+    expect(await bench.store.tasks.delete(name(), "finished")).toBe(false);
+    expect(await bench.stored("t")).toMatchObject({ state: "scheduled" });
+  });
+
+  describe("of which no record is kept", () => {
+    it.each([
+      ["succeeded", { successes: 0, completedJobs: 1_000 }],
+      ["failed", { failures: 0, failedJobs: 1_000 }],
+    ] as const)("(%s): a one-off task goes all the same", async (outcome, retention) => {
+      const small = await Bench.open(connection(), { retention });
+      try {
+        const parsed = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { at: START } });
+        const by = { key: "k", token: "x", node: "n" };
+        const { run } = await small.store.claims.enqueueNow(parsed, by);
+        const started = await small.store.runs.start(small.name("t"), run, BY);
+        const fence = started.word === "OK" ? started.fence : 0;
+        await small.store.runs.settle(small.name("t"), run, { fence, made: 0, outcome, error: "no" });
+        await (await small.queue().getJob(run))?.remove();
+        for (let i = 0; i < 3; i++) {
+          await small.clock.advance(DAY);
+          await small.reconcile();
+        }
+        expect(await small.stored("t")).toBeUndefined();
+        expect(await small.ownKeys()).not.toContainEqual(expect.stringMatching(/~(tasks|runs|t:|s:)/));
+      } finally {
+        await small.close();
+      }
+    });
+  });
+
+  it("“allow” with an occurrence that waits by another policy: that one waits, the schedule goes on", async () => {
+    await bench.put({ id: "t", schedule: { every: "10s" }, overlap: "allow" });
+    await bench.clock.advance(10_000);
+    expect(await bench.claim("t", "c1")).toEqual(["OK"]);
+    expect(await bench.trigger("t", "tr", "queue-one")).toEqual({ outcome: "queued" });
+    for (let i = 2; i <= 4; i++) {
+      await bench.clock.set(START + i * 10_000);
+      expect(await bench.claim("t", `c${i}`)).toEqual(["OK"]);
+    }
+    expect(await open()).toHaveLength(4);
+    expect((await bench.stored("t")).pending).toHaveLength(1);
+  });
+});
