@@ -5,7 +5,9 @@ import { CarillonError, Client, connect, isCarillonError } from "@carillon/sdk";
 import { type Logger, pino } from "pino";
 import { createApp } from "./app.js";
 import { newToken } from "./auth.js";
+import { answerTo } from "./command-line.js";
 import { type Config, readConfig } from "./environment.js";
+import { EXIT } from "./exit-codes.js";
 
 /** How long requests under way may take once the console is told to stop. */
 const GRACE_MS = 3_000;
@@ -89,14 +91,19 @@ async function closeServer(server: Server): Promise<void> {
   clearTimeout(hard);
 }
 
-/** 2: the environment is wrong; 1: anything else. */
 function fail(error: unknown): never {
   const { code, message } = error as NodeJS.ErrnoException;
   const known = isCarillonError(error) || code !== undefined;
   console.error(`carillon-console: ${known ? message : ((error as Error).stack ?? error)}`);
   if (code === "EADDRINUSE")
     console.error("Set CARILLON_CONSOLE_PORT to another port; 0 takes any free one.");
-  process.exit(isCarillonError(error) ? 2 : 1);
+  process.exit(isCarillonError(error) ? EXIT.config : EXIT.unexpected);
+}
+
+const answer = answerTo(process.argv.slice(2));
+if (answer) {
+  (answer.code === EXIT.stopped ? console.log : console.error)(answer.text);
+  process.exit(answer.code);
 }
 
 try {

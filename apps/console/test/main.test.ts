@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { Client } from "@carillon/sdk";
@@ -134,4 +134,15 @@ test("SIGTERM ends it at once while Redis is down", async () => {
   program.child.kill("SIGTERM");
   expect(await program.exit).toBe(0);
   expect(performance.now() - begun).toBeLessThan(2_000);
+});
+
+test.each([
+  [["--help"], 0, /REDIS_URL/],
+  [["--version"], 0, /^\d+\.\d+\.\d+/],
+  [["nosuch"], 2, /got "nosuch"/],
+])("it takes no arguments: %j ends with %d", (args, code, says) => {
+  const env = { PATH: process.env["PATH"], REDIS_URL: redis.url, CARILLON_CONSOLE_PORT: "0" };
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], { env, encoding: "utf8" });
+  expect(status).toBe(code);
+  expect(code === 0 ? stdout : stderr).toMatch(says);
 });

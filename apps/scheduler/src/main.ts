@@ -1,9 +1,16 @@
 #!/usr/bin/env node
 import { isCarillonError } from "@carillon/sdk";
 import { pino } from "pino";
+import { answerTo } from "./command-line.js";
 import { readConfig } from "./config.js";
 import { EXIT } from "./exit-codes.js";
 import { runNode } from "./node.js";
+
+const answer = answerTo(process.argv.slice(2));
+if (answer) {
+  (answer.code === EXIT.stopped ? console.log : console.error)(answer.text);
+  process.exit(answer.code);
+}
 
 const { config, problems, warnings } = readConfig(process.env);
 // Synchronous, which is not pino's default: otherwise what is logged last before the exit overtakes what came before.

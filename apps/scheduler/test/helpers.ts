@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { eventually } from "@carillon/testing";
 
-const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
+export const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 
 export type Entry = Record<string, unknown> & { level: number; msg: string };
 

@@ -1,8 +1,9 @@
+import { spawnSync } from "node:child_process";
 import { createServer } from "node:net";
 import { Client } from "@carillon/sdk";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { killNodes, Node } from "./helpers.js";
+import { killNodes, MAIN, Node } from "./helpers.js";
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -21,6 +22,21 @@ describe("a node that cannot start", () => {
       [60, "REDIS_URL"],
       [60, "CARILLON_PORT"],
     ]);
+  });
+
+  it.each([
+    [["--help"], 0, /REDIS_URL/],
+    [["--version"], 0, /^\d+\.\d+\.\d+/],
+    [["--redis", "redis://localhost:1"], 2, /got "--redis"/],
+  ])("takes no arguments: %j ends with %d", async (args, code, says) => {
+    // With a Redis in the environment, so that it would start.
+    const env = { PATH: process.env["PATH"], REDIS_URL: redis.url, CARILLON_PORT: "0" };
+    const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
+      env,
+      encoding: "utf8",
+    });
+    expect(status).toBe(code);
+    expect(code === 0 ? stdout : stderr).toMatch(says);
   });
 
   it("ends with 2 for what is no Redis URL, and does not print it", async () => {

@@ -85,7 +85,14 @@ export type ConnectionProfile = keyof typeof PROFILES;
 export function connect(spec: ConnectionSpec, profile: ConnectionProfile): RedisClient {
   const client = open(spec, withoutUndefined({ ...PROFILES[profile], reconnectOnError: leaveReplica }));
   client.on("error", withoutPassword);
+  if (client instanceof Redis) client.on("error", (error: unknown) => leaveOtherDatabase(client, error));
   return client;
+}
+
+/** Where the database cannot be selected, ioredis goes on with database 0: with the tasks of somebody else. */
+function leaveOtherDatabase(client: Redis, error: unknown): void {
+  const { command } = (error ?? {}) as { command?: { name: string } };
+  if (command?.name === "select") client.disconnect(true);
 }
 
 function open(spec: ConnectionSpec, wanted: RedisOptions): RedisClient {

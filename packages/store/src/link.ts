@@ -18,6 +18,9 @@ export interface LinkOptions {
 /** Before a call is sent again, in ms; twice as long each time. */
 const PAUSE = 20;
 
+/** Of a connection that was left because of an error: that one tells why. */
+const ECHO = /Stream isn't writeable/;
+
 type Arg = string | number | Buffer;
 
 /**
@@ -41,6 +44,7 @@ export class Link {
     this.#retries = options.retries ?? 3;
     this.client = connect(options.connection, "safe");
     this.client.on("error", (error: unknown) => {
+      if (this.#lastError !== undefined && ECHO.test(String(error))) return;
       this.#lastError = error;
       options.onError?.(redisError(error));
     });

@@ -62,6 +62,25 @@ export function redisError(error: unknown): CarillonError {
       cause: error,
     });
   }
+  if (/DB index is out of range/.test(text)) {
+    return new CarillonError("REDIS_UNAVAILABLE", "this Redis has no database of that number.", {
+      remedy: "Check the number at the end of the Redis URL.",
+      cause: error,
+    });
+  }
+  if (/Unknown RESP type/.test(text)) {
+    return new CarillonError("REDIS_UNAVAILABLE", "what answers there does not speak Redis.", {
+      remedy: "Check host and port of the Redis URL.",
+      cause: error,
+    });
+  }
+  if (/cluster support disabled/.test(text)) {
+    return new CarillonError("REDIS_UNAVAILABLE", "this Redis is no cluster.", {
+      remedy:
+        "Leave out CARILLON_TOPOLOGY (the connection's topology), or give the URL of a node of the cluster.",
+      cause: error,
+    });
+  }
   if (UNAVAILABLE.test(text)) {
     return new CarillonError("REDIS_UNAVAILABLE", `Redis cannot be reached: ${text.replace(/\.$/, "")}.`, {
       remedy: "Check that it runs and that the URL is right.",

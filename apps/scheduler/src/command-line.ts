@@ -1,0 +1,20 @@
+import { readFileSync } from "node:fs";
+import { EXIT } from "./exit-codes.js";
+
+const USAGE = `Usage: carillon-scheduler
+
+One Carillon node as a process. It takes no arguments: what it is to do is in the environment.
+REDIS_URL is required. All variables, with their defaults, are in README.md of this package.`;
+
+/** What is said instead of starting, and with which exit code. Undefined: there are no arguments, it may start. */
+export function answerTo([argument]: readonly string[]): { text: string; code: number } | undefined {
+  if (argument === undefined) return undefined;
+  if (argument === "--help" || argument === "-h") return { text: USAGE, code: EXIT.stopped };
+  if (argument === "--version" || argument === "-V") return { text: version(), code: EXIT.stopped };
+  return { text: `carillon-scheduler: got ${JSON.stringify(argument)}.\n\n${USAGE}`, code: EXIT.config };
+}
+
+function version(): string {
+  const file = new URL("../package.json", import.meta.url);
+  return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
+}

@@ -1,0 +1,51 @@
+import { parseTask } from "@carillon/core";
+import { Store } from "@carillon/store";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+
+const TASK = parseTask({ id: "t", type: "noop", queue: "bells", schedule: { every: "1h" } });
+
+describe("a database that cannot be selected", () => {
+  let redis: RedisServer;
+  let admin: Redis;
+  const stores: Store[] = [];
+  beforeAll(async () => {
+    redis = await startRedis();
+    admin = new Redis(redis.url);
+    await admin.call("ACL", "SETUSER", "bound", "on", ">secret", "~*", "&*", "+@all", "-select");
+  });
+  afterEach(async () => {
+    for (const store of stores.splice(0)) await store.close();
+    await admin.flushall();
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await redis.stop();
+  });
+
+  function open(url: string): Store {
+    const store = new Store({ connection: url, namespace: "carillon", readyTimeout: 500, onError: () => {} });
+    stores.push(store);
+    return store;
+  }
+
+  it.each([
+    ["there is none of that number", "/99", "REDIS_UNAVAILABLE", "number at the end"],
+    ["the user may not", "/5", "REDIS_AUTH", "ACL"],
+  ])("(%s): nothing is written to another one", async (_why, db, code, remedy) => {
+    const url = new URL(redis.url);
+    if (db === "/5") Object.assign(url, { username: "bound", password: "secret" });
+    const store = open(`${url.href.replace(/\/$/, "")}${db}`);
+    const refused = { code, remedy: expect.stringContaining(remedy) };
+    await expect(store.tasks.put("bells", [TASK])).rejects.toMatchObject(refused);
+    await expect(store.tasks.get(TASK.definition)).rejects.toMatchObject(refused);
+    expect(await admin.keys("*")).toEqual([]);
+  });
+
+  it("one that can is used", async () => {
+    await open(`${redis.url.replace(/\/$/, "")}/3`).tasks.put("bells", [TASK]);
+    expect(await admin.dbsize()).toBe(0);
+    expect(await admin.info("keyspace")).toMatch(/db3:keys=/);
+  });
+});
