@@ -63,9 +63,12 @@ test("TLS with a client certificate, and the users of the ACL file: nothing is r
       });
       expect(await site.cli(["runs", "bell"], "", env("viewer"))).toContainEqual(expect.anything());
       expect(await site.cli(["nodes"], "", env("viewer"))).toHaveLength(1);
-      expect(await site.console("/queues/api/queues?activeQueue=bells", board)).toMatchObject({
-        queues: [{ name: "bells" }],
-      });
+      // The board looks for queues now and then.
+      await eventually(async () => {
+        expect(await site.console("/queues/api/queues?activeQueue=bells", board)).toMatchObject({
+          queues: [{ name: "bells" }],
+        });
+      }, PATIENCE);
       await site.client.delete({ id: "seen" });
     });
     expect(await refused()).toEqual([]);

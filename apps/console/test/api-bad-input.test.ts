@@ -67,6 +67,19 @@ describe("bodies", () => {
     expect([status, body.error?.field]).toEqual([415, "Content-Encoding"]);
   });
 
+  test("what is no UTF-8 is refused, not stored as something else", async () => {
+    const body = Buffer.concat([
+      Buffer.from('{"payload":{"x":"'),
+      Buffer.from([0xff, 0xfe]),
+      Buffer.from('"}}'),
+    ]);
+    const headers = { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" };
+    const url = `${console_.url}/api/v1/tasks/q/system/utf8`;
+    const answer = await fetch(url, { method: "PUT", headers, body });
+    const { error } = (await answer.json()) as { error: { field: string } };
+    expect([answer.status, error.field]).toEqual([415, "body"]);
+  });
+
   test("of more than 512 KiB are refused, chunked or not", async () => {
     const { status, body } = await api("POST", "/tasks", { ...task, payload: "x".repeat(512 * 1024) });
     expect([status, body.error?.code, body.error?.field]).toEqual([413, "PAYLOAD_TOO_LARGE", "body"]);

@@ -3,7 +3,12 @@ import { RequestError } from "../errors.js";
 
 const MAX_BODY_BYTES = 512 * 1024;
 
-const parse = express.json({ limit: MAX_BODY_BYTES, inflate: false });
+const parse = express.json({
+  limit: MAX_BODY_BYTES,
+  inflate: false,
+  // Otherwise what is no UTF-8 would be stored as replacement characters.
+  verify: (_req, _res, body) => void new TextDecoder("utf-8", { fatal: true }).decode(body),
+});
 
 /** Reads a body, which has to be JSON; where there is none, `req.body` is undefined. */
 export const jsonBody: RequestHandler = (req, res, next) => {
@@ -33,6 +38,8 @@ function unreadable(cause: unknown): unknown {
       return new RequestError(400, "not a JSON object.", { field: "body", cause });
     case "charset.unsupported":
       return new RequestError(415, "JSON is UTF-8.", { field: "Content-Type", cause });
+    case "entity.verify.failed":
+      return new RequestError(415, "JSON is UTF-8.", { field: "body", cause });
     case "encoding.unsupported":
       return new RequestError(415, "compressed.", {
         field: "Content-Encoding",
