@@ -101,7 +101,7 @@ export function decide(task: DueTask, now: number, grace: number = DEFAULT_GRACE
     : decideDelayed(task, slot, task.schedule.delay, now, grace);
 }
 
-/** A manual occurrence, now: the schedule is left alone. */
+/** A manual occurrence, now: the schedule is left alone, unless what its next time hangs on is superseded. */
 export function decideTrigger(
   task: DueTask,
   now: number,
@@ -111,7 +111,15 @@ export function decideTrigger(
   const overlap = by.overlap === undefined ? {} : { overlap: by.overlap };
   const answer = settleOverlap(task, enqueue, { skipped: [], next: "kept" }, overlap);
   const { cursor: _, ...decision } = answer;
-  return decision;
+  return { ...decision, next: nextAfterTrigger(task, decision, now) };
+}
+
+/** The next time may have hung on an occurrence that is now superseded: its run's end, or its share of `maxRuns`. */
+function nextAfterTrigger(task: DueTask, { pending, next }: Decision, now: number): Decision["next"] {
+  const gone = task.pending.filter((one) => one.trigger !== "manual" && !pending.includes(one));
+  if (task.slot !== undefined || gone.length === 0) return next;
+  const cursor = Math.max(...gone.map(({ nominal }) => nominal));
+  return firstNext(task.schedule, { cursor, fired: task.fired + counted(pending) }, now);
 }
 
 function isReady(one: Pending, now: number): boolean {

@@ -4,9 +4,11 @@ import {
   type Decision,
   type DueTask,
   decide,
+  decideTrigger,
   firstNext,
   forbidden,
   type OverlapPolicy,
+  type Pending,
   replan,
   type Schedule,
   TaskSchedule,
@@ -364,6 +366,39 @@ describe("a decision", () => {
       slot: at(13),
       passed: { reason: "superseded", from: m(6), to: m(12) },
     });
+  });
+});
+
+describe("a trigger that supersedes what waits", () => {
+  const waits: Pending = { ...key(10), ...at(10), trigger: "schedule" };
+  const by = { key: "hand", overlap: "cancel-running" } as const;
+  /** Its schedule has no next time: that hangs on what waits. */
+  const hanging = (schedule: Schedule, more: Partial<DueTask> = {}): DueTask => ({
+    ...dueTask({ ...at(10), schedule: taskSchedule(schedule), running: true, pending: [waits], ...more }),
+    slot: undefined,
+  });
+
+  it.each<[string, Schedule, fired: number, Decision["next"]]>([
+    ["of a fixed delay: a delay from now", { every: "2m", anchor: "finish" }, 0, at(14)],
+    ["of a fixed delay, its last by maxRuns", { every: "2m", anchor: "finish", maxRuns: 3 }, 2, at(14)],
+    ["the last of maxRuns: the first time after now", { every: "1m", maxRuns: 3 }, 2, at(13)],
+    ["the last of maxRuns, which are spent meanwhile", { every: "1m", maxRuns: 3 }, 3, undefined],
+    ["the last before its end", { every: "1m", end: new Date(m(10)).toISOString() }, 2, undefined],
+  ])("gives the schedule a next time: %s", (_what, schedule, fired, next) => {
+    expect(decideTrigger(hanging(schedule, { fired }), m(12), by)).toEqual({
+      skipped: [{ reason: "superseded", from: m(10), to: m(10) }],
+      next,
+      pending: [{ key: "hand", ...at(12), trigger: "manual", overlap: "cancel-running" }],
+      cancel: true,
+    });
+  });
+  it("leaves the next time alone where it hangs on something else", () => {
+    const delayed = { every: "2m", anchor: "finish" } as const;
+    const manual: Pending = { ...waits, trigger: "manual" };
+    expect(decideTrigger(hanging(delayed, { pending: [manual] }), m(12), by).next).toBe("kept");
+    expect(decideTrigger(hanging(delayed), m(12), { key: "hand", overlap: "queue-all" }).next).toBe("kept");
+    const scheduled = { ...hanging({ every: "1m" }), slot: at(13) };
+    expect(decideTrigger(scheduled, m(12), by).next).toBe("kept");
   });
 });
 

@@ -286,6 +286,20 @@ onEveryEngine("when a task is due", (connection) => {
       expect((await occurrences()).filter(({ trigger }) => trigger === "schedule")).toHaveLength(2);
     });
 
+    it("goes on after a trigger that supersedes the last one as it waits", async () => {
+      await bench.put(limited(2, { overlap: "cancel-running" }));
+      expect(await fire("a")).toEqual(["OK"]);
+      expect(await fire("b")).toEqual(["OK"]);
+      expect(await bench.stored("t")).toMatchObject({ nominal: undefined, pending: [{}] });
+      await bench.trigger("t", "m");
+      expect(await bench.stored("t")).toMatchObject({ fired: 1, nominal: START + 30 * SECOND });
+      await bench.workAll();
+      expect(await fire("c")).toEqual(["OK"]); // the trigger's
+      await bench.workAll();
+      expect(await fire("d")).toEqual(["OK"]);
+      expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2 });
+    });
+
     it("counts a caught up occurrence once, however much it stands for", async () => {
       await bench.put(limited(2));
       await bench.clock.advance(55 * SECOND);
@@ -604,6 +618,31 @@ onEveryEngine("when a task is due", (connection) => {
       await finish(run);
       await expectDue(bench.clock.now + MINUTE);
       expect(await bench.stored("t")).toMatchObject({ fired: 1 });
+    });
+
+    it.each([
+      ["the task's own policy", "cancel-running", undefined],
+      ["the trigger's", "queue-one", "cancel-running"],
+    ] as const)("goes on after a trigger that supersedes it as it waits: by %s", async (_, overlap, own) => {
+      await put({ overlap });
+      const manual = await bench.trigger("t", "m1");
+      if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
+      const fence = await start(manual.run);
+      const due = bench.clock.now + MINUTE;
+      await bench.clock.set(due);
+      expect(await bench.claim("t", "a")).toEqual(["OK"]);
+      expect(await bench.stored("t")).toMatchObject({ ...WAITING, pending: [{ nominal: due }] });
+      await bench.clock.advance(SECOND);
+      const by = { key: "m2", token: "m2", node: "test" };
+      await bench.store.claims.trigger(bench.name("t"), by, own);
+      expect(await ledger("t")).toEqual([["superseded", due, due]]);
+      const next = bench.clock.now + MINUTE;
+      await settle(manual.run, fence);
+      await bench.workAll();
+      expect(await bench.claim("t", "b")).toEqual(["OK"]);
+      await bench.workAll();
+      await expectDue(next);
+      await fireAgain("c");
     });
 
     it("an edit beside the schedule keeps it waiting", async () => {
