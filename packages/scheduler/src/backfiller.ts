@@ -1,10 +1,19 @@
 import { randomBytes } from "node:crypto";
 import { type Decision, forbidden, localName, type OverlapPolicy, occurrenceKey } from "@carillon/core";
-import type { Backfill, ClaimItem, Store } from "@carillon/store";
+import { type Backfill, type ClaimItem, redisError, type Store } from "@carillon/store";
 import type { Settings } from "./options.js";
 
 /** A step that must wait for a run is tried again after, in ms. */
 const WAIT = 1_000;
+/** One that failed, or whose task only newer nodes can read, is tried again after, in ms. */
+const PUT_OFF = 10_000;
+/** What is no matter of one backfill. */
+const FAILS_FOR_ALL: ReadonlySet<string> = new Set([
+  "REDIS_UNAVAILABLE",
+  "REDIS_AUTH",
+  "REDIS_READ_ONLY",
+  "REDIS_OUT_OF_MEMORY",
+]);
 /** Backfills looked at in one turn. */
 const AT_ONCE = 100;
 
@@ -22,10 +31,18 @@ export class Backfiller {
   async work(queue: string, goOn: () => boolean): Promise<boolean> {
     const now = await this.#store.tasks.time(queue);
     for (const backfill of await this.#store.backfills.list(queue, now, AT_ONCE)) {
-      await this.#walk(backfill, goOn);
+      await this.#walk(backfill, goOn).catch((error: unknown) => this.#putOff(backfill, error));
       if (!goOn()) return false;
     }
     return true;
+  }
+
+  /** What fails in one backfill is that one's matter: those behind it go on. @throws what Redis fails with for all */
+  async #putOff({ task, id }: Backfill, error: unknown): Promise<void> {
+    const { code, message } = redisError(error);
+    if (FAILS_FOR_ALL.has(code)) throw error;
+    this.#settings.logger.error({ code, queue: task.queue, backfill: id, task: localName(task) }, message);
+    await this.#store.backfills.later(task.queue, id, PUT_OFF);
   }
 
   async #walk(backfill: Backfill, goOn: () => boolean): Promise<void> {
@@ -49,10 +66,12 @@ export class Backfiller {
     const { backfills, calendars, claims } = this.#store;
     const look = await claims.look(name);
     // Deleted: what was asked of it goes too.
-    if (!look) {
+    if (look === "gone") {
       await backfills.drop(name.queue, id);
       return undefined;
     }
+    // A newer node's.
+    if (look === "foreign") return PUT_OFF;
     const { now, entry } = look;
     const { definition, fired } = entry.task;
     if (entry.task.calendarRevision > calendars.revision) await calendars.refresh();
@@ -76,7 +95,7 @@ export class Backfiller {
     if (!done && !decision.cancel) return WAIT;
     const status = await claims.commitStep(name, { entry, decision }, { id, at, set }, by, now);
     if (status === "OK" || status === "DONE") return done ? every : WAIT;
-    if (status.startsWith("ERROR")) throw new Error(`${localName(name)}: ${status}`);
+    if (status.startsWith("ERROR")) throw redisError(new Error(status.slice("ERROR ".length)));
     return 0;
   }
 }

@@ -282,10 +282,12 @@ export class ClaimRepository {
     });
   }
 
-  /** A task as it is now, with the runs in its way. Undefined: there is none, or a newer version wrote it. */
-  async look(name: TaskName): Promise<{ now: number; entry: ClaimItem["entry"] } | undefined> {
+  /** A task as it is now, with the runs in its way. `gone`: there is none; `foreign`: a newer version wrote it. */
+  async look(name: TaskName): Promise<{ now: number; entry: ClaimItem["entry"] } | "gone" | "foreign"> {
     const { now, entry } = await this.#read(name);
-    return entry.task && !isForeign(entry.task) ? { now, entry: { ...entry, task: entry.task } } : undefined;
+    const { task } = entry;
+    if (!task) return "gone";
+    return isForeign(task) ? "foreign" : { now, entry: { ...entry, task } };
   }
 
   /** Makes one step of a backfill true. */

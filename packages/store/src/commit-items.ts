@@ -235,7 +235,10 @@ function extrasOf(
   }
   if (backfill) {
     extras.backfillAt = String(backfill.at);
-    extras.backfillSet = backfill.set.flatMap(([field, value]) => [field, String(value)]);
+    // HSET takes no empty list.
+    if (backfill.set.length > 0) {
+      extras.backfillSet = backfill.set.flatMap(([field, value]) => [field, String(value)]);
+    }
   }
   return extras;
 }

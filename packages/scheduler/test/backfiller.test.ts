@@ -1,0 +1,120 @@
+import { CarillonError, FORMAT_VERSION } from "@carillon/core";
+import type { Backfill } from "@carillon/store";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "../../store/test/bench.js";
+import { Backfiller } from "../src/backfiller.js";
+import { settle } from "../src/options.js";
+import { SILENT } from "./claiming.js";
+
+const MINUTE = 60_000;
+const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+
+describe("the backfiller", () => {
+  let redis: RedisServer;
+  let bench: Bench;
+  let backfiller: Backfiller;
+  let logged: object[];
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(async () => {
+    await redis.stop();
+  });
+  beforeEach(async () => {
+    bench = await Bench.open(redis.url);
+    logged = [];
+    const logger = { ...SILENT, error: (details: object) => void logged.push(details) };
+    backfiller = new Backfiller(bench.store, settle({ store: bench.store, nodeId: "n1", logger }));
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  const put = (id: string, rest: Parameters<Bench["put"]>[0] | object = {}) =>
+    bench.put({ id, schedule: { every: "1m" }, ...rest });
+  /** Of the first three minutes. */
+  const backfill = (id: string, task: string, rest: Partial<Backfill> = {}) =>
+    bench.store.backfills.put({
+      ...{ id, task: bench.name(task), from: START + MINUTE, to: START + 3 * MINUTE, at: START },
+      ...{ total: 3, enqueued: 0, skipped: 0, every: 0, overlap: "allow", by: "test", ...rest },
+    });
+  const stateOf = (id: string) => bench.store.backfills.get(QUEUE, id);
+  const work = () => backfiller.work(QUEUE, () => true);
+  const setField = (task: string, field: string, value: string) =>
+    bench.store.link.ask((client) =>
+      client.hset(bench.store.keys.queue(QUEUE).task(`system/${task}`), field, value),
+    );
+
+  it("under cancel-running cancels the run in the way, and goes on when it has ended", async () => {
+    await put("t");
+    await bench.clock.set(START + 10 * MINUTE);
+    const manual = await bench.trigger("t", "m");
+    if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
+    const started = await bench.store.runs.start(bench.name("t"), manual.run, BY);
+    if (started.word !== "OK") throw new Error(started.word);
+    await backfill("b", "t", { overlap: "cancel-running" });
+    await work();
+    expect(await stateOf("b")).toMatchObject({ state: "running", at: START, enqueued: 0, skipped: 0 });
+    expect(await bench.store.runs.get(QUEUE, manual.run)).toMatchObject({ cancel: { by: "n1" } });
+    const end = { fence: started.fence, made: 0, outcome: "cancelled" } as const;
+    await bench.store.runs.settle(bench.name("t"), manual.run, end);
+    await bench.workAll();
+    await bench.clock.advance(1_000);
+    await work();
+    expect(await stateOf("b")).toMatchObject({ at: START + MINUTE, enqueued: 1 });
+    expect(logged).toEqual([]);
+  });
+
+  it("puts off one that fails, and goes on with those behind it", async () => {
+    await put("broken");
+    await put("t");
+    await bench.clock.set(START + 10 * MINUTE);
+    await backfill("a", "broken");
+    await setField("broken", "policies", JSON.stringify({ unheardOf: 1 }));
+    await bench.clock.advance(1);
+    await backfill("b", "t");
+    await work();
+    expect(await stateOf("a")).toMatchObject({ state: "running", at: START });
+    expect(await stateOf("b")).toMatchObject({ state: "done", enqueued: 3 });
+    expect(logged).toEqual([expect.objectContaining({ backfill: "a", task: "system/broken" })]);
+    // Not each turn.
+    await work();
+    expect(logged).toHaveLength(1);
+    await setField("broken", "policies", "{}");
+    await bench.clock.advance(10_000);
+    await work();
+    expect(await stateOf("a")).toMatchObject({ state: "done", enqueued: 3 });
+  });
+
+  it("does not take what Redis fails with for the matter of one", async () => {
+    await put("t");
+    await bench.clock.set(START + 10 * MINUTE);
+    await backfill("a", "t");
+    const { claims } = bench.store;
+    const { look } = claims;
+    claims.look = async () => {
+      throw new CarillonError("REDIS_UNAVAILABLE", "Redis cannot be reached.");
+    };
+    await expect(work()).rejects.toMatchObject({ code: "REDIS_UNAVAILABLE" });
+    claims.look = look;
+    await work();
+    expect(await stateOf("a")).toMatchObject({ state: "done", enqueued: 3 });
+  });
+
+  it("leaves that of a task of a newer format to newer nodes, and drops that of a deleted one", async () => {
+    for (const id of ["newer", "deleted", "t"]) await put(id);
+    await bench.clock.set(START + 10 * MINUTE);
+    for (const id of ["newer", "deleted", "t"]) await backfill(id, id);
+    await setField("newer", "v", String(FORMAT_VERSION + 1));
+    await bench.store.tasks.delete(bench.name("deleted"));
+    await work();
+    expect(await stateOf("newer")).toMatchObject({ state: "running", at: START });
+    expect(await stateOf("deleted")).toBeUndefined();
+    expect(await stateOf("t")).toMatchObject({ state: "done" });
+    await setField("newer", "v", String(FORMAT_VERSION));
+    await bench.clock.advance(10_000);
+    await work();
+    expect(await stateOf("newer")).toMatchObject({ state: "done", enqueued: 3 });
+  });
+});
