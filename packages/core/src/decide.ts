@@ -96,6 +96,9 @@ export function decide(task: DueTask, now: number, grace: number = DEFAULT_GRACE
   if (ready) return fromPending(task, ready);
   const { slot } = task;
   if (slot === undefined || slot.due > now) return { skipped: [], next: "kept", pending: task.pending };
+  // By a backfill, since it was planned.
+  const spent = task.schedule.spent(task.fired + counted(task.pending));
+  if (spent) return { skipped: [], next: undefined, pending: task.pending };
   return task.schedule.delay === undefined
     ? decideBacklog(task, slot, now, grace)
     : decideDelayed(task, slot, task.schedule.delay, now, grace);

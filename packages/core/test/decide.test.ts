@@ -313,6 +313,13 @@ describe("a decision", () => {
     it("does not count what is skipped", () => {
       expect(decide(dueTask({ ...task, fired: 2, running: true }), m(10)).next).toEqual(at(11));
     });
+    it("enqueues nothing where a backfill, or what waits, has used it up", () => {
+      const over = { skipped: [], next: undefined };
+      expect(decide(dueTask({ ...task, fired: 3 }), m(10))).toEqual({ ...over, pending });
+      const waits: Pending = { ...key(9), ...at(9), trigger: "schedule" };
+      const full = dueTask({ ...task, fired: 2, running: true, overlap: "queue-all", pending: [waits] });
+      expect(decide(full, m(10))).toEqual({ ...over, pending: [waits] });
+    });
     it("starts nowhere when it is used up", () => {
       expect(firstNext(schedule, { fired: 3 }, m(10))).toBeUndefined();
       expect(replan(schedule, { fired: 3, nominal: m(9) }, m(10)).slot).toBeUndefined();

@@ -1,5 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { type Decision, forbidden, localName, type OverlapPolicy, occurrenceKey } from "@carillon/core";
+import {
+  counted,
+  type Decision,
+  forbidden,
+  localName,
+  type OverlapPolicy,
+  occurrenceKey,
+} from "@carillon/core";
 import { type Backfill, type ClaimItem, redisError, type Store } from "@carillon/store";
 import type { Settings } from "./options.js";
 
@@ -73,16 +80,17 @@ export class Backfiller {
     // A newer node's.
     if (look === "foreign") return PUT_OFF;
     const { now, entry } = look;
-    const { definition, fired } = entry.task;
+    const { definition, fired, pending } = entry.task;
     if (entry.task.calendarRevision > calendars.revision) await calendars.refresh();
     const schedule = calendars.schedules.get(definition.schedule, definition.id);
     const nominal = schedule.next(at);
-    if (nominal === undefined || nominal > to || schedule.spent(fired)) {
+    const taken = fired + counted(pending);
+    if (nominal === undefined || nominal > to || schedule.spent(taken)) {
       await backfills.end(name.queue, id, "done");
       return undefined;
     }
     const overlap = backfill.overlap ?? definition.overlap;
-    const decision = decideStep(entry, overlap, nominal, id);
+    const decision = decideStep(entry, overlap, nominal, id, schedule.spent(taken + 1));
     const count = decision.enqueue ? "enqueued" : "skipped";
     const done = decision.enqueue || decision.skipped.length > 0;
     const set: [string, number][] = done
@@ -100,17 +108,21 @@ export class Backfiller {
   }
 }
 
+/** @param last whether `maxRuns` allows no other after it */
 function decideStep(
   entry: ClaimItem["entry"],
   overlap: OverlapPolicy,
   nominal: number,
   id: string,
+  last: boolean,
 ): Decision {
   const { definition, pending } = entry.task;
   const kept = { next: "kept", pending } as const;
   if (!forbidden(overlap, entry.running !== undefined)) {
     const key = `${occurrenceKey(definition, nominal)}/${id}`;
-    return { ...kept, skipped: [], enqueue: { key, nominal, due: nominal, trigger: "backfill" } };
+    const enqueue = { key, nominal, due: nominal, trigger: "backfill" } as const;
+    const next = last && entry.task.nominal !== undefined ? undefined : "kept";
+    return { next, pending, skipped: [], enqueue };
   }
   if (overlap === "skip") return { ...kept, skipped: [{ reason: "overlap", from: nominal, to: nominal }] };
   return { ...kept, skipped: [], ...(overlap === "cancel-running" ? { cancel: true as const } : {}) };

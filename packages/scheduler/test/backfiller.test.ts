@@ -1,4 +1,4 @@
-import { CarillonError, FORMAT_VERSION } from "@carillon/core";
+import { CarillonError, FORMAT_VERSION, type OverlapPolicy } from "@carillon/core";
 import type { Backfill } from "@carillon/store";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -116,5 +116,41 @@ describe("the backfiller", () => {
     await bench.clock.advance(10_000);
     await work();
     expect(await stateOf("newer")).toMatchObject({ state: "done", enqueued: 3 });
+  });
+
+  describe("of a task with maxRuns", () => {
+    const limited = (maxRuns: number, overlap: OverlapPolicy) =>
+      bench.put({ id: "t", schedule: { every: "1m", maxRuns }, overlap });
+    const open = () => bench.store.runs.open(bench.name("t"));
+    const past = { from: START - 2 * MINUTE, to: START - MINUTE, at: START - 2 * MINUTE - 1, total: 2 };
+
+    it.each(["scheduled", "paused"] as const)(
+      "uses it up, and the schedule has no time left: %s",
+      async (state) => {
+        await limited(2, "allow");
+        if (state === "paused") await bench.store.tasks.pause(bench.name("t"));
+        await backfill("b", "t", past);
+        await work();
+        expect(await stateOf("b")).toMatchObject({ state: "done", enqueued: 2 });
+        if (state === "paused") await bench.store.tasks.resume(bench.name("t"), "catch-up");
+        expect(await bench.stored("t")).toMatchObject({ state: "finished", fired: 2, nominal: undefined });
+        await bench.clock.set(START + MINUTE);
+        await bench.claim("t", "a");
+        expect(await open()).toHaveLength(2);
+      },
+    );
+
+    it("leaves those that wait their share", async () => {
+      await limited(3, "queue-all");
+      for (const minutes of [1, 2, 3]) {
+        await bench.clock.set(START + minutes * MINUTE);
+        await bench.claim("t", `k${minutes}`);
+      }
+      expect((await bench.stored("t")).pending).toHaveLength(2);
+      await backfill("b", "t", past);
+      await work();
+      expect(await stateOf("b")).toMatchObject({ state: "done", enqueued: 0 });
+      expect(await open()).toHaveLength(1);
+    });
   });
 });
