@@ -176,7 +176,8 @@ function decideBacklog(task: DueTask, slot: Slot, now: number, grace: number): D
 function firstOwed({ schedule, catchUp, policies }: DueTask, slot: Slot, now: number): Slot | undefined {
   const { window, most } = policies.catchUpLimits ?? {};
   let first: Slot | undefined = slot;
-  if (window !== undefined && slot.due < now - parseDuration(window)) {
+  // Its own due time: the pace has put off the slot's.
+  if (window !== undefined && schedule.due(slot.nominal) < now - parseDuration(window)) {
     const oldest = now - parseDuration(window);
     const before = schedule.latest(oldest - 1);
     // Jitter may have brought it into the window.

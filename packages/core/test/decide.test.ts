@@ -11,6 +11,7 @@ import {
   type Pending,
   replan,
   type Schedule,
+  type Slot,
   TaskSchedule,
 } from "@carillon/core";
 import { describe, expect, it } from "vitest";
@@ -251,6 +252,21 @@ describe("a decision", () => {
       }
     },
   );
+
+  it.each([undefined, "30s"])("walks nothing older than the window, one each %s", (every) => {
+    const catchUpLimits = { window: "10m", ...(every === undefined ? {} : { every }) };
+    const schedule = taskSchedule({ every: "10s" });
+    const policies = { catchUpLimits };
+    const task = { schedule, catchUp: "all", policies, ...at(0) } as const;
+    let [slot, now, walked] = [at(0), m(60), 0];
+    for (; now < m(120); now = Math.max(now, slot.due)) {
+      const { enqueue, next }: Decision = decide(dueTask({ ...task, ...slot }), now);
+      expect(now - (enqueue as Pending).nominal).toBeLessThanOrEqual(m(10));
+      slot = next as Slot;
+      walked += 1;
+    }
+    expect(walked).toBeGreaterThan(100);
+  });
 
   it("forbids only what the policy forbids", () => {
     expect(forbidden("skip", true)).toBe(true);
