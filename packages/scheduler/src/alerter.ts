@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isCarillonError, parseTask } from "@carillon/core";
-import type { Alert, Store } from "@carillon/store";
+import type { Alert, Lease, Store } from "@carillon/store";
 import type { Settings } from "./options.js";
 
 /** The queue and type of the jobs that carry alerts to webhooks; a worker with `alertWebhook` does them. */
@@ -16,16 +16,33 @@ export class Alerter {
     this.#settings = settings;
   }
 
-  /** @param goOn asked after each batch @returns whether it said no, and something is left */
-  async tell(queue: string, goOn: () => boolean): Promise<boolean> {
+  /**
+   * At least once each: what was told is taken off afterwards.
+   * @param goOn asked after each alert: what is left then is left for another turn
+   * @returns whether something is left
+   */
+  async tell(queue: string, lease: Lease, goOn: () => boolean): Promise<boolean> {
     const { alerts } = this.#store;
     let left = 1;
     while (left > 0 && goOn()) {
-      const waiting = await alerts.waiting(queue);
-      for (const alert of waiting) await this.#tellOne(alert);
-      left = await alerts.told(queue, waiting.length);
+      const told: string[] = [];
+      try {
+        for (const { alert, line } of await alerts.waiting(queue)) {
+          await this.#tellOne(alert);
+          told.push(line);
+          if (!goOn()) break;
+          await this.#keep(lease);
+        }
+      } finally {
+        left = await alerts.told(queue, told);
+      }
     }
     return left > 0;
+  }
+
+  async #keep(lease: Lease): Promise<void> {
+    const { mutexTtl } = this.#settings;
+    if (lease.remaining < mutexTtl / 2) await lease.extend(mutexTtl);
   }
 
   async missed(queue: string, goOn: () => boolean): Promise<boolean> {

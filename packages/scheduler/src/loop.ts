@@ -233,7 +233,7 @@ export class Loop {
       case "r":
         return this.#reconcile(queue, goOn);
       case "a":
-        return !(await this.#alerter.tell(queue, goOn));
+        return !(await this.#alerter.tell(queue, lease, goOn));
       case "b":
         return this.#backfiller.work(queue, goOn);
       case "e":

@@ -15,6 +15,12 @@ export interface Alert {
   readonly error?: string;
 }
 
+/** One that is to be handed on, and the line that it is kept as. */
+interface WaitingAlert {
+  readonly alert: Alert;
+  readonly line: string;
+}
+
 /** Alerts handed on, and deadlines looked at, in one step. */
 const BATCH = 100;
 
@@ -31,20 +37,21 @@ export class AlertRepository {
   }
 
   /** The oldest ones; they stay until they are `told`. */
-  async waiting(queue: string): Promise<Alert[]> {
+  async waiting(queue: string): Promise<WaitingAlert[]> {
     const lines = await this.#link.ask((client) =>
       client.lrange(this.#keys.queue(queue).alerts, 0, BATCH - 1),
     );
     return lines.map((line) => {
       const { task, error, ...rest } = JSON.parse(line) as Omit<Alert, "task"> & { task: string };
-      return { ...rest, task: { queue, ...parseLocalName(task) }, ...(error ? { error } : {}) };
+      const alert = { ...rest, task: { queue, ...parseLocalName(task) }, ...(error ? { error } : {}) };
+      return { alert, line };
     });
   }
 
-  /** The oldest `count` were handed on. Returns how many are left. */
-  async told(queue: string, count: number): Promise<number> {
+  /** What these `lines` are was handed on. Returns how many are left. */
+  async told(queue: string, lines: readonly string[]): Promise<number> {
     const keys = this.#keys.queue(queue);
-    return (await this.#link.run(this.#scripts.told, [keys.alerts, keys.next], [count])) as number;
+    return (await this.#link.run(this.#scripts.told, [keys.alerts, keys.next], lines)) as number;
   }
 
   /** Looks for deadlines that passed. Returns whether there may be more. */

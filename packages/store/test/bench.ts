@@ -173,8 +173,8 @@ export class Bench {
   async reconcile(): Promise<[run: string, what: string][]> {
     const { seen, lingered } = await this.store.runs.reconcile(QUEUE);
     for (const name of lingered) await this.store.tasks.delete(name, "finished");
-    const alerts = await this.store.alerts.waiting(QUEUE);
-    if (alerts.length > 0) await this.store.alerts.told(QUEUE, alerts.length);
+    const lines = (await this.store.alerts.waiting(QUEUE)).map(({ line }) => line);
+    if (lines.length > 0) await this.store.alerts.told(QUEUE, lines);
     return seen;
   }
 

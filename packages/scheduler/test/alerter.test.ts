@@ -1,0 +1,111 @@
+import { parseTask } from "@carillon/core";
+import { type Alert, type Failpoint, type Lease, Store } from "@carillon/store";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Alerter } from "../src/alerter.js";
+import { type SchedulerOptions, settle } from "../src/options.js";
+import { LEASE, SILENT } from "./claiming.js";
+
+const QUEUE = "bells";
+const ALWAYS = () => true;
+let serial = 0;
+
+describe("alerts handed on", () => {
+  let redis: RedisServer;
+  let store: Store;
+  let failpoint: Failpoint | undefined;
+  /** The runs that someone was told of. */
+  let heard: string[];
+
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(async () => {
+    await redis.stop();
+  });
+  beforeEach(() => {
+    serial += 1;
+    heard = [];
+    failpoint = undefined;
+    const namespace = `alerts${serial}`;
+    store = new Store({ connection: redis.url, namespace }, { failpoint: (point) => failpoint?.(point) });
+  });
+  afterEach(async () => {
+    await store.close();
+  });
+
+  async function put(id: string, more: object = {}): Promise<void> {
+    const parsed = parseTask({ id, type: "noop", queue: QUEUE, schedule: { every: "1h" }, ...more });
+    await store.tasks.put(QUEUE, [parsed]);
+  }
+  /** Runs of a task that failed. */
+  async function failed(task: string, ...runs: string[]): Promise<void> {
+    const { alerts } = store.keys.queue(QUEUE);
+    const lines = runs.map((run) => JSON.stringify({ kind: "failed", task: `system/${task}`, run, at: 1 }));
+    await store.link.ask((client) => client.rpush(alerts, ...lines));
+  }
+  const runs = (count: number) => Array.from({ length: count }, (_, i) => `r${i}`);
+  const left = async () => (await store.alerts.waiting(QUEUE)).map(({ alert }) => alert.run);
+  const hear = (alert: Alert) => void heard.push(alert.run as string);
+  const alerter = (options: Partial<SchedulerOptions> = {}) =>
+    new Alerter(store, settle({ store, nodeId: "n1", logger: SILENT, onAlert: hear, ...options }));
+
+  it("each of them, where two nodes tell at once", async () => {
+    await failed("t", ...runs(250));
+    const twice = [alerter(), alerter()].map((one) => one.tell(QUEUE, LEASE, ALWAYS));
+    expect(await Promise.all(twice)).toEqual([false, false]);
+    expect(new Set(heard).size).toBe(250);
+  });
+
+  it("each of them, where the answer to what was told is lost", async () => {
+    await failed("t", ...runs(150));
+    let lost = false;
+    failpoint = (point) => {
+      if (point !== "after told" || lost) return;
+      lost = true;
+      throw new Error("Connection is closed.");
+    };
+    await alerter().tell(QUEUE, LEASE, ALWAYS);
+    expect(lost).toBe(true);
+    expect(heard).toEqual(runs(150));
+    expect(await left()).toEqual([]);
+  });
+
+  it("those of other tasks, where one is deleted meanwhile", async () => {
+    await put("t");
+    await failed("t", "r1", "r2");
+    const onAlert = async (alert: Alert) => {
+      hear(alert);
+      if (alert.run !== "r1") return;
+      await store.tasks.delete({ queue: QUEUE, owner: "system", id: "t" });
+      await failed("u", "r3", "r4");
+    };
+    await alerter({ onAlert }).tell(QUEUE, LEASE, ALWAYS);
+    expect(heard).toEqual(["r1", "r2", "r3", "r4"]);
+  });
+
+  it("one after the other, until the turn is over: the others are left for another one", async () => {
+    await failed("t", ...runs(3));
+    expect(await alerter().tell(QUEUE, LEASE, () => heard.length < 2)).toBe(true);
+    expect(heard).toEqual(["r0", "r1"]);
+    expect(await left()).toEqual(["r2"]);
+  });
+
+  it("the mutex is held on to between two of them", async () => {
+    await failed("t", ...runs(3));
+    let remaining = 100;
+    const extended: number[] = [];
+    const lease: Lease = {
+      get remaining() {
+        return remaining;
+      },
+      async extend(ttl) {
+        extended.push(heard.length);
+        remaining = ttl;
+      },
+      async release() {},
+    };
+    await alerter().tell(QUEUE, lease, ALWAYS);
+    expect(extended).toEqual([1]);
+  });
+});
