@@ -6,14 +6,19 @@ import type { Settings } from "./options.js";
 /** The queue and type of the jobs that carry alerts to webhooks; a worker with `alertWebhook` does them. */
 const WEBHOOKS = { queue: "carillon-alerts", type: "carillon.webhook" } as const;
 
+/** `onAlert` is waited for so long, in ms: what hangs must not keep the other alerts, or a stop. */
+const PATIENCE = 10_000;
+
 /** Hands alerts on: to this node's function, and as jobs to the webhooks that the task names. */
 export class Alerter {
   readonly #store: Store;
   readonly #settings: Settings;
+  readonly #patience: number;
 
-  constructor(store: Store, settings: Settings) {
+  constructor(store: Store, settings: Settings, patience = PATIENCE) {
     this.#store = store;
     this.#settings = settings;
+    this.#patience = patience;
   }
 
   /**
@@ -28,7 +33,7 @@ export class Alerter {
       const told: string[] = [];
       try {
         for (const { alert, line } of await alerts.waiting(queue)) {
-          await this.#tellOne(alert);
+          await this.#tellOne(alert, lease);
           told.push(line);
           if (!goOn()) break;
           await this.#keep(lease);
@@ -51,16 +56,30 @@ export class Alerter {
     return more;
   }
 
-  async #tellOne(alert: Alert): Promise<void> {
-    try {
-      await this.#settings.onAlert?.(alert);
-    } catch (error) {
-      this.#settings.logger.error({ alert, error: String(error) }, "onAlert failed");
-    }
+  async #tellOne(alert: Alert, lease: Lease): Promise<void> {
+    await this.#callOnAlert(alert, lease);
     const task = await this.#store.tasks.get(alert.task).catch(() => undefined);
     for (const { on, url } of task?.definition.alerts ?? []) {
       if (on.includes(alert.kind)) await this.#enqueue(alert, url);
     }
+  }
+
+  /** Never throws. Meanwhile the mutex is held on to. */
+  async #callOnAlert(alert: Alert, lease: Lease): Promise<void> {
+    const { onAlert, logger, mutexTtl } = this.#settings;
+    if (!onAlert) return;
+    const call = async () => onAlert(alert);
+    const done = call().catch((error: unknown) => {
+      logger.error({ alert, error: String(error) }, "onAlert failed");
+    });
+    const keep = setInterval(() => void lease.extend(mutexTtl), mutexTtl / 3);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.#patience);
+    }).then(() => logger.error({ alert }, "onAlert takes too long: no longer waited for"));
+    await Promise.race([done, late]);
+    clearTimeout(timer);
+    clearInterval(keep);
   }
 
   /** Its name is derived from what it tells: told twice, it is one job. */

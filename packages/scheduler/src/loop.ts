@@ -285,9 +285,8 @@ export class Loop {
     const { holding, confirmIn } = this.#clock;
     // Whichever answer raised the doubt, the next read is the one that may end it.
     if (holding) this.#reader.rereadWithin(confirmIn + 10);
-    let at = this.#reader.nextAt;
-    if (this.#slots.full) at = Math.min(at, this.#slots.stuckAt);
-    else if (!holding) {
+    let at = Math.min(this.#reader.nextAt, this.#slots.stuckAt);
+    if (!this.#slots.full && !holding) {
       const server = this.#clock.now();
       const earliest = this.#agenda.earliest(server, (one) => this.#slots.free(one));
       if (earliest !== undefined) at = Math.min(at, now + earliest - server);

@@ -1,36 +1,51 @@
-import { type Appointment, keyOf } from "./agenda.js";
+import { type Appointment, keyOf, type Part } from "./agenda.js";
 
-/** Parts worked on side by side. */
+/** Parts worked on side by side; of those that wait for the user's code, as many besides. */
 const SIDE_BY_SIDE = 4;
 /** Work that takes longer than this hangs, on a server that does not answer; in ms. */
 const STUCK_AFTER = 1_000;
 
-/** What is under way. Work that hangs gives its place to others, but not to its own queue, whose server it waits for. */
+interface Work {
+  readonly queue: string;
+  readonly forUser: boolean;
+  readonly since: number;
+  readonly end: Promise<void>;
+}
+
+/**
+ * What is under way. Work that hangs gives its place to others, but not to its own queue, whose server it waits for. Where it waits
+ * for the user's code, it keeps nobody waiting.
+ */
 export class Slots {
-  readonly #working = new Map<string, { queue: string; since: number; end: Promise<void> }>();
+  readonly #working = new Map<string, Work>();
 
   /** @param work must not reject */
   start({ queue, part }: Appointment, work: () => Promise<void>): void {
     const key = keyOf(queue, part);
     const end = work().finally(() => this.#working.delete(key));
-    this.#working.set(key, { queue, since: performance.now(), end });
+    this.#working.set(key, { queue, forUser: waitsForUser(part), since: performance.now(), end });
   }
 
+  /** Whether there is no place for what does not wait for the user's code. */
   get full(): boolean {
-    return this.#timely().length >= SIDE_BY_SIDE;
+    return this.#timely(false).length >= SIDE_BY_SIDE;
   }
 
   /** Whether the part may be begun, where there is a place. */
-  free({ queue, part }: Appointment): boolean {
+  free({ queue, part }: Pick<Appointment, "queue" | "part">): boolean {
     if (this.#working.has(keyOf(queue, part))) return false;
+    if (waitsForUser(part) && this.#timely(true).length >= SIDE_BY_SIDE) return false;
     const stuck = performance.now() - STUCK_AFTER;
-    for (const one of this.#working.values()) if (one.queue === queue && one.since <= stuck) return false;
+    for (const one of this.#working.values()) {
+      if (one.queue === queue && !one.forUser && one.since <= stuck) return false;
+    }
     return true;
   }
 
-  /** When a place may become free because what has it hangs: a time of `performance.now()`. */
+  /** When a place may become free because what has it hangs: a time of `performance.now()`; infinite where places are free. */
   get stuckAt(): number {
-    return Math.min(...this.#timely().map(({ since }) => since + STUCK_AFTER));
+    const taken = [this.#timely(false), this.#timely(true)].filter(({ length }) => length >= SIDE_BY_SIDE);
+    return Math.min(...taken.flat().map(({ since }) => since + STUCK_AFTER));
   }
 
   /** Resolves when nothing is under way. */
@@ -38,8 +53,13 @@ export class Slots {
     await Promise.all([...this.#working.values()].map(({ end }) => end));
   }
 
-  #timely() {
+  #timely(forUser: boolean): Work[] {
     const stuck = performance.now() - STUCK_AFTER;
-    return [...this.#working.values()].filter(({ since }) => since > stuck);
+    return [...this.#working.values()].filter((one) => one.forUser === forUser && one.since > stuck);
   }
+}
+
+/** Alerts wait for `onAlert`. */
+function waitsForUser(part: Part): boolean {
+  return part === "a";
 }

@@ -108,4 +108,32 @@ describe("alerts handed on", () => {
     await alerter().tell(QUEUE, lease, ALWAYS);
     expect(extended).toEqual([1]);
   });
+
+  it("what hangs is not waited for: it is said, and the others are told", async () => {
+    await failed("t", ...runs(2));
+    const said: string[] = [];
+    const logger = { ...SILENT, error: (_details: object, message: string) => said.push(message) };
+    const onAlert = (alert: Alert) => {
+      hear(alert);
+      return new Promise<void>(() => {});
+    };
+    const settings = settle({ store, nodeId: "n1", logger, onAlert });
+    expect(await new Alerter(store, settings, 50).tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+    expect(heard).toEqual(runs(2));
+    expect(said).toEqual(Array(2).fill("onAlert takes too long: no longer waited for"));
+    expect(await left()).toEqual([]);
+  });
+
+  it("the mutex is held on to while `onAlert` takes its time", async () => {
+    await failed("t", "r1");
+    let end = () => {};
+    let extended = 0;
+    const extend = async () => {
+      extended += 1;
+      if (extended === 3) end();
+    };
+    const onAlert = () => new Promise<void>((resolve) => (end = resolve));
+    await alerter({ onAlert, mutexTtl: 100 }).tell(QUEUE, { ...LEASE, extend }, ALWAYS);
+    expect(extended).toBe(3);
+  });
 });

@@ -116,6 +116,29 @@ describe("a node that nothing may keep from its work", () => {
     await eventually(() => expect(shards.size).toBe(expected), { timeoutMs: 5_000 });
   });
 
+  it("claims while `onAlert` hangs, and stops when that has ended", async () => {
+    let end = () => {};
+    const onAlert = () => new Promise<void>((resolve) => (end = resolve));
+    const { scheduler, own } = node({ onAlert });
+    await put("q", { id: "t", schedule: { every: "1s" }, overlap: "allow" });
+    const { alerts, next, mutex } = own.keys.queue("q");
+    const alert = { kind: "failed", task: "system/t", run: "r1", at: 1 };
+    await own.link.ask((client) => client.rpush(alerts, JSON.stringify(alert)));
+    await own.link.ask((client) => client.zadd(next, 1, "a"));
+    let decided = 0;
+    scheduler.on("decided", () => {
+      decided += 1;
+    });
+    await scheduler.start();
+    await eventually(() => own.link.ask((client) => client.exists(mutex("a"))).then((n) => n === 1));
+    await eventually(() => decided >= 4, { timeoutMs: 8_000 });
+    expect(await own.link.ask((client) => client.exists(mutex("a")))).toBe(1);
+    const stopped = scheduler.stop();
+    end();
+    await stopped;
+    expect(await own.link.ask((client) => client.llen(alerts))).toBe(0);
+  });
+
   it("decides what it can of a shard in which one task cannot be read", async () => {
     const { scheduler, own } = node();
     const at = await soon(400);
