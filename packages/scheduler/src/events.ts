@@ -1,4 +1,6 @@
+import type { EventEmitter } from "node:events";
 import type { SkipReason, Trigger } from "@carillon/core";
+import type { Logger } from "./options.js";
 
 /** One decision that this node committed. Times in UTC ms of Redis time. */
 export interface Decided {
@@ -31,4 +33,18 @@ export interface SchedulerEvents {
   lost: [{ queue: string; part: string }];
   /** Redis became unusable, or usable again. */
   connection: [{ ready: boolean; message?: string }];
+}
+
+/** A listener that throws is said, and is nobody else's matter. */
+export function tell<Event extends keyof SchedulerEvents>(
+  events: EventEmitter<SchedulerEvents>,
+  logger: Logger,
+  event: Event,
+  ...about: SchedulerEvents[Event]
+): void {
+  try {
+    (events as EventEmitter).emit(event, ...about);
+  } catch (error) {
+    logger.error({ event, error: String(error) }, "a listener threw");
+  }
 }

@@ -6,7 +6,7 @@ import { Alerter } from "./alerter.js";
 import { Backfiller } from "./backfiller.js";
 import { backoff, LONGEST_BACKOFF } from "./backoff.js";
 import { Claimer } from "./claimer.js";
-import type { SchedulerEvents } from "./events.js";
+import { type SchedulerEvents, tell } from "./events.js";
 import { Lookahead } from "./lookahead.js";
 import type { Settings } from "./options.js";
 import { Reader } from "./reader.js";
@@ -251,12 +251,12 @@ export class Loop {
     const { logger } = this.#settings;
     for (const decided of report.decided) {
       logger.debug(decided, decided.outcome);
-      this.#events.emit("decided", decided);
+      this.#tell("decided", decided);
     }
     for (const { task, status } of report.refused) {
       if (status.startsWith("ERROR")) logger.error({ queue, task, status }, "could not be enqueued");
       else logger.debug({ queue, task, status }, "claim refused");
-      this.#events.emit("refused", { queue, task, status });
+      this.#tell("refused", { queue, task, status });
     }
     return !report.progress;
   }
@@ -266,16 +266,20 @@ export class Loop {
     const { seen, more } = await this.#reconciler.reconcile(queue, goOn);
     for (const one of seen) {
       this.#settings.logger.debug(one, "reconciled");
-      this.#events.emit("reconciled", one);
+      this.#tell("reconciled", one);
     }
     return !more;
   }
 
   /** Someone is on it. A glance shortly after shows whether it is done; otherwise its time-to-live must pass. */
   #lost(queue: string, part: string): void {
-    this.#events.emit("lost", { queue, part });
+    this.#tell("lost", { queue, part });
     this.#agenda.hold(queue, part, this.#clock.now(), this.#settings.mutexTtl);
     this.#reader.glanceSoon(queue);
+  }
+
+  #tell<Event extends keyof SchedulerEvents>(event: Event, ...about: SchedulerEvents[Event]): void {
+    tell(this.#events, this.#settings.logger, event, ...about);
   }
 
   #arm(): void {

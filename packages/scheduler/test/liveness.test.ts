@@ -139,6 +139,21 @@ describe("a node that nothing may keep from its work", () => {
     expect(await own.link.ask((client) => client.llen(alerts))).toBe(0);
   });
 
+  it("goes on at once although a listener throws, and says so", async () => {
+    const said: object[] = [];
+    const logger = { ...SILENT, error: (details: object) => void said.push(details) };
+    const { scheduler } = node({ logger });
+    await put("q", { id: "t", schedule: { every: "1s" }, overlap: "allow" });
+    let decided = 0;
+    scheduler.on("decided", () => {
+      decided += 1;
+      throw new Error("mine");
+    });
+    await scheduler.start();
+    await eventually(() => decided >= 3);
+    expect(said).toEqual(Array(3).fill({ event: "decided", error: "Error: mine" }));
+  });
+
   it("decides what it can of a shard in which one task cannot be read", async () => {
     const { scheduler, own } = node();
     const at = await soon(400);
