@@ -57,7 +57,7 @@ for n = 1, count do
   end
 
   local stored, storedSize, storedFlat = definitionOf(taskKey)
-  local gen = redis.call("HGET", taskKey, "gen")
+  local gen, was = unpack(redis.call("HMGET", taskKey, "gen", "state"))
   local same = gen and storedSize == size
   if same then
     for field, value in pairs(definition) do
@@ -98,7 +98,8 @@ for n = 1, count do
       redis.call("ZADD", KEYS[12], now + (definition.linger or ARGV[7]), name)
       rearm(KEYS[2], "r", KEYS[12])
     end
-    if definition.expect ~= stored.expect then
+    -- Of a finished task nothing was expected.
+    if definition.expect ~= stored.expect or (definition.expect and was == "finished" and state == "scheduled") then
       redis.call("ZREM", KEYS[11], name)
       if definition.expect and state == "scheduled" then redis.call("ZADD", KEYS[11], now + definition.expect, name) end
       rearm(KEYS[2], "e", KEYS[11])

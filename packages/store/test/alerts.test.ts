@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+const MINUTE = 60_000;
+
+onEveryEngine("deadlines and alerts", (connection) => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+  /** What is told of by then, if a node looks. */
+  async function missedBy(ms: number): Promise<number[]> {
+    await bench.clock.set(START + ms);
+    await bench.store.alerts.missed(QUEUE);
+    return (await bench.store.alerts.waiting(QUEUE)).map(({ alert }) => alert.at - START);
+  }
+
+  it("a finished task that is put with new times has its deadline from that put on", async () => {
+    await bench.put({ id: "t", schedule: { at: START + 1_000 }, expectWithin: "1m" });
+    await bench.clock.set(START + 1_000);
+    await bench.claim("t", "first");
+    expect((await bench.stored("t")).state).toBe("finished");
+    expect(await missedBy(2 * MINUTE)).toEqual([]);
+    await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "1m" });
+    expect(await missedBy(3 * MINUTE - 1)).toEqual([]);
+    expect(await missedBy(3 * MINUTE)).toEqual([3 * MINUTE]);
+  });
+
+  it("an edit that leaves `expectWithin` alone leaves the deadline", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "2m" });
+    await bench.clock.set(START + MINUTE);
+    await bench.put({ id: "t", schedule: { every: "2h" }, expectWithin: "2m" });
+    expect(await missedBy(2 * MINUTE)).toEqual([2 * MINUTE]);
+  });
+
+  it("told of twice, an alert takes no other with it", async () => {
+    for (const id of ["t", "u"]) await bench.put({ id, schedule: { every: "1h" }, expectWithin: "1m" });
+    expect(await missedBy(MINUTE)).toHaveLength(2);
+    const [first, second] = await bench.store.alerts.waiting(QUEUE);
+    const lines = [first?.line as string];
+    expect(await bench.store.alerts.told(QUEUE, lines)).toBe(1);
+    expect(await bench.store.alerts.told(QUEUE, lines)).toBe(1);
+    expect(await bench.store.alerts.waiting(QUEUE)).toEqual([second]);
+    expect(await bench.store.alerts.told(QUEUE, [second?.line as string])).toBe(0);
+  });
+});
