@@ -58,9 +58,15 @@ export class Alerter {
 
   async #tellOne(alert: Alert, lease: Lease): Promise<void> {
     await this.#callOnAlert(alert, lease);
-    const task = await this.#store.tasks.get(alert.task).catch(() => undefined);
-    for (const { on, url } of task?.definition.alerts ?? []) {
-      if (on.includes(alert.kind)) await this.#enqueue(alert, url);
+    try {
+      const task = await this.#store.tasks.get(alert.task);
+      for (const { on, url } of task?.definition.alerts ?? []) {
+        if (on.includes(alert.kind)) await this.#enqueue(alert, url);
+      }
+    } catch (error) {
+      // What is wrong with Redis may be over at the next try; what is wrong with the task will not.
+      if (!isCarillonError(error) || error.code.startsWith("REDIS_")) throw error;
+      this.#settings.logger.error({ alert, code: error.code }, `webhooks are not told: ${error.message}`);
     }
   }
 

@@ -1,4 +1,4 @@
-import { parseTask } from "@carillon/core";
+import { CarillonError, parseTask } from "@carillon/core";
 import { type Alert, type Failpoint, type Lease, Store } from "@carillon/store";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -135,5 +135,38 @@ describe("alerts handed on", () => {
     const onAlert = () => new Promise<void>((resolve) => (end = resolve));
     await alerter({ onAlert, mutexTtl: 100 }).tell(QUEUE, { ...LEASE, extend }, ALWAYS);
     expect(extended).toBe(3);
+  });
+
+  describe("to webhooks", () => {
+    const alerts = [{ on: ["failed"], url: "https://example.com/" }];
+    const hooks = () => store.tasks.count("carillon-alerts");
+
+    it("tried again where Redis did not say which ones", async () => {
+      await put("t", { alerts });
+      await failed("t", "r1", "r2");
+      const { get } = store.tasks;
+      store.tasks.get = async () => {
+        store.tasks.get = get;
+        throw new CarillonError("REDIS_UNAVAILABLE", "for once.");
+      };
+      await expect(alerter().tell(QUEUE, LEASE, ALWAYS)).rejects.toThrow("for once");
+      expect(await left()).toEqual(["r1", "r2"]);
+      expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+      expect(await hooks()).toBe(2);
+    });
+
+    it("not where the task is in a newer format: that is said, and the others are told", async () => {
+      await put("t", { alerts });
+      await put("u", { alerts });
+      await store.link.ask((client) => client.hset(store.keys.queue(QUEUE).task("system/t"), "v", "2"));
+      await failed("t", "r1");
+      await failed("u", "r2");
+      const said: object[] = [];
+      const logger = { ...SILENT, error: (details: object) => void said.push(details) };
+      expect(await alerter({ logger }).tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+      expect(heard).toEqual(["r1", "r2"]);
+      expect(said).toMatchObject([{ code: "UNSUPPORTED_FORMAT", alert: { run: "r1" } }]);
+      expect(await hooks()).toBe(1);
+    });
   });
 });
