@@ -44,6 +44,8 @@ export class Loop {
   readonly #timer = new Timer(() => this.#wakeUp());
   /** What is left of the round. */
   #round: Appointment[] = [];
+  /** What the timer is armed for: a time of `performance.now()`. */
+  #armedFor = Number.POSITIVE_INFINITY;
   #running = false;
   #waking = false;
   #failures = 0;
@@ -83,7 +85,16 @@ export class Loop {
 
   heard(queue: string, part: string, at: number): void {
     this.#agenda.nearer(queue, part, at);
-    this.#arm();
+    if (this.#comesFirst({ queue, part })) this.#arm();
+  }
+
+  /** Whether the timer may be armed for too late a time. To arm it is to look at all that there is: not for each message. */
+  #comesFirst(one: Pick<Appointment, "queue" | "part">): boolean {
+    // A burst is prepared before its time.
+    if (this.#agenda.bursts.has(one.queue)) return true;
+    const now = this.#clock.now();
+    const at = performance.now() + this.#agenda.at(one, now) - now;
+    return at < this.#armedFor && this.#slots.free(one);
   }
 
   rereadSoon(): void {
@@ -285,7 +296,7 @@ export class Loop {
   #arm(): void {
     if (!this.#running) return;
     const now = performance.now();
-    if (now < this.#retryAt) return this.#timer.arm(this.#retryAt - now);
+    if (now < this.#retryAt) return this.#armFor(this.#retryAt, now);
     const { holding, confirmIn } = this.#clock;
     // Whichever answer raised the doubt, the next read is the one that may end it.
     if (holding) this.#reader.rereadWithin(confirmIn + 10);
@@ -296,6 +307,11 @@ export class Loop {
       if (earliest !== undefined) at = Math.min(at, now + earliest - server);
       at = Math.min(at, now + this.#lookahead.nextAt(server) - server);
     }
+    this.#armFor(at, now);
+  }
+
+  #armFor(at: number, now: number): void {
+    this.#armedFor = at;
     this.#timer.arm(at - now);
   }
 }

@@ -3,7 +3,8 @@ import { localName, parseTask, shardOf, type TaskInput } from "@carillon/core";
 import { type Decided, Scheduler, type SchedulerOptions } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { Agenda } from "../src/agenda.js";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -29,6 +30,7 @@ describe("a node that nothing may keep from its work", () => {
   afterEach(async () => {
     await Promise.all(open.splice(0).map((one) => one.stop()));
     await store.close();
+    vi.restoreAllMocks();
   });
 
   /** A node whose store the test can get at. */
@@ -272,6 +274,22 @@ describe("a node that nothing may keep from its work", () => {
     } finally {
       clearInterval(noise);
     }
+  });
+
+  it("looks at all queues when one comes first, not with each message", async () => {
+    const { scheduler, own } = node();
+    await put("q", { id: "later" });
+    await scheduler.start();
+    await eventually(async () => (await own.link.ask((c) => c.pubsub("NUMSUB", own.keys.wake)))[1] === 1);
+    const looks = vi.spyOn(Agenda.prototype, "earliest");
+    const heard = vi.spyOn(Agenda.prototype, "nearer");
+    const { at } = await soon(3_600_000);
+    for (let i = 0; i < 1_000; i++) void own.link.client.publish(own.keys.wake, `other${i} 0 ${at + i}`);
+    await eventually(() => heard.mock.calls.length === 1_000);
+    expect(looks.mock.calls.length).toBeLessThan(50);
+    const decided = once(scheduler, "decided", { signal: AbortSignal.timeout(5_000) });
+    await put("q", { id: "soon", schedule: await soon(100) });
+    expect((await decided)[0].task).toBe("system/soon");
   });
 
   it("reconciles runs that are over together, not one by one", async () => {
