@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isCarillonError, parseTask } from "@carillon/core";
-import type { Alert, Lease, Store } from "@carillon/store";
+import { type Alert, failsForAll, type Lease, redisError, type Store } from "@carillon/store";
 import type { Settings } from "./options.js";
 
 /** The queue and type of the jobs that carry alerts to webhooks; a worker with `alertWebhook` does them. */
@@ -65,8 +65,9 @@ export class Alerter {
       }
     } catch (error) {
       // What is wrong with Redis may be over at the next try; what is wrong with the task will not.
-      if (!isCarillonError(error) || error.code.startsWith("REDIS_")) throw error;
-      this.#settings.logger.error({ alert, code: error.code }, `webhooks are not told: ${error.message}`);
+      if (failsForAll(error)) throw error;
+      const { code, message } = redisError(error);
+      this.#settings.logger.error({ alert, code }, `webhooks are not told: ${message}`);
     }
   }
 

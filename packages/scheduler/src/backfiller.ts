@@ -7,20 +7,13 @@ import {
   type OverlapPolicy,
   occurrenceKey,
 } from "@carillon/core";
-import { type Backfill, type ClaimItem, redisError, type Store } from "@carillon/store";
+import { type Backfill, type ClaimItem, failsForAll, redisError, type Store } from "@carillon/store";
 import type { Settings } from "./options.js";
 
 /** A step that must wait for a run is tried again after, in ms. */
 const WAIT = 1_000;
 /** One that failed, or whose task only newer nodes can read, is tried again after, in ms. */
 const PUT_OFF = 10_000;
-/** What is no matter of one backfill. */
-const FAILS_FOR_ALL: ReadonlySet<string> = new Set([
-  "REDIS_UNAVAILABLE",
-  "REDIS_AUTH",
-  "REDIS_READ_ONLY",
-  "REDIS_OUT_OF_MEMORY",
-]);
 /** Backfills looked at in one turn. */
 const AT_ONCE = 100;
 
@@ -46,8 +39,8 @@ export class Backfiller {
 
   /** What fails in one backfill is that one's matter: those behind it go on. @throws what Redis fails with for all */
   async #putOff({ task, id }: Backfill, error: unknown): Promise<void> {
+    if (failsForAll(error)) throw error;
     const { code, message } = redisError(error);
-    if (FAILS_FOR_ALL.has(code)) throw error;
     this.#settings.logger.error({ code, queue: task.queue, backfill: id, task: localName(task) }, message);
     await this.#store.backfills.later(task.queue, id, PUT_OFF);
   }

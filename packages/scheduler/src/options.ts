@@ -38,7 +38,7 @@ export interface SchedulerOptions {
   retention?: Partial<Retention> | undefined;
   /**
    * Told of each run that failed or crashed, each task that was paused for it, and each missed deadline: by one node of all, and
-   * again where that one dies meanwhile. What it throws is logged.
+   * again where that one dies meanwhile. What it throws is logged, and so is that it takes longer than 10 s: then the next is told.
    */
   onAlert?: ((alert: Alert) => void | Promise<void>) | undefined;
 }

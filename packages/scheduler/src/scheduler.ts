@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import type { CarillonError } from "@carillon/core";
 import { redisError, Store, type Subscription, type TestSeams } from "@carillon/store";
 import { backoff } from "./backoff.js";
-import type { Decided, Reconciled, SchedulerEvents } from "./events.js";
+import { type Decided, type Reconciled, type SchedulerEvents, tell } from "./events.js";
 import { Heartbeat } from "./heartbeat.js";
 import { Loop } from "./loop.js";
 import { type SchedulerOptions, type Settings, settle } from "./options.js";
@@ -148,12 +148,12 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
 
   #connectionLost(error: CarillonError): void {
     if (this.#state === "stopped") return;
-    this.emit("connection", { ready: false, message: error.message });
+    tell(this, this.#settings.logger, "connection", { ready: false, message: error.message });
     this.#settings.logger.error({ code: error.code }, error.message);
   }
 
   #connectionBack(): void {
-    this.emit("connection", { ready: true });
+    tell(this, this.#settings.logger, "connection", { ready: true });
     if (this.#state !== "running") return;
     this.#settings.logger.info({}, "connected to Redis again");
     this.#heartbeat.reconnected();

@@ -5,7 +5,7 @@ import { withoutPassword } from "./redis-error.js";
 import { parseRedisUrl, type RedisPlace } from "./redis-url.js";
 import { followFailovers, sentinelOptions } from "./sentinel.js";
 
-export { isUnknown, redisError, withoutPassword } from "./redis-error.js";
+export { failsForAll, isUnknown, redisError, withoutPassword } from "./redis-error.js";
 
 export type RedisClient = Redis | Cluster;
 

@@ -9,6 +9,7 @@ export {
   type ConnectionProfile,
   type ConnectionSpec,
   connect,
+  failsForAll,
   isUnknown,
   type RedisClient,
   readConnection,

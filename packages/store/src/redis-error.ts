@@ -102,6 +102,12 @@ const TLS = /certificate|altnames|before secure TLS|SSL routines|:ssl3?_/i;
 const UNAVAILABLE =
   /ECONN|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EPIPE|EAI_AGAIN|Connection is closed|Socket timeout|Stream isn't writeable|Command timed out|max retries|sentinels are unreachable|Too many Cluster redirections|None of startup nodes|Failed to refresh slots|CLUSTERDOWN|LOADING|MASTERDOWN|TRYAGAIN|Cluster isn't ready|connect/i;
 
+/** Redis as a whole refuses, or is not there; what else fails is the matter of one key, or of one task. */
+export function failsForAll(error: unknown): boolean {
+  const { code } = redisError(error);
+  return code.startsWith("REDIS_") && code !== "REDIS_ERROR";
+}
+
 /** Nobody can tell whether the command was carried out: repeat it, or ask. */
 export function isUnknown(error: unknown): boolean {
   return isCarillonError(error, "REDIS_UNAVAILABLE");

@@ -12,7 +12,7 @@ import {
   type TaskName,
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
-import { redisError } from "./connection.js";
+import { failsForAll } from "./connection.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import { type Attempt, decodeAttempts, decodeDetails, decodeRun } from "./run-codec.js";
@@ -409,8 +409,7 @@ export class RunRepository {
             const answer = await inTurn(local, () => this.#settle(named(local), run, { outcome, error }));
             return [run, answer === "OK" ? outcome : ""];
           } catch (failure) {
-            const { code } = redisError(failure);
-            if (code.startsWith("REDIS_") && code !== "REDIS_ERROR") throw failure;
+            if (failsForAll(failure)) throw failure;
             // Someone else has written there: the others are settled all the same.
             return [run, "unreadable"];
           }
