@@ -168,5 +168,15 @@ describe("alerts handed on", () => {
       expect(said).toMatchObject([{ code: "UNSUPPORTED_FORMAT", alert: { run: "r1" } }]);
       expect(await hooks()).toBe(1);
     });
+
+    it("not where someone else has written in the task's place: the others are told", async () => {
+      await put("u", { alerts });
+      await store.link.ask((client) => client.set(store.keys.queue(QUEUE).task("system/t"), "in the way"));
+      await failed("t", "r1");
+      await failed("u", "r2");
+      expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+      expect(heard).toEqual(["r1", "r2"]);
+      expect(await hooks()).toBe(1);
+    });
   });
 });
