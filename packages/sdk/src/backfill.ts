@@ -1,13 +1,7 @@
 import { randomBytes } from "node:crypto";
-import {
-  CarillonError,
-  OVERLAP_POLICIES,
-  type OverlapPolicy,
-  parseDuration,
-  quote,
-  type TaskName,
-} from "@carillon/core";
+import { CarillonError, type OverlapPolicy, parseDuration, quote, type TaskName } from "@carillon/core";
 import type { Backfill, Store } from "@carillon/store";
+import { overlapPolicy } from "./client-input.js";
 import { instant } from "./instant.js";
 
 export interface BackfillOptions {
@@ -43,10 +37,7 @@ export async function putBackfill(
   by: string,
 ): Promise<PutBackfill> {
   const [from, to] = [instant(options.from, "from"), instant(options.to, "to")];
-  const { overlap } = options;
-  if (overlap !== undefined && !OVERLAP_POLICIES.includes(overlap)) {
-    throw fault("overlap", "no such policy.", `Use one of ${OVERLAP_POLICIES.join(", ")}.`);
-  }
+  const overlap = overlapPolicy(options.overlap);
   const every = options.every === undefined ? 0 : parseDuration(options.every, "every");
   await store.calendars.refresh();
   const [now, stored] = await Promise.all([store.tasks.time(name.queue), store.tasks.get(name)]);

@@ -1,6 +1,8 @@
 import {
   CarillonError,
   lintSchedule,
+  OVERLAP_POLICIES,
+  type OverlapPolicy,
   type ParsedTask,
   PRINTABLE,
   quote,
@@ -89,6 +91,14 @@ export function resumeFrom(value: "now" | "catch-up" | undefined): "now" | "catc
   throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
     field: "from",
     remedy: "Use now or catch-up.",
+  });
+}
+
+export function overlapPolicy(value: OverlapPolicy | undefined): OverlapPolicy | undefined {
+  if (value === undefined || OVERLAP_POLICIES.includes(value)) return value;
+  throw new CarillonError("INVALID_OPTION", "no such policy.", {
+    field: "overlap",
+    remedy: `Use one of ${OVERLAP_POLICIES.join(", ")}.`,
   });
 }
 

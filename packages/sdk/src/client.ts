@@ -36,6 +36,7 @@ import {
   fill,
   moment,
   notFound,
+  overlapPolicy,
   putView,
   resumeFrom,
   runNotFound,
@@ -320,11 +321,16 @@ export class Client {
     return answer === "OK";
   }
 
-  /** Runs a task now, paused or not; its schedule is not touched. The overlap policy applies unless told otherwise. */
+  /**
+   * Runs a task now, paused or not; its schedule is not touched. The overlap policy applies unless told otherwise.
+   *
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
+   */
   async trigger(ref: TaskRef, options: TriggerOptions = {}): Promise<Triggered> {
+    const overlap = overlapPolicy(options.overlap);
     const name = await this.#locate(ref);
     const by = this.#identity();
-    const result = await this.store.claims.trigger(name, by, options.overlap);
+    const result = await this.store.claims.trigger(name, by, overlap);
     if (result.outcome === "skipped") return { outcome: "skipped", code: "SKIPPED_OVERLAP" };
     if (result.outcome === "queued") return { outcome: "queued", key: by.key };
     return { outcome: "enqueued", run: result.run, key: by.key, enqueued: result.enqueued };

@@ -122,6 +122,18 @@ onEveryEngine("bad input", (connection) => {
     }
   });
 
+  it("an overlap policy that there is not", async () => {
+    for (const overlap of ["queue_one", "", 5, null, ["allow"]] as never[]) {
+      const error = await refused(() => client.trigger("there", { overlap }));
+      expect(error).toMatchObject({ code: "INVALID_OPTION", field: "overlap" });
+      const by = { key: "k", token: "t", node: "n" };
+      const name = { queue: QUEUE, owner: "system", id: "there" };
+      const deeper = await refused(() => bench.store.claims.trigger(name, by, overlap));
+      expect(deeper).toMatchObject({ code: "INVALID_OPTION", field: "overlap" });
+    }
+    expect(await client.get("there")).toMatchObject({ state: "scheduled" });
+  });
+
   describe("what is odd but allowed", () => {
     it("an at in the past is stored as finished, with the warning NO_NEXT", async () => {
       const past = noop("past", { schedule: { at: new Date(START - 60_000).toISOString() } });

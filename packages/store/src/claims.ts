@@ -5,6 +5,7 @@ import {
   type DueTask,
   decideTrigger,
   localName,
+  OVERLAP_POLICIES,
   type OverlapPolicy,
   occurrenceKey,
   type ParsedTask,
@@ -250,12 +251,18 @@ export class ClaimRepository {
     return { now, entry: { local, task, running, over: runIds(over) } };
   }
 
-  /** A manual occurrence of a stored task, now. @throws `TASK_NOT_FOUND`, `CONFLICT` */
+  /** A manual occurrence of a stored task, now. @throws `INVALID_OPTION`, `TASK_NOT_FOUND`, `CONFLICT` */
   async trigger(
     name: TaskName,
     by: { key: string; token: string; node: string },
     overlap?: OverlapPolicy,
   ): Promise<TriggerResult> {
+    if (overlap !== undefined && !OVERLAP_POLICIES.includes(overlap)) {
+      throw new CarillonError("INVALID_OPTION", "no such policy.", {
+        field: "overlap",
+        remedy: `Use one of ${OVERLAP_POLICIES.join(", ")}.`,
+      });
+    }
     const local = localName(name);
     for (let attempt = 0; attempt < TRIGGER_TRIES; attempt++) {
       // Each trigger outdates all others that have read the task: many at once must not stay in step.
