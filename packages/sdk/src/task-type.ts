@@ -1,4 +1,4 @@
-import { assertName, CarillonError, type Json, type TaskInput } from "@carillon/core";
+import { assertName, CarillonError, isName, type Json, type TaskInput } from "@carillon/core";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Context, ItemContext } from "./context.js";
 import type { Ending } from "./worker/ending.js";
@@ -118,6 +118,18 @@ export function defineTask(
     });
   }
   return Object.freeze({ type: name, ...options });
+}
+
+/** @throws `INVALID_OPTION` for what no `defineTask` has made, nor anything like it */
+export function assertTaskType(value: unknown, field: string): void {
+  const { type, queue, payload, handler, process } = Object(value) as Partial<TaskType & AnyFanOutType>;
+  const named = isName(type) && isName(queue);
+  const works = typeof handler === "function" || typeof process === "function";
+  if (named && works && typeof payload?.["~standard"]?.validate === "function") return;
+  throw new CarillonError("INVALID_OPTION", "not a task type.", {
+    field,
+    remedy: "Give what defineTask returns.",
+  });
 }
 
 export function isFanOut(type: AnyTaskType): type is AnyFanOutType {

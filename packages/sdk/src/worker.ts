@@ -2,6 +2,7 @@ import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
 import { bullPrefix, type ConnectionSpec, type RedisClient, Store, withoutPassword } from "@carillon/store";
 import { Worker as BullWorker, type Job } from "bullmq";
+import { assertWhole, MOST_MS } from "./options.js";
 import { ActiveJobs } from "./worker/active.js";
 import { backoffStrategy } from "./worker/backoff.js";
 import { CancelListener } from "./worker/cancels.js";
@@ -10,7 +11,6 @@ import { closeWorker } from "./worker/closing.js";
 import { captureConsole } from "./worker/console-capture.js";
 import { ItemQueues } from "./worker/item-queues.js";
 import {
-  checkNumber,
   checkOptions,
   SILENT,
   type StopOptions,
@@ -156,7 +156,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
    * @throws `INVALID_OPTION`
    */
   async stop({ within }: StopOptions = {}): Promise<void> {
-    checkNumber(within, "within", 2 ** 31 - 1);
+    assertWhole(within, "within", 0, MOST_MS);
     this.#stopping = true;
     this.#processor.stop();
     const hurry = within === undefined ? () => {} : this.#clock.after(within, () => this.#active.stop());

@@ -1,4 +1,4 @@
-import { CarillonError, Client, defineTask, type TaskInput } from "@carillon/sdk";
+import { CarillonError, Client, defineTask, type TaskInput, Worker } from "@carillon/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
@@ -132,6 +132,32 @@ onEveryEngine("bad input", (connection) => {
       expect(deeper).toMatchObject({ code: "INVALID_OPTION", field: "overlap" });
     }
     expect(await client.get("there")).toMatchObject({ state: "scheduled" });
+  });
+
+  const wrong: [option: string, field: string, values: unknown[]][] = [
+    ["lockDuration", "lockDuration", [0, Number.NaN, "x", -1, 999, 2 ** 31, null]],
+    ["stalledInterval", "stalledInterval", [0, Number.NaN, -1, "5", 0.5]],
+    ["concurrency", "concurrency", [0, Number.NaN, "5", Number.POSITIVE_INFINITY, 1.5]],
+    ["maxOutput", "maxOutput", [-1, Number.NaN, "x"]],
+    ["queues", "queues", ["x", 5, {}, null]],
+    [
+      "queues",
+      "queues[1]",
+      [
+        ["q", "é"],
+        ["q", 5],
+        [QUEUE, ""],
+      ],
+    ],
+    ["types", "types", [5, "x", undefined, null]],
+    ["types", "types[0]", [[5], [null], [{}], ["typed"], [{ ...typed, queue: "é" }]]],
+  ];
+  it.each(wrong)("a worker's %s (%s)", (option, field, values) => {
+    for (const value of values) {
+      const make = () => new Worker({ store: bench.store, types: [typed], [option]: value });
+      const says = { code: "INVALID_OPTION", field, remedy: expect.stringMatching(/^[A-Z].*\.$/) };
+      expect(make, String(value)).toThrow(expect.objectContaining(says));
+    }
   });
 
   describe("what is odd but allowed", () => {

@@ -1,6 +1,7 @@
-import { CarillonError, type Outcome } from "@carillon/core";
+import { CarillonError, isName, NAME_REMEDY, type Outcome, quote } from "@carillon/core";
 import type { ConnectionSpec, Retention, Store } from "@carillon/store";
-import type { AnyTaskType } from "../task-type.js";
+import { assertConnection, assertList, assertWhole, MOST_MS } from "../options.js";
+import { type AnyTaskType, assertTaskType } from "../task-type.js";
 
 /** pino, or anything with its methods. */
 export interface WorkerLogger {
@@ -23,9 +24,9 @@ export interface WorkerOptions {
   types: readonly AnyTaskType[];
   /** More queues to work. */
   queues?: readonly string[] | undefined;
-  /** Jobs at a time, per queue; default 10. */
+  /** Jobs at a time, per queue; 1 to 10,000, default 10. */
   concurrency?: number | undefined;
-  /** How long a job stays ours without a sign of life, in ms; default 30,000. */
+  /** How long a job stays ours without a sign of life, in ms; at least 1,000, default 30,000. */
   lockDuration?: number | undefined;
   /** Between two looks for jobs whose worker died, in ms; default 30,000. They are taken over at the second look. */
   stalledInterval?: number | undefined;
@@ -71,26 +72,18 @@ export const SILENT: WorkerLogger = { debug() {}, info() {}, warn() {}, error() 
 
 /** @throws `INVALID_OPTION` */
 export function checkOptions(options: WorkerOptions): void {
-  if (!Array.isArray(options.types)) {
-    throw new CarillonError("INVALID_OPTION", "missing.", {
-      field: "types",
-      remedy: "Give the task types to run.",
-    });
-  }
-  if (options.connection === undefined && options.store === undefined) {
-    throw new CarillonError("INVALID_OPTION", "missing.", {
-      field: "connection",
-      remedy: "Give a Redis URL, for example redis://localhost:6379.",
-    });
-  }
-  checkNumber(options.maxOutput, "maxOutput", 16 * 1024 * 1024);
+  assertList(options.types, "types", "Give the task types to run.");
+  for (const [i, type] of options.types.entries()) assertTaskType(type, `types[${i}]`);
+  assertConnection(options);
+  if (options.queues !== undefined) assertList(options.queues, "queues", "Give a list of names.");
+  for (const [i, queue] of (options.queues ?? []).entries()) assertQueue(queue, `queues[${i}]`);
+  assertWhole(options.concurrency, "concurrency", 1, 10_000);
+  assertWhole(options.lockDuration, "lockDuration", 1_000, MOST_MS);
+  assertWhole(options.stalledInterval, "stalledInterval", 1, MOST_MS);
+  assertWhole(options.maxOutput, "maxOutput", 0, 16 * 1024 * 1024);
 }
 
-/** @throws `INVALID_OPTION` */
-export function checkNumber(value: number | undefined, field: string, most: number): void {
-  if (value === undefined || (Number.isInteger(value) && value >= 0 && value <= most)) return;
-  throw new CarillonError("INVALID_OPTION", `got ${String(value)}.`, {
-    field,
-    remedy: `Give a whole number from 0 to ${most}.`,
-  });
+function assertQueue(queue: string, field: string): void {
+  if (isName(queue)) return;
+  throw new CarillonError("INVALID_OPTION", `got ${quote(queue)}.`, { field, remedy: NAME_REMEDY });
 }
