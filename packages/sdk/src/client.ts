@@ -56,14 +56,26 @@ import type {
 } from "./client-types.js";
 import { type Explanation, explain } from "./explain.js";
 import { type JournalFilter, type JournalPage, journal } from "./journal.js";
+import { assertConnection, assertOptions } from "./options.js";
 import { statsView, type TaskStats } from "./stats.js";
 import { type AnyTaskType, type TypedTask, validatePayload } from "./task-type.js";
 import { forecast, type Upcoming, upNext } from "./up-next.js";
 import { type Validation, validationOf } from "./validation.js";
 import { lastStatus, type NodeView, nodeView, type Task, taskView } from "./view.js";
 
+const CLIENT_OPTIONS = [
+  "connection",
+  "store",
+  "namespace",
+  "owner",
+  "maxPayloadBytes",
+  "types",
+  "connectTimeout",
+] as const satisfies (keyof ClientOptions)[];
+
 /**
- * Puts tasks and asks about them. One connection; safe to share.
+ * Puts tasks and asks about them. One connection; safe to share. An option that a method does not know is refused
+ * (`INVALID_OPTION`).
  *
  * @example
  * const client = new Client({ connection: "redis://localhost:6379" });
@@ -79,12 +91,8 @@ export class Client {
 
   /** @throws `INVALID_OPTION`, `INVALID_NAME` */
   constructor(options: ClientOptions) {
-    if (options.connection === undefined && options.store === undefined) {
-      throw new CarillonError("INVALID_OPTION", "missing.", {
-        field: "connection",
-        remedy: "Give a Redis URL, for example redis://localhost:6379.",
-      });
-    }
+    assertOptions(options, CLIENT_OPTIONS);
+    assertConnection(options);
     this.#owner = options.owner === undefined ? undefined : assertName(options.owner, "owner");
     this.#maxPayloadBytes = options.maxPayloadBytes ?? DEFAULT_PAYLOAD_LIMITS.maxBytes;
     this.#types = options.types && new Map(options.types.map((type) => [type.type, type]));
@@ -174,6 +182,7 @@ export class Client {
    * @throws as `put`
    */
   async validate(task: TaskInput, options: { from?: number; count?: number } = {}): Promise<Validation> {
+    assertOptions(options, ["from", "count"]);
     const count = wholeNumber(options.count ?? 5, "count", 0, 1_000);
     const { definition } = await this.#parse(task);
     await Promise.all([
@@ -258,6 +267,7 @@ export class Client {
 
   /** A page of tasks in the order of queue, owner, id. */
   async list(options: ListOptions = {}): Promise<{ tasks: Task[]; cursor: string | undefined }> {
+    assertOptions(options, ["queue", "owner", "tag", "state", "limit", "cursor"]);
     const limit = wholeNumber(options.limit ?? 100, "limit", 1, 1_000);
     for (const field of ["queue", "owner", "tag"] as const) {
       if (options[field] !== undefined) assertName(options[field], field);
@@ -275,6 +285,7 @@ export class Client {
 
   /** How many tasks a queue holds, or the namespace; of all owners. */
   async count(options: { queue?: string } = {}): Promise<number> {
+    assertOptions(options, ["queue"]);
     const queues = options.queue === undefined ? await this.queues() : [assertName(options.queue, "queue")];
     const counts = await Promise.all(queues.map((queue) => this.store.tasks.count(queue)));
     return counts.reduce((sum, count) => sum + count, 0);
@@ -295,6 +306,7 @@ export class Client {
     ref: TaskRef,
     options: { note?: string; by?: string; cancelQueued?: boolean } = {},
   ): Promise<boolean> {
+    assertOptions(options, ["note", "by", "cancelQueued"]);
     const name = await this.#locate(ref);
     const answer = await this.store.tasks.pause(
       name,
@@ -314,6 +326,7 @@ export class Client {
    * task's catch-up policy decides. Returns false where it was not paused.
    */
   async resume(ref: TaskRef, options: { from?: "now" | "catch-up"; by?: string } = {}): Promise<boolean> {
+    assertOptions(options, ["from", "by"]);
     const from = resumeFrom(options.from);
     const name = await this.#locate(ref);
     const answer = await this.store.tasks.resume(name, from, shortText(options.by, "by").replace(/\s/g, "_"));
@@ -327,6 +340,7 @@ export class Client {
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
    */
   async trigger(ref: TaskRef, options: TriggerOptions = {}): Promise<Triggered> {
+    assertOptions(options, ["overlap"]);
     const overlap = overlapPolicy(options.overlap);
     const name = await this.#locate(ref);
     const by = this.#identity();
@@ -342,6 +356,7 @@ export class Client {
     payload: TypedTask<Type>["payload"],
     options: EnqueueOptions = {},
   ): Promise<Enqueued> {
+    assertOptions(options, ["at", "delay", "id", "queue", "owner", "priority"]);
     const id = options.id ?? `${type.type.slice(0, 100)}-${randomBytes(8).toString("hex")}`;
     const queue = assertName(options.queue ?? type.queue, "queue");
     const now = await this.store.tasks.time(queue);
@@ -384,6 +399,7 @@ export class Client {
 
   /** A task's runs, newest first; those that are not final before the others. */
   async runs(ref: TaskRef, options: { limit?: number; offset?: number } = {}): Promise<Run[]> {
+    assertOptions(options, ["limit", "offset"]);
     const limit = wholeNumber(options.limit ?? 20, "limit", 1, 1_000);
     const offset = wholeNumber(options.offset ?? 0, "offset", 0, 1_000_000);
     return this.store.runs.list(await this.#locate(ref), limit, offset);
@@ -406,6 +422,7 @@ export class Client {
    * @throws `RUN_NOT_FOUND`, `CONFLICT` where it is over
    */
   async cancel(id: string, options: { by?: string } = {}): Promise<boolean> {
+    assertOptions(options, ["by"]);
     const { task } = await this.#findRun(id);
     const by = shortText(options.by, "by") || this.#who;
     const word = await this.store.runs.cancel(task, id, by);
@@ -431,6 +448,7 @@ export class Client {
 
   /** Final runs by their end, newest first: of a task, with an outcome, by a node, in a time. @throws `INVALID_FILTER` */
   async journal(filter: JournalFilter & { task?: TaskRef | undefined } = {}): Promise<JournalPage> {
+    assertOptions(filter, ["task", "queue", "outcome", "node", "from", "to", "limit", "cursor"]);
     const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
     if (filter.queue !== undefined) assertName(filter.queue, "queue");
     const task = filter.task === undefined ? undefined : await this.#locate(filter.task);
@@ -462,12 +480,14 @@ export class Client {
 
   /** The tasks that are acted on next, earliest first. */
   async upNext(options: { queue?: string; limit?: number } = {}): Promise<Upcoming[]> {
+    assertOptions(options, ["queue", "limit"]);
     const limit = wholeNumber(options.limit ?? 20, "limit", 1, 1_000);
     return upNext(this.store, await this.#queuesOf(options.queue), limit, this.#owner);
   }
 
   /** Each occurrence of the next hours, as the schedules stand now. @throws `INVALID_DURATION` */
   async forecast(options: { within: string; queue?: string; limit?: number }): Promise<Upcoming[]> {
+    assertOptions(options, ["within", "queue", "limit"]);
     const limit = wholeNumber(options.limit ?? 1_000, "limit", 1, 100_000);
     const queues = await this.#queuesOf(options.queue);
     const now = queues[0] === undefined ? 0 : await this.store.tasks.time(queues[0]);
@@ -481,6 +501,7 @@ export class Client {
 
   /** Runs past occurrences of a task again, or for the first time, under its overlap policy or another. A node does it. */
   async backfill(ref: TaskRef, options: BackfillOptions): Promise<PutBackfill> {
+    assertOptions(options, ["from", "to", "dryRun", "overlap", "every", "by"]);
     return putBackfill(
       this.store,
       await this.#locate(ref),
@@ -505,6 +526,7 @@ export class Client {
 
   /** Pauses all tasks of an owner, a tag or a queue. Returns how many it paused. @throws `INVALID_FILTER` */
   async pauseAll(filter: BulkFilter, options: { note?: string; by?: string } = {}): Promise<number> {
+    assertOptions(options, ["note", "by"]);
     const [by, note] = [shortText(options.by, "by"), shortText(options.note, "note")];
     return eachTask(this.store, this.#boundTo(filter), "scheduled", async (name) => {
       return (await this.store.tasks.pause(name, by, note)) === "OK";
@@ -516,6 +538,7 @@ export class Client {
     filter: BulkFilter,
     options: { from?: "now" | "catch-up"; by?: string } = {},
   ): Promise<number> {
+    assertOptions(options, ["from", "by"]);
     const by = shortText(options.by, "by").replace(/\s/g, "_");
     const from = resumeFrom(options.from);
     return eachTask(this.store, this.#boundTo(filter), "paused", async (name) => {
@@ -529,6 +552,7 @@ export class Client {
   }
 
   #boundTo(filter: BulkFilter): BulkFilter {
+    assertOptions(filter, ["owner", "tag", "queue"]);
     for (const field of ["queue", "owner", "tag"] as const) {
       if (filter[field] !== undefined) assertName(filter[field], field);
     }
@@ -554,6 +578,7 @@ export class Client {
     entries: readonly string[],
     options: { by?: string } = {},
   ): Promise<PutCalendar> {
+    assertOptions(options, ["by"]);
     this.#unbound();
     assertName(name, "name");
     const { calendars } = this.store;

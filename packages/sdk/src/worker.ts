@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
 import { bullPrefix, type ConnectionSpec, type RedisClient, Store, withoutPassword } from "@carillon/store";
 import { Worker as BullWorker, type Job } from "bullmq";
-import { assertWhole, MOST_MS } from "./options.js";
+import { assertOptions, assertWhole, MOST_MS } from "./options.js";
 import { ActiveJobs } from "./worker/active.js";
 import { backoffStrategy } from "./worker/backoff.js";
 import { CancelListener } from "./worker/cancels.js";
@@ -155,7 +155,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
    * a stop that waits hurries up.
    * @throws `INVALID_OPTION`
    */
-  async stop({ within }: StopOptions = {}): Promise<void> {
+  async stop(options: StopOptions = {}): Promise<void> {
+    assertOptions(options, ["within"]);
+    const { within } = options;
     assertWhole(within, "within", 0, MOST_MS);
     this.#stopping = true;
     this.#processor.stop();

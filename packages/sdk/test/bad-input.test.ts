@@ -1,4 +1,4 @@
-import { CarillonError, Client, defineTask, type TaskInput, Worker } from "@carillon/sdk";
+import { CarillonError, Client, defineTask, readEnvironment, type TaskInput, Worker } from "@carillon/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
@@ -158,6 +158,51 @@ onEveryEngine("bad input", (connection) => {
       const says = { code: "INVALID_OPTION", field, remedy: expect.stringMatching(/^[A-Z].*\.$/) };
       expect(make, String(value)).toThrow(expect.objectContaining(says));
     }
+  });
+
+  const misspelt: [what: string, act: (options: never) => unknown, options: object, field: string][] = [
+    ["backfill", (o) => client.backfill("there", o), { from: 0, to: 1, dryrun: true }, "dryrun"],
+    ["enqueue", (o) => client.enqueue(typed, { n: 1 }, o), { dealy: 5 }, "dealy"],
+    ["pause", (o) => client.pause("there", o), { cancelqueued: true }, "cancelqueued"],
+    ["resume", (o) => client.resume("there", o), { form: "catch-up" }, "form"],
+    ["trigger", (o) => client.trigger("there", o), { overlaps: "allow" }, "overlaps"],
+    ["runs", (o) => client.runs("there", o), { limits: 1 }, "limits"],
+    ["cancel", (o) => client.cancel("there@0.a", o), { who: "me" }, "who"],
+    ["list", (o) => client.list(o), { onwer: "a" }, "onwer"],
+    ["journal", (o) => client.journal(o), { since: 0 }, "since"],
+    ["upNext", (o) => client.upNext(o), { within: "1h" }, "within"],
+    ["forecast", (o) => client.forecast(o), { within: "1h", queu: QUEUE }, "queu"],
+    ["count", (o) => client.count(o), { owner: "a" }, "owner"],
+    ["validate", (o) => client.validate(noop("t"), o), { cuont: 1 }, "cuont"],
+    ["pauseAll", (o) => client.pauseAll({ queue: QUEUE }, o), { notes: "x" }, "notes"],
+    ["pauseAll's filter", (o) => client.pauseAll(o), { queue: QUEUE, onwer: "a" }, "onwer"],
+    ["resumeAll", (o) => client.resumeAll({ queue: QUEUE }, o), { form: "now" }, "form"],
+    ["resumeAll's filter", (o) => client.resumeAll(o), { queue: QUEUE, tags: ["x"] }, "tags"],
+    ["deleteAll's filter", (o) => client.deleteAll(o), { queue: QUEUE, onwer: "a" }, "onwer"],
+    ["putCalendar", (o) => client.putCalendar("c", [], o), { bye: "me" }, "bye"],
+    ["a client", (o) => new Client(o), { connection: "redis://x", foo: 1 }, "foo"],
+    ["a worker", (o) => new Worker(o), { connection: "redis://x", types: [], namespce: "n" }, "namespce"],
+    ["a worker's stop", (o) => idleWorker().stop(o), { witin: 5 }, "witin"],
+  ];
+  const idleWorker = () => new Worker({ store: bench.store, types: [typed] });
+
+  it.each(misspelt)("%s: an option that is misspelt, or none at all", async (_what, act, options, field) => {
+    const tried = async (given: unknown) => act(given as never);
+    const error = await refused(() => tried(options));
+    expect(error).toMatchObject({
+      code: "INVALID_OPTION",
+      field,
+      message: expect.stringContaining("Known:"),
+    });
+    for (const given of [null, 5, "x"]) {
+      expect(await refused(() => tried(given))).toMatchObject({ code: "INVALID_OPTION", field: "options" });
+    }
+  });
+
+  it("what the environment says is known to clients and workers", async () => {
+    const environment = readEnvironment({ REDIS_URL: "redis://127.0.0.1:1", CARILLON_NAMESPACE: "n" });
+    await new Client(environment).close();
+    await new Worker({ ...environment, types: [typed] }).stop();
   });
 
   describe("what is odd but allowed", () => {

@@ -1,6 +1,6 @@
 import { CarillonError, isName, NAME_REMEDY, type Outcome, quote } from "@carillon/core";
 import type { ConnectionSpec, Retention, Store } from "@carillon/store";
-import { assertConnection, assertList, assertWhole, MOST_MS } from "../options.js";
+import { assertConnection, assertList, assertOptions, assertWhole, MOST_MS } from "../options.js";
 import { type AnyTaskType, assertTaskType } from "../task-type.js";
 
 /** pino, or anything with its methods. */
@@ -70,8 +70,24 @@ export interface StopOptions {
 
 export const SILENT: WorkerLogger = { debug() {}, info() {}, warn() {}, error() {} };
 
+const KNOWN = [
+  "connection",
+  "store",
+  "namespace",
+  "retention",
+  "types",
+  "queues",
+  "concurrency",
+  "lockDuration",
+  "stalledInterval",
+  "captureOutput",
+  "maxOutput",
+  "logger",
+] as const satisfies (keyof WorkerOptions)[];
+
 /** @throws `INVALID_OPTION` */
 export function checkOptions(options: WorkerOptions): void {
+  assertOptions(options, KNOWN);
   assertList(options.types, "types", "Give the task types to run.");
   for (const [i, type] of options.types.entries()) assertTaskType(type, `types[${i}]`);
   assertConnection(options);
