@@ -6,6 +6,7 @@ import {
   type ParsedTask,
   PRINTABLE,
   quote,
+  TASK_STATES,
   type TaskInput,
   type TaskName,
 } from "@carillon/core";
@@ -55,7 +56,13 @@ export function wholeNumber(value: number, field: string, least: number, most: n
 
 export function shortText(value: string | undefined, field: string): string {
   if (value === undefined) return "";
-  if (typeof value !== "string" || value.length > 500) {
+  if (typeof value !== "string") {
+    throw new CarillonError("INVALID_OPTION", "not a text.", {
+      field,
+      remedy: "Give a text of at most 500 characters.",
+    });
+  }
+  if (value.length > 500) {
     throw new CarillonError("INVALID_OPTION", "longer than 500 characters.", {
       field,
       remedy: "Shorten it.",
@@ -99,6 +106,33 @@ export function overlapPolicy(value: OverlapPolicy | undefined): OverlapPolicy |
   throw new CarillonError("INVALID_OPTION", "no such policy.", {
     field: "overlap",
     remedy: `Use one of ${OVERLAP_POLICIES.join(", ")}.`,
+  });
+}
+
+/** @throws `INVALID_NAME` */
+export function assertRef(ref: unknown): void {
+  if (typeof ref === "string" || (typeof ref === "object" && ref !== null)) return;
+  throw new CarillonError("INVALID_NAME", `got ${quote(ref)}.`, {
+    field: "task",
+    remedy: "Give id, owner/id, or { queue, owner, id }.",
+  });
+}
+
+/** @throws `INVALID_FILTER` */
+export function assertState(state: unknown): void {
+  if (state === undefined || TASK_STATES.some((one) => one === state)) return;
+  throw new CarillonError("INVALID_FILTER", `got ${quote(state)}.`, {
+    field: "state",
+    remedy: `Use one of ${TASK_STATES.join(", ")}.`,
+  });
+}
+
+/** @throws `INVALID_FILTER` */
+export function assertCursor(cursor: unknown): void {
+  if (cursor === undefined || typeof cursor === "string") return;
+  throw new CarillonError("INVALID_FILTER", `got ${quote(cursor)}.`, {
+    field: "cursor",
+    remedy: "Give back the cursor of the page before.",
   });
 }
 

@@ -31,6 +31,9 @@ import {
 import { type BackfillOptions, findBackfill, type PutBackfill, putBackfill } from "./backfill.js";
 import { type BulkFilter, eachTask } from "./bulk.js";
 import {
+  assertCursor,
+  assertRef,
+  assertState,
   at,
   calendarNotFound,
   fill,
@@ -55,10 +58,11 @@ import type {
   Triggered,
 } from "./client-types.js";
 import { type Explanation, explain } from "./explain.js";
+import { roundedInstant } from "./instant.js";
 import { type JournalFilter, type JournalPage, journal } from "./journal.js";
-import { assertConnection, assertOptions } from "./options.js";
+import { assertConnection, assertList, assertOptions, assertWhole, MOST_MS } from "./options.js";
 import { statsView, type TaskStats } from "./stats.js";
-import { type AnyTaskType, type TypedTask, validatePayload } from "./task-type.js";
+import { type AnyTaskType, assertTaskType, type TypedTask, validatePayload } from "./task-type.js";
 import { forecast, type Upcoming, upNext } from "./up-next.js";
 import { type Validation, validationOf } from "./validation.js";
 import { lastStatus, type NodeView, nodeView, type Task, taskView } from "./view.js";
@@ -95,8 +99,13 @@ export class Client {
     assertConnection(options);
     this.#owner = options.owner === undefined ? undefined : assertName(options.owner, "owner");
     this.#maxPayloadBytes = options.maxPayloadBytes ?? DEFAULT_PAYLOAD_LIMITS.maxBytes;
+    assertWhole(options.maxPayloadBytes, "maxPayloadBytes", 1, Number.MAX_SAFE_INTEGER);
+    assertWhole(options.connectTimeout, "connectTimeout", 1, MOST_MS);
+    if (options.types !== undefined)
+      assertList(options.types, "types", "Give the task types that may be put.");
+    for (const [i, type] of (options.types ?? []).entries()) assertTaskType(type, `types[${i}]`);
     this.#types = options.types && new Map(options.types.map((type) => [type.type, type]));
-    this.#ownsStore = options.store === undefined;
+    this.#ownsStore = !options.store;
     this.store =
       options.store ??
       new Store({
@@ -119,6 +128,7 @@ export class Client {
   put(task: TaskInput): Promise<Put>;
   put<Type extends AnyTaskType>(type: Type, task: TypedTask<Type>): Promise<Put>;
   async put(first: TaskInput | AnyTaskType, second?: TypedTask<AnyTaskType>): Promise<Put> {
+    if (second !== undefined) assertTaskType(first, "type");
     const parsed =
       second === undefined
         ? await this.#parse(first as TaskInput)
@@ -133,6 +143,12 @@ export class Client {
    * @throws as `put`; the field begins with the task's position: `[3].schedule.cron`
    */
   async putMany(tasks: Iterable<TaskInput>): Promise<Put[]> {
+    if (typeof tasks?.[Symbol.iterator] !== "function") {
+      throw new CarillonError("INVALID_TASK", "not a list.", {
+        field: "tasks",
+        remedy: "Give the tasks, each as put takes it.",
+      });
+    }
     const parsed: ParsedTask[] = [];
     for (const task of tasks) {
       try {
@@ -238,6 +254,7 @@ export class Client {
   }
 
   #resolve(ref: TaskRef): ResolvedRef {
+    assertRef(ref);
     const resolved = parseRef(ref, this.#owner ?? DEFAULT_OWNER);
     if (this.#owner !== undefined && resolved.owner !== this.#owner) {
       // What belongs to others does not exist for a bound client.
@@ -265,10 +282,12 @@ export class Client {
     return { ...taskView(stored), ...(run ? { lastStatus: lastStatus(run) } : {}) };
   }
 
-  /** A page of tasks in the order of queue, owner, id. */
+  /** A page of tasks in the order of queue, owner, id. @throws `INVALID_FILTER`, `INVALID_NAME` */
   async list(options: ListOptions = {}): Promise<{ tasks: Task[]; cursor: string | undefined }> {
     assertOptions(options, ["queue", "owner", "tag", "state", "limit", "cursor"]);
     const limit = wholeNumber(options.limit ?? 100, "limit", 1, 1_000);
+    assertState(options.state);
+    assertCursor(options.cursor);
     for (const field of ["queue", "owner", "tag"] as const) {
       if (options[field] !== undefined) assertName(options[field], field);
     }
@@ -357,6 +376,7 @@ export class Client {
     options: EnqueueOptions = {},
   ): Promise<Enqueued> {
     assertOptions(options, ["at", "delay", "id", "queue", "owner", "priority"]);
+    assertTaskType(type, "type");
     const id = options.id ?? `${type.type.slice(0, 100)}-${randomBytes(8).toString("hex")}`;
     const queue = assertName(options.queue ?? type.queue, "queue");
     const now = await this.store.tasks.time(queue);
@@ -446,7 +466,7 @@ export class Client {
     return run;
   }
 
-  /** Final runs by their end, newest first: of a task, with an outcome, by a node, in a time. @throws `INVALID_FILTER` */
+  /** Final runs by their end, newest first: of a task, with an outcome, by a node, in a time. @throws `INVALID_FILTER`, `INVALID_OPTION` */
   async journal(filter: JournalFilter & { task?: TaskRef | undefined } = {}): Promise<JournalPage> {
     assertOptions(filter, ["task", "queue", "outcome", "node", "from", "to", "limit", "cursor"]);
     const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
@@ -472,7 +492,7 @@ export class Client {
    */
   async explain(ref: TaskRef, time: string | number | Date): Promise<Explanation> {
     const name = await this.#locate(ref);
-    const at = moment({ at: time }, 0);
+    const at = roundedInstant(time, "time");
     const stored = await this.store.tasks.get(name);
     if (!stored) throw notFound(name);
     return explain(this.store, stored, at);
@@ -645,10 +665,11 @@ export class Client {
    * From now on only these task types may be put into the namespace, by whatever client; an empty list: any. Tasks that are
    * stored stay.
    *
-   * @throws `INVALID_NAME`, `FORBIDDEN` for a bound client
+   * @throws `INVALID_NAME`, `INVALID_OPTION`, `FORBIDDEN` for a bound client
    */
   async allowTypes(types: readonly string[]): Promise<void> {
     this.#unbound();
+    assertList(types, "types", "Give a list of names; an empty one allows any type.");
     await this.store.registry.setTypes([...new Set(types.map((type) => assertName(type, "type")))]);
   }
 

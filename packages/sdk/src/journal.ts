@@ -1,5 +1,7 @@
 import { CarillonError, OUTCOMES, type Outcome, quote, type Run, type TaskName } from "@carillon/core";
 import type { Store } from "@carillon/store";
+import { assertCursor } from "./client-input.js";
+import { roundedInstant } from "./instant.js";
 
 /** Which final runs to list. */
 export interface JournalFilter {
@@ -7,9 +9,9 @@ export interface JournalFilter {
   readonly outcome?: Outcome | undefined;
   /** The node that enqueued it, or the worker that ran it. */
   readonly node?: string | undefined;
-  /** The end of the run, UTC ms, both included. */
-  readonly from?: number | undefined;
-  readonly to?: number | undefined;
+  /** The end of the run, both included: ISO 8601 with offset, a Date or epoch ms. */
+  readonly from?: string | number | Date | undefined;
+  readonly to?: string | number | Date | undefined;
   /** At most this many; default 100, at most 1,000. */
   readonly limit?: number | undefined;
   /** Of the page before. */
@@ -28,7 +30,7 @@ const STEP = 200;
 /**
  * Final runs by their end, newest first, queue by queue. Pages hold still while runs are added: the cursor names a time.
  *
- * @throws `INVALID_FILTER`
+ * @throws `INVALID_FILTER`, `INVALID_OPTION` for what is no time
  */
 export async function journal(
   store: Store,
@@ -40,6 +42,9 @@ export async function journal(
       remedy: `Use one of ${OUTCOMES.join(", ")}.`,
     });
   }
+  assertCursor(filter.cursor);
+  const from = filter.from === undefined ? 0 : roundedInstant(filter.from, "from");
+  const to = filter.to === undefined ? Number.MAX_SAFE_INTEGER : roundedInstant(filter.to, "to");
   const start = filter.cursor === undefined ? undefined : decode(filter.cursor);
   const only = filter.task?.queue ?? filter.queue;
   const queues = only === undefined ? await store.registry.queues() : [only];
@@ -47,7 +52,7 @@ export async function journal(
   for (const queue of queues) {
     if (start && queue < start.queue) continue;
     const here = start?.queue === queue ? start : undefined;
-    const window = { from: filter.from ?? 0, to: here?.at ?? filter.to ?? Number.MAX_SAFE_INTEGER };
+    const window = { from, to: here?.at ?? to };
     // Of the runs that ended in the cursor's millisecond, those up to the cursor's were listed before.
     let skipping = here !== undefined;
     for (let offset = 0; ; offset += STEP) {

@@ -102,6 +102,12 @@ export function defineTask(
   options: TaskTypeOptions<StandardSchemaV1> | FanOutOptions<StandardSchemaV1, unknown>,
 ): AnyTaskType {
   assertName(name, "type");
+  if (typeof options !== "object" || options === null) {
+    throw new CarillonError("INVALID_OPTION", "not an object.", {
+      field: "options",
+      remedy: "Give the queue, the payload's schema and the handler.",
+    });
+  }
   assertName(options.queue, "queue");
   if (typeof options.payload?.["~standard"]?.validate !== "function") {
     throw new CarillonError("INVALID_OPTION", "not a Standard Schema.", {
@@ -120,13 +126,22 @@ export function defineTask(
   return Object.freeze({ type: name, ...options });
 }
 
-/** @throws `INVALID_OPTION` for what no `defineTask` has made, nor anything like it */
+/** @throws `INVALID_OPTION` for what has no name of a task type, or no schema */
 export function assertTaskType(value: unknown, field: string): void {
-  const { type, queue, payload, handler, process } = Object(value) as Partial<TaskType & AnyFanOutType>;
-  const named = isName(type) && isName(queue);
+  const { type, payload } = Object(value) as Partial<TaskType>;
+  if (!isName(type) || typeof payload?.["~standard"]?.validate !== "function") throw noTaskType(field);
+}
+
+/** As `assertTaskType`; also for what no worker could do. @throws `INVALID_OPTION` */
+export function assertWorkable(value: unknown, field: string): void {
+  assertTaskType(value, field);
+  const { queue, handler, process } = value as Partial<TaskType & AnyFanOutType>;
   const works = typeof handler === "function" || typeof process === "function";
-  if (named && works && typeof payload?.["~standard"]?.validate === "function") return;
-  throw new CarillonError("INVALID_OPTION", "not a task type.", {
+  if (!isName(queue) || !works) throw noTaskType(field);
+}
+
+function noTaskType(field: string): CarillonError {
+  return new CarillonError("INVALID_OPTION", "not a task type.", {
     field,
     remedy: "Give what defineTask returns.",
   });

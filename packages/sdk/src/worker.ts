@@ -167,6 +167,6 @@ export class Worker extends EventEmitter<WorkerEvents> {
     for (const end of this.#ends.splice(0)) end();
     for (const connection of this.#connections) connection.disconnect();
     this.#items.close();
-    if (this.#options.store === undefined) await this.#store.close();
+    if (!this.#options.store) await this.#store.close();
   }
 }

@@ -5,6 +5,7 @@ import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { onEveryEngine } from "../../store/test/engines.js";
 
 const typed = defineTask("typed", { queue: QUEUE, payload: z.object({ n: z.number() }), handler: () => {} });
+const THERE = { queue: QUEUE, owner: "system", id: "there" };
 
 onEveryEngine("bad input", (connection) => {
   let bench: Bench;
@@ -127,8 +128,7 @@ onEveryEngine("bad input", (connection) => {
       const error = await refused(() => client.trigger("there", { overlap }));
       expect(error).toMatchObject({ code: "INVALID_OPTION", field: "overlap" });
       const by = { key: "k", token: "t", node: "n" };
-      const name = { queue: QUEUE, owner: "system", id: "there" };
-      const deeper = await refused(() => bench.store.claims.trigger(name, by, overlap));
+      const deeper = await refused(() => bench.store.claims.trigger(THERE, by, overlap));
       expect(deeper).toMatchObject({ code: "INVALID_OPTION", field: "overlap" });
     }
     expect(await client.get("there")).toMatchObject({ state: "scheduled" });
@@ -205,6 +205,102 @@ onEveryEngine("bad input", (connection) => {
     await new Worker({ ...environment, types: [typed] }).stop();
   });
 
+  const NO_TIMES = [Number.NaN, "x", "2026-01-01T00:00:00", new Date("x"), {}, null, 1e300];
+  const NO_COUNTS = [Number.NaN, -1, 0, 0.5, 1e300, "5", null];
+  const odd: [
+    what: string,
+    act: (value: never) => unknown,
+    values: unknown[],
+    code: string,
+    field: string,
+  ][] = [
+    ["journal's from", (from) => client.journal({ from }), NO_TIMES, "INVALID_OPTION", "from"],
+    ["journal's to", (to) => client.journal({ to }), NO_TIMES, "INVALID_OPTION", "to"],
+    ["journal's cursor", (cursor) => client.journal({ cursor }), [5, null], "INVALID_FILTER", "cursor"],
+    ["list's state", (state) => client.list({ state }), ["x", 5, null], "INVALID_FILTER", "state"],
+    ["list's cursor", (cursor) => client.list({ cursor }), [5, null, {}], "INVALID_FILTER", "cursor"],
+    [
+      "explain's time",
+      (time) => client.explain("there", time),
+      [undefined, ...NO_TIMES],
+      "INVALID_OPTION",
+      "time",
+    ],
+    [
+      "enqueue's type",
+      (type) => client.enqueue(type, { n: 1 } as never),
+      ["reportx", undefined, null, 5, {}, { type: "report" }],
+      "INVALID_OPTION",
+      "type",
+    ],
+    [
+      "put's type",
+      (type) => client.put(type, { id: "t", schedule: { every: "1h" } } as never),
+      ["reportx", null, 5, {}],
+      "INVALID_OPTION",
+      "type",
+    ],
+    ["a client's options", (o) => new Client(o), [undefined, null, 5], "INVALID_OPTION", "options"],
+    [
+      "a client's connection",
+      (connection) => new Client({ connection }),
+      [undefined, null, 5, {}, ""],
+      "INVALID_OPTION",
+      "connection",
+    ],
+    [
+      "a client's connectTimeout",
+      (connectTimeout) => new Client({ store: bench.store, connectTimeout }),
+      [...NO_COUNTS, 1e12],
+      "INVALID_OPTION",
+      "connectTimeout",
+    ],
+    [
+      "a client's maxPayloadBytes",
+      (maxPayloadBytes) => new Client({ store: bench.store, maxPayloadBytes }),
+      NO_COUNTS,
+      "INVALID_OPTION",
+      "maxPayloadBytes",
+    ],
+    [
+      "a client's types",
+      (types) => new Client({ store: bench.store, types }),
+      [5, "x", null, {}],
+      "INVALID_OPTION",
+      "types",
+    ],
+    [
+      "one of a client's types",
+      (type) => new Client({ store: bench.store, types: [typed, type] }),
+      [5, "typed", null, {}],
+      "INVALID_OPTION",
+      "types[1]",
+    ],
+    [
+      "defineTask's options",
+      (o) => defineTask("x", o),
+      [undefined, null, 5, "x"],
+      "INVALID_OPTION",
+      "options",
+    ],
+    ["a ref", (ref) => client.get(ref), [undefined, null, 5], "INVALID_NAME", "task"],
+    ["allowTypes", (types) => client.allowTypes(types), ["x", undefined, 5], "INVALID_OPTION", "types"],
+    ["putMany", (tasks) => client.putMany(tasks), [5, undefined, null, {}], "INVALID_TASK", "tasks"],
+    ["a note", (note) => client.pause("there", { note }), [5, null, ["x"]], "INVALID_OPTION", "note"],
+  ];
+
+  it.each(odd)("what is not %s", async (_what, act, values, code, field) => {
+    for (const value of values) {
+      const error = await refused(async () => act(value as never));
+      expect({ value, code: error.code, field: error.field }).toEqual({ value, code, field });
+    }
+  });
+
+  it("a note that is no text is not called too long", async () => {
+    const error = await refused(() => client.pause("there", { note: 5 as never }));
+    expect(error.message).toContain("not a text");
+  });
+
   describe("what is odd but allowed", () => {
     it("an at in the past is stored as finished, with the warning NO_NEXT", async () => {
       const past = noop("past", { schedule: { at: new Date(START - 60_000).toISOString() } });
@@ -215,6 +311,19 @@ onEveryEngine("bad input", (connection) => {
         warnings: [{ code: "NO_NEXT", message: expect.any(String) }],
       });
       expect(await client.get("past")).toMatchObject({ state: "finished", nextExecution: undefined });
+    });
+
+    it("the times of the journal, in whatever way a time is said", async () => {
+      const triggered = await client.trigger("there");
+      if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+      const { runs } = bench.store;
+      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 1 };
+      const { fence } = (await runs.start(THERE, triggered.run, by)) as { fence: number };
+      await runs.settle(THERE, triggered.run, { fence, made: 1, outcome: "cancelled", error: "no" });
+      for (const from of [START, START + 0.4, new Date(START), new Date(START).toISOString()]) {
+        expect((await client.journal({ from, to: from })).runs).toMatchObject([{ outcome: "cancelled" }]);
+      }
+      expect((await client.journal({ from: new Date(START + 1) })).runs).toEqual([]);
     });
 
     it("the identical put changes nothing but the mark of the put itself", async () => {

@@ -1,7 +1,7 @@
 import { CarillonError, isName, NAME_REMEDY, type Outcome, quote } from "@carillon/core";
 import type { ConnectionSpec, Retention, Store } from "@carillon/store";
 import { assertConnection, assertList, assertOptions, assertWhole, MOST_MS } from "../options.js";
-import { type AnyTaskType, assertTaskType } from "../task-type.js";
+import { type AnyTaskType, assertWorkable } from "../task-type.js";
 
 /** pino, or anything with its methods. */
 export interface WorkerLogger {
@@ -89,7 +89,7 @@ const KNOWN = [
 export function checkOptions(options: WorkerOptions): void {
   assertOptions(options, KNOWN);
   assertList(options.types, "types", "Give the task types to run.");
-  for (const [i, type] of options.types.entries()) assertTaskType(type, `types[${i}]`);
+  for (const [i, type] of options.types.entries()) assertWorkable(type, `types[${i}]`);
   assertConnection(options);
   if (options.queues !== undefined) assertList(options.queues, "queues", "Give a list of names.");
   for (const [i, queue] of (options.queues ?? []).entries()) assertQueue(queue, `queues[${i}]`);
