@@ -69,6 +69,8 @@ function readWall(
   { zone, now, field }: MomentOptions,
 ): Moment {
   const text = `${dateOf(day, zone, now)} ${clock.padStart(clock.indexOf(":") === 1 ? clock.length + 1 : 0, "0")}`;
+  // The grammar of calendar events reads a short year, 0026, as one of ours.
+  if (Number(text.slice(0, 4)) < 1970) throw misuse(field, `${text} is before 1970.`, `Give ${FORMS}`);
   const [first, second] = instantsOf(sdk, text, zone);
   if (first === undefined) throw misuse(field, `there is no ${text}.`, `Give ${FORMS}`);
   if (second !== undefined) {
