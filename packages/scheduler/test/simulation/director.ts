@@ -33,6 +33,8 @@ export class Director {
     act();
     await this.#rest(turns);
     this.current = undefined;
+    // Which of its branches came first may hang on how soon Redis answered: what the dice choose from must not.
+    actor.parks.sort((a, b) => Number(a.point > b.point) - Number(a.point < b.point));
   }
 
   async #rest(turns: number): Promise<void> {
