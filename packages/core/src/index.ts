@@ -3,6 +3,7 @@ export * from "./errors.js";
 export * from "./job.js";
 export * from "./json.js";
 export * from "./names.js";
+export * from "./options.js";
 export * from "./policies.js";
 export * from "./run.js";
 export * from "./schedule/index.js";

@@ -7,6 +7,15 @@ import { parseDuration } from "./schedule/index.js";
 export const OVERLAP_POLICIES = ["skip", "allow", "queue-one", "queue-all", "cancel-running"] as const;
 export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number];
 
+/** @throws `INVALID_OPTION` for a policy that there is not; undefined: none is asked for */
+export function assertOverlap(value: OverlapPolicy | undefined): void {
+  if (value === undefined || OVERLAP_POLICIES.includes(value)) return;
+  throw new CarillonError("INVALID_OPTION", "no such policy.", {
+    field: "overlap",
+    remedy: `Use one of ${OVERLAP_POLICIES.join(", ")}.`,
+  });
+}
+
 /** What happens to occurrences that fell due while no node could claim them. */
 export const CATCH_UP_POLICIES = ["skip", "one", "all"] as const;
 export type CatchUpPolicy = (typeof CATCH_UP_POLICIES)[number];

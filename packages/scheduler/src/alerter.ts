@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { isCarillonError, parseTask } from "@carillon/core";
 import { type Alert, failsForAll, type Lease, redisError, type Store } from "@carillon/store";
+import { keep } from "./lease.js";
 import type { Settings } from "./options.js";
 
 /** The queue and type of the jobs that carry alerts to webhooks; a worker with `alertWebhook` does them. */
@@ -36,18 +37,13 @@ export class Alerter {
           await this.#tellOne(alert, lease);
           told.push(line);
           if (!goOn()) break;
-          await this.#keep(lease);
+          await keep(lease, this.#settings.mutexTtl);
         }
       } finally {
         left = await alerts.told(queue, told);
       }
     }
     return left > 0;
-  }
-
-  async #keep(lease: Lease): Promise<void> {
-    const { mutexTtl } = this.#settings;
-    if (lease.remaining < mutexTtl / 2) await lease.extend(mutexTtl);
   }
 
   async missed(queue: string, goOn: () => boolean): Promise<boolean> {

@@ -11,6 +11,7 @@ import {
 } from "@carillon/store";
 import { BatchSize } from "./batch-size.js";
 import type { Decided } from "./events.js";
+import { keep } from "./lease.js";
 import type { Settings } from "./options.js";
 import { Preparations, Prepared, WINDOW } from "./prepared.js";
 import type { ServerClock } from "./server-clock.js";
@@ -113,7 +114,7 @@ export class Claimer {
       // What has changed meanwhile may go before the others.
       if (prepared.prioritized && report.refused.length > refused) break;
       if (!goOn()) return false;
-      await this.#keep(lease);
+      await keep(lease, this.#settings.mutexTtl);
     }
     this.#preparations.drop(queue, shard, prepared);
     return true;
@@ -156,13 +157,8 @@ export class Claimer {
       const send = () => this.#store.claims.commit(queue, shard, items, by, now);
       if (items.length > 0 && !(await this.#commit(queue, items.length, send, report, waited))) return;
       if (!left || !goOn()) return;
-      await this.#keep(lease);
+      await keep(lease, this.#settings.mutexTtl);
     }
-  }
-
-  async #keep(lease: Lease): Promise<void> {
-    const { mutexTtl } = this.#settings;
-    if (lease.remaining < mutexTtl / 2) await lease.extend(mutexTtl);
   }
 
   /** A task that was planned with newer calendars than ours is not decided about with the older ones. */

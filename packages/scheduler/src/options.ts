@@ -1,7 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { assertName, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
-import type { Alert, ConnectionSpec, Retention, Store } from "@carillon/store";
+import { assertName, assertOptions, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
+import {
+  type Alert,
+  assertConnection,
+  type ConnectionSpec,
+  type Retention,
+  type Store,
+} from "@carillon/store";
 import { pino } from "pino";
 
 /** What the node says goes here: pino, or anything with its four methods. */
@@ -69,24 +75,12 @@ const KNOWN = [
   "unsafeRedis",
   "retention",
   "onAlert",
-];
+] as const satisfies (keyof SchedulerOptions)[];
 
 /** Checks everything once; from here on the settings are frozen. @throws `INVALID_OPTION`, `INVALID_NAME` */
 export function settle(options: SchedulerOptions): Settings {
-  for (const key of Object.keys(options)) {
-    if (!KNOWN.includes(key)) {
-      throw new CarillonError("INVALID_OPTION", "there is no such option.", {
-        field: key,
-        remedy: `Known: ${KNOWN.join(", ")}.`,
-      });
-    }
-  }
-  if (options.connection === undefined && options.store === undefined) {
-    throw new CarillonError("INVALID_OPTION", "missing.", {
-      field: "connection",
-      remedy: "Give a Redis URL, for example redis://localhost:6379.",
-    });
-  }
+  assertOptions(options, KNOWN);
+  assertConnection(options);
   const unsafeRedis = options.unsafeRedis ?? "refuse";
   if (unsafeRedis !== "refuse" && unsafeRedis !== "warn") {
     throw new CarillonError("INVALID_OPTION", "must be refuse or warn.", { field: "unsafeRedis" });

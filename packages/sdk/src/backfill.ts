@@ -1,7 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { CarillonError, type OverlapPolicy, parseDuration, quote, type TaskName } from "@carillon/core";
+import {
+  assertOverlap,
+  CarillonError,
+  type OverlapPolicy,
+  parseDuration,
+  quote,
+  type TaskName,
+} from "@carillon/core";
 import type { Backfill, Store } from "@carillon/store";
-import { overlapPolicy } from "./client-input.js";
 import { instant } from "./instant.js";
 
 export interface BackfillOptions {
@@ -37,7 +43,8 @@ export async function putBackfill(
   by: string,
 ): Promise<PutBackfill> {
   const [from, to] = [instant(options.from, "from"), instant(options.to, "to")];
-  const overlap = overlapPolicy(options.overlap);
+  const { overlap } = options;
+  assertOverlap(overlap);
   const every = options.every === undefined ? 0 : parseDuration(options.every, "every");
   await store.calendars.refresh();
   const [now, stored] = await Promise.all([store.tasks.time(name.queue), store.tasks.get(name)]);

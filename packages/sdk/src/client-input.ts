@@ -1,8 +1,7 @@
 import {
+  assertWhole,
   CarillonError,
   lintSchedule,
-  OVERLAP_POLICIES,
-  type OverlapPolicy,
   type ParsedTask,
   PRINTABLE,
   quote,
@@ -47,11 +46,8 @@ export function moment({ at, delay }: EnqueueOptions, now: number): number {
 }
 
 export function wholeNumber(value: number, field: string, least: number, most: number): number {
-  if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new CarillonError("INVALID_FILTER", `got ${String(value)}.`, {
-    field,
-    remedy: `Give a whole number from ${least} to ${most}.`,
-  });
+  assertWhole(value, field, least, most, "INVALID_FILTER");
+  return value;
 }
 
 export function shortText(value: string | undefined, field: string): string {
@@ -98,14 +94,6 @@ export function resumeFrom(value: "now" | "catch-up" | undefined): "now" | "catc
   throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
     field: "from",
     remedy: "Use now or catch-up.",
-  });
-}
-
-export function overlapPolicy(value: OverlapPolicy | undefined): OverlapPolicy | undefined {
-  if (value === undefined || OVERLAP_POLICIES.includes(value)) return value;
-  throw new CarillonError("INVALID_OPTION", "no such policy.", {
-    field: "overlap",
-    remedy: `Use one of ${OVERLAP_POLICIES.join(", ")}.`,
   });
 }
 

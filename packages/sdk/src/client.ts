@@ -2,6 +2,9 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import {
   assertName,
+  assertOptions,
+  assertOverlap,
+  assertWhole,
   CarillonError,
   calendarsOf,
   DEFAULT_OWNER,
@@ -19,6 +22,7 @@ import {
   type TriggerOptions,
 } from "@carillon/core";
 import {
+  assertConnection,
   assertKnown,
   type Backfill,
   type ConnectionSpec,
@@ -39,7 +43,6 @@ import {
   fill,
   moment,
   notFound,
-  overlapPolicy,
   putView,
   resumeFrom,
   runNotFound,
@@ -60,7 +63,7 @@ import type {
 import { type Explanation, explain } from "./explain.js";
 import { roundedInstant } from "./instant.js";
 import { type JournalFilter, type JournalPage, journal } from "./journal.js";
-import { assertConnection, assertList, assertOptions, assertWhole, MOST_MS } from "./options.js";
+import { assertList, MOST_MS } from "./options.js";
 import { statsView, type TaskStats } from "./stats.js";
 import { type AnyTaskType, assertTaskType, type TypedTask, validatePayload } from "./task-type.js";
 import { forecast, type Upcoming, upNext } from "./up-next.js";
@@ -360,10 +363,10 @@ export class Client {
    */
   async trigger(ref: TaskRef, options: TriggerOptions = {}): Promise<Triggered> {
     assertOptions(options, ["overlap"]);
-    const overlap = overlapPolicy(options.overlap);
+    assertOverlap(options.overlap);
     const name = await this.#locate(ref);
     const by = this.#identity();
-    const result = await this.store.claims.trigger(name, by, overlap);
+    const result = await this.store.claims.trigger(name, by, options.overlap);
     if (result.outcome === "skipped") return { outcome: "skipped", code: "SKIPPED_OVERLAP" };
     if (result.outcome === "queued") return { outcome: "queued", key: by.key };
     return { outcome: "enqueued", run: result.run, key: by.key, enqueued: result.enqueued };

@@ -109,7 +109,7 @@ export function defineTask(
     });
   }
   assertName(options.queue, "queue");
-  if (typeof options.payload?.["~standard"]?.validate !== "function") {
+  if (!isSchema(options.payload)) {
     throw new CarillonError("INVALID_OPTION", "not a Standard Schema.", {
       field: "payload",
       remedy: "Give a schema, for example z.object({ … }) of zod.",
@@ -129,7 +129,11 @@ export function defineTask(
 /** @throws `INVALID_OPTION` for what has no name of a task type, or no schema */
 export function assertTaskType(value: unknown, field: string): void {
   const { type, payload } = Object(value) as Partial<TaskType>;
-  if (!isName(type) || typeof payload?.["~standard"]?.validate !== "function") throw noTaskType(field);
+  if (!isName(type) || !isSchema(payload)) throw noTaskType(field);
+}
+
+function isSchema(value: StandardSchemaV1 | undefined): boolean {
+  return typeof value?.["~standard"]?.validate === "function";
 }
 
 /** As `assertTaskType`; also for what no worker could do. @throws `INVALID_OPTION` */

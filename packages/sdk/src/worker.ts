@@ -1,8 +1,9 @@
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
+import { assertOptions, assertWhole } from "@carillon/core";
 import { bullPrefix, type ConnectionSpec, type RedisClient, Store, withoutPassword } from "@carillon/store";
 import { Worker as BullWorker, type Job } from "bullmq";
-import { assertOptions, assertWhole, MOST_MS } from "./options.js";
+import { MOST_MS } from "./options.js";
 import { ActiveJobs } from "./worker/active.js";
 import { backoffStrategy } from "./worker/backoff.js";
 import { CancelListener } from "./worker/cancels.js";

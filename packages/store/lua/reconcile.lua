@@ -80,12 +80,11 @@ local function look(id)
     if state ~= "live" then return remove(id, jobKey, state, run) end
     -- Settled, and its worker has not ended the job yet: nobody has retried it.
     if run.made and tonumber(redis.call("HGET", jobKey, "atm") or 0) <= tonumber(run.made) then return later(id, shortest) end
-    redis.call("HINCRBY", ours .. "s:" .. run.task, redis.call("HGET", runKey, "outcome") or "lost", -1)
+    reopen({
+      key = runKey, task = ours .. "t:" .. run.task, open = ours .. "open:" .. run.task, stats = ours .. "s:" .. run.task,
+      history = ours .. "hist:" .. run.task, failures = ours .. "fail:" .. run.task, journal = KEYS[5],
+    }, id, redis.call("HGET", runKey, "outcome") or "lost", now)
     redis.call("HSET", runKey, "state", "queued")
-    redis.call("HDEL", runKey, unpack(OF_AN_END))
-    for _, set in ipairs({ "hist:", "fail:" }) do redis.call("ZREM", ours .. set .. run.task, id) end
-    redis.call("ZREM", KEYS[5], id)
-    reopen(ours .. "t:" .. run.task, ours .. "open:" .. run.task, id, now)
     later(id, shortest)
     return say(id, "reopened")
   end

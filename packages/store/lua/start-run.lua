@@ -17,13 +17,8 @@ if not state or redis.call("EXISTS", RUN.task) == 0 then return { "GONE" } end
 local now = nowMs()
 if state == "final" then
   if run[3] and tonumber(made) <= tonumber(run[3]) then return { "FINAL", run[2] } end
-  redis.call("HINCRBY", RUN.stats, run[2], -1)
-  redis.call("HDEL", RUN.key, unpack(OF_AN_END))
+  reopen(RUN, RUN.id, run[2], now)
   run[11] = nil
-  redis.call("ZREM", RUN.history, RUN.id)
-  redis.call("ZREM", RUN.failures, RUN.id)
-  redis.call("ZREM", RUN.journal, RUN.id)
-  reopen(RUN.task, RUN.open, RUN.id, now)
 elseif state ~= "queued" and run[8] == ARGV[OWN + 1] and run[9] == ARGV[OWN + 4] then
   -- The same start once more: its answer was lost, and it was sent again.
   return { "OK", tonumber(run[10]), now, details, redis.call("HGET", RUN.stats, "checkpoint") or "",

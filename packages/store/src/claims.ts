@@ -1,11 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
 import {
+  assertOverlap,
   CarillonError,
   type Decision,
   type DueTask,
   decideTrigger,
   localName,
-  OVERLAP_POLICIES,
   type OverlapPolicy,
   occurrenceKey,
   type ParsedTask,
@@ -28,6 +27,7 @@ import {
 import { redisError } from "./connection.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
+import { outOfStep } from "./out-of-step.js";
 import type { Scripts } from "./scripts.js";
 import { decodeTask, definitionFields, isForeign, readable } from "./task-codec.js";
 import { nameTaken, unsupportedFormat } from "./task-errors.js";
@@ -257,16 +257,11 @@ export class ClaimRepository {
     by: { key: string; token: string; node: string },
     overlap?: OverlapPolicy,
   ): Promise<TriggerResult> {
-    if (overlap !== undefined && !OVERLAP_POLICIES.includes(overlap)) {
-      throw new CarillonError("INVALID_OPTION", "no such policy.", {
-        field: "overlap",
-        remedy: `Use one of ${OVERLAP_POLICIES.join(", ")}.`,
-      });
-    }
+    assertOverlap(overlap);
     const local = localName(name);
     for (let attempt = 0; attempt < TRIGGER_TRIES; attempt++) {
-      // Each trigger outdates all others that have read the task: many at once must not stay in step.
-      if (attempt > 0) await delay(Math.random() * Math.min(5 * 2 ** attempt, 500));
+      // Each trigger outdates all others that have read the task.
+      if (attempt > 0) await outOfStep(attempt);
       const { now, entry } = await this.#read(name);
       const { task } = entry;
       if (!task)

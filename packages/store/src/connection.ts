@@ -89,6 +89,15 @@ export function connect(spec: ConnectionSpec, profile: ConnectionProfile): Redis
   return client;
 }
 
+/** @throws `INVALID_OPTION` where neither is given */
+export function assertConnection(options: { connection?: unknown; store?: unknown }): void {
+  if ((options.connection ?? options.store ?? undefined) !== undefined) return;
+  throw new CarillonError("INVALID_OPTION", "missing.", {
+    field: "connection",
+    remedy: "Give a Redis URL, for example redis://localhost:6379.",
+  });
+}
+
 /** Where the database cannot be selected, ioredis goes on with database 0: with the tasks of somebody else. */
 function leaveOtherDatabase(client: Redis, error: unknown): void {
   const { command } = (error ?? {}) as { command?: { name: string } };

@@ -6,6 +6,7 @@ export * from "./claims.js";
 export type { DueEntry } from "./commit.js";
 export type { BackfillStep, ClaimItem } from "./commit-items.js";
 export {
+  assertConnection,
   type ConnectionProfile,
   type ConnectionSpec,
   connect,

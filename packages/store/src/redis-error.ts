@@ -1,4 +1,4 @@
-import { CarillonError, isCarillonError } from "@carillon/core";
+import { CarillonError, type ErrorCode, isCarillonError } from "@carillon/core";
 
 /**
  * Takes the arguments out of an error about signing in: ioredis keeps the command in it, and whoever prints the error would
@@ -13,6 +13,91 @@ export function withoutPassword(error: unknown): void {
   if (lastNodeError && lastNodeError !== error) withoutPassword(lastNodeError);
 }
 
+/** Of the connection, of a command, and of a command in a script, as Redis words it up to 7.0 and from 7.2 on (and Valkey). */
+const REFUSED =
+  /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid (username-)?password|AUTH failed|The user executing the script can't|ACL failure in script/i;
+
+/** How ioredis says that each Sentinel answered, and none had an address, or only that of a replica. */
+const UNKNOWN_MASTER = /^All sentinels are unreachable\. Retrying from scratch after \d+ms\.$/;
+
+const TLS = /certificate|altnames|before secure TLS|SSL routines|:ssl3?_/i;
+
+const UNAVAILABLE =
+  /ECONN|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EPIPE|EAI_AGAIN|Connection is closed|Socket timeout|Stream isn't writeable|Command timed out|max retries|sentinels are unreachable|Too many Cluster redirections|None of startup nodes|Failed to refresh slots|CLUSTERDOWN|LOADING|MASTERDOWN|TRYAGAIN|Cluster isn't ready|connect/i;
+
+interface Known {
+  readonly said: RegExp;
+  readonly code: ErrorCode;
+  /** @param text what was said, without a dot at its end */
+  message(text: string): string;
+  readonly remedy: string;
+}
+
+/** The first that fits counts. */
+const KNOWN: readonly Known[] = [
+  {
+    said: REFUSED,
+    code: "REDIS_AUTH",
+    message: (text) => `Redis refused us: ${text.slice(0, 200).replace(/\.$/, "")}.`,
+    remedy: "Give the right user and password in the Redis URL, and the ACL that docs/deployment.md lists.",
+  },
+  {
+    said: /READONLY/,
+    code: "REDIS_READ_ONLY",
+    message: () => "this Redis is a read-only replica.",
+    remedy: "Point the URL at the master.",
+  },
+  {
+    said: /^OOM|OOM command not allowed/,
+    code: "REDIS_OUT_OF_MEMORY",
+    message: () => "Redis is out of memory.",
+    remedy: "Raise maxmemory or remove data; nothing was written.",
+  },
+  {
+    said: /NOREPLICAS/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "Redis takes no writes: too few replicas are in reach.",
+    remedy: "It does again when as many as min-replicas-to-write asks for are back; nothing was written.",
+  },
+  {
+    said: UNKNOWN_MASTER,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "the Sentinels name no master that takes writes.",
+    remedy: "Check the name at the end of the Redis URL. In a failover it goes on by itself.",
+  },
+  {
+    said: TLS,
+    code: "REDIS_UNAVAILABLE",
+    message: (text) => `TLS with Redis failed: ${text}.`,
+    remedy: "Check the certificates (REDIS_TLS_CA_FILE and its like) and that this port of Redis speaks TLS.",
+  },
+  {
+    said: /DB index is out of range/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "this Redis has no database of that number.",
+    remedy: "Check the number at the end of the Redis URL.",
+  },
+  {
+    said: /Unknown RESP type/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "what answers there does not speak Redis.",
+    remedy: "Check host and port of the Redis URL.",
+  },
+  {
+    said: /cluster support disabled/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "this Redis is no cluster.",
+    remedy:
+      "Leave out CARILLON_TOPOLOGY (the connection's topology), or give the URL of a node of the cluster.",
+  },
+  {
+    said: UNAVAILABLE,
+    code: "REDIS_UNAVAILABLE",
+    message: (text) => `Redis cannot be reached: ${text}.`,
+    remedy: "Check that it runs and that the URL is right.",
+  },
+];
+
 /** What Redis or the connection said, as one of our codes. */
 export function redisError(error: unknown): CarillonError {
   if (isCarillonError(error)) return error;
@@ -25,82 +110,11 @@ export function redisError(error: unknown): CarillonError {
   // Of a cluster, and of a transaction: why it failed.
   const nested = lastNodeError ?? previousErrors?.[0];
   if (nested && nested !== error) return redisError(nested);
-  if (REFUSED.test(text)) {
-    return new CarillonError("REDIS_AUTH", `Redis refused us: ${text.slice(0, 200).replace(/\.$/, "")}.`, {
-      remedy: "Give the right user and password in the Redis URL, and the ACL that docs/deployment.md lists.",
-      cause: error,
-    });
-  }
-  if (/READONLY/.test(text)) {
-    return new CarillonError("REDIS_READ_ONLY", "this Redis is a read-only replica.", {
-      remedy: "Point the URL at the master.",
-      cause: error,
-    });
-  }
-  if (/^OOM|OOM command not allowed/.test(text)) {
-    return new CarillonError("REDIS_OUT_OF_MEMORY", "Redis is out of memory.", {
-      remedy: "Raise maxmemory or remove data; nothing was written.",
-      cause: error,
-    });
-  }
-  if (text.includes("NOREPLICAS")) {
-    return new CarillonError("REDIS_UNAVAILABLE", "Redis takes no writes: too few replicas are in reach.", {
-      remedy: "It does again when as many as min-replicas-to-write asks for are back; nothing was written.",
-      cause: error,
-    });
-  }
-  if (UNKNOWN_MASTER.test(text)) {
-    return new CarillonError("REDIS_UNAVAILABLE", "the Sentinels name no master that takes writes.", {
-      remedy: "Check the name at the end of the Redis URL. In a failover it goes on by itself.",
-      cause: error,
-    });
-  }
-  if (TLS.test(text)) {
-    return new CarillonError("REDIS_UNAVAILABLE", `TLS with Redis failed: ${text.replace(/\.$/, "")}.`, {
-      remedy:
-        "Check the certificates (REDIS_TLS_CA_FILE and its like) and that this port of Redis speaks TLS.",
-      cause: error,
-    });
-  }
-  if (/DB index is out of range/.test(text)) {
-    return new CarillonError("REDIS_UNAVAILABLE", "this Redis has no database of that number.", {
-      remedy: "Check the number at the end of the Redis URL.",
-      cause: error,
-    });
-  }
-  if (/Unknown RESP type/.test(text)) {
-    return new CarillonError("REDIS_UNAVAILABLE", "what answers there does not speak Redis.", {
-      remedy: "Check host and port of the Redis URL.",
-      cause: error,
-    });
-  }
-  if (/cluster support disabled/.test(text)) {
-    return new CarillonError("REDIS_UNAVAILABLE", "this Redis is no cluster.", {
-      remedy:
-        "Leave out CARILLON_TOPOLOGY (the connection's topology), or give the URL of a node of the cluster.",
-      cause: error,
-    });
-  }
-  if (UNAVAILABLE.test(text)) {
-    return new CarillonError("REDIS_UNAVAILABLE", `Redis cannot be reached: ${text.replace(/\.$/, "")}.`, {
-      remedy: "Check that it runs and that the URL is right.",
-      cause: error,
-    });
-  }
-  return new CarillonError("REDIS_ERROR", text, { cause: error });
+  const known = KNOWN.find(({ said }) => said.test(text));
+  if (!known) return new CarillonError("REDIS_ERROR", text, { cause: error });
+  const { code, message, remedy } = known;
+  return new CarillonError(code, message(text.replace(/\.$/, "")), { remedy, cause: error });
 }
-
-/** Of the connection, of a command, and of a command in a script, as Redis words it up to 7.0 and from 7.2 on (and Valkey). */
-const REFUSED =
-  /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid (username-)?password|AUTH failed|The user executing the script can't|ACL failure in script/i;
-
-/** How ioredis says that each Sentinel answered, and none had an address, or only that of a replica. */
-const UNKNOWN_MASTER = /^All sentinels are unreachable\. Retrying from scratch after \d+ms\.$/;
-
-const TLS = /certificate|altnames|before secure TLS|SSL routines|:ssl3?_/i;
-
-const UNAVAILABLE =
-  /ECONN|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EPIPE|EAI_AGAIN|Connection is closed|Socket timeout|Stream isn't writeable|Command timed out|max retries|sentinels are unreachable|Too many Cluster redirections|None of startup nodes|Failed to refresh slots|CLUSTERDOWN|LOADING|MASTERDOWN|TRYAGAIN|Cluster isn't ready|connect/i;
 
 /** Redis as a whole refuses, or is not there; what else fails is the matter of one key, or of one task. */
 export function failsForAll(error: unknown): boolean {

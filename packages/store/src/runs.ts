@@ -15,6 +15,7 @@ import type { CalendarRepository } from "./calendars.js";
 import { failsForAll } from "./connection.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
+import { outOfStep } from "./out-of-step.js";
 import { type Attempt, decodeAttempts, decodeDetails, decodeRun } from "./run-codec.js";
 import type { Script, Scripts } from "./scripts.js";
 import { DEFAULT_CRASH, decodeTask, isForeign, type Retention } from "./task-codec.js";
@@ -174,8 +175,8 @@ export class RunRepository {
     const result = end.result === undefined ? "" : JSON.stringify(end.result);
     const decides = nextAt !== undefined || (outcome !== undefined && isFailure(outcome));
     for (let attempt = 0; attempt < SETTLE_TRIES; attempt++) {
-      // Each end outdates all others of its task that have been decided: many at once must not stay in step.
-      if (attempt > 0) await pause(Math.random() * Math.min(5 * 2 ** attempt, 500));
+      // Each end outdates all others of its task that have been decided.
+      if (attempt > 0) await outOfStep(attempt);
       const after =
         decides && outcome !== undefined ? await this.#aftermath(name, run, outcome, nextAt) : undefined;
       const word = await this.#about(this.#scripts["settle-run"], name, run, [
@@ -419,11 +420,6 @@ export class RunRepository {
     const told = seen.filter(([, what]) => what !== "");
     return { now, seen: told, lingered, cleared, more: looked >= RECONCILE_BATCH };
   }
-}
-
-/** By the clock of whoever waits: a simulation has its own. */
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 /** @param named what the task's `open` says (lib/open.lua) */

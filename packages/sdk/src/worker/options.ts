@@ -1,6 +1,14 @@
-import { CarillonError, isName, NAME_REMEDY, type Outcome, quote } from "@carillon/core";
-import type { ConnectionSpec, Retention, Store } from "@carillon/store";
-import { assertConnection, assertList, assertOptions, assertWhole, MOST_MS } from "../options.js";
+import {
+  assertOptions,
+  assertWhole,
+  CarillonError,
+  isName,
+  NAME_REMEDY,
+  type Outcome,
+  quote,
+} from "@carillon/core";
+import { assertConnection, type ConnectionSpec, type Retention, type Store } from "@carillon/store";
+import { assertList, MOST_MS } from "../options.js";
 import { type AnyTaskType, assertWorkable } from "../task-type.js";
 
 /** pino, or anything with its methods. */

@@ -36,14 +36,6 @@ local function addOpen(named, openKey, id, now)
   return IN_SET
 end
 
--- What a run's record says of its end, and of what led to that: gone when the run is open again.
-local OF_AN_END = { "outcome", "finished", "error", "result", "made", "cancel", "crashed", "crashes" }
-
--- Of a task that is there.
-local function reopen(taskKey, openKey, id, now)
-  redis.call("HSET", taskKey, "open", addOpen(redis.call("HGET", taskKey, "open"), openKey, id, now))
-end
-
 local function removeOpen(taskKey, openKey, id)
   local named = redis.call("HGET", taskKey, "open")
   if named == id then return redis.call("HSET", taskKey, "open", "") end

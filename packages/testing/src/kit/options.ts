@@ -1,4 +1,4 @@
-import { assertName, CarillonError } from "@carillon/core";
+import { assertName, assertOptions, assertWhole } from "@carillon/core";
 import type { AnyTaskType } from "@carillon/sdk";
 import type { Retention } from "@carillon/store";
 import type { RedisServer } from "../redis.js";
@@ -39,7 +39,7 @@ export interface Settings {
   readonly patience: number;
 }
 
-const KNOWN: readonly string[] = [
+const KNOWN = [
   "types",
   "queues",
   "start",
@@ -50,21 +50,14 @@ const KNOWN: readonly string[] = [
   "namespace",
   "retention",
   "patience",
-] satisfies (keyof TestKitOptions)[];
+] as const satisfies (keyof TestKitOptions)[];
 
 const START = "2026-01-01T00:00:00Z";
 let serial = 0;
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */
 export function settle(options: TestKitOptions): Settings {
-  for (const key of Object.keys(options)) {
-    if (!KNOWN.includes(key)) {
-      throw new CarillonError("INVALID_OPTION", "there is no such option.", {
-        field: key,
-        remedy: `Known: ${KNOWN.join(", ")}.`,
-      });
-    }
-  }
+  assertOptions(options, KNOWN);
   serial += 1;
   return Object.freeze({
     types: options.types ?? [],
@@ -81,9 +74,6 @@ export function settle(options: TestKitOptions): Settings {
 }
 
 function whole(value: number, field: string, most: number): number {
-  if (Number.isInteger(value) && value >= 1 && value <= most) return value;
-  throw new CarillonError("INVALID_OPTION", `got ${String(value)}.`, {
-    field,
-    remedy: `Give a whole number from 1 to ${most}.`,
-  });
+  assertWhole(value, field, 1, most);
+  return value;
 }

@@ -1,0 +1,8 @@
+-- A final run is open again: its end, and what led to that, is taken back. `run`: the keys of it and of its task, by the names that
+-- RUN (lib/run.lua) has for them; the task is there.
+local function reopen(run, id, outcome, now)
+  redis.call("HINCRBY", run.stats, outcome, -1)
+  redis.call("HDEL", run.key, "outcome", "finished", "error", "result", "made", "cancel", "crashed", "crashes")
+  for _, set in ipairs({ run.history, run.failures, run.journal }) do redis.call("ZREM", set, id) end
+  redis.call("HSET", run.task, "open", addOpen(redis.call("HGET", run.task, "open"), run.open, id, now))
+end
