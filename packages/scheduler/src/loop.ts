@@ -13,6 +13,7 @@ import { Reader } from "./reader.js";
 import { Reconciler } from "./reconciler.js";
 import { Replanner } from "./replanner.js";
 import type { ServerClock } from "./server-clock.js";
+import { Shares } from "./shares.js";
 import { Slots } from "./slots.js";
 import { Timer } from "./timer.js";
 
@@ -20,7 +21,7 @@ import { Timer } from "./timer.js";
 const REST = 1_000;
 /** One part's longest turn, in ms: a backlog must not keep what is due elsewhere waiting. */
 const TURN = 200;
-/** What another node is ready for is left to it for so long, in ms; the glance at it is a little sooner. */
+/** What is another node's share is left to it for so long, in ms: a little longer than it takes to a glance, after which it asks. */
 const HEAD_START = 200;
 
 /**
@@ -40,6 +41,7 @@ export class Loop {
   readonly #replanner: Replanner;
   readonly #alerter: Alerter;
   readonly #backfiller: Backfiller;
+  readonly #shares: Shares;
   readonly #lookahead: Lookahead;
   readonly #timer = new Timer(() => this.#wakeUp());
   /** What is left of the round. */
@@ -59,12 +61,13 @@ export class Loop {
     this.#events = events;
     this.#agenda = new Agenda(store.burst?.shards);
     this.#claimer = new Claimer(store, clock, settings);
-    this.#lookahead = new Lookahead(store, clock, settings, this.#agenda, this.#claimer);
+    this.#shares = new Shares(store, clock, settings);
+    this.#lookahead = new Lookahead(store, clock, settings, this.#agenda, this.#claimer, this.#shares);
     this.#reconciler = new Reconciler(store);
     this.#alerter = new Alerter(store, settings);
     this.#backfiller = new Backfiller(store, settings);
     this.#replanner = new Replanner(store, settings);
-    this.#reader = new Reader(store, clock, settings, this.#agenda, this.#replanner, {
+    this.#reader = new Reader(store, clock, settings, this.#agenda, this.#replanner, this.#shares, {
       news: () => this.#wakeUpSoon(),
       lost: (error) => this.#fail(error),
     });
@@ -80,7 +83,7 @@ export class Loop {
     this.#running = false;
     this.#timer.disarm();
     await Promise.all([this.#slots.idle(), this.#reader.stop(), this.#lookahead.stop()]);
-    await this.#replanner.stop();
+    await Promise.all([this.#replanner.stop(), this.#shares.idle()]);
   }
 
   heard(queue: string, part: string, at: number): void {
@@ -188,6 +191,7 @@ export class Loop {
     const until = performance.now() + TURN;
     try {
       await this.#work(appointment, () => this.#running && performance.now() < until);
+      if (performance.now() >= until) this.#handOver(appointment);
     } catch (error) {
       if (!this.#store.link.ready) return this.#fail(error);
       const coded = redisError(error);
@@ -196,6 +200,13 @@ export class Loop {
     } finally {
       this.#wakeUpSoon();
     }
+  }
+
+  /** A shard with more than one turn's work goes to the node whose share it is. Otherwise it would stay with whoever came first. */
+  #handOver({ queue, part }: Appointment): void {
+    const now = this.#clock.now();
+    const due = isShard(part) && this.#agenda.at({ queue, part }, now) <= now;
+    if (due && this.#shares.leaves(queue, part)) this.#agenda.hold(queue, part, now, HEAD_START);
   }
 
   /** All that fails with one connection is one failure. */
