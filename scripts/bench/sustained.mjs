@@ -1,7 +1,9 @@
 // How many occurrences a second can be kept up? Many tasks, each due once in a while, spread over the seconds. The rate rises until an
 // occurrence is missed or p99 of due to produced is over a second, then the last step is halved a few times; beside BullMQ's Job
 // Schedulers. Ours is produced when the claim commits, and needs no workers. Theirs is when a worker takes it, for that is what makes
-// their next one. Once more with workers on our side too. Each step has a Redis of its own.
+// their next one. Once more with workers on our side too. Each step has a Redis of its own. Of our shards, the one that is least and
+// the one that is most behind tell whether the nodes share the work evenly.
+import { shardOf } from "@carillon/core";
 import { writeChart } from "./lib/chart.mjs";
 import { readOptions } from "./lib/options.mjs";
 import { count, startOurs, startTheirs, watch } from "./lib/pulse.mjs";
@@ -64,8 +66,21 @@ async function step(who, start, rate) {
     "p50 ms": p50,
     "p99 ms": p99,
     "Redis CPU %": (100 * cpu) / SECONDS,
+    ...(start === theirs ? {} : { "p99 ms of shards": ofShards(rows) }),
     held: held ? "yes" : "no",
   };
+}
+
+/** The least and the most. */
+function ofShards(rows) {
+  const late = new Map();
+  for (const [due, , produced, task] of rows) {
+    const shard = shardOf(`system/${task}`);
+    if (!late.has(shard)) late.set(shard, []);
+    late.get(shard).push(produced - due);
+  }
+  const each = [...late.values()].map((shard) => percentile(shard, 0.99));
+  return each.length > 0 ? `${Math.min(...each)} to ${Math.max(...each)}` : "none";
 }
 
 /** Up while it holds, or down until it does, then between the two. */
