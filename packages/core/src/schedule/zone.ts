@@ -10,8 +10,11 @@ export interface Segment {
   readonly before: number;
 }
 
-/** No rule of the tz database changes an offset twice within a week so that the two cancel out. */
-const PROBE = 7 * DAY;
+/**
+ * Less than the shortest time between two clock changes that cancel each other out: an hour short of a week, as in
+ * Noronha in October 2000 and, by today's rules, in Gaza in 2040.
+ */
+const PROBE = 6 * DAY;
 /** Outside of these years the offset of the nearest one holds; no clock was changed before 1844. */
 const FIRST_YEAR = 1_840;
 const LAST_YEAR = 9_999;

@@ -46,3 +46,14 @@ test.each([
     { numRuns: 400 },
   );
 });
+
+test.each(["America/Noronha", "America/Boa_Vista", "America/Recife"])(
+  "summer time of less than a week is seen: %s in October 2000",
+  (id) => {
+    const utc = Date.parse("2000-10-12T12:00:00Z");
+    const segment = zoneOf(id).at(utc);
+    expect(segment.offset).toBe(offsetOf(id, utc));
+    expect(segment.offset - segment.before).toBe(3_600_000);
+    expect(segment.end - segment.start).toBe(167 * 3_600_000);
+  },
+);
