@@ -51,6 +51,16 @@ function fault(field: string, what: string): CarillonError {
   return new CarillonError("INVALID_SCHEDULE", what, { field, remedy: REMEDY });
 }
 
+/**
+ * A point in time as it is stored: ISO 8601 in UTC, which reads back as the same time.
+ * @throws `INVALID_SCHEDULE`, also for times whose year in UTC does not have four digits
+ */
+export function storedInstant(value: string | number, field: string): string {
+  const text = formatInstant(parseInstant(value, field));
+  if (/^\d/.test(text)) return text;
+  throw fault(field, `${quote(value)} is not within the years 0000 to 9999 of UTC.`);
+}
+
 /** ISO 8601 in UTC, without `.000`. */
 export function formatInstant(ms: number): string {
   return new Date(ms).toISOString().replace(".000Z", "Z");

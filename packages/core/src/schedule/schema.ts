@@ -3,7 +3,7 @@ import { CarillonError, quote } from "../errors.js";
 import { boundsOf } from "./bounds.js";
 import { compileLenient } from "./compile.js";
 import { within } from "./fault.js";
-import { formatInstant, parseInstant } from "./instant.js";
+import { storedInstant } from "./instant.js";
 import { parseJitter } from "./jitter.js";
 import { CHOICE, type ExclusionShape, type MemberShape, type Shape, shape } from "./shape.js";
 import { checkSize } from "./size.js";
@@ -130,7 +130,7 @@ function plain(input: ExclusionShape | MemberShape) {
     input.timezone === undefined ? {} : { timezone: requireZone(input.timezone, "schedule.timezone") };
   if (input.cron !== undefined) return { cron: squeeze(input.cron), ...timezone };
   if (input.calendar !== undefined) return { calendar: input.calendar, ...timezone };
-  if (input.at !== undefined) return { at: formatInstant(parseInstant(input.at, "schedule.at")) };
+  if (input.at !== undefined) return { at: storedInstant(input.at, "schedule.at") };
   const every = input.every;
   if (typeof every !== "string") {
     const positive = every !== undefined && every > 0;
@@ -140,7 +140,7 @@ function plain(input: ExclusionShape | MemberShape) {
     });
   }
   if (input.origin === undefined) return { every, ...timezone };
-  return { every, origin: formatInstant(parseInstant(input.origin, "schedule.origin")), ...timezone };
+  return { every, origin: storedInstant(input.origin, "schedule.origin"), ...timezone };
 }
 
 function dst(given: DstChoice | undefined): { dst?: DstChoice } {
@@ -157,10 +157,11 @@ function limits(input: ScheduleBounds & { except?: ExclusionShape[] | undefined 
 }
 
 function bounds(input: ScheduleBounds): ScheduleBounds {
-  const { start, end } = boundsOf(input);
+  boundsOf(input);
+  const { start, end } = input;
   return {
-    ...(input.start === undefined ? {} : { start: formatInstant(start) }),
-    ...(input.end === undefined ? {} : { end: formatInstant(end) }),
+    ...(start === undefined ? {} : { start: storedInstant(start, "schedule.start") }),
+    ...(end === undefined ? {} : { end: storedInstant(end, "schedule.end") }),
   };
 }
 
