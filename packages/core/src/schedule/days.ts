@@ -96,11 +96,6 @@ export function daysMatching(rule: DayRule, year: number, month: number): number
   return (rule.either ? dom | dow : dom & dow) & within;
 }
 
-/** Whether the weekday group says anything. */
-export function restrictsWeekday(rule: DayRule): boolean {
-  return rule.dow !== ALL_WEEKDAYS;
-}
-
 export function weekdaysOf(mask: number): number[] {
   // Monday first, as people count.
   return [1, 2, 3, 4, 5, 6, 0].filter((day) => hasBit(mask, day));

@@ -1,7 +1,6 @@
 import { HALF, membersOf } from "./bits.js";
 import { civilFromDays, DAY } from "./civil.js";
 import { compileLenient, exclusionsOf, isNever, neverFires, partsOf } from "./compile.js";
-import { restrictsWeekday } from "./days.js";
 import { parseJitter } from "./jitter.js";
 import { type FieldPlan, intervalOf, planOf } from "./plan.js";
 import type { Limited, Schedule, ScheduleContext, SimpleSchedule, UnionSchedule } from "./types.js";
@@ -78,7 +77,7 @@ function lintEvery(schedule: SimpleSchedule & { every: string }, warn: Warn): vo
 }
 
 function lintCron(cron: string, plan: FieldPlan, warn: Warn): void {
-  if (plan.fields.days.either && restrictsWeekday(plan.fields.days)) {
+  if (plan.fields.days.either) {
     const message =
       "Day of month and day of week are both given: cron fires when either matches. For both at once use a calendar schedule, such as Fri *-*-13.";
     warn("DAY_UNION", message);

@@ -155,6 +155,8 @@ test.each<[Schedule, string[]]>([
   [{ cron: "0 9 * * 1-5" }, []],
   [{ cron: "* * * * * *" }, ["EACH_SECOND"]],
   [{ cron: "0 0 13 * 5" }, ["DAY_UNION"]],
+  [{ cron: "0 0 13 * 0-6" }, ["DAY_UNION"]],
+  [{ cron: "0 0 1-31 * 0-6" }, []],
   [{ cron: "* 2 * * *" }, ["EACH_MINUTE_OF_HOUR"]],
   [{ cron: "0 0 30 2 *" }, ["NEVER_FIRES"]],
   [{ calendar: "daily UTC", timezone: "Europe/Paris" }, ["ZONE_IGNORED"]],
