@@ -1,6 +1,7 @@
 import { HALF, membersOf } from "./bits.js";
 import { civilFromDays, DAY } from "./civil.js";
 import { compileLenient, exclusionsOf, isNever, neverFires, partsOf } from "./compile.js";
+import type { Fields } from "./fields.js";
 import { parseJitter } from "./jitter.js";
 import { type FieldPlan, intervalOf, planOf } from "./plan.js";
 import type { Limited, Schedule, ScheduleContext, SimpleSchedule, UnionSchedule } from "./types.js";
@@ -48,7 +49,7 @@ export function lintSchedule(schedule: Schedule, context: ScheduleContext = {}):
 
 function lintSimple(schedule: SimpleSchedule, warn: Warn): void {
   const plan = planOf(schedule);
-  if (plan && (plan.fields.subSeconds || (plan.fields.seconds.lo & plan.fields.seconds.hi) === HALF)) {
+  if (plan && isEachSecond(plan.fields)) {
     warn("EACH_SECOND", "It fires each second or more often while it matches; did you mean each minute?");
   }
   if ("every" in schedule) lintEvery(schedule, warn);
@@ -60,6 +61,10 @@ function lintSimple(schedule: SimpleSchedule, warn: Warn): void {
     warn("DST_IGNORED", "dst says nothing in UTC, whose clock never changes; is a timezone missing?");
   }
   lintExclusions(schedule, warn);
+}
+
+function isEachSecond({ seconds, subSeconds }: Fields): boolean {
+  return subSeconds ? subSeconds.size >= 60 : (seconds.lo & seconds.hi) === HALF;
 }
 
 function lintEvery(schedule: SimpleSchedule & { every: string }, warn: Warn): void {

@@ -15,6 +15,14 @@ export class SubSeconds {
     this.ranges = ranges;
   }
 
+  /** How many values its ranges name. */
+  get size(): number {
+    return this.ranges.reduce(
+      (sum, { start, stop, repeat }) => sum + (repeat > 0 ? Math.floor((stop - start) / repeat) + 1 : 1),
+      0,
+    );
+  }
+
   /** The first value at or after `ms`, or -1. */
   next(ms: number): number {
     let best = MINUTE;

@@ -161,6 +161,10 @@ test.each<[Schedule, string[]]>([
   [{ cron: "0 0 30 2 *" }, ["NEVER_FIRES"]],
   [{ calendar: "daily UTC", timezone: "Europe/Paris" }, ["ZONE_IGNORED"]],
   [{ calendar: "*:*:*" }, ["EACH_SECOND"]],
+  [{ calendar: "*:*:0.5/0.5" }, ["EACH_SECOND"]],
+  [{ calendar: "*:*:0.5..59.5" }, ["EACH_SECOND"]],
+  [{ calendar: "*:*:0.5" }, []],
+  [{ calendar: "09:00:00.5/10" }, []],
   [{ every: "1s" }, ["EACH_SECOND"]],
   [{ every: "2s" }, []],
 ])("%j is warned about with %j", (schedule, codes) => {
