@@ -118,7 +118,7 @@ function times(fields: Fields): string {
   const hours = membersOf(fields.hours);
   const minutes = membersOfSixty(fields.minutes);
   const seconds = membersOfSixty(fields.seconds);
-  if (fields.subSeconds) return `at fractions of a second, ${minuteText(minutes, hours)}`;
+  if (fields.subSeconds) return `at fractions of a second, ${withinText(minutes, hours)}`;
   if (hours.length * minutes.length * seconds.length <= NAMED_TIMES) {
     const all = hours.flatMap((h) => minutes.flatMap((m) => seconds.map((s) => clock(h, m, s))));
     return `at ${list(all)}`;
@@ -127,7 +127,12 @@ function times(fields: Fields): string {
   const step = stepOf(seconds, 60);
   // Every few seconds of every minute: the minutes need no words.
   if (step !== undefined && minutes.length === 60) return `${everyText(step, "second")}${during(hours)}`;
-  return `${step ? everyText(step, "second") : atText("second", seconds)}, ${minuteText(minutes, hours)}`;
+  return `${step ? everyText(step, "second") : atText("second", seconds)}, ${withinText(minutes, hours)}`;
+}
+
+/** The minutes that seconds are counted in: `every hour` would say nothing of which. */
+function withinText(minutes: readonly number[], hours: readonly number[]): string {
+  return isZero(minutes) ? pastText(minutes, hours) : minuteText(minutes, hours);
 }
 
 function minuteText(minutes: readonly number[], hours: readonly number[]): string {
@@ -137,6 +142,10 @@ function minuteText(minutes: readonly number[], hours: readonly number[]): strin
   }
   const step = stepOf(minutes, 60);
   if (step !== undefined) return `${everyText(step, "minute")}${during(hours)}`;
+  return pastText(minutes, hours);
+}
+
+function pastText(minutes: readonly number[], hours: readonly number[]): string {
   const past = hours.length === 24 ? "every hour" : `hour${hours.length === 1 ? "" : "s"} ${values(hours)}`;
   return `${atText("minute", minutes)} of ${past}`;
 }

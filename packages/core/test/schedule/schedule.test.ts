@@ -132,6 +132,13 @@ test.each<[Schedule, string]>([
   [{ cron: "0 9 13 * 5" }, "at 09:00, on the 13th of the month and also on Friday (UTC)"],
   [{ cron: "17 * * * *" }, "at minute 17 of every hour, every day (UTC)"],
   [{ cron: "*/5 * * * * *" }, "every 5 seconds, every day (UTC)"],
+  [{ cron: "* 0 * * * *" }, "every second, at minute 0 of every hour, every day (UTC)"],
+  [{ cron: "*/5 0 9 * * *" }, "every 5 seconds, at minute 0 of hour 9, every day (UTC)"],
+  [{ cron: "30 0 0-8 * * *" }, "at second 30, at minute 0 of hours 0 to 8, every day (UTC)"],
+  [
+    { calendar: "0/2:00:00.5" },
+    "at fractions of a second, at minute 0 of hours 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20 and 22, every day (UTC)",
+  ],
   [
     { cron: "0 9,17 L 1,7 *", timezone: "Asia/Tokyo" },
     "at 09:00 and 17:00, on the last day of the month, in January and July (Asia/Tokyo)",
