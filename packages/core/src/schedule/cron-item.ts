@@ -99,17 +99,24 @@ function rangeItem(match: RegExpExecArray, item: string, field: CronFieldKind): 
   // `SAT-SUN`: at the end of a range Sunday is the seventh day.
   if (field === WEEKDAY_FIELD && to === 0 && from > 0) to = 7;
   if (from > to) {
-    const around = `${from}-${field.max === 7 ? 6 : field.max},${field.min}-${to}`;
-    throw cronFault(
-      `The range ${quote(item)} in the ${field.name} field is reversed.`,
-      `Write it as two: ${around}.`,
-    );
+    const top = field === WEEKDAY_FIELD ? 6 : field.max;
+    const remedy =
+      from > top
+        ? `Sunday comes first: ${field.min}-${to}.`
+        : `Write it as two: ${from}-${top},${field.min}-${to}.`;
+    throw cronFault(`The range ${quote(item)} in the ${field.name} field is reversed.`, remedy);
   }
   return { kind: "range", from, to, step, text: `${from}-${to}${end}` };
 }
 
 function daySpecial(item: string): CronItem | undefined {
   if (/^L$/i.test(item)) return { kind: "last", text: "L" };
+  if (/^L-\d+$/i.test(item)) {
+    throw cronFault(
+      `${quote(item)} is not a value of the ${DAY_FIELD.name} field.`,
+      "Days before the last one are for calendar schedules: *-*~03.",
+    );
+  }
   if (/^(?:LW|WL)$/i.test(item)) return { kind: "last-workday", text: "LW" };
   const nearest = /^(\d{1,2})W$/i.exec(item);
   if (!nearest) return undefined;
@@ -189,8 +196,6 @@ function unreadable(item: string, field: CronFieldKind): CarillonError {
   const what = `${quote(item)} is not a value of the ${field.name} field.`;
   if (/^\/\d+$/.test(item)) return cronFault(what, `Did you mean *${item}?`);
   if (/^\*\d+$/.test(item)) return cronFault(what, `Did you mean */${item.slice(1)}?`);
-  if (/^L-\d+$/i.test(item))
-    return cronFault(what, "Days before the last one are for calendar schedules: *-*~03.");
   return cronFault(
     what,
     `Use ${field.min} to ${field.max}, *, ranges such as 1-5, steps such as */2, or lists of these.`,

@@ -90,6 +90,8 @@ test.each([
   [{ cron: "@every 5m" }, "cron", "INVALID_SCHEDULE", 'every: "5m"'],
   [{ cron: "60 * * * *" }, "cron", "INVALID_SCHEDULE", "minute field"],
   [{ cron: "0 0 * * fri-mon" }, "cron", "INVALID_SCHEDULE", "5-6,0-1"],
+  [{ cron: "0 0 * * 7-2" }, "cron", "INVALID_SCHEDULE", "Sunday comes first: 0-2."],
+  [{ cron: "0 0 L-2 * *" }, "cron", "INVALID_SCHEDULE", "calendar schedules: *-*~03."],
   [{ cron: "TZ=UTC 0 0 * * *" }, "cron", "INVALID_SCHEDULE", "timezone"],
   [{ cron: "0 0 * * *", timezone: "Mars/Base" }, "timezone", "INVALID_TIMEZONE", "IANA"],
   [
