@@ -63,7 +63,7 @@ function explain(text: string): [what: string, remedy: string] {
   if (/^P[\d.]*\d+[YM]|^P\d+Y|\d\s*(?:y|yr|years?|mo|months?|M)(?![a-z])/.test(text)) {
     return [
       `${quote(text)} counts months or years, whose length depends on the date.`,
-      "Use days or weeks, or a cron or calendar schedule.",
+      "Use days or weeks. Only the every of a schedule takes them: 1 month, 2 years, P1M.",
     ];
   }
   if (/\d[.,]\d/.test(text)) {

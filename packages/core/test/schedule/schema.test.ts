@@ -110,6 +110,7 @@ test.each([
   [{ every: -90 }, "every", "INVALID_DURATION", "bare number"],
   [{ every: "90" }, "every", "INVALID_DURATION", "90s"],
   [{ every: "1h abc" }, "every", "INVALID_DURATION", "1h30m"],
+  [{ every: "1month" }, "every", "INVALID_DURATION", "takes them: 1 month"],
   [{ every: "1h", origin: "today" }, "origin", "INVALID_SCHEDULE", "ISO 8601"],
   [{ at: "2026-02-30T00:00:00Z" }, "at", "INVALID_SCHEDULE", "does not exist"],
   [{ at: "2026-02-03T00:00:00" }, "at", "INVALID_SCHEDULE", "no offset"],
