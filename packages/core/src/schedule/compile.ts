@@ -110,7 +110,9 @@ export function neverFires(schedule: Schedule, context: ScheduleContext = NOTHIN
 /** Whether nothing is left of a schedule, or of a member of one, from which these exclusions are taken. */
 export function isNever(compiled: CompiledSchedule, exclusions: readonly ScheduleExclusion[]): boolean {
   if (compiled.next(Number.NEGATIVE_INFINITY) !== undefined) return false;
-  // A search may give up before the end of an exclusion that takes everything until then.
+  // A search may give up where decades of early times are taken away: what is left may be at the other end,
+  if (compiled.latest(Number.POSITIVE_INFINITY) !== undefined) return false;
+  // or after the end of an exclusion that takes everything until then.
   const ends = exclusions.flatMap(({ end }) => (end === undefined ? [] : [parseInstant(end, "end")]));
   return ends.length === 0 || compiled.next(Math.max(...ends)) === undefined;
 }

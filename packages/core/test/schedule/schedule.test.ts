@@ -121,6 +121,9 @@ describe("neverFires", () => {
     [{ calendar: "2003-03-05" }, false],
     [{ at: 0 }, false],
     [{ every: "1s" }, false],
+    // More years in a row than one search looks at.
+    [{ every: "1 year", except: [{ calendar: "1970..2025-01-01" }] }, false],
+    [{ every: "1 year", except: [{ every: "24h" }] }, true],
   ])("%j: %s", (schedule, expected) => {
     expect(neverFires(schedule)).toBe(expected);
   });
