@@ -1,4 +1,4 @@
-import { HALF, type Sixty } from "./bits.js";
+import { HALF, membersOfSixty, type Sixty } from "./bits.js";
 import { DAY, MINUTE, SECOND } from "./civil.js";
 import type { Fields } from "./fields.js";
 
@@ -57,6 +57,27 @@ export class Coverage {
   since(time: number): number {
     return Math.max(time, this.#since - 1);
   }
+}
+
+/** What is asked of a schedule to know whether an interval has all of its times. */
+export interface Covered {
+  readonly pattern?: TimePattern | undefined;
+  readonly utc: boolean;
+  /** Whether it runs times late that a gap skipped: on the minute, whatever their second. */
+  readonly late: boolean;
+}
+
+/** From when on a fixed interval (ms, from `origin` on) has every time of a schedule; undefined: not for certain. */
+export function coveredSince(
+  interval: number,
+  origin: number,
+  { pattern, utc, late }: Covered,
+): number | undefined {
+  if (pattern === undefined || MINUTE % interval !== 0) return undefined;
+  const seconds = membersOfSixty(pattern.seconds);
+  const all = late ? [0, ...seconds] : seconds;
+  if (!all.every((second) => (second * SECOND - origin) % interval === 0)) return undefined;
+  return utc || SECOND % interval === 0 ? origin : Math.max(origin, WHOLE_MINUTES_SINCE);
 }
 
 function within(inner: Sixty, outer: Sixty): boolean {

@@ -1,6 +1,6 @@
 import { CarillonError, quote } from "../errors.js";
 import { boundsOf, UNBOUNDED } from "./bounds.js";
-import { Coverage, type TimePattern } from "./coverage.js";
+import { Coverage, coveredSince, type TimePattern } from "./coverage.js";
 import { type DaySet, FieldDays } from "./day-set.js";
 import {
   BoundedExcluder,
@@ -95,11 +95,17 @@ function readEvery(spec: EverySchedule): Reading {
   if (spec.timezone === undefined && typeof plan.interval !== "number") {
     return ({ zone }) => [new TimeExcluder(intervalSchedule({ ...plan, zone }))];
   }
-  const times = intervalSchedule(plan);
-  return ({ compiled }) => {
-    const all =
-      compiled instanceof EveryInterval && times instanceof EveryInterval && compiled.isWithin(times);
-    return [all ? new FromOnExcluder(times.origin) : new TimeExcluder(times)];
+  const { interval, origin = 0 } = plan;
+  const single = new TimeExcluder(intervalSchedule(plan));
+  if (typeof interval !== "number") return () => [single];
+  const times = new EveryInterval(interval, origin);
+  return ({ compiled, pattern, zone, late }) => {
+    const since =
+      compiled instanceof EveryInterval && compiled.isWithin(times)
+        ? origin
+        : coveredSince(interval, origin, { pattern, utc: isUtc(zone), late });
+    if (since === undefined) return [single];
+    return since === origin ? [new FromOnExcluder(since)] : [new FromOnExcluder(since), single];
   };
 }
 

@@ -224,6 +224,38 @@ describe("the bounds of a search touch no sensible schedule", () => {
       "2026-02-28T23:59:59.000Z",
     ],
     [
+      "each minute but those of four months",
+      { cron: "* * * * *", timezone: "Europe/Paris", except: [{ every: "1m", ...window }] },
+      "2026-04-01T00:00:00Z",
+      "2026-07-01T00:00:00.000Z",
+      "2026-02-28T23:59:00.000Z",
+    ],
+    [
+      "seconds of a clock but those of four months",
+      { calendar: "*:*:*", timezone: "Asia/Tokyo", except: [{ every: "500ms", ...window }] },
+      "2026-04-01T00:00:00Z",
+      "2026-07-01T00:00:00.000Z",
+      "2026-02-28T23:59:59.000Z",
+    ],
+    [
+      "an interval that has only each other time of a clock",
+      { cron: "0,30 * * * * *", except: [{ every: "1m", ...window }] },
+      "2026-04-01T00:00:00Z",
+      "2026-04-01T00:00:30.000Z",
+      "2026-03-31T23:59:30.000Z",
+    ],
+    [
+      "what runs late runs on the minute",
+      {
+        cron: "30 30 2 29 3 *",
+        timezone: "Europe/Paris",
+        except: [{ every: "1m", origin: "2020-01-01T00:00:30Z" }],
+      },
+      "2026-03-01T00:00:00Z",
+      "2026-03-29T01:00:00.000Z",
+      "2020-03-29T01:00:00.000Z",
+    ],
+    [
       "an interval, the half of which is off",
       { every: "30m", except: [{ every: "1h", origin: "2026-01-01T00:00:00Z" }] },
       "2026-04-01T00:00:00Z",
