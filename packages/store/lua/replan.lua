@@ -1,7 +1,7 @@
 -- Gives tasks the next time that their schedule means now: a shared calendar or the time zone data has changed. A task that
 -- is otherwise than the caller read it is left, to be read again.
 --
--- KEYS: 1 next, 2-9 the eight due indexes, 10 runs, then for each task: task, ledger
+-- KEYS: 1 next, 2-9 the eight due indexes, 10 runs, 11 expected, then for each task: task, ledger
 -- ARGV: 1 wake channel, 2 queue, 3 prefix of the sets of tasks by shared calendar, 4 revision of the shared calendars,
 --       5 a finished task lingers for (ms) where it says nothing, 6 number of tasks, then for each: local name, shard, generation read, state, nominal ("" none), due,
 --       first and last time that nobody owes ("" none; the last one is the new cursor)
@@ -14,7 +14,7 @@ local function arg()
 end
 
 for n = 1, tonumber(ARGV[6]) do
-  local taskKey, ledgerKey = KEYS[9 + 2 * n], KEYS[10 + 2 * n]
+  local taskKey, ledgerKey = KEYS[10 + 2 * n], KEYS[11 + 2 * n]
   local name, shard, gen, state, nominal, due = arg(), tonumber(arg()), arg(), arg(), arg(), arg()
   local from, to = arg(), arg()
   if redis.call("HGET", taskKey, "gen") ~= gen then
@@ -22,9 +22,16 @@ for n = 1, tonumber(ARGV[6]) do
   else
     out[n] = "OK"
     redis.call("HINCRBY", taskKey, "gen", 1)
-    if state == "finished" and redis.call("HGET", taskKey, "state") ~= "finished" then
+    local was = redis.call("HGET", taskKey, "state")
+    if state == "finished" and was ~= "finished" then
       redis.call("ZADD", KEYS[10], nowMs() + (redis.call("HGET", taskKey, "linger") or ARGV[5]), name)
       rearm(KEYS[1], "r", KEYS[10])
+    end
+    -- Of a finished task nothing was expected.
+    local expect = was == "finished" and state == "scheduled" and redis.call("HGET", taskKey, "expect")
+    if expect then
+      redis.call("ZADD", KEYS[11], nowMs() + expect, name)
+      rearm(KEYS[1], "e", KEYS[11])
     end
     redis.call("HSET", taskKey, "state", state)
     if from ~= "" then

@@ -188,7 +188,7 @@ export class CalendarRepository {
     const words = (await this.#link.run(
       this.#scripts.replan,
       [
-        ...[keys.next, ...keys.dues, keys.runs],
+        ...[keys.next, ...keys.dues, keys.runs, keys.expected],
         ...plans.flatMap(({ task }) => {
           const local = localName(task.definition);
           return [keys.task(local), keys.ledger(local)];

@@ -30,6 +30,38 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(3 * MINUTE)).toEqual([3 * MINUTE]);
   });
 
+  it("a finished task that a calendar gives times again has its deadline from then on", async () => {
+    const { calendars } = bench.store;
+    const plan = async (entries: readonly string[]) => {
+      await calendars.put("holidays", entries, "me");
+      await calendars.refresh();
+      await calendars.replanStale(QUEUE);
+    };
+    await plan(["2026-01-01"]);
+    const schedule = { every: "1h", end: "2026-01-01T23:30:00Z", except: [{ named: "holidays" }] };
+    expect(await bench.put({ id: "t", schedule, expectWithin: "1m" })).toMatchObject({ state: "finished" });
+    await bench.clock.set(START + MINUTE);
+    await plan([]);
+    expect((await bench.stored("t")).state).toBe("scheduled");
+    expect(await missedBy(2 * MINUTE - 1)).toEqual([]);
+    expect(await missedBy(2 * MINUTE)).toEqual([2 * MINUTE]);
+  });
+
+  it("planning anew leaves the deadline of a task that was not finished", async () => {
+    const { calendars } = bench.store;
+    await calendars.put("holidays", [], "me");
+    await bench.put({
+      id: "t",
+      schedule: { every: "1h", except: [{ named: "holidays" }] },
+      expectWithin: "2m",
+    });
+    await bench.clock.set(START + MINUTE);
+    await calendars.put("holidays", ["2026-01-01"], "me");
+    await calendars.refresh();
+    expect(await calendars.replanStale(QUEUE)).toBe(1);
+    expect(await missedBy(2 * MINUTE)).toEqual([2 * MINUTE]);
+  });
+
   it("an edit that leaves `expectWithin` alone leaves the deadline", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "2m" });
     await bench.clock.set(START + MINUTE);
