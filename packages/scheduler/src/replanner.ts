@@ -46,27 +46,22 @@ export class Replanner {
     await this.#working;
   }
 
+  /** What fails in one queue is that queue's matter: the others are looked after. @throws what failed last */
   async check(queues: readonly string[]): Promise<void> {
     const { calendars } = this.#store;
     await calendars.refresh();
-    let failure: unknown;
-    for (const queue of queues) {
-      try {
-        await calendars.replanStale(queue);
-      } catch (error) {
-        failure = error;
-      }
+    const failures = await failuresOf(queues, (queue) => calendars.replanStale(queue));
+    if (performance.now() >= this.#zonesAt) {
+      const others = [...(await this.#checkZones(queues)), ...(await this.#audit(queues))];
+      if (others.length === 0) this.#zonesAt = performance.now() + ZONES_EVERY;
+      failures.push(...others);
     }
-    if (failure !== undefined) throw failure;
-    if (performance.now() < this.#zonesAt) return;
-    await this.#checkZones(queues);
-    await this.#audit(queues);
-    this.#zonesAt = performance.now() + ZONES_EVERY;
+    if (failures.length > 0) throw failures.at(-1);
   }
 
-  async #checkZones(queues: readonly string[]): Promise<void> {
+  async #checkZones(queues: readonly string[]): Promise<unknown[]> {
     const own = this.#tzdata;
-    if (own === undefined) return;
+    if (own === undefined) return [];
     const [nodes, planned, now] = await Promise.all([
       this.#store.registry.nodes(),
       this.#store.registry.zones(),
@@ -77,7 +72,7 @@ export class Replanner {
       .filter((node) => isAlive(node, now));
     this.#warn(others, own);
     const mixed = others.some(({ tzdata }) => tzdata < own);
-    for (const queue of queues) {
+    return failuresOf(queues, async (queue) => {
       const data = planned.get(queue);
       if (data === undefined) await this.#store.registry.setZone(queue, own);
       // What they compute from here on is to be planned anew when they are gone.
@@ -85,16 +80,16 @@ export class Replanner {
       else if (data < own || (data === own + MIXED && !mixed)) {
         await this.#replan(queue, mixed ? own + MIXED : own);
       }
-    }
+    });
   }
 
   /** The indexes follow from the definitions; should they ever differ, this is where it is noticed. */
-  async #audit(queues: readonly string[]): Promise<void> {
+  async #audit(queues: readonly string[]): Promise<unknown[]> {
     const [audits, now] = await Promise.all([this.#store.registry.audits(), this.#store.serverTime()]);
-    for (const queue of queues) {
-      if (now - (audits.get(queue) ?? 0) < AUDIT_EVERY) continue;
+    return failuresOf(queues, async (queue) => {
+      if (now - (audits.get(queue) ?? 0) < AUDIT_EVERY) return;
       const lease = await this.#store.mutex.take(this.#store.keys.queue(queue).mutex("audit"), REPLAN_TTL);
-      if (!lease) continue;
+      if (!lease) return;
       try {
         const mended = await this.#store.tasks.audit(queue);
         await this.#store.registry.setAudit(queue, now);
@@ -103,7 +98,7 @@ export class Replanner {
       } finally {
         await lease.release();
       }
-    }
+    });
   }
 
   async #replan(queue: string, version: string): Promise<void> {
@@ -138,4 +133,14 @@ export class Replanner {
 /** A node counts as gone when it has missed three heartbeats. */
 function isAlive(node: NodeInfo, now: number): boolean {
   return now - node.beat <= 3 * node.every;
+}
+
+/** Does the work for each queue, one after the other. */
+async function failuresOf(
+  queues: readonly string[],
+  work: (queue: string) => Promise<unknown>,
+): Promise<unknown[]> {
+  const failures: unknown[] = [];
+  for (const queue of queues) await work(queue).catch((error: unknown) => failures.push(error));
+  return failures;
 }

@@ -170,6 +170,23 @@ describe("planning anew", () => {
       expect(await nominalIn("other")).toBe(nine(2));
     });
 
+    it.each([
+      ["the index of a calendar", (name: string) => bench.store.keys.queue(QUEUE).planned(name)],
+      ["the names of its tasks", () => bench.store.keys.queue(QUEUE).tasks],
+    ])("also zones and indexes of the others, where %s cannot be read", async (_what, keyOf) => {
+      await store([]);
+      const schedule = { cron: "0 9 * * *", timezone: "Europe/Berlin" };
+      for (const queue of [QUEUE, "other"]) await put({ queue, schedule });
+      for (const queue of [QUEUE, "other"]) await bench.store.registry.setZone(queue, "2020a");
+      const { link } = bench.store;
+      await link.ask((client) => client.del(keyOf("holidays")));
+      await link.ask((client) => client.set(keyOf("holidays"), "not ours"));
+      await store(["2026-01-01"]);
+      await expect(replanner().check([QUEUE, "other"])).rejects.toMatchObject({ code: "REDIS_ERROR" });
+      const [zones, audits] = [await bench.store.registry.zones(), await bench.store.registry.audits()];
+      expect([zones.get("other"), audits.has("other")]).toEqual(["2026a", true]);
+    });
+
     it("looks again where a look failed", async () => {
       await store([]);
       await put();
