@@ -10,7 +10,7 @@
 local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
 local OPEN_AT_ONCE = 1000
 local now = nowMs()
-local named = redis.call("HMGET", KEYS[1], "tags", "calendars", "open", "state")
+local named = redis.pcall("HMGET", KEYS[1], "tags", "calendars", "open", "state")
 if ARGV[10] == "1" and not (named[4] == "finished" and (named[3] or "") == "") then return 0 end
 if redis.call("EXISTS", KEYS[1], KEYS[5], KEYS[6]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return 0 end
 -- First what may fail: while the task is there, it can be done again. Whatever others have written where the sets are goes too.
@@ -35,12 +35,13 @@ redis.call("HDEL", KEYS[11], ARGV[1])
 rearm(KEYS[3], "r", KEYS[8])
 rearm(KEYS[3], "e", KEYS[7])
 -- What was to be told of it, and what was asked for again. Both lists are short, or empty.
-for _, line in ipairs(redis.call("LRANGE", KEYS[9], 0, 999)) do
-  if cjson.decode(line).task == ARGV[1] then redis.call("LREM", KEYS[9], 1, line) end
+for _, line in ipairs(redis.pcall("LRANGE", KEYS[9], 0, 999)) do
+  local readable, alert = pcall(cjson.decode, line)
+  if readable and type(alert) == "table" and alert.task == ARGV[1] then redis.call("LREM", KEYS[9], 1, line) end
 end
 if redis.call("EXISTS", KEYS[9]) == 0 then redis.call("ZREM", KEYS[3], "a") end
-for _, id in ipairs(redis.call("ZRANGE", KEYS[10], 0, 999)) do
-  if redis.call("HGET", ARGV[5] .. id, "task") == ARGV[1] then
+for _, id in ipairs(redis.pcall("ZRANGE", KEYS[10], 0, 999)) do
+  if redis.pcall("HGET", ARGV[5] .. id, "task") == ARGV[1] then
     redis.call("DEL", ARGV[5] .. id)
     redis.call("ZREM", KEYS[10], id)
   end

@@ -8,7 +8,7 @@ local names = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", now, "WITHSCORES", "L
 for i = 1, #names, 2 do
   redis.call("ZREM", KEYS[1], names[i])
   -- Of one that is paused or finished nothing is expected.
-  if redis.call("HGET", ARGV[2] .. names[i], "state") == "scheduled" then
+  if redis.pcall("HGET", ARGV[2] .. names[i], "state") == "scheduled" then
     redis.call("RPUSH", KEYS[3], cjson.encode({ kind = "missed-deadline", task = names[i], at = tonumber(names[i + 1]) }))
     redis.call("ZADD", KEYS[2], now, "a")
   end

@@ -8,7 +8,7 @@
 --       fresh ("1": due was computed from the present), first and last owed time that an edited schedule gives up
 --       ("" none; the last one is the new cursor), number of definition fields, then field and value of each
 -- Returns: { now, answer of each }: { "CREATED" | "UPDATED" } or { "UNCHANGED", state, due ("" none) } or
---          { "CONFLICT", field, value, … } or, of a new task whose due time has passed meanwhile, { "LATE" }
+--          { "CONFLICT", field, value, … } or, of a new task whose due time has passed meanwhile, { "LATE" } or { "ERROR", text }
 local now = nowMs()
 local tagPrefix, channel, queue, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local calendarPrefix, revision = ARGV[5], ARGV[6]
@@ -42,9 +42,8 @@ local function setMembership(prefix, name, before, after, score)
   end
 end
 
-local out, touched = { now }, {}
-for n = 1, count do
-  local taskKey, ledgerKey = KEYS[12 + 2 * n], KEYS[13 + 2 * n]
+local touched = {}
+local function put(taskKey, ledgerKey)
   local name, shard, believed, state = arg(), tonumber(arg()), arg(), arg()
   local cursor, nominal, due, fresh, from, to = arg(), arg(), arg(), arg(), arg(), arg()
   local definition, size = {}, tonumber(arg())
@@ -65,52 +64,61 @@ for n = 1, count do
     end
   end
 
-  local answer
   if same then
     local is = redis.call("HMGET", taskKey, "state", "due", "nominal")
-    answer = { "UNCHANGED", is[1], is[2] or is[3] or "" }
-  elseif (gen or "") ~= believed then
-    answer = { "CONFLICT", unpack(storedFlat) }
-  elseif fresh == "1" and nominal ~= "" and tonumber(nominal) <= now then
-    -- What an edited schedule gives up must be reckoned anew as well.
-    answer = gen and { "CONFLICT", unpack(storedFlat) } or { "LATE" }
-  else
-    if gen then
-      answer = { "UPDATED" }
-      for field in pairs(stored) do
-        if definition[field] == nil then redis.call("HDEL", taskKey, field) end
-      end
-      gen = string.format("%.0f", tonumber(gen) + 1)
-      redis.call("HSET", taskKey, "updated", now)
-    else
-      answer = { "CREATED" }
-      gen = nowMicros()
-      redis.call("HSET", taskKey, "created", now)
-      redis.call("ZADD", KEYS[1], 0, name)
-    end
-    if from ~= "" then record(ledgerKey, "superseded", from, to, now, "put", "-", redis.call("HGET", taskKey, "cursor")) end
-    redis.call("HSET", taskKey, "gen", gen, "state", state, unpack(flat))
-    if cursor ~= "" then redis.call("HSET", taskKey, "cursor", cursor) end
-    if fresh == "1" then redis.call("HDEL", taskKey, "wait") end
-    if definition.calendars and fresh == "1" then redis.call("HSET", taskKey, "calrev", revision) end
-    setPlan(taskKey, KEYS[3 + shard], name, state, nominal, due, now)
-    if state == "finished" then
-      redis.call("ZADD", KEYS[12], now + (definition.linger or ARGV[7]), name)
-      rearm(KEYS[2], "r", KEYS[12])
-    end
-    -- Of a finished task nothing was expected.
-    if definition.expect ~= stored.expect or (definition.expect and was == "finished" and state == "scheduled") then
-      redis.call("ZREM", KEYS[11], name)
-      if definition.expect and state == "scheduled" then redis.call("ZADD", KEYS[11], now + definition.expect, name) end
-      rearm(KEYS[2], "e", KEYS[11])
-    end
-    if definition.priority ~= stored.priority then setPriority(KEYS[13], name, definition.priority) end
-    setMembership(tagPrefix, name, stored.tags, definition.tags, 0)
-    -- The calendars are the schedule's: with it unchanged, the revision it was planned with stands.
-    if fresh == "1" then setMembership(calendarPrefix, name, stored.calendars, definition.calendars, revision) end
-    touched[shard] = true
+    return { "UNCHANGED", is[1], is[2] or is[3] or "" }
   end
-  out[n + 1] = answer
+  if (gen or "") ~= believed then return { "CONFLICT", unpack(storedFlat) } end
+  if fresh == "1" and nominal ~= "" and tonumber(nominal) <= now then
+    -- What an edited schedule gives up must be reckoned anew as well.
+    return gen and { "CONFLICT", unpack(storedFlat) } or { "LATE" }
+  end
+
+  -- First what fails where others have written: then nothing is half done.
+  if from ~= "" then record(ledgerKey, "superseded", from, to, now, "put", "-", redis.call("HGET", taskKey, "cursor")) end
+  touched[shard] = true
+  local answer
+  if gen then
+    answer = { "UPDATED" }
+    for field in pairs(stored) do
+      if definition[field] == nil then redis.call("HDEL", taskKey, field) end
+    end
+    gen = string.format("%.0f", tonumber(gen) + 1)
+    redis.call("HSET", taskKey, "updated", now)
+  else
+    answer = { "CREATED" }
+    gen = nowMicros()
+    redis.call("HSET", taskKey, "created", now)
+    redis.call("ZADD", KEYS[1], 0, name)
+  end
+  redis.call("HSET", taskKey, "gen", gen, "state", state, unpack(flat))
+  if cursor ~= "" then redis.call("HSET", taskKey, "cursor", cursor) end
+  if fresh == "1" then redis.call("HDEL", taskKey, "wait") end
+  if definition.calendars and fresh == "1" then redis.call("HSET", taskKey, "calrev", revision) end
+  setPlan(taskKey, KEYS[3 + shard], name, state, nominal, due, now)
+  if state == "finished" then
+    redis.call("ZADD", KEYS[12], now + (definition.linger or ARGV[7]), name)
+    rearm(KEYS[2], "r", KEYS[12])
+  end
+  -- Of a finished task nothing was expected.
+  if definition.expect ~= stored.expect or (definition.expect and was == "finished" and state == "scheduled") then
+    redis.call("ZREM", KEYS[11], name)
+    if definition.expect and state == "scheduled" then redis.call("ZADD", KEYS[11], now + definition.expect, name) end
+    rearm(KEYS[2], "e", KEYS[11])
+  end
+  if definition.priority ~= stored.priority then setPriority(KEYS[13], name, definition.priority) end
+  setMembership(tagPrefix, name, stored.tags, definition.tags, 0)
+  -- The calendars are the schedule's: with it unchanged, the revision it was planned with stands.
+  if fresh == "1" then setMembership(calendarPrefix, name, stored.calendars, definition.calendars, revision) end
+  return answer
+end
+
+local out = { now }
+for n = 1, count do
+  -- What others have written where one task's keys are must not keep the others, nor the entries below, from being written.
+  local ok, answer = pcall(put, KEYS[12 + 2 * n], KEYS[13 + 2 * n])
+  if not ok and type(answer) == "table" then answer = answer.err end
+  out[n + 1] = ok and answer or { "ERROR", tostring(answer) }
 end
 
 for shard in pairs(touched) do rearmAndWake(KEYS[2], shard, KEYS[3 + shard], channel, queue) end

@@ -11,8 +11,10 @@ import {
 } from "@carillon/core";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
+import { failsForAll } from "./redis-error.js";
 import type { Scripts } from "./scripts.js";
 import { DEFAULT_LINGER, decodeTask, isForeign, type StoredTask } from "./task-codec.js";
+import { noHash, refused } from "./task-errors.js";
 
 /** A shared calendar: dates and calendar events that schedules may name as exclusions. */
 export interface SharedCalendar {
@@ -131,25 +133,37 @@ export class CalendarRepository {
    * is not touched. Returns how many were.
    */
   async replanStale(queue: string): Promise<number> {
-    const keys = this.#keys.queue(queue);
     let replanned = 0;
-    for (const { name, revision } of this.#calendars.values()) {
-      let pass = 0;
-      for (let tries = 0; ; ) {
-        const locals = await this.#link.ask((client) =>
-          client.zrangebyscore(keys.planned(name), "-inf", `(${revision}`, "LIMIT", pass, REPLAN_BATCH),
-        );
-        if (locals.length === 0) break;
-        const { done, left } = await this.#replan(queue, locals, true);
-        replanned += done;
-        pass += left;
-        if (left === locals.length) continue;
-        // Changed under us: again. A task that never comes to rest must not keep us here.
-        tries = done > 0 ? 0 : tries + 1;
-        if (tries === REPLAN_TRIES) throw new CarillonError("CONFLICT", `tasks of ${queue} kept changing.`);
+    const failures: unknown[] = [];
+    for (const calendar of this.#calendars.values()) {
+      try {
+        replanned += await this.#replanUsers(queue, calendar);
+      } catch (error) {
+        if (failsForAll(error)) throw error;
+        // The tasks of the other calendars must be planned.
+        failures.push(error);
       }
     }
+    if (failures.length > 0) throw failures[0];
     return replanned;
+  }
+
+  async #replanUsers(queue: string, { name, revision }: SharedCalendar): Promise<number> {
+    const planned = this.#keys.queue(queue).planned(name);
+    let [replanned, pass] = [0, 0];
+    for (let tries = 0; ; ) {
+      const locals = await this.#link.ask((client) =>
+        client.zrangebyscore(planned, "-inf", `(${revision}`, "LIMIT", pass, REPLAN_BATCH),
+      );
+      if (locals.length === 0) return replanned;
+      const { done, left } = await this.#replan(queue, locals, true);
+      replanned += done;
+      pass += left;
+      if (left === locals.length) continue;
+      // Changed under us: again. A task that never comes to rest must not keep us here.
+      tries = done > 0 ? 0 : tries + 1;
+      if (tries === REPLAN_TRIES) throw new CarillonError("CONFLICT", `tasks of ${queue} kept changing.`);
+    }
   }
 
   /**
@@ -161,7 +175,7 @@ export class CalendarRepository {
     return (await this.#replan(queue, locals, all)).done;
   }
 
-  /** `left`: those that this version cannot plan. */
+  /** `left`: those that cannot be planned, for what this version does not know or others have written. */
   async #replan(
     queue: string,
     locals: readonly string[],
@@ -171,7 +185,9 @@ export class CalendarRepository {
     const keys = this.#keys.queue(queue);
     const [now, hashes] = await Promise.all([
       this.#link.run(this.#scripts["read-time"], [keys.tasks], []) as Promise<number>,
-      this.#link.ask((client) => Promise.all(locals.map((local) => client.hgetall(keys.task(local))))),
+      this.#link.ask((client) =>
+        Promise.all(locals.map((local) => client.hgetall(keys.task(local)).catch(noHash))),
+      ),
     ]);
     let left = 0;
     const plans = locals.flatMap((local, i) => {
@@ -203,7 +219,15 @@ export class CalendarRepository {
         }),
       ],
     )) as string[];
-    return { done: words.filter((word) => word === "OK").length, left };
+    let done = 0;
+    for (const [i, word] of words.entries()) {
+      if (word === "OK") done += 1;
+      if (!word.startsWith("ERROR ")) continue;
+      const error = refused(localName((plans[i] as Replanned).task.definition), word.slice("ERROR ".length));
+      if (failsForAll(error)) throw error;
+      left += 1;
+    }
+    return { done, left };
   }
 
   #planAnew(task: StoredTask, now: number, all: boolean): Replanned[] {

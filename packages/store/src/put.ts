@@ -13,9 +13,10 @@ import {
 import type { CalendarRepository } from "./calendars.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
+import { failsForAll } from "./redis-error.js";
 import type { Scripts } from "./scripts.js";
 import { DEFAULT_LINGER, decodeTask, definitionFields, isForeign, type StoredTask } from "./task-codec.js";
-import { nameTaken, unsupportedFormat } from "./task-errors.js";
+import { nameTaken, refused, unsupportedFormat } from "./task-errors.js";
 
 export type PutOutcome = "created" | "updated" | "unchanged";
 
@@ -64,24 +65,34 @@ export class TaskWriter {
     this.#schedules = calendars.schedules;
   }
 
-  /** @param now the time of this queue's Redis @param once one-off tasks of `enqueue` */
+  /**
+   * What fails with one task is that one's matter: the others are put.
+   *
+   * @param now the time of this queue's Redis @param once one-off tasks of `enqueue` @throws what failed first
+   */
   async put(queue: string, tasks: readonly ParsedTask[], now: number, once: boolean): Promise<PutResult[]> {
     const names = new Set(tasks.map(({ definition }) => localName(definition)));
     const left = batches(tasks);
     const results: PutResult[] = [];
+    const failures: unknown[] = [];
     let taken = 0;
     const worker = async () => {
       for (let next = left.next(); !next.done; next = left.next()) {
         const from = taken;
         taken += next.value.length;
-        const stored = await this.#putBatch(queue, next.value, now, once);
-        for (const [i, result] of stored.entries()) results[from + i] = result;
+        try {
+          const stored = await this.#putBatch(queue, next.value, now, once);
+          for (const [i, result] of stored.entries()) results[from + i] = result;
+        } catch (error) {
+          failures.push(error);
+          if (failsForAll(error)) return;
+        }
       }
     };
     // Where a name comes twice its definitions must be stored in their order.
     const workers = names.size === tasks.length ? IN_FLIGHT : 1;
-    const ends = await Promise.allSettled(Array.from({ length: workers }, worker));
-    for (const end of ends) if (end.status === "rejected") throw end.reason;
+    await Promise.all(Array.from({ length: workers }, worker));
+    if (failures.length > 0) throw failures[0];
     return results;
   }
 
@@ -92,6 +103,7 @@ export class TaskWriter {
     once: boolean,
   ): Promise<PutResult[]> {
     const results = new Array<PutResult>(tasks.length);
+    const failures: unknown[] = [];
     let open = tasks.map((parsed, index) => ({ index, plan: this.#planNew(parsed, now, once) }));
     for (let attempt = 0; open.length > 0; attempt++) {
       if (attempt === 10) {
@@ -107,17 +119,25 @@ export class TaskWriter {
       const left: typeof open = [];
       for (const [i, { index, plan }] of open.entries()) {
         const [word, ...stored] = answers.each[i] as string[];
-        if (word === "CONFLICT") {
-          await this.#learnCalendars(queue, plan.local, stored);
-          left.push({ index, plan: this.#planAgainst(queue, plan, stored, at) });
-        } else if (word === "LATE") {
-          left.push({ index, plan: this.#planLate(plan, at) });
-        } else {
-          results[index] = this.#result(queue, plan, (word as string).toLowerCase() as PutOutcome, stored);
+        try {
+          if (word === "CONFLICT") {
+            await this.#learnCalendars(queue, plan.local, stored);
+            left.push({ index, plan: this.#planAgainst(queue, plan, stored, at) });
+          } else if (word === "LATE") {
+            left.push({ index, plan: this.#planLate(plan, at) });
+          } else if (word === "ERROR") {
+            throw refused(plan.local, stored[0] as string);
+          } else {
+            results[index] = this.#result(queue, plan, (word as string).toLowerCase() as PutOutcome, stored);
+          }
+        } catch (error) {
+          // Of this task alone: the others are put.
+          failures.push(error);
         }
       }
       open = left;
     }
+    if (failures.length > 0) throw failures[0];
     return results;
   }
 

@@ -1,4 +1,5 @@
 import { CarillonError } from "@carillon/core";
+import { failsForAll, redisError } from "./redis-error.js";
 
 export function nameTaken(local: string): CarillonError {
   return new CarillonError("CONFLICT", `there is a task ${local} already.`, {
@@ -22,4 +23,18 @@ export function unreadable(local: string, cause: unknown): CarillonError {
     remedy: "Delete it and put it again, and see who else writes to this Redis.",
     cause,
   });
+}
+
+/** @param text what Redis said to a script's write of this task */
+export function refused(local: string, text: string): CarillonError {
+  const coded = redisError(new Error(text));
+  return failsForAll(coded)
+    ? coded
+    : new CarillonError("REDIS_ERROR", `${local} cannot be written: ${text}.`);
+}
+
+/** Where a hash should be there is something that someone else has put there: as if there were nothing. @throws any other error */
+export function noHash(error: unknown): Record<string, string> {
+  if (error instanceof Error && error.message.startsWith("WRONGTYPE")) return {};
+  throw error;
 }

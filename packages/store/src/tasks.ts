@@ -19,7 +19,7 @@ import { type PutResult, TaskWriter } from "./put.js";
 import type { Registry } from "./registry.js";
 import type { Scripts } from "./scripts.js";
 import { DEFAULT_LINGER, decodeTask, isForeign, readable, type StoredTask } from "./task-codec.js";
-import { unsupportedFormat } from "./task-errors.js";
+import { noHash, unsupportedFormat } from "./task-errors.js";
 
 export interface TaskFilter {
   queue?: string | undefined;
@@ -181,14 +181,14 @@ export class TaskRepository {
   async #read(queue: string, locals: readonly string[]): Promise<StoredTask[]> {
     if (locals.length === 0) return [];
     const keys = this.#keys.queue(queue);
-    const replies = await this.#link.ask((client) => {
+    const hashes = await this.#link.ask(async (client) => {
       const pipeline = client.pipeline();
       for (const local of locals) pipeline.hgetall(keys.task(local));
-      return pipeline.exec();
+      const replies = (await pipeline.exec()) ?? [];
+      return replies.map(([error, hash]) => (error ? noHash(error) : (hash as Record<string, string>)));
     });
-    return (replies ?? []).flatMap(([error, hash], i) => {
-      if (error) throw error;
-      const flat = Object.entries(hash as Record<string, string>).flat();
+    return hashes.flatMap((hash, i) => {
+      const flat = Object.entries(hash).flat();
       const task = readable(queue, locals[i] as string, flat);
       return task && !isForeign(task) ? [task] : [];
     });

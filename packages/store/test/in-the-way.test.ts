@@ -1,0 +1,154 @@
+import { parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const ALL = ["a", "b", "c"];
+
+onEveryEngine("what others have written where one task's keys are", (connection) => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+  const keys = () => bench.store.keys.queue(QUEUE);
+  async function write(key: string): Promise<void> {
+    await bench.store.link.ask((client) => client.del(key));
+    await bench.store.link.ask((client) => client.set(key, "in the way"));
+  }
+  const parsed = (id: string, more: Partial<TaskInput> = {}) =>
+    parseTask({ id, type: "noop", queue: QUEUE, schedule: { every: "10s" }, ...more });
+  const next = async (id: string) =>
+    (await bench.store.claims.next(QUEUE)).get(String(shardOf(`system/${id}`)));
+
+  describe("in a put of several", () => {
+    const refused = { code: "REDIS_ERROR", message: expect.stringContaining("system/b cannot be written") };
+
+    it("the task's own: said, and the others are stored and looked at in time", async () => {
+      await write(keys().task("system/b"));
+      await expect(
+        bench.store.tasks.put(
+          QUEUE,
+          ALL.map((id) => parsed(id)),
+        ),
+      ).rejects.toMatchObject(refused);
+      for (const id of ["a", "c"]) {
+        expect(await bench.stored(id)).toMatchObject({ state: "scheduled", due: START + 10_000 });
+        expect(await next(id)).toBe(START + 10_000);
+      }
+    });
+
+    it("of several batches, in each: the others are stored", async () => {
+      const ids = Array.from({ length: 550 }, (_, i) => `t${i}`);
+      const bad = ids.filter((_, i) => i % 100 === 0);
+      for (const id of bad) await write(keys().task(`system/${id}`));
+      await expect(
+        bench.store.tasks.put(
+          QUEUE,
+          ids.map((id) => parsed(id)),
+        ),
+      ).rejects.toMatchObject({
+        code: "REDIS_ERROR",
+      });
+      expect((await bench.store.tasks.list({}, 1_000)).tasks).toHaveLength(ids.length - bad.length);
+    });
+
+    it("its ledger: the edit is refused as a whole", async () => {
+      for (const id of ALL) await bench.put({ id });
+      await write(keys().ledger("system/b"));
+      await bench.clock.advance(10_000);
+      const before = await bench.stored("b");
+      const edited = ALL.map((id) => parsed(id, { schedule: { every: "1h" } }));
+      await expect(bench.store.tasks.put(QUEUE, edited)).rejects.toMatchObject(refused);
+      expect({ ...(await bench.stored("b")), fields: [] }).toEqual({ ...before, fields: [] });
+      for (const id of ["a", "c"]) expect(await bench.stored(id)).toMatchObject({ due: START + HOUR });
+    });
+
+    it("no version of ours can read it: said, and the others are edited", async () => {
+      for (const id of ALL) await bench.put({ id });
+      await bench.store.link.ask((client) => client.hset(keys().task("system/a"), "pending", "nonsense"));
+      const edited = ALL.map((id) => parsed(id, { schedule: { every: "1h" } }));
+      await expect(bench.store.tasks.put(QUEUE, edited)).rejects.toMatchObject({
+        code: "UNSUPPORTED_FORMAT",
+      });
+      for (const id of ["b", "c"]) expect(await bench.stored(id)).toMatchObject({ due: START + HOUR });
+    });
+  });
+
+  describe("when a calendar has changed", () => {
+    async function change(entries: readonly string[]): Promise<number> {
+      const { calendars } = bench.store;
+      await calendars.put("holidays", entries, "me");
+      await calendars.refresh();
+      return calendars.replanStale(QUEUE);
+    }
+    const schedule = { every: "1h", except: [{ named: "holidays" }] };
+    beforeEach(async () => {
+      await change([]);
+      for (const id of ALL) await bench.put({ id, schedule });
+    });
+
+    it.each([
+      ["the task's own", (id: string) => keys().task(id)],
+      ["its ledger", (id: string) => keys().ledger(id)],
+    ])("%s: the others are planned anew, and looked at in time", async (_what, keyOf) => {
+      // Of the times after that of one o'clock nobody owes any, which is recorded.
+      await change(["2026-01-01"]);
+      for (const id of ALL) {
+        const key = keys().task(`system/${id}`);
+        await bench.store.link.ask((client) => client.hset(key, "cursor", START + HOUR));
+      }
+      await bench.clock.set(START + 3 * HOUR);
+      await write(keyOf("system/b"));
+      expect(await change([])).toBe(2);
+      for (const id of ["a", "c"]) {
+        expect(await bench.stored(id)).toMatchObject({ due: START + 4 * HOUR });
+        expect(await next(id)).toBe(START + 4 * HOUR);
+      }
+    });
+
+    it("the index of one calendar: said, and the users of another one are planned anew", async () => {
+      const { calendars } = bench.store;
+      await calendars.put("aaa", [], "me");
+      await write(keys().planned("aaa"));
+      await expect(change(["2026-01-01"])).rejects.toMatchObject({ code: "REDIS_ERROR" });
+      for (const id of ALL) expect(await bench.stored(id)).toMatchObject({ due: START + DAY });
+    });
+  });
+
+  it("does not stand in the list, and keeps no other from it", async () => {
+    for (const id of ALL) await bench.put({ id });
+    await write(keys().task("system/b"));
+    const { tasks } = await bench.store.tasks.list({}, 10);
+    expect(tasks.map(({ definition }) => definition.id)).toEqual(["a", "c"]);
+  });
+
+  it("goes with the task when it is deleted", async () => {
+    for (const id of ALL) await bench.put({ id });
+    await write(keys().task("system/b"));
+    for (const id of ALL) expect(await bench.store.tasks.delete(bench.name(id))).toBe(true);
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("nonsense among the alerts: a task is deleted all the same, as a whole", async () => {
+    await bench.put({ id: "a" });
+    await bench.trigger("a", "x");
+    await bench.store.link.ask((client) => client.rpush(keys().alerts, "{", "null", "5", '{"task":5}'));
+    expect(await bench.store.tasks.delete(bench.name("a"))).toBe(true);
+    expect(await bench.ownKeys()).toEqual([keys().alerts]);
+    expect(await bench.jobs()).toEqual([]);
+  });
+
+  it("the deadlines of others are told", async () => {
+    for (const id of ALL) await bench.put({ id, expectWithin: "1m" });
+    await write(keys().task("system/a"));
+    await bench.clock.advance(60_000);
+    await bench.store.alerts.missed(QUEUE);
+    const told = (await bench.store.alerts.waiting(QUEUE)).map(({ alert }) => alert.task.id);
+    expect(told).toEqual(["b", "c"]);
+  });
+});
