@@ -187,8 +187,8 @@ function pick(names: readonly string[]): string {
 /** The text of one of BullMQ's scripts, as this version registers it on a connection. */
 export function bullScript(command: string): string {
   if (scripts.size === 0) {
-    const recorder = recordingQueue("{none}", "none");
-    const { scriptsSet } = recorder.client as unknown as { scriptsSet: Record<string, { lua: string }> };
+    const { connection } = recordingQueue().opts;
+    const { scriptsSet } = connection as unknown as { scriptsSet: Record<string, { lua: string }> };
     for (const [key, { lua }] of Object.entries(scriptsSet)) scripts.set(key.split(":")[0] as string, lua);
   }
   const text = scripts.get(command);
@@ -196,51 +196,44 @@ export function bullScript(command: string): string {
   return text;
 }
 
-interface Recorder {
-  queue: Queue;
-  client: Redis;
-}
+let recorder: Queue | undefined;
 
-let unopened: Redis | undefined;
+/** BullMQ's key prefix of the recorder's queue. */
+const RECORDED = "{none}:none:";
 
-/** One for all queues: each would hold BullMQ's scripts anew, and a namespace may have thousands of queues. */
-function unopenedClient(): Redis {
-  if (!unopened) {
-    unopened = new Redis({ lazyConnect: true, enableOfflineQueue: false, retryStrategy: () => null });
-    unopened.setMaxListeners(0);
-    unopened.on("error", () => {});
+/**
+ * A queue on a connection that is never opened: BullMQ registers its scripts and builds keys without a server. One for all: each would
+ * hold listeners and keys for as long as the process lives, and namespaces see ever new queues.
+ */
+function recordingQueue(): Queue {
+  if (!recorder) {
+    const connection = new Redis({ lazyConnect: true, enableOfflineQueue: false, retryStrategy: () => null });
+    connection.on("error", () => {});
+    recorder = new Queue("none", {
+      connection,
+      prefix: "{none}",
+      skipMetasUpdate: true,
+      skipWaitingForReady: true,
+      skipVersionCheck: true,
+    });
+    recorder.on("error", () => {});
   }
-  return unopened;
-}
-
-/** A queue on a connection that is never opened: BullMQ registers its scripts and builds keys without a server. */
-function recordingQueue(prefix: string, name: string): Recorder {
-  const client = unopenedClient();
-  const queue = new Queue(name, {
-    connection: client,
-    prefix,
-    skipMetasUpdate: true,
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-  });
-  queue.on("error", () => {});
-  return { queue, client };
+  return recorder;
 }
 
 /** Packs jobs of one queue as BullMQ itself would send them. */
 export class JobPacker {
-  readonly #queue: Queue;
-  readonly #prefix: string;
+  readonly #bull: string;
 
-  constructor(namespace: string, queue: string) {
-    this.#prefix = bullPrefix(namespace, queue);
-    this.#queue = recordingQueue(this.#prefix, queue).queue;
+  /** @param bull BullMQ's key prefix of the queue */
+  constructor(bull: string) {
+    this.#bull = bull;
   }
 
   /** A job without its id and its data: the script fills those in. */
   template(name: string, options: JobsOptions): JobTemplate {
     // The id is `new Job`'s fifth argument (in the options it would be ignored).
-    const job = new Job(this.#queue, name, null, options, "id");
+    const job = new Job(recordingQueue(), name, null, options, "id");
     let recorded: { command: string; args: (string | Buffer)[] } | undefined;
     const recorder = {
       runCommand(command: string, args: (string | Buffer)[]) {
@@ -259,11 +252,22 @@ export class JobPacker {
     }
     return {
       prioritized: recorded.command.startsWith("addPrioritizedJob:"),
-      keys: recorded.args.slice(0, -3) as string[],
+      keys: (recorded.args.slice(0, -3) as string[]).map((key) => this.#ours(key)),
       // The timestamp as text: Redis would write it out anew for each job.
-      args: args.slice(0, own).map((arg) => (typeof arg === "number" ? String(arg) : arg)),
+      args: [
+        this.#ours(args[0]),
+        ...args.slice(1, own).map((arg) => (typeof arg === "number" ? String(arg) : arg)),
+      ],
       opts: unpack(opts),
     };
+  }
+
+  /** A key of the recorder's queue as one of this queue. */
+  #ours(key: unknown): string {
+    if (typeof key !== "string" || !key.startsWith(RECORDED)) {
+      throw new Error("BullMQ names a queue's keys otherwise: bullmq.ts fits another version.");
+    }
+    return this.#bull + key.slice(RECORDED.length);
   }
 }
 

@@ -104,23 +104,13 @@ export class ClaimRepository {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
-  readonly #packers = new Map<string, JobPacker>();
-  readonly #namespace: string;
-
   readonly #schedules: ScheduleCache;
 
-  constructor(
-    link: Link,
-    keys: NamespaceKeys,
-    scripts: Scripts,
-    schedules: ScheduleCache,
-    namespace: string,
-  ) {
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, schedules: ScheduleCache) {
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
     this.#schedules = schedules;
-    this.#namespace = namespace;
   }
 
   /** For each part of the queue (a shard's number, `r` the reconciler) the earliest time it must be looked at. */
@@ -225,16 +215,7 @@ export class ClaimRepository {
   }
 
   #jobs(queue: string, now: number): JobTexts {
-    return new JobTexts(this.#packer(queue), this.#schedules, now);
-  }
-
-  #packer(queue: string): JobPacker {
-    let packer = this.#packers.get(queue);
-    if (!packer) {
-      packer = new JobPacker(this.#namespace, queue);
-      this.#packers.set(queue, packer);
-    }
-    return packer;
+    return new JobTexts(new JobPacker(this.#keys.queue(queue).bull), this.#schedules, now);
   }
 
   /** A task with the time and the runs in its way. */

@@ -79,6 +79,9 @@ export interface NamespaceKeys {
   queue(queue: string): QueueKeys;
 }
 
+/** Queues whose keys are kept at hand: a process may see ever new ones. */
+const QUEUES_AT_HAND = 1_000;
+
 export function namespaceKeys(namespace: string): NamespaceKeys {
   const cache = new Map<string, QueueKeys>();
   return {
@@ -94,6 +97,7 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
       let keys = cache.get(queue);
       if (!keys) {
         keys = queueKeys(namespace, queue);
+        if (cache.size >= QUEUES_AT_HAND) cache.clear();
         cache.set(queue, keys);
       }
       return keys;

@@ -76,13 +76,7 @@ export class Store {
     this.registry = new Registry(this.link, this.keys, scripts);
     this.calendars = new CalendarRepository(this.link, this.keys, scripts);
     this.tasks = new TaskRepository(this.link, this.keys, scripts, this.registry, this.calendars);
-    this.claims = new ClaimRepository(
-      this.link,
-      this.keys,
-      scripts,
-      this.calendars.schedules,
-      this.namespace,
-    );
+    this.claims = new ClaimRepository(this.link, this.keys, scripts, this.calendars.schedules);
     this.runs = new RunRepository(
       this.link,
       this.keys,

@@ -46,7 +46,7 @@ describe("BullMQ's internals are those that bullmq.ts knows", () => {
     return () => bench.close();
   });
 
-  const packer = () => new JobPacker("ns", "q");
+  const packer = () => new JobPacker("{ns:q}:q:");
   const options = (priority: number) => jobOptions({ priority }, START);
 
   it("the installed version is the pinned one, exactly", () => {

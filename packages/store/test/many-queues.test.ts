@@ -1,0 +1,29 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { type ClaimItem, Store } from "@carillon/store";
+import { expect, it } from "vitest";
+import { decodeTask } from "../src/task-codec.js";
+
+it("who enqueues into ever new queues keeps nothing of each", async () => {
+  setFlagsFromString("--expose-gc");
+  const gc = runInNewContext("gc") as () => void;
+  // Never asked: to pack needs no Redis.
+  const store = new Store({ connection: { url: "redis://localhost:1", topology: "single" } });
+  const flat = ["type", "noop", "schedule", '{"every":"10s"}', "gen", "1"];
+  const enqueue = { key: "k", nominal: 1, due: 1, trigger: "manual" } as const;
+  const decision = { enqueue, skipped: [], next: "kept", pending: [] } as const;
+  async function pack(from: number, to: number): Promise<number> {
+    for (let i = from; i < to; i++) {
+      const task = decodeTask(`q${i}`, "system/t", flat) as ClaimItem["entry"]["task"];
+      const entry = { local: "system/t", task, running: undefined, over: [] };
+      store.claims.pack(`q${i}`, 0, [{ entry, decision }], { token: "a", node: "n" }, 1);
+    }
+    await new Promise((resolve) => setImmediate(resolve));
+    gc();
+    return process.memoryUsage().heapUsed;
+  }
+  const before = await pack(0, 2_000);
+  const each = ((await pack(2_000, 6_000)) - before) / 4_000;
+  expect(each).toBeLessThan(1_000);
+  await store.close();
+});
