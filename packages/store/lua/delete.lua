@@ -1,29 +1,31 @@
--- Deletes a task: from here on it never fires, and jobs still queued for it do nothing. What its runs left is set aside, so that
--- a task of that name that comes again has nothing to do with it, and is cleared in bounded steps (lib/clear.lua).
+-- Deletes a task: from here on it never fires, and jobs still queued for it do nothing. What its runs left is set aside, and is cleared
+-- in bounded steps (lib/clear.lua). A task of that name that comes again has nothing to do with it: what was open is cleared before
+-- one is stored (put.lua, enqueue-new.lua).
 --
 -- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger, 6 statistics, 7 expected, 8 runs, 9 alerts, 10 backfills, 11 priorities,
 --       12 open, 13 history, 14 failures, 15-17 where these three are set aside
 -- ARGV: 1 local name, 2 shard, 3 prefix of tag sets, 4 prefix of the sets of tasks by shared calendar,
---       5 prefix of backfills, 6 prefix of run keys, 7-9 the names among `runs` of what is set aside, 10 only if nothing is left for
---       it to do ("1")
+--       5 prefix of backfills, 6-8 the names among `runs` of what is set aside, 9 only if nothing is left for it to do ("1")
 -- Returns: 1 (0: there was none, or something is left)
 local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
-local OPEN_AT_ONCE = 1000
 local now = nowMs()
 local named = redis.pcall("HMGET", KEYS[1], "tags", "calendars", "open", "state")
-if ARGV[10] == "1" and not (named[4] == "finished" and (named[3] or "") == "") then return 0 end
+if ARGV[9] == "1" and not (named[4] == "finished" and (named[3] or "") == "") then return 0 end
 if redis.call("EXISTS", KEYS[1], KEYS[5], KEYS[6]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return 0 end
 -- First what may fail: while the task is there, it can be done again. Whatever others have written where the sets are goes too.
-local readable, open = pcall(openIds, named[3], KEYS[12], OPEN_AT_ONCE - 1)
-if not readable then open = {} end
-if #open == 1 then redis.pcall("ZADD", KEYS[12], now, open[1]) end
 for i = 12, 14 do
   if redis.call("EXISTS", KEYS[i]) == 1 then
     redis.call("RENAME", KEYS[i], KEYS[i + 3])
-    redis.call("ZADD", KEYS[8], now + CLEAR_AFTER, ARGV[i - 5])
+    redis.call("ZADD", KEYS[8], now + CLEAR_AFTER, ARGV[i - 6])
   end
 end
 redis.call("DEL", KEYS[1], KEYS[5], KEYS[6])
+if named[3] and isRun(named[3]) then
+  -- One alone: the set is nobody's of ours.
+  redis.call("DEL", KEYS[15])
+  redis.call("ZADD", KEYS[15], now, named[3])
+  redis.call("ZADD", KEYS[8], now + CLEAR_AFTER, ARGV[6])
+end
 for i, prefix in ipairs({ ARGV[3], ARGV[4] }) do
   for set in string.gmatch(named[i] or "", "[^,]+") do redis.call("ZREM", prefix .. set, ARGV[1]) end
 end
@@ -48,6 +50,4 @@ for _, id in ipairs(redis.pcall("ZRANGE", KEYS[10], 0, 999)) do
 end
 rearm(KEYS[3], "b", KEYS[10])
 rearm(KEYS[3], ARGV[2], KEYS[2])
--- Without its record a run neither starts nor ends. (Last, and some may fail: these keys are not declared.)
-for _, id in ipairs(open) do redis.pcall("DEL", ARGV[6] .. id) end
 return 1

@@ -1,13 +1,15 @@
 -- Creates the one-off task of "enqueue now" and its job in one step.
 --
--- KEYS: 1 task, 2 open, 3 run, 4 job, 5 next, 6 runs, 7 tasks, 8 priorities, 9-19 BullMQ's keys
+-- KEYS: 1 task, 2 open, 3 run, 4 job, 5 next, 6 runs, 7 tasks, 8 priorities, 9-19 BullMQ's keys, 20 runs that a deleted task of
+--       that name left
 -- ARGV: 1 local name, 2 run id, 3 who, 4 first look of the reconciler after (ms), 5 the job's template as JSON, in
 --       a list, 6 the run's details, 7 queue, 8 owner, 9 id, 10-15 the occurrence's key, nominal and due time, trigger, more,
 --       payload (jobData), then the definition's fields and values
--- Returns: { "OK" | "DONE" | "TAKEN" | "ERROR <text>", now }
+-- Returns: { "OK" | "DONE" | "TAKEN" | "LEFT" (those are to be cleared first) | "ERROR <text>", now }
 local now = nowMs()
 if redis.call("EXISTS", KEYS[3]) == 1 then return { "DONE", now } end
 if redis.call("EXISTS", KEYS[1]) == 1 then return { "TAKEN", now } end
+if redis.call("EXISTS", KEYS[20]) == 1 then return { "LEFT", now } end
 
 checkOpen(nil, KEYS[2], ARGV[2])
 bullQueue({ unpack(KEYS, 9, 19) })

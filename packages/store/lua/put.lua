@@ -3,16 +3,18 @@
 --
 -- KEYS: 1 tasks, 2 next, 3-10 the eight due indexes, 11 expected, 12 runs, 13 priorities, then for each task: task, ledger
 -- ARGV: 1 prefix of tag sets, 2 wake channel, 3 queue, 4 number of tasks, 5 prefix of the sets of tasks by shared calendar,
---       6 revision of the shared calendars that the plans were made with, 7 a finished task lingers for (ms) where it says nothing
+--       6 revision of the shared calendars that the plans were made with, 7 a finished task lingers for (ms) where it says nothing,
+--       8 prefix of the sets of runs that deleted tasks left
 --       then for each: local name, shard, believed generation ("" absent), state, cursor, nominal, due ("" none),
 --       fresh ("1": due was computed from the present), first and last owed time that an edited schedule gives up
 --       ("" none; the last one is the new cursor), number of definition fields, then field and value of each
 -- Returns: { now, answer of each }: { "CREATED" | "UPDATED" } or { "UNCHANGED", state, due ("" none) } or
---          { "CONFLICT", field, value, … } or, of a new task whose due time has passed meanwhile, { "LATE" } or { "ERROR", text }
+--          { "CONFLICT", field, value, … } or, of a new task whose due time has passed meanwhile, { "LATE" } or { "ERROR", text },
+--          or { "LEFT" }: a deleted task of that name has left runs, to be cleared first
 local now = nowMs()
 local tagPrefix, channel, queue, count = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local calendarPrefix, revision = ARGV[5], ARGV[6]
-local a = 7
+local a = 8
 local function arg()
   a = a + 1
   return ARGV[a]
@@ -73,6 +75,8 @@ local function put(taskKey, ledgerKey)
     -- What an edited schedule gives up must be reckoned anew as well.
     return gen and { "CONFLICT", unpack(storedFlat) } or { "LATE" }
   end
+
+  if not gen and redis.call("EXISTS", ARGV[8] .. name) == 1 then return { "LEFT" } end
 
   -- First what fails where others have written: then nothing is half done.
   if from ~= "" then record(ledgerKey, "superseded", from, to, now, "put", "-", redis.call("HGET", taskKey, "cursor")) end

@@ -25,6 +25,7 @@ import {
   templatesText,
 } from "./commit-items.js";
 import { redisError } from "./connection.js";
+import { clearGone, GONE_OPEN } from "./gone.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import { outOfStep } from "./out-of-step.js";
@@ -301,29 +302,26 @@ export class ClaimRepository {
     const enqueue = { key: by.key, nominal: now, due: now, trigger: "manual" } as const;
     const jobs = this.#jobs(definition.queue, now);
     jobs.template(definition);
-    const [word, at] = (await this.#link.run(
-      this.#scripts["enqueue-new"],
-      [
-        ...[
-          keys.task(local),
-          keys.open(local),
-          keys.run(run),
-          keys.job(run),
-          keys.next,
-          keys.runs,
-          keys.tasks,
-          keys.priorities,
-        ],
-        ...bullKeys(keys.bull),
-      ],
-      [
-        ...[local, run, by.node, FIRST_LOOK, templatesText(jobs.templates)],
-        ...[jobs.details(definition, enqueue), definition.queue, definition.owner, definition.id],
-        ...dataParts(definition, enqueue, payloadJson),
-        ...[...definitionFields(parsed, true)].flat(),
-      ],
-    )) as [string, number];
+    const mark = `${GONE_OPEN}${local}`;
+    const all = [
+      ...[keys.task(local), keys.open(local), keys.run(run), keys.job(run), keys.next, keys.runs],
+      ...[keys.tasks, keys.priorities, ...bullKeys(keys.bull), keys.gone(mark)],
+    ];
+    const args = [
+      ...[local, run, by.node, FIRST_LOOK, templatesText(jobs.templates)],
+      ...[jobs.details(definition, enqueue), definition.queue, definition.owner, definition.id],
+      ...dataParts(definition, enqueue, payloadJson),
+      ...[...definitionFields(parsed, true)].flat(),
+    ];
+    const send = () => this.#link.run(this.#scripts["enqueue-new"], all, args) as Promise<[string, number]>;
+    let [word, at] = await send();
+    if (word === "LEFT") {
+      await clearGone(this.#link, this.#scripts["clear-runs"], keys, mark);
+      [word, at] = await send();
+    }
     if (word === "TAKEN") throw nameTaken(local);
+    if (word === "LEFT")
+      throw new CarillonError("CONFLICT", `${local} was deleted meanwhile.`, { remedy: "Try again." });
     if (word.startsWith("ERROR")) throw addFailed(word);
     return { run, enqueued: at };
   }

@@ -11,6 +11,7 @@ import {
   type TaskState,
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
+import { clearGone, GONE_OPEN } from "./gone.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import { failsForAll } from "./redis-error.js";
@@ -125,6 +126,9 @@ export class TaskWriter {
             left.push({ index, plan: this.#planAgainst(queue, plan, stored, at) });
           } else if (word === "LATE") {
             left.push({ index, plan: this.#planLate(plan, at) });
+          } else if (word === "LEFT") {
+            await this.#clear(queue, plan.local);
+            left.push({ index, plan });
           } else if (word === "ERROR") {
             throw refused(plan.local, stored[0] as string);
           } else {
@@ -139,6 +143,11 @@ export class TaskWriter {
     }
     if (failures.length > 0) throw failures[0];
     return results;
+  }
+
+  #clear(queue: string, local: string): Promise<void> {
+    const keys = this.#keys.queue(queue);
+    return clearGone(this.#link, this.#scripts["clear-runs"], keys, `${GONE_OPEN}${local}`);
   }
 
   #planNew(parsed: ParsedTask, now: number, once: boolean): Plan {
@@ -243,7 +252,7 @@ export class TaskWriter {
     const keys = this.#keys.queue(queue);
     const args: (string | number)[] = [
       ...[keys.tagged(""), this.#keys.wake, queue, plans.length],
-      ...[keys.planned(""), this.#calendars.revision, DEFAULT_LINGER],
+      ...[keys.planned(""), this.#calendars.revision, DEFAULT_LINGER, keys.gone(GONE_OPEN)],
     ];
     for (const plan of plans) {
       args.push(plan.local, shardOf(plan.local), plan.believed, plan.state);

@@ -13,6 +13,7 @@ import {
   type TaskState,
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
+import { clearGone, GONE_OPEN } from "./gone.js";
 import type { NamespaceKeys, QueueKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import { type PutResult, TaskWriter } from "./put.js";
@@ -319,7 +320,7 @@ export class TaskRepository {
     const local = localName(name);
     const shard = shardOf(local);
     const token = randomBytes(8).toString("hex");
-    const marks = ["open", "hist", "fail"].map((set) => `gone:${token}.${set}`);
+    const marks = [`${GONE_OPEN}${local}`, `gone:${token}.hist`, `gone:${token}.fail`];
     const gone = await this.#link.run(
       this.#scripts.delete,
       [
@@ -329,22 +330,12 @@ export class TaskRepository {
         ...marks.map((mark) => keys.gone(mark)),
       ],
       [
-        ...[local, shard, keys.tagged(""), keys.planned(""), keys.backfill(""), keys.run(""), ...marks],
+        ...[local, shard, keys.tagged(""), keys.planned(""), keys.backfill(""), ...marks],
         which === "finished" ? "1" : "",
       ],
     );
     // A node does what is left of it where this is cut off.
-    for (const mark of marks) {
-      let taken: number;
-      do {
-        const answer = await this.#link.run(
-          this.#scripts["clear-runs"],
-          [keys.gone(mark), keys.runs, keys.next, `${keys.bull}repeat`, keys.journal],
-          [mark, `${keys.tag}:~`, keys.bull, 200, 5_000],
-        );
-        taken = answer as number;
-      } while (taken > 0);
-    }
+    for (const mark of marks) await clearGone(this.#link, this.#scripts["clear-runs"], keys, mark);
     await this.#registry.forgetIfEmpty(name.queue);
     return gone === 1;
   }

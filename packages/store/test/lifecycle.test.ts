@@ -1,4 +1,4 @@
-import { shardOf } from "@carillon/core";
+import { parseTask, shardOf } from "@carillon/core";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
@@ -336,6 +336,52 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       const left = (await bench.ownKeys()).filter((key) => /~(gone|r):/.test(key));
       expect(left).toEqual([bench.store.keys.queue(QUEUE).run(open[0] as string)]);
     });
+
+    it.each([
+      ["put", (id: string) => bench.put({ id, overlap: "allow" })],
+      [
+        "enqueued",
+        (id: string) => {
+          const schedule = { at: new Date(START).toISOString() };
+          const parsed = parseTask({ id, type: "noop", queue: QUEUE, schedule });
+          return bench.store.claims.enqueueNow(parsed, { key: "k", token: "new", node: "n" });
+        },
+      ],
+    ])(
+      "whose delete is cut off leaves none of many open runs to one of that name that is %s",
+      async (_how, again) => {
+        await bench.put({ id: "t", overlap: "allow" });
+        await bench.trigger("t", "a");
+        await bench.trigger("t", "b");
+        const { link, keys } = bench.store;
+        const { open, run } = keys.queue(QUEUE);
+        const many = Array.from({ length: 1_300 }, (_, i) => `t@many.${String(i).padStart(4, "0")}`);
+        for (const id of many) {
+          await link.ask((client) => client.zadd(open("system/t"), START + 1, id));
+          await link.ask((client) =>
+            client.hset(run(id), { state: "queued", of: `system/t ${START} n`, info: '{"type":"noop"}' }),
+          );
+        }
+        const real = link.run.bind(link);
+        const cut = vi.spyOn(link, "run").mockImplementation((script, ...rest) => {
+          return script.name === "clear-runs" ? Promise.reject(new Error("cut off")) : real(script, ...rest);
+        });
+        await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("cut off");
+        // Nor does it come while that cannot be cleared.
+        await expect(again("t")).rejects.toThrow("cut off");
+        cut.mockRestore();
+
+        await again("t");
+        const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+        for (const id of [many[0], many.at(-1)] as string[]) {
+          expect(await bench.store.runs.start(bench.name("t"), id, by)).toEqual({ word: "GONE" });
+        }
+        const ended = { fence: 1, made: 0, outcome: "succeeded" } as const;
+        expect(await bench.store.runs.settle(bench.name("t"), many.at(-1) as string, ended)).toBe("GONE");
+        expect(await bench.store.runs.stats(bench.name("t"))).toEqual({});
+        expect((await bench.ownKeys()).filter((key) => key.includes(":~r:t@many"))).toEqual([]);
+      },
+    );
 
     it("clears a thousand runs", async () => {
       await bench.put({ id: "t", overlap: "allow", catchUp: "all", schedule: { every: "1s" } });
