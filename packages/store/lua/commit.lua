@@ -13,7 +13,8 @@
 --       reckoned with, separated by spaces, what few have as JSON ("" nothing; CommitExtras), run id ("" none is enqueued), its
 --       template, the run's details, and what jobData (lib/enqueue.lua) asks for: the occurrence's key, its nominal and due time ("" the
 --       same), trigger, more, payload
--- Returns: { now, status of each task }: OK | DONE | STALE | EARLY | OVERLAP | ERROR <text>
+-- Returns: { now, status of each task, then names of tasks of which more runs are to be cancelled (cancel-open.lua) }
+--          status: OK | DONE | STALE | EARLY | OVERLAP | ERROR <text>
 local now = nowMs()
 -- Numbers are made text once: Redis would do it anew for each command.
 local nowText = string.format("%.0f", now)
@@ -84,8 +85,11 @@ local function commitExtras(extras, taskKey, ledgerKey, backfillKey, name, curso
   end
 end
 
-local function cancelAll(ids)
-  for _, id in ipairs(ids) do cancelRun(ARGV[6] .. id, KEYS[3], id, now, node, ARGV[7], queue) end
+-- Those of which more runs are open than are cancelled here.
+local cancelOn = {}
+local function cancelAll(name, ids)
+  for i = 1, math.min(#ids, CANCEL_AT_ONCE) do cancelRun(ARGV[6] .. ids[i], KEYS[3], ids[i], now, node, ARGV[7], queue) end
+  if #ids > CANCEL_AT_ONCE then cancelOn[#cancelOn + 1] = name end
 end
 
 local function commit(item)
@@ -124,7 +128,7 @@ local function commit(item)
   end
   -- Before the cursor moves.
   local before = ledgerKey and redis.call("HGET", taskKey, "cursor")
-  if extras and extras.cancel then cancelAll(openIds(named, openKey)) end
+  if extras and extras.cancel then cancelAll(name, openIds(named, openKey, CANCEL_AT_ONCE)) end
   local open = run ~= "" and addOpen(named, openKey, run, now)
   if open and held and cursor ~= "" and nominal ~= "" and fired ~= "" and not extras then
     -- What nearly all are.
@@ -171,4 +175,5 @@ if #notDue > 0 then redis.call("ZREM", KEYS[1], unpack(notDue)) end
 if #runs > 0 then redis.call("ZADD", KEYS[3], unpack(runs)) end
 rearm(KEYS[2], shard, KEYS[1])
 rearm(KEYS[2], "r", KEYS[3])
+for _, name in ipairs(cancelOn) do out[#out + 1] = name end
 return out

@@ -175,9 +175,24 @@ ${text.slice(end)}
 end`;
 }
 
-/** BullMQ's remove as a Lua function. */
+/**
+ * BullMQ's remove as a Lua function. It takes an id off a list by going through the list from its new end; ids are unique, and what
+ * we remove is old: from the other end it is soon found, however many wait.
+ */
 export function bullRemoveLua(): string {
-  return `local function bullRemoveJob(KEYS, ARGV)\n${bullScript("removeJob")}\nend`;
+  return `local bullRemoveJob
+do
+  local redis = setmetatable({
+    call = function(command, key, ...)
+      local count, id = ...
+      if command == "LREM" and count == 1 then return redis.call(command, key, -1, id) end
+      return redis.call(command, key, ...)
+    end,
+  }, { __index = redis })
+  bullRemoveJob = function(KEYS, ARGV)
+${bullScript("removeJob")}
+  end
+end`;
 }
 
 function pick(names: readonly string[]): string {

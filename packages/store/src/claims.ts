@@ -75,6 +75,8 @@ export interface ClaimResult {
 
 /** A commit, ready to be sent. */
 export interface PackedCommit {
+  readonly queue: string;
+  readonly node: string;
   readonly items: readonly Sent[];
   /** Of each item the run that it enqueues, if it does. */
   readonly runs: readonly (string | undefined)[];
@@ -190,6 +192,8 @@ export class ClaimRepository {
       return packed.add(item, { ...options, token }, now);
     });
     return {
+      queue,
+      node: options.node,
       items: items.map(({ entry: { local, task }, decision }) => ({
         entry: { local, task: { due: task.due } },
         decision,
@@ -203,7 +207,8 @@ export class ClaimRepository {
     };
   }
 
-  async send({ items, runs, keys, args }: PackedCommit): Promise<{ now: number; results: ClaimResult[] }> {
+  async send(packed: PackedCommit): Promise<{ now: number; results: ClaimResult[] }> {
+    const { items, runs, keys, args } = packed;
     const [at, ...statuses] = (await this.#link.run(this.#scripts.commit, keys, args)) as [
       number,
       ...ClaimStatus[],
@@ -212,7 +217,33 @@ export class ClaimRepository {
       const status = statuses[i] as ClaimStatus;
       return { item, status, run: status === "OK" || status === "DONE" ? runs[i] : undefined };
     });
+    const more = new Set<string>(statuses.slice(items.length));
+    for (const { item, status } of results) {
+      const { local } = item.entry;
+      // Where the first answer was lost, nobody has said whether there are more.
+      if (more.has(local) || (item.decision.cancel && status === "DONE"))
+        await this.#cancelOn(packed, local, at);
+    }
     return { now: at, results };
+  }
+
+  /** Cancels the runs of a task that were open by then, some at a time. */
+  async #cancelOn({ queue, node }: PackedCommit, local: string, by: number): Promise<void> {
+    const keys = this.#keys.queue(queue);
+    let [passed, changed] = [0, 0];
+    for (;;) {
+      const [looked, cancelled] = (await this.#link.run(
+        this.#scripts["cancel-open"],
+        [keys.open(local), keys.runs, keys.next],
+        [keys.run(""), node, this.#keys.cancel, queue, by, passed],
+      )) as [number, number];
+      passed += looked;
+      changed += cancelled;
+      if (looked > 0) continue;
+      // Those that ended meanwhile have moved others to where this had passed.
+      if (changed === 0) return;
+      [passed, changed] = [0, 0];
+    }
   }
 
   #jobs(queue: string, now: number): JobTexts {

@@ -39,6 +39,7 @@ const LIBRARIES = {
 /** One Lua file a transition, and the libraries each is built on. */
 const SCRIPTS = {
   commit: ["index", "open", "job", "reckon", "ledger", "enqueue", "cancel"],
+  "cancel-open": ["index", "cancel"],
   "read-due": ["open", "job", "reckon"],
   put: ["index", "fields", "ledger"],
   pause: ["index"],

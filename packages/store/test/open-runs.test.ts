@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { Bench, QUEUE } from "./bench.js";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
 onEveryEngine("the runs of a task that are not final", (connection) => {
@@ -133,6 +133,123 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({
       ...{ key: `${QUEUE}/system/t@1767225610000`, nominal: 1767225610000, due: 1767225610000 },
       ...{ trigger: "schedule", type: "noop", state: "queued" },
+    });
+  });
+
+  describe("very many", () => {
+    const MANY = 1_300;
+    const ids = Array.from({ length: MANY }, (_, i) => `t@many.${String(i).padStart(4, "0")}`);
+    /** Makes so many more open runs of `t`, as claims do. */
+    async function fill(): Promise<void> {
+      const { link } = bench.store;
+      await bench.put({ id: "t", overlap: "allow" });
+      for (const token of ["a", "b"]) await bench.trigger("t", token);
+      await link.ask((client) =>
+        Promise.all(
+          ids.flatMap((id) => [
+            client.zadd(keys().open("system/t"), START, id),
+            client.hset(keys().run(id), { state: "queued", of: `system/t ${START} n`, info: "{}" }),
+            client.hset(keys().job(id), { timestamp: START, data: "{}", name: "noop", opts: "{}" }),
+            client.lpush(`${keys().bull}wait`, id),
+          ]),
+        ),
+      );
+    }
+    const cancelled = async () => {
+      const asked = await bench.store.runs.cancelRequests(QUEUE, ids);
+      return asked.length;
+    };
+    /** Looks at each script that is sent. @param before is told its name, @param after too */
+    function watch(before: (name: string) => unknown, after: (name: string) => unknown = () => {}): void {
+      const { link } = bench.store;
+      const run = link.run.bind(link);
+      link.run = async (script, ...rest) => {
+        await before(script.name);
+        const answer = await run(script, ...rest);
+        await after(script.name);
+        return answer;
+      };
+    }
+
+    it("are cancelled some at a time, those too that move up while others end", async () => {
+      await fill();
+      const seen: number[] = [];
+      watch(async (name) => {
+        if (name !== "cancel-open") return;
+        seen.push(await cancelled());
+        const ended = ids.slice((seen.length - 1) * 100, seen.length * 100);
+        if (seen.length > 3) return;
+        await bench.store.link.ask((client) => client.zrem(keys().open("system/t"), ...ended));
+      });
+      await expect(bench.trigger("t", "x", "cancel-running")).resolves.toEqual({ outcome: "queued" });
+      const steps = seen.map((many, i) => many - (seen[i - 1] ?? 0));
+      expect(steps.length).toBeGreaterThan(3);
+      for (const step of steps) expect(step).toBeLessThanOrEqual(500);
+      const open = await inSet();
+      expect(open.length).toBeGreaterThan(900);
+      expect(await bench.store.runs.cancelRequests(QUEUE, open)).toEqual(open);
+    });
+
+    it("are all cancelled where the commit's answer was lost", async () => {
+      await fill();
+      let lost = false;
+      const { link } = bench.store;
+      const { run } = link;
+      link.run = async (script, ...rest) => {
+        const answer = await run.call(link, script, ...rest);
+        if (script.name !== "commit" || lost) return answer;
+        lost = true;
+        return run.call(link, script, ...rest);
+      };
+      await bench.trigger("t", "x", "cancel-running");
+      expect([lost, await cancelled()]).toEqual([true, MANY]);
+    });
+
+    it("that began after the commit are left alone", async () => {
+      await fill();
+      let once = false;
+      watch(
+        () => {},
+        async (name) => {
+          if (name !== "commit" || once) return;
+          once = true;
+          await bench.clock.advance(1);
+          await bench.trigger("t", "late", "allow");
+        },
+      );
+      await bench.trigger("t", "x", "cancel-running");
+      const [late] = (await inSet()).filter((id) => id.endsWith(".late"));
+      expect(await bench.store.runs.cancelRequests(QUEUE, [late as string])).toEqual([]);
+      expect(await cancelled()).toBe(MANY);
+    });
+
+    it("are cleared with their task in few steps where they are the oldest that wait", async () => {
+      await fill();
+      let steps = 0;
+      watch((name) => (steps += name === "clear-runs" ? 1 : 0));
+      await bench.store.tasks.delete(bench.name("t"));
+      expect(steps).toBeLessThan(15);
+      expect(await bench.jobs()).toEqual([]);
+    });
+
+    it("in small ones where many others wait before them", async () => {
+      await fill();
+      const others = Array.from({ length: 10_000 }, (_, i) => `other@${i}`);
+      for (let i = 0; i < 20; i++) {
+        await bench.store.link.ask((client) => client.rpush(`${keys().bull}wait`, ...others));
+      }
+      const { link } = bench.store;
+      const run = link.run.bind(link);
+      const taken: number[] = [];
+      link.run = async (script, ...rest) => {
+        const answer = await run(script, ...rest);
+        if (script.name !== "clear-runs") return answer;
+        taken.push(answer as number);
+        // What comes then is as slow.
+        throw new Error("enough");
+      };
+      await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("enough");
+      expect(taken).toEqual([1]);
     });
   });
 });

@@ -1,3 +1,6 @@
+-- A task may have a hundred thousand open runs: so many are cancelled in one script.
+local CANCEL_AT_ONCE = 500
+
 -- Asks for the end of a run: its worker hears of it, or finds it when it starts; the reconciler takes the job away where no
 -- worker has it. Returns whether this changed anything.
 local function cancelRun(runKey, runsKey, id, now, by, channel, queue)

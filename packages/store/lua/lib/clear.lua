@@ -1,6 +1,15 @@
 -- The runs that a deleted task left are nobody's: a sorted set of them each (`gone`) is cleared in bounded steps, by whoever
 -- deletes, or by a node where that one is gone.
 
+-- BullMQ goes through the list of jobs that wait for one that it removes, from its old end (bullmq.ts). What is not near that may take as
+-- long as the list: no more than so many ids are passed in one script.
+local NEAR = 1000
+local PASSED_AT_MOST = 300000
+
+local function farFromOldEnd(list, length, id)
+  return length > NEAR and not redis.call("LPOS", list, id, "RANK", -1, "MAXLEN", NEAR)
+end
+
 -- Takes records and jobs of the set's first runs. A job that a worker holds is left to the reconciler: it has a place among
 -- `runs`, as the set itself has by its name (`mark`) until it is empty. Returns how many runs it took.
 local function clearRuns(mark, gone, runs, journal, repeatKey, ours, bullPrefix, most, again)
@@ -10,16 +19,22 @@ local function clearRuns(mark, gone, runs, journal, repeatKey, ours, bullPrefix,
     redis.call("DEL", gone)
     ids = {}
   end
+  local wait, passed, taken = bullPrefix .. "wait", 0, 0
+  local waiting = redis.call("LLEN", wait)
   for _, id in ipairs(ids) do
+    local state = jobState(bullPrefix .. id)
+    if state == "live" and farFromOldEnd(wait, waiting, id) then passed = passed + waiting end
+    if taken > 0 and passed > PASSED_AT_MOST then break end
+    taken = taken + 1
     redis.call("DEL", ours .. "r:" .. id, ours .. "out:" .. id)
     redis.call("ZREM", journal, id)
     redis.call("ZREM", gone, id)
-    if jobState(bullPrefix .. id) == "missing" or bullRemoveJob({ bullPrefix .. id, repeatKey }, { id, "0", bullPrefix }) == 1 then
+    if state == "missing" or bullRemoveJob({ bullPrefix .. id, repeatKey }, { id, "0", bullPrefix }) == 1 then
       redis.call("ZREM", runs, id)
     else
       redis.call("ZADD", runs, again, id)
     end
   end
   if redis.call("EXISTS", gone) == 0 then redis.call("ZREM", runs, mark) end
-  return #ids
+  return taken
 end

@@ -37,7 +37,8 @@ local function revived(named, openKey, reckoned, firstJob, completedKey)
     seen[id] = true
     if not at[i] and jobState(KEYS[firstJob + i]) == "live" then return true end
   end
-  for _, id in ipairs(openIds(named, openKey)) do
+  -- Of more than were reckoned with, one at least is not among them.
+  for _, id in ipairs(openIds(named, openKey, #reckoned)) do
     if not seen[id] then return true end
   end
   return false
