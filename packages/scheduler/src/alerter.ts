@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isCarillonError, parseTask } from "@carillon/core";
+import { isCarillonError, localName, type Policies, parseTask } from "@carillon/core";
 import { type Alert, failsForAll, type Lease, redisError, type Store } from "@carillon/store";
 import { keep } from "./lease.js";
 import type { Settings } from "./options.js";
@@ -9,6 +9,9 @@ const WEBHOOKS = { queue: "carillon-alerts", type: "carillon.webhook" } as const
 
 /** `onAlert` is waited for so long, in ms: what hangs must not keep the other alerts, or a stop. */
 const PATIENCE = 10_000;
+
+/** The alert of a task that only newer nodes can read is left to them for so long, in ms; then `onAlert` is told. */
+const LEAVE_FOR = 3_600_000;
 
 /** Hands alerts on: to this node's function, and as jobs to the webhooks that the task names. */
 export class Alerter {
@@ -23,19 +26,20 @@ export class Alerter {
   }
 
   /**
-   * At least once each: what was told is taken off afterwards.
+   * At least once each: what was told is taken off afterwards. What a newer node is to tell is left.
    * @param goOn asked after each alert: what is left then is left for another turn
-   * @returns whether something is left
+   * @returns whether something is left for this node
    */
   async tell(queue: string, lease: Lease, goOn: () => boolean): Promise<boolean> {
     const { alerts } = this.#store;
-    let left = 1;
-    while (left > 0 && goOn()) {
+    const newer = new Set<string>();
+    let [left, passed] = [1, 0];
+    while (left > passed && goOn()) {
       const told: string[] = [];
       try {
-        for (const { alert, line } of await alerts.waiting(queue)) {
-          await this.#tellOne(alert, lease);
-          told.push(line);
+        for (const { alert, line } of await alerts.waiting(queue, passed)) {
+          if (await this.#tellOne(alert, lease, newer)) told.push(line);
+          else passed += 1;
           if (!goOn()) break;
           await keep(lease, this.#settings.mutexTtl);
         }
@@ -43,7 +47,7 @@ export class Alerter {
         left = await alerts.told(queue, told);
       }
     }
-    return left > 0;
+    return left > passed;
   }
 
   async missed(queue: string, goOn: () => boolean): Promise<boolean> {
@@ -52,19 +56,36 @@ export class Alerter {
     return more;
   }
 
-  async #tellOne(alert: Alert, lease: Lease): Promise<void> {
+  /** @param newer tasks whose alerts are left to newer nodes @returns whether it was told */
+  async #tellOne(alert: Alert, lease: Lease, newer: Set<string>): Promise<boolean> {
+    const local = localName(alert.task);
+    if (newer.has(local)) return false;
+    let hooks: NonNullable<Policies["alerts"]> = [];
+    let failure: unknown;
+    try {
+      hooks = (await this.#store.tasks.get(alert.task))?.definition.alerts ?? [];
+    } catch (error) {
+      // What is wrong with Redis may be over at the next try; what is wrong with the task will not.
+      if (failsForAll(error)) throw error;
+      failure = error;
+    }
+    const isNewer = isCarillonError(failure, "UNSUPPORTED_FORMAT");
+    if (isNewer && (await this.#store.tasks.time(alert.task.queue)) - alert.at < LEAVE_FOR) {
+      newer.add(local);
+      return false;
+    }
     await this.#callOnAlert(alert, lease);
     try {
-      const task = await this.#store.tasks.get(alert.task);
-      for (const { on, url } of task?.definition.alerts ?? []) {
+      if (failure !== undefined) throw failure;
+      for (const { on, url } of hooks) {
         if (on.includes(alert.kind)) await this.#enqueue(alert, url);
       }
     } catch (error) {
-      // What is wrong with Redis may be over at the next try; what is wrong with the task will not.
       if (failsForAll(error)) throw error;
       const { code, message } = redisError(error);
       this.#settings.logger.error({ alert, code }, `webhooks are not told: ${message}`);
     }
+    return true;
   }
 
   /** Never throws. Meanwhile the mutex is held on to. */

@@ -40,8 +40,11 @@ describe("alerts handed on", () => {
   }
   /** Runs of a task that failed. */
   async function failed(task: string, ...runs: string[]): Promise<void> {
+    await failedAt(1, task, ...runs);
+  }
+  async function failedAt(at: number, task: string, ...runs: string[]): Promise<void> {
     const { alerts } = store.keys.queue(QUEUE);
-    const lines = runs.map((run) => JSON.stringify({ kind: "failed", task: `system/${task}`, run, at: 1 }));
+    const lines = runs.map((run) => JSON.stringify({ kind: "failed", task: `system/${task}`, run, at }));
     await store.link.ask((client) => client.rpush(alerts, ...lines));
   }
   const runs = (count: number) => Array.from({ length: count }, (_, i) => `r${i}`);
@@ -82,6 +85,23 @@ describe("alerts handed on", () => {
     };
     await alerter({ onAlert }).tell(QUEUE, LEASE, ALWAYS);
     expect(heard).toEqual(["r1", "r2", "r3", "r4"]);
+  });
+
+  it("what Carillon did not write among them is dropped, and the others are told", async () => {
+    const { alerts } = store.keys.queue(QUEUE);
+    const nonsense = [
+      "{",
+      "null",
+      "5",
+      '{"kind":5,"task":"system/t"}',
+      '{"kind":"failed","task":{}}',
+      '{"kind":"failed","task":"x"}',
+    ];
+    await store.link.ask((client) => client.rpush(alerts, ...Array(30).fill(nonsense).flat()));
+    await failed("t", "r1");
+    expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+    expect(heard).toEqual(["r1"]);
+    expect(await store.link.ask((client) => client.exists(alerts))).toBe(0);
   });
 
   it("one after the other, until the turn is over: the others are left for another one", async () => {
@@ -153,6 +173,24 @@ describe("alerts handed on", () => {
       expect(await left()).toEqual(["r1", "r2"]);
       expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
       expect(await hooks()).toBe(2);
+    });
+
+    it("of a task in a newer format are left to a newer node, and the others are told", async () => {
+      for (const id of ["t", "u"]) await put(id, { alerts });
+      const key = store.keys.queue(QUEUE).task("system/t");
+      await store.link.ask((client) => client.hset(key, "v", "2"));
+      const now = await store.serverTime();
+      await failedAt(now, "t", ...runs(150));
+      await failedAt(now, "u", "u1");
+      expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+      expect(heard).toEqual(["u1"]);
+      expect(await hooks()).toBe(1);
+      // As the newer node reads it.
+      await store.link.ask((client) => client.hdel(key, "v"));
+      expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+      expect(heard).toEqual(["u1", ...runs(150)]);
+      expect(await hooks()).toBe(151);
+      expect(await left()).toEqual([]);
     });
 
     it("not where the task is in a newer format: that is said, and the others are told", async () => {

@@ -1,4 +1,4 @@
-import { type AlertKind, parseLocalName, type TaskName } from "@carillon/core";
+import { type AlertKind, isName, parseLocalName, type TaskName } from "@carillon/core";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import type { Scripts } from "./scripts.js";
@@ -36,16 +36,20 @@ export class AlertRepository {
     this.#scripts = scripts;
   }
 
-  /** The oldest ones; they stay until they are `told`. */
-  async waiting(queue: string): Promise<WaitingAlert[]> {
+  /** The oldest ones; they stay until they are `told`. @param passed so many are passed over */
+  async waiting(queue: string, passed = 0): Promise<WaitingAlert[]> {
     const lines = await this.#link.ask((client) =>
-      client.lrange(this.#keys.queue(queue).alerts, 0, BATCH - 1),
+      client.lrange(this.#keys.queue(queue).alerts, passed, passed + BATCH - 1),
     );
-    return lines.map((line) => {
-      const { task, error, ...rest } = JSON.parse(line) as Omit<Alert, "task"> & { task: string };
-      const alert = { ...rest, task: { queue, ...parseLocalName(task) }, ...(error ? { error } : {}) };
-      return { alert, line };
-    });
+    const waiting = lines.flatMap((line) => decode(queue, line));
+    if (waiting.length === lines.length) return waiting;
+    // What Carillon did not write must not keep the others from being told.
+    const sound = new Set(waiting.map(({ line }) => line));
+    await this.told(
+      queue,
+      lines.filter((line) => !sound.has(line)),
+    );
+    return this.waiting(queue, passed);
   }
 
   /** What these `lines` are was handed on. Returns how many are left. */
@@ -63,5 +67,17 @@ export class AlertRepository {
       [BATCH, keys.task("")],
     );
     return (found as number) >= BATCH;
+  }
+}
+
+function decode(queue: string, line: string): WaitingAlert[] {
+  try {
+    const { task, error, ...rest } = JSON.parse(line) as Omit<Alert, "task"> & { task: string };
+    const name = parseLocalName(task);
+    if (typeof rest.kind !== "string" || !isName(name.owner) || !isName(name.id)) return [];
+    const alert = { ...rest, task: { queue, ...name }, ...(error ? { error } : {}) };
+    return [{ alert, line }];
+  } catch {
+    return [];
   }
 }
