@@ -1,4 +1,4 @@
-import { decide, parseTask, ScheduleCache, shardOf, type TaskInput } from "@carillon/core";
+import { decide, occurrenceKey, parseTask, ScheduleCache, shardOf, type TaskInput } from "@carillon/core";
 import {
   bullPrefix,
   type ClaimItem,
@@ -73,6 +73,18 @@ onEveryEngine("the claim protocol", (connection) => {
       true,
     );
   }
+
+  it("the script makes the same key of an occurrence as `occurrenceKey` does, which says when to leave it out", async () => {
+    for (const id of ["0", "a.b", "-_-", "A".repeat(128)]) {
+      await put({ id });
+      await clock.advance(10_000);
+      await claim(id, "tok");
+      const { definition } = await stored(id);
+      const [job] = (await jobs()).filter(({ data }) => data.occurrence.task === id);
+      expect(job?.data.occurrence.key).toBe(occurrenceKey(definition, job?.data.occurrence.nominal));
+      await store.tasks.delete(name(id));
+    }
+  });
 
   it("turns a due occurrence into one job with the public contract", async () => {
     await put({ id: "t", payload: { a: [1, "ü"] }, subject: "s", group: "g" });
