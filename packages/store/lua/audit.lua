@@ -1,9 +1,9 @@
 -- Makes the indexes say what the definitions say: a task that is due stands in its shard's due index, one whose run is over
--- does not wait for it any more.
+-- does not wait for it any more. And no part of the queue is later than what these indexes begin with.
 --
 -- KEYS: 1 next, 2-9 the eight due indexes, 10 priorities, then the tasks
 -- ARGV: 1 prefix of run keys, 2 number of tasks, then for each: local name, shard
--- Returns: the number of tasks that were put right
+-- Returns: the number of tasks and parts that were put right
 local now, mended = nowMs(), 0
 
 -- Does all that waits do so for a run's end? Then it is looked at when that comes, and not before.
@@ -48,4 +48,13 @@ end
 
 -- One that someone else has written to must not keep the others from being put right.
 for n = 1, tonumber(ARGV[2]) do pcall(look, n) end
+-- Too early is a look for nothing; too late, or not at all, and nobody comes.
+local function lookAtPart(shard)
+  local before = redis.call("ZSCORE", KEYS[1], shard)
+  local head = redis.call("ZRANGE", KEYS[2 + shard], 0, 0, "WITHSCORES")[2]
+  if not head or before and tonumber(before) <= tonumber(head) then return end
+  mended = mended + 1
+  rearm(KEYS[1], shard, KEYS[2 + shard])
+end
+for shard = 0, 7 do pcall(lookAtPart, shard) end
 return mended

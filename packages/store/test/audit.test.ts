@@ -79,4 +79,15 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
     expect(await bench.stored("a")).toMatchObject({ due: bench.clock.now + 60_000, waiting: undefined });
   });
+
+  it("of which the parts know nothing any more are known again", async () => {
+    for (const id of ["a", "b", "c"]) await bench.put({ id });
+    const { next } = bench.store.keys.queue(QUEUE);
+    const before = await bench.store.claims.next(QUEUE);
+    await bench.store.link.client.del(next);
+    await bench.store.link.client.zadd(next, bench.clock.now + 60_000, String(shardOf("system/b")));
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(before.size);
+    expect(await bench.store.claims.next(QUEUE)).toEqual(before);
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
+  });
 });
