@@ -1,4 +1,4 @@
-import { assertName, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
+import { assertName, CarillonError, DEFAULT_NAMESPACE, parseLocalName } from "@carillon/core";
 import { AlertRepository } from "./alerts.js";
 import { BackfillRepository } from "./backfills.js";
 import { obliterate } from "./bullmq.js";
@@ -112,18 +112,21 @@ export class Store {
    */
   async deleteQueue(queue: string): Promise<number> {
     let deleted = 0;
-    for (;;) {
-      const { tasks } = await this.tasks.list({ queue }, 100);
-      if (tasks.length === 0) break;
-      for (const { definition } of tasks)
-        await this.tasks.delete({ queue, owner: definition.owner, id: definition.id });
-      deleted += tasks.length;
+    // By their names: also those that this version cannot read.
+    for (let after: string | undefined; ; ) {
+      const locals = await this.tasks.names(queue, 100, after);
+      for (const local of locals) await this.tasks.delete({ queue, ...parseLocalName(local) });
+      deleted += locals.length;
+      if (locals.length < 100) break;
+      after = locals.at(-1);
     }
     const client = this.connect("patient");
     try {
       await obliterate(client, this.namespace, queue);
       const { runs, next, alerts, journal, expected, backfills, priorities } = this.keys.queue(queue);
-      await client.del(runs, next, alerts, journal, expected, backfills, priorities);
+      await client.del(runs, alerts, journal, expected, backfills, priorities);
+      // Not the shards': of a task that was put meanwhile nobody would know.
+      await client.zrem(next, "r", "a", "e", "b");
     } finally {
       client.disconnect();
     }

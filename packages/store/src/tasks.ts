@@ -216,6 +216,11 @@ export class TaskRepository {
       .map(({ local }) => local);
   }
 
+  /** Local names of a queue's tasks, whoever can read these, in their order. @param after the one before the first */
+  async names(queue: string, limit: number, after?: string): Promise<string[]> {
+    return this.#locals(this.#keys.queue(queue), {}, after, limit);
+  }
+
   /** How many tasks a queue holds. */
   async count(queue: string): Promise<number> {
     return this.#link.ask((client) => client.zcard(this.#keys.queue(queue).tasks));

@@ -1,5 +1,6 @@
+import { shardOf } from "@carillon/core";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { Bench, QUEUE } from "./bench.js";
+import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
 onEveryEngine("the registry of queues", (connection) => {
@@ -81,5 +82,24 @@ onEveryEngine("the registry of queues", (connection) => {
     await bench.store.registry.removeNode("n2");
     expect(await other.store.registry.nodes()).toEqual([]);
     expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("deleted as a whole: tasks that only a newer version can read too, and nobody's put in between is lost", async () => {
+    const keys = bench.store.keys.queue(QUEUE);
+    for (const id of ["a", "b", "c"]) await bench.put({ id });
+    await bench.store.link.ask((client) => client.hset(keys.task("system/a"), "v", "99"));
+    await bench.store.link.ask((client) => client.hset(keys.task("system/b"), "gen", "nonsense"));
+    expect(await bench.store.deleteQueue(QUEUE)).toBe(3);
+    expect(await bench.ownKeys()).toEqual([]);
+    const remove = bench.store.tasks.delete.bind(bench.store.tasks);
+    bench.store.tasks.delete = async (name, which) => {
+      const gone = await remove(name, which);
+      await bench.put({ id: "new" });
+      return gone;
+    };
+    await bench.put({ id: "old" });
+    await bench.store.deleteQueue(QUEUE);
+    bench.store.tasks.delete = remove;
+    expect((await bench.store.claims.next(QUEUE)).get(String(shardOf("system/new")))).toBe(START + 10_000);
   });
 });
