@@ -5,7 +5,7 @@ import type { Settings } from "./options.js";
 import type { ServerClock } from "./server-clock.js";
 import { VERSION } from "./version.js";
 
-/** A node that has not beaten for this long is taken off the list, in ms. */
+/** A node whose last beat is so far from now is taken off the list, in ms. */
 const FORGET_AFTER = 3_600_000;
 
 /** Leaving the list of nodes must not hold up a stop for longer than this, in ms. */
@@ -95,7 +95,8 @@ export class Heartbeat {
   async #forgetTheGone(): Promise<void> {
     const now = this.#clock.now();
     for (const node of await this.#store.registry.nodes()) {
-      if (node.beat < now - FORGET_AFTER) await this.#store.registry.removeNode(node.id);
+      // From the future: the server's clock was ahead, and the node has not beaten since.
+      if (Math.abs(now - node.beat) > FORGET_AFTER) await this.#store.registry.removeNode(node.id);
     }
   }
 

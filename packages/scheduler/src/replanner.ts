@@ -87,7 +87,8 @@ export class Replanner {
   async #audit(queues: readonly string[]): Promise<unknown[]> {
     const [audits, now] = await Promise.all([this.#store.registry.audits(), this.#store.serverTime()]);
     return failuresOf(queues, async (queue) => {
-      if (now - (audits.get(queue) ?? 0) < AUDIT_EVERY) return;
+      // What is said of the future is from before the server's clock went back.
+      if (Math.abs(now - (audits.get(queue) ?? 0)) < AUDIT_EVERY) return;
       const lease = await this.#store.mutex.take(this.#store.keys.queue(queue).mutex("audit"), REPLAN_TTL);
       if (!lease) return;
       try {
@@ -130,9 +131,9 @@ export class Replanner {
   }
 }
 
-/** A node counts as gone when it has missed three heartbeats. */
+/** A node counts as gone when it has missed three heartbeats, also since the server's clock went back. */
 function isAlive(node: NodeInfo, now: number): boolean {
-  return now - node.beat <= 3 * node.every;
+  return Math.abs(now - node.beat) <= 3 * node.every;
 }
 
 /** Does the work for each queue, one after the other. */

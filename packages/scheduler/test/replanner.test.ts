@@ -471,6 +471,22 @@ describe("planning anew", () => {
       expect(await zones()).toEqual({ [QUEUE]: NEW });
     });
 
+    it("so does one whose last beat is from before the clock of Redis went back", async () => {
+      await outdated();
+      await beat("old", "2020a", -3_600_000);
+      await replanner().check([QUEUE]);
+      expect(warnings()).toEqual([]);
+      expect(await zones()).toEqual({ [QUEUE]: NEW });
+    });
+
+    it("a comparison of the indexes from before the clock of Redis went back is made anew", async () => {
+      await put({ schedule });
+      const now = await bench.store.serverTime();
+      await bench.store.registry.setAudit(QUEUE, now + 365 * DAY);
+      await replanner().check([QUEUE]);
+      expect((await bench.store.registry.audits()).get(QUEUE)).toBeLessThan(now + DAY);
+    });
+
     it("warned of again when other versions meet", async () => {
       await put({ schedule });
       await beat("old", "2020a");

@@ -1,0 +1,36 @@
+import { Store } from "@carillon/store";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { Heartbeat } from "../src/heartbeat.js";
+import { settle } from "../src/options.js";
+import { ServerClock } from "../src/server-clock.js";
+
+const HOUR = 3_600_000;
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => {
+  await redis.stop();
+});
+
+it("nodes that are long gone leave the list, also those that beat before the clock of Redis went back", async () => {
+  const store = new Store({ connection: redis.url });
+  const clock = new ServerClock();
+  const sentAt = clock.mark();
+  const now = await store.serverTime();
+  clock.observe(now, sentAt);
+  const heartbeat = new Heartbeat(store, clock, settle({ store, nodeId: "n1" }));
+  const beats = {
+    old: now - 2 * HOUR,
+    recent: now - HOUR / 2,
+    ahead: now + HOUR / 2,
+    future: now + 2 * HOUR,
+  };
+  for (const [id, beat] of Object.entries(beats))
+    await store.registry.beat({ ...heartbeat.info(), id, beat });
+  await heartbeat.tick();
+  expect((await store.registry.nodes()).map(({ id }) => id)).toEqual(["ahead", "n1", "recent"]);
+  await store.close();
+});
