@@ -2,6 +2,7 @@ import { localName, type OverlapPolicy, parseLocalName, type TaskName } from "@c
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import type { Scripts } from "./scripts.js";
+import { noHash } from "./task-errors.js";
 
 /** Past occurrences of a task that are run again, or for the first time. Times in UTC ms. */
 export interface Backfill {
@@ -81,7 +82,8 @@ export class BackfillRepository {
   }
 
   async get(queue: string, id: string): Promise<Backfill | undefined> {
-    const hash = await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).backfill(id)));
+    const { backfill } = this.#keys.queue(queue);
+    const hash = await this.#link.ask((client) => client.hgetall(backfill(id)).catch(noHash));
     return decode(queue, id, hash);
   }
 

@@ -151,4 +151,14 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     const told = (await bench.store.alerts.waiting(QUEUE)).map(({ alert }) => alert.task.id);
     expect(told).toEqual(["b", "c"]);
   });
+
+  it("and where a backfill is: it does not stand in their list, and keeps no other from it", async () => {
+    const task = bench.name("a");
+    const range = { from: START, to: START, at: START - 1, total: 1, enqueued: 0, skipped: 0, every: 0 };
+    for (const id of ["x", "y"]) {
+      await bench.store.backfills.put({ id, task, ...range, overlap: undefined, by: "me" });
+    }
+    await write(keys().backfill("x"));
+    expect((await bench.store.backfills.list(QUEUE)).map(({ id }) => id)).toEqual(["y"]);
+  });
 });
