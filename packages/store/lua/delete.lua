@@ -27,7 +27,7 @@ if named[3] and isRun(named[3]) then
   redis.call("ZADD", KEYS[8], now + CLEAR_AFTER, ARGV[6])
 end
 for i, prefix in ipairs({ ARGV[3], ARGV[4] }) do
-  for set in string.gmatch(named[i] or "", "[^,]+") do redis.call("ZREM", prefix .. set, ARGV[1]) end
+  for set in string.gmatch(named[i] or "", "[^,]+") do redis.pcall("ZREM", prefix .. set, ARGV[1]) end
 end
 redis.call("ZREM", KEYS[4], ARGV[1])
 setDue(KEYS[2], ARGV[1], "")

@@ -80,6 +80,9 @@ local function put(taskKey, ledgerKey)
 
   -- First what fails where others have written: then nothing is half done.
   if from ~= "" then record(ledgerKey, "superseded", from, to, now, "put", "-", redis.call("HGET", taskKey, "cursor")) end
+  setMembership(tagPrefix, name, stored.tags, definition.tags, 0)
+  -- The calendars are the schedule's: with it unchanged, the revision it was planned with stands.
+  if fresh == "1" then setMembership(calendarPrefix, name, stored.calendars, definition.calendars, revision) end
   touched[shard] = true
   local answer
   if gen then
@@ -111,9 +114,6 @@ local function put(taskKey, ledgerKey)
     rearm(KEYS[2], "e", KEYS[11])
   end
   if definition.priority ~= stored.priority then setPriority(KEYS[13], name, definition.priority) end
-  setMembership(tagPrefix, name, stored.tags, definition.tags, 0)
-  -- The calendars are the schedule's: with it unchanged, the revision it was planned with stands.
-  if fresh == "1" then setMembership(calendarPrefix, name, stored.calendars, definition.calendars, revision) end
   return answer
 end
 

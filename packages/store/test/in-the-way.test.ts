@@ -68,6 +68,17 @@ onEveryEngine("what others have written where one task's keys are", (connection)
       for (const id of ["a", "c"]) expect(await bench.stored(id)).toMatchObject({ due: START + HOUR });
     });
 
+    it("the set of its tag: it is not stored, and the others are", async () => {
+      await write(keys().tagged("x"));
+      const tasks = ALL.map((id) => parsed(id, id === "b" ? { tags: ["x"] } : {}));
+      await expect(bench.store.tasks.put(QUEUE, tasks)).rejects.toMatchObject(refused);
+      expect((await bench.store.tasks.list({}, 10)).tasks.map(({ definition }) => definition.id)).toEqual([
+        "a",
+        "c",
+      ]);
+      await expect(bench.store.tasks.put(QUEUE, tasks)).rejects.toMatchObject(refused);
+    });
+
     it("no version of ours can read it: said, and the others are edited", async () => {
       for (const id of ALL) await bench.put({ id });
       await bench.store.link.ask((client) => client.hset(keys().task("system/a"), "pending", "nonsense"));
@@ -132,6 +143,13 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     await write(keys().task("system/b"));
     for (const id of ALL) expect(await bench.store.tasks.delete(bench.name(id))).toBe(true);
     expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("where the set of its tag is: it is deleted all the same, as a whole", async () => {
+    await bench.put({ id: "a", tags: ["x"] });
+    await write(keys().tagged("x"));
+    expect(await bench.store.tasks.delete(bench.name("a"))).toBe(true);
+    expect(await bench.ownKeys()).toEqual([keys().tagged("x")]);
   });
 
   it("nonsense among the alerts: a task is deleted all the same, as a whole", async () => {
