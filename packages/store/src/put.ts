@@ -47,6 +47,8 @@ interface Plan {
 
 /** Tasks in one script; enough to amortise the round trip, few enough that Redis is not held for long. */
 const PUT_BATCH = 100;
+/** Characters of payload in one script, beyond the first task's: Redis reads, hashes and compares each several times. */
+const PAYLOAD_BATCH = 512 * 1024;
 /** Batches under way at once: Redis works on one while the next is planned. */
 const IN_FLIGHT = 3;
 
@@ -276,15 +278,20 @@ export class TaskWriter {
 function* batches(tasks: readonly ParsedTask[]): Generator<ParsedTask[], undefined> {
   let batch: ParsedTask[] = [];
   let names = new Set<string>();
+  let payloads = 0;
   for (const task of tasks) {
     const local = localName(task.definition);
-    if (batch.length === PUT_BATCH || names.has(local)) {
+    const { length } = task.payloadJson;
+    const full = batch.length === PUT_BATCH || payloads + length > PAYLOAD_BATCH;
+    if (batch.length > 0 && (full || names.has(local))) {
       yield batch;
       batch = [];
       names = new Set();
+      payloads = 0;
     }
     batch.push(task);
     names.add(local);
+    payloads += length;
   }
   if (batch.length > 0) yield batch;
 }

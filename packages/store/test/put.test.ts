@@ -241,6 +241,31 @@ onEveryEngine("put", (connection) => {
     expect(Object.keys(await dueIndex())).toHaveLength(1_000);
   });
 
+  it("large payloads are sent few at a time, small ones a hundred at a time", async () => {
+    const { link } = bench.store;
+    const run = link.run.bind(link);
+    let sizes: number[] = [];
+    link.run = (script, keys, args) => {
+      if (script.name === "put") sizes.push(args.reduce<number>((sum, arg) => sum + String(arg).length, 0));
+      return run(script, keys, args);
+    };
+    const put = (length: number) => {
+      sizes = [];
+      const tasks = Array.from({ length: 210 }, (_, i) => {
+        const payload = "x".repeat(length);
+        return parseTask({ id: `t${i}`, type: "noop", queue: QUEUE, schedule: { every: "10s" }, payload });
+      });
+      return bench.store.tasks.put(QUEUE, tasks);
+    };
+    expect(await put(10)).toHaveLength(210);
+    expect(sizes).toHaveLength(3);
+    const results = await put(200_000);
+    expect(results.map(({ name, outcome }) => `${name.id} ${outcome}`)).toEqual(
+      results.map((_, i) => `t${i} updated`),
+    );
+    expect(Math.max(...sizes)).toBeLessThan(600_000);
+  });
+
   describe("a put during which the first time passes", () => {
     /** Moves the clock while the put is between its read of the time and its write. */
     async function late(input: Partial<TaskInput> & { id: string }, ms: number) {
