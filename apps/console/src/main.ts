@@ -11,9 +11,11 @@ import { EXIT } from "./exit-codes.js";
 
 /** How long requests under way may take once the console is told to stop. */
 const GRACE_MS = 3_000;
+/** How much of a log that cannot be written is kept for later, in bytes. */
+const UNWRITTEN_LOG = 64 * 1024;
 
 async function main(config: Config): Promise<void> {
-  const logger = pino({ name: "carillon-console", level: config.logLevel });
+  const logger = pino({ name: "carillon-console", level: config.logLevel }, standardOutput());
   const token = config.token ?? newToken();
   const { client, connection } = open(config);
   watch(connection, logger);
@@ -35,6 +37,14 @@ async function main(config: Config): Promise<void> {
   connection.disconnect();
   logger.info("stopped");
   process.exit(); // a call that waits for Redis holds the process for seconds more
+}
+
+/**
+ * Where the log goes. Synchronous, which is not pino's default: that one tries for ever, at the exit, to write what a
+ * reader that left, or a full disk, does not take. A log that cannot be written is no reason to end: lines get lost.
+ */
+function standardOutput() {
+  return pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_LOG }).on("error", () => {});
 }
 
 /** Neither waits for Redis. @throws `INVALID_OPTION` for a URL that is none */

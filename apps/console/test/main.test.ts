@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, openSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Client } from "@carillon/sdk";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
@@ -101,6 +102,28 @@ test.each(["SIGTERM", "SIGINT"] as const)("%s ends it in order", async (signal) 
   program.child.kill(signal);
   expect(await program.exit).toBe(0);
   await program.line("stopped");
+});
+
+test("SIGTERM ends it although nobody reads its log any more", async () => {
+  const program = start({ REDIS_URL: redis.url, CARILLON_TOKEN: "a-token-for-this-test" });
+  await program.line("the board is ready");
+  program.child.stdout?.destroy();
+  program.child.kill("SIGTERM");
+  expect(await program.exit).toBe(0);
+});
+
+test.runIf(existsSync("/dev/full"))("a log that cannot be written neither ends nor holds it", async () => {
+  const port = await freePort();
+  const child = spawn(process.execPath, [MAIN], {
+    env: { PATH: process.env["PATH"], CARILLON_CONSOLE_PORT: String(port), REDIS_URL: redis.url },
+    stdio: ["ignore", openSync("/dev/full", "w"), "ignore"],
+  });
+  running.push(child);
+  const exit = once(child, "exit");
+  const ready = async () => (await fetch(`http://127.0.0.1:${port}/ready`)).ok;
+  await eventually(() => ready().catch(() => false), { timeoutMs: 10_000 });
+  child.kill("SIGTERM");
+  expect(await exit).toEqual([0, null]);
 });
 
 test("a wrong variable ends it with 2 and one line that names variable and remedy", async () => {

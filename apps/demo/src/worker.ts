@@ -5,10 +5,11 @@ import { demoTypes } from "./types.js";
 
 /** A worker process: two of these run beside the replicas, as in production. */
 const { connection, namespace } = readEnvironment();
-const logger = pino({
-  name: process.env.DEMO_WORKER ?? "worker",
-  level: process.env.CARILLON_LOG_LEVEL ?? "info",
-});
+const logger = pino(
+  { name: process.env.DEMO_WORKER ?? "worker", level: process.env.CARILLON_LOG_LEVEL ?? "info" },
+  // Whoever read it may be gone: asynchronous, pino would hold the exit for ever.
+  pino.destination({ dest: 1, sync: true }),
+);
 const client = new Client({ connection, namespace });
 const types = demoTypes({
   client,

@@ -6,6 +6,9 @@ import { readConfig } from "./config.js";
 import { EXIT } from "./exit-codes.js";
 import { runNode } from "./node.js";
 
+/** How much of a log that cannot be written is kept for later, in bytes. */
+const UNWRITTEN_LOG = 64 * 1024;
+
 const answer = answerTo(process.argv.slice(2));
 if (answer) {
   (answer.code === EXIT.stopped ? console.log : console.error)(answer.text);
@@ -14,7 +17,9 @@ if (answer) {
 
 const { config, problems, warnings } = readConfig(process.env);
 // Synchronous, which is not pino's default: otherwise what is logged last before the exit overtakes what came before.
-const stdout = pino.destination({ dest: 1, sync: true });
+const stdout = pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_LOG });
+// A full disk, a reader that left: lines get lost, tasks must not.
+stdout.on("error", () => {});
 const logger = pino({ name: "carillon", level: config?.logLevel ?? "info" }, stdout);
 
 for (const { variable, message } of warnings) logger.warn({ variable }, message);

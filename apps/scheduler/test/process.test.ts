@@ -1,7 +1,9 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, openSync } from "node:fs";
 import { createServer } from "node:net";
 import { Client } from "@carillon/sdk";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { killNodes, MAIN, Node } from "./helpers.js";
 
@@ -74,6 +76,23 @@ describe("a node that cannot start", () => {
 });
 
 describe("a running node", () => {
+  it.runIf(existsSync("/dev/full"))("goes on where its log cannot be written", async () => {
+    const port = await freePort();
+    const child = spawn(process.execPath, [MAIN], {
+      env: { PATH: process.env["PATH"], REDIS_URL: redis.url, CARILLON_PORT: String(port) },
+      stdio: ["ignore", openSync("/dev/full", "w"), "ignore"],
+    });
+    const ended = once(child, "exit");
+    try {
+      const ready = async () => (await fetch(`http://127.0.0.1:${port}/ready`)).ok;
+      await eventually(() => ready().catch(() => false), { timeoutMs: 10_000 });
+      child.kill("SIGTERM");
+      expect(await ended).toEqual([0, null]);
+    } finally {
+      child.kill("SIGKILL");
+    }
+  });
+
   it("listens before Redis is there, and says why it is not ready, each time Redis goes", async () => {
     const flaky = await startRedis({ appendonly: true });
     await flaky.kill();
