@@ -1,4 +1,4 @@
-import { CarillonError, type ErrorCode, isCarillonError } from "@carillon/sdk";
+import { CarillonError, type ErrorCode, isCarillonError, redisError } from "@carillon/sdk";
 import type { NextFunction, Request, Response } from "express";
 import type { Logger } from "pino";
 import { isBoard } from "./paths.js";
@@ -56,18 +56,17 @@ export function boardErrorBody(error: CarillonError): BoardErrorBody {
   return { error: { key: BOARD_KEYS[error.code] ?? error.code, ...error.toJSON() }, message: error.message };
 }
 
-const UNREACHABLE =
-  /ECONN|EPIPE|ETIMEDOUT|Connection is closed|Stream isn't writeable|Command timed out|CLUSTERDOWN|LOADING/i;
-
-/** Whatever was thrown, as one of our codes. BullMQ's and Express' errors have none of their own. */
+/** Whatever was thrown, as one of our codes. Express' errors, BullMQ's and those of Redis have none of their own. */
 export function coded(error: unknown): CarillonError {
   if (isCarillonError(error)) return error;
   const text = error instanceof Error ? error.message : String(error);
-  if (UNREACHABLE.test(text)) return unreachable(error);
   const status = (error as { status?: unknown } | null)?.status;
   if (typeof status === "number" && status >= 400 && status < 500) {
     return new RequestError(status, `${text}.`, { field: "request", cause: error });
   }
+  // A mistake of a program may speak of connections too.
+  const ofRedis = error instanceof TypeError ? undefined : redisError(error);
+  if (ofRedis && ofRedis.code !== "REDIS_ERROR") return ofRedis;
   return new CarillonError("INTERNAL", text, { cause: error });
 }
 
