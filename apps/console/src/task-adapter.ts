@@ -4,9 +4,10 @@ import type {
   JobSchedulerRepeatOptions,
   JobSchedulerUpdateResult,
   QueueJob,
+  QueueJobOptions,
 } from "@bull-board/api/typings/app";
 import { CarillonError, type Client, type Task, type TaskInput, taskSchema } from "@carillon/sdk";
-import type { Queue } from "bullmq";
+import type { Job, Queue } from "bullmq";
 import { editSchedule, showSchedule } from "./schedule-form.js";
 
 type Scheduler = Omit<AppJobScheduler, "queueName">;
@@ -27,6 +28,31 @@ export class TaskAdapter extends BullMQAdapter {
     super(queue, { readOnlyMode: options.readOnly });
     this.#queue = queue;
     this.#client = client;
+  }
+
+  /** Undefined for what is no job's id: BullMQ's own keys of a queue are named like jobs. */
+  override async getJob(id: string): Promise<Job | undefined> {
+    return this.#isKey(id) ? undefined : super.getJob(id);
+  }
+
+  /**
+   * @throws `INVALID_OPTION` for an id that BullMQ refuses, or that is a word of its own: a job `active` would be written where
+   * the list of active jobs belongs, and nobody could work or look at the queue any more
+   */
+  override async addJob(name: string, data: unknown, options: QueueJobOptions): Promise<Job> {
+    const { jobId } = (options ?? {}) as { jobId?: unknown };
+    // Without one, or with an empty one, BullMQ counts.
+    if (jobId && (typeof jobId !== "string" || /^\d+$|:/.test(jobId) || this.#isKey(jobId))) {
+      throw new CarillonError("INVALID_OPTION", "not for a job to have.", {
+        field: "options.jobId",
+        remedy: "Leave it out, or give a text that is no number, holds no colon and is no word of BullMQ's.",
+      });
+    }
+    return super.addJob(name, data, options);
+  }
+
+  #isKey(id: string): boolean {
+    return Object.hasOwn(this.#queue.keys, id);
   }
 
   override getDescription(): string {

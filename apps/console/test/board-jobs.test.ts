@@ -1,0 +1,40 @@
+import { Queue } from "bullmq";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Console, startConsole } from "./harness.js";
+
+let console_: Console;
+/** What BullMQ has in a queue beside its jobs. */
+let keys: string[];
+beforeAll(async () => {
+  console_ = await startConsole();
+  await console_.client.put({ id: "a", type: "t", queue: "q", schedule: { every: "1h" } });
+  await console_.client.trigger("a");
+  await console_.board.refresh();
+  const queue = new Queue("q", { connection: { url: console_.redis.url }, skipMetasUpdate: true });
+  keys = Object.keys(queue.keys).filter(Boolean);
+  await queue.close();
+});
+afterAll(() => console_.stop());
+
+const add = (jobId: unknown) =>
+  console_.admin("POST", "/queues/api/queues/q/add", { name: "t", data: {}, options: { jobId } });
+
+test("a job cannot be added under a word of BullMQ's, which would brick the queue", async () => {
+  expect(keys).toContain("active");
+  for (const id of [...keys, "a:b", "12", 12]) {
+    const { status, body } = await add(id);
+    expect([id, status, body.error?.code]).toEqual([id, 400, "INVALID_OPTION"]);
+  }
+  const { body } = await console_.admin("GET", "/queues/api/queues");
+  expect(body.queues).toMatchObject([{ name: "q", counts: { waiting: 1 } }]);
+  expect((await add("mine")).status).toBe(200);
+});
+
+test("BullMQ's own keys are no jobs: they can be neither read nor removed as such", async () => {
+  for (const key of keys) {
+    const read = await console_.admin("GET", `/queues/api/queues/q/${key}`);
+    const removed = await console_.admin("PUT", `/queues/api/queues/q/${key}/clean`);
+    expect([key, read.status, removed.status]).toEqual([key, 404, 404]);
+  }
+  expect(console_.log()).not.toContain("a request failed");
+});
