@@ -2,29 +2,34 @@ import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { Failure, misuse, type Report } from "./failure.js";
 
-/** A line may be this long, in characters; far more than the largest task. */
+/** A line may be this long, in bytes; far more than the largest task. */
 const LONGEST_LINE = 8 * 1024 * 1024;
-/** A file that is read as a whole may be this long, in characters. */
+/** A file that is read as a whole may be this long, in bytes. */
 const LARGEST_FILE = 64 * 1024 * 1024;
 
 export interface Line {
   /** From 1. */
   readonly number: number;
-  /** Undefined: too long to be kept. */
+  /** Undefined: there is a fault. */
   readonly text: string | undefined;
+  /** `too long` to be kept, or `not UTF-8`. */
+  readonly fault?: string | undefined;
 }
+
+const LINE_END = 0x0a;
+const NOTHING = Buffer.alloc(0);
 
 let stdinTaken = false;
 
-/** A file, or standard input for `-` and for nothing, as text. */
+/** A file, or standard input for `-` and for nothing. */
 function open(file: string | undefined): Readable {
-  if (file !== undefined && file !== "-") return createReadStream(file, "utf8");
+  if (file !== undefined && file !== "-") return createReadStream(file);
   if (file === undefined && process.stdin.isTTY) {
     throw misuse("FILE", "missing.", "Give a file, or - to type into standard input.");
   }
   if (stdinTaken) throw misuse("FILE", "standard input is asked for twice.", "Give a file for one of them.");
   stdinTaken = true;
-  return process.stdin.setEncoding("utf8");
+  return process.stdin;
 }
 
 /** What reading failed with: a missing file is the caller's mistake. */
@@ -34,25 +39,44 @@ function unreadable(error: unknown, file: string | undefined): unknown {
   return misuse("FILE", `${file ?? "standard input"} cannot be read: ${message}.`, "Check the path.");
 }
 
+/** Undefined for what is no UTF-8: it would be stored as something else. */
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+const withoutMark = (text: string) => text.replace(/^\uFEFF/, "");
+
 /**
  * @param instead what to do about an input that is too large
- * @throws `INVALID_OPTION` for what cannot be read, `INVALID_TASK` for too much
+ * @throws `INVALID_OPTION` for what cannot be read or is no UTF-8, `INVALID_TASK` for too much
  */
 export async function readAll(file: string | undefined, instead: string): Promise<string> {
-  let text = "";
+  const chunks: Buffer[] = [];
+  let size = 0;
   try {
-    for await (const chunk of open(file)) {
-      text += chunk as string;
-      if (text.length > LARGEST_FILE) break;
+    for await (const chunk of open(file) as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > LARGEST_FILE) break;
     }
   } catch (error) {
     throw unreadable(error, file);
   }
-  if (text.length <= LARGEST_FILE) return text.replace(/^\uFEFF/, "");
-  throw new Failure({
-    code: "INVALID_TASK",
-    message: `The input is larger than 64 MiB. ${instead}`,
-  });
+  if (size > LARGEST_FILE) {
+    throw new Failure({
+      code: "INVALID_TASK",
+      message: `The input is larger than 64 MiB. ${instead}`,
+    });
+  }
+  const text = decode(Buffer.concat(chunks));
+  if (text === undefined) {
+    throw misuse("FILE", `${file ?? "standard input"} is not UTF-8.`, "Save it as UTF-8.");
+  }
+  return withoutMark(text);
 }
 
 /**
@@ -61,34 +85,51 @@ export async function readAll(file: string | undefined, instead: string): Promis
  */
 export async function* readLines(file: string | undefined): AsyncGenerator<Line[]> {
   let number = 0;
-  let carry = "";
+  let carry: Buffer = NOTHING;
   let tooLong = false;
-  const take = (text: string): Line[] => {
+  const take = (text: string | undefined, size: number): Line[] => {
     number += 1;
-    const line = { number, text: tooLong || text.length > LONGEST_LINE ? undefined : text };
+    const fault = tooLong || size > LONGEST_LINE ? "too long" : text === undefined ? "not UTF-8" : undefined;
     tooLong = false;
-    return line.text?.trim() === "" ? [] : [line];
+    if (text === undefined || fault !== undefined) return [{ number, text: undefined, fault }];
+    const line = number === 1 ? withoutMark(text) : text;
+    return line.trim() === "" ? [] : [{ number, text: line }];
+  };
+  const takeAll = (bytes: Buffer): Line[] => {
+    const text = decode(bytes);
+    // Mostly: one decoding for all of them.
+    if (text !== undefined) return text.split("\n").flatMap((line) => take(line, line.length));
+    return splitLines(bytes).flatMap((line) => take(decode(line), line.length));
   };
   try {
-    for await (const chunk of open(file) as AsyncIterable<string>) {
-      const ends = chunk.lastIndexOf("\n");
+    for await (const chunk of open(file) as AsyncIterable<Buffer>) {
+      const ends = chunk.lastIndexOf(LINE_END);
       if (ends < 0) {
-        carry += chunk;
+        carry = Buffer.concat([carry, chunk]);
       } else {
-        const lines = (carry + chunk.slice(0, ends)).split("\n");
-        carry = chunk.slice(ends + 1);
-        if (number === 0) lines[0] = (lines[0] as string).replace(/^\uFEFF/, "");
-        yield lines.flatMap(take);
+        const lines = Buffer.concat([carry, chunk.subarray(0, ends)]);
+        carry = chunk.subarray(ends + 1);
+        yield takeAll(lines);
       }
       if (carry.length > LONGEST_LINE) {
         tooLong = true;
-        carry = "";
+        carry = NOTHING;
       }
     }
   } catch (error) {
     throw unreadable(error, file);
   }
-  if (carry !== "" || tooLong) yield take(number === 0 ? carry.replace(/^\uFEFF/, "") : carry);
+  if (carry.length > 0 || tooLong) yield takeAll(carry);
+}
+
+function splitLines(bytes: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  let from = 0;
+  for (let end = bytes.indexOf(LINE_END); end >= 0; end = bytes.indexOf(LINE_END, from)) {
+    lines.push(bytes.subarray(from, end));
+    from = end + 1;
+  }
+  return [...lines, bytes.subarray(from)];
 }
 
 /** @throws `INVALID_TASK`, or the code given */

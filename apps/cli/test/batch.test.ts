@@ -73,9 +73,10 @@ describe("carillon put --batch", () => {
     ]);
   });
 
-  it.each([
+  it.each<[string, string | Buffer, string]>([
     ["an invalid task", line("a:b"), "INVALID_NAME"],
     ["broken JSON", "{\n", "INVALID_TASK"],
+    ["what is no UTF-8", Buffer.from(line("b\u00ff"), "latin1"), "INVALID_TASK"],
   ])("stops at %s, names its line, and has stored all before it", async (_, bad, code) => {
     const input = [...lines(1_499), bad, line("after")];
     const { code: exit, stderr } = await carillon(["put", "--batch", "--json"], { env, input });
@@ -86,6 +87,14 @@ describe("carillon put --batch", () => {
       message: expect.stringContaining("line 1500:"),
     });
     expect(await stored()).toBe(1_499);
+  });
+
+  it("reads characters that come in pieces", async () => {
+    const named = line("a").replace('"payload":{}', '"payload":"\u{1f514}"');
+    const bytes = Buffer.from(`\uFEFF${named.replace("1s", "1h")}`);
+    const input = Array.from(bytes, (byte) => Buffer.of(byte));
+    expect(await carillon(["put", "--batch"], { env, input })).toMatchObject({ code: 0, stderr: "" });
+    expect(await client.get("a")).toMatchObject({ payload: "\u{1f514}" });
   });
 
   it("holds no more than a chunk: 120 MB of lines in a heap of 64 MB", async () => {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
-const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
+export const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 
 export interface Ended {
   code: number | null;
@@ -18,7 +18,7 @@ export function spawnCarillon(args: readonly string[], env: Record<string, strin
 
 export interface RunOptions {
   env?: Record<string, string>;
-  input?: string | Iterable<string>;
+  input?: string | Iterable<string | Uint8Array>;
 }
 
 export async function carillon(

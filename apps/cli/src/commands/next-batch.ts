@@ -23,10 +23,10 @@ export async function answerAll(sdk: typeof Sdk, out: Output): Promise<void> {
   }
 }
 
-function answerLine(sdk: typeof Sdk, { text, number }: Line): object {
+function answerLine(sdk: typeof Sdk, { text, number, fault }: Line): object {
   try {
     if (text === undefined)
-      throw new Failure({ code: "INVALID_SCHEDULE", message: `line ${number}: too long.` });
+      throw new Failure({ code: "INVALID_SCHEDULE", message: `line ${number}: ${fault}.` });
     return answer(sdk, readQuestion(parseJson(text, "Give one JSON object a line."), Date.now()));
   } catch (error) {
     const { code, message } = reportOf(error);

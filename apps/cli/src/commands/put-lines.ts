@@ -66,9 +66,9 @@ async function putChunk(client: Client, lines: readonly Line[]): Promise<{ puts:
   }
 }
 
-function parseLine({ text, number }: Line): TaskInput {
+function parseLine({ text, number, fault }: Line): TaskInput {
   if (text !== undefined) return parseJson(text, "Give one task a line.", { line: number }) as TaskInput;
-  throw new Failure({ code: "INVALID_TASK", message: `line ${number}: too long.`, line: number });
+  throw new Failure({ code: "INVALID_TASK", message: `line ${number}: ${fault}.`, line: number });
 }
 
 /** The SDK counts within the chunk (`[3].schedule.cron`); the caller knows lines of a file. */
