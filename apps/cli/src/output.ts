@@ -1,4 +1,5 @@
 import type { Writable } from "node:stream";
+import { Failure } from "./failure.js";
 import { type Paint, painter } from "./text.js";
 
 /**
@@ -13,10 +14,9 @@ export class Output {
   constructor(stream: Writable & { isTTY?: boolean } = process.stdout) {
     this.#stream = stream;
     this.paint = painter(stream);
+    // Whoever writes gets it too.
     stream.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code !== "EPIPE") throw error;
-      this.#closed = true;
-      stream.emit("drain");
+      this.#closed ||= error.code === "EPIPE";
     });
   }
 
@@ -24,9 +24,16 @@ export class Output {
     return this.#closed;
   }
 
+  /** @throws `INTERNAL` for what the system does not take: a full disk, say */
   async write(text: string): Promise<void> {
-    if (this.#closed || text === "" || this.#stream.write(text)) return;
-    await new Promise<void>((resolve) => this.#stream.once("drain", resolve));
+    if (this.#closed || text === "") return;
+    const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) =>
+      this.#stream.write(text, resolve),
+    );
+    if (error?.code === "EPIPE") this.#closed = true;
+    if (!error || this.#closed) return;
+    const message = `standard output cannot be written: ${error.message}.`;
+    throw new Failure({ code: "INTERNAL", message }, error);
   }
 
   /** One JSON document. */

@@ -1,7 +1,9 @@
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { carillon, jsonLines, type RunOptions } from "./helpers.js";
+import { carillon, jsonLines, MAIN, type RunOptions } from "./helpers.js";
 
 let redis: RedisServer;
 let namespace = "";
@@ -180,4 +182,27 @@ describe("what goes wrong", () => {
 
 it("lists no nodes where there are none", async () => {
   expect(await json(["nodes"])).toEqual([]);
+});
+
+it("refuses a task that is no UTF-8, rather than store something else", async () => {
+  const text = '{"id":"a","type":"noop","queue":"bar","schedule":{"every":"1h"},"payload":"caf\u00e9"}';
+  const { code, stderr } = await cli(["put", "--json"], { input: [Buffer.from(text, "latin1")] });
+  expect([code, JSON.parse(stderr).error.code]).toEqual([2, "INVALID_OPTION"]);
+  expect(stderr).toContain("standard input is not UTF-8");
+  expect((await json(["list"])).tasks).toEqual([]);
+});
+
+it.runIf(existsSync("/dev/full"))("says in one line that its answer cannot be written", async () => {
+  const full = openSync("/dev/full", "w");
+  const env = { ...process.env, REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace };
+  for (const args of [["list"], ["list", "--all"], ["next", "10s"]]) {
+    const { status, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
+      env,
+      stdio: ["ignore", full, "pipe"],
+      encoding: "utf8",
+    });
+    expect(stderr).toMatch(/^carillon: standard output cannot be written: ENOSPC.* \[INTERNAL\]\n$/);
+    expect(status).toBe(1);
+  }
+  closeSync(full);
 });
