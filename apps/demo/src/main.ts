@@ -1,31 +1,39 @@
 #!/usr/bin/env node
-import { randomBytes } from "node:crypto";
 import { createServer } from "node:net";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Client, isCarillonError, readEnvironment } from "@carillon/sdk";
+import { Client, isCarillonError } from "@carillon/sdk";
 import { type Line, Managed } from "./processes.js";
 import { seed } from "./seed.js";
+import { readSettings, type Settings } from "./settings.js";
 import { Tally } from "./tally.js";
 import { demoTypes } from "./types.js";
 import { View } from "./view.js";
 
 /** The demo: three replicas, two workers, the console, some tasks, and a view of it all. */
 const project = fileURLToPath(new URL("../../..", import.meta.url));
-const namespace = process.env.CARILLON_NAMESPACE ?? "demo";
-const { connection } = readEnvironment({ ...process.env, CARILLON_NAMESPACE: namespace });
-const redisUrl = process.env.REDIS_URL as string;
+const { connection, namespace, redisUrl, token, port: wantedPort } = settings();
 const folder = resolve(project, ".carillon/demo");
-const token = process.env.CARILLON_TOKEN ?? randomBytes(12).toString("hex");
-const port = await firstFree(Number(process.env.CARILLON_CONSOLE_PORT ?? 3000));
+const port = await firstFree(wantedPort);
 const consoleUrl = `http://127.0.0.1:${port}`;
-const signInUrl = `${consoleUrl}/?token=${token}`;
+const signInUrl = `${consoleUrl}/?token=${encodeURIComponent(token)}`;
 
 const view = new View(process.stdout);
 const tally = new Tally();
 const client = new Client({ connection, namespace });
 let onListening = () => {};
 const processes = makeProcesses();
+
+/** A mistake in them is one line, and no stack. */
+function settings(): Settings {
+  try {
+    return readSettings(process.env);
+  } catch (error) {
+    if (!isCarillonError(error)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(2);
+  }
+}
 
 function makeProcesses(): Managed[] {
   const shared = { CARILLON_NAMESPACE: namespace, REDIS_URL: redisUrl };
