@@ -2,6 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
+const ORPHAN = new URL("./orphan.js", import.meta.url).href;
+
 export interface Line {
   readonly from: Managed;
   readonly msg: string;
@@ -42,7 +44,7 @@ export class Managed {
 
   start(): void {
     this.exit = undefined;
-    const child = spawn(process.execPath, [this.#script], {
+    const child = spawn(process.execPath, ["--import", ORPHAN, this.#script], {
       env: { ...process.env, ...this.#env },
       stdio: ["ignore", "pipe", "pipe"],
       // Ctrl-C reaches the supervisor alone; it stops the others in order.
