@@ -42,12 +42,17 @@ export const sameOrigin: RequestHandler = (req, res, next) => {
 };
 
 function isOurs(origin: string, req: Request): boolean {
-  let host: string;
-  try {
-    host = new URL(origin).host;
-  } catch {
-    return false; // "null" too
-  }
-  // Behind a proxy the name that the browser used is in X-Forwarded-Host; no page of another site can set that.
-  return [req.get("host"), req.get("x-forwarded-host")].some((own) => own?.toLowerCase() === host);
+  const from = urlOf(origin);
+  if (!from) return false; // "null" too
+  // Behind a proxy the name that the browser used is in X-Forwarded-Host, behind several the first in it; no page of another
+  // site can set that.
+  const [forwarded] = (req.get("x-forwarded-host") ?? "").split(",");
+  return [req.get("host"), forwarded].some(
+    // As the browser writes an origin: in small letters, without the port that goes without saying. Proxies may add that.
+    (own) => own !== undefined && urlOf(`${from.protocol}//${own.trim()}`)?.host === from.host,
+  );
+}
+
+function urlOf(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined;
 }

@@ -241,6 +241,19 @@ describe("a write from another site", () => {
     };
     expect((await ask(PAUSE, { method: "PUT", headers })).status).toBe(200);
   });
+
+  test.each(["console.example:443", "Console.Example, inner.example"])(
+    "the proxy may say the name with its port, or before others: %s",
+    async (name) => {
+      const headers = { cookie: await signIn(ADMIN), origin: "https://console.example" };
+      const behind = (own: string) =>
+        ask(PAUSE, { method: "PUT", headers: { ...headers, "x-forwarded-host": own } });
+      expect((await behind(name)).status).toBe(200);
+      for (const other of ["console.example:80", "inner.example, console.example", "a.console.example"]) {
+        expect((await behind(other)).status).toBe(403);
+      }
+    },
+  );
 });
 
 test("every answer carries the security headers", async () => {
