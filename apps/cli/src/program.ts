@@ -18,7 +18,7 @@ import { registerTypes } from "./commands/types.js";
 import { registerForecast, registerUpNext } from "./commands/upcoming.js";
 import { registerValidate } from "./commands/validate.js";
 import { EXIT, EXIT_HELP, type ExitCode } from "./exit-codes.js";
-import { fail } from "./failure.js";
+import { fail, misuse } from "./failure.js";
 import { Output } from "./output.js";
 
 const COMMANDS: readonly Register[] = [
@@ -47,10 +47,14 @@ const COMMANDS: readonly Register[] = [
   registerNext,
 ];
 
-function createProgram(out: Output): Command {
+function createProgram(out: Output, json: boolean): Command {
   const program = new Command("carillon");
   // Before the commands: they inherit it. Errors are printed in one place, by `fail`.
-  program.exitOverride().configureOutput({ outputError: () => {} });
+  program.exitOverride().configureOutput({
+    outputError: () => {},
+    // Help where a command is missing: text is no answer to --json.
+    ...(json ? { writeErr: () => {} } : {}),
+  });
   program
     .description("Puts tasks into Carillon and asks about them.")
     .version(version())
@@ -79,14 +83,17 @@ function version(): string {
 
 /** Runs one command line, `argv` without node and script. Never throws. */
 export async function run(argv: readonly string[]): Promise<ExitCode> {
-  const program = createProgram(new Output());
+  const json = argv.includes("--json");
+  const program = createProgram(new Output(), json);
   try {
     await program.parseAsync(argv, { from: "user" });
     return (process.exitCode as ExitCode | undefined) ?? EXIT.ok;
   } catch (error) {
     // Help and version end this way too.
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
-    if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage;
-    return fail(error, argv.includes("--json"));
+    if (!(error instanceof CommanderError && error.code === "commander.help")) return fail(error, json);
+    return json
+      ? fail(misuse("COMMAND", "missing.", "Give one; carillon --help lists them."), json)
+      : EXIT.usage;
   }
 }

@@ -206,3 +206,8 @@ it.runIf(existsSync("/dev/full"))("says in one line that its answer cannot be wr
   }
   closeSync(full);
 });
+
+it.each([[["--json"]], [["calendars", "--json"]]])("%j, no command, is refused as JSON", async (args) => {
+  const { code, stdout, stderr } = await cli(args);
+  expect([code, stdout, JSON.parse(stderr).error.code]).toEqual([2, "", "INVALID_OPTION"]);
+});
