@@ -1,7 +1,14 @@
 import { Redis, type RedisOptions } from "ioredis";
 
-/** Before a Sentinel that does not answer is tried again, in ms: the others tell us as well. */
-const SENTINEL_RECONNECT = 10_000;
+/** How Sentinels are listened to; in ms. */
+const PACE = {
+  /** Before one that does not answer is tried again: the others tell us as well. */
+  reconnect: 10_000,
+  /** Who only listens would never notice that nobody can be heard any more. */
+  askEvery: 20_000,
+  /** No answer for so long: another connection may have one. */
+  silence: 5_000,
+};
 
 /** How a client finds its master. */
 export function sentinelOptions(
@@ -29,13 +36,21 @@ export function sentinelOptions(
  * demoted hangs up by itself, but one that is frozen, or cut off from the Sentinels only, does not, and would go on
  * taking writes that are lost. ioredis' own `failoverDetector` prints to the console when a Sentinel is down, and drops the connection
  * for each failover of any master.
+ *
+ * @param pace for tests only
  */
-export function followFailovers(client: Redis): Redis {
+export function followFailovers(client: Redis, pace = PACE): Redis {
   let ears: Redis[] = [];
+  let asking: NodeJS.Timeout | undefined;
   client.on("ready", () => {
-    if (ears.length === 0) ears = listen(client);
+    if (ears.length > 0) return;
+    ears = listen(client, pace);
+    asking = setInterval(() => {
+      for (const ear of ears) ear.ping().catch(() => {});
+    }, pace.askEvery).unref();
   });
   client.on("end", () => {
+    clearInterval(asking);
     for (const ear of ears) ear.disconnect();
     ears = [];
   });
@@ -43,7 +58,7 @@ export function followFailovers(client: Redis): Redis {
 }
 
 /** One connection to each Sentinel. */
-function listen(client: Redis): Redis[] {
+function listen(client: Redis, pace: typeof PACE): Redis[] {
   const { sentinels, name, sentinelUsername, sentinelPassword, sentinelTLS } = client.options;
   return (sentinels ?? []).map(({ host, port }) => {
     const ear = new Redis({
@@ -52,12 +67,15 @@ function listen(client: Redis): Redis[] {
       ...(sentinelUsername ? { username: sentinelUsername } : {}),
       ...(sentinelPassword ? { password: sentinelPassword } : {}),
       ...(sentinelTLS ? { tls: sentinelTLS } : {}),
-      maxRetriesPerRequest: null,
+      enableOfflineQueue: false,
+      autoResendUnfulfilledCommands: false,
+      autoResubscribe: false, // where that is not answered, it ends the process
       enableReadyCheck: false,
-      retryStrategy: () => SENTINEL_RECONNECT,
+      socketTimeout: pace.silence,
+      retryStrategy: () => pace.reconnect,
     });
     ear.on("error", () => {}); // a Sentinel that is down is no trouble as long as another one is up
-    ear.subscribe("+switch-master").catch(() => {});
+    ear.on("ready", () => ear.subscribe("+switch-master").catch(() => {}));
     ear.on("message", (_channel: string, message: string) => {
       const [master, , , newHost, newPort] = message.split(" ");
       if (master === name && !isConnectedTo(client, newHost, newPort)) reconnect(client);

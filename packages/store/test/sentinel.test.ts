@@ -1,7 +1,8 @@
 import { type ConnectionSpec, Store } from "@carillon/store";
-import { eventually, freePort, type RedisSentinel, startSentinel } from "@carillon/testing";
+import { eventually, freePort, type RedisSentinel, startFaultProxy, startSentinel } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
+import { followFailovers } from "../src/sentinel.js";
 
 const PATIENCE = { timeoutMs: 20_000 };
 let group: RedisSentinel;
@@ -122,4 +123,44 @@ it.each([
   const error = await store.serverTime().catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code, message: expect.stringContaining(text) });
   expect((error as Error).message).not.toContain("hunter2");
+});
+
+describe("a Sentinel that hangs", () => {
+  const pace = { reconnect: 50, askEvery: 50, silence: 300 };
+
+  /** Listens to one Sentinel, through a proxy. */
+  async function follow(paces = pace) {
+    const [sentinel] = group.sentinels as [(typeof group.sentinels)[number]];
+    const proxy = await startFaultProxy(sentinel);
+    open.push(() => proxy.close());
+    const subscribe = vi.spyOn(Redis.prototype, "subscribe");
+    const { host, port } = proxy;
+    const names = { name: group.masterName, password: "bell", sentinelPassword: "tower" };
+    const client = followFailovers(new Redis({ sentinels: [{ host, port }], ...names }), paces);
+    client.on("error", () => {});
+    open.push(() => client.disconnect());
+    await eventually(() => expect(subscribe).toHaveBeenCalled());
+    await subscribe.mock.results[0]?.value;
+    const ear = subscribe.mock.contexts[0] as unknown as Redis;
+    subscribe.mockRestore();
+    return { client, proxy, ear };
+  }
+
+  it("may leave us without an answer when we end", async () => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    open.push(() => process.off("unhandledRejection", unhandled));
+    const { client, proxy, ear } = await follow({ ...pace, silence: 60_000 });
+    proxy.cut();
+    await proxy.withhold("answer", "+switch-master");
+    client.disconnect();
+    await eventually(() => ear.status === "end");
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+
+  it("is left for another connection, though it never says anything", async () => {
+    const { proxy } = await follow();
+    await proxy.withhold("answer", "ping");
+    await proxy.asked("+switch-master");
+  });
 });
