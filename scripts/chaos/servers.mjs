@@ -11,6 +11,7 @@ export async function ask(server, ...command) {
     host: server.host,
     port: server.port,
     lazyConnect: true,
+    enableReadyCheck: false, // one that is busy with a script would not be ready
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
     commandTimeout: 5_000,
@@ -46,7 +47,9 @@ function watched(client) {
 /** One server with AOF, each process behind a proxy of its own. */
 async function single(options) {
   // Each answer stands: what a killed Redis had not written yet would be its own loss.
-  const redis = await startRedis({ ...options, config: { appendfsync: "always", ...options.config } });
+  // The folder of that name is in the way of a snapshot, when one is asked for.
+  const config = { appendfsync: "always", dbfilename: "appendonlydir", ...options.config };
+  const redis = await startRedis({ ...options, config });
   const proxies = [];
   return {
     topology: "single",

@@ -60,6 +60,24 @@ const KNOWN: readonly Known[] = [
     remedy: "It does again when as many as min-replicas-to-write asks for are back; nothing was written.",
   },
   {
+    said: /\bMISCONF\b/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "Redis takes no writes: it cannot write to its disk.",
+    remedy: "Its log says why. It does again when it can; nothing was written.",
+  },
+  {
+    said: /^(BUSY|UNKILLABLE) /,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "Redis is busy with a script that runs for too long.",
+    remedy: "It is none of Carillon's; SCRIPT KILL ends it if it has written nothing. Nothing was done.",
+  },
+  {
+    said: /^ERR max number of clients/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "Redis takes no more connections.",
+    remedy: "Raise maxclients, or end connections that nobody needs.",
+  },
+  {
     said: UNKNOWN_MASTER,
     code: "REDIS_UNAVAILABLE",
     message: () => "the Sentinels name no master that takes writes.",

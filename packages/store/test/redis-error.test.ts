@@ -26,11 +26,18 @@ const SAID: Record<string, string[]> = {
   REDIS_UNAVAILABLE: [
     "NOREPLICAS Not enough good replicas to write.",
     "ERR Error running script (call to f_67ed): @user_script:1: @user_script: 1: -NOREPLICAS Not enough good replicas to write.",
+    "MISCONF Errors writing to the AOF file: No space left on device",
+    "ERR Error running script (call to f_67ed): @user_script:1: @user_script: 1: -MISCONF Errors writing to the AOF file: No space left on device",
+    "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+    "ERR max number of clients reached",
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
     "LOADING Redis is loading the dataset in memory",
     "CLUSTERDOWN The cluster is down",
   ],
-  REDIS_ERROR: ["WRONGTYPE Operation against a key holding the wrong kind of value"],
+  REDIS_ERROR: [
+    "WRONGTYPE Operation against a key holding the wrong kind of value",
+    "BUSYKEY Target key name already exists.",
+  ],
 };
 
 describe("what Redis says has the same code in each version", () => {

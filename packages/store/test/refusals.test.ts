@@ -1,21 +1,29 @@
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { parseTask } from "@carillon/core";
 import { bullPrefix, Store } from "@carillon/store";
-import { freePort, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
 
 describe("a Redis that refuses", () => {
+  let dir: string;
   let redis: RedisServer;
   let admin: Redis;
   let bench: Bench;
   beforeAll(async () => {
-    redis = await startRedis();
+    // A folder of its name is in the way of a snapshot.
+    dir = await mkdtemp(join(tmpdir(), "carillon-"));
+    await mkdir(join(dir, "dump.rdb"));
+    redis = await startRedis({ appendonly: true, config: { dir } });
     admin = new Redis(redis.url);
   });
   afterAll(async () => {
     admin.disconnect();
     await redis.stop();
+    await rm(dir, { recursive: true });
   });
   beforeEach(async () => {
     bench = await Bench.open(redis.url);
@@ -114,6 +122,62 @@ describe("a Redis that refuses", () => {
     expect(await bench.dump()).toEqual(before);
     expect(await bench.commit(half, "a")).toEqual(["OK"]);
     expect(await bench.jobs()).toHaveLength(1);
+  });
+
+  it("a disk that it cannot write to: the code, reads go on, and not one key changed", async () => {
+    await bench.put({ id: "t" });
+    await bench.clock.advance(10_000);
+    const half = await bench.read("t");
+    const before = await bench.dump();
+    await admin.config("SET", "save", "900 1");
+    await admin.bgsave();
+    await eventually(async () => expect(await admin.info()).toContain("rdb_last_bgsave_status:err"));
+    try {
+      const full = { code: "REDIS_UNAVAILABLE", message: expect.stringContaining("its disk") };
+      await expect(bench.put({ id: "new" })).rejects.toMatchObject(full);
+      await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toMatchObject(full);
+      expect(await bench.stored("t")).toMatchObject({ due: START + 10_000 });
+      expect(await bench.dump()).toEqual(before);
+    } finally {
+      await admin.config("SET", "save", "");
+    }
+    expect(await bench.commit(half, "a")).toEqual(["OK"]);
+  });
+
+  it("somebody's script that does not end: the code, and a claim that waited is done once", async () => {
+    await bench.put({ id: "t" });
+    await bench.clock.advance(10_000);
+    const half = await bench.read("t");
+    await admin.config("SET", "lua-time-limit", "1");
+    const endless = new Redis(redis.url);
+    const ended = endless.eval("while true do end", 0).catch((error: unknown) => error);
+    try {
+      await eventually(async () => expect(await admin.ping().catch(String)).toContain("BUSY"));
+      const busy = { code: "REDIS_UNAVAILABLE", remedy: expect.stringContaining("SCRIPT KILL") };
+      await expect(bench.put({ id: "new" })).rejects.toMatchObject(busy);
+      await expect(bench.commit(half, "a")).rejects.toMatchObject(busy);
+    } finally {
+      await admin.call("SCRIPT", "KILL");
+      await ended;
+      endless.disconnect();
+    }
+    expect(await bench.commit(half, "a")).toEqual(["OK"]);
+    expect(await bench.jobs()).toHaveLength(1);
+  });
+
+  it("all its connections taken: the code, and it goes on with the next that is free", async () => {
+    await admin.config("SET", "maxclients", "2");
+    const late = new Store({ connection: redis.url, readyTimeout: 300 });
+    try {
+      await expect(late.serverTime()).rejects.toMatchObject({
+        code: "REDIS_UNAVAILABLE",
+        remedy: expect.stringContaining("maxclients"),
+      });
+    } finally {
+      await admin.config("SET", "maxclients", "10000");
+    }
+    expect(await eventually(() => late.serverTime())).toBeGreaterThan(0);
+    await late.close();
   });
 
   /** Ids whose tasks share a shard with each other. */

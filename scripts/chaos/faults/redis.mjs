@@ -1,4 +1,5 @@
 // What befalls Redis itself. Each is over before the next one begins.
+import { eventually } from "@carillon/testing";
 import { pause } from "../../measure/nodes.mjs";
 import { ask, errorCount } from "../servers.mjs";
 
@@ -17,6 +18,18 @@ function refusing(kind, error, inject, heal, more = {}) {
       return { effective: (await errorCount(masters, error)) > before, healed: true };
     },
   };
+}
+
+/** Somebody's, on this server. */
+async function begin(master) {
+  await ask(master, "CONFIG", "SET", "lua-time-limit", "50");
+  ask(master, "EVAL", "while true do end", "0").catch(() => {});
+}
+
+async function end(master) {
+  await ask(master, "SCRIPT", "KILL");
+  // It is still busy for a moment.
+  await eventually(() => ask(master, "CONFIG", "SET", "lua-time-limit", "5000"));
 }
 
 export const redisFaults = [
@@ -52,6 +65,18 @@ export const redisFaults = [
     (master) => ask(master, "CONFIG", "SET", "maxmemory", "1mb"),
     (master) => ask(master, "CONFIG", "SET", "maxmemory", "0"),
   ),
+  refusing(
+    "disk full",
+    "MISCONF",
+    // As servers.mjs sets it up, no snapshot of it can be written.
+    async (master) => {
+      await ask(master, "CONFIG", "SET", "save", "900 1");
+      await ask(master, "BGSAVE");
+    },
+    (master) => ask(master, "CONFIG", "SET", "save", ""),
+    { topologies: ["single"] },
+  ),
+  refusing("a script that does not end", "BUSY", begin, end),
   refusing(
     "read-only replica",
     "READONLY",
