@@ -36,6 +36,7 @@ export class Link {
   #closed = false;
   #underWay = 0;
   #readiness: Promise<void> | undefined;
+  #endWait = () => {};
 
   /** @param failpoint for tests only */
   constructor(options: LinkOptions, failpoint?: Failpoint) {
@@ -104,6 +105,7 @@ export class Link {
       };
       const timer = setTimeout(end, this.#readyTimeout);
       this.client.once("ready", end);
+      this.#endWait = end;
       if (this.client.status === "end" && !this.#closed) this.client.connect().catch(() => {});
       if (this.#closed) end();
     });
@@ -125,8 +127,10 @@ export class Link {
     }
   }
 
+  /** Calls that wait for the connection fail. */
   async close(): Promise<void> {
     this.#closed = true;
     this.client.disconnect();
+    this.#endWait();
   }
 }

@@ -249,6 +249,13 @@ describe("a Redis that is not there", () => {
     await redis.stop();
   });
 
+  it("a call that waits for it does not outlive the close", async () => {
+    const store = new Store({ connection: `redis://127.0.0.1:${await freePort()}`, readyTimeout: 60_000 });
+    const call = store.serverTime().catch((error: unknown) => error);
+    await store.close();
+    expect(await call).toMatchObject({ code: "REDIS_UNAVAILABLE" });
+  });
+
   it("killed under load: every put that was answered is there, and none is there twice", async () => {
     const redis = await startRedis({ appendonly: true, config: { appendfsync: "always" } });
     const store = new Store({ connection: redis.url, readyTimeout: 10_000 });
