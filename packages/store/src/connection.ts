@@ -80,10 +80,12 @@ export type ConnectionProfile = keyof typeof PROFILES;
 /**
  * A fresh connection with the settings of the profile. Opens lazily or not at all: never throws for a Redis that is down.
  *
- * @throws `INVALID_OPTION` for a URL that is none, or that contradicts what else is given
+ * @throws `INVALID_OPTION` for a URL that is none, or that contradicts what else is given; for a `keyPrefix`
  */
 export function connect(spec: ConnectionSpec, profile: ConnectionProfile): RedisClient {
-  const client = open(spec, withoutUndefined({ ...PROFILES[profile], reconnectOnError: leaveReplica }));
+  assertNoPrefix(spec);
+  const wanted = { ...PROFILES[profile], stringNumbers: false, reconnectOnError: leaveReplica };
+  const client = open(spec, withoutUndefined(wanted));
   client.on("error", withoutPassword);
   if (client instanceof Redis) client.on("error", (error: unknown) => leaveOtherDatabase(client, error));
   return client;
@@ -95,6 +97,15 @@ export function assertConnection(options: { connection?: unknown; store?: unknow
   throw new CarillonError("INVALID_OPTION", "missing.", {
     field: "connection",
     remedy: "Give a Redis URL, for example redis://localhost:6379.",
+  });
+}
+
+/** ioredis would put it before the keys that a command names, and not before those that a script makes of them. */
+function assertNoPrefix(spec: ConnectionSpec): void {
+  if (typeof spec === "string" || !spec.options?.keyPrefix) return;
+  throw new CarillonError("INVALID_OPTION", "it has a keyPrefix.", {
+    field: "connection",
+    remedy: "Give one without; the namespace keeps Carillon's keys apart from others.",
   });
 }
 
@@ -112,12 +123,16 @@ function open(spec: ConnectionSpec, wanted: RedisOptions): RedisClient {
   if (spec instanceof Redis) return likeYours(spec, wanted);
   const given = typeof spec === "string" ? { url: spec } : spec;
   const place = readConnection(given);
-  const options = { ...login(place), ...tlsOptions(place, given.tls), ...given.options, ...wanted };
+  const options = {
+    ...{ ...login(place), ...tlsOptions(place, given.tls), ...given.options, ...wanted },
+    lazyConnect: false, // nothing of ours would open it
+  };
   if (place.topology === "sentinel") return throughSentinels(place, options);
   if (place.topology === "cluster") {
     // A certificate is checked against the name in the URL, not against the address that it leads to.
     const names: ClusterOptions = options.tls ? { dnsLookup: (name, done) => done(null, name) } : {};
-    return new Cluster(place.hosts, { ...clusterOptions(wanted), ...names, redisOptions: options });
+    const { lazyConnect: _, ...redisOptions } = options;
+    return new Cluster(place.hosts, { ...clusterOptions(wanted), ...names, redisOptions });
   }
   return new Redis({ ...place.hosts[0], ...options });
 }
@@ -152,7 +167,7 @@ export function readConnection(
 }
 
 function likeYours(yours: Redis, wanted: RedisOptions): Redis {
-  const safe = { ...wanted, replyMapping: "legacy" } as const;
+  const safe = { ...wanted, replyMapping: "legacy", lazyConnect: false } as const;
   if (!yours.options.sentinels) return yours.duplicate(safe);
   return followFailovers(yours.duplicate({ ...safe, ...sentinelOptions(reconnectAfter) }));
 }
@@ -170,6 +185,7 @@ function clusterOptions(wanted: RedisOptions): ClusterOptions {
     clusterRetryStrategy: reconnectAfter,
     slotsRefreshTimeout: 2_000,
     scaleReads: "master",
+    lazyConnect: false,
   };
 }
 

@@ -1,5 +1,7 @@
-import { type ConnectionSpec, readConnection } from "@carillon/store";
-import { describe, expect, it } from "vitest";
+import { type ConnectionSpec, readConnection, Store } from "@carillon/store";
+import { type RedisCluster, type RedisServer, startCluster, startRedis } from "@carillon/testing";
+import { Cluster, Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 type Given = Exclude<ConnectionSpec, string | { options: unknown; status: string }> & { url: string };
 const read = (url: string, more: Partial<Given> = {}) => readConnection({ url, ...more } as Given);
@@ -105,5 +107,58 @@ describe("a Redis URL", () => {
     ["redis+sentinel://a/main", { tls: {} }],
   ])("must not contradict what else is given: %s %o", (url, more) => {
     expect(() => read(url, more)).toThrow(expect.objectContaining({ code: "INVALID_OPTION" }));
+  });
+});
+
+describe("a client of the application's own", () => {
+  let redis: RedisServer;
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    [redis, cluster] = await Promise.all([startRedis(), startCluster()]);
+  });
+  afterAll(() => Promise.all([redis.stop(), cluster.stop()]));
+
+  /** What Carillon makes of it. */
+  async function use(connection: ConnectionSpec): Promise<unknown> {
+    const store = new Store({ connection, readyTimeout: 5_000 });
+    try {
+      return await store.link.ask((client) => client.hset("bell", "rings", "1"));
+    } finally {
+      await store.close();
+    }
+  }
+  const hosts = () => cluster.nodes.map(({ host, port }) => ({ host, port }));
+
+  it.each<[string, () => ConnectionSpec]>([
+    ["a client", () => new Redis(redis.port, { lazyConnect: true, stringNumbers: true })],
+    ["options", () => ({ url: redis.url, options: { lazyConnect: true, stringNumbers: true } })],
+    [
+      "a cluster's client",
+      () => new Cluster(hosts(), { lazyConnect: true, redisOptions: { stringNumbers: true } }),
+    ],
+    [
+      "a cluster's options",
+      () => ({ url: cluster.url, options: { lazyConnect: true, stringNumbers: true } }),
+    ],
+  ])(
+    "that opens by itself only when asked, and reads numbers as text, is no reason to do so: %s",
+    async (_, spec) => {
+      expect(await use(spec())).toBeTypeOf("number");
+    },
+  );
+
+  it.each<[string, () => ConnectionSpec]>([
+    ["a client", () => new Redis({ lazyConnect: true, keyPrefix: "app:" })],
+    ["options", () => ({ url: "redis://localhost", options: { keyPrefix: "app:" } })],
+    [
+      "a cluster's client",
+      () => new Cluster(hosts(), { lazyConnect: true, redisOptions: { keyPrefix: "app:" } }),
+    ],
+  ])("must not have a keyPrefix: %s", async (_, spec) => {
+    await expect(use(spec())).rejects.toMatchObject({
+      code: "INVALID_OPTION",
+      field: "connection",
+      remedy: expect.stringContaining("namespace"),
+    });
   });
 });
