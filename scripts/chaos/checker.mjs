@@ -89,13 +89,19 @@ function ledgerOf({ observer }, held, name) {
   return [...entries.values()].filter(({ reason }) => FINAL_SKIPS.has(reason));
 }
 
+/** What is known of a run, to find out what came of it. */
+function told({ id, node, generation, trigger, enqueued, started, finished, finishedOn, outcome }) {
+  const times = { enqueued, started, finished, finishedOn };
+  return `${id} ${JSON.stringify({ node, generation, trigger, ...times, outcome })}`;
+}
+
 /** Each occurrence is enqueued once, or skipped. */
 function decidedOnce(found, name, runs, skips) {
   const byKey = new Map();
   for (const run of runs) {
     if (run.trigger === "retry") continue;
     const before = byKey.get(run.key);
-    if (before) found.duplicates.push(`${run.key}: ${before.id} and ${run.id}`);
+    if (before) found.duplicates.push(`${run.key}: ${told(before)} and ${told(run)}`);
     else byKey.set(run.key, run);
     if (run.trigger === "manual") continue;
     for (const { reason, from, to } of skips) {
@@ -128,7 +134,7 @@ function oneAtATime(found, { jumps }, name, runs) {
     const over = run.over - next.enqueued;
     const blurred = jumps.some(({ at, back = 0 }) => over <= back && Math.abs(run.over - at) <= back + 5_000);
     if (blurred) found.undecided += 1;
-    else found.overlaps.push(`${name}: ${run.id} ended ${over} ms after ${next.id} was enqueued`);
+    else found.overlaps.push(`${name}: ${told(run)} ended ${over} ms after ${told(next)} was enqueued`);
   }
 }
 
