@@ -8,8 +8,8 @@
 -- ARGV: 1 token, 2 node, 3 shard, 4 first look of the reconciler after (ms), 5 queue, 6 prefix of run keys, 7 cancel channel,
 --       8 the job templates as JSON, then an item for each task
 -- An item (commit-items.ts) is one text, with a zero byte after each of these:
---       owner, id, generation, the next one, not before ("" any time), held ("1": only while scheduled), guarded ("1": no second
---       run beside a live one), look at ("" not before someone says so), cursor, nominal and fired ("" as they are), ids of the runs
+--       owner, id, generation and cursor ("" none) that the decision was made with, the next generation, not before ("" any time), held
+--       ("1": only while scheduled), guarded ("1": no second run beside a live one), look at ("" not before someone says so), cursor, nominal and fired ("" as they are), ids of the runs
 --       reckoned with, separated by spaces, what few have as JSON ("" nothing; CommitExtras), run id ("" none is enqueued), its
 --       template, the run's details, and what jobData (lib/enqueue.lua) asks for: the occurrence's key, its nominal and due time ("" the
 --       same), trigger, more, payload
@@ -25,7 +25,7 @@ local COMPLETED = KEYS[8]
 bullQueue({ unpack(KEYS, 4, 14) })
 
 -- Much cheaper than a pattern.
-local ITEM = string.rep("s", 22)
+local ITEM = string.rep("s", 23)
 local k = 14
 
 local templates = cjson.decode(ARGV[8])
@@ -53,11 +53,13 @@ local function withAsked(taskKey)
 end
 
 -- Returns the check's name, or nil; and the task's runs that are open (lib/open.lua).
-local function check(taskKey, openKey, run, runKey, jobKey, generation, held, notBefore, extras, backfillKey, reckoned, firstJob)
-  local stored = redis.call("HMGET", taskKey, "token", "gen", "state", "open")
+local function check(taskKey, openKey, run, runKey, jobKey, generation, from, held, notBefore, extras, backfillKey, reckoned, firstJob)
+  local stored = redis.call("HMGET", taskKey, "token", "gen", "state", "open", "cursor")
   local named = stored[4]
   if stored[1] == token or not held and isAsked(taskKey) then return "DONE" end
-  if FENCED and (stored[2] ~= generation or (held and stored[3] ~= "scheduled")) then
+  -- A Redis that forgot its last moments counts the same generations once more: a decision of before has another cursor.
+  local moved = stored[2] ~= generation or (stored[5] or "") ~= from
+  if FENCED and (moved or (held and stored[3] ~= "scheduled")) then
     -- This very claim. (Its run may be over, and forgotten; its job stays for longer.)
     return runKey and redis.call("EXISTS", runKey, jobKey) > 0 and "DONE" or "STALE"
   end
@@ -93,7 +95,7 @@ local function cancelAll(name, ids)
 end
 
 local function commit(item)
-  local owner, id, generation, following, notBefore, held, guarded, lookAt, cursor, nominal, fired, over, extras, run, template,
+  local owner, id, generation, from, following, notBefore, held, guarded, lookAt, cursor, nominal, fired, over, extras, run, template,
     details, key, at, dueAt, trigger, more, payload = struct.unpack(ITEM, item)
   local name = owner .. "/" .. id
   held, guarded, extras = held == "1", guarded == "1", extras ~= "" and cjson.decode(extras)
@@ -118,7 +120,7 @@ local function commit(item)
     reckoned[k - firstJob] = id
   end
 
-  local refused, named = check(taskKey, openKey, run, runKey, jobKey, generation, held, notBefore, extras, backfillKey,
+  local refused, named = check(taskKey, openKey, run, runKey, jobKey, generation, from, held, notBefore, extras, backfillKey,
     guarded and run ~= "" and reckoned, firstJob)
   if refused then return refused end
   if run ~= "" then

@@ -117,6 +117,7 @@ export class CommitItems {
         owner,
         id,
         task.generation,
+        String(task.cursor ?? ""),
         generation,
         notBefore(task, decision),
         held ? "1" : "",

@@ -1,0 +1,59 @@
+import { startRedis } from "@carillon/testing";
+import { Redis } from "ioredis";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Bench, START } from "./bench.js";
+
+/** A replica that took over without the last writes counts the generations of the lost ones once more. */
+describe("a decision that was read from what is lost", () => {
+  const open: (() => Promise<unknown>)[] = [];
+  let lost: Bench;
+  let next: Bench;
+
+  beforeEach(async () => {
+    const master = await startRedis();
+    const replica = await startRedis({ config: { replicaof: ["127.0.0.1", master.port] } });
+    const onReplica = new Redis(replica.url);
+    open.push(
+      () => replica.stop(),
+      () => master.stop(),
+    );
+    open.push(async () => onReplica.disconnect());
+    lost = await Bench.open(master.url, { namespace: "lost" });
+    await lost.put({ id: "t", overlap: "allow" });
+    // For what this connection has written.
+    expect(await lost.store.link.ask((client) => client.wait(1, 10_000))).toBe(1);
+    // From here on it hears of nothing.
+    await onReplica.call("REPLICAOF", "NO", "ONE");
+    next = await Bench.open(replica.url, { namespace: "lost" });
+    open.push(
+      () => lost.close(),
+      () => next.close(),
+    );
+  });
+  afterEach(async () => {
+    for (const close of open.splice(0).reverse()) await close();
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    [
+      "that an occurrence was enqueued meanwhile",
+      async () => expect(await next.claim("t", "b")).toEqual(["OK"]),
+    ],
+    ["that the task was edited", () => next.put({ id: "t", overlap: "allow", payload: { edited: 1 } })],
+  ])("is not committed where the generation is the same but for %s", async (_what, meanwhile) => {
+    await lost.clock.advance(10_000);
+    expect(await lost.claim("t", "a")).toEqual(["OK"]);
+    await lost.clock.advance(10_000);
+    const decided = await lost.read("t");
+    await next.clock.advance(20_000);
+    await meanwhile();
+    expect((await next.stored("t")).generation).toBe((await lost.stored("t")).generation);
+    const nominal = async () => (await next.jobs()).map(({ data }) => data.occurrence.nominal);
+    const before = await nominal();
+    expect(await next.commit(decided, "c")).toEqual(["STALE"]);
+    expect(await nominal()).toEqual(before);
+    // Decided anew, nothing is lost and nothing doubled.
+    await next.claim("t", "d");
+    expect(await nominal()).toEqual([START + 20_000]);
+  });
+});
