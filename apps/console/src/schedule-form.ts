@@ -1,18 +1,23 @@
-import { CarillonError, canonicalSchedule, parseDuration, type Schedule } from "@carillon/sdk";
+import { CarillonError, canonicalSchedule, parseDuration, parseInstant, type Schedule } from "@carillon/sdk";
 
 type EverySchedule = Extract<Schedule, { every: string }>;
+type Exclusion = NonNullable<Schedule["except"]>[number];
 
-/** A schedule as Bull Board's Schedulers page shows and edits it: a pattern with a zone, or an interval in ms. */
-export interface ScheduleForm {
+/** What an edit on Bull Board's Schedulers page sends: a pattern with a zone, or an interval in ms, and what limits it. */
+export interface ScheduleEdit {
   pattern?: string;
   tz?: string;
   every?: number;
+  /** `maxRuns`. */
+  limit?: number;
+  /** `end`, UTC ms. */
+  endDate?: number;
 }
 
-/** What an edit there sends. */
-export interface ScheduleEdit extends ScheduleForm {
-  limit?: number;
-  endDate?: number;
+/** A schedule as that page shows it. */
+export interface ScheduleForm extends ScheduleEdit {
+  /** `start`, UTC ms. The page has no field to edit it. */
+  startDate?: number;
 }
 
 /**
@@ -23,8 +28,19 @@ const CALENDAR = "calendar ";
 const AT = "at ";
 const EVERY = "every ";
 const UTC = "UTC";
+const MINUTE = 60_000;
 
 export function showSchedule(schedule: Schedule): ScheduleForm {
+  const { start, end, maxRuns } = schedule;
+  return {
+    ...showSyntax(schedule),
+    ...(maxRuns === undefined ? {} : { limit: maxRuns }),
+    ...(start === undefined ? {} : { startDate: parseInstant(start, "schedule.start") }),
+    ...(end === undefined ? {} : { endDate: parseInstant(end, "schedule.end") }),
+  };
+}
+
+function showSyntax(schedule: Schedule): Pick<ScheduleForm, "pattern" | "tz" | "every"> {
   if ("cron" in schedule) return { pattern: schedule.cron, tz: schedule.timezone ?? UTC };
   if ("calendar" in schedule) return { pattern: CALENDAR + schedule.calendar, tz: schedule.timezone ?? UTC };
   if ("at" in schedule) return { pattern: AT + isoTime(schedule.at) };
@@ -35,13 +51,16 @@ export function showSchedule(schedule: Schedule): ScheduleForm {
 }
 
 /**
- * The schedule after an edit. What the page cannot show of it (an origin, for example) stays as it was.
+ * The schedule after an edit. What the page cannot show of it (an origin, for example) stays as it was. Of another kind it
+ * keeps what every kind has: start, end, except, jitter and maxRuns.
  *
- * @throws `INVALID_OPTION` where the edit says what a task's schedule cannot say
+ * @throws `INVALID_SCHEDULE` for what cannot be read, or not be edited here
  */
 export function editSchedule(before: Schedule, edit: ScheduleEdit): Schedule {
-  refuse(edit.limit, "limit", "Max runs");
-  refuse(edit.endDate, "endDate", "An end date");
+  return { ...editSyntax(before, edit), ...editLimits(before, edit) };
+}
+
+function editSyntax(before: Schedule, edit: ScheduleEdit): Schedule {
   if ("any" in before) return sameUnion(before, edit);
   if (edit.every !== undefined) return everyOf(before, edit.every);
   const pattern = (edit.pattern ?? "").trim();
@@ -49,19 +68,92 @@ export function editSchedule(before: Schedule, edit: ScheduleEdit): Schedule {
   if (pattern.startsWith(AT)) {
     const text = pattern.slice(AT.length).trim();
     if ("at" in before && text === isoTime(before.at)) return before;
-    return { ...("at" in before ? before : {}), at: text };
+    return { ...("at" in before ? before : ofEveryKind(before, UTC)), at: text };
   }
+  const foreign = (clock = edit.tz ?? UTC) => ({ ...ofEveryKind(before, clock), timezone: undefined });
   if (pattern.startsWith(CALENDAR)) {
-    const { timezone, ...rest } = "calendar" in before ? before : { timezone: undefined };
-    return { ...rest, calendar: pattern.slice(CALENDAR.length).trim(), ...zone(timezone) };
+    const calendar = pattern.slice(CALENDAR.length).trim();
+    const other = () => ({ ...foreign(clockOf({ calendar, timezone: edit.tz })), ...dstOf(before) });
+    const { timezone, ...rest } = "calendar" in before ? before : other();
+    return { ...rest, calendar, ...zone(timezone) };
   }
   if (pattern.startsWith(EVERY)) {
-    const { timezone, ...rest } = "every" in before ? before : { timezone: undefined };
+    const { timezone, ...rest } = "every" in before ? before : foreign();
     return { ...rest, every: pattern.slice(EVERY.length).trim(), ...zone(timezone) };
   }
   if ("calendar" in before || "at" in before) refuseForeignPattern(before, pattern);
-  const { timezone, ...rest } = "cron" in before ? before : { timezone: undefined };
+  const { timezone, ...rest } = "cron" in before ? before : { ...foreign(), ...dstOf(before) };
   return { ...rest, cron: pattern, ...zone(timezone) };
+}
+
+/** The page sends no empty field: what it leaves out stays as it was. */
+function editLimits({ end }: Schedule, { limit, endDate }: ScheduleEdit): Pick<Schedule, "maxRuns" | "end"> {
+  return {
+    ...(limit === undefined ? {} : { maxRuns: limit }),
+    ...(endDate === undefined || isShownEnd(end, endDate) ? {} : { end: endText(endDate) }),
+  };
+}
+
+/** The page's field has whole minutes. */
+function isShownEnd(end: string | undefined, endDate: number): boolean {
+  const shown = end === undefined ? undefined : parseInstant(end, "schedule.end");
+  return shown === endDate || (shown !== undefined && shown - (shown % MINUTE) === endDate);
+}
+
+function endText(ms: number): string {
+  const date = new Date(ms);
+  if (!Number.isNaN(date.getTime())) return date.toISOString();
+  throw new CarillonError("INVALID_SCHEDULE", `got ${ms}.`, {
+    field: "schedule.end",
+    remedy: "Give epoch milliseconds.",
+  });
+}
+
+/**
+ * What outlives a change of kind. Exclusions that go by the clock of their schedule go on by the same one.
+ *
+ * @param zone the clock of the new schedule
+ */
+function ofEveryKind(before: Schedule, zone: string) {
+  const { start, end, except, jitter, maxRuns } = before;
+  const had = clockOf(before);
+  const stays = (one: Exclusion) => had === zone || hasOwnClock(one);
+  return {
+    ...(start === undefined ? {} : { start }),
+    ...(end === undefined ? {} : { end }),
+    ...(except === undefined
+      ? {}
+      : { except: except.map((one) => (stays(one) ? one : { ...one, timezone: had })) }),
+    ...(jitter === undefined ? {} : { jitter }),
+    ...(maxRuns === undefined ? {} : { maxRuns }),
+  };
+}
+
+/** A time and a fixed interval are the same on every clock, and take no zone. */
+function hasOwnClock(one: Exclusion): boolean {
+  if ("at" in one || one.timezone !== undefined) return true;
+  return "every" in one && intervalOf(one) !== undefined;
+}
+
+/** A calendar event may name its zone itself, as its last word. */
+function clockOf(schedule: Schedule): string {
+  const word = "calendar" in schedule ? /\s(\S+)$/.exec(schedule.calendar)?.[1] : undefined;
+  if (word !== undefined && isZone(word)) return word;
+  return ("timezone" in schedule ? schedule.timezone : undefined) ?? UTC;
+}
+
+function isZone(word: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: word });
+    return /^[A-Za-z]/.test(word);
+  } catch {
+    return false;
+  }
+}
+
+/** Cron and calendar events understand each other's. */
+function dstOf(before: Schedule) {
+  return "dst" in before && before.dst !== undefined ? { dst: before.dst } : {};
 }
 
 /** UTC is what no zone means: it is shown, but only written where it was. */
@@ -86,16 +178,8 @@ function everyOf(before: Schedule, ms: number): Schedule {
       remedy: "Give a whole number of milliseconds.",
     });
   }
-  if (!("every" in before)) return { every: durationText(ms) };
+  if (!("every" in before)) return { ...ofEveryKind(before, UTC), every: durationText(ms) };
   return intervalOf(before) === ms ? before : { ...before, every: durationText(ms) };
-}
-
-function refuse(value: unknown, field: string, what: string): void {
-  if (value === undefined || value === null) return;
-  throw new CarillonError("INVALID_OPTION", `${what} cannot be set here: a task's schedule has none.`, {
-    field,
-    remedy: "Leave the field empty.",
-  });
 }
 
 /** Leaving the word out is a slip more often than the wish for a cron schedule. */
@@ -113,7 +197,7 @@ function isoTime(at: string | number): string {
 }
 
 /** Milliseconds, where the interval has a fixed number of them: a month has not. */
-function intervalOf(schedule: EverySchedule): number | undefined {
+function intervalOf(schedule: Pick<EverySchedule, "every">): number | undefined {
   try {
     return parseDuration(schedule.every);
   } catch {

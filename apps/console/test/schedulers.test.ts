@@ -207,6 +207,23 @@ describe("edit", () => {
     expect(rest(after)).toEqual(rest(before));
   });
 
+  test("of another kind keeps its limits, and those that the page shows can be edited", async () => {
+    const limits = {
+      end: "2099-01-01T00:00:30Z",
+      jitter: "30s",
+      maxRuns: 5,
+      except: [{ calendar: "*-12-25" }],
+    };
+    await put(minimal("a", { schedule: { cron: "0 3 * * *", ...limits } }));
+    const edit = (body: object) => console_.admin("PATCH", at("q", "system/a"), body);
+    const schedule = async () => (await console_.client.get("a")).schedule;
+    expect((await edit({ every: 3_600_000 })).status).toBe(204);
+    expect(await schedule()).toEqual({ every: "1h", ...limits });
+    expect(await schedulers()).toMatchObject([{ limit: 5, endDate: Date.parse(limits.end) }]);
+    expect((await edit({ pattern: "0 4 * * *", limit: 9, endDate: Date.parse(FAR) })).status).toBe(204);
+    expect(await schedule()).toEqual({ cron: "0 4 * * *", ...limits, maxRuns: 9, end: FAR });
+  });
+
   test("saved without a change changes nothing", async () => {
     await put(minimal("a", { schedule: { every: "1h", origin: "2026-01-01T00:10:00Z" } }));
     const before = await console_.client.get("a");
@@ -238,8 +255,10 @@ describe("edit", () => {
     [{ pattern: "at nonsense" }, 400],
     [{ every: 0.5 }, 400],
     [{ every: -1 }, 400],
-    [{ every: 60_000, limit: 3 }, 400],
-    [{ every: 60_000, endDate: Date.parse(FAR) }, 400],
+    [{ every: 60_000, limit: 0 }, 400],
+    [{ every: 60_000, limit: 2_000_000_000 }, 400],
+    [{ every: 60_000, endDate: 5 }, 400],
+    [{ every: 60_000, endDate: 1e300 }, 400],
     [{}, 400],
     [{ pattern: "0 3 * * *", every: 5 }, 400],
   ])("%o is refused and changes nothing", async (edit, status) => {
