@@ -170,7 +170,9 @@ describe("stopping", () => {
 
   it("does not wait for a Redis that is gone", async () => {
     const node = new Node({ REDIS_URL: "redis://127.0.0.1:1" });
-    await node.logged(/ECONNREFUSED/);
+    expect(await node.logged("waiting for Redis")).toMatchObject({
+      error: expect.stringContaining("ECONNREFUSED"),
+    });
     node.kill("SIGTERM");
     expect(await node.ended).toEqual([0, null]);
   });

@@ -83,7 +83,7 @@ export class Alerter {
     } catch (error) {
       if (failsForAll(error)) throw error;
       const { code, message } = redisError(error);
-      this.#settings.logger.error({ alert, code }, `webhooks are not told: ${message}`);
+      this.#settings.logger.error({ alert, code, error: message }, "webhooks are not told");
     }
     return true;
   }

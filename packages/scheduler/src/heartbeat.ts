@@ -67,7 +67,8 @@ export class Heartbeat {
       this.#answered = performance.now();
     } catch (error) {
       this.#trouble = redisError(error);
-      this.#settings.logger.error({ code: this.#trouble.code }, `heartbeat: ${this.#trouble.message}`);
+      const { code, message } = this.#trouble;
+      this.#settings.logger.error({ code, error: message }, "the heartbeat failed");
     }
   }
 

@@ -34,7 +34,7 @@ export class Replanner {
     this.#working ??= this.check(queues)
       .catch((error: unknown) => {
         const { code, message } = redisError(error);
-        this.#settings.logger.error({ code }, `planning anew: ${message}`);
+        this.#settings.logger.error({ code, error: message }, "planning anew failed");
       })
       .finally(() => {
         this.#working = undefined;

@@ -95,7 +95,10 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
       heard: (queue, part, at) => this.#loop.heard(queue, part, at),
       missed: () => this.#loop.rereadSoon(),
       failed: (error) =>
-        this.#settings.logger.warn({ code: error.code }, `cannot listen for wake messages: ${error.message}`),
+        this.#settings.logger.warn(
+          { code: error.code, error: error.message },
+          "cannot listen for wake messages",
+        ),
     });
     this.#state = "running";
     this.#settings.logger.info(
@@ -115,7 +118,8 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
       } catch (error) {
         const coded = redisError(error);
         if (coded.code === "REDIS_UNSAFE") throw coded;
-        this.#settings.logger.error({ code: coded.code, failures }, `waiting for Redis: ${coded.message}`);
+        const { code, message } = coded;
+        this.#settings.logger.error({ code, failures, error: message }, "waiting for Redis");
         await new Promise((resolve) => setTimeout(resolve, backoff(failures)));
       }
     }
@@ -149,7 +153,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   #connectionLost(error: CarillonError): void {
     if (this.#state === "stopped") return;
     tell(this, this.#settings.logger, "connection", { ready: false, message: error.message });
-    this.#settings.logger.error({ code: error.code }, error.message);
+    this.#settings.logger.error({ code: error.code, error: error.message }, "Redis cannot be reached");
   }
 
   #connectionBack(): void {

@@ -200,10 +200,18 @@ describe("alerts handed on", () => {
       await failed("t", "r1");
       await failed("u", "r2");
       const said: object[] = [];
-      const logger = { ...SILENT, error: (details: object) => void said.push(details) };
+      const logger = {
+        ...SILENT,
+        error: (details: object, message: string) => void said.push({ ...details, message }),
+      };
       expect(await alerter({ logger }).tell(QUEUE, LEASE, ALWAYS)).toBe(false);
       expect(heard).toEqual(["r1", "r2"]);
-      expect(said).toMatchObject([{ code: "UNSUPPORTED_FORMAT", alert: { run: "r1" } }]);
+      expect(said).toMatchObject([
+        {
+          ...{ code: "UNSUPPORTED_FORMAT", alert: { run: "r1" } },
+          ...{ message: "webhooks are not told", error: expect.stringContaining("system/t") },
+        },
+      ]);
       expect(await hooks()).toBe(1);
     });
 

@@ -96,10 +96,20 @@ describe("a node on real time", () => {
     const own = new Store({ connection: server.url, namespace });
     await server.kill();
     const said: string[] = [];
-    const logger = { ...SILENT, error: (details: object) => said.push((details as { code: string }).code) };
-    const scheduler = node({ connection: server.url, logger });
+    const texts = new Set<string>();
+    const errors: string[] = [];
+    const error = (details: object, message: string) => {
+      const { code, error } = details as { code: string; error: string };
+      said.push(code);
+      texts.add(message);
+      errors.push(error);
+    };
+    const scheduler = node({ connection: server.url, logger: { ...SILENT, error } });
     const started = scheduler.start();
     await eventually(() => expect(said).toContain("REDIS_UNAVAILABLE"));
+    // What Redis or the network says is a field: messages are ours, and always the same.
+    expect(errors.join()).toContain("ECONNREFUSED");
+    expect(texts).toContain("Redis cannot be reached");
     expect(scheduler.ready).toBe(false);
     await server.restart();
     await started;
@@ -107,6 +117,7 @@ describe("a node on real time", () => {
 
     await server.kill();
     await eventually(() => expect(scheduler.ready).toBe(false));
+    expect([...texts].filter((text) => text.includes("ECONN"))).toEqual([]);
     await server.restart();
     await eventually(() => expect(scheduler.ready).toBe(true));
     const decided = once(scheduler, "decided");
@@ -124,12 +135,17 @@ describe("a node on real time", () => {
     const server = await startRedis({ appendonly: true });
     const admin = new Store({ connection: server.url, namespace });
     const said: string[] = [];
-    const logger = { ...SILENT, error: (details: object) => said.push((details as { code: string }).code) };
-    const scheduler = node({ connection: server.url, heartbeatEvery: 100, logger });
+    const texts = new Set<string>();
+    const error = (details: object, message: string) => {
+      said.push((details as { code: string }).code);
+      texts.add(message);
+    };
+    const scheduler = node({ connection: server.url, heartbeatEvery: 100, logger: { ...SILENT, error } });
     await scheduler.start();
     expect(scheduler.ready).toBe(true);
     await admin.link.ask((client) => client.call("REPLICAOF", "127.0.0.1", "1"));
     await eventually(() => expect(said).toContain("REDIS_READ_ONLY"));
+    await eventually(() => expect(texts).toContain("the heartbeat failed"));
     expect(scheduler.ready).toBe(false);
     await admin.link.ask((client) => client.call("REPLICAOF", "NO", "ONE"));
     await eventually(() => expect(scheduler.ready).toBe(true));

@@ -198,7 +198,7 @@ describe("planning anew", () => {
       look.look([QUEUE]);
       await look.stop();
       expect(said.filter(([level]) => level === "error")).toEqual([
-        ["error", expect.stringContaining("planning anew: "), { code: "REDIS_ERROR" }],
+        ["error", "planning anew failed", { code: "REDIS_ERROR", error: expect.stringContaining("cut") }],
       ]);
       expect(await bench.stored("t")).toMatchObject({ nominal: nine(1) });
       look.look([QUEUE]);
