@@ -1,7 +1,14 @@
 import { connect } from "@carillon/sdk";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../apps/console/src/app.js";
-import { ADMIN, type Console, sessionOf, startConsole, VIEWER } from "../../apps/console/test/harness.js";
+import {
+  ADMIN,
+  type Console,
+  OPERATOR,
+  sessionOf,
+  startConsole,
+  VIEWER,
+} from "../../apps/console/test/harness.js";
 import { SILENT } from "../seeds/harness.js";
 
 /*
@@ -19,12 +26,34 @@ const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const READS = ["GET", "HEAD"];
 /** Known to everybody; anything else begins at the guard. */
 const OPEN = ["/health", "/ready", "/carillon.svg", "/login", "/logout"];
+/** What an operator may do; whatever else changes something, only an admin may. */
+const ACTS = [
+  "POST /api/v1/tasks/pause",
+  "POST /api/v1/tasks/resume",
+  "POST /api/v1/tasks/q/system/a/pause",
+  "POST /api/v1/tasks/q/system/a/resume",
+  "POST /api/v1/tasks/q/system/a/trigger",
+  "POST /api/v1/tasks/q/system/a/backfills",
+  "DELETE /api/v1/backfills/a",
+  "POST /api/v1/runs/a/cancel",
+  "PUT /queues/api/queues/pause",
+  "PUT /queues/api/queues/resume",
+  "PUT /queues/api/queues/q/pause",
+  "PUT /queues/api/queues/q/resume",
+  "PUT /queues/api/queues/q/promote",
+  "PUT /queues/api/queues/q/retry/a",
+  "PUT /queues/api/queues/q/a/retry",
+  "PUT /queues/api/queues/q/a/promote",
+  "PUT /queues/api/queues/q/job-schedulers/system%2Fa/run",
+];
+/** These speak of a run, a backfill or a job that is not there. */
+const NAMES_NOTHING = new Set(ACTS.filter((what) => /\/(backfills|runs|q)\/a(\/|$)/.test(what)));
 /** A question with a body. */
 const ASKS = ["POST /api/v1/validate"];
 
 let console_: Console;
 let routes: { before: string[]; behind: string[]; guards: string[]; routers: number };
-let session = { viewer: "", admin: "" };
+let session = { viewer: "", operator: "", admin: "" };
 
 beforeAll(async () => {
   console_ = await startConsole();
@@ -33,7 +62,10 @@ beforeAll(async () => {
   await console_.board.refresh();
   routes = readRoutes();
   const signIn = async (token: string) => sessionOf(await console_.ask(`/?token=${token}`));
-  session = { viewer: await signIn(VIEWER), admin: await signIn(ADMIN) };
+  session = {
+    ...{ viewer: await signIn(VIEWER), operator: await signIn(OPERATOR) },
+    admin: await signIn(ADMIN),
+  };
 });
 afterAll(() => console_.stop());
 
@@ -82,11 +114,17 @@ function filledIn(path: string): string {
 type Headers = Record<string, string>;
 
 /** What each method of each path answers; and not one key in Redis may change meanwhile. */
-async function tryAll(methods: readonly string[], headers: Headers): Promise<Map<string, Response>> {
+async function tryAll(
+  methods: readonly string[],
+  headers: Headers,
+  not: readonly string[] = [],
+): Promise<Map<string, Response>> {
   const answers = new Map<string, Response>();
   const before = await dump();
   for (const path of routes.behind) {
-    const asked = methods.map((method) => `${method} ${path}`).filter((what) => !ASKS.includes(what));
+    const asked = methods
+      .map((method) => `${method} ${path}`)
+      .filter((what) => ![...ASKS, ...not].includes(what));
     const given = await Promise.all(
       asked.map((what) => console_.ask(path, { method: what.split(" ")[0] as string, headers })),
     );
@@ -127,7 +165,7 @@ it("the routes are those of the app: none before the guard but the open ones", (
   // Whatever else is mounted, this test must learn to read.
   expect(routes.routers).toBe(1);
   expect(routes.guards).toEqual([
-    ...["securityHeaders", "sameOrigin", "link", "identify", "viewersOnlyLook", "audit"],
+    ...["securityHeaders", "sameOrigin", "link", "identify", "roleAllows", "audit"],
     // The board's readiness, the board, what is not found, errors.
     ...["<anonymous>", "<anonymous>", "<anonymous>", "<anonymous>"],
   ]);
@@ -160,6 +198,40 @@ describe("each method of each route", () => {
     const looked = await tryAll(READS, { authorization: `Bearer ${VIEWER}` });
     expect([...looked].filter(([, { status }]) => status === 401 || status === 403)).toEqual([]);
     expect([...looked].filter(([, { status }]) => status >= 500).map(([what]) => what)).toEqual([]);
+  });
+
+  it("an operator may look at all of them and act on what there is, and define, edit and remove nothing", async () => {
+    const token = { authorization: `Bearer ${OPERATOR}` };
+    for (const headers of [token, { cookie: session.operator, origin: console_.url }]) {
+      expect(otherThan([403], await tryAll(writes, headers as Headers, ACTS))).toEqual([]);
+    }
+    const looked = await tryAll(READS, token);
+    expect([...looked].filter(([, { status }]) => status === 401 || status === 403)).toEqual([]);
+    const known = new Set(routes.behind.flatMap((path) => writes.map((method) => `${method} ${path}`)));
+    for (const what of ACTS) {
+      expect([what, known.has(what)]).toEqual([what, true]);
+      const [method = "", path = ""] = what.split(" ");
+      const { status } = await console_.ask(path, { method, headers: token });
+      const never = NAMES_NOTHING.has(what) ? [401, 403, 405] : [401, 403, 404, 405];
+      expect([what, never.includes(status)]).toEqual([what, false]);
+    }
+  });
+
+  it.each([
+    // Other spellings and other routes that look like those of an operator.
+    ["PUT", "/queues/api/queues/q/clean/retry"],
+    ["PUT", "/queues/api/queues/q/CLEAN/promote"],
+    ["PUT", "/queues/api/queues/q/job-schedulers/system%2Fa/remove"],
+    ["PATCH", "/queues/api/queues/q/job-schedulers/system%2Fa"],
+    ["POST", "/api/v1/tasks/delete"],
+    ["DELETE", "/api/v1/tasks/q/system/a"],
+    ["PUT", "/api/v1/tasks/q/system/pause"],
+    ["POST", "/api/v1/tasks/q/system/a/pause/"],
+    ["POST", "/API/v1/tasks/q/system/a/../a/delete"],
+    ["POST", "//api/v1/tasks/pause"],
+  ])("an operator's %s %s is refused", async (method, path) => {
+    const headers = { authorization: `Bearer ${OPERATOR}` };
+    expect((await console_.ask(path, { method, headers })).status).toBe(403);
   });
 
   it("a page of another site writes to none, whoever is signed in", async () => {

@@ -14,11 +14,21 @@ import { PATIENCE, Program, Stand } from "../seeds/harness.js";
 
 const PASSWORD = "p4ss-w0rd-0f-redis";
 const ADMIN = "t0ken-0f-an-admin-0123456789";
+const OPERATOR = "t0ken-0f-an-operator-0123456789";
 const VIEWER = "t0ken-0f-a-viewer-0123456789";
 const SIGNING_KEY = "signing-key-0f-webh00ks-0123456789";
 const HEADER = "secret-0f-a-header";
 const KEY_FILE = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0LW9mLWEta2V5LWZpbGU=\n-----END PRIVATE KEY-----\n";
-const SECRETS = [PASSWORD, encodeURIComponent(PASSWORD), ADMIN, VIEWER, SIGNING_KEY, HEADER, "c2VjcmV0LW9m"];
+const SECRETS = [
+  PASSWORD,
+  encodeURIComponent(PASSWORD),
+  ADMIN,
+  OPERATOR,
+  VIEWER,
+  SIGNING_KEY,
+  HEADER,
+  "c2VjcmV0LW9m",
+];
 
 const stand = Stand.use({ appendonly: true, config: { requirepass: PASSWORD } });
 let folder: string;
@@ -115,12 +125,14 @@ describe("secrets are in no log", () => {
     const one = program(CONSOLE, {
       REDIS_URL: url(`:${PASSWORD}`),
       CARILLON_TOKEN: ADMIN,
+      CARILLON_OPERATOR_TOKEN: OPERATOR,
       CARILLON_VIEWER_TOKEN: VIEWER,
     });
     const at = String((await one.says({ msg: "listening" }))["url"]);
     for (const [path, init] of [
       [`/?token=${ADMIN}`, {}],
       [`/queues/?token=${VIEWER}&token=${ADMIN}`, {}],
+      [`/?token=${OPERATOR}`, {}],
       [`/nothing/${encodeURIComponent("x")}?token=${ADMIN}x`, {}],
       [`/api/v1/tasks?token=${ADMIN}`, { headers: { authorization: `Bearer ${ADMIN}` } }],
       [

@@ -16,6 +16,7 @@ export interface AppOptions {
   connection: Connection;
   logger: Logger;
   token: string;
+  operatorToken?: string | undefined;
   viewerToken?: string | undefined;
   refreshEvery?: number | undefined;
   limiter?: FailureLimiter | undefined;
@@ -28,12 +29,13 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
     connection,
     logger,
     token,
+    operatorToken,
     viewerToken,
     refreshEvery,
     limiter = new FailureLimiter(),
   } = options;
   const board = new Board({ client, connection, logger, refreshEvery });
-  const auth = new Auth({ token, viewerToken, namespace: client.namespace });
+  const auth = new Auth({ token, operatorToken, viewerToken, namespace: client.namespace });
   const guard = new Guard({ auth, limiter, logger });
   const app = express();
   app.disable("x-powered-by");
@@ -51,7 +53,7 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
   app.use(sameOrigin);
   app.post("/login", express.urlencoded({ extended: false, limit: "4kb" }), guard.form);
   app.get("/logout", guard.signOut);
-  app.use(guard.link, guard.identify, guard.viewersOnlyLook, guard.audit);
+  app.use(guard.link, guard.identify, guard.roleAllows, guard.audit);
 
   // A client of its own: what is sent to it has the payload limit of every client.
   app.use(API_PATH, apiRouter(new Client({ store: client.store })));

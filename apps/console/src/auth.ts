@@ -1,10 +1,15 @@
 import { createHash, createHmac, randomBytes, scryptSync, timingSafeEqual } from "node:crypto";
 
-export type Role = "viewer" | "admin";
+/** Each may do what those before it may. */
+export const ROLES = ["viewer", "operator", "admin"] as const;
+
+export type Role = (typeof ROLES)[number];
 
 export interface AuthOptions {
   /** Opens everything. */
   token: string;
+  /** Opens everything for reading, and for acting on what there is. */
+  operatorToken?: string | undefined;
   /** Opens everything for reading. */
   viewerToken?: string | undefined;
   /** Two consoles on one host have one cookie jar: the namespace keeps their sessions apart. */
@@ -24,15 +29,15 @@ export class Auth {
   readonly #roles: readonly { role: Role; digest: Buffer; key: Buffer }[];
   readonly #now: () => number;
 
-  constructor({ token, viewerToken, namespace, now = Date.now }: AuthOptions) {
+  constructor({ token, operatorToken, viewerToken, namespace, now = Date.now }: AuthOptions) {
     this.cookie = `carillon_${namespace}`;
     this.#now = now;
-    const role = (name: Role, secret: string) => ({
-      role: name,
-      digest: digest(secret),
-      key: scryptSync(secret, `carillon ${namespace} ${name}`, 32),
+    const secrets = { admin: token, operator: operatorToken, viewer: viewerToken };
+    this.#roles = ROLES.flatMap((role) => {
+      const secret = secrets[role];
+      if (secret === undefined) return [];
+      return [{ role, digest: digest(secret), key: scryptSync(secret, `carillon ${namespace} ${role}`, 32) }];
     });
-    this.#roles = [role("admin", token), ...(viewerToken === undefined ? [] : [role("viewer", viewerToken)])];
   }
 
   /** In constant time: every token is compared, whichever matches. */

@@ -5,14 +5,12 @@ import { bullPrefix, type CarillonError, type Client, type connect } from "@cari
 import { Queue } from "bullmq";
 import type { RequestHandler } from "express";
 import type { Logger } from "pino";
-import type { Role } from "./auth.js";
+import { ROLES, type Role } from "./auth.js";
 import { boardErrorBody, coded, statusOf, unreachable } from "./errors.js";
 import { BOARD_PATH } from "./paths.js";
 import { TaskAdapter } from "./task-adapter.js";
 
 export type Connection = ReturnType<typeof connect>;
-
-const ROLES = ["admin", "viewer"] as const satisfies readonly Role[];
 
 export interface BoardOptions {
   client: Client;
@@ -41,7 +39,7 @@ export class Board {
     this.#connection = connection;
     this.#logger = logger;
     this.#refreshEvery = refreshEvery;
-    this.#views = { admin: view("admin", logger), viewer: view("viewer", logger) };
+    this.#views = forEachRole((role) => view(role, logger));
   }
 
   router(role: Role): RequestHandler {
@@ -104,8 +102,10 @@ export class Board {
       await queue.close();
       throw error;
     }
-    const adapter = (role: Role) => new TaskAdapter(queue, this.#client, { readOnly: role === "viewer" });
-    this.#queues.set(name, { queue, adapters: { admin: adapter("admin"), viewer: adapter("viewer") } });
+    const adapters = forEachRole(
+      (role) => new TaskAdapter(queue, this.#client, { readOnly: role === "viewer" }),
+    );
+    this.#queues.set(name, { queue, adapters });
     this.#showInOrder();
     this.#logger.info({ queue: name }, "queue added");
   }
@@ -134,6 +134,10 @@ export class Board {
     clearTimeout(this.#timer);
     await Promise.all([...this.#queues.values()].map(({ queue }) => queue.close()));
   }
+}
+
+function forEachRole<T>(make: (role: Role) => T): Record<Role, T> {
+  return Object.fromEntries(ROLES.map((role) => [role, make(role)])) as Record<Role, T>;
 }
 
 interface View {
@@ -197,11 +201,13 @@ function uiConfig(role: Role): UIConfig {
     hideDocsLink: true,
     miscLinks: [{ text: "Sign out", url: "/logout" }],
     theme: { light: FONTS, dark: FONTS },
-    ...(role === "viewer"
-      ? { environment: { label: "read-only", color: "#8a6d1d", textColor: "#fff" } }
-      : {}),
+    ...(role === "admin"
+      ? {}
+      : { environment: { label: LABELS[role], color: "#8a6d1d", textColor: "#fff" } }),
   };
 }
+
+const LABELS = { viewer: "read-only", operator: "operator" } as const;
 
 const FONTS = {
   "font-sans": "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif",

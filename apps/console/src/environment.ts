@@ -7,6 +7,7 @@ export interface Config extends Environment {
   logLevel: string;
   /** Undefined: one is made at start. */
   token: string | undefined;
+  operatorToken: string | undefined;
   viewerToken: string | undefined;
 }
 
@@ -44,15 +45,20 @@ const schema = z.object({
   ),
   CARILLON_LOG_LEVEL: z.preprocess(optional, z.enum(LOG_LEVELS, "not a log level").default("info")),
   CARILLON_TOKEN: token("the token"),
+  CARILLON_OPERATOR_TOKEN: token("the token"),
   CARILLON_VIEWER_TOKEN: token("the token"),
 });
+
+/** One that were two roles' would be that of the one that may more, or less. */
+const TOKENS = ["CARILLON_TOKEN", "CARILLON_OPERATOR_TOKEN", "CARILLON_VIEWER_TOKEN"] as const;
 
 const REMEDIES: Readonly<Record<string, string>> = {
   CARILLON_CONSOLE_PORT: "Use a number from 0 to 65535; 0 takes any free port.",
   CARILLON_HOST: "Use an address of this machine, for example 127.0.0.1, or 0.0.0.0 for all.",
   CARILLON_LOG_LEVEL: `Use one of ${LOG_LEVELS.join(", ")}.`,
   CARILLON_TOKEN: "Use a long random one, for example from `openssl rand -hex 32`.",
-  CARILLON_VIEWER_TOKEN: "Use a long random one that is not CARILLON_TOKEN, or leave it out.",
+  CARILLON_OPERATOR_TOKEN: "Use a long random one that is not CARILLON_TOKEN, or leave it out.",
+  CARILLON_VIEWER_TOKEN: "Use a long random one that is none of the other two, or leave it out.",
 };
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME` naming the variable; no value of a token is ever quoted. */
@@ -64,8 +70,11 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     throw refused(String(issue?.path[0]), issue?.message ?? parsed.error.message);
   }
   const given = parsed.data;
-  if (given.CARILLON_TOKEN !== undefined && given.CARILLON_TOKEN === given.CARILLON_VIEWER_TOKEN) {
-    throw refused("CARILLON_VIEWER_TOKEN", "the same as CARILLON_TOKEN");
+  for (const [i, variable] of TOKENS.entries()) {
+    const same = TOKENS.slice(0, i).find(
+      (other) => given[other] !== undefined && given[other] === given[variable],
+    );
+    if (same !== undefined) throw refused(variable, `the same as ${same}`);
   }
   return {
     ...shared,
@@ -73,6 +82,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     port: given.CARILLON_CONSOLE_PORT,
     logLevel: given.CARILLON_LOG_LEVEL,
     token: given.CARILLON_TOKEN,
+    operatorToken: given.CARILLON_OPERATOR_TOKEN,
     viewerToken: given.CARILLON_VIEWER_TOKEN,
   };
 }

@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { Auth, FailureLimiter, Role } from "./auth.js";
 import { refuse } from "./errors.js";
 import { loginPage } from "./pages.js";
-import { isApi, isForPrograms, isRead, onlyAsks } from "./paths.js";
+import { isApi, isForPrograms, isRead, onlyActs, onlyAsks } from "./paths.js";
 
 /** Who asks, and how we know. */
 interface Identity {
@@ -112,14 +112,15 @@ export class Guard {
     return session === undefined ? undefined : this.#auth.roleOfSession(session);
   }
 
-  readonly viewersOnlyLook: RequestHandler = (req, res, next) => {
-    if (onlyAsks(req) || identityOf(res).role === "admin") return next();
-    refuse(
-      res,
-      new CarillonError("FORBIDDEN", "a viewer can only look.", {
-        remedy: "Sign in with the token of an admin.",
-      }),
-    );
+  readonly roleAllows: RequestHandler = (req, res, next) => {
+    const { role } = identityOf(res);
+    if (role === "admin" || onlyAsks(req) || (role === "operator" && onlyActs(req))) return next();
+    const [what, whose] =
+      role === "operator"
+        ? ["an operator defines, edits and removes nothing", "an admin"]
+        : ["a viewer can only look", onlyActs(req) ? "an operator or an admin" : "an admin"];
+    const remedy = `Sign in with the token of ${whose}.`;
+    refuse(res, new CarillonError("FORBIDDEN", `${what}.`, { remedy }));
   };
 
   /** Who changed what. Paths hold names of queues, tasks and jobs, never a token. */

@@ -31,3 +31,25 @@ export function isRead(req: Request): boolean {
 export function onlyAsks(req: Request): boolean {
   return isRead(req) || (req.method === "POST" && pathOf(req) === `${API_PATH}/validate`);
 }
+
+/**
+ * What acts on what there is, and defines, edits or removes none of it. Names are any part of a path; a job whose id is
+ * `clean` is not among them, for that is another route of the board.
+ */
+const ACTS: readonly RegExp[] = [
+  /^POST \/api\/v1\/tasks\/(pause|resume)$/,
+  /^POST \/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger|backfills)$/,
+  /^DELETE \/api\/v1\/backfills\/[^/]+$/,
+  /^POST \/api\/v1\/runs\/[^/]+\/cancel$/,
+  /^PUT \/queues\/api\/queues\/(pause|resume)$/,
+  /^PUT \/queues\/api\/queues\/[^/]+\/(pause|resume|promote)$/,
+  /^PUT \/queues\/api\/queues\/[^/]+\/retry\/[^/]+$/,
+  /^PUT \/queues\/api\/queues\/[^/]+\/(?!clean\/)[^/]+\/(retry|promote)$/i,
+  /^PUT \/queues\/api\/queues\/[^/]+\/job-schedulers\/[^/]+\/run$/,
+];
+
+/** It triggers, pauses, resumes, cancels, retries or backfills. */
+export function onlyActs(req: Request): boolean {
+  const asked = `${req.method} ${pathOf(req)}`;
+  return ACTS.some((path) => path.test(asked));
+}

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { FailureLimiter } from "../src/auth.js";
-import { ADMIN, type Console, sessionOf, startConsole, VIEWER } from "./harness.js";
+import { ADMIN, type Console, OPERATOR, sessionOf, startConsole, VIEWER } from "./harness.js";
 
 const HTML = { accept: "text/html" };
 const JOBS = "/queues/api/queues";
@@ -194,18 +194,80 @@ describe("a viewer", () => {
     }
   });
 
-  test("is told by the board that it is read-only, at the same time as an admin is not", async () => {
+  test("is told by the board that it is read-only, at the same time as an operator and an admin are not", async () => {
     await console_.client.put({ id: "a", type: "t", queue: "q", schedule: { every: "1h" } });
     await console_.board.refresh();
     const modes = await Promise.all(
-      [VIEWER, ADMIN].map(async (token) => {
+      [VIEWER, OPERATOR, ADMIN].map(async (token) => {
         const { queues } = (await (await ask(JOBS, { headers: bearer(token) })).json()) as {
           queues: Array<{ readOnlyMode: boolean }>;
         };
         return queues.map(({ readOnlyMode }) => readOnlyMode);
       }),
     );
-    expect(modes).toEqual([[true], [false]]);
+    expect(modes).toEqual([[true], [false], [false]]);
+  });
+});
+
+describe("an operator", () => {
+  const a = "/queues/api/queues/q/job-schedulers/system%2Fa";
+  const send = (method: string, path: string, token = OPERATOR, body: object = {}) =>
+    ask(path, {
+      method,
+      headers: { ...bearer(token), "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+
+  test("runs, pauses, resumes, cancels and backfills what there is, on the board and by the API", async () => {
+    const schedule = { every: "1h", start: "2026-01-01T00:00:00Z" };
+    await console_.client.put({ id: "a", type: "t", queue: "q", schedule, overlap: "allow" });
+    await console_.board.refresh();
+    const run = (await (await send("PUT", `${a}/run`)).json()) as { job: { id: string } };
+    const past = { from: "2026-01-01T00:00:00Z", to: "2026-01-01T01:00:00Z", dryRun: true };
+    const task = "/api/v1/tasks/q/system/a";
+    for (const [method, path, body, status] of [
+      ["POST", `${task}/pause`, {}, 200],
+      ["POST", `${task}/resume`, {}, 200],
+      ["POST", `${task}/trigger`, {}, 202],
+      ["POST", `${task}/backfills`, past, 200],
+      ["POST", "/api/v1/tasks/pause", { queue: "q" }, 200],
+      ["POST", "/api/v1/tasks/resume", { queue: "q" }, 200],
+      ["POST", `/api/v1/runs/${run.job.id}/cancel`, {}, 200],
+      ["PUT", PAUSE, {}, 200],
+      ["PUT", "/queues/api/queues/resume", {}, 200],
+    ] as const) {
+      expect([path, (await send(method, path, OPERATOR, body)).status]).toEqual([path, status]);
+    }
+  });
+
+  test("defines, edits and removes nothing, and is told whose token it takes", async () => {
+    for (const [method, path] of [
+      ["PATCH", a],
+      ["PUT", `${a}/remove`],
+      ["POST", "/queues/api/queues/q/add"],
+      ["PUT", "/queues/api/queues/q/obliterate"],
+      ["PUT", "/queues/api/queues/q/clean/completed"],
+      ["PUT", "/queues/api/queues/q/empty"],
+      ["POST", "/api/v1/tasks"],
+      ["POST", "/api/v1/tasks/delete"],
+      ["PUT", "/api/v1/types"],
+      ["PUT", "/api/v1/calendars/c"],
+    ] as const) {
+      const answer = await send(method, path);
+      expect([path, answer.status]).toEqual([path, 403]);
+      expect(await answer.json()).toMatchObject({
+        error: { code: "FORBIDDEN", remedy: "Sign in with the token of an admin." },
+      });
+    }
+    const { error } = (await (await send("PUT", `${a}/run`, VIEWER)).json()) as { error: object };
+    expect(error).toMatchObject({ remedy: "Sign in with the token of an operator or an admin." });
+  });
+
+  test("is one only where there is a token for it", async () => {
+    const alone = await startConsole({ operatorToken: undefined });
+    const answer = await alone.ask(JOBS, { headers: bearer(OPERATOR) });
+    expect(answer.status).toBe(401);
+    await alone.stop();
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { FailureLimiter } from "../src/auth.js";
-import { ADMIN, type Console, sessionOf, startConsole, VIEWER } from "./harness.js";
+import { ADMIN, type Console, OPERATOR, sessionOf, startConsole, VIEWER } from "./harness.js";
 
 const TASK = "/api/v1/tasks/q/system/a";
 const BODY = JSON.stringify({ type: "t", schedule: { every: "1h" } });
@@ -43,6 +43,8 @@ describe("who may do what: read, write, validate", () => {
     ["another scheme", () => ({ authorization: `Basic ${btoa(`x:${ADMIN}`)}` }), [401, 401, 401]],
     ["a token in a cookie", () => ({ cookie: `carillon_console-test=${ADMIN}` }), [401, 401, 401]],
     ["a viewer", () => bearer(VIEWER), [200, 403, 200]],
+    ["an operator", () => bearer(OPERATOR), [200, 403, 200]],
+    ["an operator's session", async () => ({ ...(await cookie(OPERATOR)), ...ours() }), [200, 403, 200]],
     ["an admin", () => bearer(ADMIN), [200, 200, 200]],
     ["an admin from a page of ours", () => ({ ...bearer(ADMIN), ...ours() }), [200, 200, 200]],
     ["an admin from another site", () => ({ ...bearer(ADMIN), ...foreign }), [200, 403, 403]],

@@ -3,7 +3,10 @@ import { Auth, FailureLimiter } from "../src/auth.js";
 
 describe("sessions", () => {
   let now = 1_000_000;
-  const options = { token: "admin", viewerToken: "viewer", namespace: "n", now: () => now };
+  const options = {
+    ...{ token: "admin", operatorToken: "operator", viewerToken: "viewer" },
+    ...{ namespace: "n", now: () => now },
+  };
   const auth = new Auth(options);
 
   test("hold the role of the token, and end", () => {
@@ -20,6 +23,7 @@ describe("sessions", () => {
     const [, expiry, nonce, mac] = value.split(".");
     const forged = [
       `admin.${expiry}.${nonce}.${mac}`,
+      `operator.${expiry}.${nonce}.${mac}`,
       `viewer.zzzzzzzz.${nonce}.${mac}`,
       `viewer.${expiry}.other.${mac}`,
       `viewer.${expiry}.${nonce}`,
@@ -39,10 +43,13 @@ describe("sessions", () => {
 
   test("no token is the start of another, and an absent viewer token opens nothing", () => {
     expect(
-      ["admin", "viewer", "admi", "admin ", "", "undefined"].map((token) => auth.roleOfToken(token)),
-    ).toEqual(["admin", "viewer", undefined, undefined, undefined, undefined]);
+      ["admin", "operator", "viewer", "admi", "admin ", "", "undefined"].map((token) =>
+        auth.roleOfToken(token),
+      ),
+    ).toEqual(["admin", "operator", "viewer", undefined, undefined, undefined, undefined]);
     const alone = new Auth({ token: "admin", namespace: "n" });
-    expect(["", "undefined", "viewer"].map((token) => alone.roleOfToken(token))).toEqual([
+    expect(["", "undefined", "viewer", "operator"].map((token) => alone.roleOfToken(token))).toEqual([
+      undefined,
       undefined,
       undefined,
       undefined,

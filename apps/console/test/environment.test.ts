@@ -12,6 +12,7 @@ describe("the environment", () => {
       port: 3000,
       logLevel: "info",
       token: undefined,
+      operatorToken: undefined,
       viewerToken: undefined,
     });
   });
@@ -19,6 +20,7 @@ describe("the environment", () => {
   test("an empty variable is the same as none: an empty token never opens anything", () => {
     const empty = {
       CARILLON_TOKEN: "",
+      CARILLON_OPERATOR_TOKEN: "",
       CARILLON_VIEWER_TOKEN: "",
       CARILLON_CONSOLE_PORT: "",
       CARILLON_HOST: "",
@@ -37,7 +39,10 @@ describe("the environment", () => {
     [{ CARILLON_LOG_LEVEL: "loud" }, "CARILLON_LOG_LEVEL"],
     [{ CARILLON_TOKEN: "with space" }, "CARILLON_TOKEN"],
     [{ CARILLON_VIEWER_TOKEN: "new\nline" }, "CARILLON_VIEWER_TOKEN"],
+    [{ CARILLON_OPERATOR_TOKEN: "with space" }, "CARILLON_OPERATOR_TOKEN"],
     [{ CARILLON_TOKEN: "same", CARILLON_VIEWER_TOKEN: "same" }, "CARILLON_VIEWER_TOKEN"],
+    [{ CARILLON_TOKEN: "same", CARILLON_OPERATOR_TOKEN: "same" }, "CARILLON_OPERATOR_TOKEN"],
+    [{ CARILLON_OPERATOR_TOKEN: "same", CARILLON_VIEWER_TOKEN: "same" }, "CARILLON_VIEWER_TOKEN"],
   ])("%o is refused by name, with a remedy", (env, field) => {
     let error: unknown;
     try {

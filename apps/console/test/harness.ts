@@ -7,6 +7,7 @@ import { type AppOptions, createApp } from "../src/app.js";
 import type { Board } from "../src/board.js";
 
 export const ADMIN = "the-token-of-an-admin";
+export const OPERATOR = "the-token-of-an-operator";
 export const VIEWER = "the-token-of-a-viewer";
 
 export interface Console {
@@ -65,6 +66,7 @@ async function startOn(
     connection,
     logger,
     token: ADMIN,
+    operatorToken: OPERATOR,
     viewerToken: VIEWER,
     refreshEvery: 50,
     ...options,
