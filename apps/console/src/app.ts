@@ -9,6 +9,7 @@ import { Guard, identityOf } from "./guard.js";
 import { sameOrigin, securityHeaders } from "./headers.js";
 import { LOGO } from "./pages.js";
 import { API_PATH, BOARD_PATH } from "./paths.js";
+import { Redactor } from "./redact.js";
 
 export interface AppOptions {
   client: Client;
@@ -18,6 +19,8 @@ export interface AppOptions {
   token: string;
   operatorToken?: string | undefined;
   viewerToken?: string | undefined;
+  /** Fields of payloads whose values nobody sees; default none. */
+  redact?: readonly string[] | undefined;
   refreshEvery?: number | undefined;
   limiter?: FailureLimiter | undefined;
 }
@@ -31,15 +34,18 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
     token,
     operatorToken,
     viewerToken,
+    redact = [],
     refreshEvery,
     limiter = new FailureLimiter(),
   } = options;
-  const board = new Board({ client, connection, logger, refreshEvery });
+  const redactor = new Redactor(redact);
+  const board = new Board({ client, connection, logger, redactor, refreshEvery });
   const auth = new Auth({ token, operatorToken, viewerToken, namespace: client.namespace });
   const guard = new Guard({ auth, limiter, logger });
   const app = express();
   app.disable("x-powered-by");
   app.set("query parser", "simple");
+  app.set("json replacer", redactor.replacer);
 
   app.use(securityHeaders);
   app.get("/health", (_req, res) => void res.json({ status: "ok" }));
@@ -56,7 +62,7 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
   app.use(guard.link, guard.identify, guard.roleAllows, guard.audit);
 
   // A client of its own: what is sent to it has the payload limit of every client.
-  app.use(API_PATH, apiRouter(new Client({ store: client.store })));
+  app.use(API_PATH, apiRouter(new Client({ store: client.store }), redactor));
   app.get("/", (_req, res) => res.redirect(303, `${BOARD_PATH}/`));
   app.use(`${BOARD_PATH}/api`, (_req, res, next) => {
     const { problem } = board;

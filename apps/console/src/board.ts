@@ -8,6 +8,7 @@ import type { Logger } from "pino";
 import { ROLES, type Role } from "./auth.js";
 import { boardErrorBody, coded, statusOf, unreachable } from "./errors.js";
 import { BOARD_PATH } from "./paths.js";
+import type { Redactor } from "./redact.js";
 import { TaskAdapter } from "./task-adapter.js";
 
 export type Connection = ReturnType<typeof connect>;
@@ -17,6 +18,7 @@ export interface BoardOptions {
   /** Shared by all queues. Of the profile "safe": what an operator asked for must not be sent twice. */
   connection: Connection;
   logger: Logger;
+  redactor: Redactor;
   /** How often the list of queues is read, in ms; default 3,000. */
   refreshEvery?: number | undefined;
 }
@@ -26,6 +28,7 @@ export class Board {
   readonly #client: Client;
   readonly #connection: Connection;
   readonly #logger: Logger;
+  readonly #redactor: Redactor;
   readonly #refreshEvery: number;
   readonly #views: Record<Role, View>;
   readonly #queues = new Map<string, { queue: Queue; adapters: Record<Role, TaskAdapter> }>();
@@ -34,12 +37,13 @@ export class Board {
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor({ client, connection, logger, refreshEvery = 3_000 }: BoardOptions) {
+  constructor({ client, connection, logger, redactor, refreshEvery = 3_000 }: BoardOptions) {
     this.#client = client;
     this.#connection = connection;
     this.#logger = logger;
+    this.#redactor = redactor;
     this.#refreshEvery = refreshEvery;
-    this.#views = forEachRole((role) => view(role, logger));
+    this.#views = forEachRole((role) => view(role, logger, redactor));
   }
 
   router(role: Role): RequestHandler {
@@ -103,7 +107,7 @@ export class Board {
       throw error;
     }
     const adapters = forEachRole(
-      (role) => new TaskAdapter(queue, this.#client, { readOnly: role === "viewer" }),
+      (role) => new TaskAdapter(queue, this.#client, this.#redactor, { readOnly: role === "viewer" }),
     );
     this.#queues.set(name, { queue, adapters });
     this.#showInOrder();
@@ -146,8 +150,8 @@ interface View {
   removeQueue(name: string): void;
 }
 
-function view(role: Role, logger: Logger): View {
-  const adapter = new BoardAdapter(logger).setBasePath(BOARD_PATH) as BoardAdapter;
+function view(role: Role, logger: Logger, redactor: Redactor): View {
+  const adapter = new BoardAdapter(logger, redactor).setBasePath(BOARD_PATH) as BoardAdapter;
   const { addQueue, removeQueue } = createBullBoard({
     queues: [],
     serverAdapter: adapter,
@@ -162,8 +166,9 @@ function view(role: Role, logger: Logger): View {
 class BoardAdapter extends ExpressAdapter {
   readonly #logger: Logger;
 
-  constructor(logger: Logger) {
+  constructor(logger: Logger, redactor: Redactor) {
     super();
+    this.app.set("json replacer", redactor.replacer);
     this.#logger = logger;
   }
 

@@ -9,6 +9,7 @@ export interface Config extends Environment {
   token: string | undefined;
   operatorToken: string | undefined;
   viewerToken: string | undefined;
+  redact: readonly string[];
 }
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
@@ -25,6 +26,10 @@ const token = (what: string) =>
       .regex(/^[\x21-\x7e]{1,512}$/, `${what} must be 1 to 512 visible ASCII characters without spaces`)
       .optional(),
   );
+
+const MAX_FIELDS = 100;
+/** A name, or several with dots between. */
+const FIELD = /^[^\s.]{1,128}(\.[^\s.]{1,128}){0,15}$/;
 
 const schema = z.object({
   CARILLON_CONSOLE_PORT: z.preprocess(
@@ -47,6 +52,16 @@ const schema = z.object({
   CARILLON_TOKEN: token("the token"),
   CARILLON_OPERATOR_TOKEN: token("the token"),
   CARILLON_VIEWER_TOKEN: token("the token"),
+  CARILLON_REDACT: z.preprocess(
+    optional,
+    z
+      .string()
+      .default("")
+      .transform((list) => list.split(",").map((field) => field.trim()))
+      .transform((fields) => (fields.join() === "" ? [] : fields))
+      .refine((fields) => fields.length <= MAX_FIELDS, `more than ${MAX_FIELDS} fields`)
+      .refine((fields) => fields.every((field) => FIELD.test(field)), "not a list of fields"),
+  ),
 });
 
 /** One that were two roles' would be that of the one that may more, or less. */
@@ -59,6 +74,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   CARILLON_TOKEN: "Use a long random one, for example from `openssl rand -hex 32`.",
   CARILLON_OPERATOR_TOKEN: "Use a long random one that is not CARILLON_TOKEN, or leave it out.",
   CARILLON_VIEWER_TOKEN: "Use a long random one that is none of the other two, or leave it out.",
+  CARILLON_REDACT:
+    "Use names of payload fields with commas between, for example password,headers.authorization.",
 };
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME` naming the variable; no value of a token is ever quoted. */
@@ -84,6 +101,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     token: given.CARILLON_TOKEN,
     operatorToken: given.CARILLON_OPERATOR_TOKEN,
     viewerToken: given.CARILLON_VIEWER_TOKEN,
+    redact: given.CARILLON_REDACT,
   };
 }
 

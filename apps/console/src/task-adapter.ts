@@ -8,6 +8,7 @@ import type {
 } from "@bull-board/api/typings/app";
 import { CarillonError, type Client, type Task, type TaskInput, taskSchema } from "@carillon/sdk";
 import type { Job, Queue } from "bullmq";
+import type { Redactor } from "./redact.js";
 import { editSchedule, showSchedule } from "./schedule-form.js";
 
 type Scheduler = Omit<AppJobScheduler, "queueName">;
@@ -22,22 +23,27 @@ const SHOWN_TASKS = 500;
 export class TaskAdapter extends BullMQAdapter {
   readonly #queue: Queue;
   readonly #client: Client;
+  readonly #redactor: Redactor;
   #tasks = 0;
 
-  constructor(queue: Queue, client: Client, options: { readOnly: boolean }) {
+  constructor(queue: Queue, client: Client, redactor: Redactor, options: { readOnly: boolean }) {
     super(queue, { readOnlyMode: options.readOnly });
     this.#queue = queue;
     this.#client = client;
+    this.#redactor = redactor;
   }
 
   /** Undefined for what is no job's id: BullMQ's own keys of a queue are named like jobs. */
   override async getJob(id: string): Promise<Job | undefined> {
-    return this.#isKey(id) ? undefined : super.getJob(id);
+    if (this.#isKey(id)) return undefined;
+    const job = await super.getJob(id);
+    if (job) this.#guardData(job);
+    return job;
   }
 
   /**
    * @throws `INVALID_OPTION` for an id that BullMQ refuses, or that is a word of its own: a job `active` would be written where
-   * the list of active jobs belongs, and nobody could work or look at the queue any more
+   * the list of active jobs belongs, and nobody could work or look at the queue any more; `INVALID_PAYLOAD` for what is shown in place of a value
    */
   override async addJob(name: string, data: unknown, options: QueueJobOptions): Promise<Job> {
     const { jobId } = (options ?? {}) as { jobId?: unknown };
@@ -48,7 +54,17 @@ export class TaskAdapter extends BullMQAdapter {
         remedy: "Leave it out, or give a text that is no number, holds no colon and is no word of BullMQ's.",
       });
     }
+    this.#redactor.refuseShown(data, "data");
     return super.addJob(name, data, options);
+  }
+
+  /** Who edits a job's data begins with what is shown of it. */
+  #guardData(job: Job): void {
+    const update = job.updateData.bind(job);
+    job.updateData = async (data: unknown) => {
+      this.#redactor.refuseShown(data, "data");
+      await update(data);
+    };
   }
 
   #isKey(id: string): boolean {

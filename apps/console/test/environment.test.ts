@@ -14,6 +14,7 @@ describe("the environment", () => {
       token: undefined,
       operatorToken: undefined,
       viewerToken: undefined,
+      redact: [],
     });
   });
 
@@ -22,10 +23,16 @@ describe("the environment", () => {
       CARILLON_TOKEN: "",
       CARILLON_OPERATOR_TOKEN: "",
       CARILLON_VIEWER_TOKEN: "",
+      CARILLON_REDACT: "",
       CARILLON_CONSOLE_PORT: "",
       CARILLON_HOST: "",
     };
     expect(readConfig({ REDIS_URL, ...empty })).toEqual(readConfig({ REDIS_URL }));
+  });
+
+  test("names the fields to hide", () => {
+    const { redact } = readConfig({ REDIS_URL, CARILLON_REDACT: "password, headers.Authorization" });
+    expect(redact).toEqual(["password", "headers.Authorization"]);
   });
 
   test.each([
@@ -38,6 +45,13 @@ describe("the environment", () => {
     [{ CARILLON_HOST: "a b" }, "CARILLON_HOST"],
     [{ CARILLON_LOG_LEVEL: "loud" }, "CARILLON_LOG_LEVEL"],
     [{ CARILLON_TOKEN: "with space" }, "CARILLON_TOKEN"],
+    [{ CARILLON_REDACT: "a,,b" }, "CARILLON_REDACT"],
+    [{ CARILLON_REDACT: "," }, "CARILLON_REDACT"],
+    [{ CARILLON_REDACT: "a b" }, "CARILLON_REDACT"],
+    [{ CARILLON_REDACT: ".a" }, "CARILLON_REDACT"],
+    [{ CARILLON_REDACT: "a..b" }, "CARILLON_REDACT"],
+    [{ CARILLON_REDACT: "x".repeat(200) }, "CARILLON_REDACT"],
+    [{ CARILLON_REDACT: Array(101).fill("a").join() }, "CARILLON_REDACT"],
     [{ CARILLON_VIEWER_TOKEN: "new\nline" }, "CARILLON_VIEWER_TOKEN"],
     [{ CARILLON_OPERATOR_TOKEN: "with space" }, "CARILLON_OPERATOR_TOKEN"],
     [{ CARILLON_TOKEN: "same", CARILLON_VIEWER_TOKEN: "same" }, "CARILLON_VIEWER_TOKEN"],

@@ -1,5 +1,6 @@
 import type { Client } from "@carillon/sdk";
 import { Router } from "express";
+import type { Redactor } from "../redact.js";
 import { backfillEndpoints } from "./backfills.js";
 import { calendarEndpoints } from "./calendars.js";
 import { insightEndpoints } from "./insight.js";
@@ -13,9 +14,9 @@ import { validateEndpoint } from "./validate.js";
 import { verbEndpoints } from "./verbs.js";
 
 /** The HTTP API: every path that there is. Who may come in has been settled before. */
-export function apiRouter(client: Client): Router {
+export function apiRouter(client: Client, redactor: Redactor): Router {
   const router = Router({ caseSensitive: true, strict: true });
-  const tasks = taskEndpoints(client);
+  const tasks = taskEndpoints(client, redactor);
   const verbs = verbEndpoints(client);
   const many = manyEndpoints(client);
   const runs = runEndpoints(client);
@@ -43,7 +44,7 @@ export function apiRouter(client: Client): Router {
   route(router, "/runs/:id/cancel", { post: runs.cancel });
   route(router, "/upcoming", { get: insight.upcoming });
   route(router, "/forecast", { get: insight.forecast });
-  route(router, "/validate", { post: validateEndpoint(client) });
+  route(router, "/validate", { post: validateEndpoint(client, redactor) });
   route(router, "/journal", { get: journalEndpoint(client) });
   route(router, "/nodes", { get: namespace.nodes });
   route(router, "/queues", { get: namespace.queues });

@@ -1,12 +1,14 @@
 import { CarillonError, type Client, type TaskInput, type TaskName } from "@carillon/sdk";
 import { z } from "zod";
 import { API_PATH } from "../paths.js";
+import type { Redactor } from "../redact.js";
 import { LIST_QUERY } from "./query.js";
 import { type Asked, endpoint, ok, type Reply } from "./route.js";
 
 /** Definitions: list, add, look at, change, delete. */
-export function taskEndpoints(client: Client) {
+export function taskEndpoints(client: Client, redactor: Redactor) {
   const put = async (task: unknown): Promise<Reply> => {
+    redactor.refuseShown((task as Partial<TaskInput> | null)?.payload);
     const done = await client.put(task as TaskInput);
     return { status: done.outcome === "created" ? 201 : 200, location: locationOf(done.task), body: done };
   };

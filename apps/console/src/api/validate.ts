@@ -8,6 +8,7 @@ import {
   type TaskInput,
 } from "@carillon/sdk";
 import { z } from "zod";
+import type { Redactor } from "../redact.js";
 import { nextTimes } from "./next-times.js";
 import { endpoint, ok } from "./route.js";
 
@@ -33,8 +34,9 @@ const NO_NEXT = {
 };
 
 /** What a put would say of a task or a schedule, and when it would run; nothing is stored. */
-export function validateEndpoint(client: Client) {
+export function validateEndpoint(client: Client, redactor: Redactor) {
   return endpoint({ body: VALIDATE }, async ({ body }) => {
+    redactor.refuseShown((body.task as Partial<TaskInput> | null | undefined)?.payload);
     const { schedule, seed } = await check(client, body);
     const [now, shared] = await Promise.all([client.store.serverTime(), client.store.calendars.list()]);
     const context = { calendars: new Map(shared.map(({ name, entries }) => [name, entries])) };

@@ -1,0 +1,81 @@
+import { CarillonError } from "@carillon/sdk";
+
+/** What is shown in place of a value. */
+const REDACTED = "[redacted]";
+
+/** The fields of our answers, and of Bull Board's, that hold what users put in; by the path that theirs begin with. */
+const HOLDERS: ReadonlyMap<string, string> = new Map([
+  ["payload", ".payload"],
+  ["data", ".payload"],
+  ["result", ".result"],
+  ["returnValue", ".result"],
+  ["checkpoint", ".checkpoint"],
+  ["progress", ".progress"],
+]);
+
+/**
+ * Hides the values of fields by their names, whoever asks: a secret that is in Redis does not leave it through the
+ * console. Text is not searched.
+ */
+export class Redactor {
+  readonly #ends: readonly string[];
+
+  /** @param fields names or dotted paths, in any case of letters; each is found at any depth, also in lists */
+  constructor(fields: readonly string[]) {
+    this.#ends = fields.map((field) => `.${field.toLowerCase()}`);
+  }
+
+  /** For `JSON.stringify`, and so for Express' "json replacer". Undefined: nothing is to be hidden. */
+  get replacer(): ((key: string, value: unknown) => unknown) | undefined {
+    if (this.#ends.length === 0) return undefined;
+    return (key, value) => {
+      const path = HOLDERS.get(key);
+      return path === undefined ? value : this.#shown(value, path);
+    };
+  }
+
+  /**
+   * What was shown is not what is stored.
+   *
+   * @param payload what is to be stored, not checked yet
+   * @param field what the error calls it
+   * @throws `INVALID_PAYLOAD` where it has `[redacted]` for a field that is hidden
+   */
+  refuseShown(payload: unknown, field = "payload"): void {
+    const at = this.#ends.length === 0 ? undefined : this.#findShown(payload, ".payload");
+    if (at === undefined) return;
+    throw new CarillonError(
+      "INVALID_PAYLOAD",
+      `${REDACTED} is what the console shows in place of the value.`,
+      {
+        field: at.replace(".payload", field),
+        remedy: "Give the value itself, or edit where it is not hidden: by the SDK or the CLI.",
+      },
+    );
+  }
+
+  #hides(path: string): boolean {
+    const known = path.toLowerCase();
+    return this.#ends.some((end) => known.endsWith(end));
+  }
+
+  #shown(value: unknown, path: string): unknown {
+    if (value === undefined) return undefined;
+    if (this.#hides(path)) return REDACTED;
+    if (Array.isArray(value)) return value.map((one) => this.#shown(one, path));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [name, this.#shown(one, `${path}.${name}`)]),
+    );
+  }
+
+  #findShown(value: unknown, path: string): string | undefined {
+    if (value === REDACTED) return this.#hides(path) ? path : undefined;
+    if (typeof value !== "object" || value === null) return undefined;
+    for (const [name, one] of Object.entries(value)) {
+      const found = this.#findShown(one, Array.isArray(value) ? path : `${path}.${name}`);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+}

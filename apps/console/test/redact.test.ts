@@ -1,0 +1,197 @@
+import { bullPrefix } from "@carillon/sdk";
+import { type Job, Queue } from "bullmq";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Redactor } from "../src/redact.js";
+import { ADMIN, type Console, OPERATOR, startConsole, VIEWER } from "./harness.js";
+
+const hidden = "[redacted]";
+
+describe("a redactor", () => {
+  const show = (fields: string[], answer: unknown) =>
+    JSON.parse(JSON.stringify(answer, new Redactor(fields).replacer)) as unknown;
+
+  const cases: Array<[string[], unknown, unknown]> = [
+    [[], { password: "x" }, { password: "x" }],
+    [["password"], { user: "u", password: "x" }, { user: "u", password: hidden }],
+    [["PassWord"], { pASSword: "x" }, { pASSword: hidden }],
+    // Whole words.
+    [["pass"], { password: "x", bypass: "y" }, { password: "x", bypass: "y" }],
+    [
+      ["password"],
+      { a: { b: [{ password: "x" }, [{ password: "y" }]] } },
+      { a: { b: [{ password: hidden }, [{ password: hidden }]] } },
+    ],
+    // Whatever the value is.
+    [
+      ["card"],
+      { card: { number: 1 }, list: [{ card: ["x"] }, { card: null }] },
+      { card: hidden, list: [{ card: hidden }, { card: hidden }] },
+    ],
+    [
+      ["headers.authorization"],
+      { headers: { Authorization: "x" }, authorization: "y" },
+      { headers: { Authorization: hidden }, authorization: "y" },
+    ],
+    [
+      ["users.token"],
+      { deep: { users: [{ token: "x", id: 1 }] }, token: "y" },
+      { deep: { users: [{ token: hidden, id: 1 }] }, token: "y" },
+    ],
+    [["payload.token"], { token: "x", a: { token: "y" } }, { token: hidden, a: { token: "y" } }],
+    [["a.b"], { "a.b": "x" }, { "a.b": hidden }],
+    [["payload"], { token: "x" }, hidden],
+    [["password"], "password", "password"],
+    [
+      ["password"],
+      JSON.parse('{"__proto__":{"password":"x"}}'),
+      JSON.parse(`{"__proto__":{"password":"${hidden}"}}`),
+    ],
+  ];
+  test.each(cases)("of %j shows %j as %j", (fields, payload, shown) => {
+    expect(JSON.stringify(show(fields, { payload, tasks: [{ payload }] }))).toBe(
+      JSON.stringify({ payload: shown, tasks: [{ payload: shown }] }),
+    );
+  });
+
+  test.each(["payload", "data", "result", "returnValue", "checkpoint", "progress"])(
+    "looks into %s",
+    (holder) => {
+      const value = (password: string) => ({ [holder]: { password }, more: [{ [holder]: [{ password }] }] });
+      expect(show(["password"], value("x"))).toEqual(value(hidden));
+    },
+  );
+
+  test("leaves alone what is no payload", () => {
+    const answer = { id: "a", schedule: { every: "1h" }, token: "t" };
+    expect(show(["id", "every", "token"], answer)).toEqual(answer);
+  });
+
+  test("refuses what it showed, where it would be stored, and only there", () => {
+    const redactor = new Redactor(["token", "users.name"]);
+    const fields = [
+      { token: hidden },
+      { a: [{ Token: hidden }] },
+      { users: [{ name: "x" }, { name: hidden }] },
+      { token: "new", other: hidden, name: hidden },
+      { token: ["[redacted]"] },
+      null,
+      undefined,
+      hidden,
+    ].map((payload) => {
+      try {
+        redactor.refuseShown(payload);
+        return undefined;
+      } catch (error) {
+        return (error as { field: string }).field;
+      }
+    });
+    expect(fields).toEqual([
+      ...["payload.token", "payload.a.Token", "payload.users.name", undefined],
+      ...["payload.token", undefined, undefined, undefined],
+    ]);
+    expect(() => new Redactor([]).refuseShown({ token: hidden })).not.toThrow();
+  });
+});
+
+describe("a console that hides fields", () => {
+  const SECRET = "s3cret-0f-a-payload";
+  const payload = { user: "ann", password: SECRET, steps: [{ headers: { Authorization: SECRET } }] };
+  const shown = { user: "ann", password: hidden, steps: [{ headers: { Authorization: hidden } }] };
+  const task = { id: "a", type: "t", queue: "q", schedule: { every: "1h" } } as const;
+
+  let console_: Console;
+  let queue: Queue;
+  let run: string;
+  beforeAll(async () => {
+    console_ = await startConsole({ redact: ["password", "headers.authorization"] });
+    await console_.client.put({ ...task, payload, overlap: "allow" });
+    const triggered = await console_.client.trigger("a");
+    run = triggered.outcome === "enqueued" ? triggered.run : "";
+    queue = new Queue("q", {
+      connection: { url: console_.redis.url },
+      prefix: bullPrefix("console-test", "q"),
+    });
+    await (await queue.getJob(run))?.updateProgress({ password: SECRET });
+    await console_.board.refresh();
+  });
+  afterAll(async () => {
+    await queue.close();
+    await console_.stop();
+  });
+
+  const stored = async () => (await console_.client.get("a")).payload;
+  const job = async () => ((await queue.getJob(run)) as Job<{ payload: unknown }>).data.payload;
+
+  test("shows them to nobody, by no route", async () => {
+    // As its worker would leave it.
+    const { keys, link } = console_.client.store;
+    const record = keys.queue("q").run(run);
+    await link.ask((redis) => redis.hset(record, "result", JSON.stringify({ password: SECRET })));
+    await link.ask((redis) => redis.hset(record, "checkpoint", JSON.stringify({ password: SECRET })));
+    for (const token of [ADMIN, OPERATOR, VIEWER]) {
+      let held = 0;
+      for (const path of [
+        "/api/v1/tasks",
+        "/api/v1/tasks/q/system/a",
+        "/api/v1/tasks/q/system/a/runs",
+        "/api/v1/tasks/q/system/a/stats",
+        `/api/v1/tasks/q/system/a/explain?time=${Date.now()}`,
+        `/api/v1/runs/${run}`,
+        "/api/v1/journal",
+        "/queues/api/queues?activeQueue=q",
+        "/queues/api/job-schedulers",
+        `/queues/api/queues/q/${run}`,
+        `/queues/api/queues/q/${run}/flow?root=node`,
+      ]) {
+        const answer = await console_.ask(path, { headers: { authorization: `Bearer ${token}` } });
+        const text = await answer.text();
+        expect([path, answer.status, text.includes(SECRET)]).toEqual([path, 200, false]);
+        if (text.includes(hidden)) held++;
+      }
+      expect(held).toBeGreaterThanOrEqual(7);
+    }
+    const { body } = await console_.api("GET", "/tasks/q/system/a");
+    expect(body["payload"]).toEqual(shown);
+    const { body: board } = await console_.admin("GET", "/queues/api/job-schedulers");
+    expect(board.schedulers).toMatchObject([{ template: { data: shown } }]);
+    const { body: one } = await console_.admin("GET", `/queues/api/queues/q/${run}`);
+    expect(one.job?.data).toMatchObject({ payload: shown, occurrence: { task: "a" } });
+    const now = await console_.admin("PUT", "/queues/api/queues/q/job-schedulers/system%2Fa/run");
+    expect([now.status, now.body.job?.data.payload]).toEqual([200, shown]);
+  });
+
+  test("what is hidden is not overwritten by what is shown in its place", async () => {
+    const refusal = { code: "INVALID_PAYLOAD", field: "payload.password", remedy: expect.any(String) };
+    const edit = { ...task, payload: { ...shown, user: "bob" } };
+    for (const { status, body } of [
+      await console_.api("PUT", "/tasks/q/system/a", edit),
+      await console_.api("POST", "/tasks", edit),
+      await console_.api("POST", "/validate", { task: edit }),
+    ]) {
+      expect([status, body.error]).toEqual([400, expect.objectContaining(refusal)]);
+    }
+    const copy = { name: "t", data: shown, options: {} };
+    const added = await console_.admin("POST", "/queues/api/queues/q/add", copy);
+    expect([added.status, added.body.error?.code, added.body.error?.field]).toEqual([
+      ...[400, "INVALID_PAYLOAD", "data.password"],
+    ]);
+    const path = `/queues/api/queues/q/${run}/update-data`;
+    const { status, body } = await console_.admin("PATCH", path, { jobData: { payload: shown } });
+    expect([status, body.error?.code, body.error?.field]).toEqual([
+      ...[400, "INVALID_PAYLOAD", "data.payload.password"],
+    ]);
+    expect([await stored(), await job()]).toEqual([payload, payload]);
+  });
+
+  test("an admin edits all the same: a schedule, another value, a job's data", async () => {
+    const at = "/queues/api/queues/q/job-schedulers/system%2Fa";
+    expect((await console_.admin("PATCH", at, { every: 60_000 })).status).toBe(204);
+    expect(await stored()).toEqual(payload);
+    const path = `/queues/api/queues/q/${run}/update-data`;
+    const other = { ...payload, password: "another" };
+    expect((await console_.admin("PATCH", path, { jobData: { payload: other } })).status).toBe(200);
+    expect(await job()).toEqual(other);
+    expect((await console_.api("PUT", "/tasks/q/system/a", { ...task, payload: other })).status).toBe(200);
+    expect(await stored()).toEqual(other);
+  });
+});
