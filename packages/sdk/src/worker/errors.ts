@@ -1,5 +1,5 @@
 import { formatDuration } from "@carillon/core";
-import { UnrecoverableError } from "bullmq";
+import { RateLimitError, UnrecoverableError } from "bullmq";
 
 /** Throw it where trying again is useless: no further attempt of this run. */
 export class PermanentError extends UnrecoverableError {
@@ -59,11 +59,31 @@ export class StuckError extends UnrecoverableError {
 
 /** BullMQ takes errors of these names for its own, and would leave the job where it is. */
 const BULLMQS = ["DelayedError", "WaitingError", "WaitingChildrenError"];
+/** The same by its text: the job would go round without a wait, and no attempt would be counted. */
+const RATE_LIMITED = new RateLimitError().message;
 
-/** Whatever a handler threw, as an error that BullMQ can fail the job with. */
+/** Whatever a handler threw, as an error that BullMQ can fail the job with, and that says the same to BullMQ and to us. */
 export function asError(thrown: unknown): Error {
+  try {
+    return plainError(thrown);
+  } catch {
+    return new Error("What was thrown cannot be read.");
+  }
+}
+
+function plainError(thrown: unknown): Error {
   if (!(thrown instanceof Error)) return new Error(String(thrown));
-  return BULLMQS.includes(thrown.name) ? new Error(thrown.message, { cause: thrown }) : thrown;
+  const { name, message, stack } = thrown;
+  // Of another copy of BullMQ: that one's classes are not ours, and BullMQ goes by the name.
+  const foreign = name === "UnrecoverableError" && !(thrown instanceof UnrecoverableError);
+  const taken = BULLMQS.includes(name) || message === RATE_LIMITED;
+  const texts = typeof message === "string" && typeof (stack ?? "") === "string";
+  if (texts && !foreign && !taken) return thrown;
+  const text = message === RATE_LIMITED ? "The handler asked BullMQ for a rate limit." : String(message);
+  const permanent = foreign || thrown instanceof UnrecoverableError;
+  const error = new (permanent ? PermanentError : Error)(text, { cause: thrown });
+  if (foreign && texts) error.stack = stack as string;
+  return error;
 }
 
 /** For a run's record. */

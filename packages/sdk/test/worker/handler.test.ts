@@ -1,5 +1,6 @@
 import { type Context, defineTask, type Json, PermanentError } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
+import { Worker as BullWorker } from "bullmq";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Bench, gate, next, nothing, QUEUE } from "./bench.js";
 
@@ -50,6 +51,26 @@ describe("what a handler can say", () => {
     const jobs = bench.queue();
     await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
     expect(calls).toBe(1);
+  });
+
+  it.each([
+    ["an error whose message is no text", () => Object.assign(new Error("no"), { message: { code: 7 } })],
+    ["an object that has no text", () => Object.create(null)],
+    ["BullMQ's rate limit", () => BullWorker.RateLimitError()],
+  ])("throws %s: the attempts that it has, then run and job have failed", async (_what, make) => {
+    let calls = 0;
+    await bench.work([
+      type(() => {
+        calls += 1;
+        throw make();
+      }),
+    ]);
+    const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
+    const jobs = bench.queue();
+    await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
+    expect(await bench.record(run)).toMatchObject({ outcome: "failed", attempts: 2 });
+    expect(calls).toBe(2);
+    expect(await bench.stats("t")).toMatchObject({ failed: "1", attempts: "2", crashes: "0" });
   });
 
   it("a checkpoint goes on to later attempts and runs", async () => {

@@ -1,5 +1,5 @@
 import type { Json } from "@carillon/sdk";
-import { UnrecoverableError } from "bullmq";
+import { UnrecoverableError, Worker } from "bullmq";
 import { describe, expect, it } from "vitest";
 import { Ending } from "../../src/worker/ending.js";
 import { PermanentError, StuckError, TimeLimitError } from "../../src/worker/errors.js";
@@ -76,6 +76,36 @@ describe("what an attempt's end means", () => {
       const { job } = verdict(threw(thrown));
       expect(job).toMatchObject({ end: "fail", error: expect.any(Error) });
       expect((job as { error: Error }).error.name).toBe("Error");
+    }
+  });
+
+  it("a rate limit that a handler asks BullMQ for is a failure like another", () => {
+    const { job, outcome } = verdict(threw(Worker.RateLimitError()), [], false);
+    expect(outcome).toBe("retrying");
+    expect((job as { error: Error }).error.message).toBe("The handler asked BullMQ for a rate limit.");
+  });
+
+  it("UnrecoverableError of another copy of BullMQ ends the run as well", () => {
+    const foreign = Object.assign(new Error("no such customer"), { name: "UnrecoverableError" });
+    const { job, outcome, text } = verdict(threw(foreign), [], false);
+    expect(outcome).toBe("failed");
+    expect(job).toMatchObject({ error: expect.any(UnrecoverableError) });
+    expect(text).toBe(foreign.stack);
+  });
+
+  it("what cannot be read, or has no text, is an error all the same", () => {
+    const untold = Object.assign(new Error("odd"), { message: { code: 7 } });
+    const odd = Object.assign(new Error("odd"), { stack: { frames: [] } });
+    const trap = Object.defineProperty(new Error("odd"), "name", {
+      get() {
+        throw new Error("trap");
+      },
+    });
+    for (const thrown of [Object.create(null), untold, odd, trap]) {
+      const { job, outcome, text } = verdict(threw(thrown));
+      expect(outcome).toBe("failed");
+      expect(text).toEqual(expect.any(String));
+      expect((job as { error: Error }).error.message).toEqual(expect.any(String));
     }
   });
 });
