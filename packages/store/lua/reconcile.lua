@@ -58,7 +58,7 @@ end
 
 local function look(id)
   local runKey, jobKey = ours .. "r:" .. id, bullPrefix .. id
-  local fields = redis.call("HMGET", runKey, "state", "of", "cancel", "finished", "made")
+  local fields = redis.call("HMGET", runKey, "state", "of", "cancel", "finished", "made", "trace")
   local task, enqueued = string.match(fields[2] or "", "^(%S+) (%d+)")
   local run = {
     state = fields[1], task = task, enqueued = tonumber(enqueued or now), cancel = fields[3],
@@ -79,7 +79,8 @@ local function look(id)
   if run.state == "final" then
     if state ~= "live" then return remove(id, jobKey, state, run) end
     -- Settled, and its worker has not ended the job yet: nobody has retried it.
-    if run.made and tonumber(redis.call("HGET", jobKey, "atm") or 0) <= tonumber(run.made) then return later(id, shortest) end
+    local atm = redis.call("HGET", jobKey, "atm") or "0"
+    if not wasRetried(jobKey, run.made, fields[6], atm) then return later(id, shortest) end
     reopen({
       key = runKey, task = ours .. "t:" .. run.task, open = ours .. "open:" .. run.task, stats = ours .. "s:" .. run.task,
       history = ours .. "hist:" .. run.task, failures = ours .. "fail:" .. run.task, journal = KEYS[5],

@@ -2,8 +2,8 @@
 -- with each attempt, so that a worker that was thought dead cannot settle a run that another one has taken over.
 --
 -- A final run is started again in two cases. Its worker died between settling it and ending the job: BullMQ has not
--- counted that attempt as made, and there is nothing to do. Or the job had ended and was retried from outside: the run is open
--- again.
+-- counted that attempt as made, and there is nothing to do. Or the job had ended and was retried from outside, with its attempts
+-- set back or not: the run is open again.
 --
 -- ARGV: 1 worker, 2 pid, 3 host, 4 attempt (from 1), 5 attempts that BullMQ counts as made, 6 wait after a crash (ms),
 --       7 crashes after which the run is over, both where the task says nothing
@@ -11,12 +11,12 @@
 --          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", until, now }
 local made = ARGV[OWN + 5]
 local run = redis.call("HMGET", RUN.key, "state", "outcome", "made", "cancel", "info", "notBefore", "started",
-  "worker", "attempts", "fence", "crashes")
+  "worker", "attempts", "fence", "crashes", "trace")
 local state, details = run[1], run[5]
 if not state or redis.call("EXISTS", RUN.task) == 0 then return { "GONE" } end
 local now = nowMs()
 if state == "final" then
-  if run[3] and tonumber(made) <= tonumber(run[3]) then return { "FINAL", run[2] } end
+  if not wasRetried(RUN.job, run[3], run[12], made) then return { "FINAL", run[2] } end
   reopen(RUN, RUN.id, run[2], now)
   run[11] = nil
 elseif state ~= "queued" and run[8] == ARGV[OWN + 1] and run[9] == ARGV[OWN + 4] then

@@ -47,13 +47,16 @@ onEveryEngine("the end of a run", (connection) => {
       String(bench.clock.now),
       "failedReason",
       "no",
+      "stacktrace",
+      '["Error: no"]',
       "atm",
       1,
     );
     await client().zadd(`${keys().bull}failed`, bench.clock.now, run);
   }
 
-  const retry = async (run: string) => (await bench.queue().getJob(run))?.retry("failed");
+  const retry = async (run: string, options = {}) =>
+    (await bench.queue().getJob(run))?.retry("failed", options);
 
   it("that its worker settled and did not live to tell BullMQ is not undone", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" } });
@@ -83,6 +86,29 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.reconcile()).toEqual([]);
     expect(await stateOf(run)).toBe("queued");
     await start(run, { attempt: 2, made: 1 });
+  });
+
+  it.each([
+    ["a worker finds it first", false],
+    ["a node finds it first", true],
+  ])("failed, then retried with its attempts set back: it runs (%s)", async (_who, node) => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
+    const run = await triggered();
+    await settle(run, await start(run), "failed");
+    await failJob(run);
+    await retry(run, { resetAttemptsMade: true });
+    if (node) {
+      await bench.clock.advance(DAY);
+      expect(await bench.reconcile()).toEqual([[run, "reopened"]]);
+      expect(await stateOf(run)).toBe("queued");
+    }
+    // Its worker dies between settling it and telling BullMQ: that is not undone, this time either.
+    await settle(run, await start(run, { worker: "w2" }), "succeeded");
+    await bench.clock.advance(2 * DAY);
+    expect(await bench.reconcile()).toEqual([]);
+    const again = await bench.store.runs.start(name(), run, { ...BY, worker: "w3", attempt: 2 });
+    expect(again).toMatchObject({ word: "FINAL", outcome: "succeeded" });
+    expect(await bench.store.runs.stats(name())).toMatchObject({ failed: "0", succeeded: "1" });
   });
 
   it("crashed for good, then retried in BullMQ: it runs", async () => {

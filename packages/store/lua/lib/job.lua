@@ -9,5 +9,8 @@ local function jobState(jobKey)
   return "live"
 end
 
+-- How much BullMQ has noted of a job's failures, in bytes: grows with each of them, and nothing takes it back.
+local function traceOf(jobKey) return #(redis.call("HGET", jobKey, "stacktrace") or "") end
+
 -- How soon, and how often, the reconciler looks at a run that its task waits for (ms).
 local WAITED_FOR = 1000

@@ -2,7 +2,14 @@
 -- RUN (lib/run.lua) has for them; the task is there.
 local function reopen(run, id, outcome, now)
   redis.call("HINCRBY", run.stats, outcome, -1)
-  redis.call("HDEL", run.key, "outcome", "finished", "error", "result", "made", "cancel", "crashed", "crashes")
+  redis.call("HDEL", run.key, "outcome", "finished", "error", "result", "made", "trace", "cancel", "crashed", "crashes")
   for _, set in ipairs({ run.history, run.failures, run.journal }) do redis.call("ZREM", set, id) end
   redis.call("HSET", run.task, "open", addOpen(redis.call("HGET", run.task, "open"), run.open, id, now))
+end
+
+-- Has the job of a run that its worker settled ended since, to be retried from outside? `made` and `trace`: as it was settled; `atm`:
+-- attempts that BullMQ counts as made now. Where a retry has set these back, the failure that it followed is still noted.
+local function wasRetried(jobKey, made, trace, atm)
+  if not made or tonumber(atm) ~= tonumber(made) then return true end
+  return trace and tonumber(trace) ~= traceOf(jobKey)
 end
