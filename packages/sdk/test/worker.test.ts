@@ -409,6 +409,41 @@ describe("the worker", () => {
     await jobs.close();
   });
 
+  it.each([{}, { resetAttemptsMade: true }])(
+    "a failed run whose record is no longer kept cannot be retried from outside: its job says so (%o)",
+    async (options) => {
+      let calls = 0;
+      const type = defineTask("type", {
+        queue: QUEUE,
+        payload: nothing,
+        handler: () => {
+          calls += 1;
+          throw new Error("no");
+        },
+      });
+      const worker = await work([type]);
+      const end = settled(worker);
+      const schedule = { every: "1h" };
+      await client.put({ id: "t", type: "type", queue: QUEUE, schedule, retention: { failures: 0 } });
+      const triggered = await client.trigger("t");
+      if (triggered.outcome !== "enqueued") throw new Error("skipped");
+      await end;
+      const jobs = queue();
+      const failed = async (reason: string) =>
+        eventually(async () => {
+          const job = await jobs.getJob(triggered.run);
+          return job?.failedReason === reason && (await job.isFailed()) ? job : false;
+        });
+      await (await failed("no")).retry("failed", options);
+      await failed(
+        "This run is over, and its record is no longer kept: it cannot be done again. Trigger its task instead.",
+      );
+      expect(calls).toBe(1);
+      expect(await client.stats("t")).toMatchObject({ runs: 1, failures: 1 });
+      await jobs.close();
+    },
+  );
+
   it("a plain BullMQ worker, with no code of ours, works such a queue", async () => {
     const got = gate<{ name: string; data: JobData }>();
     const plain = new BullWorker(QUEUE, async ({ name, data }) => got.resolve({ name, data }), {

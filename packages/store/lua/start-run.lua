@@ -8,12 +8,18 @@
 -- ARGV: 1 worker, 2 pid, 3 host, 4 attempt (from 1), 5 attempts that BullMQ counts as made, 6 wait after a crash (ms),
 --       7 crashes after which the run is over, both where the task says nothing
 -- Returns: { "OK", fence, now, details, checkpoint ("" none), crashes } | { "GONE" } (the task was deleted) |
+--          { "FORGOTTEN" } (its record is no longer kept) |
 --          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", until, now }
 local made = ARGV[OWN + 5]
 local run = redis.call("HMGET", RUN.key, "state", "outcome", "made", "cancel", "info", "notBefore", "started",
   "worker", "attempts", "fence", "crashes", "trace")
 local state, details = run[1], run[5]
-if not state or redis.call("EXISTS", RUN.task) == 0 then return { "GONE" } end
+if redis.call("EXISTS", RUN.task) == 0 then return { "GONE" } end
+if not state then
+  -- Its job has failed before, and was retried from outside when its record had gone.
+  local again = tonumber(made) > 0 or traceOf(RUN.job) > 0
+  return { again and "FORGOTTEN" or "GONE" }
+end
 local now = nowMs()
 if state == "final" then
   if not wasRetried(RUN.job, run[3], run[12], made) then return { "FINAL", run[2] } end

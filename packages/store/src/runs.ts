@@ -36,6 +36,8 @@ export type StartResult =
     }
   /** The task was deleted: there is nothing to do. */
   | { readonly word: "GONE" }
+  /** The run is over, and its record is no longer kept; its job was retried from outside. */
+  | { readonly word: "FORGOTTEN" }
   /** The run is over already; its worker died between settling and completing the job. */
   | { readonly word: "FINAL"; readonly outcome: Outcome }
   /** Too soon after the run before; recorded. */

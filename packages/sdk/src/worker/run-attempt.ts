@@ -20,6 +20,9 @@ export type Started = Extract<StartResult, { word: "OK" }>;
 /** About a minute, with pauses that grow to 5 s. */
 const START_TRIES = 16;
 
+const FORGOTTEN =
+  "This run is over, and its record is no longer kept: it cannot be done again. Trigger its task instead.";
+
 /** One attempt of a run: its start and its end on record. */
 export class RunAttempt {
   readonly parts: Parts;
@@ -90,6 +93,8 @@ export class RunAttempt {
     switch (started.word) {
       case "WAIT":
         return { end: "delay", until: started.until + clockOffset(started.now) };
+      case "FORGOTTEN":
+        return { end: "fail", error: new UnrecoverableError(FORGOTTEN) };
       case "CRASHED":
         this.parts.emit("crashed", { ...this.#about, error: started.error });
         return { end: "fail", error: new UnrecoverableError(started.error) };
