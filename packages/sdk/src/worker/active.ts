@@ -33,6 +33,12 @@ export class ActiveJobs implements Iterable<Active> {
     return () => this.#jobs.delete(job);
   }
 
+  /** An attempt at this job is still under way here. */
+  has(queue: string, job: string): boolean {
+    for (const one of this.#jobs) if (one.queue === queue && one.job === job) return true;
+    return false;
+  }
+
   /** Someone cancelled the run: its handler or its items end. */
   cancel(queue: string, run: string): void {
     for (const one of this.#jobs) if (one.queue === queue && one.run === run) one.box.cancel();

@@ -75,6 +75,28 @@ describe("a worker that is frozen for longer than its lock", () => {
   }, 60_000);
 });
 
+describe("a worker that was frozen and gets its own job back", () => {
+  it("does not begin anew beside the handler that goes on, and keeps the next attempt's lock when that ends", async () => {
+    const run = await bench.run("t", "told", { crash });
+    const only = lives.start("work");
+    await only.says({ attempt: 1 });
+    only.freeze();
+    await eventually(async () => (await bench.admin.exists(`${bench.jobKey(run)}:lock`)) === 0, patience);
+    only.thaw();
+    await only.says({ aborted: "LockLostError", attempt: 1 });
+    // It is given out again and again meanwhile.
+    const taken = async () => Number(await bench.admin.hget(bench.jobKey(run), "ats"));
+    await eventually(async () => (await taken()) > 5, patience);
+    expect(only.said.filter(({ fence }) => fence)).toMatchObject([{ attempt: 1 }]);
+    only.tell("go");
+    await only.says({ event: "fenced", run });
+    await only.says({ attempt: 2 });
+    only.tell("go");
+    await only.says({ event: "settled", outcome: "succeeded" });
+    expect(await bench.record(run)).toMatchObject({ attempts: 2, crashes: 1, result: { attempt: 2 } });
+  }, 60_000);
+});
+
 describe("workers that die", () => {
   it("twice do not end the run: the third one does the work", async () => {
     const run = await bench.run("t", "told", { crash: { ...crash, most: 3 } });
