@@ -1,4 +1,4 @@
-import { type Pending, type Run, type SkipReason, shardOf } from "@carillon/core";
+import { type Pending, type Run, type SkipReason, shardOf, type TaskSchedule } from "@carillon/core";
 import type { Attempt, LedgerEntry, Store, StoredTask } from "@carillon/store";
 
 /** What became of an occurrence, in one word. */
@@ -39,7 +39,7 @@ export interface Explanation {
 
 /** An enqueue is called late from this many ms on. */
 const LATE = 1_000;
-/** More runs than a task may keep of one kind. */
+/** More runs than a task may keep of one kind, and more occurrences than anyone looks ahead. */
 const ALL = 100_000;
 
 /** What is known of one occurrence, from run records, ledger and the task itself. */
@@ -95,6 +95,9 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
   if (stored.cursor !== undefined && time <= stored.cursor) {
     return answer("expired", "It was decided, but the record of it is no longer kept.");
   }
+  if (isBeyondMaxRuns(schedule, stored, time)) {
+    return answer("no-occurrence", "It comes after the last run that maxRuns allows.");
+  }
   if (stored.state === "paused")
     return answer("held", `The task is paused since ${iso(stored.paused?.at ?? 0)}.`);
   if (stored.nominal !== undefined && time < stored.nominal) {
@@ -103,6 +106,18 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
   const due = schedule.due(time);
   if (due <= now) return answer("due", await overdue(store, stored, now, due));
   return answer("planned", `It is due at ${iso(due)}, in ${span(due - now)}.`);
+}
+
+/** Of what is to come: whether `maxRuns` occurrences are enqueued before it. */
+function isBeyondMaxRuns(schedule: TaskSchedule, { nominal, fired }: StoredTask, time: number): boolean {
+  if (!schedule.spent(Number.POSITIVE_INFINITY)) return false;
+  if (nominal === undefined) return schedule.spent(fired);
+  let at: number | undefined = nominal;
+  for (let n = 1; at !== undefined && at < time && n <= ALL; n++) {
+    if (schedule.spent(fired + n)) return true;
+    at = schedule.next(at);
+  }
+  return false;
 }
 
 const REASONS: Readonly<Record<SkipReason, string>> = {

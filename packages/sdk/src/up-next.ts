@@ -1,5 +1,6 @@
 import { isCarillonError, parseLocalName, type TaskName } from "@carillon/core";
 import type { Store, StoredTask } from "@carillon/store";
+import { nextOf, timesOf } from "./view.js";
 
 /** An occurrence to come. Times in UTC ms. */
 export interface Upcoming {
@@ -23,16 +24,17 @@ export async function upNext(
 ): Promise<Upcoming[]> {
   const found = await dueTasks(store, queues, Number.POSITIVE_INFINITY, limit, owner);
   return found
-    .flatMap(({ name, task }) =>
-      task.due === undefined ? [] : [{ task: name, nominal: task.nominal ?? task.due, due: task.due }],
-    )
+    .flatMap(({ name, task }) => {
+      const next = nextOf(task);
+      return next ? [{ task: name, ...next }] : [];
+    })
     .sort((a, b) => a.due - b.due)
     .slice(0, limit);
 }
 
 /**
- * Each occurrence that falls due until `until`, as the schedules stand now, earliest first. A fixed delay after finish is
- * foreseen as if runs took no time.
+ * Each occurrence that falls due until `until`, as the schedules stand now, earliest first; also what is tried again, or was asked
+ * for, by then. A fixed delay after finish is foreseen as if runs took no time.
  */
 export async function forecast(
   store: Store,
@@ -60,6 +62,8 @@ function addOccurrences(
   until: number,
   upcoming: Upcoming[],
 ): void {
+  if (task.state !== "scheduled") return;
+  for (const one of timesOf(task.pending)) if (one.due <= until) upcoming.push({ task: name, ...one });
   const schedule = store.calendars.schedules.get(task.definition.schedule, task.definition.id);
   let slot =
     task.nominal === undefined || task.due === undefined
@@ -111,7 +115,7 @@ async function ownedTasks(
     do {
       const page = await store.tasks.list({ queue, owner, state: "scheduled" }, PAGE, cursor);
       for (const task of page.tasks) {
-        if (task.due !== undefined && task.due <= until)
+        if ((nextOf(task)?.due ?? Number.POSITIVE_INFINITY) <= until)
           found.push({ name: { queue, owner, id: task.definition.id }, task });
       }
       cursor = page.cursor;

@@ -23,7 +23,10 @@ export interface Task extends Policies {
   readonly humanized: string;
   readonly payload: Json;
   readonly state: TaskState;
-  /** When it is next acted on; undefined while paused or finished. Computed from the stored due time. */
+  /**
+   * When it is next acted on: its schedule's due time, or that of an occurrence which was asked for or is tried again before. Undefined
+   * while paused or finished. Computed, never stored.
+   */
   readonly nextExecution: number | undefined;
   /** The last decided nominal time. */
   readonly cursor: number | undefined;
@@ -90,6 +93,24 @@ function inWords(schedule: Schedule): string {
   }
 }
 
+/** What a task is acted on for next, by time; what waits for a run's end has none. Undefined while paused or finished. */
+export function nextOf({
+  state,
+  nominal,
+  due,
+  pending,
+}: StoredTask): { nominal: number; due: number } | undefined {
+  if (state !== "scheduled") return undefined;
+  const timed = timesOf(pending);
+  if (due !== undefined) timed.push({ nominal: nominal ?? due, due });
+  return timed.sort((a, b) => a.due - b.due)[0];
+}
+
+/** Of what is pending, what has a time of its own: retries, and what a handler asked for. */
+export function timesOf(pending: readonly Pending[]): { nominal: number; due: number }[] {
+  return pending.flatMap(({ nominal, at }) => (at === undefined ? [] : [{ nominal, due: at }]));
+}
+
 export function taskView(stored: StoredTask): Task {
   const { definition } = stored;
   const { enabled: _, ...rest } = definition;
@@ -97,7 +118,7 @@ export function taskView(stored: StoredTask): Task {
     ...rest,
     humanized: inWords(definition.schedule),
     state: stored.state,
-    nextExecution: stored.state === "scheduled" ? stored.due : undefined,
+    nextExecution: nextOf(stored)?.due,
     cursor: stored.cursor,
     nominal: stored.nominal,
     due: stored.due,

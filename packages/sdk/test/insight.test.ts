@@ -1,0 +1,101 @@
+import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
+import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+
+const QUEUE = "bells";
+const START = Date.parse("2026-01-01T00:00:00Z");
+const MINUTE = 60_000;
+
+const payload = z.object({}).loose();
+const fine = defineTask("fine", { queue: QUEUE, payload, handler: () => {} });
+const failing = defineTask("failing", {
+  queue: QUEUE,
+  payload,
+  handler: () => {
+    throw new Error("no");
+  },
+});
+/** Asks for one more run, ten minutes on. */
+const asking = defineTask("asking", {
+  queue: QUEUE,
+  payload,
+  handler: (_payload, { runNextAt, occurrence }) => {
+    if (occurrence.trigger !== "self") runNextAt(occurrence.nominal + 10 * MINUTE);
+  },
+});
+
+describe("what a client says of times to come", () => {
+  let redis: RedisServer;
+  let kit: TestKit;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(async () => redis.stop());
+  beforeEach(async () => {
+    kit = await testKit({ types: [fine, failing, asking], redis, start: START });
+  });
+  afterEach(async () => kit.close());
+
+  const put = (id: string, type: string, rest: Partial<TaskInput>) =>
+    kit.client.put({ id, type, queue: QUEUE, schedule: { every: "1h" }, ...rest });
+  const named = (list: readonly Upcoming[]) =>
+    list.map(({ task, due }) => [task.id, (due - START) / MINUTE] as const);
+
+  it("what was asked for, and what is tried again, is among what is next, at its time", async () => {
+    await put("once", "asking", { schedule: { at: START + MINUTE } });
+    await put("again", "failing", { backoff: { period: "20m", jitter: 0 } });
+    await put("plain", "fine", { schedule: { at: START + 90 * MINUTE } });
+    await kit.advance("1m");
+    expect(named(await kit.client.upNext())).toEqual([
+      ["once", 11],
+      ["again", 60],
+      ["plain", 90],
+    ]);
+    expect(named(await kit.client.upNext({ limit: 1 }))).toEqual([["once", 11]]);
+    expect((await kit.client.get("once")).nextExecution).toBe(START + 11 * MINUTE);
+
+    await kit.advance("1h");
+    expect(named(await kit.client.upNext())).toEqual([
+      ["again", 80],
+      ["plain", 90],
+    ]);
+    const forecast = [
+      ["again", 80],
+      ["plain", 90],
+      ["again", 120],
+    ];
+    expect(named(await kit.client.forecast({ within: "1h" }))).toEqual(forecast);
+    await kit.advanceTo(START + 80 * MINUTE);
+    expect((await kit.client.runs("again")).map(({ trigger }) => trigger)).toEqual(["retry", "schedule"]);
+  });
+
+  it("an owner's tasks as well", async () => {
+    await put("once", "asking", { schedule: { at: START + MINUTE }, owner: "acme" });
+    await kit.advance("1m");
+    const acme = new Client({ store: kit.store, owner: "acme" });
+    expect(named(await acme.upNext())).toEqual([["once", 11]]);
+    expect(named(await acme.forecast({ within: "1h" }))).toEqual([["once", 11]]);
+  });
+
+  it("what maxRuns does not allow is not called planned", async () => {
+    await put("t", "fine", { schedule: { every: "10m", maxRuns: 3 } });
+    const at = async (minute: number) => (await kit.client.explain("t", START + minute * MINUTE)).verdict;
+    expect([await at(10), await at(30), await at(40)]).toEqual(["planned", "planned", "no-occurrence"]);
+    await kit.advance("10m");
+    expect([await at(10), await at(30), await at(40)]).toEqual(["enqueued", "planned", "no-occurrence"]);
+    await kit.client.pause("t");
+    expect([await at(30), await at(40)]).toEqual(["held", "no-occurrence"]);
+    await kit.client.resume("t");
+    await kit.advance("1h");
+    expect(await kit.client.get("t")).toMatchObject({ state: "finished" });
+    expect([await at(30), await at(40), await at(80)]).toEqual([
+      "enqueued",
+      "no-occurrence",
+      "no-occurrence",
+    ]);
+    expect((await kit.client.explain("t", START + 80 * MINUTE)).summary).toBe(
+      "It comes after the last run that maxRuns allows.",
+    );
+  });
+});
