@@ -97,9 +97,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
     return [...new Set([...named, ...(this.#options.queues ?? [])])].sort();
   }
 
-  /** Begins to take jobs. While Redis cannot be reached it waits. */
+  /** Begins to take jobs. While Redis cannot be reached it waits. A worker that was stopped stays so: make another one. */
   async start(): Promise<void> {
-    if (this.#workers.length > 0) return;
+    if (this.#stopping || this.#workers.length > 0) return;
     if (this.#options.captureOutput ?? true) this.#ends.push(captureConsole());
     const cancels = new CancelListener(this.#store, this.#active, this.#logger);
     this.#ends.push(() => cancels.stop());

@@ -1,9 +1,10 @@
-import { type Context, defineTask, StoppingError } from "@carillon/sdk";
+import { type Context, defineTask, StoppingError, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
 import { aborted, Bench, gate, HandClock, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("stop");
+const noop = defineTask("noop", { queue: QUEUE, payload: nothing, handler: () => {} });
 
 describe("a stop that does not wait for ever", () => {
   it("aborts the signals after its time, and what throws then is handed back, not counted", async () => {
@@ -37,6 +38,17 @@ describe("a stop that does not wait for ever", () => {
     await eventually(async () => expect(await bench.record(run)).toMatchObject({ result: "by the next" }));
     expect(await bench.stats("t")).toMatchObject({ crashes: "0", succeeded: "1" });
     expect(seen).toEqual([1, 1]);
+  });
+
+  it("before the start: it takes no job, and fails none", async () => {
+    const worker = new Worker({ connection: bench.redis.url, namespace: bench.namespace, types: [noop] });
+    await worker.stop();
+    await worker.start();
+    const run = await bench.run("t", "noop");
+    await bench.work([noop]);
+    await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
+    expect(await bench.queue().getWorkersCount()).toBe(1);
+    await worker.stop();
   });
 
   it("a handler that returns has its result", async () => {
