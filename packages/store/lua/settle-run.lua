@@ -32,8 +32,8 @@ if fence == "" then
   if stamps[1] then redis.call("HSETNX", RUN.key, "started", stamps[1]) end
   if stamps[2] then redis.call("HSETNX", RUN.key, "attempts", stamps[2]) end
 end
--- The attempt came to its end: it was no crash. (One that the reconciler finds ended without a word stays one.)
-if run[1] ~= "queued" and outcome ~= "crashed" and redis.call("EXISTS", RUN.task) == 1 then
+-- The attempt came to its end: it was no crash. (One that the reconciler finds gone without a word stays one.)
+if run[1] ~= "queued" and outcome ~= "crashed" and outcome ~= "lost" and redis.call("EXISTS", RUN.task) == 1 then
   redis.call("HINCRBY", RUN.stats, "crashes", -1)
   redis.call("HSET", RUN.stats, "consecutiveCrashes", 0)
 end

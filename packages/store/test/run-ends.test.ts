@@ -111,6 +111,21 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.stats(name())).toMatchObject({ failed: "0", succeeded: "1" });
   });
 
+  it("lost with its job, whose worker had died: that crash stays counted", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
+    const run = await triggered();
+    await start(run);
+    await (await bench.queue().getJob(run))?.remove();
+    await bench.clock.advance(HOUR);
+    expect(await bench.reconcile()).toEqual([[run, "lost"]]);
+    expect(await bench.store.runs.stats(name())).toMatchObject({
+      attempts: "1",
+      crashes: "1",
+      consecutiveCrashes: "1",
+      lost: "1",
+    });
+  });
+
   it("crashed for good, then retried in BullMQ: it runs", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 1 } });
     const run = await triggered();
