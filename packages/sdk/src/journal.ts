@@ -51,29 +51,27 @@ export async function journal(
   const runs: Run[] = [];
   for (const queue of queues) {
     if (start && queue < start.queue) continue;
-    const here = start?.queue === queue ? start : undefined;
-    const window = { from, to: here?.at ?? to };
-    // Of the runs that ended in the cursor's millisecond, those up to the cursor's were listed before.
-    let skipping = here !== undefined;
-    for (let offset = 0; ; offset += STEP) {
-      const found = await store.runs.journal(queue, window, STEP, offset);
+    // Where the reading is: what is added later, or goes meanwhile, moves nothing that is still to come.
+    let here: Pick<Position, "at" | "id"> | undefined = start?.queue === queue ? start : undefined;
+    for (let offset = 0; ; ) {
+      const found = await store.runs.journal(queue, { from, to: here?.at ?? to }, STEP, offset);
+      const next = found.filter(({ id, at }) => here === undefined || at !== here.at || id < here.id);
       const records = await store.runs.many(
         queue,
-        found.map(({ id }) => id),
+        next.map(({ id }) => id),
       );
       const byId = new Map(records.map((run) => [run.id, run]));
-      for (const { id, at } of found) {
-        if (skipping && here && at === here.at) {
-          if (id === here.id) skipping = false;
-          continue;
-        }
-        skipping = false;
+      for (const { id, at } of next) {
         const run = byId.get(id);
         if (!run || !matches(run, filter)) continue;
         runs.push(run);
         if (runs.length === filter.limit) return { runs, cursor: encode({ queue, at, id }) };
       }
-      if (found.length < STEP) break;
+      const last = found.at(-1);
+      if (found.length < STEP || !last) break;
+      // Very many ended in one millisecond: only there it goes by their number.
+      offset = last.at === here?.at ? offset + STEP : 0;
+      here = last.at === here?.at && here.id < last.id ? here : last;
     }
   }
   return { runs, cursor: undefined };

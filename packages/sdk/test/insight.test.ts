@@ -1,6 +1,6 @@
 import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
 import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 
 const QUEUE = "bells";
@@ -97,5 +97,58 @@ describe("what a client says of times to come", () => {
     expect((await kit.client.explain("t", START + 80 * MINUTE)).summary).toBe(
       "It comes after the last run that maxRuns allows.",
     );
+  });
+
+  describe("the journal, page by page", () => {
+    async function ended(count: number): Promise<string[]> {
+      const ids = Array.from({ length: count }, (_, n) => `t${String(n).padStart(3, "0")}`);
+      const schedule = { at: START + MINUTE };
+      await kit.client.putMany(ids.map((id) => ({ id, type: "fine", queue: QUEUE, schedule })));
+      await kit.advance("1m");
+      return ids.reverse();
+    }
+    const idsOf = (runs: readonly { task: { id: string } }[]) => runs.map(({ task }) => task.id);
+
+    it("goes on where it was, also where the last run of a page is gone", async () => {
+      const ids = await ended(5);
+      const first = await kit.client.journal({ limit: 2 });
+      await kit.client.delete(ids[1] as string);
+      const rest = await kit.client.journal({ cursor: first.cursor });
+      expect([...idsOf(first.runs), ...idsOf(rest.runs)]).toEqual(ids);
+    });
+
+    it("names each run once, and all, while others come and go", async () => {
+      const ids = await ended(450);
+      const { journal } = kit.store.keys.queue(QUEUE);
+      const redis = kit.store.link.client;
+      const members = await redis.zrevrange(journal, 0, -1);
+      // In pairs of one millisecond, as they are listed.
+      for (const [n, member] of members.entries())
+        await redis.zadd(journal, START - Math.floor(n / 2), member);
+      const read = vi.spyOn(kit.store.runs, "journal");
+      for (const act of [
+        () => redis.zadd(journal, START + 1, "one@more.1"),
+        () => redis.zrem(journal, "one@more.1", members[0] as string, members[1] as string),
+      ]) {
+        read.mockImplementationOnce(async (...given) => {
+          const found = await kit.store.runs.journal(...given);
+          await act();
+          return found;
+        });
+        expect(idsOf((await kit.client.journal({ limit: 1_000 })).runs)).toEqual(ids);
+      }
+    });
+
+    it("also where very many ended in one millisecond", async () => {
+      const ids = await ended(450);
+      const seen: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await kit.client.journal({ limit: 130, cursor });
+        seen.push(...idsOf(page.runs));
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+      expect(seen).toEqual(ids);
+    });
   });
 });
