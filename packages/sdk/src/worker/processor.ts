@@ -80,6 +80,7 @@ async function workRun(parts: Parts, taken: Taken<RunData>): Promise<JobEnd> {
   const attempt = new RunAttempt(parts, taken);
   try {
     const started = await attempt.start();
+    if (!started) return { end: "hand back" };
     if (type && isFanOut(type)) {
       const end = started.word === "OK" ? await fanOut(attempt, type, started) : attempt.notStarted(started);
       return await endItems(attempt, end);

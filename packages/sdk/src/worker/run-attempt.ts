@@ -52,10 +52,10 @@ export class RunAttempt {
     this.#leave = parts.active.enter(this.#active);
   }
 
-  /** Records the start, before any handler runs. */
-  async start(): Promise<StartResult> {
+  /** Records the start, before any handler runs. Undefined: it cannot be, and the worker stops. */
+  async start(): Promise<StartResult | undefined> {
     const started = await this.#recordStart();
-    if (started.word === "OK") {
+    if (started?.word === "OK") {
       this.#fence = started.fence;
       this.#begun = performance.now();
       this.parts.emit("started", { ...this.#about, attempt: this.#active.attempt });
@@ -67,7 +67,7 @@ export class RunAttempt {
    * While Redis cannot take it, it is tried again: failing here would end a run whose handler never ran. The job stays ours
    * meanwhile, or its lock is lost and we are told.
    */
-  async #recordStart(): Promise<StartResult> {
+  async #recordStart(): Promise<StartResult | undefined> {
     const { job } = this.taken;
     const by = {
       worker: job.processedBy ?? `${hostname()}-${process.pid}`,
@@ -80,7 +80,8 @@ export class RunAttempt {
       try {
         return await this.parts.store.runs.start(this.#name, this.#about.run, by);
       } catch (error) {
-        if (tries === START_TRIES || this.box.told.has("lost") || this.parts.stopping()) throw error;
+        if (tries === START_TRIES || this.box.told.has("lost")) throw error;
+        if (this.parts.stopping()) return undefined;
         const details = { run: this.#about.run, code: redisError(error).code, tries };
         this.parts.logger.error(details, "the start could not be recorded");
         await pause(Math.min(100 * 2 ** tries, 5_000));

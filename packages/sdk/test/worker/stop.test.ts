@@ -1,6 +1,7 @@
-import { type Context, defineTask, StoppingError, Worker } from "@carillon/sdk";
+import { CarillonError, type Context, defineTask, StoppingError, Worker } from "@carillon/sdk";
+import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { aborted, Bench, gate, HandClock, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("stop");
@@ -49,6 +50,24 @@ describe("a stop that does not wait for ever", () => {
     await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
     expect(await bench.queue().getWorkersCount()).toBe(1);
     await worker.stop();
+  });
+
+  it("before a start could be recorded: the job is handed back, not failed", async () => {
+    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace });
+    const tried = gate();
+    vi.spyOn(store.runs, "start").mockImplementation(async () => {
+      tried.resolve();
+      throw new CarillonError("REDIS_UNAVAILABLE", "the answer was lost.");
+    });
+    const run = await bench.run("t", "noop");
+    const worker = await bench.work([noop], { connection: undefined, store });
+    await tried.promise;
+    await worker.stop();
+    await store.close();
+    expect(await (await bench.queue().getJob(run))?.getState()).toBe("waiting");
+
+    await bench.work([noop]);
+    await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
   });
 
   it("a handler that returns has its result", async () => {
