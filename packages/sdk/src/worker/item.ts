@@ -5,7 +5,7 @@ import { type AnyFanOutType, isFanOut } from "../task-type.js";
 import { LockLostError, PermanentError } from "./errors.js";
 import type { ItemData } from "./item-data.js";
 import type { Taken } from "./job-end.js";
-import { resultJson } from "./json.js";
+import { cutJson, resultJson } from "./json.js";
 import type { Parts } from "./parts.js";
 import { attemptOf } from "./run-attempt.js";
 import { attemptTools } from "./run-context.js";
@@ -17,6 +17,8 @@ import { type JobEnd, verdictOf } from "./verdict.js";
 const MOST_CRASHES = 3;
 /** In characters. */
 const LONGEST_ERROR = 500;
+/** Of JSON, in characters: the run's job keeps what all its items returned. */
+const LONGEST_RESULT = 16 * 1024;
 
 /** One attempt at one item of a run. */
 export async function workItem(
@@ -89,7 +91,7 @@ async function perform(
     index,
   };
   const ended = await box.run({ limit, grace }, async () =>
-    resultJson((await type.process(item, context)) ?? undefined),
+    cutJson(resultJson((await type.process(item, context)) ?? undefined), LONGEST_RESULT),
   );
   return short(verdictOf(ended, box, false).job);
 }

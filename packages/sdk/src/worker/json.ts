@@ -33,3 +33,9 @@ export function resultJson(result: Json | undefined): Json | undefined {
     throw new PermanentError(`The handler's result is not JSON: ${String(error).split("\n")[0]}.`);
   }
 }
+
+/** The value, or where its JSON is longer than so many characters, that it was and how long. */
+export function cutJson(value: Json | undefined, most: number): Json | undefined {
+  const { length } = JSON.stringify(value) ?? "";
+  return length > most ? { cut: true, length } : value;
+}

@@ -14,6 +14,10 @@ import type { TimeBox } from "./time-box.js";
 /** Of JSON, in bytes. */
 const LARGEST_CHECKPOINT = 64 * 1024;
 
+/** Of a job's log, for Bull Board: the newest lines, and the beginning of each, in characters. */
+const LOG_LINES = 1_000;
+const LONGEST_LINE = 16 * 1024;
+
 const NO_LONGER: Record<Exclude<SettleWord, "OK">, string> = {
   FENCED: "another attempt has taken this run over.",
   GONE: "the task was deleted.",
@@ -28,6 +32,7 @@ export function attemptTools(
   box: TimeBox,
   output?: Output,
 ): Pick<AttemptContext, "signal" | "timeLeft" | "log"> {
+  job.opts.keepLogs ??= LOG_LINES;
   return {
     signal: box.signal,
     timeLeft: () => box.timeLeft(),
@@ -36,7 +41,7 @@ export function attemptTools(
       printingTo(undefined, () => logger.info({ ...about, ...details }, message));
       const line = details ? `${message} ${inLine(details)}` : message;
       output?.write("log", line);
-      job.log(line).catch(() => {});
+      job.log(line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line).catch(() => {});
     },
   };
 }

@@ -117,6 +117,19 @@ describe("a run of many items", () => {
     expect(result.failures[0]?.error).toMatch(/^0x{499}…$/);
   });
 
+  it("what items return stays with the run's job, cut where it is long", async () => {
+    const worker = await bench.work([many(2, (n) => "x".repeat(n === 0 ? 16_382 : 16_383))]);
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "many");
+    expect(await end).toMatchObject({ outcome: "succeeded" });
+    const kept = await bench.admin.hgetall(`${bench.jobKey(run)}:processed`);
+    const results = Object.entries(kept).map(([key, json]) => [key.slice(-1), JSON.parse(json)]);
+    expect(Object.fromEntries(results)).toEqual({
+      0: "x".repeat(16_382),
+      1: { cut: true, length: 16_385 },
+    });
+  });
+
   it("items are retried one by one, as the type says", async () => {
     const tries: string[] = [];
     const worker = await bench.work([

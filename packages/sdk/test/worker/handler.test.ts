@@ -209,6 +209,31 @@ describe("what a handler prints", () => {
     expect(text.split("\n").slice(1).join("\n")).toHaveLength(65_536);
   });
 
+  it("the job's own log keeps the newest lines, and of a long one the beginning", async () => {
+    await bench.work([
+      type(async ({ log, occurrence }) => {
+        log("x".repeat(2 ** 20));
+        for (let n = 1; n < 1_000; n++) log(`line ${n}`);
+        const jobs = bench.queue();
+        const told = () => jobs.getJobLogs(occurrence.run, 0, -1);
+        const cut = await eventually(async () => {
+          const { logs } = await told();
+          return logs.length === 1_000 && logs;
+        });
+        log("one more");
+        const moved = await eventually(async () => {
+          const { logs } = await told();
+          return logs.at(-1) === "one more" && logs;
+        });
+        return [cut[0]?.length as number, cut[1] as string, moved.length, moved[0] as string];
+      }),
+    ]);
+    const run = await bench.run("t", "type");
+    await eventually(async () =>
+      expect(await bench.record(run)).toMatchObject({ result: [16 * 1024 + 1, "line 1", 1_000, "line 1"] }),
+    );
+  });
+
   it("is saved while the handler still runs", async () => {
     const finish = gate();
     await bench.work([
