@@ -439,6 +439,8 @@ describe("a definition with items", () => {
     ["itemAttempts", { generate, process, itemAttempts: 1.5 }],
     ["itemBackoff.kind", { generate, process, itemBackoff: { kind: "square" } }],
     ["itemBackoff.delay", { generate, process, itemBackoff: { delay: "1" } }],
+    ["itemBackoff.dealy", { generate, process, itemBackoff: { dealy: "5s" } }],
+    ["itemBackoff", { generate, process, itemBackoff: null }],
   ])("is refused where %s is wrong", (field, options) => {
     expect(() => defineTask("many", { ...base, ...options } as never)).toThrow(
       expect.objectContaining({ field }),
