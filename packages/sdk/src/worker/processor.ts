@@ -39,9 +39,12 @@ export class Processor {
     adoptBackoff(job);
     const taken: Taken = { queue, job, token };
     const id = String(job.id);
-    // It lost its lock, and its handler does not listen. None beside it here: BullMQ knows locks by the job, and the end of the
-    // first attempt would take the next one's.
-    if (this.#parts.active.has(queue, id)) return endJob(taken, { end: "delay", until: 0 });
+    if (this.#parts.active.has(queue, id)) {
+      // The attempt before lost its lock, and has its grace to end. None beside it here: BullMQ knows locks by the job, and the end of
+      // one attempt would take the other's.
+      this.#parts.active.lose(queue, id);
+      return endJob(taken, { end: "delay", until: 0 });
+    }
     const suspect = job.stalledCounter > 0;
     const until = suspect ? this.#suspects.admit(id, Date.now()) : undefined;
     if (until !== undefined) return endJob(taken, { end: "delay", until });

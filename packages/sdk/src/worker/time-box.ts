@@ -14,7 +14,7 @@ export type Ended<T> =
 export interface Bounds {
   /** In ms; undefined: none. */
   readonly limit: number | undefined;
-  /** What is left to end by itself after the limit or a cancel, in ms. */
+  /** What is left to end by itself after the limit, a cancel or the loss of the job, in ms. */
   readonly grace: number;
 }
 
@@ -49,11 +49,12 @@ export class TimeBox {
 
   cancel(): void {
     this.#tell("cancelled", new CancelledError());
-    this.#beginGrace();
+    this.#beginGrace(this.#onTerminating);
   }
 
   lose(): void {
     this.#tell("lost", new LockLostError());
+    this.#beginGrace();
   }
 
   stop(): void {
@@ -71,8 +72,9 @@ export class TimeBox {
       this.#deadline = this.#clock.now() + limit;
       this.#timers.push(this.#clock.after(limit, () => this.#timeOut(limit)));
     }
-    // It may have been cancelled before it began.
-    if (this.#told.has("cancelled")) this.#beginGrace();
+    // It may have been cancelled, or lost, before it began.
+    if (this.#told.has("cancelled")) this.#beginGrace(this.#onTerminating);
+    if (this.#told.has("lost")) this.#beginGrace();
     const ended = work().then(
       (value): Ended<T> => ({ how: "returned", value }),
       (error: unknown): Ended<T> => ({ how: "threw", error }),
@@ -87,7 +89,7 @@ export class TimeBox {
 
   #timeOut(limit: number): void {
     this.#tell("timed-out", new TimeLimitError(limit));
-    this.#beginGrace();
+    this.#beginGrace(this.#onTerminating);
   }
 
   #tell(what: Told, reason: Error): void {
@@ -96,12 +98,12 @@ export class TimeBox {
   }
 
   /** Once, and only while the work is under way. */
-  #beginGrace(): void {
+  #beginGrace(tell: () => void = () => {}): void {
     if (!this.#bounds || !this.#graceOver || this.#inGrace) return;
     this.#inGrace = true;
     const { grace } = this.#bounds;
     const reason = this.signal.reason as Error;
     this.#timers.push(this.#clock.after(grace, () => this.#graceOver?.(new StuckError(reason, grace))));
-    this.#onTerminating();
+    tell();
   }
 }

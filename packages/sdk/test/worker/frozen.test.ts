@@ -76,14 +76,21 @@ describe("a worker that is frozen for longer than its lock", () => {
 });
 
 describe("a worker that was frozen and gets its own job back", () => {
-  it("does not begin anew beside the handler that goes on, and keeps the next attempt's lock when that ends", async () => {
-    const run = await bench.run("t", "told", { crash });
+  /** Its handler goes on, and waits for a word. */
+  async function thawed(timeLimitGrace: string) {
+    const run = await bench.run("t", "told", { crash, timeLimitGrace });
     const only = lives.start("work");
     await only.says({ attempt: 1 });
     only.freeze();
     await eventually(async () => (await bench.admin.exists(`${bench.jobKey(run)}:lock`)) === 0, patience);
     only.thaw();
     await only.says({ aborted: "LockLostError", attempt: 1 });
+    return { run, only };
+  }
+  const record = { attempts: 2, crashes: 1, result: { attempt: 2 } };
+
+  it("does not begin anew beside the handler that goes on, and keeps the next attempt's lock when that ends", async () => {
+    const { run, only } = await thawed("1h");
     // It is given out again and again meanwhile.
     const taken = async () => Number(await bench.admin.hget(bench.jobKey(run), "ats"));
     await eventually(async () => (await taken()) > 5, patience);
@@ -93,7 +100,16 @@ describe("a worker that was frozen and gets its own job back", () => {
     await only.says({ attempt: 2 });
     only.tell("go");
     await only.says({ event: "settled", outcome: "succeeded" });
-    expect(await bench.record(run)).toMatchObject({ attempts: 2, crashes: 1, result: { attempt: 2 } });
+    expect(await bench.record(run)).toMatchObject(record);
+  }, 60_000);
+
+  it("gives the handler up that does not end in its grace", async () => {
+    const { run, only } = await thawed("1s");
+    await only.says({ event: "fenced", run });
+    await only.says({ attempt: 2 });
+    only.tell("go");
+    await only.says({ event: "settled", outcome: "succeeded" });
+    expect(await bench.record(run)).toMatchObject(record);
   }, 60_000);
 });
 
