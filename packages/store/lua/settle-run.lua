@@ -42,7 +42,11 @@ if outcome == "" then
   redis.call("HSET", RUN.key, "state", "queued")
   return "OK"
 end
-if ARGV[OWN + 5] ~= "" then redis.call("HSET", RUN.key, "made", ARGV[OWN + 5], "trace", traceOf(RUN.job)) end
+if ARGV[OWN + 5] ~= "" then
+  redis.call("HSET", RUN.key, "made", ARGV[OWN + 5])
+  local trace = traceOf(RUN.job)
+  if trace > 0 then redis.call("HSET", RUN.key, "trace", trace) end
+end
 if ARGV[OWN + 4] ~= "" then redis.call("HSET", RUN.key, "result", ARGV[OWN + 4]) end
 finish(outcome, now, error, ARGV[OWN + 9] == "1")
 

@@ -10,6 +10,7 @@ end
 -- Has the job of a run that its worker settled ended since, to be retried from outside? `made` and `trace`: as it was settled; `atm`:
 -- attempts that BullMQ counts as made now. Where a retry has set these back, the failure that it followed is still noted.
 local function wasRetried(jobKey, made, trace, atm)
-  if not made or tonumber(atm) ~= tonumber(made) then return true end
-  return trace and tonumber(trace) ~= traceOf(jobKey)
+  if not made or tonumber(atm) > tonumber(made) then return true end
+  -- BullMQ notes and counts each failure: what is noted and not counted was set back.
+  return tonumber(trace or 0) ~= traceOf(jobKey) and redis.call("HEXISTS", jobKey, "atm") == 0
 end
