@@ -33,9 +33,9 @@ export class ActiveJobs implements Iterable<Active> {
     return () => this.#jobs.delete(job);
   }
 
-  /** An attempt at this job is still under way here. */
-  has(queue: string, job: string): boolean {
-    for (const one of this.#jobs) if (one.queue === queue && one.job === job) return true;
+  /** The code of an attempt at this job is still at work here. */
+  isWorked(queue: string, job: string): boolean {
+    for (const one of this.#jobs) if (one.queue === queue && one.job === job && one.box.atWork) return true;
     return false;
   }
 

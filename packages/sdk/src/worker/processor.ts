@@ -39,7 +39,7 @@ export class Processor {
     adoptBackoff(job);
     const taken: Taken = { queue, job, token };
     const id = String(job.id);
-    if (this.#parts.active.has(queue, id)) {
+    if (this.#parts.active.isWorked(queue, id)) {
       // The attempt before lost its lock, and has its grace to end. None beside it here: BullMQ knows locks by the job, and the end of
       // one attempt would take the other's.
       this.#parts.active.lose(queue, id);

@@ -42,6 +42,11 @@ export class TimeBox {
     return this.#controller.signal;
   }
 
+  /** The work has begun, has not ended, and was not given up. */
+  get atWork(): boolean {
+    return this.#graceOver !== undefined;
+  }
+
   /** Of the time limit, in ms. */
   timeLeft(): number {
     return Math.max(0, this.#deadline - this.#clock.now());
