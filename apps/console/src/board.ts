@@ -85,7 +85,8 @@ export class Board {
       const problem = coded(error);
       if (this.#closed) return;
       if (problem.code !== this.#problem?.code) {
-        this.#logger.error({ code: problem.code }, problem.message);
+        const { code, message } = problem;
+        this.#logger.error({ code, error: message }, "the board cannot be kept up to date");
       }
       this.#problem = problem;
     }

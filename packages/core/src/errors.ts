@@ -83,12 +83,21 @@ export function isCarillonError(error: unknown, code?: ErrorCode): error is Cari
 
 /** A user's text, made safe to print in one line of a message: quoted, escaped, cut at `max` characters. */
 export function quote(value: unknown, max = 60): string {
-  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
+  const text = typeof value === "string" ? value : shown(value);
   const cut = text.length > max ? `${text.slice(0, max)}…` : text;
   return JSON.stringify(cut).replace(
     UNSAFE,
     (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
+}
+
+function shown(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    // A BigInt, a circle, a toJSON that throws.
+    return typeof value === "bigint" ? `${value}n` : Object.prototype.toString.call(value);
+  }
 }
 
 /** Beside what JSON escapes: ends a line somewhere, cannot be seen, or turns text round. */

@@ -55,4 +55,16 @@ describe("errors", () => {
   ])("quotes %j in one printable line", (value, quoted) => {
     expect(quote(value)).toBe(quoted);
   });
+
+  it("quotes what is no JSON as well", () => {
+    const circle: { self?: unknown } = {};
+    circle.self = circle;
+    expect(quote(10n)).toBe('"10n"');
+    expect(quote(circle)).toBe('"[object Object]"');
+    expect(quote({ toJSON: () => nothing() })).toBe('"[object Object]"');
+  });
 });
+
+function nothing(): never {
+  throw new Error("no JSON");
+}

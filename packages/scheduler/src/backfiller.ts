@@ -41,8 +41,10 @@ export class Backfiller {
   async #putOff({ task, id }: Backfill, error: unknown): Promise<void> {
     if (failsForAll(error)) throw error;
     const { code, message } = redisError(error);
-    this.#settings.logger.error({ code, queue: task.queue, backfill: id, task: localName(task) }, message);
-    await this.#store.backfills.later(task.queue, id, PUT_OFF);
+    const { queue } = task;
+    const details = { code, queue, backfill: id, task: localName(task), error: message };
+    this.#settings.logger.error(details, "a backfill is put off");
+    await this.#store.backfills.later(queue, id, PUT_OFF);
   }
 
   async #walk(backfill: Backfill, goOn: () => boolean): Promise<void> {

@@ -196,7 +196,8 @@ export class Loop {
       if (!this.#store.link.ready) return this.#fail(error);
       const coded = redisError(error);
       this.#agenda.hold(queue, part, this.#clock.now(), LONGEST_BACKOFF);
-      this.#settings.logger.error({ code: coded.code, queue, part }, coded.message);
+      const { code, message } = coded;
+      this.#settings.logger.error({ code, queue, part, error: message }, "a part could not be worked on");
     } finally {
       this.#wakeUpSoon();
     }
@@ -216,7 +217,11 @@ export class Loop {
     this.#failures += 1;
     this.#retryAt = performance.now() + backoff(this.#failures);
     this.#reader.rereadSoon();
-    this.#settings.logger.error({ code: coded.code, failures: this.#failures }, coded.message);
+    const { code, message } = coded;
+    this.#settings.logger.error(
+      { code, failures: this.#failures, error: message },
+      "Redis cannot be reached",
+    );
   }
 
   /** Once for each jump. */

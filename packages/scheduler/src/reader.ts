@@ -1,3 +1,4 @@
+import type { CarillonError } from "@carillon/core";
 import { redisError, type Store } from "@carillon/store";
 import type { Agenda, Part } from "./agenda.js";
 import { backoff, LONGEST_BACKOFF } from "./backoff.js";
@@ -100,7 +101,7 @@ export class Reader {
     const end = read
       .catch((error: unknown) => {
         if (!this.#store.link.ready) this.#events.lost(error);
-        else this.#say({ code: redisError(error).code }, redisError(error).message);
+        else this.#say(redisError(error), "what is due could not be read");
       })
       .finally(() => {
         this.#reads.delete(end);
@@ -183,12 +184,11 @@ export class Reader {
     }
     if (!ready) throw reason;
     const coded = redisError(reason);
-    const details = { code: coded.code, queues: failed.slice(0, 10), count: failed.length };
-    this.#say(details, `queues that cannot be read: ${coded.message}`);
+    this.#say(coded, "queues that cannot be read", { queues: failed.slice(0, 10), count: failed.length });
   }
 
-  #say(details: object, message: string): void {
-    if (!this.#stopped) this.#settings.logger.error(details, message);
+  #say({ code, message }: CarillonError, what: string, more: object = {}): void {
+    if (!this.#stopped) this.#settings.logger.error({ code, error: message, ...more }, what);
   }
 }
 

@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
 import { assertOptions, assertWhole } from "@carillon/core";
 import { bullPrefix, type ConnectionSpec, type RedisClient, Store, withoutPassword } from "@carillon/store";
-import { Worker as BullWorker, type Job } from "bullmq";
+import type { Worker as BullWorker, Job } from "bullmq";
 import { MOST_MS } from "./options.js";
 import { ActiveJobs } from "./worker/active.js";
 import { backoffStrategy } from "./worker/backoff.js";
@@ -21,6 +21,7 @@ import {
 } from "./worker/options.js";
 import { OutputSaver } from "./worker/output-saver.js";
 import type { Parts } from "./worker/parts.js";
+import { PatientWorker } from "./worker/patient-worker.js";
 import { Processor } from "./worker/processor.js";
 
 /** How often output that grew is saved, and cancels are asked for, in ms. */
@@ -65,7 +66,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
         connection: options.connection as ConnectionSpec,
         namespace: options.namespace,
         retention: options.retention,
-        onError: (error) => this.#logger.error({ code: error.code }, error.message),
+        onError: ({ code, message }) =>
+          this.#logger.error({ code, error: message }, "Redis cannot be reached"),
       });
     this.#outputs = new OutputSaver(this.#store, this.#logger);
     this.#items = new ItemQueues(this.#store);
@@ -122,7 +124,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
         this.#running -= 1;
       }
     };
-    const worker = new BullWorker(queue, run, {
+    const worker = new PatientWorker(queue, run, {
       connection,
       name: `${hostname()}-${process.pid}`,
       prefix: bullPrefix(this.#store.namespace, queue),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { RedisClient, Store, StoredTask } from "@carillon/store";
 import { checkTask, fail, Progress } from "../model/promises.js";
 import { type Character, QUEUE } from "./operations.js";
@@ -101,7 +102,8 @@ export class Checks {
     if (before.fence === undefined || before.fence === String(fence)) return undefined;
     return async () => {
       const after = await this.#client.hgetall(key);
-      if (JSON.stringify(after) === JSON.stringify(before)) return undefined;
+      // Redis may tell the fields in another order.
+      if (isDeepStrictEqual(after, before)) return undefined;
       return `${run}: the word of an attempt counted that another had taken over from`;
     };
   }
