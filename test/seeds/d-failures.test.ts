@@ -1,7 +1,8 @@
-import { type Context, defineTask, type Json } from "@carillon/sdk";
-import type { TestKit } from "@carillon/testing";
+import { Scheduler } from "@carillon/scheduler";
+import { Client, type Context, defineTask, type Json, Worker } from "@carillon/sdk";
+import { eventually, type TestKit, virtualStore } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
-import { anything, Stand } from "./harness.js";
+import { anything, PATIENCE, SILENT, Stand } from "./harness.js";
 
 const stand = Stand.use();
 let kit: TestKit;
@@ -81,6 +82,80 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     expect(retries.length).toBeGreaterThan(0);
     for (const { nominal, started } of retries) expect(started).toBeLessThan(nominal + 60_000);
     await kit.expect("t").skipped("overlap", 0);
+  });
+
+  const HOUR = 3_600_000;
+  const START = Date.parse("2026-01-01T00:00:00Z");
+  const hourly = { id: "t", schedule: { every: "1h" }, backoff: { period: "30m", jitter: 0 }, payload: {} };
+  const inHours = (time: number) => (time - START) / HOUR;
+  const failsAtOne = task(({ occurrence: { nominal, trigger } }) =>
+    inHours(nominal) === 1 && trigger !== "retry" ? NO() : undefined,
+  );
+
+  it.each([
+    { policies: {}, runs: [["catch-up", 4]], missed: [2, 3] },
+    { policies: { catchUp: "skip" }, runs: [], missed: [2, 4] },
+    {
+      policies: { catchUp: "all", overlap: "allow" },
+      runs: [
+        ["catch-up", 2],
+        ["catch-up", 3],
+        ["schedule", 4],
+      ],
+      missed: undefined,
+    },
+  ] as const)("over its time and slots there is no node, $policies: the retry gives way", async (given) => {
+    const { redis, namespace } = stand;
+    const { store, clock } = await virtualStore({
+      ...{ connection: redis.url, namespace, queues: ["bells"], start: START },
+    });
+    stand.later(() => store.close());
+    const client = new Client({ store });
+    const worker = new Worker({ store, types: [failsAtOne] });
+    await worker.start();
+    stand.later(() => worker.stop());
+    // Each is a node that has just started; one look for each occurrence, and one more.
+    const nodesLook = async () => {
+      for (let looks = 0; looks < 4; looks++) await new Scheduler({ store, logger: SILENT }).tick();
+      await eventually(async () => {
+        expect(await client.stats("t")).toMatchObject({ open: 0 });
+      }, PATIENCE);
+    };
+
+    await client.put(failsAtOne, { ...hourly, ...given.policies });
+    await clock.set(START + HOUR);
+    await nodesLook();
+    expect((await client.get("t")).pending).toMatchObject([{ trigger: "retry", at: START + 1.5 * HOUR }]);
+
+    await clock.set(START + 4 * HOUR + 60_000);
+    await nodesLook();
+    const runs = (await client.runs("t")).sort((a, b) => a.nominal - b.nominal);
+    expect(runs.map(({ trigger, nominal }) => [trigger, inHours(nominal)])).toEqual([
+      ["schedule", 1],
+      ...given.runs,
+    ]);
+    const skips = (await client.ledger("t")).reverse();
+    expect(skips.map(({ reason, from, to }) => [reason, inHours(from), inHours(to)])).toEqual([
+      ...(given.missed ? [["missed", ...given.missed]] : []),
+      ["retry-superseded", 1, 1],
+    ]);
+    expect(await client.get("t")).toMatchObject({ pending: [], nextExecution: START + 5 * HOUR });
+  });
+
+  it("a retry that was held by a pause gives way to what a resume owes, and goes where nothing is owed", async () => {
+    kit = await stand.kit({ types: [failsAtOne], start: START });
+    for (const from of ["catch-up", "now"] as const)
+      await kit.client.put(failsAtOne, { ...hourly, id: from });
+    await kit.advanceTo(START + HOUR + 60_000);
+    await kit.client.pauseAll({ queue: "bells" });
+    await kit.advanceTo(START + 4 * HOUR + 60_000);
+    for (const from of ["catch-up", "now"] as const) await kit.client.resume(from, { from });
+    await kit.advanceTo(START + 5 * HOUR);
+    const triggers = async (id: string) => (await kit.history(id)).runs.map(({ trigger }) => trigger);
+    expect(await triggers("catch-up")).toEqual(["schedule", "catch-up", "schedule"]);
+    await kit.expect("catch-up").skipped("retry-superseded", 1).skipped("missed", 2);
+    expect(await triggers("now")).toEqual(["schedule", "retry", "schedule"]);
+    await kit.expect("now").skipped("retry-superseded", 0).skipped("paused", 3);
   });
 
   it("a success ends the streak: the next failure waits the first wait again", async () => {

@@ -84,20 +84,25 @@ export interface Decision {
 
 /**
  * The claim's decision, pure: the same task at the same time is decided alike on every node. What waits and may go comes
- * first, then the schedule.
+ * first, then the schedule. But for retries: they give way to a due time of the schedule, whatever becomes of that.
  *
  * A backlog exists when the time after the due one has come as well. `all` walks it one by one, `one`
  * enqueues its latest time, `skip` none of it (nor a lone one that is later than the grace).
  */
 export function decide(task: DueTask, now: number, grace: number = DEFAULT_GRACE): Decision {
-  const ready = task.pending.find(
-    (one) => isReady(one, now) && !forbidden(one.overlap ?? task.overlap, task.running),
-  );
-  if (ready) return fromPending(task, ready);
   const { slot } = task;
-  if (slot === undefined || slot.due > now) return { skipped: [], next: "kept", pending: task.pending };
+  const due = slot !== undefined && slot.due <= now;
   // By a backfill, since it was planned.
   const spent = task.schedule.spent(task.fired + counted(task.pending));
+  const outdated = due && !spent && task.schedule.delay === undefined;
+  const ready = task.pending.find(
+    (one) =>
+      isReady(one, now) &&
+      !forbidden(one.overlap ?? task.overlap, task.running) &&
+      !(outdated && one.trigger === "retry"),
+  );
+  if (ready) return fromPending(task, ready);
+  if (!due) return { skipped: [], next: "kept", pending: task.pending };
   if (spent) return { skipped: [], next: undefined, pending: task.pending };
   return task.schedule.delay === undefined
     ? decideBacklog(task, slot, now, grace)
@@ -236,11 +241,9 @@ function settleOverlap(
   override: { overlap?: OverlapPolicy } = {},
 ): Decision {
   const policy = override.overlap ?? task.overlap;
-  // The next occurrence does what a retry that has not come yet would have done.
-  const retries =
-    enqueue.trigger === "manual" ? [] : task.pending.filter(({ trigger }) => trigger === "retry");
-  const others = task.pending.filter((one) => !retries.includes(one));
-  const skipped = [...rest.skipped, ...retries.map((one) => skip("retry-superseded", one))];
+  const { others, outdated } =
+    enqueue.trigger === "manual" ? { others: task.pending, outdated: [] } : withoutRetries(task);
+  const skipped = [...rest.skipped, ...outdated];
   const cursor = enqueue.nominal;
   const answer = (pending: readonly Pending[], more: Partial<Decision> = {}): Decision => {
     const gone = rest.next !== "kept" && task.schedule.spent(task.fired + counted([enqueue, ...others]));
@@ -277,9 +280,24 @@ export function counted(occurrences: readonly Pick<Pending, "trigger">[]): numbe
   return occurrences.filter(({ trigger }) => ["schedule", "catch-up", "backfill"].includes(trigger)).length;
 }
 
-function passOver(task: DueTask, skipped: readonly [Skipped, ...Skipped[]] | Skipped[]): Decision {
+/** The next occurrence does what a retry that has not come yet would have done. */
+function withoutRetries({ pending }: DueTask): { others: readonly Pending[]; outdated: Skipped[] } {
+  const retries = pending.filter(({ trigger }) => trigger === "retry");
+  return {
+    others: pending.filter((one) => !retries.includes(one)),
+    outdated: retries.map((one) => skip("retry-superseded", one)),
+  };
+}
+
+function passOver(task: DueTask, skipped: readonly Skipped[]): Decision {
   const cursor = (skipped.at(-1) as Skipped).to;
-  return { skipped, cursor, next: task.schedule.slotAfter(cursor), pending: task.pending };
+  const { others, outdated } = withoutRetries(task);
+  return {
+    skipped: [...skipped, ...outdated],
+    cursor,
+    next: task.schedule.slotAfter(cursor),
+    pending: others,
+  };
 }
 
 /** May an occurrence not start beside a run that is not final? */

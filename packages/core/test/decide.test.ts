@@ -425,6 +425,79 @@ describe("a trigger that supersedes what waits", () => {
   });
 });
 
+describe("a retry that has not gone when the next time is due", () => {
+  const retry: Pending = { ...key(9), ...at(9), trigger: "retry", at: m(9) + 1 };
+  const gone = { reason: "retry-superseded", from: m(9), to: m(9) } as const;
+  const given = { ...at(10), schedule: minutely(), pending: [retry] };
+
+  it.each<[string, Partial<DueTask>, now: number, Partial<Decision>]>([
+    ["punctual", {}, m(10), { enqueue: { ...key(10), ...at(10), trigger: "schedule" }, skipped: [gone] }],
+    [
+      "the latest of a backlog",
+      {},
+      m(12),
+      {
+        enqueue: { ...key(12), ...at(12), trigger: "catch-up", missed: { from: m(10), to: m(11) } },
+        skipped: [{ reason: "missed", from: m(10), to: m(11) }, gone],
+      },
+    ],
+    [
+      "the first of a backlog",
+      { catchUp: "all", overlap: "allow", running: true },
+      m(12),
+      { enqueue: { ...key(10), ...at(10), trigger: "catch-up" }, skipped: [gone] },
+    ],
+    [
+      "none of a backlog",
+      { catchUp: "skip" },
+      m(12),
+      { skipped: [{ reason: "missed", from: m(10), to: m(12) }, gone], next: at(13) },
+    ],
+    [
+      "none that is old enough",
+      { catchUp: "all", policies: { catchUpLimits: { window: "10s" } } },
+      m(12) + 30_000,
+      { skipped: [{ reason: "missed", from: m(10), to: m(12) }, gone], next: at(13) },
+    ],
+    [
+      "skipped itself",
+      { running: true },
+      m(10),
+      { skipped: [gone, { reason: "overlap", from: m(10), to: m(10) }] },
+    ],
+  ])("gives way to it: %s", (_what, more, now, decision) => {
+    const decided = decide(dueTask({ ...given, ...more }), now);
+    expect(decided).toMatchObject({ ...decision, pending: [] });
+    expect(decided.enqueue).toEqual(decision.enqueue);
+  });
+
+  it("goes while that is still to come", () => {
+    expect(decide(dueTask(given), m(10) - 1)).toMatchObject({ enqueue: { trigger: "retry" }, skipped: [] });
+  });
+  it("goes where maxRuns allows no more of the schedule", () => {
+    const schedule = taskSchedule({ every: "1m", maxRuns: 3 });
+    const spent = dueTask({ ...given, schedule, fired: 3 });
+    expect(decide(spent, m(10))).toMatchObject({ enqueue: { trigger: "retry" }, skipped: [], pending: [] });
+  });
+  it("what else waits keeps its turn before the schedule", () => {
+    for (const trigger of ["manual", "self", "schedule"] as const) {
+      const waits: Pending = { key: "k", ...at(9), trigger };
+      const task = dueTask({ ...given, pending: [retry, waits] });
+      expect(decide(task, m(12))).toMatchObject({ enqueue: { key: "k" }, skipped: [], next: "kept" });
+      // And then it is the schedule's.
+      expect(decide({ ...task, pending: [retry] }, m(12)).enqueue?.trigger).toBe("catch-up");
+    }
+  });
+  it("of a delay after each run, comes instead of the next time", () => {
+    const schedule = taskSchedule({ every: "2m", anchor: "finish" });
+    const task = { ...dueTask({ ...given, schedule }), slot: undefined };
+    expect(decide(task, m(60))).toMatchObject({
+      enqueue: { trigger: "retry" },
+      next: { afterFinish: m(2) },
+    });
+  });
+});
+
 it.each([
   ["a retry", m(9)],
   ["what waited for a run's end", undefined],

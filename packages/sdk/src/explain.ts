@@ -128,7 +128,7 @@ const REASONS: Readonly<Record<SkipReason, string>> = {
   paused: "it fell due while the task was paused, and the task was resumed from then on",
   excluded: "an exclusion of the schedule takes it away",
   superseded: "a later occurrence, or an edit of the schedule, took its place",
-  "retry-superseded": "the retry was not due before the next occurrence, which does its work",
+  "retry-superseded": "the next occurrence was due before the retry could go, and does its work",
 };
 
 function runSummary(run: Run, runs: number): string {
