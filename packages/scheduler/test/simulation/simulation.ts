@@ -312,6 +312,7 @@ class Simulation {
     if (actor instanceof WorkerActor && actor.job !== undefined) this.#orphans.push(actor.job);
     actor.abandon();
     if (actor instanceof NodeActor) await this.#settled(actor.start());
+    else if (actor instanceof CarillonWorkerActor) await this.#settled(actor.restart());
   }
 
   /** A fault that nobody brought about by standing where they stood; it counts for all of them. */

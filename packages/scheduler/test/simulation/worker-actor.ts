@@ -112,20 +112,43 @@ export abstract class WorkerActor extends Actor {
 /** Carillon's own worker. */
 export class CarillonWorkerActor extends WorkerActor {
   readonly kind = "worker";
-  protected readonly bull: BullWorker;
+  protected bull: BullWorker;
   ears: Ears | undefined;
   /** The last one whose handler began. */
   attempt: Attempt | undefined;
+  readonly #dead: BullWorker[] = [];
 
   constructor(name: string, parts: WorkerParts) {
     super(name, parts);
-    const { store, queue, director, connection } = parts;
+    this.bull = this.#begin();
+  }
+
+  /** A new process, where there was one that died: it knows nothing of what was under way. */
+  async restart(): Promise<void> {
+    this.#dead.push(this.bull);
+    await this.parts.director.move(this, () => {
+      this.bull = this.#begin();
+    });
+    await this.ready();
+  }
+
+  override abandon(): void {
+    super.abandon();
+    this.ears = undefined;
+  }
+
+  override async close(): Promise<void> {
+    await Promise.all([super.close(), ...this.#dead.map((bull) => bull.close(true))]);
+  }
+
+  #begin(): BullWorker {
+    const { store, queue, director, connection, began } = this.parts;
     const noop = defineTask("noop", {
       queue,
       payload: z.looseObject({}),
       handler: async (_payload, { occurrence, fence, signal }) => {
         this.attempt = { run: occurrence.run, fence };
-        parts.began(occurrence.task, fence);
+        began(occurrence.task, fence);
         await this.handle(signal);
       },
     });
@@ -145,9 +168,13 @@ export class CarillonWorkerActor extends WorkerActor {
       { types: [noop], store, captureOutput: false, lockDuration: LOCK_DURATION, concurrency: 1 },
       { clock },
     );
+    const { current } = director;
     director.current = this;
-    this.bull = madeBy(() => worker.start());
-    director.current = undefined;
+    try {
+      return madeBy(() => worker.start());
+    } finally {
+      director.current = current;
+    }
   }
 }
 
