@@ -39,6 +39,13 @@ export function isFailure(outcome: Outcome): boolean {
   return FAILURES.has(outcome);
 }
 
+/** Ends that count as a success: they end a row of failures. */
+const SUCCESSES: ReadonlySet<Outcome> = new Set(["succeeded", "quota", "nothing-to-do"]);
+
+export function isSuccess(outcome: Outcome): boolean {
+  return SUCCESSES.has(outcome);
+}
+
 /** One execution of an occurrence: one BullMQ job, one record. Times in UTC ms of Redis time. */
 export interface Run {
   id: string;

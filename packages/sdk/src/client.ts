@@ -282,7 +282,8 @@ export class Client {
     const { queue, owner, id } = stored.definition;
     const { lastRun } = await this.store.runs.stats({ queue, owner, id });
     const run = lastRun === undefined ? undefined : await this.store.runs.get(queue, lastRun);
-    return { ...taskView(stored), ...(run ? { lastStatus: lastStatus(run) } : {}) };
+    // One that is retried from outside is not over.
+    return { ...taskView(stored), ...(run?.state === "final" ? { lastStatus: lastStatus(run) } : {}) };
   }
 
   /** A page of tasks in the order of queue, owner, id. @throws `INVALID_FILTER`, `INVALID_NAME` */

@@ -1,4 +1,11 @@
-import { type Pending, type Run, type SkipReason, shardOf, type TaskSchedule } from "@carillon/core";
+import {
+  isSuccess,
+  type Pending,
+  type Run,
+  type SkipReason,
+  shardOf,
+  type TaskSchedule,
+} from "@carillon/core";
 import type { Attempt, LedgerEntry, Store, StoredTask } from "@carillon/store";
 
 /** What became of an occurrence, in one word. */
@@ -173,7 +180,8 @@ function eventsOf(run: Run, attempts: readonly Attempt[]): ExplainedEvent[] {
     });
   }
   if (run.finished !== undefined) {
-    const why = run.error === undefined ? "" : `: ${run.error.split("\n")[0]}`;
+    const overcome = run.outcome !== undefined && isSuccess(run.outcome);
+    const why = run.error === undefined || overcome ? "" : `: ${run.error.split("\n")[0]}`;
     events.push({
       ...about,
       at: run.finished,

@@ -18,12 +18,15 @@ export interface TaskStats {
   readonly consecutiveCrashes: number;
   /** The start of the last run that did something; kept when it fails. */
   readonly lastStart: number | undefined;
+  /** The end of `lastRun`. */
   readonly lastFinish: number | undefined;
   /** The end of the last run that succeeded. */
   readonly lastSuccess: number | undefined;
   /** The last run that had nothing to do. */
   readonly lastChecked: number | undefined;
+  /** How `lastRun` ended. */
   readonly lastOutcome: Outcome | undefined;
+  /** The last run that is over and did something: not one that was dropped, cancelled before it started, or had nothing to do. */
   readonly lastRun: string | undefined;
   /** Milliseconds of all runs that succeeded, and of all that failed. */
   readonly successMs: number;

@@ -1,6 +1,7 @@
 import {
   type CatchUpPolicy,
   describeSchedule,
+  isSuccess,
   type Json,
   type Outcome,
   type OverlapPolicy,
@@ -68,18 +69,21 @@ export interface LastStatus {
   /** The worker that ran it. */
   readonly node: string | undefined;
   readonly outcome: Outcome | undefined;
+  /** Absent where it succeeded, also where an attempt before had failed. */
   readonly error?: string;
   readonly result?: Json;
 }
 
 export function lastStatus({ id, started, finished, worker, outcome, error, result }: Run): LastStatus {
+  // Of an attempt before the one that succeeded.
+  const overcome = outcome !== undefined && isSuccess(outcome);
   return {
     run: id,
     executedAt: started,
     finishedAt: finished,
     node: worker,
     outcome,
-    ...(error === undefined ? {} : { error }),
+    ...(error === undefined || overcome ? {} : { error }),
     ...(result === undefined ? {} : { result }),
   };
 }

@@ -50,7 +50,8 @@ if run[6] and now < tonumber(run[6]) then
   return { "WAIT", run[6], now }
 end
 local gap = string.match(details, '"minGap":(%d+)')
-local stats = redis.call("HMGET", RUN.stats, "lastStart", "attempts", "crashes", "consecutiveCrashes", "checkpoint")
+local stats = redis.call("HMGET", RUN.stats, "lastStart", "attempts", "crashes", "consecutiveCrashes", "checkpoint",
+  "starts")
 local last = stats[1]
 if gap and last and not run[7] and now < last + gap then
   redis.call("HSET", RUN.key, "made", made, "error", "started " .. (now - last) .. " ms after the run before")
@@ -68,7 +69,7 @@ local function grown(n) return (tonumber(stats[n]) or 0) + 1 end
 local counts, first = {}, {}
 if not run[7] then
   first = { "started", now }
-  counts = last and { "lastStart", now, "prevStart", last } or { "lastStart", now }
+  counts = last and { "lastStart", now, "starts", table.concat(startsOf(last, stats[6]), " ") } or { "lastStart", now }
 end
 redis.call("HSET", RUN.stats, "attempts", grown(2), "crashes", grown(3), "consecutiveCrashes", grown(4), unpack(counts))
 if run[6] then redis.call("HDEL", RUN.key, "notBefore") end

@@ -52,31 +52,65 @@ local function keepOf(given)
   return tonumber(keep[1]), tonumber(keep[2]), tonumber(keep[3]), tonumber(keep[4])
 end
 
+-- Starts of runs that may turn out to have had nothing to do, newest first, and the last one before them: `lastStart` and, of those
+-- before it, `starts`. At most so many, as where runs overlap; the newest, and the oldest.
+local STARTS = 16
+local function startsOf(last, before)
+  local starts = { last or nil }
+  for start in string.gmatch(before or "", "%d+") do starts[#starts + 1] = start end
+  if #starts > STARTS then table.remove(starts, #starts - 1) end
+  return starts
+end
+
+-- Those without that of a run that had nothing to do; or, where it did something, without all that are older but one.
+local function startsAfter(starts, started, nothing)
+  local left, found = {}, false
+  for _, start in ipairs(starts) do
+    if nothing and start == started and not found then
+      found = true
+    else
+      left[#left + 1] = start
+      if not nothing and tonumber(start) < tonumber(started) then break end
+    end
+  end
+  return left
+end
+
 -- What statistics remember of a run's end. `started`: of its first attempt.
 local function count(outcome, now, started)
   local failed, took = FAILURE[outcome], started and math.max(0, now - started) or 0
+  local nothing = outcome == "nothing-to-do"
   local ms = failed and "failureMs" or "successMs"
-  local was = redis.call("HMGET", RUN.stats, outcome, "consecutiveFailures", ms, "lastStart", "prevStart")
-  local set = { outcome, (tonumber(was[1]) or 0) + 1, "lastOutcome", outcome }
+  local was = redis.call("HMGET", RUN.stats, outcome, "consecutiveFailures", ms, "lastStart", "starts")
+  local set = { outcome, (tonumber(was[1]) or 0) + 1 }
   local function write(field, value)
     set[#set + 1] = field
     set[#set + 1] = value
   end
-  if outcome == "nothing-to-do" then
-    -- It only looked: the last run is the one before.
-    if was[4] == started and was[5] then write("lastStart", was[5]) end
-    if was[4] == started and not was[5] then redis.call("HDEL", RUN.stats, "lastStart") end
+  if started and was[4] then
+    -- Where it only looked, the last run is the one before.
+    local starts = startsOf(was[4], was[5])
+    local left = startsAfter(starts, started, nothing)
+    if #left == 0 then
+      redis.call("HDEL", RUN.stats, "lastStart", "starts")
+    elseif #left < #starts then
+      write("lastStart", left[1])
+      write("starts", table.concat(left, " ", 2))
+    end
+  end
+  if nothing then
     write("lastChecked", now)
-  elseif outcome ~= "dropped" then
+  elseif outcome ~= "dropped" and (started or outcome ~= "cancelled") then
     -- What did not even start is not the last run either.
     write("lastRun", RUN.id)
     write("lastFinish", now)
+    write("lastOutcome", outcome)
   end
   if failed then
     write("consecutiveFailures", (tonumber(was[2]) or 0) + 1)
   elseif SUCCESS[outcome] then
     write("consecutiveFailures", 0)
-    if outcome ~= "nothing-to-do" then write("lastSuccess", now) end
+    if not nothing then write("lastSuccess", now) end
   end
   if started and (failed or SUCCESS[outcome]) then write(ms, (tonumber(was[3]) or 0) + took) end
   redis.call("HSET", RUN.stats, unpack(set))
