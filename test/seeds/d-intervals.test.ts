@@ -171,4 +171,45 @@ describe("D12 a handler may say when its task runs next", () => {
     await kit.advanceTo("10:00");
     await kit.expect("t").ranAt(["01:00", "02:00"]).state("finished").nextAt(undefined);
   });
+
+  it("one that is past means at once, and each is a run of its own: a key, and another one", async () => {
+    const keys: string[] = [];
+    const type = task(({ runNextAt, occurrence: { trigger, key, nominal } }) => {
+      if (trigger === "schedule") return runNextAt("2026-01-01T00:30:00Z");
+      keys.push(`${key} ${trigger}`);
+      expect(nominal).toBe(Date.parse("2026-01-01T00:30:00Z"));
+      if (keys.length === 1) throw new Error("tried again under the same key");
+    });
+    kit = await stand.kit({ types: [type] });
+    const backoff = { period: "10m", jitter: 0 };
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, backoff, payload: {} });
+    await kit.advanceTo("3:30:00");
+    await kit
+      .expect("t")
+      .ranAt(["1:00:00", "1:00:00", "1:10:00", "2:00:00", "2:00:00", "3:00:00", "3:00:00"]);
+    expect(keys.map((text) => text.split(" ")[1])).toEqual(["self", "retry", "self", "self"]);
+    const [first, again, second, third] = keys.map((text) => text.split(" ")[0] as string);
+    expect(again).toBe(first);
+    expect(new Set([first, second, third]).size).toBe(3);
+    const asked = Date.parse("2026-01-01T00:30:00Z");
+    expect(first).toMatch(new RegExp(`^bells/system/t@self-${asked}\\.[^.@]+$`));
+  });
+
+  it("of runs beside each other that ask, the last one counts; the other's is in the ledger", async () => {
+    const type = task(async ({ runNextAt, occurrence: { trigger, nominal } }) => {
+      if (trigger !== "schedule") return;
+      const minute = (nominal - Date.parse("2026-01-01T00:00:00Z")) / 60_000;
+      await kit.sleep("90s");
+      // For 00:10, for 00:20, and once more for that.
+      runNextAt(`2026-01-01T00:${minute === 1 ? 10 : 20}:00Z`);
+    });
+    kit = await stand.kit({ types: [type] });
+    const schedule = { every: "1m", maxRuns: 3 };
+    await kit.client.put(type, { id: "t", schedule, overlap: "allow", payload: {} });
+    await kit.advanceTo("30:00");
+    await kit.expect("t").ranAt(["1:00", "2:00", "3:00", "20:00"]).state("finished");
+    const at = Date.parse("2026-01-01T00:10:00Z");
+    expect(await kit.client.ledger("t")).toMatchObject([{ reason: "superseded", from: at, to: at }]);
+    expect(await kit.client.explain("t", at)).toMatchObject({ verdict: "skipped" });
+  });
 });

@@ -6,7 +6,8 @@
 --       5 attempts that BullMQ counts as made,
 --       6 generation of the task that the following was decided with ("" nothing was), 7 failures in a row it reckoned with,
 --       8 all that waits now as JSON ("" as before), 9 a retry is among it ("1"), 10 note of a pause ("" none),
---       11 nominal time of a retry that the next occurrence takes the place of ("" none), 12 the nominal time before it
+--       11 nominal time of a retry that the next occurrence takes the place of ("" none), 12 the nominal time before it,
+--       13 time of a run that was asked for before, and that another one takes the place of ("" none)
 -- Returns: "OK" | "FENCED" (another attempt took over) | "GONE" | "FINAL" | "LIVE" | "STALE" (decide again)
 local fence, outcome, error, generation = ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3], ARGV[OWN + 6]
 local run = redis.call("HMGET", RUN.key, "state", "fence", "outcome")
@@ -52,8 +53,9 @@ finish(outcome, now, error, ARGV[OWN + 9] == "1")
 
 if generation ~= "" and redis.call("EXISTS", RUN.task) == 1 then
   redis.call("HINCRBY", RUN.task, "gen", 1)
-  local pending, note, superseded = ARGV[OWN + 8], ARGV[OWN + 10], ARGV[OWN + 11]
+  local pending, note, superseded, replaced = ARGV[OWN + 8], ARGV[OWN + 10], ARGV[OWN + 11], ARGV[OWN + 13]
   if superseded ~= "" then record(RUN.ledger, "retry-superseded", superseded, superseded, now, RUN.id, "-", ARGV[OWN + 12]) end
+  if replaced ~= "" then record(RUN.ledger, "superseded", replaced, replaced, now, RUN.id, "-", false) end
   if pending ~= "" then
     redis.call("HSET", RUN.task, "pending", pending)
     if redis.call("HGET", RUN.task, "state") == "finished" then redis.call("HSET", RUN.task, "state", "scheduled") end

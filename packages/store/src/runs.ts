@@ -92,6 +92,8 @@ interface Aftermath {
   readonly note: string;
   /** The nominal time of a retry that the next occurrence takes the place of, and the one before it. */
   readonly superseded: { readonly nominal: number; readonly before: number | undefined } | undefined;
+  /** The time of a run that was asked for before, and that another one takes the place of. */
+  readonly replaced: number | undefined;
 }
 
 export class RunRepository {
@@ -189,6 +191,7 @@ export class RunRepository {
         ],
         ...[after?.generation ?? "", after?.failures ?? 0, after?.pending ?? "", after?.retried ? 1 : 0],
         ...[after?.note ?? "", after?.superseded?.nominal ?? "", after?.superseded?.before ?? ""],
+        after?.replaced ?? "",
       ]);
       if (word !== "STALE") return word as string;
     }
@@ -215,12 +218,16 @@ export class RunRepository {
     let pending: Pending[] = [...task.pending];
     let [retried, note]: [boolean, string] = [false, ""];
     let superseded: Aftermath["superseded"];
-    if (nextAt !== undefined) {
-      const key = `${details.key.replace(/@.*$/, "")}@self-${nextAt}`;
-      pending = [...pending.filter((one) => one.trigger !== "self")];
+    const asked = pending.find(({ trigger }) => trigger === "self");
+    const asks = nextAt !== undefined && asked?.nominal !== nextAt;
+    if (asks) {
+      // By who asks too: others may ask for the same time, once it is past.
+      const key = `${details.key.replace(/@.*$/, "")}@self-${nextAt}.${run.slice(run.lastIndexOf(".") + 1)}`;
+      pending = pending.filter((one) => one !== asked);
       pending.push({ key, nominal: nextAt, due: nextAt, trigger: "self", at: nextAt });
-      retried = true;
     }
+    // Of a delay after each run, what was asked for comes instead of the next time, whoever asked first.
+    retried = nextAt !== undefined;
     if (isFailure(outcome) && details.trigger !== "manual") {
       if (task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
       const schedule = this.#calendars.schedules.get(definition.schedule, definition.id);
@@ -249,6 +256,7 @@ export class RunRepository {
       retried,
       note,
       superseded,
+      replaced: asks ? asked?.nominal : undefined,
     };
   }
 
