@@ -147,8 +147,27 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     await kit.advanceTo("1:30:00");
     expect(starts).toEqual(["01:00:00", "01:00:10", "01:00:30", "01:01:10"].map(at));
     const [run] = await kit.client.runs("t");
-    expect(run).toMatchObject({ outcome: "failed", attempts: 4, finished: at("01:01:10") });
+    expect(run).toMatchObject({ outcome: "failed", attempts: 4, maxAttempts: 4, finished: at("01:01:10") });
     expect((await kit.client.get("t")).retry).toMatchObject({ attempts: 4, backoff: "exponential" });
+  });
+
+  it("the limit is the one that the run was enqueued with", async () => {
+    kit = await stand.kit({ types: [task(() => kit.sleep("10m").then(NO))] });
+    const put = (retry?: { attempts: number }) =>
+      kit.client.put({
+        ...{ id: "t", type: "work", queue: "bells", schedule: { every: "1h" } },
+        ...(retry ? { retry } : {}),
+      });
+    await put({ attempts: 3 });
+    await kit.advanceTo("1:05:00");
+    await put();
+    const [run] = await kit.client.runs("t");
+    expect(run).toMatchObject({ state: "running", attempts: 1, maxAttempts: 3 });
+    await kit.advanceTo("2:05:00");
+    const [second, first] = await kit.client.runs("t");
+    expect(first).toMatchObject({ attempts: 3, maxAttempts: 3, outcome: "failed" });
+    expect(second).toMatchObject({ attempts: 1 });
+    expect(second).not.toHaveProperty("maxAttempts");
   });
 
   it("each child has its own", async () => {

@@ -63,7 +63,10 @@ export interface Run {
   node: string;
   started?: number;
   finished?: number;
+  /** Attempts that were started, those whose worker died among them. */
   attempts: number;
+  /** Attempts that may end, as its task's `retry` said when it was enqueued: one whose worker died does not count. Undefined: one. */
+  maxAttempts?: number;
   /** Attempts whose worker died. */
   crashes?: number;
   /** Someone wants it cancelled. */

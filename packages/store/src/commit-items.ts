@@ -160,7 +160,7 @@ export class JobTexts {
 
   /** What the run's record says of it from the start; limits are what the worker keeps to, in ms. */
   details(definition: TaskDefinition, enqueue: Enqueue): string {
-    const { timeLimitGrace, minGap } = definition;
+    const { timeLimitGrace, minGap, retry } = definition;
     return encodeDetails(definition, {
       type: definition.type,
       key: enqueue.key,
@@ -168,6 +168,7 @@ export class JobTexts {
       due: enqueue.due,
       trigger: enqueue.trigger,
       missed: enqueue.missed,
+      most: retry?.attempts,
       limit: this.#limit(definition, enqueue),
       grace: timeLimitGrace === undefined ? undefined : parseDuration(timeLimitGrace),
       minGap: minGap === undefined ? undefined : parseDuration(minGap),

@@ -17,6 +17,8 @@ export interface RunDetails {
   due: number;
   trigger: Trigger;
   missed?: { from: number; to: number };
+  /** Attempts that it may have; undefined: one. */
+  most?: number;
   /** How long an attempt may take, and to end by itself after that, in ms. */
   limit?: number;
   grace?: number;
@@ -38,6 +40,7 @@ export function encodeDetails(task: TaskName, details: Sparse<RunDetails>): stri
   return JSON.stringify({
     type: details.type,
     missed: details.missed,
+    most: details.most,
     limit: details.limit,
     grace: details.grace,
     minGap: details.minGap,
@@ -71,7 +74,7 @@ function readRun(
 ): Run {
   const [local, enqueued, node] = hash.of.split(" ") as [string, string, string];
   const task = { queue, ...parseLocalName(local) };
-  const { limit: _l, grace: _g, minGap: _m, ...details } = decodeDetails(task, hash.info);
+  const { limit: _l, grace: _g, minGap: _m, most, ...details } = decodeDetails(task, hash.info);
   const number = (field: string) => (hash[field] === undefined ? undefined : Number(hash[field]));
   const optional = {
     outcome: hash.outcome as Outcome | undefined,
@@ -81,6 +84,7 @@ function readRun(
     pid: number("pid"),
     host: hash.host,
     error: hash.error,
+    maxAttempts: most,
     crashes: number("crashes"),
     notBefore: number("notBefore"),
     cancel: cancelOf(hash.cancel),
