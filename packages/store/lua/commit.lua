@@ -64,6 +64,7 @@ local function check(taskKey, openKey, run, runKey, jobKey, generation, from, he
     return runKey and redis.call("EXISTS", runKey, jobKey) > 0 and "DONE" or "STALE"
   end
   if notBefore ~= "" and now < tonumber(notBefore) then return "EARLY" end
+  if extras and extras["until"] and now >= extras["until"] then return "STALE" end
   if extras and extras.backfillAt and redis.call("HGET", backfillKey, "at") ~= extras.backfillAt then return "STALE" end
   if extras and extras.awaited and not isOpen(named, openKey, extras.awaited) then return "STALE" end
   if GUARDED and reckoned and revived(named, openKey, reckoned, firstJob, COMPLETED) then return "OVERLAP" end

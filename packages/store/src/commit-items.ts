@@ -42,6 +42,8 @@ export interface CommitOptions {
 
 /** What few items have. A name that is absent says no. */
 interface CommitExtras {
+  /** From this time on it is to be decided anew. */
+  until?: number;
   /** The run whose end is waited for. */
   awaited?: string;
   /** All runs that are open are cancelled. */
@@ -92,7 +94,7 @@ export class CommitItems {
     const run = enqueue && runId(task.definition.id, enqueue.nominal, token);
     const writes = writesOf(entry, decision, now, run);
     const { cursor = "", nominal = "", fired = "" } = writes.set;
-    const extras = extrasOf(entry, decision, writes, backfill);
+    const extras = extrasOf(entry, decision, writes, backfill, now);
     const guarded = (overlap ?? overlapOf(entry, decision)) !== "allow";
     const generation = String(Number(task.generation) + 1);
     let [template, details] = [0, ""];
@@ -214,15 +216,19 @@ const NOTHING_SAID: readonly string[] = ["", "", "", "", "", ""];
 /** @returns `undefined`: nothing of the kind, as nearly all have */
 function extrasOf(
   { task, running }: ClaimItem["entry"],
-  { cancel, skipped }: Decision,
+  { cancel, enqueue, next, skipped }: Decision,
   { awaited, waits, finished, remove, set }: Writes,
   backfill: BackfillStep | undefined,
+  now: number,
 ): CommitExtras | undefined {
   const { due, wait, pending, state } = set;
   const sets = due !== undefined || wait !== undefined || pending !== undefined || state !== undefined;
   const few = awaited !== undefined || cancel || waits || finished || remove.length > 0 || skipped.length > 0;
   if (!sets && !few && !backfill) return undefined;
   const extras: CommitExtras = {};
+  // A retry gives way to a time of the schedule that is due. (Its task has something pending: it always has extras.)
+  const gives = enqueue?.trigger === "retry" && next === "kept" && task.due !== undefined && task.due > now;
+  if (gives) extras.until = task.due;
   if (awaited !== undefined) extras.awaited = awaited;
   if (cancel) extras.cancel = true;
   if (waits) extras.waits = true;

@@ -180,6 +180,33 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(after - before).toBeLessThanOrEqual(1);
   });
 
+  it("a retry that was read in time is STALE once the next time of the schedule is due", async () => {
+    await put({ id: "t", backoff: { period: "3s", jitter: 0 } });
+    await clock.set(START + 10_000);
+    await claim("t", "a");
+    const [run] = await store.runs.list(name("t"), 1);
+    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+    const started = await store.runs.start(name("t"), run?.id as string, by);
+    const fence = started.word === "OK" ? started.fence : 0;
+    await store.runs.settle(name("t"), run?.id as string, { fence, made: 0, outcome: "failed" });
+    const [job] = await bull.getJobs(["wait"]);
+    await job?.remove();
+
+    await clock.set(START + 13_000);
+    const half = await read("t");
+    expect(half.items).toMatchObject([{ decision: { enqueue: { trigger: "retry" } } }]);
+    await clock.set(START + 20_000);
+    expect(await commit(half, "b")).toEqual(["STALE"]);
+    expect(await claim("t", "c")).toEqual(["OK"]);
+    const runs = await store.runs.list(name("t"), 10);
+    expect(runs.map(({ trigger, nominal }) => [trigger, nominal - START])).toEqual([
+      ["schedule", 20_000],
+      ["schedule", 10_000],
+    ]);
+    expect(await store.runs.ledger(name("t"))).toMatchObject([{ reason: "retry-superseded" }]);
+    expect((await stored("t")).pending).toEqual([]);
+  });
+
   it("is EARLY when Redis time went back, and works when it is due again", async () => {
     await put({ id: "t" });
     await clock.advance(10_000);
