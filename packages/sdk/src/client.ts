@@ -509,14 +509,19 @@ export class Client {
     return upNext(this.store, await this.#queuesOf(options.queue), limit, this.#owner);
   }
 
-  /** Each occurrence of the next hours, as the schedules stand now. @throws `INVALID_DURATION` */
+  /**
+   * Each occurrence of the next hours, as the schedules stand now, earliest first; where there are more than `limit` (1,000, at most
+   * 100,000), the earliest. What is owed is due now, as far as the task's catch-up policy keeps it.
+   *
+   * @throws `INVALID_DURATION`
+   */
   async forecast(options: { within: string; queue?: string; limit?: number }): Promise<Upcoming[]> {
     assertOptions(options, ["within", "queue", "limit"]);
     const limit = wholeNumber(options.limit ?? 1_000, "limit", 1, 100_000);
     const queues = await this.#queuesOf(options.queue);
     const now = queues[0] === undefined ? 0 : await this.store.tasks.time(queues[0]);
     const until = now + parseDuration(options.within, "within");
-    return forecast(this.store, queues, until, limit, this.#owner);
+    return forecast(this.store, queues, { now, until }, limit, this.#owner);
   }
 
   async #queuesOf(queue: string | undefined): Promise<string[]> {

@@ -1,6 +1,7 @@
 import { isCarillonError, parseLocalName, type TaskName } from "@carillon/core";
 import type { Store, StoredTask } from "@carillon/store";
-import { nextOf, timesOf } from "./view.js";
+import { foresee } from "./forecast.js";
+import { nextOf } from "./view.js";
 
 /** An occurrence to come. Times in UTC ms. */
 export interface Upcoming {
@@ -9,11 +10,10 @@ export interface Upcoming {
   readonly due: number;
 }
 
-/** Occurrences of one task in a forecast; a task that fires each second would fill it alone. */
-const MOST_OF_ONE = 10_000;
-
 /** Tasks read at a time. */
 const PAGE = 500;
+/** Tasks of a queue that are read for one answer. */
+const MOST_READ = 100_000;
 
 /** The tasks that are acted on next, earliest first. */
 export async function upNext(
@@ -22,79 +22,99 @@ export async function upNext(
   limit: number,
   owner: string | undefined,
 ): Promise<Upcoming[]> {
-  const found = await dueTasks(store, queues, Number.POSITIVE_INFINITY, limit, owner);
-  return found
-    .flatMap(({ name, task }) => {
+  return widening(limit, async (most) => {
+    const { tasks, horizon } = await dueTasks(store, queues, Number.POSITIVE_INFINITY, most, owner);
+    const found = tasks.flatMap(({ name, task }) => {
       const next = nextOf(task);
       return next ? [{ task: name, ...next }] : [];
-    })
-    .sort((a, b) => a.due - b.due)
-    .slice(0, limit);
+    });
+    return { found: found.sort((a, b) => a.due - b.due).slice(0, limit), horizon };
+  });
 }
 
 /**
- * Each occurrence that falls due until `until`, as the schedules stand now, earliest first; also what is tried again, or was asked
- * for, by then. A fixed delay after finish is foreseen as if runs took no time.
+ * Each occurrence that is enqueued from `now` to `until`, as the schedules stand now, earliest first; also what is tried again, or was
+ * asked for, by then, and now what is owed, as far as the catch-up policy keeps it. A fixed delay after finish is foreseen as if runs
+ * took no time. With more than `limit`: the earliest of all tasks.
  */
 export async function forecast(
   store: Store,
   queues: readonly string[],
-  until: number,
+  { now, until }: { now: number; until: number },
   limit: number,
   owner: string | undefined,
 ): Promise<Upcoming[]> {
   await store.calendars.refresh();
-  const upcoming: Upcoming[] = [];
-  for (const { name, task } of await dueTasks(store, queues, until, limit, owner)) {
-    try {
-      addOccurrences(store, name, task, until, upcoming);
-    } catch {
-      // Stored by someone else than Carillon, its schedule means nothing. The others' are told.
+  return widening(limit, async (most) => {
+    const { tasks, horizon } = await dueTasks(store, queues, until, most, owner);
+    let found: Upcoming[] = [];
+    let end = Number.POSITIVE_INFINITY;
+    for (const { name, task } of tasks) {
+      try {
+        for (const one of foresee(store, task, now, until)) {
+          if (one.due >= end) break;
+          found.push({ task: name, ...one });
+          if (found.length < 2 * limit) continue;
+          found = found.sort(inOrder).slice(0, limit);
+          end = found.at(-1)?.due ?? end;
+        }
+      } catch {
+        // Stored by someone else than Carillon, its schedule means nothing. The others' are told.
+      }
     }
-  }
-  return upcoming.sort((a, b) => a.due - b.due || (a.task.id < b.task.id ? -1 : 1)).slice(0, limit);
+    return { found: found.sort(inOrder).slice(0, limit), horizon: Math.max(horizon, now) };
+  });
 }
 
-function addOccurrences(
-  store: Store,
-  name: TaskName,
-  task: StoredTask,
-  until: number,
-  upcoming: Upcoming[],
-): void {
-  if (task.state !== "scheduled") return;
-  for (const one of timesOf(task.pending)) if (one.due <= until) upcoming.push({ task: name, ...one });
-  const schedule = store.calendars.schedules.get(task.definition.schedule, task.definition.id);
-  let slot =
-    task.nominal === undefined || task.due === undefined
-      ? undefined
-      : { nominal: task.nominal, due: task.due };
-  for (let n = 0; slot && slot.due <= until && n < MOST_OF_ONE && !schedule.spent(task.fired + n); n++) {
-    upcoming.push({ task: name, ...slot });
-    slot = schedule.slotAfter(slot.nominal);
+function inOrder(a: Upcoming, b: Upcoming): number {
+  return a.due - b.due || (a.task.id < b.task.id ? -1 : a.task.id > b.task.id ? 1 : 0);
+}
+
+/**
+ * Tasks are read in the order in which they are looked at, and what that leads to may be later, or nothing: more are read until none
+ * that was not can come before the last one found.
+ */
+async function widening(
+  limit: number,
+  look: (most: number) => Promise<{ found: Upcoming[]; horizon: number }>,
+): Promise<Upcoming[]> {
+  for (let most = limit; ; most *= 2) {
+    const { found, horizon } = await look(most);
+    const last = found[limit - 1]?.due ?? Number.POSITIVE_INFINITY;
+    if (last <= horizon || most >= MOST_READ) return found;
   }
+}
+
+interface DueTasks {
+  readonly tasks: { name: TaskName; task: StoredTask }[];
+  /** Those that were not read are looked at then, or later. UTC ms; infinite: all were read. */
+  readonly horizon: number;
 }
 
 async function dueTasks(
   store: Store,
   queues: readonly string[],
   until: number,
-  limit: number,
+  most: number,
   owner: string | undefined,
-): Promise<{ name: TaskName; task: StoredTask }[]> {
-  if (owner !== undefined) return ownedTasks(store, queues, until, owner);
-  const names = await Promise.all(
-    queues.map(async (queue) =>
-      (await store.tasks.due(queue, until, limit)).map((local) => ({ queue, local })),
+): Promise<DueTasks> {
+  if (owner !== undefined) {
+    return { tasks: await ownedTasks(store, queues, until, owner), horizon: Number.POSITIVE_INFINITY };
+  }
+  const found = await Promise.all(queues.map((queue) => store.tasks.due(queue, until, most)));
+  const ends = found.flatMap((names) => (names.length < most ? [] : [names.at(-1)?.at ?? 0]));
+  const tasks = await Promise.all(
+    queues.flatMap((queue, i) =>
+      (found[i] ?? []).map(async ({ local }) => {
+        const name = { queue, ...parseLocalName(local) };
+        return { name, task: await store.tasks.get(name).catch(unlessUnsupported) };
+      }),
     ),
   );
-  const tasks = await Promise.all(
-    names.flat().map(async ({ queue, local }) => {
-      const name = { queue, ...parseLocalName(local) };
-      return { name, task: await store.tasks.get(name).catch(unlessUnsupported) };
-    }),
-  );
-  return tasks.flatMap(({ name, task }) => (task ? [{ name, task }] : []));
+  return {
+    tasks: tasks.flatMap(({ name, task }) => (task ? [{ name, task }] : [])),
+    horizon: Math.min(...ends),
+  };
 }
 
 /** A newer version's task, or nobody's: what others have to come is told all the same. */

@@ -8,6 +8,7 @@ import {
   type Pending,
   type Policies,
   type Run,
+  readyAt,
   type Schedule,
   type TaskState,
 } from "@carillon/core";
@@ -111,8 +112,10 @@ export function nextOf({
 }
 
 /** Of what is pending, what has a time of its own: retries, and what a handler asked for. */
-export function timesOf(pending: readonly Pending[]): { nominal: number; due: number }[] {
-  return pending.flatMap(({ nominal, at }) => (at === undefined ? [] : [{ nominal, due: at }]));
+function timesOf(pending: readonly Pending[]): { nominal: number; due: number }[] {
+  return pending.flatMap((one) =>
+    one.at === undefined ? [] : [{ nominal: one.nominal, due: readyAt(one) }],
+  );
 }
 
 export function taskView(stored: StoredTask): Task {

@@ -375,7 +375,10 @@ function runIds(ids: readonly string[]): string[] {
 }
 
 /** What `decide` asks about a due task. */
-export function dueTask({ task, running }: ClaimItem["entry"], schedules: ScheduleCache): DueTask {
+export function dueTask(
+  { task, running }: Pick<ClaimItem["entry"], "task" | "running">,
+  schedules: ScheduleCache,
+): DueTask {
   const { definition, nominal, due } = task;
   return {
     slot: nominal === undefined ? undefined : { nominal, due: due ?? nominal },

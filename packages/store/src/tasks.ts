@@ -195,8 +195,8 @@ export class TaskRepository {
     });
   }
 
-  /** Names of the tasks that are looked at until then, the earliest of each shard first. */
-  async due(queue: string, until: number, limit: number): Promise<string[]> {
+  /** Names of the tasks that are looked at until then, and when (UTC ms), earliest first. */
+  async due(queue: string, until: number, limit: number): Promise<{ local: string; at: number }[]> {
     const keys = this.#keys.queue(queue);
     const to = until === Number.POSITIVE_INFINITY ? "+inf" : until;
     const shards = await this.#link.ask((client) =>
@@ -210,10 +210,7 @@ export class TaskRepository {
         at: Number(flat[2 * i + 1]),
       })),
     );
-    return scored
-      .sort((a, b) => a.at - b.at)
-      .slice(0, limit)
-      .map(({ local }) => local);
+    return scored.sort((a, b) => a.at - b.at).slice(0, limit);
   }
 
   /** Local names of a queue's tasks, whoever can read these, in their order. @param after the one before the first */

@@ -32,7 +32,8 @@ export const registerForecast: Register = (program, out) => {
     .command("forecast")
     .summary("each occurrence of the next hours")
     .description(
-      "Lists each occurrence that falls due within a time from now, as the schedules stand now, earliest first.",
+      "Lists each occurrence that falls due within a time from now, as the schedules stand now, earliest first.\n" +
+        "What is owed is due now, as far as the task's catch-up policy keeps it.",
     )
     .argument("<duration>", "30m, 2h, 1d")
     .option("-q, --queue <queue>", "of this queue")
