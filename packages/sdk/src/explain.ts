@@ -1,9 +1,12 @@
 import {
+  calendarsOf,
   isSuccess,
   type Pending,
+  previewSchedule,
   type Run,
   type SkipReason,
   shardOf,
+  type TaskDefinition,
   type TaskSchedule,
 } from "@carillon/core";
 import type { Attempt, LedgerEntry, Store, StoredTask } from "@carillon/store";
@@ -89,12 +92,22 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
   const last = runs.at(-1);
   if (last) return answer("enqueued", runSummary(last, runs.length));
   if (pending) return answer("waiting", `It waits: ${pendingEvent(pending, now).text}`);
+  // A retry's own end: nothing else of the occurrence is left.
+  if (entries.some(({ reason }) => reason === RETRY)) {
+    const why = `its retry was superseded: ${REASONS[RETRY]}`;
+    return answer("enqueued", `It ran and failed, but the record of that is no longer kept; ${why}.`);
+  }
   const skip = entries[0];
   if (skip) return answer("skipped", `It was skipped: ${REASONS[skip.reason as SkipReason] ?? skip.reason}.`);
 
   if (!isOccurrence) {
     const nearest = { before: schedule.latest(time - 1), after: schedule.next(time) };
-    return answer("no-occurrence", "The schedule, as it is now, names no such time.", { nearest });
+    const by = schedule.delay === undefined ? await excluderOf(store, definition, time) : undefined;
+    const summary =
+      by === undefined
+        ? "The schedule, as it is now, names no such time."
+        : `The schedule excludes it: ${by}.`;
+    return answer("no-occurrence", summary, { nearest });
   }
   if (time <= stored.created) {
     return answer("before-task", `The task was put later, at ${iso(stored.created)}.`);
@@ -115,6 +128,20 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
   return answer("planned", `It is due at ${iso(due)}, in ${span(due - now)}.`);
 }
 
+/** What takes this time away from the schedule; undefined: nothing has to. */
+async function excluderOf(
+  store: Store,
+  { schedule, id }: TaskDefinition,
+  time: number,
+): Promise<string | undefined> {
+  const named = calendarsOf(schedule);
+  const all = named.length > 0 ? await store.calendars.list() : [];
+  const context = { calendars: new Map(all.map(({ name, entries }) => [name, entries])) };
+  const { excluded } = previewSchedule(schedule, { from: time - 1, count: 1, seed: id, context });
+  const by = excluded.find((one) => one.time === time)?.by;
+  return by !== undefined && named.includes(by) ? `the calendar ${by}` : by;
+}
+
 /** Of what is to come: whether `maxRuns` occurrences are enqueued before it. */
 function isBeyondMaxRuns(schedule: TaskSchedule, { nominal, fired }: StoredTask, time: number): boolean {
   if (!schedule.spent(Number.POSITIVE_INFINITY)) return false;
@@ -126,6 +153,8 @@ function isBeyondMaxRuns(schedule: TaskSchedule, { nominal, fired }: StoredTask,
   }
   return false;
 }
+
+const RETRY = "retry-superseded" satisfies SkipReason;
 
 const REASONS: Readonly<Record<SkipReason, string>> = {
   overlap: "an earlier run was not over, and the overlap policy lets none start beside it",
@@ -213,7 +242,13 @@ async function skipEvent(store: Store, queue: string, entry: LedgerEntry): Promi
   const way = seen
     ? `; in the way was the run of ${iso(seen.nominal)}, then not over (now ${seen.outcome ?? seen.state})`
     : "";
-  const text = `${by === "-" ? "a client" : by} skipped it (${reason})${range}${way}`;
+  const ofRetry = reason === RETRY;
+  // By the end of a run: that of this occurrence, or of the last one in the range.
+  if (ofRetry && by.includes("@")) {
+    return { at, what: "skipped", text: `its retry was given up (${reason})${range}` };
+  }
+  const what = ofRetry ? "gave up its retry" : "skipped it";
+  const text = `${by === "-" ? "a client" : by} ${what} (${reason})${range}${way}`;
   return { at, what: "skipped", text, by, ...(run === undefined ? {} : { run }) };
 }
 

@@ -78,6 +78,50 @@ describe("what a client says of times to come", () => {
     expect(named(await acme.forecast({ within: "1h" }))).toEqual([["once", 11]]);
   });
 
+  it("a time that is excluded is said to be, and by what", async () => {
+    await kit.client.putCalendar("holidays", ["2026-01-02", "2026-01-05"]);
+    const except = [{ named: "holidays" }, { calendar: "Sat" }, { cron: "0 9 4 * *" }];
+    await put("t", "fine", { schedule: { cron: "0 9 * * *", except } });
+    await put("any", "fine", { schedule: { any: [{ cron: "0 9 * * *", except }, { cron: "0 9 2 * *" }] } });
+    await kit.advance("3d");
+    const at = async (id: string, time: string) => {
+      const { verdict, summary, nearest } = await kit.client.explain(id, time);
+      return [verdict, summary, nearest];
+    };
+    const nearest = { before: START + 9 * 3_600_000, after: Date.parse("2026-01-06T09:00:00Z") };
+    for (const [day, by] of [
+      ["02", "the calendar holidays"],
+      ["03", "Sat"],
+      ["04", "0 9 4 * *"],
+      ["05", "the calendar holidays"],
+    ]) {
+      const told = ["no-occurrence", `The schedule excludes it: ${by}.`, nearest];
+      expect(await at("t", `2026-01-${day}T09:00:00Z`)).toEqual(told);
+    }
+    expect((await at("t", "2026-01-02T10:00:00Z"))[1]).toBe(
+      "The schedule, as it is now, names no such time.",
+    );
+    expect((await at("any", "2026-01-02T09:00:00Z"))[0]).toBe("enqueued");
+    expect((await at("any", "2026-01-03T09:00:00Z"))[1]).toBe("The schedule excludes it: Sat.");
+  });
+
+  it("what ran is not called skipped when only the end of its retry is on record", async () => {
+    const rest = { backoff: { period: "2h", max: "2h", jitter: 0 }, retention: { failures: 1 } };
+    await put("t", "failing", rest);
+    await kit.advance("5h");
+    expect(await kit.client.runs("t")).toHaveLength(1);
+    const { verdict, summary, events } = await kit.client.explain("t", START + 120 * MINUTE);
+    expect(verdict).toBe("enqueued");
+    expect(summary).toBe(
+      "It ran and failed, but the record of that is no longer kept; its retry was superseded: " +
+        "the retry was not due before the next occurrence, which does its work.",
+    );
+    expect(events).toMatchObject([
+      { text: expect.stringMatching(/^its retry was given up \(retry-superseded\), with all from /) },
+    ]);
+    expect(events[0]?.by).toBeUndefined();
+  });
+
   it("what maxRuns does not allow is not called planned", async () => {
     await put("t", "fine", { schedule: { every: "10m", maxRuns: 3 } });
     const at = async (minute: number) => (await kit.client.explain("t", START + minute * MINUTE)).verdict;
