@@ -29,6 +29,11 @@ describe("carillon next", () => {
     expect(stdout).not.toContain("\u001b");
   });
 
+  it("shows the local time of the zone that an expression names", async () => {
+    const { stdout } = await carillon(["next", "Mon *-*-* 09:00 Europe/Berlin", "--from", FROM, "-n", "1"]);
+    expect(stdout).toMatch(/2026-01-05T08:00:00Z {2}2026-01-05T09:00:00\+01:00 {2}in /);
+  });
+
   it.each([
     ["no such zone", ["next", "0 3 * * *", "--timezone", "Mars/Base"]],
     ["a zone that every only shows", ["next", "10s", "--timezone", "Mars/Base"]],

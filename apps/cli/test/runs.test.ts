@@ -170,6 +170,12 @@ describe("journal", () => {
     expect(await cli(["journal", ...args])).toMatchObject({ code: 2, stdout: "" });
   });
 
+  it("names what is wrong, as it is called here", async () => {
+    expect(await refusal(["journal", "-n", "1001"])).toMatchObject({ exit: 2, field: "count" });
+    const turned = ["--since", "1h", "--until", "2h"];
+    expect(await refusal(["journal", ...turned])).toMatchObject({ exit: 2, field: "since" });
+  });
+
   it("of no task is refused with 3", async () => {
     expect(await refusal(["journal", "none"])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
   });

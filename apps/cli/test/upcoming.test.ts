@@ -85,6 +85,17 @@ describe("forecast", () => {
   });
 
   it("names what is wrong", async () => {
+    for (const [command, most] of [
+      ["upnext", 1_000],
+      ["forecast", 100_000],
+    ] as const) {
+      const args = command === "upnext" ? [command] : [command, "1h"];
+      expect(await refusal([...args, "--count", "0"])).toMatchObject({
+        exit: 2,
+        field: "count",
+        message: `count: got 0. Give a whole number from 1 to ${most}.`,
+      });
+    }
     expect(await refusal(["forecast", "5"])).toMatchObject({
       exit: 2,
       code: "INVALID_DURATION",

@@ -83,6 +83,9 @@ test("with an outcome, by a node, in a time", async () => {
   expect(named(await journal(`?from=${middle}`))).toEqual(["acme/good", "system/bad"]);
   expect(named(await journal(`?from=${first}&to=${middle}`))).toEqual(["system/bad", "system/good"]);
   expect(await journal(`?from=${Number(last) + 1}`)).toEqual([]);
+  const turned = await console_.api("GET", `/journal?from=${middle}&to=${first}`);
+  expect(turned.status).toBe(400);
+  expect(turned.body["error"]).toMatchObject({ code: "INVALID_FILTER", field: "from" });
 });
 
 test("in pages", async () => {

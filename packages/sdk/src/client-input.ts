@@ -40,7 +40,8 @@ export function moment({ at, delay }: EnqueueOptions, now: number): number {
       remedy: "Give one of the two.",
     });
   }
-  if (delay !== undefined) return now + wholeNumber(delay, "delay", 0, 10 * 365 * 86_400_000);
+  assertWhole(delay, "delay", 0, 10 * 365 * 86_400_000);
+  if (delay !== undefined) return now + delay;
   if (at === undefined) return now;
   return roundedInstant(at, "at");
 }

@@ -45,6 +45,12 @@ export async function journal(
   assertCursor(filter.cursor);
   const from = filter.from === undefined ? 0 : roundedInstant(filter.from, "from");
   const to = filter.to === undefined ? Number.MAX_SAFE_INTEGER : roundedInstant(filter.to, "to");
+  if (from > to) {
+    throw new CarillonError("INVALID_FILTER", "after to.", {
+      field: "from",
+      remedy: "Give the earlier time first.",
+    });
+  }
   const start = filter.cursor === undefined ? undefined : decode(filter.cursor);
   const only = filter.task?.queue ?? filter.queue;
   const queues = only === undefined ? await store.registry.queues() : [only];

@@ -324,6 +324,11 @@ onEveryEngine("bad input", (connection) => {
         expect((await client.journal({ from, to: from })).runs).toMatchObject([{ outcome: "cancelled" }]);
       }
       expect((await client.journal({ from: new Date(START + 1) })).runs).toEqual([]);
+      await expect(client.journal({ from: START + 1, to: START })).rejects.toMatchObject({
+        code: "INVALID_FILTER",
+        field: "from",
+        message: "from: after to. Give the earlier time first.",
+      });
     });
 
     it("the identical put changes nothing but the mark of the put itself", async () => {

@@ -1,6 +1,7 @@
 import type { JournalFilter, Outcome, TaskRef } from "@carillon/sdk";
 import { Option } from "commander";
-import { type Globals, type Register, taskRef, wholeNumber, withClient } from "../command.js";
+import { type Globals, limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
+import { misuse } from "../failure.js";
 import { type MomentOptions, readSince } from "../moment.js";
 import { table } from "../text.js";
 import { HERE } from "../times.js";
@@ -64,11 +65,15 @@ async function filterOf(
   { queue, outcome, node, since, until, count, cursor }: JournalOptions,
   time: () => Promise<number>,
 ): Promise<JournalFilter> {
-  const filter = { queue, outcome, node, limit: count, cursor };
+  const filter = { queue, outcome, node, limit: limitOf(count, 1_000), cursor };
   if (since === undefined && until === undefined) return filter;
   const sdk = await import("@carillon/sdk");
   const now = await time();
   const read = (text: string | undefined, field: MomentOptions["field"]) =>
     text === undefined ? undefined : readSince(sdk, text, { zone: HERE, now, field });
-  return { ...filter, from: read(since, "since"), to: read(until, "until") };
+  const [from, to] = [read(since, "since"), read(until, "until")];
+  if (from !== undefined && to !== undefined && from > to) {
+    throw misuse("since", "after --until.", "Give the earlier time first.");
+  }
+  return { ...filter, from, to };
 }

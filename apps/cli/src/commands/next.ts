@@ -103,7 +103,10 @@ async function answerOne(exprs: readonly string[], options: NextOptions, out: Ou
   const asked = alone ? { ...range, timezone: undefined } : range;
   const found = forecast(await import("@carillon/sdk"), input, asked, calendars);
   if (options.json) return out.json(documentOf(found, alone));
-  const zone = range.timezone ?? (options.schedule === undefined ? undefined : found.preview.timezone);
+  // An expression may name its own; where it is UTC, so may be the default.
+  const { timezone } = found.preview;
+  const own = options.schedule !== undefined || timezone !== "UTC";
+  const zone = range.timezone ?? (own ? timezone : undefined);
   await out.write(describe(found, { from: range.from, zone }, out.paint));
 }
 

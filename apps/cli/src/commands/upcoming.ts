@@ -1,5 +1,5 @@
 import type { Upcoming } from "@carillon/sdk";
-import { type Globals, type Register, wholeNumber, withClient } from "../command.js";
+import { type Globals, limitOf, type Register, wholeNumber, withClient } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../text.js";
 import { localIso, when } from "../times.js";
@@ -22,7 +22,7 @@ export const registerUpNext: Register = (program, out) => {
     .option("-n, --count <n>", "at most 1,000; default 20", wholeNumber)
     .action(async (_: unknown, command) => {
       const options: UpcomingOptions = command.optsWithGlobals();
-      const found = await withClient(options, (client) => client.upNext(pick(options)));
+      const found = await withClient(options, (client) => client.upNext(pick(options, 1_000)));
       await show(found, options, out, "Nothing is due.\n");
     });
 };
@@ -40,15 +40,18 @@ export const registerForecast: Register = (program, out) => {
     .option("-n, --count <n>", "at most 100,000; default 1,000", wholeNumber)
     .action(async (within: string, _: unknown, command) => {
       const options: UpcomingOptions = command.optsWithGlobals();
-      const found = await withClient(options, (client) => client.forecast({ within, ...pick(options) }));
+      const found = await withClient(options, (client) =>
+        client.forecast({ within, ...pick(options, 100_000) }),
+      );
       await show(found, options, out, `Nothing is due within ${within}.\n`);
       if (found.length === (options.count ?? MOST))
         note("there may be more: --count says how many are listed.");
     });
 };
 
-function pick({ queue, count }: UpcomingOptions): { queue?: string; limit?: number } {
-  return { ...(queue === undefined ? {} : { queue }), ...(count === undefined ? {} : { limit: count }) };
+function pick({ queue, count }: UpcomingOptions, most: number): { queue?: string; limit?: number } {
+  const limit = limitOf(count, most);
+  return { ...(queue === undefined ? {} : { queue }), ...(limit === undefined ? {} : { limit }) };
 }
 
 async function show(
