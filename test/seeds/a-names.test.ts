@@ -111,6 +111,23 @@ describe("A10 owners are shut off from each other", () => {
     expect(owners).toEqual(["acme", "acme"]);
   });
 
+  test("a bound client counts its own tasks, and names the queues that have any", async () => {
+    const { all, acme, beta } = await twoOwners();
+    await beta.put({ ...bell, queue: "gongs" });
+    // Names around the owner's, in the order of the index.
+    await all.putMany(["acm", "acme-", "acme.a", "acme0", "acmea"].map((owner) => ({ ...bell, owner })));
+    const tasks = Array.from({ length: 30 }, (_, n) => ({ ...bell, id: `t${n}` }));
+    await acme.putMany(tasks);
+    expect([await all.count(), await acme.count(), await beta.count()]).toEqual([39, 31, 3]);
+    expect([await acme.count({ queue: "gongs" }), await beta.count({ queue: "gongs" })]).toEqual([0, 1]);
+    expect([await all.queues(), await acme.queues(), await beta.queues()]).toEqual([
+      ["bells", "gongs"],
+      ["bells"],
+      ["bells", "gongs"],
+    ]);
+    expect(await stand.client({ owner: "none" }).queues()).toEqual([]);
+  });
+
   test("namespaces share nothing", async () => {
     await twoOwners();
     const other = stand.client({ namespace: `${stand.namespace}-other` });

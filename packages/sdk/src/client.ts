@@ -306,11 +306,11 @@ export class Client {
     };
   }
 
-  /** How many tasks a queue holds, or the namespace; of all owners. */
+  /** How many tasks a queue holds, or the namespace: of all owners, or of the one that the client is bound to. */
   async count(options: { queue?: string } = {}): Promise<number> {
     assertOptions(options, ["queue"]);
-    const queues = options.queue === undefined ? await this.queues() : [assertName(options.queue, "queue")];
-    const counts = await Promise.all(queues.map((queue) => this.store.tasks.count(queue)));
+    const queues = await this.#queuesOf(options.queue);
+    const counts = await Promise.all(queues.map((queue) => this.store.tasks.count(queue, this.#owner)));
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
@@ -464,7 +464,7 @@ export class Client {
   async #findRun(id: string): Promise<Run> {
     if (typeof id !== "string" || !/^[A-Za-z0-9._-]{1,128}@[a-z0-9-]+\.[A-Za-z0-9.]+$/.test(id))
       throw runNotFound(id);
-    const found = await Promise.all((await this.queues()).map((queue) => this.store.runs.get(queue, id)));
+    const found = await Promise.all((await this.#allQueues()).map((queue) => this.store.runs.get(queue, id)));
     const run = found.find((one) => one !== undefined);
     if (!run || (this.#owner !== undefined && run.task.owner !== this.#owner)) throw runNotFound(id);
     return run;
@@ -525,7 +525,7 @@ export class Client {
   }
 
   async #queuesOf(queue: string | undefined): Promise<string[]> {
-    return queue === undefined ? this.queues() : [assertName(queue, "queue")];
+    return queue === undefined ? this.#allQueues() : [assertName(queue, "queue")];
   }
 
   /** Runs past occurrences of a task again, or for the first time, under its overlap policy or another. A node does it. */
@@ -541,7 +541,7 @@ export class Client {
 
   /** How far a backfill is. @throws `BACKFILL_NOT_FOUND` */
   async backfillStatus(id: string): Promise<Backfill> {
-    const backfill = await findBackfill(this.store, await this.queues(), id);
+    const backfill = await findBackfill(this.store, await this.#allQueues(), id);
     if (this.#owner !== undefined && backfill.task.owner !== this.#owner)
       return findBackfill(this.store, [], id);
     return backfill;
@@ -614,7 +614,7 @@ export class Client {
     const stored = await calendars.put(name, entries, shortText(options.by, "by"));
     await calendars.refresh();
     let replanned = 0;
-    for (const queue of await this.queues()) replanned += await calendars.replanStale(queue);
+    for (const queue of await this.#allQueues()) replanned += await calendars.replanStale(queue);
     return { name, ...stored, replanned };
   }
 
@@ -627,7 +627,7 @@ export class Client {
 
   /** The shared calendars, with how many tasks name each. */
   async calendars(): Promise<CalendarView[]> {
-    const [calendars, queues] = await Promise.all([this.store.calendars.list(), this.queues()]);
+    const [calendars, queues] = await Promise.all([this.store.calendars.list(), this.#allQueues()]);
     return Promise.all(
       calendars.map(async ({ entries, ...calendar }) => ({
         ...calendar,
@@ -641,7 +641,7 @@ export class Client {
   async deleteCalendar(name: string): Promise<void> {
     this.#unbound();
     assertName(name, "name");
-    const tasks = await this.#usersOf(name, await this.queues());
+    const tasks = await this.#usersOf(name, await this.#allQueues());
     if (tasks > 0) {
       throw new CarillonError(
         "CALENDAR_IN_USE",
@@ -654,7 +654,7 @@ export class Client {
     const calendar = await this.calendar(name);
     if (!(await this.store.calendars.delete(name))) throw calendarNotFound(name);
     // A task that names it was put meanwhile.
-    const since = await this.#usersOf(name, await this.queues());
+    const since = await this.#usersOf(name, await this.#allQueues());
     if (since > 0) {
       await this.putCalendar(name, calendar.entries, { by: calendar.by });
       throw new CarillonError("CALENDAR_IN_USE", `${since} tasks name the calendar ${name}.`);
@@ -702,7 +702,12 @@ export class Client {
     return this.store.deleteQueue(assertName(queue, "queue"));
   }
 
+  /** The queues of the namespace; of a bound client: those that hold tasks of its owner. */
   async queues(): Promise<string[]> {
+    return this.#owner === undefined ? this.#allQueues() : this.store.tasks.queuesOf(this.#owner);
+  }
+
+  #allQueues(): Promise<string[]> {
     return this.store.registry.queues();
   }
 

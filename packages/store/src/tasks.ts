@@ -37,6 +37,8 @@ export interface TaskPage {
 
 /** Tasks looked at at once when all are planned anew. */
 const REPLAN_PAGE = 200;
+/** Names read at once to be counted. */
+const COUNT_PAGE = 5_000;
 
 export class TaskRepository {
   readonly #link: Link;
@@ -218,9 +220,27 @@ export class TaskRepository {
     return this.#locals(this.#keys.queue(queue), {}, after, limit);
   }
 
-  /** How many tasks a queue holds. */
-  async count(queue: string): Promise<number> {
-    return this.#link.ask((client) => client.zcard(this.#keys.queue(queue).tasks));
+  /** How many tasks a queue holds: of all owners, or of one. */
+  async count(queue: string, owner?: string): Promise<number> {
+    const keys = this.#keys.queue(queue);
+    if (owner === undefined) return this.#link.ask((client) => client.zcard(keys.tasks));
+    // Not ZLEXCOUNT: ACLs that were written for earlier versions do not allow it.
+    let count = 0;
+    for (let after: string | undefined; ; ) {
+      const locals = await this.#locals(keys, { owner }, after, COUNT_PAGE);
+      count += locals.length;
+      if (locals.length < COUNT_PAGE) return count;
+      after = locals.at(-1);
+    }
+  }
+
+  /** The queues in which an owner has tasks. */
+  async queuesOf(owner: string): Promise<string[]> {
+    const queues = await this.#registry.queues();
+    const has = await Promise.all(
+      queues.map(async (queue) => this.#locals(this.#keys.queue(queue), { owner }, undefined, 1)),
+    );
+    return queues.filter((_, i) => has[i]?.length);
   }
 
   /** Plans all tasks of a queue anew, where their next time is another one. Returns how many were. */
