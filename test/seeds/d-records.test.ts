@@ -143,6 +143,7 @@ describe("D10 a task's display state goes through SCHEDULED, STARTING, TERMINATI
       kit.at(at, async () => {
         const [seen, runs] = await Promise.all([kit.client.get("t"), kit.client.runs("t")]);
         trace.push([at, seen.state, runs.map(({ state }) => state).join(), displayState(seen, runs)]);
+        expect(seen.displayState).toBe(displayState(seen, runs));
       });
     await kit.client.put(type, {
       id: "t",

@@ -78,6 +78,7 @@ describe("one call each", () => {
       payload: {},
       priority: 0,
       humanized: expect.stringMatching(/^every 10m/),
+      displayState: "SCHEDULED",
     });
     expect(task["nextExecution"]).toBeTypeOf("number");
   });

@@ -68,7 +68,7 @@ import { statsView, type TaskStats } from "./stats.js";
 import { type AnyTaskType, assertTaskType, type TypedTask, validatePayload } from "./task-type.js";
 import { forecast, type Upcoming, upNext } from "./up-next.js";
 import { type Validation, validationOf } from "./validation.js";
-import { lastStatus, type NodeView, nodeView, type Task, taskView } from "./view.js";
+import { displayState, lastStatus, type NodeView, nodeView, type Task, taskView } from "./view.js";
 
 const CLIENT_OPTIONS = [
   "connection",
@@ -79,6 +79,9 @@ const CLIENT_OPTIONS = [
   "types",
   "connectTimeout",
 ] as const satisfies (keyof ClientOptions)[];
+
+/** Open runs that are looked at for a task's display state. */
+const MOST_SHOWN = 100;
 
 /**
  * Puts tasks and asks about them. One connection; safe to share. An option that a method does not know is refused
@@ -275,7 +278,9 @@ export class Client {
     const name = await this.#locate(ref);
     const stored = await this.store.tasks.get(name);
     if (!stored) throw notFound(name);
-    return this.#withStatus(stored);
+    const [task, open] = await Promise.all([this.#withStatus(stored), this.store.runs.open(name)]);
+    const runs = await this.store.runs.many(name.queue, open.slice(0, MOST_SHOWN));
+    return { ...task, displayState: displayState(task, runs) };
   }
 
   async #withStatus(stored: StoredTask): Promise<Task> {

@@ -48,11 +48,13 @@ export interface Task extends Policies {
   readonly paused?: { at: number; by?: string; note?: string } | undefined;
   /** The last run that is over and did something. */
   readonly lastStatus?: LastStatus | undefined;
+  /** Of `get` only; of many open runs the oldest hundred tell it. Computed, never stored. */
+  readonly displayState?: DisplayState | undefined;
   readonly created: number;
   readonly updated: number;
 }
 
-/** TimescaleDB's word for a task and its runs, for display. */
+/** TimescaleDB's word for a task and its runs, for display: a run is `STARTING` as long as it runs, and what is paused or finished is `DISABLED`. */
 export type DisplayState = "SCHEDULED" | "STARTING" | "TERMINATING" | "DISABLED";
 
 /** Derived from the two machines of a task and its runs, which are never mixed. */

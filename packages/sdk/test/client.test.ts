@@ -90,6 +90,7 @@ onEveryEngine("the client", (connection) => {
       description: "d",
       created: START,
       updated: START,
+      displayState: "SCHEDULED",
     });
     expect(await client.get({ id: "t", owner: "acme", queue: QUEUE })).toMatchObject({ id: "t" });
     await expect(client.get("t")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });

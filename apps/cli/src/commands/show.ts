@@ -57,7 +57,7 @@ function describe({ task, pending, stats, ledger }: Whole, out: Output): string 
       ["queue", task.queue],
       ["type", task.type],
       ["description", task.description],
-      ["state", task.state],
+      ["state", stateText(task)],
       ["paused", paused && `${when(paused.at)}${by}${note}`],
       ["schedule", task.humanized],
       ["definition", JSON.stringify(task.schedule)],
@@ -81,6 +81,11 @@ function describe({ task, pending, stats, ledger }: Whole, out: Output): string 
   );
   const waiting = pending.length > 0 ? `\nWaiting:\n${table(PENDING, pending, out.paint)}` : "";
   return `${head}${waiting}${skipped(ledger, out)}`;
+}
+
+/** `scheduled (STARTING)`: with TimescaleDB's word, where that says more. */
+function stateText({ state, displayState }: Task): string {
+  return displayState === undefined || displayState === "SCHEDULED" ? state : `${state} (${displayState})`;
 }
 
 function lastRun({ lastStatus }: Task): string | undefined {
