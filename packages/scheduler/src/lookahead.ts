@@ -1,14 +1,18 @@
-import type { Store } from "@carillon/store";
+import { SHARDS, shardOf } from "@carillon/core";
+import type { NodeInfo, Store } from "@carillon/store";
 import { type Agenda, type Appointment, isShard, type Part } from "./agenda.js";
 import type { Claimer } from "./claimer.js";
 import type { Settings } from "./options.js";
 import type { ServerClock } from "./server-clock.js";
-import type { Shares } from "./shares.js";
 
 /** How long before its time a burst is prepared, in ms. */
 const AHEAD = 500;
 /** With less time than this it is not worth it, in ms. */
 const TOO_LATE = 20;
+/** A node that missed so many heartbeats is not reckoned with. */
+const BEATS_MISSED = 2.5;
+/** Many queues may have their bursts at one instant: the list of nodes is read once for them, in ms. */
+const NODES_FOR = 1_000;
 /** So many queues are prepared side by side. */
 const LANES = 4;
 
@@ -21,36 +25,30 @@ interface Burst {
 
 /**
  * Gets ready for a burst: where all shards of a queue come due at one instant, the nodes share them out shortly before, and each
- * reads and decides its own ahead, so that the instant itself only needs the commits. A head start and no more: what is not
- * prepared, or no longer holds, is claimed as ever.
+ * reads and decides its own ahead, so that the instant itself only needs the commits. A head start and no more: shares are by the list of
+ * live nodes, nobody is bound by them, and what is not prepared, or no longer holds, is claimed as ever.
  */
 export class Lookahead {
+  readonly #store: Store;
   readonly #clock: ServerClock;
   readonly #settings: Settings;
   readonly #agenda: Agenda;
   readonly #claimer: Claimer;
-  readonly #shares: Shares;
   readonly #ahead: number;
   /** By queue, the last one. */
   readonly #bursts = new Map<string, Burst>();
   /** In each one queue after the other: a server that hangs keeps only some waiting. */
   readonly #lanes: Promise<void>[] = Array(LANES).fill(Promise.resolve());
   #begun = 0;
+  #nodes: { at: number; read: Promise<NodeInfo[]> } | undefined;
   #stopped = false;
 
-  constructor(
-    store: Store,
-    clock: ServerClock,
-    settings: Settings,
-    agenda: Agenda,
-    claimer: Claimer,
-    shares: Shares,
-  ) {
+  constructor(store: Store, clock: ServerClock, settings: Settings, agenda: Agenda, claimer: Claimer) {
+    this.#store = store;
     this.#clock = clock;
     this.#settings = settings;
     this.#agenda = agenda;
     this.#claimer = claimer;
-    this.#shares = shares;
     this.#ahead = store.burst?.ahead ?? AHEAD;
   }
 
@@ -107,7 +105,7 @@ export class Lookahead {
     const goOn = () => !this.#stopped && !this.#clock.holding && this.#clock.now() < burst.at;
     try {
       if (!goOn()) return;
-      burst.mine = await this.#shares.read(queue);
+      burst.mine = await this.#shareOf(queue);
       for (const part of burst.mine ?? []) {
         if (goOn()) await this.#claimer.prepare(queue, Number(part), burst.at, goOn);
       }
@@ -115,5 +113,21 @@ export class Lookahead {
       // Whatever it is, the claims will meet it again, and tell.
       this.#settings.logger.debug({ queue, error: String(error) }, "not prepared");
     }
+  }
+
+  /** Alike on all nodes that know of the same ones. Undefined: this one is not on the list. */
+  async #shareOf(queue: string): Promise<ReadonlySet<Part> | undefined> {
+    const now = this.#clock.now();
+    if (!this.#nodes || Math.abs(now - this.#nodes.at) > NODES_FOR) {
+      this.#nodes = { at: now, read: this.#store.registry.nodes() };
+    }
+    const nodes = (await this.#nodes.read).filter(
+      // One from the future beat before the clock of Redis went back.
+      ({ beat, every }) => beat + BEATS_MISSED * every > now && beat <= now + every,
+    );
+    const own = nodes.findIndex(({ id }) => id === this.#settings.nodeId);
+    if (own < 0) return undefined;
+    const mine = (shard: number) => (shard + shardOf(queue)) % nodes.length === own;
+    return new Set([...Array(SHARDS).keys()].filter(mine).map(String));
   }
 }

@@ -13,7 +13,6 @@ import { Reader } from "./reader.js";
 import { Reconciler } from "./reconciler.js";
 import { Replanner } from "./replanner.js";
 import type { ServerClock } from "./server-clock.js";
-import { Shares } from "./shares.js";
 import { Slots } from "./slots.js";
 import { Timer } from "./timer.js";
 
@@ -21,7 +20,7 @@ import { Timer } from "./timer.js";
 const REST = 1_000;
 /** One part's longest turn, in ms: a backlog must not keep what is due elsewhere waiting. */
 const TURN = 200;
-/** What is another node's share is left to it for so long, in ms: a little longer than it takes to a glance, after which it asks. */
+/** What another node is ready for is left to it for so long, in ms; the glance at it is a little sooner. */
 const HEAD_START = 200;
 
 /**
@@ -41,7 +40,6 @@ export class Loop {
   readonly #replanner: Replanner;
   readonly #alerter: Alerter;
   readonly #backfiller: Backfiller;
-  readonly #shares: Shares;
   readonly #lookahead: Lookahead;
   readonly #timer = new Timer(() => this.#wakeUp());
   /** What is left of the round. */
@@ -61,13 +59,12 @@ export class Loop {
     this.#events = events;
     this.#agenda = new Agenda(store.burst?.shards);
     this.#claimer = new Claimer(store, clock, settings);
-    this.#shares = new Shares(store, clock, settings);
-    this.#lookahead = new Lookahead(store, clock, settings, this.#agenda, this.#claimer, this.#shares);
+    this.#lookahead = new Lookahead(store, clock, settings, this.#agenda, this.#claimer);
     this.#reconciler = new Reconciler(store);
     this.#alerter = new Alerter(store, settings);
     this.#backfiller = new Backfiller(store, settings);
     this.#replanner = new Replanner(store, settings);
-    this.#reader = new Reader(store, clock, settings, this.#agenda, this.#replanner, this.#shares, {
+    this.#reader = new Reader(store, clock, settings, this.#agenda, this.#replanner, {
       news: () => this.#wakeUpSoon(),
       lost: (error) => this.#fail(error),
     });
@@ -83,7 +80,7 @@ export class Loop {
     this.#running = false;
     this.#timer.disarm();
     await Promise.all([this.#slots.idle(), this.#reader.stop(), this.#lookahead.stop()]);
-    await Promise.all([this.#replanner.stop(), this.#shares.idle()]);
+    await this.#replanner.stop();
   }
 
   heard(queue: string, part: string, at: number): void {
@@ -191,7 +188,6 @@ export class Loop {
     const until = performance.now() + TURN;
     try {
       await this.#work(appointment, () => this.#running && performance.now() < until);
-      if (performance.now() >= until) this.#handOver(appointment);
     } catch (error) {
       if (!this.#store.link.ready) return this.#fail(error);
       const coded = redisError(error);
@@ -201,13 +197,6 @@ export class Loop {
     } finally {
       this.#wakeUpSoon();
     }
-  }
-
-  /** A shard with more than one turn's work goes to the node whose share it is. Otherwise it would stay with whoever came first. */
-  #handOver({ queue, part }: Appointment): void {
-    const now = this.#clock.now();
-    const due = isShard(part) && this.#agenda.at({ queue, part }, now) <= now;
-    if (due && this.#shares.leaves(queue, part)) this.#agenda.hold(queue, part, now, HEAD_START);
   }
 
   /** All that fails with one connection is one failure. */

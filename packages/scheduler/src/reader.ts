@@ -5,7 +5,6 @@ import { backoff, LONGEST_BACKOFF } from "./backoff.js";
 import type { Settings } from "./options.js";
 import type { Replanner } from "./replanner.js";
 import type { ServerClock } from "./server-clock.js";
-import type { Shares } from "./shares.js";
 
 /** After losing a mutex: whoever holds it is usually done by then, in ms. */
 const GLANCE_AFTER = 150;
@@ -24,7 +23,6 @@ export class Reader {
   readonly #settings: Settings;
   readonly #agenda: Agenda;
   readonly #replanner: Replanner;
-  readonly #shares: Shares;
   readonly #events: ReaderEvents;
   /** Queues to read again, and when: another node was first there. */
   readonly #glances = new Map<string, number>();
@@ -42,7 +40,6 @@ export class Reader {
     settings: Settings,
     agenda: Agenda,
     replanner: Replanner,
-    shares: Shares,
     events: ReaderEvents,
   ) {
     this.#store = store;
@@ -50,7 +47,6 @@ export class Reader {
     this.#settings = settings;
     this.#agenda = agenda;
     this.#replanner = replanner;
-    this.#shares = shares;
     this.#events = events;
   }
 
@@ -138,15 +134,7 @@ export class Reader {
     await this.#readNext([queue]);
     if (this.#troubled.has(queue)) return;
     const left = this.#agenda.releaseDone(queue, this.#clock.now());
-    if (left.length === 0) return;
-    const mine = await this.#shares.read(queue).catch(() => undefined);
-    await Promise.all(left.map((part) => this.#holdOn(queue, part, mine?.has(part) ?? false)));
-  }
-
-  /** What is this node's own share is asked for again at once: whoever has it leaves it to this node now and then. */
-  async #holdOn(queue: string, part: Part, mine: boolean): Promise<void> {
-    if (mine) this.#agenda.release(queue, part);
-    else await this.#holdAsLongAsItsMutex(queue, part);
+    await Promise.all(left.map((part) => this.#holdAsLongAsItsMutex(queue, part)));
   }
 
   /** Whoever holds it may be dead: its mutex ends when it ends, not a whole time-to-live from here. */

@@ -11,7 +11,6 @@ import { settle } from "../src/options.js";
 import { Reader } from "../src/reader.js";
 import { Replanner } from "../src/replanner.js";
 import { ServerClock } from "../src/server-clock.js";
-import { Shares } from "../src/shares.js";
 import { claimerOn, idsOf, LEASE, SHARD, SILENT } from "./claiming.js";
 
 const AT = START + 10_000;
@@ -244,15 +243,7 @@ describe("a burst that is prepared ahead", () => {
       const prepared: number[] = [];
       const told = { prepare: async (_: string, shard: number) => prepared.push(shard), forget() {} };
       const settings = settle({ store: bench.store, nodeId, logger: SILENT });
-      const shares = new Shares(bench.store, clock, settings);
-      const lookahead = new Lookahead(
-        bench.store,
-        clock,
-        settings,
-        agenda,
-        told as unknown as Claimer,
-        shares,
-      );
+      const lookahead = new Lookahead(bench.store, clock, settings, agenda, told as unknown as Claimer);
       expect(lookahead.nextAt(AT - 2_000)).toBe(due.every((at) => at === AT) ? AT - 500 : Infinity);
       lookahead.look(AT - 501);
       await lookahead.idle();
@@ -313,10 +304,10 @@ describe("what another node is ready for, looked at again", () => {
     const agenda = new Agenda();
     const part = String(SHARD);
     let asked = false;
-    const replanner = new Replanner(bench.store, settings);
-    const shares = new Shares(bench.store, clock, settings);
-    const events = { news() {}, lost() {} };
-    const reader = new Reader(bench.store, clock, settings, agenda, replanner, shares, events);
+    const reader = new Reader(bench.store, clock, settings, agenda, new Replanner(bench.store, settings), {
+      news() {},
+      lost() {},
+    });
     const { mutex } = bench.store;
     await mutex.take(bench.store.keys.queue(QUEUE).mutex(part), 50_000);
     const { remaining } = mutex;
