@@ -24,7 +24,7 @@ export function answer(sdk: typeof Sdk, { schedule, from, count, id }: Question)
   }
   return {
     canonical: sdk.canonicalSchedule(parsed, id),
-    description: sdk.describeSchedule(parsed),
+    description: sdk.describeSchedule(parsed, id),
     next,
     exhausted: time === undefined,
   };

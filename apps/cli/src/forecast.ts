@@ -30,7 +30,7 @@ export function forecast(
   return {
     schedule,
     canonical: sdk.canonicalSchedule(schedule, id),
-    description: sdk.describeSchedule(schedule),
+    description: sdk.describeSchedule(schedule, id),
     warnings: sdk.lintSchedule(schedule, context),
     preview: sdk.previewSchedule(schedule, { from, count, seed: id, context, timezone }),
   };

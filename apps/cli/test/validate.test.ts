@@ -29,6 +29,21 @@ describe("validate", () => {
     expect(await bench.client.queues()).toEqual([]);
   });
 
+  it("says in words what H is for this task, as its times have it", async () => {
+    const found = await json(
+      ["validate", "--from", FROM, "-n", "1"],
+      text("a", { schedule: { cron: "H 3 * * *" } }),
+    );
+    const [{ nominal }] = found.next;
+    const [hour, minute] = new Date(nominal).toISOString().slice(11, 16).split(":");
+    expect(found.canonical).toBe(`${Number(minute)} 3 * * *`);
+    expect(found.humanized).toBe(`at ${hour}:${minute}, every day (UTC)`);
+    await bench.client.put(task("a", { schedule: { cron: "H 3 * * *" } }));
+    expect((await bench.client.get({ id: "a" }))?.humanized).toBe(found.humanized);
+    const { stdout } = await cli(["next", "H 3 * * *", "--id", "a", "--from", FROM, "-n", "1"]);
+    expect(stdout).toContain(`\nmeans  at ${hour}:${minute}`);
+  });
+
   it("takes many, and shows jitter, warnings and ends", async () => {
     const tasks = [
       task("a", { schedule: { every: "1h", jitter: "10m" } }),

@@ -1,4 +1,4 @@
-import { type NodeInfo, redisError, type Store } from "@carillon/store";
+import { isAlive, type NodeInfo, redisError, type Store } from "@carillon/store";
 import type { Settings } from "./options.js";
 
 /** How often nodes and queues are asked for their time zone data, in ms. */
@@ -129,11 +129,6 @@ export class Replanner {
     }
     this.#saidMixed = said;
   }
-}
-
-/** A node counts as gone when it has missed three heartbeats, also since the server's clock went back. */
-function isAlive(node: NodeInfo, now: number): boolean {
-  return Math.abs(now - node.beat) <= 3 * node.every;
 }
 
 /** Does the work for each queue, one after the other. */

@@ -9,7 +9,7 @@ import {
   type TaskDefinition,
   type TaskSchedule,
 } from "@carillon/core";
-import type { Attempt, LedgerEntry, Store, StoredTask } from "@carillon/store";
+import { type Attempt, isAlive, type LedgerEntry, type Store, type StoredTask } from "@carillon/store";
 
 /** What became of an occurrence, in one word. */
 export type Verdict =
@@ -259,7 +259,7 @@ function pendingEvent({ at, trigger }: Pending, now: number): ExplainedEvent {
 
 async function overdue(store: Store, stored: StoredTask, now: number, due: number): Promise<string> {
   const nodes = await store.registry.nodes();
-  const alive = nodes.filter(({ beat, every }) => now - beat <= 3 * every);
+  const alive = nodes.filter((node) => isAlive(node, now));
   const shard = shardOf(`${stored.definition.owner}/${stored.definition.id}`);
   const late = `It is due since ${iso(due)}, ${span(now - due)} ago, and not decided yet`;
   return alive.length === 0

@@ -47,7 +47,7 @@ export function validationOf(
   return {
     schedule,
     canonical: canonicalSchedule(schedule, id),
-    humanized: describeSchedule(schedule),
+    humanized: describeSchedule(schedule, id),
     next,
     exhausted: slot === undefined,
     warnings:

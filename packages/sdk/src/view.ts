@@ -10,9 +10,10 @@ import {
   type Run,
   readyAt,
   type Schedule,
+  type TaskDefinition,
   type TaskState,
 } from "@carillon/core";
-import type { NodeInfo, StoredTask } from "@carillon/store";
+import { isAlive, type NodeInfo, type StoredTask } from "@carillon/store";
 
 /** A task as clients see it. Times in UTC ms. */
 export interface Task extends Policies {
@@ -92,9 +93,9 @@ export function lastStatus({ id, started, finished, worker, outcome, error, resu
 }
 
 /** Stored by someone else than Carillon, it may mean nothing; lists must go on. */
-function inWords(schedule: Schedule): string {
+function inWords({ schedule, id }: TaskDefinition): string {
   try {
-    return describeSchedule(schedule);
+    return describeSchedule(schedule, id);
   } catch {
     return "a schedule that cannot be read";
   }
@@ -125,7 +126,7 @@ export function taskView(stored: StoredTask): Task {
   const { enabled: _, ...rest } = definition;
   return {
     ...rest,
-    humanized: inWords(definition.schedule),
+    humanized: inWords(definition),
     state: stored.state,
     nextExecution: nextOf(stored)?.due,
     cursor: stored.cursor,
@@ -145,5 +146,5 @@ export interface NodeView extends NodeInfo {
 }
 
 export function nodeView(node: NodeInfo, now: number): NodeView {
-  return { ...node, alive: now - node.beat <= 3 * node.every };
+  return { ...node, alive: isAlive(node, now) };
 }

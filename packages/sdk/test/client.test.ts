@@ -413,9 +413,12 @@ onEveryEngine("the client", (connection) => {
     };
     await bench.store.registry.beat({ ...node, id: "dead", beat: now - 15_001 });
     await bench.store.registry.beat({ ...node, id: "live", beat: now });
+    // It has not beaten since the server's clock went back.
+    await bench.store.registry.beat({ ...node, id: "out of time", beat: now + 60_000 });
     expect((await client.nodes()).map(({ id, alive }) => [id, alive])).toEqual([
       ["dead", false],
       ["live", true],
+      ["out of time", false],
     ]);
   });
 });

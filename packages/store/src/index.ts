@@ -21,7 +21,7 @@ export type { Failpoint } from "./failpoints.js";
 export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from "./keys.js";
 export type { Lease, Mutex } from "./mutex.js";
 export type { PutOutcome, PutResult } from "./put.js";
-export { assertKnown, type NodeInfo } from "./registry.js";
+export { assertKnown, isAlive, type NodeInfo } from "./registry.js";
 export type { Attempt } from "./run-codec.js";
 export type { LedgerEntry, Settlement, SettleWord, StartResult, Worked } from "./runs.js";
 export { REDIS_TIME, type Sabotage, type TimeSource } from "./scripts.js";

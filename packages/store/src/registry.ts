@@ -129,6 +129,15 @@ export class Registry {
   }
 }
 
+/**
+ * Whether a node has missed no more than three heartbeats. One whose last was so far in the future has not beaten since the server's
+ * clock went back.
+ * @param now in UTC ms of Redis time
+ */
+export function isAlive({ beat, every }: NodeInfo, now: number): boolean {
+  return Math.abs(now - beat) <= 3 * every;
+}
+
 /** None where it is no node's word. */
 function readNode(id: string, text: string): NodeInfo[] {
   try {

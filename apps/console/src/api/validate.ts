@@ -47,7 +47,7 @@ export function validateEndpoint(client: Client, redactor: Redactor) {
     return ok({
       schedule,
       canonical: canonicalSchedule(schedule, seed),
-      humanized: describeSchedule(schedule),
+      humanized: describeSchedule(schedule, seed),
       warnings: times.length === 0 ? [...warnings, NO_NEXT] : warnings,
       timezone,
       next: times.map(({ time, due, notes }) => ({ nominal: time, due: due?.time, notes })),
