@@ -114,7 +114,7 @@ describe("what a client says of times to come", () => {
     expect(verdict).toBe("enqueued");
     expect(summary).toBe(
       "It ran and failed, but the record of that is no longer kept; its retry was superseded: " +
-        "the retry was not due before the next occurrence, which does its work.",
+        "the next occurrence was due before the retry could go, and does its work.",
     );
     expect(events).toMatchObject([
       { text: expect.stringMatching(/^its retry was given up \(retry-superseded\), with all from /) },
