@@ -195,6 +195,20 @@ describe("D12 a handler may say when its task runs next", () => {
     expect(first).toMatch(new RegExp(`^bells/system/t@self-${asked}\\.[^.@]+$`));
   });
 
+  it("also where many are enqueued together: no two have one key", async () => {
+    const keys: string[] = [];
+    const type = task(({ runNextAt, occurrence: { trigger, key } }) => {
+      if (trigger === "schedule") runNextAt("2026-01-01T00:30:00Z");
+      else keys.push(key);
+    });
+    kit = await stand.kit({ types: [type] });
+    const ids = Array.from({ length: 20 }, (_, i) => `t${i}`);
+    for (const id of ids) await kit.client.put(type, { id, schedule: { every: "1h" }, payload: {} });
+    await kit.advanceTo("3:30:00");
+    expect(keys).toHaveLength(3 * ids.length);
+    expect(new Set(keys).size).toBe(3 * ids.length);
+  });
+
   it("of runs beside each other that ask, the last one counts; the other's is in the ledger", async () => {
     const type = task(async ({ runNextAt, occurrence: { trigger, nominal } }) => {
       if (trigger !== "schedule") return;

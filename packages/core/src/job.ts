@@ -56,6 +56,11 @@ export function runId(taskId: string, nominal: number, token: string): string {
   return `${taskId}@${nominal.toString(36)}.${token}`;
 }
 
+/** What comes after the nominal time in a run's id: the claim's token, and in a batch which of its tasks it was. */
+export function tokenOf(runId: string): string {
+  return runId.slice(runId.indexOf(".", runId.lastIndexOf("@")) + 1);
+}
+
 /** What is asked of one manual trigger. */
 export interface TriggerOptions {
   /** Overrides the task's overlap policy for this occurrence. */

@@ -69,8 +69,9 @@ export class Alerter {
       if (failsForAll(error)) throw error;
       failure = error;
     }
-    const isNewer = isCarillonError(failure, "UNSUPPORTED_FORMAT");
-    if (isNewer && (await this.#store.tasks.time(alert.task.queue)) - alert.at < LEAVE_FOR) {
+    // With a cause it is nonsense, which no node can read.
+    const isNewer = isCarillonError(failure, "UNSUPPORTED_FORMAT") && failure.cause === undefined;
+    if (isNewer && Math.abs((await this.#store.tasks.time(alert.task.queue)) - alert.at) < LEAVE_FOR) {
       newer.add(local);
       return false;
     }

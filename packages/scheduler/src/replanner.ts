@@ -50,7 +50,7 @@ export class Replanner {
   async check(queues: readonly string[]): Promise<void> {
     const { calendars } = this.#store;
     await calendars.refresh();
-    const failures = await failuresOf(queues, (queue) => calendars.replanStale(queue));
+    const failures = await this.#failuresOf(queues, (queue) => calendars.replanStale(queue));
     if (performance.now() >= this.#zonesAt) {
       const others = [...(await this.#checkZones(queues)), ...(await this.#audit(queues))];
       if (others.length === 0) this.#zonesAt = performance.now() + ZONES_EVERY;
@@ -72,7 +72,7 @@ export class Replanner {
       .filter((node) => isAlive(node, now));
     this.#warn(others, own);
     const mixed = others.some(({ tzdata }) => tzdata < own);
-    return failuresOf(queues, async (queue) => {
+    return this.#failuresOf(queues, async (queue) => {
       const data = planned.get(queue);
       if (data === undefined) await this.#store.registry.setZone(queue, own);
       // What they compute from here on is to be planned anew when they are gone.
@@ -86,7 +86,7 @@ export class Replanner {
   /** The indexes follow from the definitions; should they ever differ, this is where it is noticed. */
   async #audit(queues: readonly string[]): Promise<unknown[]> {
     const [audits, now] = await Promise.all([this.#store.registry.audits(), this.#store.serverTime()]);
-    return failuresOf(queues, async (queue) => {
+    return this.#failuresOf(queues, async (queue) => {
       // What is said of the future is from before the server's clock went back.
       if (Math.abs(now - (audits.get(queue) ?? 0)) < AUDIT_EVERY) return;
       const lease = await this.#store.mutex.take(this.#store.keys.queue(queue).mutex("audit"), REPLAN_TTL);
@@ -107,8 +107,10 @@ export class Replanner {
     // Someone else is on it.
     if (!lease) return;
     try {
-      const replanned = await this.#store.tasks.replanAll(queue);
+      const { replanned, left } = await this.#store.tasks.replanAll(queue);
       await this.#store.registry.setZone(queue, version);
+      if (left > 0)
+        this.#settings.logger.error({ queue, left }, "tasks that could not be planned anew: put them again");
       this.#settings.logger.info(
         { queue, replanned, tzdata: version },
         "planned anew with newer time zone data",
@@ -129,14 +131,17 @@ export class Replanner {
     }
     this.#saidMixed = said;
   }
-}
 
-/** Does the work for each queue, one after the other. */
-async function failuresOf(
-  queues: readonly string[],
-  work: (queue: string) => Promise<unknown>,
-): Promise<unknown[]> {
-  const failures: unknown[] = [];
-  for (const queue of queues) await work(queue).catch((error: unknown) => failures.push(error));
-  return failures;
+  /** Does the work for each queue, one after the other; once the connection is lost, not for the rest. */
+  async #failuresOf(
+    queues: readonly string[],
+    work: (queue: string) => Promise<unknown>,
+  ): Promise<unknown[]> {
+    const failures: unknown[] = [];
+    for (const queue of queues) {
+      await work(queue).catch((error: unknown) => failures.push(error));
+      if (failures.length > 0 && !this.#store.link.ready) break;
+    }
+    return failures;
+  }
 }

@@ -224,5 +224,18 @@ describe("alerts handed on", () => {
       expect(heard).toEqual(["r1", "r2"]);
       expect(await hooks()).toBe(1);
     });
+
+    it("nor is what no version can read left to a newer node, nor an alert of the future for longer", async () => {
+      await put("t", { alerts });
+      await put("u", { alerts });
+      const key = (id: string) => store.keys.queue(QUEUE).task(`system/${id}`);
+      await store.link.ask((client) => client.hset(key("t"), "pending", "nonsense"));
+      await store.link.ask((client) => client.hset(key("u"), "v", "2"));
+      const now = await store.serverTime();
+      await failedAt(now, "t", "r1");
+      await failedAt(now + 7_200_000, "u", "r2");
+      expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
+      expect(heard).toEqual(["r1", "r2"]);
+    });
   });
 });

@@ -582,5 +582,15 @@ describe("planning anew", () => {
         .catch(() => {});
       await expectCorrected();
     });
+
+    it("what could not be planned is said, with how many they are", async () => {
+      await outdated();
+      await put({ id: "a", schedule });
+      const key = bench.store.keys.queue(QUEUE).task("system/a");
+      await bench.store.link.ask((client) => client.hset(key, "schedule", "{broken"));
+      await replanner().check([QUEUE]);
+      const message = "tasks that could not be planned anew: put them again";
+      expect(said).toContainEqual(["error", message, { queue: QUEUE, left: 1 }]);
+    });
   });
 });

@@ -140,7 +140,7 @@ export function taskView(stored: StoredTask): Task {
   };
 }
 
-/** A node of the registry; `alive` while its last heartbeat is not older than three of its intervals. */
+/** A node of the registry; `alive` while its last heartbeat is within three of its intervals from now. */
 export interface NodeView extends NodeInfo {
   readonly alive: boolean;
 }

@@ -44,6 +44,13 @@ local function setMembership(prefix, name, before, after, score)
   end
 end
 
+-- Fails where others have written in place of such a set.
+local function tryMembership(prefix, ...)
+  for _, list in ipairs({ ... }) do
+    for set in string.gmatch(list, "[^,]+") do redis.call("ZCARD", prefix .. set) end
+  end
+end
+
 local touched = {}
 local function put(taskKey, ledgerKey)
   local name, shard, believed, state = arg(), tonumber(arg()), arg(), arg()
@@ -79,6 +86,8 @@ local function put(taskKey, ledgerKey)
   if not gen and redis.call("EXISTS", ARGV[8] .. name) == 1 then return { "LEFT" } end
 
   -- First what fails where others have written: then nothing is half done.
+  tryMembership(tagPrefix, stored.tags or "", definition.tags or "")
+  if fresh == "1" then tryMembership(calendarPrefix, stored.calendars or "", definition.calendars or "") end
   if from ~= "" then record(ledgerKey, "superseded", from, to, now, "put", "-", redis.call("HGET", taskKey, "cursor")) end
   setMembership(tagPrefix, name, stored.tags, definition.tags, 0)
   -- The calendars are the schedule's: with it unchanged, the revision it was planned with stands.

@@ -156,7 +156,7 @@ export class CalendarRepository {
         client.zrangebyscore(planned, "-inf", `(${revision}`, "LIMIT", pass, REPLAN_BATCH),
       );
       if (locals.length === 0) return replanned;
-      const { done, left } = await this.#replan(queue, locals, true);
+      const { done, left } = await this.replan(queue, locals, true);
       replanned += done;
       pass += left;
       if (left === locals.length) continue;
@@ -167,16 +167,12 @@ export class CalendarRepository {
   }
 
   /**
-   * Gives these tasks the next time that their schedules mean now. Returns how many were written.
+   * Gives these tasks the next time that their schedules mean now.
    *
    * @param all also those whose next time stays the same: what was decided meanwhile with older knowledge must not count
+   * @returns how many were written; `left`: those that cannot be planned, for what this version does not know or others have written
    */
-  async replan(queue: string, locals: readonly string[], all: boolean): Promise<number> {
-    return (await this.#replan(queue, locals, all)).done;
-  }
-
-  /** `left`: those that cannot be planned, for what this version does not know or others have written. */
-  async #replan(
+  async replan(
     queue: string,
     locals: readonly string[],
     all: boolean,

@@ -77,6 +77,8 @@ export interface ClaimResult {
 export interface PackedCommit {
   readonly queue: string;
   readonly node: string;
+  /** When it was decided. */
+  readonly decided: number;
   readonly items: readonly Sent[];
   /** Of each item the run that it enqueues, if it does. */
   readonly runs: readonly (string | undefined)[];
@@ -194,6 +196,7 @@ export class ClaimRepository {
     return {
       queue,
       node: options.node,
+      decided: now,
       items: items.map(({ entry: { local, task }, decision }) => ({
         entry: { local, task: { due: task.due } },
         decision,
@@ -220,9 +223,9 @@ export class ClaimRepository {
     const more = new Set<string>(statuses.slice(items.length));
     for (const { item, status } of results) {
       const { local } = item.entry;
-      // Where the first answer was lost, nobody has said whether there are more.
-      if (more.has(local) || (item.decision.cancel && status === "DONE"))
-        await this.#cancelOn(packed, local, at);
+      if (more.has(local)) await this.#cancelOn(packed, local, at);
+      // Where the first answer was lost, nobody has said whether there are more, and others may have begun since.
+      else if (item.decision.cancel && status === "DONE") await this.#cancelOn(packed, local, packed.decided);
     }
     return { now: at, results };
   }
@@ -230,18 +233,19 @@ export class ClaimRepository {
   /** Cancels the runs of a task that were open by then, some at a time. */
   async #cancelOn({ queue, node }: PackedCommit, local: string, by: number): Promise<void> {
     const keys = this.#keys.queue(queue);
-    let [passed, changed] = [0, 0];
+    let [passed, changed, before] = [0, 0, 0];
     for (;;) {
-      const [looked, cancelled] = (await this.#link.run(
+      const [looked, cancelled, open] = (await this.#link.run(
         this.#scripts["cancel-open"],
         [keys.open(local), keys.runs, keys.next],
         [keys.run(""), node, this.#keys.cancel, queue, by, passed],
-      )) as [number, number];
+      )) as [number, number, number];
+      if (passed === 0) before = open;
       passed += looked;
       changed += cancelled;
       if (looked > 0) continue;
       // Those that ended meanwhile have moved others to where this had passed.
-      if (changed === 0) return;
+      if (changed === 0 && open === before) return;
       [passed, changed] = [0, 0];
     }
   }

@@ -110,6 +110,7 @@ export class TaskWriter {
     let open = tasks.map((parsed, index) => ({ index, plan: this.#planNew(parsed, now, once) }));
     for (let attempt = 0; open.length > 0; attempt++) {
       if (attempt === 10) {
+        if (failures.length > 0) throw failures[0];
         throw new CarillonError("CONFLICT", `${quote(open[0]?.plan.local)} kept changing while it was put.`, {
           remedy: "Try again.",
         });

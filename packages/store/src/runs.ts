@@ -10,6 +10,7 @@ import {
   type Run,
   shardOf,
   type TaskName,
+  tokenOf,
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
 import { failsForAll } from "./connection.js";
@@ -216,18 +217,18 @@ export class RunRepository {
     const details = decodeDetails(name, info);
     const { definition } = task;
     let pending: Pending[] = [...task.pending];
-    let [retried, note]: [boolean, string] = [false, ""];
+    // Of a delay after each run, what was asked for comes instead of the next time, whoever asked first.
+    let retried = nextAt !== undefined;
+    let note = "";
     let superseded: Aftermath["superseded"];
     const asked = pending.find(({ trigger }) => trigger === "self");
     const asks = nextAt !== undefined && asked?.nominal !== nextAt;
     if (asks) {
       // By who asks too: others may ask for the same time, once it is past.
-      const key = `${details.key.replace(/@.*$/, "")}@self-${nextAt}.${run.slice(run.lastIndexOf(".") + 1)}`;
+      const key = `${details.key.replace(/@.*$/, "")}@self-${nextAt}.${tokenOf(run)}`;
       pending = pending.filter((one) => one !== asked);
       pending.push({ key, nominal: nextAt, due: nextAt, trigger: "self", at: nextAt });
     }
-    // Of a delay after each run, what was asked for comes instead of the next time, whoever asked first.
-    retried = nextAt !== undefined;
     if (isFailure(outcome) && details.trigger !== "manual") {
       if (task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
       const schedule = this.#calendars.schedules.get(definition.schedule, definition.id);

@@ -243,20 +243,25 @@ export class TaskRepository {
     return queues.filter((_, i) => has[i]?.length);
   }
 
-  /** Plans all tasks of a queue anew, where their next time is another one. Returns how many were. */
-  async replanAll(queue: string): Promise<number> {
+  /**
+   * Plans all tasks of a queue anew, where their next time is another one.
+   * @returns how many were; `left`: those that cannot be planned, for what this version does not know or others have written
+   */
+  async replanAll(queue: string): Promise<{ replanned: number; left: number }> {
     const keys = this.#keys.queue(queue);
     await this.#calendars.refresh();
-    let replanned = 0;
+    let [replanned, left] = [0, 0];
     for (let after: string | undefined; ; ) {
       const locals = await this.#locals(keys, {}, after, REPLAN_PAGE);
-      replanned += await this.#calendars.replan(queue, locals, false);
-      if (locals.length < REPLAN_PAGE) return replanned;
+      const page = await this.#calendars.replan(queue, locals, false);
+      replanned += page.done;
+      left += page.left;
+      if (locals.length < REPLAN_PAGE) return { replanned, left };
       after = locals.at(-1);
     }
   }
 
-  /** Makes the indexes of a queue say what its definitions say. Returns how many tasks were put right. */
+  /** Makes the indexes of a queue say what its definitions say. Returns how many tasks and parts were put right. */
   async audit(queue: string): Promise<number> {
     const keys = this.#keys.queue(queue);
     let mended = 0;

@@ -79,6 +79,16 @@ onEveryEngine("what others have written where one task's keys are", (connection)
       await expect(bench.store.tasks.put(QUEUE, tasks)).rejects.toMatchObject(refused);
     });
 
+    it("the set of one of its tags: an edit is refused as a whole, and told of nowhere", async () => {
+      await bench.put({ id: "b" });
+      await write(keys().tagged("x"));
+      await bench.clock.advance(10_000);
+      const edit = parsed("b", { tags: ["a", "x"], schedule: { every: "1h" } });
+      await expect(bench.store.tasks.put(QUEUE, [edit])).rejects.toMatchObject(refused);
+      expect((await bench.store.tasks.list({ tag: "a" }, 10)).tasks).toEqual([]);
+      expect(await bench.store.runs.ledger(bench.name("b"))).toEqual([]);
+    });
+
     it("no version of ours can read it: said, and the others are edited", async () => {
       for (const id of ALL) await bench.put({ id });
       await bench.store.link.ask((client) => client.hset(keys().task("system/a"), "pending", "nonsense"));

@@ -205,6 +205,33 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       expect([lost, await cancelled()]).toEqual([true, MANY]);
     });
 
+    it("but those that began before it was asked for again are left alone", async () => {
+      await fill();
+      let lost = false;
+      watch(
+        () => {},
+        async (name) => {
+          if (name !== "commit" || lost) return;
+          lost = true;
+          await bench.clock.advance(1);
+          await bench.trigger("t", "late", "allow");
+        },
+      );
+      const { link } = bench.store;
+      const run = link.run.bind(link);
+      let asked = 0;
+      link.run = async (script, ...rest) => {
+        const answer = await run(script, ...rest);
+        asked += script.name === "commit" ? 1 : 0;
+        // The first one's answer never came: by then the late one had begun.
+        return script.name === "commit" && asked === 2 ? run(script, ...rest) : answer;
+      };
+      await bench.trigger("t", "x", "cancel-running");
+      const [late] = (await inSet()).filter((id) => id.endsWith(".late"));
+      expect(await bench.store.runs.cancelRequests(QUEUE, [late as string])).toEqual([]);
+      expect(await cancelled()).toBe(MANY);
+    });
+
     it("that began after the commit are left alone", async () => {
       await fill();
       let once = false;
