@@ -43,7 +43,7 @@ export const sameOrigin: RequestHandler = (req, res, next) => {
 
 function isOurs(origin: string, req: Request): boolean {
   const from = urlOf(origin);
-  if (!from) return false; // "null" too
+  if (!from?.host) return false; // "null" too, and "file://"
   // Behind a proxy the name that the browser used is in X-Forwarded-Host, behind several the first in it; no page of another
   // site can set that.
   const [forwarded] = (req.get("x-forwarded-host") ?? "").split(",");

@@ -272,21 +272,24 @@ describe("an operator", () => {
 });
 
 describe("a write from another site", () => {
-  test.each(["https://evil.example", "null", "http://127.0.0.1:1", "http://127.0.0.1.evil.example"])(
-    "is refused: Origin %s",
-    async (origin) => {
-      const cookie = await signIn(ADMIN);
-      for (const headers of [
-        { cookie, origin },
-        { ...bearer(ADMIN), origin },
-      ]) {
-        const answer = await ask(PAUSE, { method: "PUT", headers });
-        expect(answer.status).toBe(403);
-        expect(await answer.json()).toMatchObject({ error: { code: "FORBIDDEN", field: "Origin" } });
-      }
-      expect((await postLogin({ token: ADMIN }, { origin })).status).toBe(403);
-    },
-  );
+  test.each([
+    "https://evil.example",
+    "null",
+    "file://",
+    "http://127.0.0.1:1",
+    "http://127.0.0.1.evil.example",
+  ])("is refused: Origin %s", async (origin) => {
+    const cookie = await signIn(ADMIN);
+    for (const headers of [
+      { cookie, origin },
+      { ...bearer(ADMIN), origin },
+    ]) {
+      const answer = await ask(PAUSE, { method: "PUT", headers });
+      expect(answer.status).toBe(403);
+      expect(await answer.json()).toMatchObject({ error: { code: "FORBIDDEN", field: "Origin" } });
+    }
+    expect((await postLogin({ token: ADMIN }, { origin })).status).toBe(403);
+  });
 
   test("with a session, an Origin must be there; a program with a token needs none", async () => {
     const cookie = await signIn(ADMIN);
