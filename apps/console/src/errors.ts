@@ -65,9 +65,15 @@ export function coded(error: unknown): CarillonError {
     return new RequestError(status, `${text}.`, { field: "request", cause: error });
   }
   // A mistake of a program may speak of connections too.
-  const ofRedis = error instanceof TypeError ? undefined : redisError(error);
+  const ofRedis = error instanceof TypeError || isBull(error) ? undefined : redisError(error);
   if (ofRedis && ofRedis.code !== "REDIS_ERROR") return ofRedis;
   return new CarillonError("INTERNAL", text, { cause: error });
+}
+
+/** BullMQ's refusals, by their number or first word. They name jobs, and a job `connector-sync` is no connection. */
+function isBull(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return typeof (error as { code?: unknown }).code === "number" || error.message.startsWith("Job ");
 }
 
 export function unreachable(cause?: unknown): CarillonError {

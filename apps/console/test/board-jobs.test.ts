@@ -1,5 +1,6 @@
 import { Queue } from "bullmq";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { coded } from "../src/errors.js";
 import { type Console, startConsole } from "./harness.js";
 
 let console_: Console;
@@ -37,4 +38,15 @@ test("BullMQ's own keys are no jobs: they can be neither read nor removed as suc
     expect([key, read.status, removed.status]).toEqual([key, 404, 404]);
   }
   expect(console_.log()).not.toContain("a request failed");
+});
+
+test("what BullMQ refuses is no trouble with Redis, whatever the job's name", async () => {
+  await console_.client.put({ id: "connector-sync", type: "t", queue: "q", schedule: { every: "1h" } });
+  const triggered = await console_.client.trigger("connector-sync");
+  const run = triggered.outcome === "enqueued" ? triggered.run : "";
+  const { status, body } = await console_.admin("PUT", `/queues/api/queues/q/${run}/promote`);
+  expect([status, body.error?.code]).toEqual([500, "INTERNAL"]);
+  expect(body.error?.message).toContain("is not in the delayed state");
+  const locked = new Error(`Job ${run} could not be removed because it is locked by another worker`);
+  expect(coded(locked).code).toBe("INTERNAL");
 });
