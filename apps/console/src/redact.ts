@@ -3,6 +3,9 @@ import { CarillonError } from "@carillon/sdk";
 /** What is shown in place of a value. */
 const REDACTED = "[redacted]";
 
+/** How deep what is to be stored may be nested: a payload's 64 levels, and one for the data of a job that holds it. */
+const MAX_DEPTH = 65;
+
 /** The fields of our answers, and of Bull Board's, that hold what users put in; by the path that theirs begin with. */
 const HOLDERS: ReadonlyMap<string, string> = new Map([
   ["payload", ".payload"],
@@ -39,10 +42,10 @@ export class Redactor {
    *
    * @param payload what is to be stored, not checked yet
    * @param field what the error calls it
-   * @throws `INVALID_PAYLOAD` where it has `[redacted]` for a field that is hidden
+   * @throws `INVALID_PAYLOAD` where it has `[redacted]` for a field that is hidden, or is nested deeper than anything stored may be
    */
   refuseShown(payload: unknown, field = "payload"): void {
-    const at = this.#ends.length === 0 ? undefined : this.#findShown(payload, ".payload");
+    const at = this.#findShown(payload, ".payload", field, MAX_DEPTH);
     if (at === undefined) return;
     throw new CarillonError(
       "INVALID_PAYLOAD",
@@ -69,11 +72,22 @@ export class Redactor {
     );
   }
 
-  #findShown(value: unknown, path: string): string | undefined {
+  #findShown(value: unknown, path: string, field: string, depthLeft: number): string | undefined {
     if (value === REDACTED) return this.#hides(path) ? path : undefined;
     if (typeof value !== "object" || value === null) return undefined;
+    if (depthLeft === 0) {
+      throw new CarillonError("INVALID_PAYLOAD", "nested too deeply.", {
+        field,
+        remedy: "Flatten it.",
+      });
+    }
     for (const [name, one] of Object.entries(value)) {
-      const found = this.#findShown(one, Array.isArray(value) ? path : `${path}.${name}`);
+      const found = this.#findShown(
+        one,
+        Array.isArray(value) ? path : `${path}.${name}`,
+        field,
+        depthLeft - 1,
+      );
       if (found !== undefined) return found;
     }
     return undefined;

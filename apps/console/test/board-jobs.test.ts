@@ -50,3 +50,40 @@ test("what BullMQ refuses is no trouble with Redis, whatever the job's name", as
   const locked = new Error(`Job ${run} could not be removed because it is locked by another worker`);
   expect(coded(locked).code).toBe("INTERNAL");
 });
+
+test.each([undefined, ["password"]])(
+  "data that is nested too deeply is a 400, where %o is hidden",
+  async (redact) => {
+    const other = await startConsole({ redact });
+    await other.client.put({ id: "a", type: "t", queue: "q", schedule: { every: "1h" } });
+    const triggered = await other.client.trigger("a");
+    const run = triggered.outcome === "enqueued" ? triggered.run : "";
+    await other.board.refresh();
+    const deep = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+    const task = (levels: number) => `{"type":"t","schedule":{"every":"1h"},"payload":${deep(levels)}}`;
+    const answers: Array<[number, string | undefined]> = [];
+    for (const levels of [64, 65, 40_000]) {
+      for (const { status, body } of [
+        await other.api("PUT", "/tasks/q/system/a", task(levels)),
+        await other.admin(
+          "POST",
+          "/queues/api/queues/q/add",
+          `{"name":"t","data":{"payload":${deep(levels)}}}`,
+        ),
+        await other.admin(
+          "PATCH",
+          `/queues/api/queues/q/${run}/update-data`,
+          `{"jobData":{"payload":${deep(levels)}}}`,
+        ),
+      ]) {
+        answers.push([status, body.error?.code]);
+      }
+    }
+    await other.stop();
+    const refused = [400, "INVALID_PAYLOAD"];
+    expect(answers).toEqual([
+      ...[0, 1, 2].map(() => [200, undefined]),
+      ...Array.from({ length: 6 }, () => refused),
+    ]);
+  },
+);
