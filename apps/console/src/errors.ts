@@ -1,6 +1,6 @@
 import { CarillonError, type ErrorCode, isCarillonError, redisError } from "@carillon/sdk";
 import type { NextFunction, Request, Response } from "express";
-import type { Logger } from "pino";
+import { type Logger, stdSerializers } from "pino";
 import { isBoard } from "./paths.js";
 
 /** Beside these: what begins with `INVALID_` is a 400, with `REDIS_` a 503, and what ends with `_NOT_FOUND` a 404. */
@@ -86,6 +86,13 @@ export function unreachable(cause?: unknown): CarillonError {
 export function refuse(res: Response, error: CarillonError): void {
   const body = isBoard(res.req) ? boardErrorBody(error) : { error: error.toJSON() };
   res.status(statusOf(error)).json(body);
+}
+
+/** An error as it is logged: one of ioredis holds its command, and so data of jobs. */
+export function loggedError(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return String(thrown);
+  const { type, message, stack, code } = stdSerializers.err(thrown);
+  return { type, message, stack, code };
 }
 
 /** Express finds an error handler by its four parameters. */

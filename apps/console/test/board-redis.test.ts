@@ -43,3 +43,26 @@ test("a connection that breaks while a job is sent is a 503", async () => {
   await redis.call("CLIENT", "UNPAUSE");
   expect(console_.log()).not.toContain("a request failed");
 });
+
+test("the log of a request that failed holds no data of jobs", async () => {
+  await eventually(async () => (await add())[0] === 200);
+  // What BullMQ has its waiting jobs in.
+  const [key = ""] = await redis.keys("*q*:wait");
+  await redis.del(key);
+  await redis.set(key, "of another kind");
+  const job = { name: "t", data: { note: "s3cret-0f-a-job" } };
+  const { status, body } = await console_.admin("POST", "/queues/api/queues/q/add", job);
+  expect([status, body.error?.code]).toEqual([500, "INTERNAL"]);
+  const [line = ""] = console_
+    .log()
+    .split("\n")
+    .filter((one) => one.includes("a request failed"));
+  expect(JSON.parse(line)).toMatchObject({
+    err: {
+      type: expect.any(String),
+      message: expect.stringContaining("WRONGTYPE"),
+      stack: expect.any(String),
+    },
+  });
+  expect(console_.log()).not.toContain("s3cret-0f-a-job");
+});
