@@ -30,21 +30,25 @@ const EVERY = "every ";
 const UTC = "UTC";
 const MINUTE = 60_000;
 
-export function showSchedule(schedule: Schedule): ScheduleForm {
+/**
+ * @param id the task's: `H` is its own time
+ * @throws where others have stored what cannot be read
+ */
+export function showSchedule(schedule: Schedule, id: string): ScheduleForm {
   const { start, end, maxRuns } = schedule;
   return {
-    ...showSyntax(schedule),
+    ...showSyntax(schedule, id),
     ...(maxRuns === undefined ? {} : { limit: maxRuns }),
     ...(start === undefined ? {} : { startDate: parseInstant(start, "schedule.start") }),
     ...(end === undefined ? {} : { endDate: parseInstant(end, "schedule.end") }),
   };
 }
 
-function showSyntax(schedule: Schedule): Pick<ScheduleForm, "pattern" | "tz" | "every"> {
+function showSyntax(schedule: Schedule, id: string): Pick<ScheduleForm, "pattern" | "tz" | "every"> {
   if ("cron" in schedule) return { pattern: schedule.cron, tz: schedule.timezone ?? UTC };
   if ("calendar" in schedule) return { pattern: CALENDAR + schedule.calendar, tz: schedule.timezone ?? UTC };
   if ("at" in schedule) return { pattern: AT + isoTime(schedule.at) };
-  if ("any" in schedule) return { pattern: canonicalSchedule(schedule) };
+  if ("any" in schedule) return { pattern: canonicalSchedule(schedule, id) };
   const every = intervalOf(schedule);
   if (every !== undefined) return { every };
   return { pattern: EVERY + schedule.every, tz: schedule.timezone ?? UTC };
@@ -54,14 +58,15 @@ function showSyntax(schedule: Schedule): Pick<ScheduleForm, "pattern" | "tz" | "
  * The schedule after an edit. What the page cannot show of it (an origin, for example) stays as it was. Of another kind it
  * keeps what every kind has: start, end, except, jitter and maxRuns.
  *
+ * @param id the task's, as it was shown
  * @throws `INVALID_SCHEDULE` for what cannot be read, or not be edited here
  */
-export function editSchedule(before: Schedule, edit: ScheduleEdit): Schedule {
-  return { ...editSyntax(before, edit), ...editLimits(before, edit) };
+export function editSchedule(before: Schedule, edit: ScheduleEdit, id: string): Schedule {
+  return { ...editSyntax(before, edit, id), ...editLimits(before, edit) };
 }
 
-function editSyntax(before: Schedule, edit: ScheduleEdit): Schedule {
-  if ("any" in before) return sameUnion(before, edit);
+function editSyntax(before: Schedule, edit: ScheduleEdit, id: string): Schedule {
+  if ("any" in before) return sameUnion(before, edit, id);
   if (edit.every !== undefined) return everyOf(before, edit.every);
   const pattern = (edit.pattern ?? "").trim();
   const zone = (had: string | undefined) => zoneOf(edit.tz, had);
@@ -81,7 +86,7 @@ function editSyntax(before: Schedule, edit: ScheduleEdit): Schedule {
     const { timezone, ...rest } = "every" in before ? before : foreign();
     return { ...rest, every: pattern.slice(EVERY.length).trim(), ...zone(timezone) };
   }
-  if ("calendar" in before || "at" in before) refuseForeignPattern(before, pattern);
+  if ("calendar" in before || "at" in before) refuseForeignPattern(before, pattern, id);
   const { timezone, ...rest } = "cron" in before ? before : { ...foreign(), ...dstOf(before) };
   return { ...rest, cron: pattern, ...zone(timezone) };
 }
@@ -163,8 +168,8 @@ function zoneOf(given: string | undefined, had: string | undefined): { timezone?
 }
 
 /** A union is too much for one line; it can be looked at here. */
-function sameUnion(before: Schedule, edit: ScheduleEdit): Schedule {
-  if (edit.every === undefined && edit.pattern?.trim() === showSchedule(before).pattern) return before;
+function sameUnion(before: Schedule, edit: ScheduleEdit, id: string): Schedule {
+  if (edit.every === undefined && edit.pattern?.trim() === showSyntax(before, id).pattern) return before;
   throw new CarillonError("INVALID_SCHEDULE", "a union of schedules cannot be edited here.", {
     field: "schedule.any",
     remedy: "Put the task with its new schedule.",
@@ -183,12 +188,12 @@ function everyOf(before: Schedule, ms: number): Schedule {
 }
 
 /** Leaving the word out is a slip more often than the wish for a cron schedule. */
-function refuseForeignPattern(before: Schedule, pattern: string): void {
+function refuseForeignPattern(before: Schedule, pattern: string, id: string): void {
   const kind = "at" in before ? "at" : "calendar";
   if (/^(\S+\s+){4,5}\S+$/.test(pattern)) return;
   throw new CarillonError("INVALID_SCHEDULE", `neither "${kind} …" nor a cron pattern of 5 or 6 fields.`, {
     field: `schedule.${kind}`,
-    remedy: `Give one of them, for example ${showSchedule(before).pattern}.`,
+    remedy: `Give one of them, for example ${showSyntax(before, id).pattern}.`,
   });
 }
 

@@ -9,7 +9,7 @@ import type {
 import { CarillonError, type Client, type Task, type TaskInput, taskSchema } from "@carillon/sdk";
 import type { Job, Queue } from "bullmq";
 import type { Redactor } from "./redact.js";
-import { editSchedule, showSchedule } from "./schedule-form.js";
+import { editSchedule, type ScheduleForm, showSchedule } from "./schedule-form.js";
 
 type Scheduler = Omit<AppJobScheduler, "queueName">;
 
@@ -126,7 +126,7 @@ export class TaskAdapter extends BullMQAdapter {
     repeat: JobSchedulerRepeatOptions,
   ): Promise<JobSchedulerUpdateResult> {
     const task = await this.#client.get(this.#ref(id));
-    await this.#client.put({ ...definitionOf(task), schedule: editSchedule(task.schedule, repeat) });
+    await this.#client.put({ ...definitionOf(task), schedule: editSchedule(task.schedule, repeat, task.id) });
     return "updated";
   }
 
@@ -141,10 +141,19 @@ function schedulerView(task: Task): Scheduler {
   return {
     id: `${task.owner}/${task.id}`,
     name: task.state === "scheduled" ? task.type : `${task.type} (${task.state})`,
-    ...showSchedule(task.schedule),
+    ...shownSchedule(task),
     ...(task.nextExecution === undefined ? {} : { next: task.nextExecution }),
     template: { data: task.payload, opts: detailsOf(task) },
   };
+}
+
+/** Stored by someone else than Carillon, it may mean nothing; the page must go on. */
+function shownSchedule({ schedule, id, humanized }: Task): ScheduleForm {
+  try {
+    return showSchedule(schedule, id);
+  } catch {
+    return { pattern: humanized };
+  }
 }
 
 /** What the page has no column for: policies, and what was computed. */

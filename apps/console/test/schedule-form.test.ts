@@ -48,11 +48,11 @@ const kinds: Array<[string, Schedule, ScheduleEdit]> = [
 
 describe("a schedule in Bull Board's form", () => {
   test.each(schedules)("%o is shown as %o", (schedule, form) => {
-    expect(showSchedule(schedule)).toEqual(form);
+    expect(showSchedule(schedule, "a")).toEqual(form);
   });
 
   test.each(schedules)("%o saved as it is shown stays the same", (schedule) => {
-    expect(editSchedule(schedule, showSchedule(schedule))).toEqual(schedule);
+    expect(editSchedule(schedule, showSchedule(schedule, "a"), "a")).toEqual(schedule);
   });
 
   const edits: Array<[Schedule, ScheduleEdit, Schedule]> = [
@@ -79,7 +79,7 @@ describe("a schedule in Bull Board's form", () => {
     ],
   ];
   test.each(edits)("%o edited by %o becomes %o", (before, edit, after) => {
-    expect(editSchedule(before, edit)).toEqual(after);
+    expect(editSchedule(before, edit, "a")).toEqual(after);
   });
 
   const refusals: Array<[Schedule, ScheduleEdit, object]> = [
@@ -102,7 +102,7 @@ describe("a schedule in Bull Board's form", () => {
     ],
   ];
   test.each(refusals)("%o edited by %o is refused", (before, edit, error) => {
-    expect(() => editSchedule(before, edit)).toThrow(expect.objectContaining(error));
+    expect(() => editSchedule(before, edit, "a")).toThrow(expect.objectContaining(error));
   });
 
   const changes = kinds.flatMap(([from, before]) =>
@@ -110,7 +110,7 @@ describe("a schedule in Bull Board's form", () => {
   );
   test.each(changes)("$from edited into $to keeps what every kind has", ({ before, after, edit }) => {
     const bounds = { ...limits, except: [christmas] };
-    const edited = editSchedule({ ...before, ...bounds }, edit);
+    const edited = editSchedule({ ...before, ...bounds }, edit, "a");
     expect(edited).toEqual({ ...after, ...bounds });
     expect(scheduleSchema.parse(edited)).toBeDefined();
   });
@@ -166,7 +166,7 @@ describe("a schedule in Bull Board's form", () => {
     [{ cron: "0 3 * * *", dst }, { every: 3_600_000 }, { every: "1h" }],
   ];
   test.each(clocks)("%o edited by %o: exclusions go on by the same clock", (before, edit, after) => {
-    expect(editSchedule(before, edit)).toEqual(after);
+    expect(editSchedule(before, edit, "a")).toEqual(after);
     expect(scheduleSchema.parse(after)).toBeDefined();
   });
 
@@ -190,7 +190,7 @@ describe("a schedule in Bull Board's form", () => {
     ],
     [
       { any: [{ every: "1h" }], maxRuns: 5 },
-      { ...showSchedule({ any: [{ every: "1h" }], maxRuns: 5 }), limit: 6 },
+      { ...showSchedule({ any: [{ every: "1h" }], maxRuns: 5 }, "a"), limit: 6 },
       { any: [{ every: "1h" }], maxRuns: 6 },
     ],
     [
@@ -200,6 +200,6 @@ describe("a schedule in Bull Board's form", () => {
     ],
   ];
   test.each(limited)("%o limited by %o becomes %o", (before, edit, after) => {
-    expect(editSchedule(before, edit)).toEqual(after);
+    expect(editSchedule(before, edit, "a")).toEqual(after);
   });
 });

@@ -1,4 +1,4 @@
-import { bullPrefix, type TaskInput } from "@carillon/sdk";
+import { bullPrefix, canonicalSchedule, type TaskInput } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -102,6 +102,38 @@ describe("the list", () => {
     expect(queues).toMatchObject([
       { jobSchedulerCount: 501, description: "Schedulers shows the first 500 of 501 tasks." },
     ]);
+  });
+
+  test("goes on where others have stored a schedule that cannot be read", async () => {
+    const ids = ["end", "start", "at", "any"];
+    await put(minimal("a"), ...ids.map((id) => minimal(id)));
+    const { keys, link } = console_.client.store;
+    for (const [id, schedule] of [
+      ["end", { every: "1h", end: "nonsense" }],
+      ["start", { every: "1h", start: "nonsense" }],
+      ["at", { at: 1e300 }],
+      ["any", { any: [{ cron: "nonsense" }] }],
+    ] as const) {
+      const key = keys.queue("q").task(`system/${id}`);
+      await link.ask((redis) => redis.hset(key, "schedule", JSON.stringify(schedule)));
+    }
+    const shown = await schedulers();
+    expect(shown.map(({ id, pattern, every }) => [id, pattern ?? every])).toEqual([
+      ["system/a", 3_600_000],
+      ...["any", "at", "end", "start"].map((id) => [`system/${id}`, "a schedule that cannot be read"]),
+    ]);
+    await Promise.all(ids.map((id) => console_.client.delete(id)));
+  });
+
+  test("shows of a union what H is for this task, and takes it back", async () => {
+    const schedule = { any: [{ cron: "H 3 * * *" }, { every: "7h" }] };
+    await put(minimal("nightly", { schedule }));
+    const [shown] = await schedulers();
+    expect(shown?.["pattern"]).toBe(canonicalSchedule(schedule, "nightly"));
+    expect(shown?.["pattern"]).not.toBe(canonicalSchedule(schedule));
+    const edit = { pattern: shown?.["pattern"], limit: 5 };
+    expect((await console_.admin("PATCH", at("q", "system/nightly"), edit)).status).toBe(204);
+    expect((await console_.client.get("nightly")).schedule).toEqual({ ...schedule, maxRuns: 5 });
   });
 
   test("links the last run to its job, as long as there is one", async () => {
