@@ -3,12 +3,15 @@ import { Client, readEnvironment, Worker } from "@carillon/sdk";
 import { pino } from "pino";
 import { demoTypes } from "./types.js";
 
+/** How much of a log that cannot be written is kept for later, in bytes. */
+const UNWRITTEN_LOG = 64 * 1024;
+
 /** A worker process: two of these run beside the replicas, as in production. */
 const { connection, namespace } = readEnvironment();
 const logger = pino(
   { name: process.env.DEMO_WORKER ?? "worker", level: process.env.CARILLON_LOG_LEVEL ?? "info" },
-  // Whoever read it may be gone: asynchronous, pino would hold the exit for ever.
-  pino.destination({ dest: 1, sync: true }),
+  // Whoever read it may be gone: asynchronous, pino would hold the exit for ever. Lines get lost, runs must not.
+  pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_LOG }).on("error", () => {}),
 );
 const client = new Client({ connection, namespace });
 const types = demoTypes({

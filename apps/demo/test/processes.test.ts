@@ -1,10 +1,15 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync, openSync } from "node:fs";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { Client } from "@carillon/sdk";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 
 const PROCESSES = new URL("../dist/processes.js", import.meta.url).href;
+
+const WORKER = fileURLToPath(new URL("../dist/worker.js", import.meta.url));
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -31,6 +36,26 @@ it("a child ends by itself where the demo was killed", async () => {
     await eventually(() => !isAlive(pid), { timeoutMs: 15_000 });
   } finally {
     if (isAlive(pid)) process.kill(pid, "SIGKILL");
+  }
+});
+
+it.runIf(existsSync("/dev/full"))("a worker goes on where its log cannot be written", async () => {
+  const client = new Client({ connection: redis.url });
+  await client.put({ id: "a", type: "redis-check", queue: "ops", payload: {}, schedule: { every: "1d" } });
+  await client.trigger("a");
+  const worker = spawn(process.execPath, [WORKER], {
+    env: { PATH: process.env["PATH"], REDIS_URL: redis.url },
+    stdio: ["ignore", openSync("/dev/full", "w"), "ignore"],
+  });
+  const ended = once(worker, "exit");
+  try {
+    const outcomes = async () => (await client.runs("a")).map(({ outcome }) => outcome);
+    await eventually(async () => expect(await outcomes()).toEqual(["succeeded"]), { timeoutMs: 10_000 });
+    worker.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+  } finally {
+    worker.kill("SIGKILL");
+    await client.close();
   }
 });
 
