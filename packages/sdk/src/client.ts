@@ -518,7 +518,7 @@ export class Client {
    * Each occurrence of the next hours, as the schedules stand now, earliest first; where there are more than `limit` (1,000, at most
    * 100,000), the earliest. What is owed is due now, as far as the task's catch-up policy keeps it.
    *
-   * @throws `INVALID_DURATION`
+   * @throws `INVALID_DURATION`; `INVALID_OPTION` also where working it out takes more than 5 s: ask for a shorter time, or for fewer
    */
   async forecast(options: { within: string; queue?: string; limit?: number }): Promise<Upcoming[]> {
     assertOptions(options, ["within", "queue", "limit"]);

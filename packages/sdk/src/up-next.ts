@@ -1,6 +1,7 @@
-import { isCarillonError, parseLocalName, type TaskName } from "@carillon/core";
+import { CarillonError, isCarillonError, parseLocalName, type TaskName } from "@carillon/core";
 import type { Store, StoredTask } from "@carillon/store";
 import { foresee } from "./forecast.js";
+import { Turns } from "./turns.js";
 import { nextOf } from "./view.js";
 
 /** An occurrence to come. Times in UTC ms. */
@@ -36,6 +37,8 @@ export async function upNext(
  * Each occurrence that is enqueued from `now` to `until`, as the schedules stand now, earliest first; also what is tried again, or was
  * asked for, by then, and now what is owed, as far as the catch-up policy keeps it. A fixed delay after finish is foreseen as if runs
  * took no time. With more than `limit`: the earliest of all tasks.
+ *
+ * @throws `INVALID_OPTION` where that is too much to work out
  */
 export async function forecast(
   store: Store,
@@ -45,25 +48,41 @@ export async function forecast(
   owner: string | undefined,
 ): Promise<Upcoming[]> {
   await store.calendars.refresh();
+  const turns = new Turns();
   return widening(limit, async (most) => {
     const { tasks, horizon } = await dueTasks(store, queues, until, most, owner);
+    turns.begin();
     let found: Upcoming[] = [];
     let end = Number.POSITIVE_INFINITY;
     for (const { name, task } of tasks) {
+      if (turns.isOver && !(await turns.next())) throw new TooMuch();
       try {
         for (const one of foresee(store, task, now, until)) {
+          if (turns.isOver && !(await turns.next())) throw new TooMuch();
+          if (one === undefined) continue;
           if (one.due >= end) break;
           found.push({ task: name, ...one });
           if (found.length < 2 * limit) continue;
           found = found.sort(inOrder).slice(0, limit);
           end = found.at(-1)?.due ?? end;
         }
-      } catch {
+      } catch (error) {
+        if (error instanceof TooMuch) throw error;
         // Stored by someone else than Carillon, its schedule means nothing. The others' are told.
       }
     }
     return { found: found.sort(inOrder).slice(0, limit), horizon: Math.max(horizon, now) };
   });
+}
+
+/** The tasks that are there, and what their schedules take, decide how far ahead can be told. */
+class TooMuch extends CarillonError {
+  constructor() {
+    super("INVALID_OPTION", "so much is to come that it takes too long to work it out.", {
+      field: "within",
+      remedy: "Ask for a shorter time, a smaller limit, or one queue.",
+    });
+  }
 }
 
 function inOrder(a: Upcoming, b: Upcoming): number {
@@ -78,7 +97,7 @@ async function widening(
   limit: number,
   look: (most: number) => Promise<{ found: Upcoming[]; horizon: number }>,
 ): Promise<Upcoming[]> {
-  for (let most = limit; ; most *= 2) {
+  for (let most = limit; ; most = Math.min(2 * most, MOST_READ)) {
     const { found, horizon } = await look(most);
     const last = found[limit - 1]?.due ?? Number.POSITIVE_INFINITY;
     if (last <= horizon || most >= MOST_READ) return found;

@@ -1,6 +1,7 @@
+import { TaskSchedule } from "@carillon/core";
 import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
 import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 
 const QUEUE = "bells";
@@ -58,6 +59,11 @@ describe("what a client foresees", () => {
     ["each, under all", { catchUp: "all" }, [10, 20, 30, 40, 50, 60]],
     ["the newest, under all with most", { catchUp: "all", catchUpLimits: { most: 2 } }, [50, 60]],
     ["the first, under all with a pace", { catchUp: "all", catchUpLimits: { every: "4m" } }, [10]],
+    [
+      "the first of the newest, with most and a pace",
+      { catchUp: "all", catchUpLimits: { most: 3, every: "4m" } },
+      [40],
+    ],
     ["what maxRuns leaves", { catchUp: "all", schedule: { every: "10m", maxRuns: 3 } }, [10, 20, 30]],
     ["the one that there is, after a finish", { schedule: { every: "10m", anchor: "finish" } }, [10]],
     [
@@ -130,5 +136,74 @@ describe("what a client foresees", () => {
     const first = await kit.client.forecast({ within: "4h", limit: 4_000 });
     expect(first).toEqual(all.slice(0, 4_000));
     expect(first.filter(({ task }) => task.id === "hourly")).toHaveLength(1);
+  });
+
+  it("of a long backlog with a pace, the newest are gone through once, not at each step", async () => {
+    const catchUpLimits = { most: 1_000, every: "2s" };
+    await put("t", { schedule: { every: "1s" }, catchUp: "all", catchUpLimits });
+    await owing("1h");
+    const latest = vi.spyOn(TaskSchedule.prototype, "latest");
+    try {
+      expect(await kit.client.forecast({ within: "10m" })).toHaveLength(301);
+      expect(latest.mock.calls.length).toBeLessThan(10_000);
+    } finally {
+      latest.mockRestore();
+    }
+  });
+
+  describe("that takes long", () => {
+    /** Each step of a schedule takes a millisecond. */
+    let worked = 0;
+    beforeEach(async () => {
+      await put("often", { schedule: { every: "1s" } });
+      worked = 0;
+      const { next } = TaskSchedule.prototype;
+      vi.spyOn(performance, "now").mockImplementation(() => worked);
+      vi.spyOn(TaskSchedule.prototype, "next").mockImplementation(function (this: TaskSchedule, after) {
+        worked++;
+        return next.call(this, after);
+      });
+    });
+    afterEach(() => {
+      vi.restoreAllMocks();
+    });
+
+    it("leaves others of the process their turn", async () => {
+      let longest = 0;
+      let last = worked;
+      let over = false;
+      const look = (): void => {
+        longest = Math.max(longest, worked - last);
+        last = worked;
+        if (!over) setImmediate(look);
+      };
+      look();
+      expect(await kit.client.forecast({ within: "1h", limit: 10_000 })).toHaveLength(3_600);
+      over = true;
+      look();
+      expect(worked).toBeGreaterThanOrEqual(3_600);
+      expect(longest).toBeLessThanOrEqual(30);
+    });
+
+    it("ends with what to do, however much there is", async () => {
+      await expect(kit.client.forecast({ within: "3650d", limit: 100_000 })).rejects.toMatchObject({
+        code: "INVALID_OPTION",
+        field: "within",
+        remedy: "Ask for a shorter time, a smaller limit, or one queue.",
+      });
+      expect(worked).toBeLessThan(6_000);
+    });
+  });
+
+  it("reads no more tasks for an answer than it may", async () => {
+    const asked: number[] = [];
+    const { tasks } = kit.store;
+    tasks.due = async (_queue, _until, most) => {
+      asked.push(most);
+      return Array.from({ length: most }, () => ({ local: "system/t", at: kit.now }));
+    };
+    tasks.get = async () => undefined;
+    expect(await kit.client.forecast({ within: "1h", queue: QUEUE, limit: 60_000 })).toEqual([]);
+    expect(asked).toEqual([60_000, 100_000]);
   });
 });
