@@ -1,5 +1,7 @@
 import {
   calendarsOf,
+  counted,
+  decide,
   isSuccess,
   type Pending,
   previewSchedule,
@@ -7,9 +9,16 @@ import {
   type SkipReason,
   shardOf,
   type TaskDefinition,
-  type TaskSchedule,
 } from "@carillon/core";
-import { type Attempt, isAlive, type LedgerEntry, type Store, type StoredTask } from "@carillon/store";
+import {
+  type Attempt,
+  dueTask,
+  isAlive,
+  type LedgerEntry,
+  type Store,
+  type StoredTask,
+} from "@carillon/store";
+import { Turns } from "./turns.js";
 
 /** What became of an occurrence, in one word. */
 export type Verdict =
@@ -49,7 +58,7 @@ export interface Explanation {
 
 /** An enqueue is called late from this many ms on. */
 const LATE = 1_000;
-/** More runs than a task may keep of one kind, and more occurrences than anyone looks ahead. */
+/** More runs than a task may keep of one kind. */
 const ALL = 100_000;
 
 /** What is known of one occurrence, from run records, ledger and the task itself. */
@@ -115,7 +124,8 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
   if (stored.cursor !== undefined && time <= stored.cursor) {
     return answer("expired", "It was decided, but the record of it is no longer kept.");
   }
-  if (isBeyondMaxRuns(schedule, stored, time)) {
+  const isBeyond = await isBeyondMaxRuns(store, stored, time, now);
+  if (isBeyond) {
     return answer("no-occurrence", "It comes after the last run that maxRuns allows.");
   }
   if (stored.state === "paused")
@@ -125,7 +135,8 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
   }
   const due = schedule.due(time);
   if (due <= now) return answer("due", await overdue(store, stored, now, due));
-  return answer("planned", `It is due at ${iso(due)}, in ${span(due - now)}.`);
+  const unless = isBeyond === undefined ? ", unless maxRuns is reached before" : "";
+  return answer("planned", `It is due at ${iso(due)}, in ${span(due - now)}${unless}.`);
 }
 
 /** What takes this time away from the schedule; undefined: nothing has to. */
@@ -142,13 +153,30 @@ async function excluderOf(
   return by !== undefined && named.includes(by) ? `the calendar ${by}` : by;
 }
 
-/** Of what is to come: whether `maxRuns` occurrences are enqueued before it. */
-function isBeyondMaxRuns(schedule: TaskSchedule, { nominal, fired }: StoredTask, time: number): boolean {
+/**
+ * Of what is to come: whether `maxRuns` occurrences are enqueued before it, what waits among them, if runs take no time. What
+ * catching up passes over is none of them. Undefined: too many times lie in between to tell.
+ */
+async function isBeyondMaxRuns(
+  store: Store,
+  stored: StoredTask,
+  time: number,
+  now: number,
+): Promise<boolean | undefined> {
+  const { schedule, slot, ...task } = dueTask(
+    { task: stored, running: undefined },
+    store.calendars.schedules,
+  );
   if (!schedule.spent(Number.POSITIVE_INFINITY)) return false;
-  if (nominal === undefined) return schedule.spent(fired);
-  let at: number | undefined = nominal;
-  for (let n = 1; at !== undefined && at < time && n <= ALL; n++) {
+  const fired = task.fired + counted(task.pending);
+  if (schedule.spent(fired)) return true;
+  const { enqueue, next } = decide({ ...task, schedule, slot, fired, pending: [] }, now);
+  const planned = next === "kept" ? slot : next && "nominal" in next ? next : undefined;
+  const turns = new Turns();
+  let at = (enqueue ?? planned)?.nominal;
+  for (let n = 1; at !== undefined && at < time; n++) {
     if (schedule.spent(fired + n)) return true;
+    if (turns.isOver && !(await turns.next())) return undefined;
     at = schedule.next(at);
   }
   return false;

@@ -1,3 +1,4 @@
+import { TaskSchedule } from "@carillon/core";
 import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
 import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
@@ -141,6 +142,72 @@ describe("what a client says of times to come", () => {
     expect((await kit.client.explain("t", START + 80 * MINUTE)).summary).toBe(
       "It comes after the last run that maxRuns allows.",
     );
+  });
+
+  it("what waits for a run's end has its share of maxRuns", async () => {
+    await put("t", "fine", { overlap: "queue-all", schedule: { every: "10m", maxRuns: 2 } });
+    await kit.worker.pause();
+    await kit.advance("25m");
+    expect((await kit.client.get("t")).pending).toHaveLength(1);
+    expect([await verdict(10), await verdict(20), await verdict(30)]).toEqual([
+      "enqueued",
+      "waiting",
+      "no-occurrence",
+    ]);
+  });
+  const verdict = async (minute: number) => (await kit.client.explain("t", START + minute * MINUTE)).verdict;
+
+  /** Owed at minute 45: those of minutes 10 to 40. */
+  const BACKLOG: [what: string, task: Partial<TaskInput>, after: number, planned: number][] = [
+    ["one run for all, under one", { catchUp: "one" }, 2, 50],
+    ["one, under one, with a window", { catchUp: "one", catchUpLimits: { window: "10m" } }, 2, 50],
+    ["none, under one, out of the window", { catchUp: "one", catchUpLimits: { window: "4m" } }, 2, 60],
+    ["none, under skip", { catchUp: "skip" }, 2, 60],
+    ["each, under all", { catchUp: "all" }, 5, 50],
+    ["the newest, under all with most", { catchUp: "all", catchUpLimits: { most: 2 } }, 3, 50],
+  ];
+  it.each(BACKLOG)("of a backlog, maxRuns counts %s", async (_what, rest, maxRuns, last) => {
+    await put("t", "fine", { overlap: "allow", schedule: { every: "10m", maxRuns }, ...rest });
+    await kit.client.pauseAll({ queue: QUEUE });
+    await kit.advance("45m");
+    await kit.client.resumeAll({ queue: QUEUE }, { from: "catch-up" });
+    expect([await verdict(10), await verdict(20), await verdict(40)]).toEqual(["due", "due", "due"]);
+    expect([await verdict(last), await verdict(last + 10)]).toEqual(["planned", "no-occurrence"]);
+    await kit.advance("2h");
+    expect([await verdict(last), await verdict(last + 10)]).toEqual(["enqueued", "no-occurrence"]);
+  });
+
+  it("says so where too many times lie before it to count them, and leaves others their turn", async () => {
+    await put("t", "fine", { schedule: { every: "1s", maxRuns: 1_000_000 } });
+    let worked = 0;
+    const { next } = TaskSchedule.prototype;
+    vi.spyOn(performance, "now").mockImplementation(() => worked);
+    vi.spyOn(TaskSchedule.prototype, "next").mockImplementation(function (this: TaskSchedule, after) {
+      worked++;
+      return next.call(this, after);
+    });
+    let longest = 0;
+    let last = worked;
+    let over = false;
+    const look = (): void => {
+      longest = Math.max(longest, worked - last);
+      last = worked;
+      if (!over) setImmediate(look);
+    };
+    look();
+    try {
+      const at = async (hours: number) => (await kit.client.explain("t", START + hours * 3_600_000)).summary;
+      expect(await at(1)).toBe("It is due at 2026-01-01T01:00:00Z, in 1 h.");
+      expect(await at(10)).toBe(
+        "It is due at 2026-01-01T10:00:00Z, in 10 h, unless maxRuns is reached before.",
+      );
+      over = true;
+      look();
+      expect(longest).toBeLessThanOrEqual(30);
+    } finally {
+      over = true;
+      vi.restoreAllMocks();
+    }
   });
 
   describe("the journal, page by page", () => {
