@@ -278,8 +278,11 @@ export class Client {
     const name = await this.#locate(ref);
     const stored = await this.store.tasks.get(name);
     if (!stored) throw notFound(name);
-    const [task, open] = await Promise.all([this.#withStatus(stored), this.store.runs.open(name)]);
-    const runs = await this.store.runs.many(name.queue, open.slice(0, MOST_SHOWN));
+    const [task, open] = await Promise.all([
+      this.#withStatus(stored),
+      this.store.runs.open(name, MOST_SHOWN),
+    ]);
+    const runs = await this.store.runs.many(name.queue, open);
     return { ...task, displayState: displayState(task, runs) };
   }
 

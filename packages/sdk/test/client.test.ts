@@ -96,6 +96,24 @@ onEveryEngine("the client", (connection) => {
     await expect(client.get("t")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
   });
 
+  it("gets a task with very many open runs, of which it reads those that it looks at", async () => {
+    await client.put(noop("t", { overlap: "allow" }));
+    for (let n = 0; n < 2; n++) await client.trigger("t");
+    const { open } = bench.store.keys.queue(QUEUE);
+    const ids = Array.from({ length: 300 }, (_, n) => [START + n, `t@many.${n}`]).flat();
+    await bench.store.link.ask((redis) => redis.zadd(open("system/t"), ...ids));
+    const { runs } = bench.store;
+    const all = runs.open.bind(runs);
+    const read: number[] = [];
+    runs.open = async (...args) => {
+      const found = await all(...args);
+      read.push(found.length);
+      return found;
+    };
+    expect(await client.get("t")).toMatchObject({ displayState: "SCHEDULED" });
+    expect(read).toEqual([100]);
+  });
+
   it("puts many over several queues, answers in order, and writes none where one is wrong", async () => {
     const many = [noop("a"), noop("b", { queue: "other" }), noop("c"), noop("a", { priority: 2 })];
     const results = await client.putMany(many);

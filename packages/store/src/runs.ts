@@ -359,12 +359,13 @@ export class RunRepository {
     return this.#link.ask((client) => client.hgetall(keys.stats(localName(name))));
   }
 
-  /** The runs of a task that are not final, oldest first: one is named by the task itself, more are in a set. */
-  async open(name: TaskName): Promise<string[]> {
+  /** The runs of a task that are not final, oldest first: one is named by the task itself, more are in a set. @param most at least 1; default all */
+  async open(name: TaskName, most?: number): Promise<string[]> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
+    const last = most === undefined ? "-1" : String(most - 1);
     const [named, set] = await this.#link.ask((client) =>
-      Promise.all([client.hget(keys.task(local), "open"), client.zrange(keys.open(local), 0, "-1")]),
+      Promise.all([client.hget(keys.task(local), "open"), client.zrange(keys.open(local), 0, last)]),
     );
     return openIds(named, set);
   }

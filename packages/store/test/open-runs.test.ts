@@ -45,6 +45,9 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     expect(await named()).toBe("*");
     expect(await inSet()).toEqual(runs);
     expect(await open()).toEqual(runs);
+    for (const most of [1, 2, 9]) {
+      expect(await bench.store.runs.open(bench.name("t"), most)).toEqual(runs.slice(0, most));
+    }
     expect((await bench.store.runs.list(bench.name("t"), 2)).map(({ id }) => id)).toEqual(
       runs.slice(1).reverse(),
     );
