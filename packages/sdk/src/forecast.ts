@@ -23,13 +23,24 @@ export function* foresee(
 ): Generator<Foreseen | undefined> {
   if (task.state !== "scheduled") return;
   const { schedule: plain, ...due } = dueTask({ task, running: undefined }, store.calendars.schedules);
-  const schedule = due.policies.catchUpLimits?.most === undefined ? plain : new Walked(task, plain);
+  const most = due.catchUp === "all" ? due.policies.catchUpLimits?.most : undefined;
+  const schedule = most === undefined ? plain : new Walked(task, plain);
+  let toWalk = most ?? 0;
   let { slot } = due;
   let pending = due.pending.filter(({ at }) => at !== undefined);
   let fired = due.fired + counted(due.pending.filter(({ at }) => at === undefined));
   for (;;) {
     const at = Math.max(now, Math.min(slot?.due ?? Number.POSITIVE_INFINITY, ...pending.map(readyAt)));
     if (at > until) return;
+    if (toWalk > 0 && slot !== undefined && slot.due <= at) {
+      // The way that the decision goes back, once, and in steps.
+      let oldest = schedule.latestDue(at);
+      for (; toWalk > 1 && oldest !== undefined && oldest > slot.nominal; toWalk--) {
+        oldest = schedule.latest(oldest - 1);
+        yield undefined;
+      }
+      toWalk = 0;
+    }
     const { enqueue, next, ...rest } = decide({ ...due, schedule, slot, pending, fired }, at);
     pending = [...rest.pending];
     if (enqueue) fired += counted([enqueue]);

@@ -152,23 +152,24 @@ describe("what a client foresees", () => {
   });
 
   describe("that takes long", () => {
-    /** Each step of a schedule takes a millisecond. */
     let worked = 0;
-    beforeEach(async () => {
-      await put("often", { schedule: { every: "1s" } });
+    /** Each step of a schedule takes a millisecond. */
+    function slow(): void {
       worked = 0;
-      const { next } = TaskSchedule.prototype;
       vi.spyOn(performance, "now").mockImplementation(() => worked);
-      vi.spyOn(TaskSchedule.prototype, "next").mockImplementation(function (this: TaskSchedule, after) {
-        worked++;
-        return next.call(this, after);
-      });
-    });
+      for (const step of ["next", "latest"] as const) {
+        const does = TaskSchedule.prototype[step];
+        vi.spyOn(TaskSchedule.prototype, step).mockImplementation(function (this: TaskSchedule, at) {
+          worked++;
+          return does.call(this, at);
+        });
+      }
+    }
     afterEach(() => {
       vi.restoreAllMocks();
     });
-
-    it("leaves others of the process their turn", async () => {
+    /** The longest time that others had to wait for their turn. */
+    async function longestTurn(work: () => Promise<unknown>): Promise<number> {
       let longest = 0;
       let last = worked;
       let over = false;
@@ -178,14 +179,38 @@ describe("what a client foresees", () => {
         if (!over) setImmediate(look);
       };
       look();
-      expect(await kit.client.forecast({ within: "1h", limit: 10_000 })).toHaveLength(3_600);
+      await work();
       over = true;
       look();
-      expect(worked).toBeGreaterThanOrEqual(3_600);
-      expect(longest).toBeLessThanOrEqual(30);
+      return longest;
+    }
+
+    it("leaves others of the process their turn", async () => {
+      await put("often", { schedule: { every: "1s" } });
+      slow();
+      const forecast = () => kit.client.forecast({ within: "10m", limit: 10_000 });
+      expect(await longestTurn(async () => expect(await forecast()).toHaveLength(600))).toBeLessThanOrEqual(
+        30,
+      );
+      expect(worked).toBeGreaterThanOrEqual(600);
+    });
+
+    it("leaves it to them also where a long backlog is gone through", async () => {
+      await put("t", {
+        schedule: { every: "1s" },
+        catchUp: "all",
+        catchUpLimits: { most: 1_000, every: "1h" },
+      });
+      await owing("1h");
+      slow();
+      const forecast = () => kit.client.forecast({ within: "10m" });
+      expect(await longestTurn(async () => expect(await forecast()).toHaveLength(1))).toBeLessThanOrEqual(30);
+      expect(worked).toBeGreaterThanOrEqual(1_000);
     });
 
     it("ends with what to do, however much there is", async () => {
+      await put("often", { schedule: { every: "1s" } });
+      slow();
       await expect(kit.client.forecast({ within: "3650d", limit: 100_000 })).rejects.toMatchObject({
         code: "INVALID_OPTION",
         field: "within",
