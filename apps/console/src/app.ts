@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { apiRouter } from "./api/router.js";
 import { Auth, FailureLimiter } from "./auth.js";
 import { Board, type Connection } from "./board.js";
-import { errorHandler, loggedError, RequestError, refuse } from "./errors.js";
+import { errorHandler, RequestError, refuse } from "./errors.js";
 import { Guard, identityOf } from "./guard.js";
 import { sameOrigin, securityHeaders } from "./headers.js";
 import { LOGO } from "./pages.js";
@@ -30,6 +30,7 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
   const {
     client,
     connection,
+    logger,
     token,
     operatorToken,
     viewerToken,
@@ -37,7 +38,6 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
     refreshEvery,
     limiter = new FailureLimiter(),
   } = options;
-  const logger = options.logger.child({}, { serializers: { err: loggedError } });
   const redactor = new Redactor(redact);
   const board = new Board({ client, connection, logger, redactor, refreshEvery });
   const auth = new Auth({ token, operatorToken, viewerToken, namespace: client.namespace });

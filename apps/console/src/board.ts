@@ -6,7 +6,7 @@ import { Queue } from "bullmq";
 import type { RequestHandler } from "express";
 import type { Logger } from "pino";
 import { ROLES, type Role } from "./auth.js";
-import { boardErrorBody, coded, statusOf, unreachable } from "./errors.js";
+import { boardErrorBody, coded, logFailure, statusOf, unreachable } from "./errors.js";
 import { BOARD_PATH } from "./paths.js";
 import type { Redactor } from "./redact.js";
 import { TaskAdapter } from "./task-adapter.js";
@@ -188,7 +188,7 @@ class BoardAdapter extends ExpressAdapter {
   override setErrorHandler(): this {
     return super.setErrorHandler((thrown) => {
       const error = coded(thrown);
-      if (error.code === "INTERNAL") this.#logger.error({ err: thrown }, "a request failed");
+      if (error.code === "INTERNAL") logFailure(this.#logger, thrown);
       return {
         status: statusOf(error),
         body: boardErrorBody(error),

@@ -88,11 +88,12 @@ export function refuse(res: Response, error: CarillonError): void {
   res.status(statusOf(error)).json(body);
 }
 
-/** An error as it is logged: one of ioredis holds its command, and so data of jobs. */
-export function loggedError(thrown: unknown): unknown {
-  if (!(thrown instanceof Error)) return String(thrown);
-  const { type, message, stack, code } = stdSerializers.err(thrown);
-  return { type, message, stack, code };
+/** Of the error only what says what went wrong: one of ioredis holds its command, and so data of jobs. */
+export function logFailure(logger: Logger, thrown: unknown): void {
+  const { message, stack, code } = stdSerializers.err(
+    thrown instanceof Error ? thrown : new Error(String(thrown)),
+  );
+  logger.error({ err: Object.assign(new Error(message), { stack, code }) }, "a request failed");
 }
 
 /** Express finds an error handler by its four parameters. */
@@ -103,7 +104,7 @@ export function errorHandler(logger: Logger) {
       return;
     }
     const error = coded(thrown);
-    if (error.code === "INTERNAL") logger.error({ err: thrown }, "a request failed");
+    if (error.code === "INTERNAL") logFailure(logger, thrown);
     refuse(res, error);
   };
 }
