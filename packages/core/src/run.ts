@@ -42,8 +42,9 @@ export function isFailure(outcome: Outcome): boolean {
 /** Ends that count as a success: they end a row of failures. */
 const SUCCESSES: ReadonlySet<Outcome> = new Set(["succeeded", "quota", "nothing-to-do"]);
 
-export function isSuccess(outcome: Outcome): boolean {
-  return SUCCESSES.has(outcome);
+/** What a run failed with; undefined where it succeeded, also after an attempt that had failed. */
+export function errorOf({ outcome, error }: Pick<Run, "outcome" | "error">): string | undefined {
+  return outcome !== undefined && SUCCESSES.has(outcome) ? undefined : error;
 }
 
 /** One execution of an occurrence: one BullMQ job, one record. Times in UTC ms of Redis time. */

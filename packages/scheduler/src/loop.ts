@@ -190,9 +190,8 @@ export class Loop {
       await this.#work(appointment, () => this.#running && performance.now() < until);
     } catch (error) {
       if (!this.#store.link.ready) return this.#fail(error);
-      const coded = redisError(error);
+      const { code, message } = redisError(error);
       this.#agenda.hold(queue, part, this.#clock.now(), LONGEST_BACKOFF);
-      const { code, message } = coded;
       this.#settings.logger.error({ code, queue, part, error: message }, "a part could not be worked on");
     } finally {
       this.#wakeUpSoon();
@@ -202,11 +201,10 @@ export class Loop {
   /** All that fails with one connection is one failure. */
   #fail(error: unknown): void {
     if (performance.now() < this.#retryAt) return;
-    const coded = redisError(error);
+    const { code, message } = redisError(error);
     this.#failures += 1;
     this.#retryAt = performance.now() + backoff(this.#failures);
     this.#reader.rereadSoon();
-    const { code, message } = coded;
     this.#settings.logger.error(
       { code, failures: this.#failures, error: message },
       "Redis cannot be reached",

@@ -2,7 +2,7 @@ import {
   calendarsOf,
   counted,
   decide,
-  isSuccess,
+  errorOf,
   type Pending,
   previewSchedule,
   type Run,
@@ -111,7 +111,7 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
 
   if (!isOccurrence) {
     const nearest = { before: schedule.latest(time - 1), after: schedule.next(time) };
-    const by = schedule.delay === undefined ? await excluderOf(store, definition, time) : undefined;
+    const by = schedule.delay === undefined ? excluderOf(store, definition, time) : undefined;
     const summary =
       by === undefined
         ? "The schedule, as it is now, names no such time."
@@ -140,14 +140,13 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
 }
 
 /** What takes this time away from the schedule; undefined: nothing has to. */
-async function excluderOf(
-  store: Store,
+function excluderOf(
+  { calendars }: Store,
   { schedule, id }: TaskDefinition,
   time: number,
-): Promise<string | undefined> {
+): string | undefined {
   const named = calendarsOf(schedule);
-  const all = named.length > 0 ? await store.calendars.list() : [];
-  const context = { calendars: new Map(all.map(({ name, entries }) => [name, entries])) };
+  const context = { calendars: new Map([...calendars.known].map(([name, { entries }]) => [name, entries])) };
   const { excluded } = previewSchedule(schedule, { from: time - 1, count: 1, seed: id, context });
   const by = excluded.find((one) => one.time === time)?.by;
   return by !== undefined && named.includes(by) ? `the calendar ${by}` : by;
@@ -237,8 +236,8 @@ function eventsOf(run: Run, attempts: readonly Attempt[]): ExplainedEvent[] {
     });
   }
   if (run.finished !== undefined) {
-    const overcome = run.outcome !== undefined && isSuccess(run.outcome);
-    const why = run.error === undefined || overcome ? "" : `: ${run.error.split("\n")[0]}`;
+    const error = errorOf(run);
+    const why = error === undefined ? "" : `: ${error.split("\n")[0]}`;
     events.push({
       ...about,
       at: run.finished,

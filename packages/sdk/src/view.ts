@@ -1,7 +1,7 @@
 import {
   type CatchUpPolicy,
   describeSchedule,
-  isSuccess,
+  errorOf,
   type Json,
   type Outcome,
   type OverlapPolicy,
@@ -78,16 +78,16 @@ export interface LastStatus {
   readonly result?: Json;
 }
 
-export function lastStatus({ id, started, finished, worker, outcome, error, result }: Run): LastStatus {
-  // Of an attempt before the one that succeeded.
-  const overcome = outcome !== undefined && isSuccess(outcome);
+export function lastStatus(run: Run): LastStatus {
+  const { id, started, finished, worker, outcome, result } = run;
+  const error = errorOf(run);
   return {
     run: id,
     executedAt: started,
     finishedAt: finished,
     node: worker,
     outcome,
-    ...(error === undefined || overcome ? {} : { error }),
+    ...(error === undefined ? {} : { error }),
     ...(result === undefined ? {} : { result }),
   };
 }

@@ -9,10 +9,10 @@
 --       8 the job templates as JSON, then an item for each task
 -- An item (commit-items.ts) is one text, with a zero byte after each of these:
 --       owner, id, generation and cursor ("" none) that the decision was made with, the next generation, not before ("" any time), held
---       ("1": only while scheduled), guarded ("1": no second run beside a live one), look at ("" not before someone says so), cursor, nominal and fired ("" as they are), ids of the runs
---       reckoned with, separated by spaces, what few have as JSON ("" nothing; CommitExtras), run id ("" none is enqueued), its
---       template, the run's details, and what jobData (lib/enqueue.lua) asks for: the occurrence's key, its nominal and due time ("" the
---       same), trigger, more, payload
+--       ("1": only while scheduled), guarded ("1": no second run beside a live one), look at ("" not before someone says so), cursor,
+--       nominal and fired ("" as they are), ids of the runs reckoned with, separated by spaces, what few have as JSON ("" nothing;
+--       CommitExtras), run id ("" none is enqueued), its template, the run's details, and what jobData (lib/enqueue.lua) asks for: the
+--       occurrence's key, its nominal and due time ("" the same), trigger, more, payload
 -- Returns: { now, status of each task, then names of tasks of which more runs are to be cancelled (cancel-open.lua) }
 --          status: OK | DONE | STALE | EARLY | OVERLAP | ERROR <text>
 local now = nowMs()
@@ -166,10 +166,8 @@ end
 
 local out = { now }
 for n = 1, #ARGV - 8 do
-  -- What others have written where one task's keys are must not keep the others, nor the entries below, from being written.
-  local ok, status = pcall(commit, ARGV[8 + n])
-  if not ok and type(status) == "table" then status = status.err end
-  out[n + 1] = ok and status or "ERROR " .. tostring(status)
+  local status, failed = tried(commit, ARGV[8 + n])
+  out[n + 1] = status or "ERROR " .. failed
 end
 
 bullFinish()

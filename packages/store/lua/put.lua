@@ -128,10 +128,8 @@ end
 
 local out = { now }
 for n = 1, count do
-  -- What others have written where one task's keys are must not keep the others, nor the entries below, from being written.
-  local ok, answer = pcall(put, KEYS[12 + 2 * n], KEYS[13 + 2 * n])
-  if not ok and type(answer) == "table" then answer = answer.err end
-  out[n + 1] = ok and answer or { "ERROR", tostring(answer) }
+  local answer, failed = tried(put, KEYS[12 + 2 * n], KEYS[13 + 2 * n])
+  out[n + 1] = answer or { "ERROR", failed }
 end
 
 for shard in pairs(touched) do rearmAndWake(KEYS[2], shard, KEYS[3 + shard], channel, queue) end

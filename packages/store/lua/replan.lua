@@ -47,10 +47,8 @@ end
 
 local out = {}
 for n = 1, tonumber(ARGV[6]) do
-  -- What others have written where one task's keys are must not keep the others, nor the entries below, from being written.
-  local ok, answer = pcall(plan, KEYS[10 + 2 * n], KEYS[11 + 2 * n])
-  if not ok and type(answer) == "table" then answer = answer.err end
-  out[n] = ok and answer or "ERROR " .. tostring(answer)
+  local answer, failed = tried(plan, KEYS[10 + 2 * n], KEYS[11 + 2 * n])
+  out[n] = answer or "ERROR " .. failed
 end
 
 for shard in pairs(touched) do rearmAndWake(KEYS[1], shard, KEYS[2 + shard], channel, queue) end

@@ -31,6 +31,7 @@ const LIBRARIES = {
   ledger: () => read("lib/ledger.lua"),
   run: () => read("lib/run.lua"),
   cancel: () => read("lib/cancel.lua"),
+  tried: () => read("lib/tried.lua"),
   enqueue: () => `${bullAddLua()}\n${read("lib/enqueue.lua")}`,
   remove: bullRemoveLua,
   fields: () => `local BOOKKEEPING = { ${[...BOOKKEEPING].map((field) => `${field} = true`).join(", ")} }`,
@@ -38,10 +39,10 @@ const LIBRARIES = {
 
 /** One Lua file a transition, and the libraries each is built on. */
 const SCRIPTS = {
-  commit: ["index", "open", "job", "reckon", "ledger", "enqueue", "cancel"],
+  commit: ["index", "open", "job", "reckon", "ledger", "enqueue", "cancel", "tried"],
   "cancel-open": ["index", "cancel"],
   "read-due": ["open", "job", "reckon"],
-  put: ["index", "fields", "ledger"],
+  put: ["index", "fields", "ledger", "tried"],
   pause: ["index"],
   resume: ["index", "ledger"],
   "enqueue-new": ["index", "open", "enqueue"],
@@ -60,7 +61,7 @@ const SCRIPTS = {
   "drop-backfill": ["index"],
   expected: ["index"],
   told: [],
-  replan: ["index", "ledger"],
+  replan: ["index", "ledger", "tried"],
   audit: ["index"],
   "put-calendar": [],
   "read-time": [],

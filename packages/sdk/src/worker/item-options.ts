@@ -1,4 +1,4 @@
-import { BACKOFFS, type Backoff, CarillonError, parseDuration } from "@carillon/core";
+import { assertOptions, BACKOFFS, type Backoff, CarillonError, parseDuration } from "@carillon/core";
 import type { JobBackoff } from "./backoff.js";
 
 /** How an item's attempts wait for each other. */
@@ -72,22 +72,8 @@ export function assertFanOut(options: FanOutLike): void {
     });
   }
   if (options.concurrency !== undefined) whole(options.concurrency, "concurrency", 10_000);
-  if (options.itemBackoff !== undefined) assertBackoff(options.itemBackoff);
+  if (options.itemBackoff !== undefined) assertOptions(options.itemBackoff, BACKOFF_OPTIONS, "itemBackoff");
   itemRetry(options.itemAttempts, options.itemBackoff);
 }
 
-const BACKOFF_OPTIONS: readonly string[] = ["kind", "delay", "max"] satisfies (keyof ItemBackoff)[];
-
-/** @throws `INVALID_OPTION` where it is none, or a name in it is misspelt */
-function assertBackoff(backoff: ItemBackoff): void {
-  const remedy = `Known: ${BACKOFF_OPTIONS.join(", ")}.`;
-  if (typeof backoff !== "object" || backoff === null) {
-    throw new CarillonError("INVALID_OPTION", "not an object.", { field: "itemBackoff", remedy });
-  }
-  const unknown = Object.keys(backoff).find((key) => !BACKOFF_OPTIONS.includes(key));
-  if (unknown === undefined) return;
-  throw new CarillonError("INVALID_OPTION", "there is no such option.", {
-    field: `itemBackoff.${unknown}`,
-    remedy,
-  });
-}
+const BACKOFF_OPTIONS = ["kind", "delay", "max"] as const satisfies (keyof ItemBackoff)[];
