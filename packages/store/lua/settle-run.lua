@@ -40,6 +40,8 @@ if run[1] ~= "queued" and outcome ~= "crashed" and outcome ~= "lost" and redis.c
 end
 if error ~= "" then redis.call("HSET", RUN.key, "error", error) end
 if outcome == "" then
+  -- Without an error it was handed back, or its items are waited for: the next start goes on with this attempt.
+  if error == "" and run[1] ~= "queued" then redis.call("HSET", RUN.key, "again", "1") end
   redis.call("HSET", RUN.key, "state", "queued")
   return "OK"
 end

@@ -1,19 +1,24 @@
 -- An attempt starts: written before the handler runs, and counted as a crash until its end takes that back. The fence grows
 -- with each attempt, so that a worker that was thought dead cannot settle a run that another one has taken over.
 --
+-- Attempts are numbered here: BullMQ counts each time that a worker died with the job in its hands, also where it only put it off,
+-- or had not begun. One that was handed back, or whose items are done, goes on under its number (`again`).
+--
 -- A final run is started again in two cases. Its worker died between settling it and ending the job: BullMQ has not
 -- counted that attempt as made, and there is nothing to do. Or the job had ended and was retried from outside, with its attempts
 -- set back or not: the run is open again.
 --
--- ARGV: 1 worker, 2 pid, 3 host, 4 attempt (from 1), 5 attempts that BullMQ counts as made, 6 wait after a crash (ms),
---       7 crashes after which the run is over, both where the task says nothing
--- Returns: { "OK", fence, now, details, checkpoint ("" none), crashes } | { "GONE" } (the task was deleted) |
+-- ARGV: 1 worker, 2 pid, 3 host, 4 the worker's own number for this start: the same where it is sent again,
+--       5 attempts that BullMQ counts as made, 6 wait after a crash (ms), 7 crashes after which the run is over, both where the
+--       task says nothing
+-- Returns: { "OK", fence, now, details, checkpoint ("" none), crashes, attempt (from 1) } | { "GONE" } (the task was deleted) |
 --          { "FORGOTTEN" } (its record is no longer kept) |
 --          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", until, now }
-local made = ARGV[OWN + 5]
+local worker, own, made = ARGV[OWN + 1], ARGV[OWN + 4], ARGV[OWN + 5]
 local run = redis.call("HMGET", RUN.key, "state", "outcome", "made", "cancel", "info", "notBefore", "started",
-  "worker", "attempts", "fence", "crashes", "trace")
+  "worker", "attempts", "fence", "crashes", "trace", "again")
 local state, details = run[1], run[5]
+local attempt = tonumber(run[9]) or 0
 if redis.call("EXISTS", RUN.task) == 0 then return { "GONE" } end
 if not state then
   -- Its job has failed before, and was retried from outside when its record had gone.
@@ -21,14 +26,18 @@ if not state then
   return { again and "FORGOTTEN" or "GONE" }
 end
 local now = nowMs()
+-- The same start once more: its answer was lost, and it was sent again.
+local function isSentAgain()
+  if run[8] ~= worker then return false end
+  return string.match(redis.call("HGET", RUN.key, "a:" .. attempt) or "", " (%d+)$") == own
+end
 if state == "final" then
   if not wasRetried(RUN.job, run[3], run[12], made) then return { "FINAL", run[2] } end
   reopen(RUN, RUN.id, run[2], now)
   run[11] = nil
-elseif state ~= "queued" and run[8] == ARGV[OWN + 1] and run[9] == ARGV[OWN + 4] then
-  -- The same start once more: its answer was lost, and it was sent again.
+elseif state ~= "queued" and isSentAgain() then
   return { "OK", tonumber(run[10]), now, details, redis.call("HGET", RUN.stats, "checkpoint") or "",
-    tonumber(redis.call("HGET", RUN.key, "crashes") or 0) }
+    tonumber(run[11] or 0), attempt }
 elseif state ~= "queued" then
   -- The attempt before never ended: its worker died. Its crash was counted when it started.
   local wait, most = string.match(redis.call("HGET", RUN.task, "crash") or "", "^(%d+) (%d+)$")
@@ -65,16 +74,21 @@ if fence == 1 then
   fence = nowMicros()
   redis.call("HSET", RUN.task, "fence", fence)
 end
-local function grown(n) return (tonumber(stats[n]) or 0) + 1 end
+local function grown(n, by) return (tonumber(stats[n]) or 0) + by end
+local before = attempt
+-- What BullMQ counts as made, a plain worker may have done.
+attempt = math.max(before + (run[13] and 0 or 1), tonumber(made) + 1)
 local counts, first = {}, {}
 if not run[7] then
   first = { "started", now }
   counts = last and { "lastStart", now, "starts", table.concat(startsOf(last, stats[6]), " ") } or { "lastStart", now }
 end
-redis.call("HSET", RUN.stats, "attempts", grown(2), "crashes", grown(3), "consecutiveCrashes", grown(4), unpack(counts))
-if run[6] then redis.call("HDEL", RUN.key, "notBefore") end
--- `a:<attempt>`, where each attempt ran: by the time of BullMQ's own word on it another worker may have taken over.
-redis.call("HSET", RUN.key, "state", "running", "fence", fence, "worker", ARGV[OWN + 1], "pid", ARGV[OWN + 2],
-  "host", ARGV[OWN + 3], "attempts", ARGV[OWN + 4], "attemptStarted", now,
-  "a:" .. ARGV[OWN + 4], table.concat({ now, ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3] }, " "), unpack(first))
-return { "OK", fence, now, details, stats[5] or "", tonumber(run[11] or 0) }
+redis.call("HSET", RUN.stats, "attempts", grown(2, attempt > before and 1 or 0), "crashes", grown(3, 1),
+  "consecutiveCrashes", grown(4, 1), unpack(counts))
+if run[6] or run[13] then redis.call("HDEL", RUN.key, "notBefore", "again") end
+-- `a:<attempt>`, since when and where each attempt ran: by the time of BullMQ's own word on it another worker may have taken over.
+local since = attempt == before and string.match(redis.call("HGET", RUN.key, "a:" .. attempt) or "", "^%d+") or now
+redis.call("HSET", RUN.key, "state", "running", "fence", fence, "worker", worker, "pid", ARGV[OWN + 2], "host", ARGV[OWN + 3],
+  "attempts", attempt, "attemptStarted", now,
+  "a:" .. attempt, table.concat({ since, worker, ARGV[OWN + 2], ARGV[OWN + 3], own }, " "), unpack(first))
+return { "OK", fence, now, details, stats[5] or "", tonumber(run[11] or 0), attempt }

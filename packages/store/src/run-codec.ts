@@ -124,6 +124,7 @@ export function decodeAttempts(hash: Record<string, string>): Attempt[] {
   return Object.entries(hash)
     .filter(([field]) => field.startsWith("a:"))
     .map(([field, text]) => {
+      // Then its worker's own number for it.
       const [started, worker, pid, host] = text.split(" ") as [string, string, string, string];
       return { attempt: Number(field.slice(2)), started: Number(started), worker, pid: Number(pid), host };
     })

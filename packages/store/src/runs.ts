@@ -25,6 +25,8 @@ export type StartResult =
   | {
       readonly word: "OK";
       readonly fence: number;
+      /** From 1. */
+      readonly attempt: number;
       readonly now: number;
       /** Milliseconds that the attempt may take; undefined: no limit. */
       readonly limit: number | undefined;
@@ -50,11 +52,21 @@ export type StartResult =
   /** The wait after a crash is not over before `until`; now it is `now`. Both by the clock of Redis. */
   | { readonly word: "WAIT"; readonly until: number; readonly now: number };
 
+/** Of an attempt that may begin: what start-run.lua returns. */
+type Begun = [
+  fence: number,
+  now: number,
+  details: string,
+  checkpoint: string,
+  crashes: number,
+  attempt: number,
+];
+
 export interface Worked {
   worker: string;
   pid: number;
   host: string;
-  /** From 1. */
+  /** The worker's own number for this start, which tells it from the same one sent again. Attempts are numbered by `start`. */
   attempt: number;
   /** Attempts that BullMQ counts as made (`job.attemptsMade`). */
   made: number;
@@ -146,10 +158,10 @@ export class RunRepository {
     ])) as [StartResult["word"], ...(string | number)[]];
     switch (word) {
       case "OK": {
-        const [fence, now, details, checkpoint, crashes] = rest as [number, number, string, string, number];
+        const [fence, now, details, checkpoint, crashes, attempt] = rest as Begun;
         const { limit, grace = DEFAULT_GRACE } = decodeDetails(name, details);
         const saved = checkpoint === "" ? undefined : (JSON.parse(checkpoint) as Json);
-        return { word, fence: Number(fence), now, limit, grace, checkpoint: saved, crashes };
+        return { word, fence: Number(fence), attempt, now, limit, grace, checkpoint: saved, crashes };
       }
       case "FINAL":
         return { word, outcome: rest[0] as Outcome };

@@ -7,7 +7,8 @@ export interface Active {
   readonly run: string;
   /** The BullMQ job's id: the run's, or the item's own. */
   readonly job: string;
-  readonly attempt: number;
+  /** From 1; of a run 0 until its start is recorded. */
+  attempt: number;
   readonly box: TimeBox;
   /** Undefined: none is kept. */
   readonly output: Output | undefined;

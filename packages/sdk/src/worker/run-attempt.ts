@@ -47,8 +47,7 @@ export class RunAttempt {
     this.#about = { queue, run, task: `${owner}/${task}` };
     this.output = new Output(parts.maxOutput);
     this.box = new TimeBox(parts.clock, () => this.#terminating());
-    const attempt = attemptOf(taken);
-    this.#active = { queue, run, job: String(job.id), attempt, box: this.box, output: this.output };
+    this.#active = { queue, run, job: String(job.id), attempt: 0, box: this.box, output: this.output };
     this.#leave = parts.active.enter(this.#active);
   }
 
@@ -57,8 +56,9 @@ export class RunAttempt {
     const started = await this.#recordStart();
     if (started?.word === "OK") {
       this.#fence = started.fence;
+      this.#active.attempt = started.attempt;
       this.#begun = performance.now();
-      this.parts.emit("started", { ...this.#about, attempt: this.#active.attempt });
+      this.parts.emit("started", { ...this.#about, attempt: started.attempt });
     }
     return started;
   }
@@ -73,7 +73,7 @@ export class RunAttempt {
       worker: job.processedBy ?? `${hostname()}-${process.pid}`,
       pid: process.pid,
       host: hostname(),
-      attempt: this.#active.attempt,
+      attempt: attemptOf(this.taken),
       made: job.attemptsMade,
     };
     for (let tries = 1; ; tries++) {
@@ -111,11 +111,10 @@ export class RunAttempt {
 
   context(started: Started): Context {
     const { parts, taken, box } = this;
-    const { attempt } = this.#active;
     const runNextAt = (time: number) => {
       this.nextAt = time;
     };
-    const tools = { parts, taken, name: this.#name, about: this.#about, attempt, box, runNextAt };
+    const tools = { parts, taken, name: this.#name, about: this.#about, box, runNextAt };
     return runContext({ ...tools, output: this.output }, started);
   }
 
@@ -188,7 +187,10 @@ export class RunAttempt {
   }
 }
 
-/** From 1. BullMQ's own count also has the times that a job was only moved. */
+/**
+ * An item's, from 1. Of a run it only tells a start from the next one: a worker may have died that only put the job off. BullMQ's
+ * own count also has the times that a job was only moved.
+ */
 export function attemptOf({ job }: Taken): number {
   return job.attemptsMade + job.stalledCounter + 1;
 }

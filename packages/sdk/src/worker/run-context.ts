@@ -51,7 +51,6 @@ export interface RunTools {
   readonly taken: Taken<JobData>;
   readonly name: TaskName;
   readonly about: RunEvent;
-  readonly attempt: number;
   readonly box: TimeBox;
   readonly output: Output;
   readonly runNextAt: (time: number) => void;
@@ -59,8 +58,8 @@ export interface RunTools {
 
 /** A run's context. Its functions need no `this`: handlers take them apart. */
 export function runContext(
-  { parts, taken, name, about, attempt, box, output, runNextAt }: RunTools,
-  { fence, checkpoint }: { fence: number; checkpoint: Json | undefined },
+  { parts, taken, name, about, box, output, runNextAt }: RunTools,
+  { fence, attempt, checkpoint }: { fence: number; attempt: number; checkpoint: Json | undefined },
 ): Context {
   const { occurrence } = taken.job.data;
   return {

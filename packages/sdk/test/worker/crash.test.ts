@@ -29,9 +29,6 @@ describe("a worker that is killed", () => {
 
     const second = lives.start("work");
     const waiting = await eventually(async () => (await bench.record(run))?.notBefore ?? false, patience);
-    // Killed before it has put the job off it would have died with the job in its hands: that counts as one more attempt.
-    const jobs = bench.queue();
-    await eventually(async () => (await (await jobs.getJob(run))?.isDelayed()) ?? false, patience);
     await second.kill();
     const third = lives.start("work");
     const { at } = await third.says({ attempt: 2 });
@@ -42,6 +39,21 @@ describe("a worker that is killed", () => {
     expect(record).toMatchObject({ outcome: "succeeded", attempts: 2, crashes: 1, result: { attempt: 2 } });
     expect(await bench.stats("t")).toMatchObject({ crashes: "1", consecutiveCrashes: "0", succeeded: "1" });
   });
+
+  it("between the word that the job must wait and putting it off: that was no attempt", async () => {
+    const retry = { attempts: 2, delay: "1ms" };
+    const run = await bench.run("t", "once", { crash: { wait: "3s", most: 2 }, retry });
+    const first = lives.start("hang");
+    await first.says({ attempt: 1 });
+    await first.kill();
+    for (let n = 0; n < 2; n++) await lives.start("work", 1_000, "after start-run").ended;
+    const last = lives.start("work");
+    await last.says({ event: "settled", outcome: "succeeded" });
+    expect(last.said).toMatchObject([{ attempt: 2 }, { event: "settled" }]);
+    expect(await bench.record(run)).toMatchObject({ attempts: 2, crashes: 1, result: { attempt: 2 } });
+    expect(await bench.client.run(run)).toMatchObject({ attemptList: [{ attempt: 1 }, { attempt: 2 }] });
+    expect(await bench.stats("t")).toMatchObject({ attempts: "2", crashes: "1" });
+  }, 60_000);
 
   it("over and over: the run is over, its job failed, and its handler is left alone", async () => {
     const run = await bench.run("t", "deadly", { crash: { wait: "1ms", most: 2 } });

@@ -58,7 +58,11 @@ describe("a run of many items", () => {
       result: { total: 100, succeeded: 100, failed: 0, failures: [] },
     });
     expect(record?.crashes).toBeUndefined();
-    expect(await bench.stats("t")).toMatchObject({ crashes: "0", succeeded: "1" });
+    // It began with generating, not with the sum.
+    expect((await bench.client.run(run)).attemptList).toMatchObject([
+      { attempt: 1, started: record?.started },
+    ]);
+    expect(await bench.stats("t")).toMatchObject({ attempts: "1", crashes: "0", succeeded: "1" });
     expect(await bench.output(run)).toMatchObject([{ attempt: 1, text: "log generating\n" }]);
     expect(seen).toEqual(["started", "generated", "started", "settled"]);
     const jobs = bench.queue();

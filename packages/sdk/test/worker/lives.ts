@@ -74,10 +74,20 @@ export class Lives {
     return lives;
   }
 
-  /** @param lock ms; a busy machine that loses it does an item again */
-  start(mode: Mode, lock = 1_000): Life {
+  /**
+   * @param lock ms; a busy machine that loses it does an item again
+   * @param diesAt a failpoint of the store: the first time that it gets there
+   */
+  start(mode: Mode, lock = 1_000, diesAt = ""): Life {
     const { redis, namespace } = this.#bench;
-    const about = { REDIS_URL: redis.url, NAMESPACE: namespace, QUEUE, MODE: mode, LOCK: String(lock) };
+    const about = {
+      REDIS_URL: redis.url,
+      NAMESPACE: namespace,
+      QUEUE,
+      MODE: mode,
+      LOCK: String(lock),
+      DIES_AT: diesAt,
+    };
     const life = new Life(about);
     this.#all.push(life);
     return life;

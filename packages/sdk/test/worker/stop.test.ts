@@ -37,7 +37,7 @@ describe("a stop that does not wait for ever", () => {
 
     await bench.work([type]);
     await eventually(async () => expect(await bench.record(run)).toMatchObject({ result: "by the next" }));
-    expect(await bench.stats("t")).toMatchObject({ crashes: "0", succeeded: "1" });
+    expect(await bench.stats("t")).toMatchObject({ attempts: "1", crashes: "0", succeeded: "1" });
     expect(seen).toEqual([1, 1]);
   });
 

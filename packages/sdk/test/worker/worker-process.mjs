@@ -1,8 +1,9 @@
 // A worker in a process of its own, to be killed or frozen. It says what it does, one JSON line each.
 import { defineTask, Worker } from "@carillon/sdk";
+import { Store } from "@carillon/store";
 import { z } from "zod";
 
-const { REDIS_URL, NAMESPACE, QUEUE, MODE, LOCK } = process.env;
+const { REDIS_URL, NAMESPACE, QUEUE, MODE, LOCK, DIES_AT } = process.env;
 const payload = z.object({}).loose();
 const say = (what) => process.stdout.write(`${JSON.stringify(what)}\n`);
 const word = () => new Promise((resolve) => process.stdin.once("data", resolve));
@@ -55,9 +56,13 @@ const types = [
   }),
 ];
 
+const failpoint = (point) => {
+  if (point !== DIES_AT) return;
+  process.kill(process.pid, "SIGKILL");
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+};
 const worker = new Worker({
-  connection: REDIS_URL,
-  namespace: NAMESPACE,
+  store: new Store({ connection: REDIS_URL, namespace: NAMESPACE }, { failpoint }),
   types,
   lockDuration: Number(LOCK),
   stalledInterval: 200,

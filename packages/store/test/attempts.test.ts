@@ -1,0 +1,124 @@
+import type { Redis } from "ioredis";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Bench, QUEUE } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+const HOUR = 3_600_000;
+
+onEveryEngine("the number of an attempt", (connection) => {
+  let bench: Bench;
+  let run: string;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+    await bench.put({
+      id: "t",
+      schedule: { every: "1h" },
+      overlap: "allow",
+      crash: { wait: "10m", most: 3 },
+    });
+    const answer = await bench.trigger("t", "a");
+    if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
+    run = answer.run;
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  const name = () => bench.name("t");
+  const client = () => bench.store.link.client as Redis;
+  const start = (by: Partial<typeof BY> = {}) => bench.store.runs.start(name(), run, { ...BY, ...by });
+  async function begin(by: Partial<typeof BY> = {}) {
+    const started = await start(by);
+    if (started.word !== "OK") throw new Error(started.word);
+    return started;
+  }
+  const settle = (fence: number, end: { outcome?: "failed"; error?: string } = {}) =>
+    bench.store.runs.settle(name(), run, { fence, made: 0, outcome: undefined, ...end });
+  const attempts = async () =>
+    (await bench.store.runs.attempts(QUEUE, run)).map((one) => [one.attempt, one.worker]);
+  const counted = async () => (await bench.store.runs.stats(name()))["attempts"];
+
+  it("has no gap where workers died that only put the job off, or had not begun", async () => {
+    // Two died before they could say anything: BullMQ has counted both.
+    expect(await begin({ worker: "w3", attempt: 3 })).toMatchObject({ attempt: 1 });
+    for (const n of [4, 5, 6]) {
+      expect(await start({ worker: `w${n}`, attempt: n })).toMatchObject({ word: "WAIT" });
+    }
+    await bench.clock.advance(600_000);
+    expect(await begin({ worker: "w7", attempt: 7 })).toMatchObject({ attempt: 2, crashes: 1 });
+    expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ attempts: 2, crashes: 1 });
+    expect(await attempts()).toEqual([
+      [1, "w3"],
+      [2, "w7"],
+    ]);
+    expect(await counted()).toBe("2");
+  });
+
+  it("is the same where its start is sent again", async () => {
+    await begin();
+    await start({ worker: "w2", attempt: 2 });
+    await bench.clock.advance(600_000);
+    // Whoever put it off before has died.
+    const by = { worker: "w3", attempt: 3 };
+    const first = await begin(by);
+    await bench.clock.advance(1);
+    expect(await begin(by)).toMatchObject({ attempt: 2, fence: first.fence, crashes: 1 });
+    expect(await counted()).toBe("2");
+  });
+
+  it("is the same where it was handed back, or its items are done: nothing is counted", async () => {
+    const first = await begin();
+    expect(await settle(first.fence)).toBe("OK");
+    const second = await begin({ worker: "w2" });
+    expect(second).toMatchObject({ attempt: 1 });
+    expect(second.fence).toBeGreaterThan(first.fence);
+    expect(await attempts()).toEqual([[1, "w2"]]);
+    expect(await counted()).toBe("1");
+    // Once: what follows a failure, or a crash, is another one.
+    await settle(second.fence, { error: "no" });
+    expect(await begin({ attempt: 2, made: 1 })).toMatchObject({ attempt: 2 });
+    await start({ worker: "w2", attempt: 3, made: 1 });
+    await bench.clock.advance(600_000);
+    expect(await begin({ worker: "w2", attempt: 3, made: 1 })).toMatchObject({ attempt: 3 });
+    expect(await counted()).toBe("3");
+  });
+
+  it("goes on where the job is retried from outside with its attempts set back", async () => {
+    const { fence } = await begin();
+    await settle(fence, { outcome: "failed", error: "no" });
+    const { job, bull } = bench.store.keys.queue(QUEUE);
+    await client().lrem(`${bull}wait`, 0, run);
+    const end = {
+      finishedOn: String(bench.clock.now),
+      failedReason: "no",
+      stacktrace: '["Error: no"]',
+      atm: 1,
+    };
+    await client().hset(job(run), end);
+    await client().zadd(`${bull}failed`, bench.clock.now, run);
+    await bench.clock.advance(HOUR);
+    await (await bench.queue().getJob(run))?.retry("failed", { resetAttemptsMade: true });
+    expect(await begin({ worker: "w2" })).toMatchObject({ attempt: 2 });
+    expect(await attempts()).toEqual([
+      [1, "w"],
+      [2, "w2"],
+    ]);
+  });
+
+  it("is above those that plain workers made", async () => {
+    const { fence } = await begin({ attempt: 3, made: 2 });
+    expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ attempts: 3 });
+    await settle(fence, { error: "no" });
+    expect(await begin({ attempt: 6, made: 5 })).toMatchObject({ attempt: 6 });
+  });
+
+  it("goes on from what a worker of an older version recorded", async () => {
+    const key = bench.store.keys.queue(QUEUE).run(run);
+    const older = { state: "running", fence: 7, worker: "old", attempts: 2, "a:2": "1 old 1 h" };
+    await client().hset(key, older);
+    expect(await start({ worker: "w2", attempt: 3 })).toMatchObject({ word: "WAIT" });
+    await bench.clock.advance(600_000);
+    expect(await begin({ worker: "w2", attempt: 3 })).toMatchObject({ attempt: 3 });
+  });
+});
