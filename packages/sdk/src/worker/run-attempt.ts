@@ -122,7 +122,11 @@ export class RunAttempt {
   async conclude(ended: Ended<Json | undefined | Ending>): Promise<JobEnd> {
     const verdict = verdictOf(ended, this.box, this.#last);
     if (verdict.run) await this.settle(verdict.run);
-    else this.parts.emit("fenced", this.#about);
+    else {
+      this.output.close();
+      await this.parts.outputs.save(this.#active);
+      this.parts.emit("fenced", this.#about);
+    }
     return verdict.job;
   }
 

@@ -249,6 +249,24 @@ describe("what a handler prints", () => {
     finish.resolve();
   });
 
+  it("is kept to the end also of an attempt that lost its job", async () => {
+    const worker = await bench.work(
+      [
+        type(async ({ signal, log, occurrence }) => {
+          await bench.admin.del(`${bench.jobKey(occurrence.run)}:lock`);
+          await new Promise((resolve) => signal.addEventListener("abort", resolve));
+          log("rolled back");
+        }),
+      ],
+      { lockDuration: 1_000 },
+    );
+    worker.on("error", () => {});
+    const fenced = next(worker, "fenced");
+    const run = await bench.run("t", "type");
+    await fenced;
+    expect(await bench.output(run)).toEqual([{ attempt: 1, text: "log rolled back\n", cut: false }]);
+  });
+
   it("is not captured where it is not wanted; the log is kept all the same", async () => {
     const worker = await bench.work(
       [
