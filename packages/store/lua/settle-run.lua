@@ -8,9 +8,10 @@
 --       8 all that waits now as JSON ("" as before), 9 a retry is among it ("1"), 10 note of a pause ("" none),
 --       11 nominal time of a retry that the next occurrence takes the place of ("" none), 12 the nominal time before it,
 --       13 time of a run that was asked for before, and that another one takes the place of ("" none)
--- Returns: "OK" | "FENCED" (another attempt took over) | "GONE" | "FINAL" | "LIVE" | "STALE" (decide again)
+-- Returns: "OK" | "FENCED" (another attempt took over) | "GONE" | "FINAL" | "LIVE" | "STALE" (decide again) |
+--          "CANCELLED" (someone wanted that, and its worker had not heard: to be settled so)
 local fence, outcome, error, generation = ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN + 3], ARGV[OWN + 6]
-local run = redis.call("HMGET", RUN.key, "state", "fence", "outcome")
+local run = redis.call("HMGET", RUN.key, "state", "fence", "outcome", "cancel")
 if not run[1] then return "GONE" end
 -- The same word once more: its answer was lost, and it was sent again.
 if run[1] == "final" then return run[2] == fence and run[3] == outcome and "OK" or "FINAL" end
@@ -20,6 +21,8 @@ elseif fence == "" then
   if jobState(RUN.job) == "live" then return "LIVE" end
 elseif run[2] ~= fence then
   return "FENCED"
+elseif run[4] and outcome ~= "" and outcome ~= "cancelled" then
+  return "CANCELLED"
 end
 if generation ~= "" then
   local gen = redis.call("HGET", RUN.task, "gen")

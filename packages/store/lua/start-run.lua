@@ -48,12 +48,13 @@ elseif state ~= "queued" then
   run[6] = now + wait
   if crashes >= most then redis.call("HSET", RUN.key, "crashed", "1") end
 end
-if state ~= "final" and redis.call("HEXISTS", RUN.key, "crashed") == 1 then return { "CRASHED" } end
+-- First: however a run ends that someone wants to end, it was cancelled.
 if run[4] and state ~= "final" then
   redis.call("HSET", RUN.key, "made", made)
   finish("cancelled", now, nil, false)
   return { "CANCELLED" }
 end
+if state ~= "final" and redis.call("HEXISTS", RUN.key, "crashed") == 1 then return { "CRASHED" } end
 if run[6] and now < tonumber(run[6]) then
   redis.call("HSET", RUN.key, "state", "queued")
   return { "WAIT", run[6], now }

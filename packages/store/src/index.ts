@@ -23,7 +23,7 @@ export type { Lease, Mutex } from "./mutex.js";
 export type { PutOutcome, PutResult } from "./put.js";
 export { assertKnown, isAlive, type NodeInfo } from "./registry.js";
 export type { Attempt } from "./run-codec.js";
-export type { LedgerEntry, Settlement, SettleWord, StartResult, Worked } from "./runs.js";
+export type { EndWord, LedgerEntry, Settlement, SettleWord, StartResult, Worked } from "./runs.js";
 export { REDIS_TIME, type Sabotage, type TimeSource } from "./scripts.js";
 export { Store, type StoreOptions, type TestSeams } from "./store.js";
 export type { Subscription } from "./subscription.js";

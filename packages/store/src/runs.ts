@@ -85,6 +85,8 @@ export interface Settlement {
 }
 
 export type SettleWord = "OK" | "FENCED" | "GONE" | "FINAL";
+/** `CANCELLED`: recorded as that, whatever was said: someone wanted it, and this worker had not heard. */
+export type EndWord = SettleWord | "CANCELLED";
 
 /** Error texts and results beyond this many characters are cut. */
 const CAP = 16 * 1024;
@@ -178,8 +180,8 @@ export class RunRepository {
   }
 
   /** An attempt ends. `FENCED`: another attempt has taken the run over, and this one's word does not count. */
-  async settle(name: TaskName, run: string, end: Settlement): Promise<SettleWord> {
-    return (await this.#settle(name, run, end)) as SettleWord;
+  async settle(name: TaskName, run: string, end: Settlement): Promise<EndWord> {
+    return (await this.#settle(name, run, end)) as EndWord;
   }
 
   /** @returns also `LIVE`, where the reconciler spoke too early */
@@ -188,12 +190,14 @@ export class RunRepository {
     run: string,
     end: Omit<Settlement, "fence" | "made"> & { fence?: number | "crashed"; made?: number },
   ): Promise<string> {
-    const { outcome, nextAt } = end;
-    const result = end.result === undefined ? "" : JSON.stringify(end.result);
-    const decides = nextAt !== undefined || (outcome !== undefined && isFailure(outcome));
+    const { nextAt } = end;
+    let { outcome } = end;
+    let result = end.result === undefined ? "" : JSON.stringify(end.result);
+    let unheard = false;
     for (let attempt = 0; attempt < SETTLE_TRIES; attempt++) {
       // Each end outdates all others of its task that have been decided.
       if (attempt > 0) await outOfStep(attempt);
+      const decides = nextAt !== undefined || (outcome !== undefined && isFailure(outcome));
       const after =
         decides && outcome !== undefined ? await this.#aftermath(name, run, outcome, nextAt) : undefined;
       const word = await this.#about(this.#scripts["settle-run"], name, run, [
@@ -206,7 +210,11 @@ export class RunRepository {
         ...[after?.note ?? "", after?.superseded?.nominal ?? "", after?.superseded?.before ?? ""],
         after?.replaced ?? "",
       ]);
-      if (word !== "STALE") return word as string;
+      if (word === "CANCELLED") {
+        [outcome, result, unheard] = ["cancelled", "", true];
+      } else if (word !== "STALE") {
+        return unheard && word === "OK" ? "CANCELLED" : (word as string);
+      }
     }
     throw new CarillonError("CONFLICT", `${localName(name)} kept changing while its run was settled.`);
   }

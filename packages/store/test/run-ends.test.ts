@@ -140,6 +140,36 @@ onEveryEngine("the end of a run", (connection) => {
     await start(run, { worker: "w3", attempt: 3, made: 1 });
   });
 
+  it("cancelled, and its worker died: it was cancelled, and did not crash", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 1 } });
+    const run = await triggered();
+    await start(run);
+    await bench.store.runs.cancel(name(), run, "ann");
+    const next = await bench.store.runs.start(name(), run, { ...BY, worker: "w2", attempt: 2 });
+    expect(next).toEqual({ word: "CANCELLED" });
+    expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ outcome: "cancelled", crashes: 1 });
+    expect(await bench.store.runs.stats(name())).toMatchObject({ cancelled: "1" });
+    expect(await bench.store.runs.stats(name())).not.toHaveProperty("consecutiveFailures");
+  });
+
+  it.each(["failed", "succeeded"] as const)(
+    "%s before its worker heard that it was cancelled: it was cancelled, and is not tried again",
+    async (outcome) => {
+      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff: { period: "1m" } });
+      await bench.clock.advance(HOUR);
+      await bench.claim("t", "c");
+      const [run = ""] = await open();
+      const fence = await start(run);
+      await bench.store.runs.cancel(name(), run, "ann");
+      const end = { fence, made: 0, outcome, error: "no", result: 7 };
+      expect(await bench.store.runs.settle(name(), run, end)).toBe("CANCELLED");
+      expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ outcome: "cancelled", error: "no" });
+      expect(await bench.store.runs.get(QUEUE, run)).not.toHaveProperty("result");
+      expect(await bench.store.runs.stats(name())).toMatchObject({ cancelled: "1", crashes: "0" });
+      expect((await bench.stored("t")).pending).toEqual([]);
+    },
+  );
+
   it("forty of one task at once: each is recorded", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff: { period: "1m" } });
     for (let i = 1; i <= 40; i++) {

@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
-import type { Json, TaskName } from "@carillon/core";
+import type { Json, Outcome, TaskName } from "@carillon/core";
 import { redisError, type StartResult } from "@carillon/store";
 import { UnrecoverableError } from "bullmq";
 import type { Context } from "../context.js";
@@ -142,15 +142,15 @@ export class RunAttempt {
 
   /** Records the end, and tells of it. */
   async settle(end: RunEnd): Promise<void> {
-    const counts = await this.record(end);
-    if (!counts) return;
+    const outcome = await this.record(end);
+    if (!outcome) return;
     const ms = Math.round(performance.now() - this.#begun);
-    const { outcome = "retrying", error } = end;
+    const { error } = end;
     this.parts.emit("settled", { ...this.#about, outcome, ms, ...(error ? { error } : {}) });
   }
 
-  /** Records the end of this attempt. Returns whether its word counts. */
-  async record({ outcome, error, result }: RunEnd): Promise<boolean> {
+  /** Records the end of this attempt. Returns how it ended for its run; undefined: its word does not count. */
+  async record({ outcome, error, result }: RunEnd): Promise<Outcome | "retrying" | undefined> {
     const { store, outputs, logger } = this.parts;
     this.output.close();
     const end = { fence: this.#fence, made: this.taken.job.attemptsMade, outcome, error, result };
@@ -159,15 +159,16 @@ export class RunAttempt {
     try {
       const nextAt = outcome === undefined ? undefined : this.nextAt;
       const word = await store.runs.settle(this.#name, this.#about.run, { ...end, nextAt });
+      if (word === "OK") return outcome ?? "retrying";
+      if (word === "CANCELLED") return "cancelled";
       // Another attempt took over, or the task is gone: this end is nobody's news.
-      if (word === "OK") return true;
       this.parts.emit("fenced", this.#about);
-      return false;
+      return undefined;
     } catch (failure) {
       // The job itself will tell the reconciler.
       const details = { ...this.#about, code: redisError(failure).code };
       logger.error(details, "the run's end could not be recorded");
-      return true;
+      return outcome ?? "retrying";
     } finally {
       await saved;
     }
