@@ -12,6 +12,8 @@ export interface Active {
   readonly box: TimeBox;
   /** Undefined: none is kept. */
   readonly output: Output | undefined;
+  /** Its code has ended, and its end is being recorded. */
+  ending: boolean;
 }
 
 /** All that is under way, to be told what concerns it. */
@@ -34,9 +36,11 @@ export class ActiveJobs implements Iterable<Active> {
     return () => this.#jobs.delete(job);
   }
 
-  /** The code of an attempt at this job is still at work here. */
+  /** The code of an attempt at this job is still at work here, or its end is being recorded. */
   isWorked(queue: string, job: string): boolean {
-    for (const one of this.#jobs) if (one.queue === queue && one.job === job && one.box.atWork) return true;
+    for (const one of this.#jobs) {
+      if (one.queue === queue && one.job === job && (one.box.atWork || one.ending)) return true;
+    }
     return false;
   }
 

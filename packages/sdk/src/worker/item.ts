@@ -38,7 +38,15 @@ export async function workItem(
   }
   const box = new TimeBox(parts.clock);
   const attempt = attemptOf(taken);
-  const leave = parts.active.enter({ queue, run, job: String(job.id), attempt, box, output: undefined });
+  const leave = parts.active.enter({
+    queue,
+    run,
+    job: String(job.id),
+    attempt,
+    box,
+    output: undefined,
+    ending: false,
+  });
   try {
     const wanted = await isWanted(parts, queue, run);
     if (wanted === undefined) return { end: "delay", until: 0 };

@@ -1,4 +1,6 @@
+import { redisError } from "@carillon/store";
 import { DelayedError, type Job, WaitingChildrenError, WaitingError } from "bullmq";
+import type { WorkerLogger } from "./options.js";
 import type { JobEnd } from "./verdict.js";
 
 /** A job as BullMQ gave it to us. */
@@ -12,20 +14,36 @@ export interface Taken<Data = unknown> {
 const SHORTEST_DELAY = 1_000;
 
 /** Tells BullMQ: what is returned completes the job, what is thrown fails it or says that it was moved. */
-export async function endJob({ job, token }: Taken, what: JobEnd): Promise<unknown> {
+export async function endJob(taken: Taken, what: JobEnd, logger: WorkerLogger): Promise<unknown> {
+  const { job, token } = taken;
   switch (what.end) {
     case "complete":
       return what.value ?? null;
     case "fail":
       throw what.error;
-    case "delay":
-      await job.moveToDelayed(Math.max(what.until, Date.now() + SHORTEST_DELAY), token);
+    case "delay": {
+      const until = Math.max(what.until, Date.now() + SHORTEST_DELAY);
+      await moved(taken, () => job.moveToDelayed(until, token), logger);
       throw new DelayedError();
+    }
     case "await items":
-      if (await job.moveToWaitingChildren(token)) throw new WaitingChildrenError();
-      break;
+      if ((await moved(taken, () => job.moveToWaitingChildren(token), logger)) === false) break;
+      throw new WaitingChildrenError();
     case "hand back":
   }
-  await job.moveToWait(token);
+  await moved(taken, () => job.moveToWait(token), logger);
   throw new WaitingError();
+}
+
+/**
+ * A job that could not be moved (in a failover Redis refuses for a moment) is left where it is, and comes back when its lock has run
+ * out: failing it would cost the run an attempt that was none, or end it.
+ */
+async function moved<T>({ queue, job }: Taken, move: () => Promise<T>, logger: WorkerLogger) {
+  try {
+    return await move();
+  } catch (error) {
+    logger.warn({ queue, job: job.id, code: redisError(error).code }, "a job could not be moved");
+    return undefined;
+  }
 }

@@ -38,21 +38,22 @@ export class Processor {
     if (fault) throw new UnrecoverableError(`This job was not added by Carillon: ${fault}.`);
     adoptBackoff(job);
     const taken: Taken = { queue, job, token };
+    const { logger } = this.#parts;
     const id = String(job.id);
     if (this.#parts.active.isWorked(queue, id)) {
       // The attempt before lost its lock, and has its grace to end. None beside it here: BullMQ knows locks by the job, and the end of
       // one attempt would take the other's.
       this.#parts.active.lose(queue, id);
-      return endJob(taken, { end: "delay", until: 0 });
+      return endJob(taken, { end: "delay", until: 0 }, logger);
     }
     const suspect = job.stalledCounter > 0;
     const until = suspect ? this.#suspects.admit(id, Date.now()) : undefined;
-    if (until !== undefined) return endJob(taken, { end: "delay", until });
+    if (until !== undefined) return endJob(taken, { end: "delay", until }, logger);
     try {
       const end = data.child
         ? await workItem(this.#parts, this.#turns.get(job.name), taken as Taken<ItemData>)
         : await workRun(this.#parts, taken as Taken<RunData>);
-      return await endJob(taken, end);
+      return await endJob(taken, end, logger);
     } finally {
       if (suspect) this.#suspects.ended(id);
     }

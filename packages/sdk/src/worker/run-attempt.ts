@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Json, Outcome, TaskName } from "@carillon/core";
-import { redisError, type StartResult } from "@carillon/store";
+import { type EndWord, failsForAll, redisError, type StartResult } from "@carillon/store";
 import { UnrecoverableError } from "bullmq";
 import type { Context } from "../context.js";
 import type { Active } from "./active.js";
@@ -17,8 +17,9 @@ import { type JobEnd, type RunEnd, verdictOf } from "./verdict.js";
 
 export type Started = Extract<StartResult, { word: "OK" }>;
 
-/** About a minute, with pauses that grow to 5 s. */
-const START_TRIES = 16;
+/** About a minute. */
+const TRIES = 16;
+const pauseAfter = (tries: number) => pause(Math.min(100 * 2 ** tries, 5_000));
 
 const FORGOTTEN =
   "This run is over, and its record is no longer kept: it cannot be done again. Trigger its task instead.";
@@ -47,11 +48,19 @@ export class RunAttempt {
     this.#about = { queue, run, task: `${owner}/${task}` };
     this.output = new Output(parts.maxOutput);
     this.box = new TimeBox(parts.clock, () => this.#terminating());
-    this.#active = { queue, run, job: String(job.id), attempt: 0, box: this.box, output: this.output };
+    this.#active = {
+      queue,
+      run,
+      job: String(job.id),
+      attempt: 0,
+      box: this.box,
+      output: this.output,
+      ending: false,
+    };
     this.#leave = parts.active.enter(this.#active);
   }
 
-  /** Records the start, before any handler runs. Undefined: it cannot be, and the worker stops. */
+  /** Records the start, before any handler runs. Undefined: it cannot be, and the job goes back. */
   async start(): Promise<StartResult | undefined> {
     const started = await this.#recordStart();
     if (started?.word === "OK") {
@@ -80,11 +89,13 @@ export class RunAttempt {
       try {
         return await this.parts.store.runs.start(this.#name, this.#about.run, by);
       } catch (error) {
-        if (tries === START_TRIES || this.box.told.has("lost")) throw error;
+        if (this.box.told.has("lost")) throw error;
         if (this.parts.stopping()) return undefined;
         const details = { run: this.#about.run, code: redisError(error).code, tries };
         this.parts.logger.error(details, "the start could not be recorded");
-        await pause(Math.min(100 * 2 ** tries, 5_000));
+        if (tries < TRIES) await pauseAfter(tries);
+        else if (failsForAll(error)) return undefined;
+        else throw error;
       }
     }
   }
@@ -150,27 +161,40 @@ export class RunAttempt {
   }
 
   /** Records the end of this attempt. Returns how it ended for its run; undefined: its word does not count. */
-  async record({ outcome, error, result }: RunEnd): Promise<Outcome | "retrying" | undefined> {
-    const { store, outputs, logger } = this.parts;
+  async record(end: RunEnd): Promise<Outcome | "retrying" | undefined> {
     this.output.close();
-    const end = { fence: this.#fence, made: this.taken.job.attemptsMade, outcome, error, result };
-    // The last of its output first: whoever hears of the end finds it.
-    const saved = outputs.save(this.#active);
-    try {
-      const nextAt = outcome === undefined ? undefined : this.nextAt;
-      const word = await store.runs.settle(this.#name, this.#about.run, { ...end, nextAt });
-      if (word === "OK") return outcome ?? "retrying";
-      if (word === "CANCELLED") return "cancelled";
-      // Another attempt took over, or the task is gone: this end is nobody's news.
-      this.parts.emit("fenced", this.#about);
-      return undefined;
-    } catch (failure) {
-      // The job itself will tell the reconciler.
-      const details = { ...this.#about, code: redisError(failure).code };
-      logger.error(details, "the run's end could not be recorded");
-      return outcome ?? "retrying";
-    } finally {
-      await saved;
+    this.#active.ending = true;
+    const word = await this.#recordEnd(end);
+    if (word === "CANCELLED") return "cancelled";
+    // Unknown: the job itself will tell the reconciler.
+    if (word === "OK" || word === undefined) return end.outcome ?? "retrying";
+    // Another attempt took over, or the task is gone: this end is nobody's news.
+    this.parts.emit("fenced", this.#about);
+    return undefined;
+  }
+
+  /**
+   * While Redis cannot take it, it is tried again: what the job then tells is less, and where Redis refused that as well, not true.
+   * Undefined: it cannot be recorded, or the job is no longer ours.
+   */
+  async #recordEnd({ outcome, error, result }: RunEnd): Promise<EndWord | undefined> {
+    const { store, outputs, logger, stopping } = this.parts;
+    const nextAt = outcome === undefined ? undefined : this.nextAt;
+    const end = { fence: this.#fence, made: this.taken.job.attemptsMade, outcome, error, result, nextAt };
+    for (let tries = 1; ; tries++) {
+      // The last of its output first: whoever hears of the end finds it.
+      const saved = outputs.save(this.#active);
+      try {
+        return await store.runs.settle(this.#name, this.#about.run, end);
+      } catch (failure) {
+        const details = { ...this.#about, code: redisError(failure).code, tries };
+        logger.error(details, "the run's end could not be recorded");
+        const over = tries === TRIES || stopping() || this.box.told.has("lost");
+        if (over || !failsForAll(failure)) return undefined;
+        await pauseAfter(tries);
+      } finally {
+        await saved;
+      }
     }
   }
 

@@ -1,4 +1,5 @@
 import { defineTask, Worker } from "@carillon/sdk";
+import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
 import { afterEach, describe, expect, it } from "vitest";
 import { Bench, nothing, QUEUE } from "./bench.js";
@@ -24,5 +25,73 @@ describe("a Redis that refuses to hand out jobs", () => {
     await set("0");
     await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
     await worker.stop();
+  });
+});
+
+/** As in a failover that the connections survive: Redis is a replica for a moment, and takes no writes. */
+describe("a Redis that is read-only for a moment", () => {
+  const refusals = async () => {
+    const found = /errorstat_READONLY:count=(\d+)/.exec(await bench.admin.info("errorstats"));
+    return Number(found?.[1] ?? 0);
+  };
+  /** Until it has refused so many more. */
+  async function readOnly(most: number): Promise<void> {
+    const before = await refusals();
+    await bench.admin.call("REPLICAOF", "127.0.0.1", "1");
+    const seen = async () => expect(await refusals()).toBeGreaterThanOrEqual(before + most);
+    const over = eventually(seen, { timeoutMs: 10_000, intervalMs: 1 });
+    void over.catch(() => {}).then(writable);
+  }
+  const writable = () => bench.admin.call("REPLICAOF", "NO", "ONE");
+  afterEach(async () => void (await writable()));
+  const soon = { lockDuration: 1_000, stalledInterval: 200 };
+
+  it("while a run that must wait is put off: it waits all the same, and then runs", async () => {
+    const run = await bench.run("t", "noop", { crash: { wait: "4s" } });
+    const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };
+    await bench.client.store.runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
+    let refused = false;
+    const failpoint = async (point: string) => {
+      if (point !== "after start-run" || refused) return;
+      refused = true;
+      await readOnly(1);
+    };
+    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+    const worker = await bench.work([noop], { connection: undefined, store, ...soon });
+    worker.on("error", () => {});
+    await eventually(async () => expect(await bench.record(run)).toMatchObject({ state: "final" }), {
+      timeoutMs: 20_000,
+    });
+    expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", attempts: 2, crashes: 1 });
+    const jobs = bench.queue();
+    await eventually(async () => expect(await jobs.getJob(run)).toMatchObject({ attemptsMade: 1 }));
+    await worker.stop();
+    await store.close();
+  });
+
+  it("while a run ends: its end is recorded as it was, with what it printed", async () => {
+    const type = defineTask("type", {
+      queue: QUEUE,
+      payload: nothing,
+      handler: async (_payload, { log }) => {
+        log("done");
+        await readOnly(3);
+        return { all: "done" };
+      },
+    });
+    const worker = await bench.work([type], { ...soon, lockDuration: 10_000 });
+    worker.on("error", () => {});
+    const run = await bench.run("t", "type");
+    const jobs = bench.queue();
+    const job = await eventually(
+      async () => {
+        const found = await jobs.getJob(run);
+        return found?.finishedOn ? found : false;
+      },
+      { timeoutMs: 20_000 },
+    );
+    expect(job).toMatchObject({ returnvalue: { all: "done" }, attemptsMade: 1 });
+    expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", result: { all: "done" } });
+    expect(await bench.output(run)).toMatchObject([{ attempt: 1, text: "log done\n" }]);
   });
 });
