@@ -22,6 +22,8 @@ export interface ItemData {
   /** What each attempt may take, and gets to end by itself, in ms. */
   readonly limit?: number;
   readonly grace: number;
+  /** It began when so many workers had died with it in their hands; without 0. */
+  readonly begun?: readonly number[];
   /** Of the run. */
   readonly occurrence: Occurrence;
 }

@@ -7,7 +7,6 @@ import type { ItemData } from "./item-data.js";
 import type { Taken } from "./job-end.js";
 import { cutJson, resultJson } from "./json.js";
 import type { Parts } from "./parts.js";
-import { attemptOf } from "./run-attempt.js";
 import { attemptTools } from "./run-context.js";
 import { TimeBox } from "./time-box.js";
 import type { Turns } from "./turns.js";
@@ -32,9 +31,9 @@ export async function workItem(
   if (!type || !isFanOut(type)) {
     return { end: "fail", error: new PermanentError(`No code here does items of task type ${job.name}.`) };
   }
-  if (job.stalledCounter >= MOST_CRASHES) {
-    const error = new PermanentError(`crashed: its worker died ${job.stalledCounter} times`);
-    return { end: "fail", error };
+  const crashes = crashesOf(taken);
+  if (crashes >= MOST_CRASHES) {
+    return { end: "fail", error: new PermanentError(`crashed: its worker died ${crashes} times`) };
   }
   const box = new TimeBox(parts.clock);
   const attempt = attemptOf(taken);
@@ -53,7 +52,7 @@ export async function workItem(
     if (!wanted) return { end: "complete", value: undefined };
     if (turns && !(await turns.enter())) return { end: "hand back" };
     try {
-      return toldBefore(box) ?? (await perform(parts, type, taken, box));
+      return toldBefore(box) ?? (await noteBegin(parts, taken)) ?? (await perform(parts, type, taken, box));
     } finally {
       turns?.leave();
     }
@@ -71,6 +70,34 @@ async function isWanted({ store, logger }: Parts, queue: string, run: string): P
   } catch (error) {
     logger.warn({ queue, run, code: redisError(error).code }, "an item waits for Redis");
     return undefined;
+  }
+}
+
+/**
+ * Workers that died while it was at work: the first one that died with it in its hands, and of the others those with which it had
+ * begun. Of an item that waits for its turn none but the first counts.
+ */
+function crashesOf({ job }: Taken<ItemData>): number {
+  const { stalledCounter: deaths, data } = job;
+  return deaths === 0 ? 0 : 1 + (data.begun ?? []).filter((before) => before < deaths).length;
+}
+
+/** From 1. */
+function attemptOf(taken: Taken<ItemData>): number {
+  return taken.job.attemptsMade + crashesOf(taken) + 1;
+}
+
+/** Of one whose worker died before it is noted that it begins. */
+async function noteBegin({ logger }: Parts, { queue, job }: Taken<ItemData>): Promise<JobEnd | undefined> {
+  const { stalledCounter: deaths, data } = job;
+  const { begun = [] } = data;
+  if (deaths === 0 || begun.includes(deaths)) return undefined;
+  try {
+    await job.updateData({ ...data, begun: [...begun, deaths] });
+    return undefined;
+  } catch (error) {
+    logger.warn({ queue, run: data.occurrence.run, code: redisError(error).code }, "an item waits for Redis");
+    return { end: "delay", until: 0 };
   }
 }
 

@@ -82,7 +82,7 @@ export class RunAttempt {
       worker: job.processedBy ?? `${hostname()}-${process.pid}`,
       pid: process.pid,
       host: hostname(),
-      attempt: attemptOf(this.taken),
+      attempt: startNumber(this.taken),
       made: job.attemptsMade,
     };
     for (let tries = 1; ; tries++) {
@@ -216,11 +216,8 @@ export class RunAttempt {
   }
 }
 
-/**
- * An item's, from 1. Of a run it only tells a start from the next one: a worker may have died that only put the job off. BullMQ's
- * own count also has the times that a job was only moved.
- */
-export function attemptOf({ job }: Taken): number {
+/** Tells a start from the next one; none of our attempts' numbers: a worker may have died that only put the job off. */
+function startNumber({ job }: Taken): number {
   return job.attemptsMade + job.stalledCounter + 1;
 }
 

@@ -345,6 +345,34 @@ describe("a run of many items", () => {
     expect(calls).toBe(1);
   });
 
+  it("one whose workers died while it waited for its turn is done all the same", async () => {
+    const began = gate();
+    const finish = gate();
+    const attempts: number[] = [];
+    const worker = await bench.work(
+      [
+        many(
+          2,
+          async (n, { attempt }) => {
+            began.resolve();
+            if (n === 0) await finish.promise;
+            else attempts.push(attempt);
+          },
+          { concurrency: 1 },
+        ),
+      ],
+      { concurrency: 1 },
+    );
+    const run = await bench.run("t", "many");
+    await began.promise;
+    // As three deaths leave it, in none of which it had begun but, for all that anyone knows, in the first.
+    await bench.admin.hset(bench.jobKey(`${run}.1`), "stc", 3);
+    const end = next(worker, "settled");
+    finish.resolve();
+    expect(await end).toMatchObject({ outcome: "succeeded" });
+    expect(attempts).toEqual([2]);
+  });
+
   it("the items of a deleted task do nothing, and nothing stays", async () => {
     const began = gate();
     const finish = gate();
