@@ -94,4 +94,33 @@ describe("a Redis that is read-only for a moment", () => {
     expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", result: { all: "done" } });
     expect(await bench.output(run)).toMatchObject([{ attempt: 1, text: "log done\n" }]);
   });
+
+  it("once a run's end is recorded: its job completes, and the handler does not run again", async () => {
+    let calls = 0;
+    const type = defineTask("type", {
+      queue: QUEUE,
+      payload: nothing,
+      handler: () => {
+        calls += 1;
+      },
+    });
+    let refused = false;
+    const failpoint = async (point: string) => {
+      if (point !== "after settle-run" || refused) return;
+      refused = true;
+      await readOnly(1);
+    };
+    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+    const worker = await bench.work([type], { connection: undefined, store });
+    worker.on("error", () => {});
+    const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
+    const jobs = bench.queue();
+    await eventually(async () => expect(await (await jobs.getJob(run))?.isCompleted()).toBe(true), {
+      timeoutMs: 20_000,
+    });
+    expect(calls).toBe(1);
+    expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", attempts: 1 });
+    await worker.stop();
+    await store.close();
+  });
 });
