@@ -1,4 +1,11 @@
-import { CarillonError, canonicalSchedule, parseDuration, parseInstant, type Schedule } from "@carillon/sdk";
+import {
+  CarillonError,
+  calendarZone,
+  canonicalSchedule,
+  parseDuration,
+  parseInstant,
+  type Schedule,
+} from "@carillon/sdk";
 
 type EverySchedule = Extract<Schedule, { every: string }>;
 type Exclusion = NonNullable<Schedule["except"]>[number];
@@ -140,20 +147,10 @@ function hasOwnClock(one: Exclusion): boolean {
   return "every" in one && intervalOf(one) !== undefined;
 }
 
-/** A calendar event may name its zone itself, as its last word. */
+/** A calendar event may have a zone of its own, which counts before any other. */
 function clockOf(schedule: Schedule): string {
-  const word = "calendar" in schedule ? /\s(\S+)$/.exec(schedule.calendar)?.[1] : undefined;
-  if (word !== undefined && isZone(word)) return word;
-  return ("timezone" in schedule ? schedule.timezone : undefined) ?? UTC;
-}
-
-function isZone(word: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: word });
-    return /^[A-Za-z]/.test(word);
-  } catch {
-    return false;
-  }
+  const own = "calendar" in schedule ? calendarZone(schedule.calendar) : undefined;
+  return own ?? ("timezone" in schedule ? schedule.timezone : undefined) ?? UTC;
 }
 
 /** Cron and calendar events understand each other's. */

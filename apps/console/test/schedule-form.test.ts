@@ -153,6 +153,17 @@ describe("a schedule in Bull Board's form", () => {
       { every: 3_600_000 },
       { every: "1h", except: [{ ...christmas, timezone: "Europe/Berlin" }] },
     ],
+    // The zone is what the engine takes for one: any spelling of UTC, and UTC itself where a timestamp is followed by another.
+    [
+      { calendar: "Mon *-*-* 03:00 utc", timezone: "Europe/Berlin", except: [christmas] },
+      { every: 3_600_000 },
+      { every: "1h", except: [christmas] },
+    ],
+    [
+      { calendar: "@1893456000 Asia/Tokyo", except: [christmas] },
+      { every: 3_600_000 },
+      { every: "1h", except: [christmas] },
+    ],
     [
       { cron: "0 3 * * *", except: [christmas] },
       { pattern: "calendar 03:00 Europe/Berlin", tz: "UTC" },

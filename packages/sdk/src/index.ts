@@ -1,5 +1,6 @@
 export {
   CarillonError,
+  calendarZone,
   canonicalSchedule,
   compileSchedule,
   describeSchedule,

@@ -6,7 +6,7 @@ export { parseInstant } from "./instant.js";
 export { jitterOf } from "./jitter.js";
 export { lintSchedule, type ScheduleWarning } from "./lint.js";
 export { checkCalendar, MAX_CALENDAR_ENTRIES } from "./named.js";
-export { MAX_EXPRESSION_LENGTH } from "./plan.js";
+export { calendarZone, MAX_EXPRESSION_LENGTH } from "./plan.js";
 export {
   type ExcludedTime,
   type PreviewInstant,

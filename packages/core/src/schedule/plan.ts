@@ -56,6 +56,19 @@ export function planOf(schedule: Expression | object, seed = ""): FieldPlan | un
   return undefined;
 }
 
+/**
+ * The zone that a calendar event names itself, after its last space, or has without a word (an `@` timestamp is UTC): it counts before the
+ * `timezone` of its schedule. Undefined: none, or the expression cannot be read.
+ */
+export function calendarZone(calendar: string): string | undefined {
+  try {
+    limited(calendar, "schedule.calendar");
+    return parseCalendar(calendar).zone;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Before any pattern looks at it: hostile input may be megabytes. */
 function limited(expression: string, field: string): void {
   if (typeof expression !== "string") {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isCarillonError } from "../../src/errors.js";
 import {
+  calendarZone,
   canonicalSchedule,
   compileSchedule,
   describeSchedule,
@@ -106,6 +107,20 @@ test("the calendar's second pass counts for who asks from within it", () => {
   expect(compiled.next(utc("2024-10-27T00:30:00Z"))).toBe(utc("2024-10-27T02:00:00Z"));
   expect(compiled.next(utc("2024-10-27T01:10:00Z"))).toBe(utc("2024-10-27T01:30:00Z"));
   expect(compiled.latest(utc("2024-10-27T01:45:00Z"))).toBe(utc("2024-10-27T01:30:00Z"));
+});
+
+test.each([
+  ["03:00 Europe/Berlin", "Europe/Berlin"],
+  ["Mon *-*-* 03:00 utc", "UTC"],
+  ["@1893456000 Asia/Tokyo", "UTC"],
+  ["Mon *-*-* 03:00", undefined],
+  ["daily", undefined],
+  // Not a zone here, though Intl knows it; not an event; too long.
+  ["03:00 PST", undefined],
+  ["whenever Europe/Berlin", undefined],
+  [`${" ".repeat(600)}daily Europe/Berlin`, undefined],
+])("the zone that %j has itself is %s", (calendar, zone) => {
+  expect(calendarZone(calendar)).toBe(zone);
 });
 
 describe("neverFires", () => {
