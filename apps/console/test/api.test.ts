@@ -1,5 +1,5 @@
 import type { Run, Task, TaskInput } from "@carillon/sdk";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Console, startConsole } from "./harness.js";
 
 const full = {
@@ -196,6 +196,19 @@ describe("validate", () => {
     await api("DELETE", "/calendars/holidays");
     const without = await api("POST", "/validate", { schedule });
     expect([without.status, without.body.error?.code]).toEqual([400, "INVALID_SCHEDULE"]);
+  });
+
+  test("reads shared calendars only where they have changed", async () => {
+    const { calendars } = console_.client.store;
+    const schedule = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
+    await api("PUT", "/calendars/holidays", { entries: ["2026-12-25"] });
+    await api("POST", "/validate", { schedule });
+    const read = vi.spyOn(calendars, "list");
+    expect((await api("POST", "/validate", { schedule })).status).toBe(200);
+    expect((await api("POST", "/validate", { schedule: { every: "1h" } })).status).toBe(200);
+    expect(read).not.toHaveBeenCalled();
+    read.mockRestore();
+    await api("DELETE", "/calendars/holidays");
   });
 
   test("tells that nothing is left", async () => {

@@ -38,8 +38,11 @@ export function validateEndpoint(client: Client, redactor: Redactor) {
   return endpoint({ body: VALIDATE }, async ({ body }) => {
     redactor.refuseShown((body.task as Partial<TaskInput> | null | undefined)?.payload);
     const { schedule, seed } = await check(client, body);
-    const [now, shared] = await Promise.all([client.store.serverTime(), client.store.calendars.list()]);
-    const context = { calendars: new Map(shared.map(({ name, entries }) => [name, entries])) };
+    const { calendars } = client.store;
+    const [now] = await Promise.all([client.store.serverTime(), calendars.refresh()]);
+    const context = {
+      calendars: new Map([...calendars.known].map(([name, { entries }]) => [name, entries])),
+    };
     const from = body.from ?? now;
     const count = Math.min(body.count, schedule.maxRuns ?? body.count);
     const { timezone, times, excluded, exhausted } = nextTimes(schedule, { from, count, seed, context });
