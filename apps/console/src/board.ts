@@ -1,5 +1,10 @@
 import { createBullBoard } from "@bull-board/api";
-import type { AppViewRoute, ControllerHandlerReturnType, UIConfig } from "@bull-board/api/typings/app";
+import type {
+  AppControllerRoute,
+  AppViewRoute,
+  ControllerHandlerReturnType,
+  UIConfig,
+} from "@bull-board/api/typings/app";
 import { ExpressAdapter } from "@bull-board/express";
 import { bullPrefix, type CarillonError, type Client, type connect } from "@carillon/sdk";
 import { Queue } from "bullmq";
@@ -9,6 +14,7 @@ import { ROLES, type Role } from "./auth.js";
 import { boardErrorBody, coded, logFailure, statusOf, unreachable } from "./errors.js";
 import { BOARD_PATH } from "./paths.js";
 import type { Redactor } from "./redact.js";
+import { answered } from "./refusals.js";
 import { TaskAdapter } from "./task-adapter.js";
 
 export type Connection = ReturnType<typeof connect>;
@@ -182,6 +188,16 @@ class BoardAdapter extends ExpressAdapter {
       });
     });
     return this;
+  }
+
+  /** What Bull Board refuses by itself has a key of its page's texts and no code; programs get both. */
+  override setApiRoutes(routes: AppControllerRoute[]): this {
+    return super.setApiRoutes(
+      routes.map((route) => ({
+        ...route,
+        handler: async (request) => answered(await route.handler(request)),
+      })),
+    ) as this;
   }
 
   /** Bull Board answers every error with 500; ours say what they are. */

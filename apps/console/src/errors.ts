@@ -2,6 +2,7 @@ import { CarillonError, type ErrorCode, isCarillonError, redisError } from "@car
 import type { NextFunction, Request, Response } from "express";
 import { type Logger, stdSerializers } from "pino";
 import { isBoard } from "./paths.js";
+import { refusedByBull } from "./refusals.js";
 
 /** Beside these: what begins with `INVALID_` is a 400, with `REDIS_` a 503, and what ends with `_NOT_FOUND` a 404. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
@@ -59,8 +60,10 @@ export function boardErrorBody(error: CarillonError): BoardErrorBody {
 /** Whatever was thrown, as one of our codes. Express' errors, BullMQ's and those of Redis have none of their own. */
 export function coded(error: unknown): CarillonError {
   if (isCarillonError(error)) return error;
+  const refused = refusedByBull(error);
+  if (refused) return refused;
   const text = error instanceof Error ? error.message : String(error);
-  const status = (error as { status?: unknown } | null)?.status;
+  const status = error instanceof URIError ? 400 : (error as { status?: unknown } | null)?.status;
   if (typeof status === "number" && status >= 400 && status < 500) {
     return new RequestError(status, `${text}.`, { field: "request", cause: error });
   }
@@ -70,7 +73,7 @@ export function coded(error: unknown): CarillonError {
   return new CarillonError("INTERNAL", text, { cause: error });
 }
 
-/** BullMQ's refusals, by their number or first word. They name jobs, and a job `connector-sync` is no connection. */
+/** Whatever else BullMQ says, by its number or first word. It names jobs, and a job `connector-sync` is no connection. */
 function isBull(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return typeof (error as { code?: unknown }).code === "number" || error.message.startsWith("Job ");

@@ -1,7 +1,11 @@
+import { bullPrefix } from "@carillon/sdk";
 import { Queue } from "bullmq";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { coded } from "../src/errors.js";
 import { type Console, startConsole } from "./harness.js";
+
+const JOBS = "/queues/api/queues/q";
+const PREFIX = bullPrefix("console-test", "q");
 
 let console_: Console;
 /** What BullMQ has in a queue beside its jobs. */
@@ -16,6 +20,11 @@ beforeAll(async () => {
   await queue.close();
 });
 afterAll(() => console_.stop());
+
+async function trigger(id: string): Promise<string> {
+  const triggered = await console_.client.trigger(id, { overlap: "allow" });
+  return triggered.outcome === "enqueued" ? triggered.run : "";
+}
 
 const add = (jobId: unknown) =>
   console_.admin("POST", "/queues/api/queues/q/add", { name: "t", data: {}, options: { jobId } });
@@ -40,15 +49,107 @@ test("BullMQ's own keys are no jobs: they can be neither read nor removed as suc
   expect(console_.log()).not.toContain("a request failed");
 });
 
-test("what BullMQ refuses is no trouble with Redis, whatever the job's name", async () => {
-  await console_.client.put({ id: "connector-sync", type: "t", queue: "q", schedule: { every: "1h" } });
-  const triggered = await console_.client.trigger("connector-sync");
-  const run = triggered.outcome === "enqueued" ? triggered.run : "";
-  const { status, body } = await console_.admin("PUT", `/queues/api/queues/q/${run}/promote`);
-  expect([status, body.error?.code]).toEqual([500, "INTERNAL"]);
-  expect(body.error?.message).toContain("is not in the delayed state");
-  const locked = new Error(`Job ${run} could not be removed because it is locked by another worker`);
-  expect(coded(locked).code).toBe("INTERNAL");
+describe("what is refused because of a job as it is", () => {
+  test("is a 409 that says what to do, and no trouble with Redis whatever the job's name", async () => {
+    await console_.client.put({ id: "connector-sync", type: "t", queue: "q", schedule: { every: "1h" } });
+    const run = await trigger("connector-sync");
+    const refusals: Array<[string, string, unknown, RegExp]> = [
+      [
+        "PUT",
+        "promote",
+        undefined,
+        /^Job \S+ is not in the delayed state\. .*only a delayed job can be promoted/,
+      ],
+      [
+        "PUT",
+        "retry",
+        undefined,
+        /^Job is in "waiting" state and cannot be retried\. Only a job that failed/,
+      ],
+      ["PATCH", "delay", { runAt: 1e15 }, /^Only a delayed job can be rescheduled\. This one is waiting\.$/],
+      ["PUT", "remove-unprocessed-children", undefined, /^This job has no unprocessed children to remove\.$/],
+    ];
+    for (const [method, what, sent, says] of refusals) {
+      const { status, body } = await console_.admin(method, `${JOBS}/${run}/${what}`, sent);
+      expect([what, status, body.error?.code]).toEqual([what, 409, "CONFLICT"]);
+      expect(body.error?.message).toMatch(says);
+      // The headline of Bull Board's page.
+      expect(body.error?.key).toMatch(/^(ERRORS\.JOB_\w+|CONFLICT)$/);
+    }
+    expect(console_.log()).not.toContain("a request failed");
+  });
+
+  test("by a worker that has it", async () => {
+    const run = await trigger("a");
+    const redis = console_.client.store.link.client;
+    await redis.set(`${PREFIX}:q:${run}:lock`, "token");
+    const { status, body } = await console_.admin("PUT", `${JOBS}/${run}/clean`);
+    expect([status, body.error?.code]).toEqual([409, "CONFLICT"]);
+    expect(body.error?.remedy).toMatch(/cancel its run/);
+    await redis.del(`${PREFIX}:q:${run}:lock`);
+    expect((await console_.admin("PUT", `${JOBS}/${run}/clean`)).status).toBe(204);
+    const gone = await console_.admin("PUT", `${JOBS}/${run}/clean`);
+    expect([gone.status, gone.body.error?.code, gone.body.error?.key]).toEqual([
+      ...[404, "RUN_NOT_FOUND", "ERRORS.JOB_NOT_FOUND"],
+    ]);
+  });
+
+  test("also where it changes while it is asked for", async () => {
+    const queue = new Queue("q", { connection: { url: console_.redis.url }, prefix: PREFIX });
+    const job = (await queue.getJob(await trigger("a")))!;
+    const said = (asked: Promise<unknown>) => asked.then(() => undefined, coded);
+    const inState = await Promise.all([said(job.retry("failed")), said(job.changeDelay(1))]);
+    await job.remove();
+    const gone = await Promise.all([
+      said(job.retry("failed")),
+      said(job.updateData({})),
+      said(job.changePriority({ priority: 1 })),
+    ]);
+    const orphan = await said(queue.add("t", {}, { parent: { id: "none", queue: `${PREFIX}:q` } }));
+    await queue.close();
+    expect(inState).toMatchObject([{ code: "CONFLICT" }, { code: "CONFLICT" }]);
+    expect(gone).toMatchObject([1, 2, 3].map(() => ({ code: "RUN_NOT_FOUND" })));
+    for (const error of [...inState, ...gone]) expect(error?.remedy).toMatch(/load the page again/i);
+    expect(orphan).toMatchObject({ code: "CONFLICT", field: "options.parent" });
+  });
+
+  test("is told from what goes wrong inside", () => {
+    for (const wrong of [
+      new Error("Job scheduler went wrong"),
+      Object.assign(new Error("Unknown code -99 error for a. promote"), { code: -99 }),
+      // Of workers.
+      Object.assign(new Error("Missing lock for job a. moveToFinished"), { code: -2 }),
+      new TypeError("Cannot read properties of undefined"),
+    ]) {
+      expect(coded(wrong).code).toBe("INTERNAL");
+    }
+  });
+});
+
+test.each([
+  { priority: 1.5 },
+  { priority: 1e9 },
+  { deduplication: {} },
+  { debounce: { id: "a" } },
+  { backoff: { type: "fixed", delay: 1, jitter: 2 } },
+  { sizeLimit: 1 },
+  { removeDependencyOnFailure: true, failParentOnFailure: true },
+])("a job cannot be added with the options %j: a 400", async (options) => {
+  const { status, body } = await console_.admin("POST", `${JOBS}/add`, { name: "t", data: {}, options });
+  expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_OPTION", "options"]);
+});
+
+test.each([
+  ["GET", "/queues/api/queues?page=0", 400, "INVALID_OPTION"],
+  ["GET", "/queues/api/queues?activeQueue=%25", 400, "INVALID_OPTION"],
+  ["GET", "/queues/api/job-schedulers?queueName=%25", 400, "INVALID_OPTION"],
+  ["GET", "/queues/api/queues/none/workers", 404, "INVALID_OPTION"],
+  ["PUT", "/queues/api/queues/q/retry/active", 400, "INVALID_OPTION"],
+  ["PUT", "/queues/api/queues/q/obliterate", 409, "CONFLICT"],
+])("what Bull Board refuses by itself has a code: %s %s", async (method, path, status, code) => {
+  const answer = await console_.admin(method, path);
+  expect([answer.status, answer.body.error?.code]).toEqual([status, code]);
+  expect(answer.body.error?.message).toMatch(/^\S.+ .+\.$/);
 });
 
 test.each([undefined, ["password"]])(
