@@ -10,6 +10,7 @@ import { bullPrefix, type CarillonError, type Client, type connect } from "@cari
 import { Queue } from "bullmq";
 import type { RequestHandler } from "express";
 import type { Logger } from "pino";
+import { jsonBody } from "./api/body.js";
 import { ROLES, type Role } from "./auth.js";
 import { boardErrorBody, coded, logFailure, statusOf, unreachable } from "./errors.js";
 import { BOARD_PATH } from "./paths.js";
@@ -192,6 +193,8 @@ class BoardAdapter extends ExpressAdapter {
 
   /** What Bull Board refuses by itself has a key of its page's texts and no code; programs get both. */
   override setApiRoutes(routes: AppControllerRoute[]): this {
+    // Before Bull Board's own, which takes no more than 100 KB: a payload may be larger.
+    this.app.use("/api", jsonBody);
     return super.setApiRoutes(
       routes.map((route) => ({
         ...route,

@@ -152,6 +152,15 @@ test.each([
   expect(answer.body.error?.message).toMatch(/^\S.+ .+\.$/);
 });
 
+test("a job's data may be as large as a payload", async () => {
+  const run = await trigger("a");
+  const jobData = { payload: "x".repeat(250 * 1024) };
+  expect((await console_.admin("PATCH", `${JOBS}/${run}/update-data`, { jobData })).status).toBe(200);
+  const more = { jobData: { payload: "x".repeat(600 * 1024) } };
+  const { status, body } = await console_.admin("PATCH", `${JOBS}/${run}/update-data`, more);
+  expect([status, body.error?.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
+});
+
 test.each([undefined, ["password"]])(
   "data that is nested too deeply is a 400, where %o is hidden",
   async (redact) => {
