@@ -33,11 +33,13 @@ export class TaskAdapter extends BullMQAdapter {
     this.#redactor = redactor;
   }
 
-  /** Undefined for what is no job's id: BullMQ's own keys of a queue are named like jobs. */
+  /** Undefined for what is no job's id: BullMQ's own keys of a queue, and of its jobs (`<id>:logs`), are named like jobs. */
   override async getJob(id: string): Promise<Job | undefined> {
     if (this.#isKey(id)) return undefined;
-    const job = await super.getJob(id);
-    if (job) this.#guardData(job);
+    const job = await super.getJob(id).catch(undefinedIfNoHash);
+    // Every job has the time when it was added, and no other hash of BullMQ's, which have a colon in their names, has.
+    if (!job || (id.includes(":") && Number.isNaN(job.timestamp))) return undefined;
+    this.#guardData(job);
     return job;
   }
 
@@ -135,6 +137,11 @@ export class TaskAdapter extends BullMQAdapter {
     const slash = id.indexOf("/");
     return slash < 0 ? { queue, id } : { queue, owner: id.slice(0, slash), id: id.slice(slash + 1) };
   }
+}
+
+function undefinedIfNoHash(error: unknown): undefined {
+  if (error instanceof Error && error.message.startsWith("WRONGTYPE")) return undefined;
+  throw error;
 }
 
 function schedulerView(task: Task): Scheduler {

@@ -49,6 +49,24 @@ test("BullMQ's own keys are no jobs: they can be neither read nor removed as suc
   expect(console_.log()).not.toContain("a request failed");
 });
 
+test("what else BullMQ keeps of a queue and its jobs is no job either", async () => {
+  const redis = console_.client.store.link.client;
+  const run = await trigger("a");
+  const key = (id: string) => `${PREFIX}:q:${id}`;
+  await redis.hset(key("metrics:completed"), { count: "1", prevTS: "0", prevCount: "0" });
+  await redis.hset(key("repeat:mine"), { name: "t", ic: "1", every: "1000" });
+  await redis.lpush(key(`${run}:logs`), "line");
+  await redis.set(key(`${run}:lock`), "token");
+  for (const id of ["metrics:completed", "repeat:mine", `${run}:logs`, `${run}:lock`]) {
+    const read = await console_.admin("GET", `${JOBS}/${encodeURIComponent(id)}`);
+    const removed = await console_.admin("PUT", `${JOBS}/${encodeURIComponent(id)}/clean`);
+    expect([id, read.status, removed.status]).toEqual([id, 404, 404]);
+    expect([id, await redis.exists(key(id))]).toEqual([id, 1]);
+  }
+  await redis.del(key("metrics:completed"), key("repeat:mine"), key(`${run}:lock`));
+  expect(console_.log()).not.toContain("a request failed");
+});
+
 describe("what is refused because of a job as it is", () => {
   test("is a 409 that says what to do, and no trouble with Redis whatever the job's name", async () => {
     await console_.client.put({ id: "connector-sync", type: "t", queue: "q", schedule: { every: "1h" } });
