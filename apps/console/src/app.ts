@@ -6,7 +6,7 @@ import { Auth, FailureLimiter } from "./auth.js";
 import { Board, type Connection } from "./board.js";
 import { errorHandler, RequestError, refuse } from "./errors.js";
 import { Guard, identityOf } from "./guard.js";
-import { sameOrigin, securityHeaders } from "./headers.js";
+import { KEPT_FOR_AN_HOUR, sameOrigin, securityHeaders } from "./headers.js";
 import { LOGO } from "./pages.js";
 import { API_PATH, BOARD_PATH } from "./paths.js";
 import { Redactor } from "./redact.js";
@@ -54,7 +54,9 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
     if (problem) res.status(503).json({ status: "unavailable", code: problem.code });
     else res.json({ status: "ready" });
   });
-  app.get("/carillon.svg", (_req, res) => void res.type("svg").send(LOGO));
+  app.get("/carillon.svg", (_req, res) => {
+    res.set("Cache-Control", KEPT_FOR_AN_HOUR).type("svg").send(LOGO);
+  });
 
   app.use(sameOrigin);
   app.post("/login", express.urlencoded({ extended: false, limit: "4kb" }), guard.form);

@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { createBullBoard } from "@bull-board/api";
 import type {
   AppControllerRoute,
@@ -8,11 +9,12 @@ import type {
 import { ExpressAdapter } from "@bull-board/express";
 import { bullPrefix, type CarillonError, type Client, type connect } from "@carillon/sdk";
 import { Queue } from "bullmq";
-import type { RequestHandler } from "express";
+import express, { type RequestHandler } from "express";
 import type { Logger } from "pino";
 import { jsonBody } from "./api/body.js";
 import { ROLES, type Role } from "./auth.js";
 import { boardErrorBody, coded, logFailure, statusOf, unreachable } from "./errors.js";
+import { KEPT_FOR_AN_HOUR } from "./headers.js";
 import { BOARD_PATH } from "./paths.js";
 import type { Redactor } from "./redact.js";
 import { answered } from "./refusals.js";
@@ -178,6 +180,12 @@ class BoardAdapter extends ExpressAdapter {
     super();
     this.app.set("json replacer", redactor.replacer);
     this.#logger = logger;
+  }
+
+  override setStaticPath(route: string, path: string): this {
+    const setHeaders = (res: ServerResponse) => void res.setHeader("Cache-Control", KEPT_FOR_AN_HOUR);
+    this.app.use(route, express.static(path, { setHeaders }));
+    return this;
   }
 
   override setEntryRoute({ route, handler }: AppViewRoute): this {

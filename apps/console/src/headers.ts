@@ -16,7 +16,10 @@ const CSP = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-export const securityHeaders: RequestHandler = (req, res, next) => {
+/** Of files, where they are served: what is refused or not there may be there after the next sign-in, or upgrade. */
+export const KEPT_FOR_AN_HOUR = "private, max-age=3600";
+
+export const securityHeaders: RequestHandler = (_req, res, next) => {
   res.set({
     "Content-Security-Policy": CSP,
     "X-Frame-Options": "DENY",
@@ -25,14 +28,10 @@ export const securityHeaders: RequestHandler = (req, res, next) => {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Cache-Control": isStatic(req) ? "private, max-age=3600" : "no-store",
+    "Cache-Control": "no-store",
   });
   next();
 };
-
-function isStatic(req: Request): boolean {
-  return req.path.startsWith("/queues/static/") || req.path === "/carillon.svg";
-}
 
 /** A write from another site is refused before anybody asks who it is. Programs send no Origin, browsers always do. */
 export const sameOrigin: RequestHandler = (req, res, next) => {

@@ -321,6 +321,21 @@ describe("a write from another site", () => {
   );
 });
 
+test("files are kept for an hour, and no answer that there is none of them", async () => {
+  const page = await (await ask("/queues/", { headers: bearer(ADMIN) })).text();
+  const script = /src="(static\/js\/main[^"]*)"/.exec(page)?.[1];
+  const kept = async (path: string, headers: Record<string, string>) => {
+    const answer = await ask(path, { headers });
+    return [answer.status, answer.headers.get("cache-control")];
+  };
+  const hour = "private, max-age=3600";
+  expect(await kept(`/queues/${script}`, bearer(ADMIN))).toEqual([200, hour]);
+  expect(await kept("/carillon.svg", {})).toEqual([200, hour]);
+  // The session is over, or another console behind the same proxy is of another version.
+  expect(await kept(`/queues/${script}`, {})).toEqual([401, "no-store"]);
+  expect(await kept("/queues/static/js/main.of-tomorrow.js", bearer(ADMIN))).toEqual([404, "no-store"]);
+});
+
 test("every answer carries the security headers", async () => {
   for (const [path, headers] of [
     ["/", HTML],
