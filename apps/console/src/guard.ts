@@ -127,11 +127,13 @@ export class Guard {
   readonly audit: RequestHandler = (req, res, next) => {
     if (onlyAsks(req)) return next();
     const { role, by } = identityOf(res);
-    res.once("finish", () => {
+    // Not "finish": whoever leaves before the answer has asked for it all the same.
+    res.once("close", () => {
       const { method, originalUrl } = req;
+      const outcome = res.writableFinished ? { status: res.statusCode } : { left: true };
       this.#logger.info(
         {
-          ...{ role, by, from: req.ip, method, path: originalUrl.split("?")[0], status: res.statusCode },
+          ...{ role, by, from: req.ip, method, path: originalUrl.split("?")[0], ...outcome },
           // Where the path alone does not say which task it was.
           location: res.get("location"),
         },

@@ -1,3 +1,6 @@
+import { request } from "node:http";
+import { connect } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { FailureLimiter } from "../src/auth.js";
 import { ADMIN, type Console, OPERATOR, sessionOf, startConsole, VIEWER } from "./harness.js";
@@ -318,6 +321,32 @@ describe("a write from another site", () => {
         expect((await behind(other)).status).toBe(403);
       }
     },
+  );
+});
+
+test("a write whose sender leaves before the answer is logged all the same", async () => {
+  await console_.client.put({ id: "left", type: "t", queue: "q", schedule: { every: "1h" } });
+  const redis = connect(console_.redis.url, "safe");
+  await eventually(() => redis.status === "ready");
+  await redis.call("CLIENT", "PAUSE", "20000", "WRITE");
+  const path = "/api/v1/tasks/q/system/left";
+  const asked = request(console_.url + path, { method: "DELETE", headers: bearer(ADMIN) }).end();
+  asked.on("error", () => {});
+  await eventually(async () => /flags=b/.test(String(await redis.call("CLIENT", "LIST"))));
+  asked.destroy();
+  const line = await eventually(
+    () =>
+      console_
+        .log()
+        .split("\n")
+        .find((one) => one.includes(path)) ?? false,
+  );
+  await redis.call("CLIENT", "UNPAUSE");
+  redis.disconnect();
+  expect(JSON.parse(line)).toMatchObject({ msg: "write", role: "admin", method: "DELETE", path, left: true });
+  expect(JSON.parse(line)).not.toHaveProperty("status");
+  await eventually(async () =>
+    (await console_.client.list({ queue: "q" })).tasks.every(({ id }) => id !== "left"),
   );
 });
 
