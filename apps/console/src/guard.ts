@@ -40,7 +40,7 @@ export class Guard {
     const [path = "/", query = ""] = req.originalUrl.split(/\?(.*)/s, 2);
     const params = new URLSearchParams(query);
     const token = params.get("token");
-    if (token === null || !isRead(req) || isApi(req)) return next();
+    if (token === null || !isRead(req) || isApi(req) || !opensPage(req)) return next();
     params.delete("token");
     this.#signIn(req, res, token, params.size > 0 ? `${path}?${params}` : path);
   };
@@ -159,6 +159,11 @@ export class Guard {
 
 function wantsPage(req: Request): boolean {
   return !isForPrograms(req) && (req.get("accept") ?? "").includes("text/html");
+}
+
+/** Not an image, a frame or a script of some page, which could fail to sign in until nobody here can. Old browsers do not say. */
+function opensPage(req: Request): boolean {
+  return (req.get("sec-fetch-dest") ?? "document") === "document";
 }
 
 function cookieOptions(req: Request) {

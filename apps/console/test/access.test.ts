@@ -170,6 +170,15 @@ describe("guessing", () => {
     expect((await ask(JOBS, { headers: bearer(ADMIN) })).status).toBe(200);
   });
 
+  test("by images, frames and scripts of a page of another site locks nobody out", async () => {
+    for (const dest of ["image", "iframe", "script", "empty"]) {
+      const answer = await ask("/?token=wrong", { headers: { "sec-fetch-dest": dest } });
+      expect([dest, answer.status, answer.headers.getSetCookie()]).toEqual([dest, 401, []]);
+    }
+    const opened = await ask(`/?token=${ADMIN}`, { headers: { "sec-fetch-dest": "document" } });
+    expect(opened.status).toBe(303);
+  });
+
   test("does not end sessions that are open", async () => {
     const cookie = await signIn(ADMIN);
     for (let i = 0; i < 4; i++) await ask("/?token=wrong");
