@@ -179,7 +179,7 @@ function cookieOf(req: Request, name: string): string | undefined {
   return undefined;
 }
 
-/** Only ever a path of this console: not `//elsewhere`, not `/\elsewhere`, not a whole URL. */
+/** Only ever a path of this console: not `//elsewhere`, not `/\elsewhere`, not a whole URL. The form itself is no place to go to. */
 function localPath(path: string): string {
-  return /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]*$/.test(path) ? path : "/";
+  return /^\/(?![/\\]|log(?:in|out)(?:\?|$))[\x21-\x5b\x5d-\x7e]*$/.test(path) ? path : "/";
 }

@@ -112,6 +112,17 @@ describe("signing in", () => {
     expect((await postLogin({ token: ADMIN, next })).headers.get("location")).toBe("/");
   });
 
+  test("leads to the start where one came from the form itself", async () => {
+    const page = await (await ask("/login", { headers: HTML })).text();
+    expect(page).toContain('name="next" value="/"');
+    for (const next of ["/login", "/login?a", "/logout"]) {
+      expect((await postLogin({ token: ADMIN, next })).headers.get("location")).toBe("/");
+    }
+    expect((await postLogin({ token: ADMIN, next: "/login-page" })).headers.get("location")).toBe(
+      "/login-page",
+    );
+  });
+
   test("a link cannot lead elsewhere either", async () => {
     const answer = await ask(`//elsewhere.example/?token=${ADMIN}`);
     expect(answer.headers.get("location")).toMatch(/^\/(?!\/)/);
