@@ -167,7 +167,9 @@ function opensPage(req: Request): boolean {
 }
 
 function cookieOptions(req: Request) {
-  const secure = req.secure || req.get("x-forwarded-proto") === "https";
+  // Behind several proxies the first in it is what the browser used.
+  const [forwarded = ""] = (req.get("x-forwarded-proto") ?? "").split(",");
+  const secure = req.secure || forwarded.trim() === "https";
   return { httpOnly: true, sameSite: "strict", path: "/", secure } as const;
 }
 

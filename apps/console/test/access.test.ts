@@ -91,8 +91,14 @@ describe("signing in", () => {
   });
 
   test("behind TLS the cookie never travels without it", async () => {
-    const answer = await ask(`/?token=${ADMIN}`, { headers: { "x-forwarded-proto": "https" } });
-    expect(answer.headers.getSetCookie()[0]).toMatch(/; Secure/);
+    const behind = async (proto: string) => {
+      const answer = await ask(`/?token=${ADMIN}`, { headers: { "x-forwarded-proto": proto } });
+      return answer.headers.getSetCookie()[0];
+    };
+    expect(await behind("https")).toMatch(/; Secure/);
+    // Of several proxies, the first says what the browser used.
+    expect(await behind("https, http")).toMatch(/; Secure/);
+    expect(await behind("http, https")).not.toMatch(/; Secure/);
   });
 
   test("by form, back to where one came from", async () => {
