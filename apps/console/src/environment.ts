@@ -105,6 +105,16 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   };
 }
 
+/** Tokens of fewer characters can be guessed. */
+const SHORT = 16;
+
+/** The variables whose tokens are short. */
+export function shortTokens({ token, operatorToken, viewerToken }: Config): string[] {
+  return [token, operatorToken, viewerToken].flatMap((given, i) =>
+    given !== undefined && given.length < SHORT ? [TOKENS[i] as string] : [],
+  );
+}
+
 function refused(field: string, what: string): CarillonError {
   return new CarillonError("INVALID_OPTION", `${what}.`, { field, remedy: REMEDIES[field] ?? "" });
 }

@@ -6,7 +6,7 @@ import { type Logger, pino } from "pino";
 import { createApp } from "./app.js";
 import { newToken } from "./auth.js";
 import { answerTo } from "./command-line.js";
-import { type Config, readConfig } from "./environment.js";
+import { type Config, readConfig, shortTokens } from "./environment.js";
 import { EXIT } from "./exit-codes.js";
 
 /** How long requests under way may take once the console is told to stop. */
@@ -26,7 +26,8 @@ async function main(config: Config): Promise<void> {
   const url = `http://${urlHost(config.host)}:${port}`;
   logger.info({ port, url }, "listening");
   if (config.token === undefined) logger.info({ url: `${url}/?token=${token}` }, "sign in");
-  else if (config.token.length < 16) logger.warn("CARILLON_TOKEN is short: anybody might guess it");
+  for (const variable of shortTokens(config))
+    logger.warn({ variable }, "a token is short: anybody might guess it");
   board.start();
 
   await signal();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readConfig } from "../src/environment.js";
+import { readConfig, shortTokens } from "../src/environment.js";
 
 const REDIS_URL = "redis://localhost:6379";
 
@@ -28,6 +28,15 @@ describe("the environment", () => {
       CARILLON_HOST: "",
     };
     expect(readConfig({ REDIS_URL, ...empty })).toEqual(readConfig({ REDIS_URL }));
+  });
+
+  test("tells whose tokens are short enough to be guessed", () => {
+    const long = "x".repeat(16);
+    const config = readConfig({ REDIS_URL, CARILLON_TOKEN: long, CARILLON_OPERATOR_TOKEN: long.slice(1) });
+    expect(shortTokens(config)).toEqual(["CARILLON_OPERATOR_TOKEN"]);
+    const all = { CARILLON_TOKEN: "a", CARILLON_OPERATOR_TOKEN: "b", CARILLON_VIEWER_TOKEN: "c" };
+    expect(shortTokens(readConfig({ REDIS_URL, ...all }))).toEqual(Object.keys(all));
+    expect(shortTokens(readConfig({ REDIS_URL }))).toEqual([]);
   });
 
   test("names the fields to hide", () => {
