@@ -34,14 +34,17 @@ export function loginPage(next: string, problem?: string): string {
 <link rel="icon" type="image/svg+xml" href="/carillon.svg"><style>${STYLE}</style></head>
 <body><main>
 <h1><img src="/carillon.svg" width="32" height="32" alt="">Carillon</h1>
-${problem === undefined ? "" : `<p role="alert">${escapeHtml(problem)}</p>`}
+${problem === undefined ? "" : `<p role="alert" id="problem">${escapeHtml(problem)}</p>`}
 <form method="post" action="/login">
 <input type="hidden" name="next" value="${escapeHtml(next)}">
 <label for="token">Token</label>
-<input id="token" name="token" type="password" required autofocus autocomplete="current-password">
+<input id="token" name="token" type="password" required autofocus autocomplete="current-password"${
+    problem === undefined ? "" : ' aria-invalid="true" aria-describedby="problem"'
+  }>
 <button>Sign in</button>
 </form>
-<small>It is what CARILLON_TOKEN says; without one, the console's log holds a sign-in address.</small>
+<small>It is what CARILLON_TOKEN says, or the token of another role; without CARILLON_TOKEN, the console's log holds a
+sign-in address.</small>
 </main></body></html>`;
 }
 

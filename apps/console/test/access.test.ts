@@ -145,7 +145,12 @@ describe("signing in", () => {
     ]) {
       expect(answer.status).toBe(401);
       expect(answer.headers.getSetCookie()).toEqual([]);
-      expect(await answer.text()).toContain("This token is not the right one.");
+      const page = await answer.text();
+      // The field has the focus at once: who cannot see the page hears of it what is wrong.
+      expect(page).toContain('<p role="alert" id="problem">This token is not the right one.</p>');
+      expect(page).toMatch(
+        /<input id="token"[^>]* autofocus [^>]*aria-invalid="true" aria-describedby="problem">/,
+      );
     }
   });
 
