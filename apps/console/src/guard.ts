@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { Auth, FailureLimiter, Role } from "./auth.js";
 import { refuse } from "./errors.js";
 import { loginPage } from "./pages.js";
-import { isApi, isForPrograms, isRead, onlyActs, onlyAsks } from "./paths.js";
+import { isApi, isBoard, isForPrograms, isRead, onlyActs, onlyAsks } from "./paths.js";
 
 /** Who asks, and how we know. */
 interface Identity {
@@ -147,7 +147,9 @@ export class Guard {
     res.status(status);
     if (status === 401) res.set("WWW-Authenticate", 'Bearer realm="carillon"');
     if (wantsPage(req)) return void res.type("html").send(loginPage(localPath(next), problem));
-    const remedy = "Open the console in a browser, or send `Authorization: Bearer <token>`.";
+    // The board's page shows it to whoever had signed in, and is no more.
+    const how = isBoard(req) ? "Load the page again to sign in" : "Open the console in a browser";
+    const remedy = `${how}, or send \`Authorization: Bearer <token>\`.`;
     refuse(
       res,
       status === 429

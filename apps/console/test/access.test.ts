@@ -3,7 +3,7 @@ import { connect } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { FailureLimiter } from "../src/auth.js";
-import { ADMIN, type Console, OPERATOR, sessionOf, startConsole, VIEWER } from "./harness.js";
+import { ADMIN, type Answer, type Console, OPERATOR, sessionOf, startConsole, VIEWER } from "./harness.js";
 
 const HTML = { accept: "text/html" };
 const JOBS = "/queues/api/queues";
@@ -64,6 +64,12 @@ describe("without a token", () => {
     expect(page).toContain('<form method="post" action="/login">');
     expect(page).toContain("/queues/queue/q?status=");
     expect(page).not.toContain("<script>");
+  });
+
+  test("the board's page, whose session is over, is told to be loaded again", async () => {
+    const remedy = async (path: string) => ((await (await ask(path)).json()) as Answer).error?.remedy;
+    expect(await remedy(JOBS)).toMatch(/^Load the page again/);
+    expect(await remedy("/api/v1/tasks")).toMatch(/^Open the console in a browser/);
   });
 
   test("health, readiness and the logo are open", async () => {
