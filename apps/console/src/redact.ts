@@ -6,6 +6,9 @@ const REDACTED = "[redacted]";
 /** How deep what is to be stored may be nested: a payload's 64 levels, and one for the data of a job that holds it. */
 const MAX_DEPTH = 65;
 
+/** How deep what is stored is looked into. Others than Carillon may nest without end, and a stack has one. */
+const SHOWN_DEPTH = 500;
+
 /** The fields of our answers, and of Bull Board's, that hold what users put in; by the path that theirs begin with. */
 const HOLDERS: ReadonlyMap<string, string> = new Map([
   ["payload", ".payload"],
@@ -62,13 +65,13 @@ export class Redactor {
     return this.#ends.some((end) => known.endsWith(end));
   }
 
-  #shown(value: unknown, path: string): unknown {
+  #shown(value: unknown, path: string, depthLeft = SHOWN_DEPTH): unknown {
     if (value === undefined) return undefined;
-    if (this.#hides(path)) return REDACTED;
-    if (Array.isArray(value)) return value.map((one) => this.#shown(one, path));
+    if (this.#hides(path) || depthLeft === 0) return REDACTED;
+    if (Array.isArray(value)) return value.map((one) => this.#shown(one, path, depthLeft - 1));
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, this.#shown(one, `${path}.${name}`)]),
+      Object.entries(value).map(([name, one]) => [name, this.#shown(one, `${path}.${name}`, depthLeft - 1)]),
     );
   }
 

@@ -61,6 +61,15 @@ describe("a redactor", () => {
     },
   );
 
+  test("shows what is nested deeper than anybody looks as hidden, and goes on", () => {
+    const nested = (levels: number) => JSON.parse(`${"[".repeat(levels)}"x"${"]".repeat(levels)}`) as unknown;
+    expect(show(["password"], { data: nested(499) })).toEqual({ data: nested(499) });
+    for (const levels of [500, 3_000, 50_000]) {
+      const text = JSON.stringify(show(["password"], { data: nested(levels), id: "a" }));
+      expect(text).toBe(`{"data":${"[".repeat(500)}"${hidden}"${"]".repeat(500)},"id":"a"}`);
+    }
+  });
+
   test("leaves alone what is no payload", () => {
     const answer = { id: "a", schedule: { every: "1h" }, token: "t" };
     expect(show(["id", "every", "token"], answer)).toEqual(answer);
