@@ -8,11 +8,12 @@ import type {
 } from "@bull-board/api/typings/app";
 import { ExpressAdapter } from "@bull-board/express";
 import { bullPrefix, type CarillonError, type Client, type connect } from "@carillon/sdk";
-import { Queue } from "bullmq";
+import type { Queue } from "bullmq";
 import express, { type RequestHandler } from "express";
 import type { Logger } from "pino";
 import { jsonBody } from "./api/body.js";
 import { ROLES, type Role } from "./auth.js";
+import { BoardQueue } from "./board-queue.js";
 import { boardErrorBody, coded, logFailure, statusOf, unreachable } from "./errors.js";
 import { KEPT_FOR_AN_HOUR } from "./headers.js";
 import { BOARD_PATH } from "./paths.js";
@@ -104,7 +105,7 @@ export class Board {
   async #add(name: string): Promise<void> {
     // A queue whose connection is not ready waits for it, and one that failed to become ready never recovers.
     if (this.#connection.status !== "ready") throw unreachable();
-    const queue = new Queue(name, {
+    const queue = new BoardQueue(name, {
       connection: this.#connection,
       prefix: bullPrefix(this.#client.namespace, name),
       skipMetasUpdate: true, // looking at a queue writes nothing

@@ -67,6 +67,28 @@ test("what else BullMQ keeps of a queue and its jobs is no job either", async ()
   expect(console_.log()).not.toContain("a request failed");
 });
 
+test("a job that is no JSON leaves the page to the others, and can be removed", async () => {
+  const [run, other] = [await trigger("a"), await trigger("a")];
+  const redis = console_.client.store.link.client;
+  for (const [field, text] of [
+    ["data", '{"password":s3cret-0f-a-job}'],
+    ["opts", "nonsense"],
+    ["progress", "nonsense"],
+  ] as const) {
+    await redis.hset(`${PREFIX}:q:${run}`, field, text);
+    const { status, body } = await console_.admin("GET", "/queues/api/queues?activeQueue=q&jobsPerPage=100");
+    expect([field, status]).toEqual([field, 200]);
+    const jobs = body.queues?.[0]?.["jobs"] as Array<{ id: string; name: string }>;
+    expect(jobs.find(({ id }) => id === other)?.name).toBe("t");
+    expect(jobs.find(({ id }) => id === run)?.name).toMatch(/not JSON/);
+    expect((await console_.admin("GET", `${JOBS}/${run}`)).status).toBe(200);
+  }
+  expect((await console_.admin("PUT", `${JOBS}/${run}/clean`)).status).toBe(204);
+  expect(await redis.exists(`${PREFIX}:q:${run}`)).toBe(0);
+  expect(console_.log()).not.toContain("s3cret-0f-a-job");
+  expect(console_.log()).not.toContain("a request failed");
+});
+
 describe("what is refused because of a job as it is", () => {
   test("is a 409 that says what to do, and no trouble with Redis whatever the job's name", async () => {
     await console_.client.put({ id: "connector-sync", type: "t", queue: "q", schedule: { every: "1h" } });
