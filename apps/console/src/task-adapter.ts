@@ -3,6 +3,7 @@ import type {
   AppJobScheduler,
   JobSchedulerRepeatOptions,
   JobSchedulerUpdateResult,
+  JobStatus,
   QueueJob,
   QueueJobOptions,
 } from "@bull-board/api/typings/app";
@@ -15,6 +16,9 @@ type Scheduler = Omit<AppJobScheduler, "queueName">;
 
 /** The page is one plain table that asks again every few seconds: more than this would help nobody. */
 const SHOWN_TASKS = 500;
+
+/** As many as the page's own settings allow. An address could ask for all, and more than fits into memory. */
+const SHOWN_JOBS = 300;
 
 /**
  * A queue in Bull Board whose Schedulers are our tasks. Everything about jobs is BullMQ's; everything about schedules
@@ -58,6 +62,10 @@ export class TaskAdapter extends BullMQAdapter {
     }
     this.#redactor.refuseShown(data, "data");
     return super.addJob(name, data, options);
+  }
+
+  override getJobs(statuses: JobStatus[], start = 0, end = Number.POSITIVE_INFINITY): Promise<Job[]> {
+    return super.getJobs(statuses, start, Math.min(end, start + SHOWN_JOBS - 1));
   }
 
   /** Who edits a job's data begins with what is shown of it. */

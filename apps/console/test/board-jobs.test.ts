@@ -201,6 +201,21 @@ test("a job's data may be as large as a payload", async () => {
   expect([status, body.error?.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
 });
 
+test("a page holds as many jobs as its settings allow, whatever its address asks for", async () => {
+  await console_.client.put({ id: "many", type: "t", queue: "many", schedule: { every: "1h" } });
+  const prefix = bullPrefix("console-test", "many");
+  const queue = new Queue("many", { connection: { url: console_.redis.url }, prefix });
+  await queue.addBulk(Array.from({ length: 310 }, (_, i) => ({ name: `job-${i}`, data: {} })));
+  await queue.close();
+  await console_.board.refresh();
+  const shown = async (jobsPerPage: number) => {
+    const query = `activeQueue=many&status=waiting&jobsPerPage=${jobsPerPage}`;
+    const { body } = await console_.admin("GET", `/queues/api/queues?${query}`);
+    return (body.queues?.find(({ name }) => name === "many")?.["jobs"] as object[] | undefined)?.length;
+  };
+  expect([await shown(10), await shown(300), await shown(100_000)]).toEqual([10, 300, 300]);
+});
+
 test.each([undefined, ["password"]])(
   "data that is nested too deeply is a 400, where %o is hidden",
   async (redact) => {
