@@ -1,0 +1,77 @@
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+function pagesIn(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory())
+      return entry.name === "node_modules" || entry.name === "dist" ? [] : pagesIn(path);
+    return entry.name.endsWith(".md") ? [path] : [];
+  });
+}
+
+const pages = [
+  ...["README.md", "CONTRIBUTING.md", "SECURITY.md"],
+  ...["docs", "packages", "apps"].flatMap(pagesIn),
+];
+const textOf = (page: string) => readFileSync(join(root, page), "utf8");
+
+/** Code is not prose: what looks like a link there is none. */
+const proseOf = (page: string) => textOf(page).replace(/^```[\s\S]*?^```/gm, "");
+
+/** As GitHub makes them of headlines. */
+function anchorsOf(page: string): Set<string> {
+  const anchors = new Set<string>();
+  for (const [, title = ""] of proseOf(page).matchAll(/^#+ (.*)$/gm)) {
+    const plain = title.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase();
+    const anchor = plain.replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s/g, "-");
+    let name = anchor;
+    for (let n = 1; anchors.has(name); n++) name = `${anchor}-${n}`;
+    anchors.add(name);
+  }
+  return anchors;
+}
+
+function wrongLink(page: string, link: string): string | undefined {
+  if (/^[a-z]+:/.test(link)) return undefined;
+  const [path = "", anchor] = link.split("#");
+  const target = path === "" ? page : relative(root, join(root, dirname(page), path));
+  if (!existsSync(join(root, target))) return `${page}: ${link} leads to nothing`;
+  if (anchor === undefined || statSync(join(root, target)).isDirectory()) return undefined;
+  return anchorsOf(target).has(anchor) ? undefined : `${page}: ${link} names no headline`;
+}
+
+describe("the documentation", () => {
+  it("links to what there is", () => {
+    const wrong = pages.flatMap((page) =>
+      [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link = ""]) => wrongLink(page, link) ?? []),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it("names kinds of faults as `npm run chaos -- --only` takes them", () => {
+    const faults = join(root, "scripts/chaos/faults");
+    const code = readdirSync(faults).map((file) => readFileSync(join(faults, file), "utf8"));
+    const named = textOf("docs/guarantees.md").matchAll(/\bchaos (`[^`]+`(?:, `[^`]+`)*)/g);
+    const kinds = [...named].flatMap(([, list = ""]) => list.match(/[^`]+(?=`(?:,|$))/g) ?? []);
+    const own = kinds.filter((kind) => !kind.startsWith("--"));
+    expect(own.length).toBeGreaterThan(20);
+    for (const kind of own)
+      expect(
+        code.some((text) => text.includes(`"${kind}"`)),
+        kind,
+      ).toBe(true);
+  });
+
+  it("names tests that there are", () => {
+    const named = ["docs/guarantees.md", "docs/chaos.md", "docs/simulation.md"].flatMap((page) => [
+      ...textOf(page).matchAll(/`((?:packages|apps|test)\/[^`\s]+\.test\.ts)`/g),
+    ]);
+    expect(named.length).toBeGreaterThan(20);
+    for (const [, path = ""] of named) expect(existsSync(join(root, path)), path).toBe(true);
+  });
+});
