@@ -29,6 +29,11 @@ describe("validate", () => {
     expect(await bench.client.queues()).toEqual([]);
   });
 
+  it("names the task as a put for an owner would", async () => {
+    const { stdout } = await cli(["--owner", "acme", "validate"], text("a"));
+    expect(stdout).toMatch(/^task {6}acme\/a in queue bar\n/);
+  });
+
   it("says in words what H is for this task, as its times have it", async () => {
     const found = await json(
       ["validate", "--from", FROM, "-n", "1"],

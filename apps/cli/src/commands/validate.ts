@@ -31,7 +31,9 @@ export const registerValidate: Register = (program, out) => {
       );
       const found = await withClient(options, (client) => validateAll(client, input, options));
       if (options.json) return out.json(Array.isArray(input) ? found : found[0]);
-      const texts = found.map((one, i) => describe(one, [input].flat()[i] as TaskInput, out));
+      const { owner } = options;
+      const tasks = [input].flat() as TaskInput[];
+      const texts = found.map((one, i) => describe(one, { owner, ...tasks[i] } as TaskInput, out));
       await out.write(texts.join("\n"));
     });
 };
