@@ -16,7 +16,7 @@ import type { AnyTaskType, TypedTask } from "./task-type.js";
 import { NO_NEXT } from "./validation.js";
 
 export function fill<Type extends AnyTaskType>(type: Type, task: TypedTask<Type>): TaskInput {
-  return { queue: type.queue, ...task, type: type.type };
+  return { ...task, queue: task.queue ?? type.queue, type: type.type };
 }
 
 export function putView(result: PutResult, { definition }: ParsedTask): Put {

@@ -203,7 +203,10 @@ export class Client {
    * @param options `from` epoch ms, default now by Redis; `count` of next times, default 5, at most 1,000
    * @throws as `put`
    */
-  async validate(task: TaskInput, options: { from?: number; count?: number } = {}): Promise<Validation> {
+  async validate(
+    task: TaskInput,
+    options: { from?: number | undefined; count?: number | undefined } = {},
+  ): Promise<Validation> {
     assertOptions(options, ["from", "count"]);
     const count = wholeNumber(options.count ?? 5, "count", 0, 1_000);
     const { definition } = await this.#parse(task);
@@ -315,7 +318,7 @@ export class Client {
   }
 
   /** How many tasks a queue holds, or the namespace: of all owners, or of the one that the client is bound to. */
-  async count(options: { queue?: string } = {}): Promise<number> {
+  async count(options: { queue?: string | undefined } = {}): Promise<number> {
     assertOptions(options, ["queue"]);
     const queues = await this.#queuesOf(options.queue);
     const counts = await Promise.all(queues.map((queue) => this.store.tasks.count(queue, this.#owner)));
@@ -335,7 +338,7 @@ export class Client {
    */
   async pause(
     ref: TaskRef,
-    options: { note?: string; by?: string; cancelQueued?: boolean } = {},
+    options: { note?: string | undefined; by?: string | undefined; cancelQueued?: boolean | undefined } = {},
   ): Promise<boolean> {
     assertOptions(options, ["note", "by", "cancelQueued"]);
     const name = await this.#locate(ref);
@@ -356,7 +359,10 @@ export class Client {
    * Lets a paused task go on. `from: "now"` (default) passes over what fell due meanwhile; `"catch-up"` owes it, and the
    * task's catch-up policy decides. Returns false where it was not paused.
    */
-  async resume(ref: TaskRef, options: { from?: "now" | "catch-up"; by?: string } = {}): Promise<boolean> {
+  async resume(
+    ref: TaskRef,
+    options: { from?: "now" | "catch-up" | undefined; by?: string | undefined } = {},
+  ): Promise<boolean> {
     assertOptions(options, ["from", "by"]);
     const from = resumeFrom(options.from);
     const name = await this.#locate(ref);
@@ -370,7 +376,10 @@ export class Client {
    *
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
    */
-  async trigger(ref: TaskRef, options: TriggerOptions = {}): Promise<Triggered> {
+  async trigger(
+    ref: TaskRef,
+    options: { overlap?: TriggerOptions["overlap"] | undefined } = {},
+  ): Promise<Triggered> {
     assertOptions(options, ["overlap"]);
     assertOverlap(options.overlap);
     const name = await this.#locate(ref);
@@ -430,7 +439,10 @@ export class Client {
   }
 
   /** A task's runs, newest first; those that are not final before the others. */
-  async runs(ref: TaskRef, options: { limit?: number; offset?: number } = {}): Promise<Run[]> {
+  async runs(
+    ref: TaskRef,
+    options: { limit?: number | undefined; offset?: number | undefined } = {},
+  ): Promise<Run[]> {
     assertOptions(options, ["limit", "offset"]);
     const limit = wholeNumber(options.limit ?? 20, "limit", 1, 1_000);
     const offset = wholeNumber(options.offset ?? 0, "offset", 0, 1_000_000);
@@ -453,7 +465,7 @@ export class Client {
    *
    * @throws `RUN_NOT_FOUND`, `CONFLICT` where it is over
    */
-  async cancel(id: string, options: { by?: string } = {}): Promise<boolean> {
+  async cancel(id: string, options: { by?: string | undefined } = {}): Promise<boolean> {
     assertOptions(options, ["by"]);
     const { task } = await this.#findRun(id);
     const by = shortText(options.by, "by") || this.#who;
@@ -511,7 +523,9 @@ export class Client {
   }
 
   /** The tasks that are acted on next, earliest first. */
-  async upNext(options: { queue?: string; limit?: number } = {}): Promise<Upcoming[]> {
+  async upNext(
+    options: { queue?: string | undefined; limit?: number | undefined } = {},
+  ): Promise<Upcoming[]> {
     assertOptions(options, ["queue", "limit"]);
     const limit = wholeNumber(options.limit ?? 20, "limit", 1, 1_000);
     return upNext(this.store, await this.#queuesOf(options.queue), limit, this.#owner);
@@ -523,7 +537,11 @@ export class Client {
    *
    * @throws `INVALID_DURATION`; `INVALID_OPTION` also where working it out takes more than 5 s: ask for a shorter time, or for fewer
    */
-  async forecast(options: { within: string; queue?: string; limit?: number }): Promise<Upcoming[]> {
+  async forecast(options: {
+    within: string;
+    queue?: string | undefined;
+    limit?: number | undefined;
+  }): Promise<Upcoming[]> {
     assertOptions(options, ["within", "queue", "limit"]);
     const limit = wholeNumber(options.limit ?? 1_000, "limit", 1, 100_000);
     const queues = await this.#queuesOf(options.queue);
@@ -562,7 +580,10 @@ export class Client {
   }
 
   /** Pauses all tasks of an owner, a tag or a queue. Returns how many it paused. @throws `INVALID_FILTER` */
-  async pauseAll(filter: BulkFilter, options: { note?: string; by?: string } = {}): Promise<number> {
+  async pauseAll(
+    filter: BulkFilter,
+    options: { note?: string | undefined; by?: string | undefined } = {},
+  ): Promise<number> {
     assertOptions(options, ["note", "by"]);
     const [by, note] = [shortText(options.by, "by"), shortText(options.note, "note")];
     return eachTask(this.store, this.#boundTo(filter), "scheduled", async (name) => {
@@ -573,7 +594,7 @@ export class Client {
   /** Resumes all paused tasks of an owner, a tag or a queue. Returns how many it resumed. @throws `INVALID_FILTER` */
   async resumeAll(
     filter: BulkFilter,
-    options: { from?: "now" | "catch-up"; by?: string } = {},
+    options: { from?: "now" | "catch-up" | undefined; by?: string | undefined } = {},
   ): Promise<number> {
     assertOptions(options, ["from", "by"]);
     const by = shortText(options.by, "by").replace(/\s/g, "_");
@@ -613,7 +634,7 @@ export class Client {
   async putCalendar(
     name: string,
     entries: readonly string[],
-    options: { by?: string } = {},
+    options: { by?: string | undefined } = {},
   ): Promise<PutCalendar> {
     assertOptions(options, ["by"]);
     this.#unbound();

@@ -67,7 +67,7 @@ export type AnyTaskType = TaskType<any> | AnyFanOutType;
 export type TypedTask<Type extends AnyTaskType> = Omit<TaskInput, "type" | "queue" | "payload"> & {
   payload: StandardSchemaV1.InferInput<Type["payload"]>;
   /** Default: the type's queue. */
-  queue?: string;
+  queue?: string | undefined;
 };
 
 /**
@@ -89,14 +89,14 @@ export type TypedTask<Type extends AnyTaskType> = Omit<TaskInput, "type" | "queu
  * });
  * @throws `INVALID_NAME`, `INVALID_OPTION`, `INVALID_DURATION` (of `itemBackoff`)
  */
-export function defineTask<Schema extends StandardSchemaV1>(
-  name: string,
-  options: TaskTypeOptions<Schema>,
-): TaskType<Schema>;
 export function defineTask<Schema extends StandardSchemaV1, Item>(
   name: string,
   options: FanOutOptions<Schema, Item>,
 ): FanOutType<Schema, Item>;
+export function defineTask<Schema extends StandardSchemaV1>(
+  name: string,
+  options: TaskTypeOptions<Schema>,
+): TaskType<Schema>;
 export function defineTask(
   name: string,
   options: TaskTypeOptions<StandardSchemaV1> | FanOutOptions<StandardSchemaV1, unknown>,

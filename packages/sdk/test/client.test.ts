@@ -66,6 +66,36 @@ onEveryEngine("the client", (connection) => {
     });
   });
 
+  it("takes what is undefined for what is not given", async () => {
+    const unset: { text: string | undefined; number: number | undefined } = {
+      text: undefined,
+      number: undefined,
+    };
+    const { text, number } = unset;
+    const task = { id: "r", schedule: { every: "1h" }, payload: { tenant: "acme" } };
+    const { task: name } = await client.put(report, {
+      ...task,
+      queue: text,
+      owner: text,
+      overlap: undefined,
+    });
+    expect(name).toEqual({ queue: report.queue, owner: "system", id: "r" });
+    await client.validate({ ...task, type: "report", queue: QUEUE }, { from: number, count: number });
+    expect(await client.count({ queue: text })).toBe(1);
+    expect(await client.pause("r", { note: text, by: text, cancelQueued: undefined })).toBe(true);
+    expect(await client.resume("r", { from: undefined, by: text })).toBe(true);
+    const { run } = (await client.trigger("r", { overlap: undefined })) as { run: string };
+    expect(await client.runs("r", { limit: number, offset: number })).toHaveLength(1);
+    expect(await client.cancel(run, { by: text })).toBe(true);
+    expect(await client.upNext({ queue: text, limit: number })).toHaveLength(1);
+    expect(await client.forecast({ within: "2h", queue: text, limit: number })).not.toHaveLength(0);
+    expect(await client.pauseAll({ queue: name.queue, tag: text }, { note: text, by: text })).toBe(1);
+    expect(await client.resumeAll({ queue: name.queue }, { from: undefined, by: text })).toBe(1);
+    expect(await client.putCalendar("days", ["2026-12-25"], { by: text })).toMatchObject({
+      outcome: "created",
+    });
+  });
+
   it("gets the whole task", async () => {
     await client.put(noop("t", { owner: "acme", tags: ["b", "a"], payload: { n: 1 }, description: "d" }));
     expect(await client.get("acme/t")).toEqual({

@@ -14,9 +14,9 @@ type Keys = string | readonly string[];
 
 export interface VerifyOptions {
   /** How old, or how far ahead, a signature may be, in ms; default 300,000 (5 minutes). */
-  tolerance?: number;
+  tolerance?: number | undefined;
   /** For tests: the time, in epoch ms; default now. */
-  now?: number;
+  now?: number | undefined;
 }
 
 /**

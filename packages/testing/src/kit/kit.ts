@@ -179,11 +179,11 @@ export class TestKit {
   }
 
   /** How a handler, or what was scripted, takes virtual time. Rejects with the signal's reason when it is aborted. */
-  sleep(span: Span, options: { signal?: AbortSignal } = {}): Promise<void> {
+  sleep(span: Span, options: { signal?: AbortSignal | undefined } = {}): Promise<void> {
     return this.#stage.sleep(this.#clock.now + lengthOf(span, "span"), options.signal);
   }
 
-  sleepUntil(moment: Moment, options: { signal?: AbortSignal } = {}): Promise<void> {
+  sleepUntil(moment: Moment, options: { signal?: AbortSignal | undefined } = {}): Promise<void> {
     return this.#stage.sleep(timeOf(moment, this.#clock.start, "moment"), options.signal);
   }
 

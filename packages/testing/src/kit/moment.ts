@@ -49,12 +49,16 @@ function lengthAfterStart([, hours, minutes, seconds, fraction]: RegExpExecArray
 
 /** @throws `INVALID_OPTION`, `INVALID_DURATION` naming `field` */
 export function lengthOf(span: Span, field: string): number {
-  if (typeof span === "number") {
+  if (typeof span !== "string") {
     if (Number.isInteger(span) && span >= 0) return span;
-    throw new CarillonError("INVALID_OPTION", `got ${String(span)}.`, {
-      field,
-      remedy: "Give whole milliseconds, 0 or more, or a duration: 90s, 3 days.",
-    });
+    throw new CarillonError(
+      "INVALID_OPTION",
+      `got ${typeof span === "number" ? String(span) : quote(span)}.`,
+      {
+        field,
+        remedy: "Give whole milliseconds, 0 or more, or a duration: 90s, 3 days.",
+      },
+    );
   }
   const short = span
     .trim()

@@ -35,3 +35,7 @@ it.each([
 ])("%s is a span", (span, ms) => {
   expect(lengthOf(span, "x")).toBe(ms);
 });
+
+it.each([-1, 0.5, Number.NaN, undefined, null, { days: 3 }, 5n])("%s is none", (span) => {
+  expect(() => lengthOf(span as number, "span")).toThrow(/^span: got .*\. Give whole milliseconds/);
+});
