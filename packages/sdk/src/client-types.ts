@@ -57,7 +57,10 @@ export interface EnqueueOptions {
   at?: string | number | Date | undefined;
   /** Milliseconds from now; instead of `at`. */
   delay?: number | undefined;
-  /** Default: the type's name with a random end. */
+  /**
+   * Default: the type's name with a random end. Asked for again with a time to come, a one-off of this id has the new time and payload;
+   * without one it is `CONFLICT` while the task is there, and so it is in either case where it is no one-off.
+   */
   id?: string | undefined;
   queue?: string | undefined;
   owner?: string | undefined;
