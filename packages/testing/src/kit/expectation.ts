@@ -1,6 +1,15 @@
 import { AssertionError } from "node:assert";
 import { isDeepStrictEqual } from "node:util";
-import type { Outcome, Run, TaskRef, TaskState } from "@carillon/core";
+import {
+  CarillonError,
+  type Outcome,
+  quote,
+  type Run,
+  SKIP_REASONS,
+  type SkipReason,
+  type TaskRef,
+  type TaskState,
+} from "@carillon/core";
 import type { Store } from "@carillon/store";
 import type { Complaints } from "./complaints.js";
 import { type History, historyOf, tableOf } from "./history.js";
@@ -68,11 +77,18 @@ export class Expectation implements PromiseLike<void> {
     );
   }
 
-  /** So many occurrences were passed over, for this reason or for any. */
-  skipped(reason: string, times: number): this;
+  /** So many occurrences were passed over, for this reason or for any. @throws `INVALID_OPTION` for a reason that there is not */
+  skipped(reason: SkipReason, times: number): this;
   skipped(times: number): this;
-  skipped(first: string | number, second?: number): this {
+  skipped(first: SkipReason | number, second?: number): this {
     const reason = typeof first === "string" ? first : undefined;
+    // None of a misspelt one would always be true.
+    if (reason !== undefined && !SKIP_REASONS.includes(reason)) {
+      throw new CarillonError("INVALID_OPTION", `got ${quote(reason)}.`, {
+        field: "reason",
+        remedy: `Use one of ${SKIP_REASONS.join(", ")}.`,
+      });
+    }
     return this.#check(({ skips, cut }) => {
       const counted = skips.filter((skip) => reason === undefined || skip.reason === reason);
       const actual = counted.reduce((sum, { occurrences }) => sum + occurrences, 0);

@@ -159,6 +159,9 @@ export class TestKit {
   }
 
   async #moveTo(target: number): Promise<void> {
+    if (this.#closed) {
+      throw new CarillonError("CONFLICT", "this test kit is closed.", { remedy: "Open another one." });
+    }
     await this.#hearExpectations();
     await this.#director.moveTo(target);
   }

@@ -118,6 +118,24 @@ describe("refused", () => {
     await expect(kit.advanceTo("0:59")).rejects.toThrow("virtual time only goes forward");
   });
 
+  it("a reason for skips that there is not: none of it would always be true", async () => {
+    await open({});
+    const misspelt = "overlaps" as "overlap";
+    expect(() => kit.expect("r").skipped(misspelt, 0)).toThrow(
+      /^reason: got "overlaps". Use one of .*overlap/,
+    );
+    await kit.expect("r").skipped("overlap", 0);
+  });
+
+  it("moving time of a kit that is closed", async () => {
+    await open({});
+    await kit.close();
+    await expect(kit.advance("1m")).rejects.toMatchObject({
+      code: "CONFLICT",
+      message: "this test kit is closed. Open another one.",
+    });
+  });
+
   it("moving time from within", async () => {
     const refused: unknown[] = [];
     await open({
