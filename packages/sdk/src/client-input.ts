@@ -33,6 +33,9 @@ export function putView(result: PutResult, { definition }: ParsedTask): Put {
   };
 }
 
+/** Ten years, in ms. */
+const LONGEST_DELAY = 10 * 365 * 86_400_000;
+
 export function moment({ at, delay }: EnqueueOptions, now: number): number {
   if (at !== undefined && delay !== undefined) {
     throw new CarillonError("INVALID_OPTION", "given beside at.", {
@@ -40,8 +43,13 @@ export function moment({ at, delay }: EnqueueOptions, now: number): number {
       remedy: "Give one of the two.",
     });
   }
-  assertWhole(delay, "delay", 0, 10 * 365 * 86_400_000);
-  if (delay !== undefined) return now + delay;
+  if (delay !== undefined) {
+    if (Number.isInteger(delay) && delay >= 0 && delay <= LONGEST_DELAY) return now + delay;
+    throw new CarillonError("INVALID_OPTION", `got ${quote(delay)}.`, {
+      field: "delay",
+      remedy: "Give whole milliseconds, 300000 for five minutes; at most ten years of them.",
+    });
+  }
   if (at === undefined) return now;
   return roundedInstant(at, "at");
 }

@@ -296,6 +296,14 @@ onEveryEngine("bad input", (connection) => {
     }
   });
 
+  it("a delay that is none is told in which unit it is", async () => {
+    for (const delay of ["5m", -1, 0.5, 1e15]) {
+      const error = await refused(() => client.enqueue(typed, { n: 1 }, { delay: delay as number }));
+      expect(error).toMatchObject({ code: "INVALID_OPTION", field: "delay" });
+      expect(error.message).toContain("Give whole milliseconds, 300000 for five minutes");
+    }
+  });
+
   it("a note that is no text is not called too long", async () => {
     const error = await refused(() => client.pause("there", { note: 5 as never }));
     expect(error.message).toContain("not a text");
