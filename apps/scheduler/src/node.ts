@@ -17,14 +17,15 @@ type Failpoint = NonNullable<ConstructorParameters<typeof Scheduler>[1]>["failpo
 export async function runNode(config: Config, logger: Logger, failpoint?: Failpoint): Promise<number> {
   const scheduler = createScheduler(config, logger, failpoint);
   const metrics = schedulerMetrics(scheduler);
-  let why = "waiting for Redis";
+  let lost = "waiting for Redis";
   scheduler.on("connection", ({ ready, message }) => {
-    why = ready ? "starting" : (message ?? "Redis cannot be reached");
+    lost = (ready ? undefined : message) ?? "Redis cannot be reached";
   });
   let stopping = false;
   const readiness = (): Readiness => {
     if (stopping) return { ready: false, why: "stopping" };
-    return scheduler.ready ? { ready: true } : { ready: false, why };
+    if (scheduler.ready) return { ready: true };
+    return { ready: false, why: scheduler.store.link.ready ? (scheduler.trouble ?? "starting") : lost };
   };
 
   // Before Redis is reached: from the first moment on someone can ask why it is not ready.

@@ -4,6 +4,7 @@ import { existsSync, openSync } from "node:fs";
 import { createServer } from "node:net";
 import { Client } from "@carillon/sdk";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
+import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { killNodes, MAIN, Node } from "./helpers.js";
 
@@ -152,6 +153,20 @@ describe("a running node", () => {
     const node = new Node({ REDIS_URL: redis.url, CARILLON_HEARTBEAT: "1000" });
     expect(await node.logged(/Did you mean CARILLON_HEARTBEAT_MS/)).toMatchObject({ level: 40 });
   });
+});
+
+it("says on /ready that its Redis takes no writes", async () => {
+  const server = await startRedis({ appendonly: true });
+  const admin = new Redis(server.url);
+  const node = new Node({ REDIS_URL: server.url, CARILLON_HEARTBEAT_MS: "100" });
+  await node.ready(200);
+  await admin.call("REPLICAOF", "127.0.0.1", "1");
+  // It may have been disconnected.
+  await eventually(async () => expect((await node.ready(503)).why).toContain("read-only"));
+  await admin.call("REPLICAOF", "NO", "ONE");
+  await node.ready(200);
+  admin.disconnect();
+  await server.stop();
 });
 
 describe("stopping", () => {

@@ -11,6 +11,7 @@ import {
   policySchema,
 } from "./policies.js";
 import { scheduleSchema } from "./schedule/index.js";
+import { SCHEDULE_FIELDS } from "./schedule/shape.js";
 import type { Schedule } from "./schedule/types.js";
 
 /** Written into every stored definition. A node that meets a newer one leaves the task alone and warns. */
@@ -127,8 +128,9 @@ const KINDS: Readonly<Record<string, string>> = {
   array: "a list",
   boolean: "true or false, a boolean",
   int: "a whole number",
-  object: "an object with id, type, queue and schedule",
 };
+/** What others call the fields of a schedule. */
+const ALIASES: Readonly<Record<string, string>> = { tz: "timezone", pattern: "cron", limit: "maxRuns" };
 
 /** The fault and what to do about it. An issue of our own says both in its message, the remedy last. */
 function saidOf(issue: z.core.$ZodIssue, root: string): { what: string; remedy: string | undefined } {
@@ -139,12 +141,17 @@ function saidOf(issue: z.core.$ZodIssue, root: string): { what: string; remedy: 
 }
 
 function remedyOf(issue: z.core.$ZodIssue, root: string): string | undefined {
+  if (issue.code === "unrecognized_keys") {
+    const known = fieldsAt(issue.path);
+    return known.length === 0 ? "Remove it." : nearest(issue.keys[0] ?? "", known);
+  }
   if (root === "schedule" && issue.path.length === 1) return "Give one of cron, calendar, every and at.";
   switch (issue.code) {
     case "invalid_format":
       return NAME_REMEDY;
     case "invalid_type":
       if (issue.expected === "string" && NAME_FIELDS.has(root)) return NAME_REMEDY;
+      if (issue.expected === "object") return `Give an object with ${objectWith(issue.path)}.`;
       return `Give ${KINDS[issue.expected] ?? `a ${issue.expected}`}.`;
     case "invalid_value":
       return `Use one of ${issue.values.map(String).join(", ")}.`;
@@ -152,8 +159,6 @@ function remedyOf(issue: z.core.$ZodIssue, root: string): string | undefined {
       return `Use at least ${String(issue.minimum)}${unitOf(issue.origin)}.`;
     case "too_big":
       return `Use at most ${String(issue.maximum)}${unitOf(issue.origin)}.`;
-    case "unrecognized_keys":
-      return issue.path.length === 0 ? nearest(issue.keys[0] ?? "") : "Remove it.";
     case "invalid_union":
       return "Give a string or a finite number.";
     default:
@@ -165,10 +170,23 @@ function unitOf(origin: string): string {
   return origin === "string" ? " characters" : origin === "array" ? " entries" : "";
 }
 
-function nearest(unknown: string): string {
-  const known = Object.keys(taskSchema.shape);
+/** The fields of a task, of its schedule, or of a policy that is an object; none: of what is deeper. */
+function fieldsAt([root, ...deeper]: readonly PropertyKey[]): readonly string[] {
+  if (root === undefined) return Object.keys(taskSchema.shape);
+  if (root === "schedule") return deeper.at(-1) === "dst" ? [] : SCHEDULE_FIELDS;
+  const policy = (policySchema.shape as Readonly<Record<PropertyKey, z.ZodOptional>>)[root]?.unwrap();
+  return deeper.length === 0 && policy instanceof z.ZodObject ? Object.keys(policy.shape) : [];
+}
+
+function objectWith(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return "id, type, queue and schedule";
+  return `fields: ${fieldsAt(path).join(", ")}`;
+}
+
+function nearest(unknown: string, known: readonly string[]): string {
   const lower = unknown.toLowerCase();
   const near =
+    known.find((key) => key === ALIASES[lower]) ??
     known.find((key) => key.toLowerCase() === lower) ??
     known.find(
       (key) =>

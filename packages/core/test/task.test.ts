@@ -137,6 +137,21 @@ describe("a task definition", () => {
     expect(error.remedy).toContain("catchUp");
   });
 
+  it.each([
+    [{ schedule: { cron: "* * * * *", tz: "UTC" } }, "Did you mean timezone?"],
+    [{ schedule: { pattern: "* * * * *" } }, "Did you mean cron?"],
+    [{ schedule: { every: "1m", startDate: "2026-01-01T00:00:00Z" } }, "Did you mean start?"],
+    [{ schedule: { every: "1m", immediately: true } }, "Known are cron, calendar, "],
+    [{ schedule: { any: [{ cron: "* * * * *", timeZone: "UTC" }] } }, "Did you mean timezone?"],
+    [{ schedule: { cron: "* * * * *", dst: { shift: 1 } } }, "Remove it."],
+    [{ retry: 3 }, "Give an object with fields: attempts, backoff, delay, max."],
+    [{ backoff: "exponential" }, "Give an object with fields: period, "],
+    [{ retry: { attempt: 3 } }, "Did you mean attempts?"],
+    [{ schedule: { every: 60_000 } }, '"60000ms" for milliseconds'],
+  ])("is refused with what to write instead: %j", (wrong, remedy) => {
+    expect(refused({ ...LEAST, ...wrong }).remedy).toContain(remedy);
+  });
+
   it("is refused for a __proto__ of its own", () => {
     const input = JSON.parse(
       '{"id":"t","type":"noop","queue":"q","schedule":{"every":"1s"},"__proto__":{"owner":"x"}}',

@@ -39,11 +39,12 @@ export class Heartbeat {
     this.#timer = setInterval(() => void this.#beat(), this.#settings.heartbeatEvery);
   }
 
-  /** A node that cannot write cannot claim either; one whose Redis does not answer at all hears of no trouble. */
-  get healthy(): boolean {
-    return (
-      this.#trouble === undefined && performance.now() - this.#answered < 2 * this.#settings.heartbeatEvery
-    );
+  /** Why beats are not written: a node that cannot write cannot claim either. Undefined: they are. */
+  get trouble(): string | undefined {
+    if (this.#trouble) return this.#trouble.message;
+    // Of a Redis that does not answer at all one hears no error.
+    const answers = performance.now() - this.#answered < 2 * this.#settings.heartbeatEvery;
+    return answers ? undefined : "Redis does not answer.";
   }
 
   /** The connection is there again: no need to wait for the next beat to know that all is well. */

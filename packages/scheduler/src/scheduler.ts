@@ -65,7 +65,12 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
 
   /** Connected, checked, armed, and able to write. */
   get ready(): boolean {
-    return this.#state === "running" && this.store.link.ready && this.#heartbeat.healthy;
+    return this.#state === "running" && this.store.link.ready && this.trouble === undefined;
+  }
+
+  /** Why a node that runs cannot write: its Redis takes no writes, say, or does not answer. Undefined: it can, or does not run. */
+  get trouble(): string | undefined {
+    return this.#state === "running" ? this.#heartbeat.trouble : undefined;
   }
 
   /** How far this machine's clock is ahead of the server's, in ms. It does no harm; it is worth a warning. */

@@ -147,8 +147,10 @@ describe("a node on real time", () => {
     await eventually(() => expect(said).toContain("REDIS_READ_ONLY"));
     await eventually(() => expect(texts).toContain("the heartbeat failed"));
     expect(scheduler.ready).toBe(false);
+    expect(scheduler.trouble).toContain("read-only");
     await admin.link.ask((client) => client.call("REPLICAOF", "NO", "ONE"));
     await eventually(() => expect(scheduler.ready).toBe(true));
+    expect(scheduler.trouble).toBeUndefined();
     await scheduler.stop();
     await admin.close();
     await server.stop();

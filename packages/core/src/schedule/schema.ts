@@ -133,10 +133,10 @@ function plain(input: ExclusionShape | MemberShape) {
   if (input.at !== undefined) return { at: storedInstant(input.at, "schedule.at") };
   const every = input.every;
   if (typeof every !== "string") {
-    const positive = every !== undefined && every > 0;
+    const count = every !== undefined && every > 0 ? every : 90;
     throw new CarillonError("INVALID_DURATION", `${quote(every)} is a bare number.`, {
       field: "schedule.every",
-      remedy: `Write a text with a unit: "${positive ? every : 90}s" for seconds, or ms, m, h, d, w.`,
+      remedy: `Write a text with a unit: "${count}s" for seconds, "${count}ms" for milliseconds, or m, h, d, w.`,
     });
   }
   if (input.origin === undefined) return { every, ...timezone };

@@ -81,6 +81,8 @@ export const shape = z.strictObject(
   choice,
 );
 
+export const SCHEDULE_FIELDS: readonly string[] = Object.keys(shape.shape);
+
 /** A list of what `item` reads, whose length is looked at before: hostile input may have a million. */
 function few<T extends z.ZodType>(_item: T, what: string) {
   return z.custom<z.input<T>[]>((value) => Array.isArray(value) && value.length <= MAX_ITEMS, {
