@@ -2,7 +2,8 @@
 -- does not wait for it any more. And no part of the queue is later than what these indexes begin with.
 --
 -- KEYS: 1 next, 2-9 the eight due indexes, 10 priorities, then the tasks
--- ARGV: 1 prefix of run keys, 2 number of tasks, then for each: local name, shard
+-- ARGV: 1 prefix of run keys, 2 number of tasks, 3 "1" where these are the last ones: then the parts are looked at, then for each task:
+--       local name, shard
 -- Returns: the number of tasks and parts that were put right
 local now, mended = nowMs(), 0
 
@@ -15,7 +16,7 @@ local function awaits(pending, open)
 end
 
 local function look(n)
-  local taskKey, name, shard = KEYS[10 + n], ARGV[1 + 2 * n], tonumber(ARGV[2 + 2 * n])
+  local taskKey, name, shard = KEYS[10 + n], ARGV[2 + 2 * n], tonumber(ARGV[3 + 2 * n])
   local task = redis.call("HMGET", taskKey, "state", "due", "pending", "wait", "priority", "nominal", "open")
   task[2] = task[2] or task[6]
   local run, delay = string.match(task[4] or "", "^(%S+) (%d+)$")
@@ -56,5 +57,7 @@ local function lookAtPart(shard)
   mended = mended + 1
   rearm(KEYS[1], shard, KEYS[2 + shard])
 end
-for shard = 0, 7 do pcall(lookAtPart, shard) end
+if ARGV[3] == "1" then
+  for shard = 0, 7 do pcall(lookAtPart, shard) end
+end
 return mended

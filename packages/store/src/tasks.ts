@@ -267,12 +267,13 @@ export class TaskRepository {
     let mended = 0;
     for (let after: string | undefined; ; ) {
       const locals = await this.#locals(keys, {}, after, REPLAN_PAGE);
+      const last = locals.length < REPLAN_PAGE;
       mended += (await this.#link.run(
         this.#scripts.audit,
         [keys.next, ...keys.dues, keys.priorities, ...locals.map((local) => keys.task(local))],
-        [keys.run(""), locals.length, ...locals.flatMap((local) => [local, shardOf(local)])],
+        [keys.run(""), locals.length, last ? 1 : 0, ...locals.flatMap((local) => [local, shardOf(local)])],
       )) as number;
-      if (locals.length < REPLAN_PAGE) return mended;
+      if (last) return mended;
       after = locals.at(-1);
     }
   }

@@ -1,4 +1,5 @@
-import { shardOf } from "@carillon/core";
+import { parseTask, shardOf } from "@carillon/core";
+import { Cluster } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, QUEUE } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
@@ -89,5 +90,24 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.store.tasks.audit(QUEUE)).toBe(before.size);
     expect(await bench.store.claims.next(QUEUE)).toEqual(before);
     expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
+  });
+
+  it("the parts are looked at once, however many tasks there are", async () => {
+    const many = Array.from({ length: 450 }, (_, i) =>
+      parseTask({ id: `t${i}`, type: "noop", queue: QUEUE, schedule: { every: "10s" } }),
+    );
+    await bench.store.tasks.put(QUEUE, many);
+    await bench.store.link.client.zrem(due("t0"), "system/t0");
+    await bench.store.link.client.del(bench.store.keys.queue(QUEUE).next);
+    const { link } = bench.store;
+    const masters = link.client instanceof Cluster ? link.client.nodes("master") : [link.client];
+    await Promise.all(masters.map((master) => master.config("RESETSTAT")));
+    // The one that its task mended is as it should be by then.
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(8);
+    const stats = await Promise.all(masters.map((master) => master.info("commandstats")));
+    const calls = stats.map((text) => Number(/cmdstat_zrange:calls=(\d+)/.exec(text)?.[1] ?? 0));
+    // The head of each index, and again where its part is put right.
+    expect(calls.reduce((sum, count) => sum + count, 0)).toBe(8 + 8);
+    expect((await bench.store.claims.next(QUEUE)).size).toBe(8);
   });
 });
