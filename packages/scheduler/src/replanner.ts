@@ -94,6 +94,8 @@ export class Replanner {
       try {
         const mended = await this.#store.tasks.audit(queue);
         await this.#store.registry.setAudit(queue, now);
+        // Whoever took the last task away may not have lived to do it.
+        await this.#store.registry.forgetIfEmpty(queue);
         if (mended > 0)
           this.#settings.logger.error({ queue, mended }, "indexes differed from definitions: mended");
       } finally {

@@ -487,6 +487,17 @@ describe("planning anew", () => {
       expect((await bench.store.registry.audits()).get(QUEUE)).toBeLessThan(now + DAY);
     });
 
+    it("with it a queue is forgotten that was left empty by someone who died before saying so", async () => {
+      await put({ schedule });
+      const { registry } = bench.store;
+      const forget = vi.spyOn(registry, "forgetIfEmpty").mockRejectedValueOnce(new Error("dead"));
+      await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("dead");
+      expect(await registry.queues()).toEqual([QUEUE]);
+      await replanner().check([QUEUE]);
+      expect(forget).toHaveBeenCalledTimes(1);
+      expect(await bench.ownKeys()).toEqual([]);
+    });
+
     it("warned of again when other versions meet", async () => {
       await put({ schedule });
       await beat("old", "2020a");
