@@ -6,20 +6,26 @@
 -- deleted task left and nobody has cleared.
 --
 -- KEYS: 1 runs, 2 next, 3 tasks, 4 repeat (BullMQ's), 5 journal
--- ARGV: 1 at most, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 shortest and 5 longest wait between looks (ms),
---       6 successes and 7 failures are kept for, where the task says nothing (ms)
--- Returns: { now, number of runs looked at, { run id, "removed" | "reopened" } or
+-- ARGV: 1 runs looked at or cleared at most, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 shortest and 5 longest wait between
+--       looks (ms), 6 successes and 7 failures are kept for, where the task says nothing (ms)
+-- Returns: { now, 1 where more is due (0: that was all), { run id, "removed" | "reopened" } or
 --            { run id, "over", local name, outcome, error } or { local name, "lingered" } or { a set's name, "cleared" } … }
 local now = nowMs()
 local ours, bullPrefix = ARGV[2], ARGV[3]
 local CLEAR_AT_MOST = 50
 local shortest, longest = tonumber(ARGV[4]), tonumber(ARGV[5])
 local ids = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", now, "LIMIT", 0, ARGV[1])
-local out = { now, #ids }
+local out = { now, #ids < tonumber(ARGV[1]) and 0 or 1 }
 
 local function say(id, what) out[#out + 1] = { id, what } end
 
 local function later(id, ms) redis.call("ZADD", KEYS[1], now + ms, id) end
+
+-- What would hold Redis for too long here goes on in the next step, after all others that are due.
+local function nextStep(id)
+  later(id, 0)
+  out[2] = 1
+end
 
 -- The record of a run that is over stays for as long as its task keeps it; then the run is looked at once more.
 local function expire(id, run)
@@ -65,8 +71,13 @@ local function look(id)
     finished = fields[4] and tonumber(fields[4]), made = fields[5],
   }
   local state = jobState(jobKey)
+  local gone = not run.state or redis.call("EXISTS", ours .. "t:" .. run.task) == 0
+  local cancelled = run.cancel and run.state == "queued"
+  -- Its job is to be removed, unless a worker holds it.
+  local free = state == "live" and (gone or cancelled) and redis.call("EXISTS", jobKey .. ":lock") == 0
+  if free and not fits(bullPrefix, id) then return nextStep(id) end
 
-  if not run.state or redis.call("EXISTS", ours .. "t:" .. run.task) == 0 then
+  if gone then
     -- The task is gone; what is left of its run goes too, unless a worker holds it.
     redis.call("DEL", runKey, ours .. "out:" .. id)
     redis.call("ZREM", KEYS[5], id)
@@ -90,10 +101,7 @@ local function look(id)
     return say(id, "reopened")
   end
   -- Cancelled before a worker took it: nobody else will end it.
-  if run.cancel and run.state == "queued" and state == "live" and redis.call("EXISTS", jobKey .. ":lock") == 0
-    and bullRemoveJob({ jobKey, KEYS[4] }, { id, "0", bullPrefix }) == 1 then
-    state = "cancelled"
-  end
+  if free and bullRemoveJob({ jobKey, KEYS[4] }, { id, "0", bullPrefix }) == 1 then state = "cancelled" end
   if state == "live" then
     -- Look less often the longer it takes: a backlog of queued jobs must not keep the reconciler busy. Where the task
     -- waits for the end, of which a plain worker tells nobody, look soon.
@@ -109,14 +117,23 @@ local function look(id)
   out[#out + 1] = { id, "over", run.task, outcome, reason or "" }
 end
 
-local function clear(id)
-  clearRuns(id, ours .. id, KEYS[1], KEYS[5], KEYS[4], ours, bullPrefix, CLEAR_AT_MOST, now + shortest)
-  if not redis.call("ZSCORE", KEYS[1], id) then say(id, "cleared") end
+-- Returns how many runs it took.
+local function clear(id, most)
+  local taken = clearRuns(id, ours .. id, KEYS[1], KEYS[5], KEYS[4], ours, bullPrefix, most, now + shortest)
+  if redis.call("ZSCORE", KEYS[1], id) then nextStep(id) else say(id, "cleared") end
+  return taken
 end
 
+local left = tonumber(ARGV[1])
 for _, id in ipairs(ids) do
-  if string.sub(id, 1, 5) == "gone:" then
-    if not pcall(clear, id) then later(id, shortest) end
+  local took = 1
+  -- What is not looked at stays due.
+  if left <= 0 then
+    out[2] = 1
+    break
+  elseif string.sub(id, 1, 5) == "gone:" then
+    local done, taken = pcall(clear, id, math.min(CLEAR_AT_MOST, left))
+    if done then took = math.max(1, taken) else later(id, shortest) end
   elseif string.find(id, "@", 1, true) then
     -- A record that someone else has written to must not keep the others from their turn.
     if not pcall(look, id) then later(id, longest) end
@@ -132,6 +149,7 @@ for _, id in ipairs(ids) do
       redis.call("ZREM", KEYS[1], id)
     end
   end
+  left = left - took
 end
 
 rearm(KEYS[2], "r", KEYS[1])

@@ -90,7 +90,7 @@ export type EndWord = SettleWord | "CANCELLED";
 
 /** Error texts and results beyond this many characters are cut. */
 const CAP = 16 * 1024;
-/** Runs looked at in one script. */
+/** Runs looked at, or cleared, in one script. */
 const RECONCILE_BATCH = 100;
 /** What an attempt gets to end by itself, where its task says nothing, in ms. */
 const DEFAULT_GRACE = 10_000;
@@ -416,7 +416,7 @@ export class RunRepository {
     more: boolean;
   }> {
     const keys = this.#keys.queue(queue);
-    const [now, looked, ...found] = (await this.#link.run(
+    const [now, more, ...found] = (await this.#link.run(
       this.#scripts.reconcile,
       [keys.runs, keys.next, keys.tasks, `${keys.bull}repeat`, keys.journal],
       [
@@ -450,7 +450,7 @@ export class RunRepository {
     );
     const cleared = found.some(([, what]) => what === "cleared");
     const told = seen.filter(([, what]) => what !== "");
-    return { now, seen: told, lingered, cleared, more: looked >= RECONCILE_BATCH };
+    return { now, seen: told, lingered, cleared, more: more === 1 };
   }
 }
 

@@ -262,12 +262,17 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       expect(await bench.jobs()).toEqual([]);
     });
 
-    it("in small ones where many others wait before them", async () => {
-      await fill();
+    /** Puts 200,000 others before all that wait. */
+    async function crowd(): Promise<void> {
       const others = Array.from({ length: 10_000 }, (_, i) => `other@${i}`);
       for (let i = 0; i < 20; i++) {
         await bench.store.link.ask((client) => client.rpush(`${keys().bull}wait`, ...others));
       }
+    }
+
+    it("in small ones where many others wait before them", async () => {
+      await fill();
+      await crowd();
       const { link } = bench.store;
       const run = link.run.bind(link);
       const taken: number[] = [];
@@ -280,6 +285,47 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       };
       await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("enough");
       expect(taken).toEqual([1]);
+    });
+
+    it("one removal from so long a list a script, of those that are cancelled; what is due besides has its turn", async () => {
+      await fill();
+      await crowd();
+      await bench.put({ id: "u" });
+      await bench.trigger("u", "u");
+      await (await bench.queue().getJob((await open("u"))[0] as string))?.remove();
+      await bench.clock.advance(9_000);
+      const some = ids.slice(0, 5);
+      for (const id of some) await bench.store.runs.cancel(bench.name("t"), id, "me");
+      await bench.clock.advance(1_000);
+      const waiting = await bench.store.link.ask((client) => client.llen(`${keys().bull}wait`));
+      const steps: string[][] = [];
+      for (let more = true; more; ) {
+        const step = await bench.store.runs.reconcile(QUEUE);
+        more = step.more;
+        steps.push(step.seen.map(([, what]) => what));
+      }
+      expect(steps).toEqual([["cancelled", "lost"], ...Array(4).fill(["cancelled"])]);
+      const left = await bench.store.link.ask((client) => client.llen(`${keys().bull}wait`));
+      expect(waiting - left).toBe(some.length);
+      for (const id of some) {
+        expect(await bench.store.runs.get(QUEUE, id)).toMatchObject({ state: "final", outcome: "cancelled" });
+      }
+    });
+
+    it("and so with those of a deleted task that a node clears", async () => {
+      await fill();
+      await crowd();
+      const { link } = bench.store;
+      const run = link.run.bind(link);
+      link.run = (script, ...rest) =>
+        script.name === "clear-runs" ? Promise.reject(new Error("cut off")) : run(script, ...rest);
+      await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("cut off");
+      await bench.clock.advance(10_000);
+      const left = () => link.ask((client) => client.zcard(keys().gone("gone:open:system/t")));
+      for (let n = 1; n < 4; n++) {
+        expect(await bench.store.runs.reconcile(QUEUE)).toMatchObject({ more: true, cleared: false });
+        expect(await left()).toBe(MANY + 2 - n);
+      }
     });
   });
 });

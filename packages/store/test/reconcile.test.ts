@@ -222,4 +222,58 @@ onEveryEngine("the reconciler", (connection) => {
     const second = await bench.store.runs.reconcile(QUEUE);
     expect([first.seen.length, first.more, second.seen.length, second.more]).toEqual([100, true, 50, false]);
   });
+
+  it("clears what very many deleted tasks left some at a time, and looks at what else is due", async () => {
+    const keys = bench.store.keys.queue(QUEUE);
+    await bench.put({ id: "t" });
+    const run = await fire();
+    await bench.workAll();
+    await bench.clock.advance(10_000);
+    await bench.store.link.ask((client) =>
+      Promise.all(
+        Array.from({ length: 300 }, (_, i) => [
+          client.zadd(keys.runs, 1, `gone:${i % 30}.hist`),
+          client.zadd(keys.gone(`gone:${i % 30}.hist`), 1, `old@${i}`),
+          client.hset(keys.run(`old@${i}`), { state: "final", of: "system/old 1 n" }),
+        ]).flat(),
+      ),
+    );
+    const records = async () => (await bench.ownKeys()).filter((key) => key.includes(":~r:old@")).length;
+    const steps: [left: number, more: boolean, seen: string[]][] = [];
+    for (let more = true; more; ) {
+      const step = await bench.store.runs.reconcile(QUEUE);
+      more = step.more;
+      steps.push([await records(), more, step.seen.map(([id]) => id)]);
+      expect((await bench.store.claims.next(QUEUE)).get("r")).toBeLessThanOrEqual(
+        more ? bench.clock.now : Number.POSITIVE_INFINITY,
+      );
+    }
+    expect(steps).toEqual([
+      [200, true, []],
+      [100, true, []],
+      [0, true, []],
+      [0, false, [run]],
+    ]);
+    expect((await bench.ownKeys()).filter((key) => key.includes(":~gone:"))).toEqual([]);
+  });
+
+  it("takes turns between a deleted task that left very many runs and all else that is due", async () => {
+    const keys = bench.store.keys.queue(QUEUE);
+    await bench.put({ id: "t" });
+    const run = await fire();
+    await bench.workAll();
+    await bench.clock.advance(10_000);
+    const left = Array.from({ length: 500 }, (_, i) => `old@${i}`);
+    await bench.store.link.ask((client) =>
+      Promise.all([
+        client.zadd(keys.runs, 1, "gone:a.hist"),
+        client.zadd(keys.gone("gone:a.hist"), ...left.flatMap((id) => [1, id])),
+      ]),
+    );
+    expect(await bench.store.runs.reconcile(QUEUE)).toMatchObject({
+      seen: [[run, "succeeded"]],
+      more: true,
+      cleared: false,
+    });
+  });
 });

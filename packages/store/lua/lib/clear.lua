@@ -2,12 +2,26 @@
 -- deletes, or by a node where that one is gone.
 
 -- BullMQ goes through the list of jobs that wait for one that it removes, from its old end (bullmq.ts). What is not near that may take as
--- long as the list: no more than so many ids are passed in one script.
+-- long as the list: no more than so many ids are passed in one script, but for one removal that alone passes more.
 local NEAR = 1000
 local PASSED_AT_MOST = 300000
+local passed, full = 0, false
 
-local function farFromOldEnd(list, length, id)
-  return length > NEAR and not redis.call("LPOS", list, id, "RANK", -1, "MAXLEN", NEAR)
+-- Whether a job that is live can be removed within this script; what that passes counts from here on. The first one always can; after
+-- one that cannot, none can.
+local function fits(bullPrefix, id)
+  if full then return false end
+  for _, set in ipairs({ "prioritized", "delayed" }) do
+    if redis.call("ZSCORE", bullPrefix .. set, id) then return true end
+  end
+  local wait = bullPrefix .. "wait"
+  local waiting = redis.call("LLEN", wait)
+  local at = redis.call("LPOS", wait, id, "RANK", -1, "MAXLEN", NEAR)
+  -- This look, and then BullMQ's.
+  local passes = at and 2 * (waiting - at) or math.min(NEAR, waiting) + waiting
+  full = passed > 0 and passed + passes > PASSED_AT_MOST
+  if not full then passed = passed + passes end
+  return not full
 end
 
 -- Takes records and jobs of the set's first runs. A job that a worker holds is left to the reconciler: it has a place among
@@ -19,12 +33,10 @@ local function clearRuns(mark, gone, runs, journal, repeatKey, ours, bullPrefix,
     redis.call("DEL", gone)
     ids = {}
   end
-  local wait, passed, taken = bullPrefix .. "wait", 0, 0
-  local waiting = redis.call("LLEN", wait)
+  local taken = 0
   for _, id in ipairs(ids) do
     local state = jobState(bullPrefix .. id)
-    if state == "live" and farFromOldEnd(wait, waiting, id) then passed = passed + waiting end
-    if taken > 0 and passed > PASSED_AT_MOST then break end
+    if state == "live" and not fits(bullPrefix, id) then break end
     taken = taken + 1
     redis.call("DEL", ours .. "r:" .. id, ours .. "out:" .. id)
     redis.call("ZREM", journal, id)
