@@ -101,7 +101,7 @@ local function look(id)
     return say(id, "reopened")
   end
   -- Cancelled before a worker took it: nobody else will end it.
-  if free and bullRemoveJob({ jobKey, KEYS[4] }, { id, "0", bullPrefix }) == 1 then state = "cancelled" end
+  if free and bullRemoveJob({ jobKey, KEYS[4] }, { id, "0", bullPrefix }) == 1 then state = "missing" end
   if state == "live" then
     -- Look less often the longer it takes: a backlog of queued jobs must not keep the reconciler busy. Where the task
     -- waits for the end, of which a plain worker tells nobody, look soon.
@@ -110,7 +110,8 @@ local function look(id)
     if waits[1] or waits[2] or run.cancel then wait = WAITED_FOR end
     return later(id, wait)
   end
-  local outcome, reason = state == "cancelled" and "cancelled" or "lost", nil
+  -- (Its job may be gone since an earlier look, of which nobody heard.)
+  local outcome, reason = cancelled and "cancelled" or "lost", nil
   if state == "done" then outcome, reason = outcomeOf(jobKey, id) end
   -- Should nobody settle it: once more.
   later(id, shortest)

@@ -276,4 +276,25 @@ onEveryEngine("the reconciler", (connection) => {
       cleared: false,
     });
   });
+
+  it("cancelled before a worker took it, and the node dies with what it was told: cancelled, not lost", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, backoff: { period: "1m" } });
+    await bench.clock.advance(3_600_000);
+    expect(await bench.claim("t", "a")).toEqual(["OK"]);
+    const [run] = await bench.store.runs.open(bench.name("t"));
+    await bench.store.runs.cancel(bench.name("t"), run as string, "me");
+    const { link } = bench.store;
+    const { run: send } = link;
+    link.run = async (script, ...rest) => {
+      await send.call(link, script, ...rest);
+      throw new Error("dead");
+    };
+    await expect(bench.store.runs.reconcile(QUEUE)).rejects.toThrow("dead");
+    link.run = send;
+    expect(await bench.jobs()).toEqual([]);
+    await bench.clock.advance(5_000);
+    expect(await reconcile()).toEqual([[run, "cancelled"]]);
+    // Nor is it tried again.
+    expect((await bench.stored("t")).pending).toEqual([]);
+  });
 });
