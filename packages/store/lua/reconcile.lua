@@ -13,6 +13,9 @@
 local now = nowMs()
 local ours, bullPrefix = ARGV[2], ARGV[3]
 local CLEAR_AT_MOST = 50
+-- Bytes of an error that are sent: 16 * 1024 characters are kept (runs.ts). BullMQ keeps all: of so many bytes no more are read.
+local ERROR_AT_MOST = 64 * 1024
+local READ_AT_MOST = 1024 * 1024
 local shortest, longest = tonumber(ARGV[4]), tonumber(ARGV[5])
 local ids = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", now, "LIMIT", 0, ARGV[1])
 local out = { now, #ids < tonumber(ARGV[1]) and 0 or 1 }
@@ -55,9 +58,11 @@ local function remove(id, jobKey, state, run)
 end
 
 -- How a job that nobody settled ended, in our words.
+local read = 0
 local function outcomeOf(jobKey, id)
   if redis.call("ZSCORE", bullPrefix .. "completed", id) then return "succeeded" end
   local reason = redis.call("HGET", jobKey, "failedReason")
+  read = read + #(reason or "")
   if reason and string.find(reason, "stalled more than", 1, true) then return "crashed", reason end
   return "failed", reason
 end
@@ -75,7 +80,8 @@ local function look(id)
   local cancelled = run.cancel and run.state == "queued"
   -- Its job is to be removed, unless a worker holds it.
   local free = state == "live" and (gone or cancelled) and redis.call("EXISTS", jobKey .. ":lock") == 0
-  if free and not fits(bullPrefix, id) then return nextStep(id) end
+  local tooMuch = free and not fits(bullPrefix, id) or state == "done" and read >= READ_AT_MOST
+  if tooMuch then return nextStep(id) end
 
   if gone then
     -- The task is gone; what is left of its run goes too, unless a worker holds it.
@@ -115,7 +121,7 @@ local function look(id)
   if state == "done" then outcome, reason = outcomeOf(jobKey, id) end
   -- Should nobody settle it: once more.
   later(id, shortest)
-  out[#out + 1] = { id, "over", run.task, outcome, reason or "" }
+  out[#out + 1] = { id, "over", run.task, outcome, string.sub(reason or "", 1, ERROR_AT_MOST) }
 end
 
 -- Returns how many runs it took.

@@ -297,4 +297,45 @@ onEveryEngine("the reconciler", (connection) => {
     // Nor is it tried again.
     expect((await bench.stored("t")).pending).toEqual([]);
   });
+
+  it("a failure's text, however long, is cut before it is sent", async () => {
+    await bench.put({ id: "t" });
+    await fire();
+    await bench.workAll(async () => {
+      throw new UnrecoverableError("€".repeat(500_000));
+    });
+    await bench.clock.advance(10_000);
+    const { link } = bench.store;
+    const send = link.run.bind(link);
+    let longest = 0;
+    link.run = async (...sent) => {
+      const answer = await send(...sent);
+      longest = Math.max(longest, JSON.stringify(answer).length);
+      return answer;
+    };
+    await reconcile();
+    expect(longest).toBeLessThan(30_000);
+    const [{ error } = {}] = await runs();
+    expect(error).toBe("€".repeat(16 * 1024));
+  });
+
+  it("very long ones are read a few in a step", async () => {
+    await bench.put({ id: "t", overlap: "allow" });
+    for (const token of ["a", "b", "c", "d", "e"]) await fire("t", token);
+    await bench.workAll(async () => {
+      throw new UnrecoverableError("x".repeat(600_000));
+    });
+    await bench.clock.advance(60_000);
+    const steps: [number, boolean][] = [];
+    for (let more = true; more; ) {
+      const step = await bench.store.runs.reconcile(QUEUE);
+      more = step.more;
+      steps.push([step.seen.length, more]);
+    }
+    expect(steps).toEqual([
+      [2, true],
+      [2, true],
+      [1, false],
+    ]);
+  });
 });
