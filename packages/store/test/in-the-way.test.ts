@@ -162,6 +162,17 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     expect(await bench.ownKeys()).toEqual([keys().tagged("x")]);
   });
 
+  it("where the job of one of its runs is: it is deleted, and put again", async () => {
+    await bench.put({ id: "a", overlap: "allow" });
+    for (const token of ["x", "y", "z"]) await bench.trigger("a", token);
+    const [run] = await bench.store.runs.open(bench.name("a"));
+    const key = keys().job(run as string);
+    await write(key);
+    expect(await bench.store.tasks.delete(bench.name("a"))).toBe(true);
+    expect(await bench.ownKeys()).toEqual([]);
+    expect(await bench.put({ id: "a" })).toMatchObject({ outcome: "created" });
+  });
+
   it("nonsense among the alerts: a task is deleted all the same, as a whole", async () => {
     await bench.put({ id: "a" });
     await bench.trigger("a", "x");

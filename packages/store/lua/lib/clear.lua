@@ -35,7 +35,9 @@ local function clearRuns(mark, gone, runs, journal, repeatKey, ours, bullPrefix,
   end
   local taken = 0
   for _, id in ipairs(ids) do
-    local state = jobState(bullPrefix .. id)
+    local readable, state = pcall(jobState, bullPrefix .. id)
+    -- What others have written there is no job.
+    if not readable then state = "missing" end
     if state == "live" and not fits(bullPrefix, id) then break end
     taken = taken + 1
     redis.call("DEL", ours .. "r:" .. id, ours .. "out:" .. id)
