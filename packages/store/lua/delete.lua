@@ -8,9 +8,15 @@
 --       5 prefix of backfills, 6-8 the names among `runs` of what is set aside, 9 only if nothing is left for it to do ("1")
 -- Returns: 1 (0: there was none, or something is left)
 local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
+local LOOKED_AGAIN = 5000 -- the reconciler, at what it said has lingered
 local now = nowMs()
 local named = redis.pcall("HMGET", KEYS[1], "tags", "calendars", "open", "state")
-if ARGV[9] == "1" and not (named[4] == "finished" and (named[3] or "") == "") then return 0 end
+if ARGV[9] == "1" then
+  if named[4] ~= "finished" or (named[3] or "") ~= "" then return 0 end
+  -- It was put again meanwhile, and has finished again: it lingers once more.
+  local at = redis.call("ZSCORE", KEYS[8], ARGV[1])
+  if at and tonumber(at) > now + LOOKED_AGAIN then return 0 end
+end
 if redis.call("EXISTS", KEYS[1], KEYS[5], KEYS[6]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return 0 end
 -- First what may fail: while the task is there, it can be done again. Whatever others have written where the sets are goes too.
 for i = 12, 14 do

@@ -226,6 +226,27 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.stored("t")).toMatchObject({ state: "scheduled" });
   });
 
+  it("one that was put again and has finished again meanwhile lingers once more", async () => {
+    const at = (time: number) =>
+      bench.put({ id: "t", schedule: { at: time }, linger: "1h", overlap: "allow" });
+    await at(START + 1_000);
+    await bench.clock.advance(1_000);
+    await bench.claim("t", "c");
+    for (const run of await open()) await settle(run, await start(run), "succeeded");
+    await bench.clock.advance(HOUR);
+    expect((await bench.store.runs.reconcile(QUEUE)).lingered).toEqual([name()]);
+    // The node that was told so freezes here.
+    await at(bench.clock.now + 1_000);
+    await bench.clock.advance(1_000);
+    await bench.claim("t", "d");
+    for (const run of await open()) await settle(run, await start(run), "succeeded");
+    expect(await bench.stored("t")).toMatchObject({ state: "finished" });
+    expect(await bench.store.tasks.delete(name(), "finished")).toBe(false);
+    await bench.clock.advance(HOUR);
+    expect((await bench.store.runs.reconcile(QUEUE)).lingered).toEqual([name()]);
+    expect(await bench.store.tasks.delete(name(), "finished")).toBe(true);
+  });
+
   describe("of which no record is kept", () => {
     it.each([
       ["succeeded", { successes: 0, completedJobs: 1_000 }],
