@@ -43,8 +43,10 @@ redis.call("HDEL", KEYS[11], ARGV[1])
 rearm(KEYS[3], "r", KEYS[8])
 rearm(KEYS[3], "e", KEYS[7])
 -- What was to be told of it, and what was asked for again. Both lists are short, or empty.
+local ending = string.match(ARGV[1], "/.*") .. '"'
 for _, line in ipairs(redis.pcall("LRANGE", KEYS[9], 0, 999)) do
-  local readable, alert = pcall(cjson.decode, line)
+  -- To decode each would take much longer.
+  local readable, alert = pcall(cjson.decode, string.find(line, ending, 1, true) and line)
   if readable and type(alert) == "table" and alert.task == ARGV[1] then redis.call("LREM", KEYS[9], 1, line) end
 end
 if redis.call("EXISTS", KEYS[9]) == 0 then redis.call("ZREM", KEYS[3], "a") end
