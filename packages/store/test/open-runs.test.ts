@@ -1,3 +1,4 @@
+import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
@@ -191,6 +192,30 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       const open = await inSet();
       expect(open.length).toBeGreaterThan(900);
       expect(await bench.store.runs.cancelRequests(QUEUE, open)).toEqual(open);
+    });
+
+    it("are cancelled, and of those that no worker has none is told", async () => {
+      await fill();
+      const [running = ""] = await open();
+      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      await bench.store.runs.start(bench.name("t"), running, by);
+      const heard: string[] = [];
+      let standing = () => {};
+      const stands = new Promise<void>((resolve) => {
+        standing = resolve;
+      });
+      const ears = bench.store.subscribe(bench.store.keys.cancel, {
+        message: (text) => void heard.push(text),
+        standing,
+        failed: () => {},
+      });
+      await stands;
+      await bench.trigger("t", "x", "cancel-running");
+      await bench.store.link.ask((client) => client.publish(bench.store.keys.cancel, "end"));
+      await eventually(() => heard.includes("end"));
+      ears.stop();
+      expect(await cancelled()).toBe(MANY);
+      expect(heard.filter((text) => text !== "end")).toEqual([`${QUEUE} ${running}`]);
     });
 
     it("are all cancelled where the commit's answer was lost", async () => {
