@@ -44,11 +44,17 @@ rearm(KEYS[3], "r", KEYS[8])
 rearm(KEYS[3], "e", KEYS[7])
 -- What was to be told of it, and what was asked for again. Both lists are short, or empty.
 local ending = string.match(ARGV[1], "/.*") .. '"'
-for _, line in ipairs(redis.pcall("LRANGE", KEYS[9], 0, 999)) do
+local found = false
+for i, line in ipairs(redis.pcall("LRANGE", KEYS[9], 0, 999)) do
   -- To decode each would take much longer.
   local readable, alert = pcall(cjson.decode, string.find(line, ending, 1, true) and line)
-  if readable and type(alert) == "table" and alert.task == ARGV[1] then redis.call("LREM", KEYS[9], 1, line) end
+  if readable and type(alert) == "table" and alert.task == ARGV[1] then
+    -- All are taken off together: to look for each takes as long as the list.
+    found = true
+    redis.pcall("LSET", KEYS[9], i - 1, "")
+  end
 end
+if found then redis.call("LREM", KEYS[9], 0, "") end
 if redis.call("EXISTS", KEYS[9]) == 0 then redis.call("ZREM", KEYS[3], "a") end
 for _, id in ipairs(redis.pcall("ZRANGE", KEYS[10], 0, 999)) do
   if redis.pcall("HGET", ARGV[5] .. id, "task") == ARGV[1] then

@@ -173,6 +173,19 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     expect(await bench.put({ id: "a" })).toMatchObject({ outcome: "created" });
   });
 
+  it("the alerts of a deleted task go with it, and those of others stay in their order", async () => {
+    await bench.put({ id: "a" });
+    const line = (task: string, at: number) => JSON.stringify({ kind: "failed", task, at });
+    const tasks = ["system/a", "system/ba", "x/a", "system/a", "system/a", "system/b"];
+    await bench.store.link.ask((client) => client.rpush(keys().alerts, ...tasks.map(line)));
+    await bench.store.tasks.delete(bench.name("a"));
+    expect(await bench.store.link.ask((client) => client.lrange(keys().alerts, 0, -1))).toEqual([
+      line("system/ba", 1),
+      line("x/a", 2),
+      line("system/b", 5),
+    ]);
+  });
+
   it("nonsense among the alerts: a task is deleted all the same, as a whole", async () => {
     await bench.put({ id: "a" });
     await bench.trigger("a", "x");
