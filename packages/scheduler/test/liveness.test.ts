@@ -316,6 +316,20 @@ describe("a node that nothing may keep from its work", () => {
     expect(looks).toBeLessThan(12);
   });
 
+  it("clears what a deleted task left without a rest between the steps", async () => {
+    const { scheduler, own } = node();
+    await put("q", { id: "t" });
+    const keys = own.keys.queue("q");
+    const left = Array.from({ length: 1_000 }, (_, i) => `old@${i}`);
+    await own.link.ask((c) => c.zadd(keys.gone("gone:a.hist"), ...left.flatMap((id) => [1, id])));
+    await own.link.ask((c) => c.zadd(keys.runs, 1, "gone:a.hist"));
+    await own.link.ask((c) => c.zadd(keys.next, 1, "r"));
+    await scheduler.start();
+    await eventually(async () => (await own.link.ask((c) => c.exists(keys.runs))) === 0, {
+      timeoutMs: 10_000,
+    });
+  });
+
   it("triggers one task many times at once", async () => {
     await put("q", { id: "t", overlap: "allow" });
     const name = { queue: "q", owner: "system", id: "t" };
