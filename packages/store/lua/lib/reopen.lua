@@ -2,7 +2,8 @@
 -- RUN (lib/run.lua) has for them; the task is there.
 local function reopen(run, id, outcome, now)
   redis.call("HINCRBY", run.stats, outcome, -1)
-  redis.call("HDEL", run.key, "outcome", "finished", "error", "result", "made", "trace", "cancel", "crashed", "crashes")
+  redis.call("HDEL", run.key, "outcome", "finished", "error", "result", "made", "trace", "cancel", "crashed", "crashes",
+    "again")
   for _, set in ipairs({ run.history, run.failures, run.journal }) do redis.call("ZREM", set, id) end
   redis.call("HSET", run.task, "open", addOpen(redis.call("HGET", run.task, "open"), run.open, id, now))
 end
