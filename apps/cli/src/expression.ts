@@ -4,7 +4,8 @@ export type Syntax = (typeof SYNTAXES)[number];
 /** The syntaxes hardly overlap: what looks like an instant, a duration, or cron's fields is one; the rest is a calendar event. */
 export function guessSyntax(expr: string): Syntax {
   const text = expr.trim();
-  if (text.startsWith("@")) return "cron";
+  // `@daily` is cron's, `@1767225600` a calendar event.
+  if (text.startsWith("@")) return /^@\d/.test(text) ? "calendar" : "cron";
   if (/^\d{12,}$/.test(text) || /^[+-]?\d{4,6}-\d{2}-\d{2}T/.test(text)) return "at";
   if (/^(\d+(\.\d+)?\s*[a-z]+\s*)+$/i.test(text) || /^P(?=[\dT])[\dTYMWDHS.,]+$/.test(text)) return "every";
   const fields = text.split(/\s+/);

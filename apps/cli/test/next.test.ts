@@ -127,6 +127,7 @@ it.each([
   ["Mon..Fri 09:00", "calendar"],
   ["*-*-* 00/2:00:00", "calendar"],
   ["daily", "calendar"],
+  ["@1767225600", "calendar"],
   ["2026-01-01", "calendar"],
   ["Mon *-*-* UTC", "calendar"],
   ["Sat *-*-1..7 18:00 Europe/Berlin", "calendar"],
