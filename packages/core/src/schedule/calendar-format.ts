@@ -26,11 +26,14 @@ function weekdays(bits: number): string {
 }
 
 function chain(components: readonly Component[] | undefined, width: number, unit = 1): string {
-  const head = components?.[0];
-  if (components === undefined || head === undefined) return "*";
-  // `0/1` covers whatever comes after it, but systemd notices that for seconds only.
-  if (unit === MICROS && head.start === 0 && head.stop < 0 && head.repeat === MICROS) return "*";
+  if (components === undefined || (unit === MICROS && isEachSecond(components))) return "*";
   return components.map((component) => format(component, width, unit)).join(",");
+}
+
+/** `0/1` covers what stands beside it, but systemd notices that for seconds only. Fractions it would lose. */
+function isEachSecond(components: readonly Component[]): boolean {
+  const whole = components.every(({ start, repeat }) => start % MICROS === 0 && repeat % MICROS === 0);
+  return whole && components.some(({ start, stop, repeat }) => start === 0 && stop < 0 && repeat === MICROS);
 }
 
 function format({ start, stop, repeat }: Component, width: number, unit: number): string {

@@ -101,6 +101,24 @@ test("fractions of a second", () => {
   expect(() => compileSchedule({ calendar: "*:*:0/0.0001" })).toThrow("finer than milliseconds");
 });
 
+test.each([
+  // As `systemd-analyze calendar` writes them.
+  ["*:*:0/1", "*-*-* *:*:*"],
+  ["*:*:3,0/1,0", "*-*-* *:*:*"],
+  ["*:*:0,0..59,0/1,0/3", "*-*-* *:*:*"],
+  ["*:*:0,0..59", "*-*-* *:*:00,00..59"],
+  ["*:0/1,3,0", "*-*-* *:00,00/1,03:00"],
+  // systemd writes `*` for these too, which would lose a time.
+  ["*:*:0/1,0.5", "*-*-* *:*:00/1,00.500000"],
+  ["*:*:0/0.5,0/1", "*-*-* *:*:00/0.500000,00/1"],
+])("seconds of %s are written as %s, which means the same", (calendar, canonical) => {
+  expect(canonicalSchedule({ calendar })).toBe(canonical);
+  const [one, again] = [calendar, canonical].map((text) => compileSchedule({ calendar: text }));
+  for (let t: number | undefined = 0; t !== undefined && t < 4_000; t = one!.next(t)) {
+    expect(again!.next(t)).toBe(one!.next(t));
+  }
+});
+
 test("the calendar's second pass counts for who asks from within it", () => {
   // Paris, 2024-10-27: 03:00+02:00 becomes 02:00+01:00 at 01:00Z.
   const compiled = compileSchedule({ calendar: "*:0/30", timezone: "Europe/Paris" });
