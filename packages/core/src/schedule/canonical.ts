@@ -86,7 +86,11 @@ function exclusionText(spec: ScheduleExclusion, seed: string): string {
     return rest.named + zone + bounds;
   }
   const plan = planOf(rest, seed);
-  if (!plan) return simpleText(rest as SimpleSchedule, seed) + bounds;
+  if (!plan) {
+    // An interval of the calendar takes a zone likewise: of its own, UTC is said too.
+    const utc = "every" in rest && rest.timezone !== undefined && intervalOf(rest).zone === "UTC";
+    return `${simpleText(rest as SimpleSchedule, seed)}${utc ? " in UTC" : ""}${bounds}`;
+  }
   // Whole days are told from midnight by their missing time.
   const text = plan.event?.daysOnly ? plan.canonical.replace(" 00:00:00", "") : plan.canonical;
   // Without a zone it takes that of what it is taken from, UTC included.

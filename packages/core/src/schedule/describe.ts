@@ -65,11 +65,12 @@ function fieldText(fields: Fields, daysOnly = false): string {
   return parts.filter((part) => part !== "").join(", ");
 }
 
-function intervalText(schedule: EverySchedule): string {
+/** @param clock whether it says on whose clock it counts days and months */
+function intervalText(schedule: EverySchedule, clock = true): string {
   const { interval, origin, zone, canonical } = intervalOf(schedule);
   const from = origin === undefined ? undefined : formatInstant(origin);
   if (typeof interval === "number") return `every ${canonical}, counted from ${from ?? "the Unix epoch"}`;
-  return `every ${canonical}, counted from ${from ?? "1970-01-01 00:00"} on the clock of ${zone}`;
+  return `every ${canonical}, counted from ${from ?? "1970-01-01 00:00"}${clock ? ` on the clock of ${zone}` : ""}`;
 }
 
 function dstText(dst: DstChoice | undefined): string {
@@ -108,6 +109,7 @@ function exclusionText(spec: ScheduleExclusion, seed: string): string {
   const zone = "timezone" in spec && spec.timezone !== undefined ? ` (${spec.timezone})` : "";
   const bounds = limits({ start: spec.start, end: spec.end }, "schedule", seed, ",");
   if ("named" in spec) return `the calendar ${spec.named}${zone}${bounds}`;
+  if ("every" in spec) return intervalText(spec, spec.timezone !== undefined) + bounds;
   const plan = planOf(spec, seed);
   if (!plan) return sentence(spec as SimpleSchedule, seed) + bounds;
   const own = plan.event?.zone === undefined ? zone : ` (${plan.event.zone})`;

@@ -250,6 +250,16 @@ test.each<[Schedule, string, string]>([
     "2 weeks from 2026-01-01T00:00:00Z in Asia/Tokyo",
     "every 2 weeks, counted from 2026-01-01T00:00:00Z on the clock of Asia/Tokyo",
   ],
+  // An interval of the calendar without a zone is read on the clock of the schedule, which is not that of UTC.
+  [
+    {
+      cron: "0 0 * * *",
+      timezone: "Asia/Tokyo",
+      except: [{ every: "2 days" }, { every: "1 month", timezone: "UTC" }, { every: "90m" }],
+    },
+    "0 0 * * * except (1 month in UTC; 1h30m; 2 days)",
+    "at 00:00, every day (Asia/Tokyo), except every 2 days, counted from 1970-01-01 00:00; every 1 month, counted from 1970-01-01 00:00 on the clock of UTC; every 1h30m, counted from the Unix epoch",
+  ],
 ])("%j in words", (schedule, canonical, description) => {
   expect(canonicalSchedule(schedule)).toBe(canonical);
   expect(describeSchedule(schedule)).toBe(description);
