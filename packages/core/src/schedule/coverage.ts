@@ -11,6 +11,7 @@ export interface TimePattern {
 
 const EVERY: Sixty = { lo: HALF, hi: HALF };
 const ALL_HOURS = 0xff_ffff;
+export const EACH_SECOND: TimePattern = { seconds: EVERY, minutes: EVERY, hours: ALL_HOURS };
 /** Before 1972 some zones were off by odd seconds: minutes of different zones did not turn together. */
 const WHOLE_MINUTES_SINCE = 3 * 366 * DAY;
 

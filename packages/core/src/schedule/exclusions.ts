@@ -17,7 +17,7 @@ import { timeless } from "./fields.js";
 import { parseInstant } from "./instant.js";
 import { namedCalendar, type Rule } from "./named.js";
 import { intervalSchedule } from "./plain.js";
-import { intervalOf, planOf } from "./plan.js";
+import { type FieldPlan, intervalOf, planOf } from "./plan.js";
 import { AtOnce, EveryInterval } from "./simple.js";
 import type { CompiledSchedule, EverySchedule, ScheduleContext, ScheduleExclusion } from "./types.js";
 import { type Zone, zoneOf } from "./zone.js";
@@ -82,11 +82,16 @@ function read(spec: ScheduleExclusion, around: Surroundings): Reading {
     return () => [excluder];
   }
   const plan = planOf(spec, around.seed)!;
-  const zone = plan.event?.zone ?? (spec.timezone === undefined ? undefined : plan.zone);
+  const zone = ownZone(plan, spec.timezone);
   const fields = timeless(plan.fields);
   const days = new FieldDays(fields);
   if (plan.event?.daysOnly) return onClock(zone, (clock) => [dayExcluder(days, clock)]);
   return onClock(zone, (clock) => [fieldExcluder({ fields, days }, clock)]);
+}
+
+/** Whose clock an expression is read on; undefined: that of the schedule. */
+export function ownZone(plan: FieldPlan, timezone: string | undefined): string | undefined {
+  return plan.event?.zone ?? (timezone === undefined ? undefined : plan.zone);
 }
 
 function readEvery(spec: EverySchedule): Reading {

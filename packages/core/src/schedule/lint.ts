@@ -1,6 +1,7 @@
 import { HALF, membersOf } from "./bits.js";
 import { civilFromDays, DAY } from "./civil.js";
-import { compileLenient, exclusionsOf, isNever, neverFires, partsOf } from "./compile.js";
+import { exclusionsOf, isNever, neverFires, partsOf } from "./compile.js";
+import { namesTimes } from "./exclusion-times.js";
 import type { Fields } from "./fields.js";
 import { parseJitter } from "./jitter.js";
 import { type FieldPlan, intervalOf, planOf } from "./plan.js";
@@ -28,20 +29,23 @@ export function lintSchedule(schedule: Schedule, context: ScheduleContext = {}):
   const warnings: ScheduleWarning[] = [];
   const warn: Warn = (code, message) => warnings.push({ code, message });
   if (neverFires(schedule, context)) warn("NEVER_FIRES", "No date matches: this schedule never fires.");
+  const parts = partsOf(schedule, { seed: "", context, lenient: true });
+  const zones = parts.map(({ plain }) => plain.zone);
   if ("any" in schedule) {
-    const parts = partsOf(schedule, { seed: "", context, lenient: true });
     const exclusions = exclusionsOf(schedule);
     for (const [i, member] of schedule.any.entries()) {
       const told: Warn = (code, message) => warn(code, `any[${i}]: ${message}`);
       if (isNever(parts[i]!.compiled, exclusions)) told("NEVER_FIRES", "No date matches: it never fires.");
       lintSimple(member, told);
+      lintExclusions(member, [zones[i]!], told);
     }
-    lintExclusions(schedule, warn);
+    lintExclusions(schedule, zones, warn);
   } else if (delayOf(schedule) !== undefined) {
-    lintExclusions(schedule, warn);
+    lintExclusions(schedule, zones, warn);
     lintMoments(schedule, warn);
   } else {
     lintSimple(schedule, warn);
+    lintExclusions(schedule, zones, warn);
     lintJitter(schedule, warn);
   }
   return warnings;
@@ -60,7 +64,6 @@ function lintSimple(schedule: SimpleSchedule, warn: Warn): void {
   if (plan && "dst" in schedule && schedule.dst !== undefined && isUtc(plan.zone)) {
     warn("DST_IGNORED", "dst says nothing in UTC, whose clock never changes; is a timezone missing?");
   }
-  lintExclusions(schedule, warn);
 }
 
 function isEachSecond({ seconds, subSeconds }: Fields): boolean {
@@ -97,12 +100,11 @@ function lintCron(cron: string, plan: FieldPlan, warn: Warn): void {
   }
 }
 
-function lintExclusions({ except = [] }: Limited, warn: Warn): void {
+/** @param zones those of the schedules that they are taken from */
+function lintExclusions({ except = [] }: Limited, zones: readonly string[], warn: Warn): void {
   for (const [i, spec] of except.entries()) {
-    if ("named" in spec) continue;
-    if (compileLenient(spec as SimpleSchedule).next(Number.NEGATIVE_INFINITY) === undefined) {
-      warn("EXCLUDES_NOTHING", `except[${i}]: No date matches: it takes nothing away.`);
-    }
+    if ("named" in spec || zones.some((zone) => namesTimes(spec, zone))) continue;
+    warn("EXCLUDES_NOTHING", `except[${i}]: No date matches: it takes nothing away.`);
   }
 }
 

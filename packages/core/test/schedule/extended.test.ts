@@ -225,6 +225,8 @@ test("a preview says what is special about each time", () => {
 });
 
 const HOLIDAYS = { named: "holidays-de" };
+const TEN = "2026-05-01T10:00:00Z";
+const NOON = "2026-05-01T12:00:00Z";
 
 test.each<[Schedule, string, string]>([
   [
@@ -269,6 +271,30 @@ test.each<[Schedule, string[]]>([
   [{ cron: "* * * * *", except: [{ calendar: "*-*-*" }] }, ["NEVER_FIRES"]],
   [{ any: [{ cron: "0 0 31 2 *" }, { every: "1h" }] }, ["NEVER_FIRES"]],
   [{ every: "1h", except: [{ calendar: "*-02-30" }, HOLIDAYS] }, ["EXCLUDES_NOTHING"]],
+  // Hours of one day, and no midnight among them.
+  [{ every: "1h", except: [{ calendar: "*-*-*", start: TEN, end: NOON }] }, []],
+  [{ every: "1h", except: [{ calendar: "*-05-02", start: TEN, end: NOON }] }, ["EXCLUDES_NOTHING"]],
+  // On the clock of the schedule: these hours are 19:00 to 21:00 in Tokyo.
+  [
+    { cron: "0 * * * *", timezone: "Asia/Tokyo", except: [{ cron: "0 20 * * *", start: TEN, end: NOON }] },
+    [],
+  ],
+  [
+    {
+      any: [{ cron: "0 * * * *", timezone: "Asia/Tokyo" }, { every: "1h" }],
+      except: [
+        { calendar: "20:00", start: TEN, end: NOON },
+        { cron: "0 9 * * *", start: TEN, end: NOON },
+      ],
+    },
+    ["EXCLUDES_NOTHING"],
+  ],
+  // A day that began at 01:00, and a time that was skipped and runs late.
+  [{ every: "1h", except: [{ calendar: "2018-11-04", timezone: "America/Sao_Paulo" }] }, []],
+  [
+    { cron: "30 2 * * *", timezone: "Europe/Paris", except: [{ calendar: "2024-03-31 02:30 Europe/Paris" }] },
+    [],
+  ],
   [{ cron: "0 9 * * *", dst: { gap: "skip" } }, ["DST_IGNORED"]],
   [{ every: "1 month", origin: "2026-01-31T00:00:00Z" }, ["DAY_MISSING"]],
   [{ every: "1 month", origin: "2026-01-28T00:00:00Z" }, []],
