@@ -1,6 +1,8 @@
 export const SYNTAXES = ["cron", "calendar", "every", "at"] as const;
 export type Syntax = (typeof SYNTAXES)[number];
 
+const WEEKDAY = /^(?:mon|tue|wed|thu|fri|sat|sun)/i;
+
 /** The syntaxes hardly overlap: what looks like an instant, a duration, or cron's fields is one; the rest is a calendar event. */
 export function guessSyntax(expr: string): Syntax {
   const text = expr.trim();
@@ -9,9 +11,11 @@ export function guessSyntax(expr: string): Syntax {
   if (/^\d{12,}$/.test(text) || /^[+-]?\d{4,6}-\d{2}-\d{2}T/.test(text)) return "at";
   if (/^(\d+(\.\d+)?\s*[a-z]+\s*)+$/i.test(text) || /^P(?=[\dT])[\dTYMWDHS.,]+$/.test(text)) return "every";
   const fields = text.split(/\s+/);
-  // A calendar event has its colons or a date (`Mon *-*-* UTC`); cron has neither, and at least five fields.
-  const dateLike = fields.some((field) => field.includes(":") || field.includes("..") || /-.*-/.test(field));
-  return fields.length >= 3 && !dateLike ? "cron" : "calendar";
+  // A calendar event has four at most: weekdays, date, time, zone. Any of them may hold as many dashes as cron's lists.
+  if (fields.length >= 5) return "cron";
+  // Fewer are of cron only where they look like nothing else: for the error, which says how many it has.
+  const eventLike = WEEKDAY.test(text) || fields.some((field) => /:|\.\.|~|-.*-/.test(field));
+  return fields.length >= 3 && !eventLike ? "cron" : "calendar";
 }
 
 /** One expression as a schedule has it, before the schema judges it. */

@@ -118,6 +118,8 @@ it.each([
   ["*/5 * * * *", "cron"],
   ["0 0 3 * * MON", "cron"],
   ["* * * *", "cron"],
+  ["30 8-11,13-17 * * 1-5", "cron"],
+  ["0 9:00 * * *", "cron"],
   ["@daily", "cron"],
   ["10s", "every"],
   ["1h30m", "every"],
@@ -130,6 +132,9 @@ it.each([
   ["@1767225600", "calendar"],
   ["2026-01-01", "calendar"],
   ["Mon *-*-* UTC", "calendar"],
+  ["Mon 12-25 UTC", "calendar"],
+  ["*-01,07-01 Europe/Berlin", "calendar"],
+  ["Mon 2017-05~07/1 UTC", "calendar"],
   ["Sat *-*-1..7 18:00 Europe/Berlin", "calendar"],
 ])("takes %s for %s", (expr, syntax) => {
   expect(guessSyntax(expr)).toBe(syntax);
