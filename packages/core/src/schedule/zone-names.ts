@@ -20,8 +20,10 @@ const ODD = new Set(
     "Mexico/BajaNorte Mexico/BajaSur Australia/ACT Australia/LHI Australia/NSW America/Knox_IN"
   ).split(" "),
 );
+/** Intl takes any case: these are spelled like no city, so that no other spelling of them is one. */
+const ODD_NAMES = new Set([...ODD].map((name) => name.toLowerCase()));
 const SHAPE = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/;
-const CITY = /^(?:US|[A-Z][a-z]+)(?:\/[A-Z][a-z]+(?:[_-](?:[A-Z][a-z]*|of|es|au))*){1,2}$/;
+const CITY = /^(?:US|(?!Us\/)[A-Z][a-z]+)(?:\/[A-Z][a-z]+(?:[_-](?:[A-Z][a-z]*|of|es|au))*){1,2}$/;
 const OFFSET = /^Etc\/GMT[+-]\d{1,2}$/;
 const MAX_KNOWN = 2_000;
 
@@ -51,7 +53,8 @@ function lookUp(name: string): string | undefined {
   if (!intlKnows(name)) return undefined;
   const own = canonicalNames().get(name.toLowerCase());
   if (own !== undefined) return own === name ? name : undefined;
-  return ODD.has(name) || OFFSET.test(name) || CITY.test(name) ? name : undefined;
+  if (ODD_NAMES.has(name.toLowerCase())) return ODD.has(name) ? name : undefined;
+  return OFFSET.test(name) || CITY.test(name) ? name : undefined;
 }
 
 function intlKnows(name: string): boolean {

@@ -101,6 +101,8 @@ test.each([
     "Did you mean Europe/Paris?",
   ],
   [{ cron: "0 0 * * *", timezone: "PST" }, "timezone", "INVALID_TIMEZONE", "IANA"],
+  [{ cron: "0 0 * * *", timezone: "Us/Eastern" }, "timezone", "INVALID_TIMEZONE", "IANA"],
+  [{ calendar: "10:00 Chile/Easterisland" }, "calendar", "INVALID_TIMEZONE", "own spelling"],
   [{ calendar: "" }, "calendar", "INVALID_SCHEDULE", "empty"],
   [{ calendar: "10:00 CEST" }, "calendar", "INVALID_TIMEZONE", "CEST"],
   [{ calendar: "*:5..3" }, "calendar", "INVALID_SCHEDULE", "reversed"],
