@@ -10,6 +10,8 @@ export interface TimePattern {
 }
 
 const EVERY: Sixty = { lo: HALF, hi: HALF };
+const NONE: Sixty = { lo: 0, hi: 0 };
+const ZERO: Sixty = { lo: 1, hi: 0 };
 const ALL_HOURS = 0xff_ffff;
 export const EACH_SECOND: TimePattern = { seconds: EVERY, minutes: EVERY, hours: ALL_HOURS };
 /** Before 1972 some zones were off by odd seconds: minutes of different zones did not turn together. */
@@ -39,11 +41,14 @@ export class Coverage {
 
   /**
    * @param sameClock whether schedule and exclusion are in one zone; in two, only whole minutes are sure to be alike
-   * @param late whether the schedule runs times late that a gap skipped: in another zone they are like any other
+   * @param late whether the schedule runs times late that a gap skipped: in another zone they are like any other, on
+   * the minute
    */
   constructor(exclusion: Fields, schedule: TimePattern | undefined, sameClock: boolean, late: boolean) {
-    const possible = schedule !== undefined && exclusion.subSeconds === undefined && (sameClock || !late);
-    this.#minute = possible && within(schedule.seconds, exclusion.seconds);
+    const possible = schedule !== undefined && exclusion.subSeconds === undefined;
+    const onMinute = late && !sameClock ? ZERO : NONE;
+    this.#minute =
+      possible && within(schedule.seconds, exclusion.seconds) && within(onMinute, exclusion.seconds);
     this.hour = this.#minute && within(sameClock ? schedule!.minutes : EVERY, exclusion.minutes);
     const hours = sameClock && possible ? schedule.hours : ALL_HOURS;
     this.day = this.hour && (hours & ~exclusion.hours) === 0;

@@ -245,6 +245,28 @@ describe("the bounds of a search touch no sensible schedule", () => {
       "2026-03-31T23:59:30.000Z",
     ],
     [
+      "fixed minutes, off for half of each month on another clock",
+      {
+        cron: "0-59 0-23 * * *",
+        timezone: "Europe/Paris",
+        except: [{ cron: "* * 1-15 * *", timezone: "America/New_York" }],
+      },
+      "2026-04-01T12:00:00Z",
+      "2026-04-16T04:00:00.000Z",
+      "2026-04-01T03:59:00.000Z",
+    ],
+    [
+      "what runs late is taken away by the second on another clock",
+      {
+        cron: "30 30 2 * * *",
+        timezone: "Europe/Paris",
+        except: [{ cron: "30 * * * * *", timezone: "Asia/Tokyo" }],
+      },
+      "2026-03-29T00:59:00Z",
+      "2026-03-29T01:00:00.000Z",
+      "2025-03-30T01:00:00.000Z",
+    ],
+    [
       "what runs late runs on the minute",
       {
         cron: "30 30 2 29 3 *",
