@@ -1,4 +1,4 @@
-import { HALF, membersOfSixty, type Sixty } from "./bits.js";
+import { HALF, membersOfSixty, type Sixty, sixty } from "./bits.js";
 import { DAY, MINUTE, SECOND } from "./civil.js";
 import type { Fields } from "./fields.js";
 
@@ -21,12 +21,21 @@ export function patternOfFields(fields: Fields): TimePattern | undefined {
   return fields.subSeconds === undefined ? fields : undefined;
 }
 
-/** Of a fixed interval: whole seconds, and one second of the minute where it counts whole minutes. */
+/** Of a fixed interval: whole seconds; where it counts whole minutes, one second of the minute and some of the hour. */
 export function patternOfInterval(interval: number, origin: number): TimePattern | undefined {
   if (interval % SECOND !== 0 || origin % SECOND !== 0) return undefined;
   const second = (((origin / SECOND) % 60) + 60) % 60;
   const one = { lo: second < 30 ? 1 << second : 0, hi: second < 30 ? 0 : 1 << (second - 30) };
-  return { seconds: interval % MINUTE === 0 ? one : EVERY, minutes: EVERY, hours: ALL_HOURS };
+  if (interval % MINUTE !== 0) return EACH_SECOND;
+  const minute = Math.floor(origin / MINUTE);
+  const step = divisor(interval / MINUTE, 60);
+  const minutes = sixty(Array.from({ length: 60 }, (_, n) => (n - minute) % step === 0));
+  return { seconds: one, minutes, hours: ALL_HOURS };
+}
+
+/** The greatest common one. */
+function divisor(a: number, b: number): number {
+  return b === 0 ? a : divisor(b, a % b);
 }
 
 /**

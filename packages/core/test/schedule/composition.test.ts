@@ -245,6 +245,13 @@ describe("the bounds of a search touch no sensible schedule", () => {
       "2026-03-31T23:59:30.000Z",
     ],
     [
+      "an interval of hours, off by minutes that have all of its own",
+      { every: "90m", except: [{ calendar: "*-1..11-* *:0/15" }] },
+      "2026-01-01T00:00:00Z",
+      "2026-12-01T00:00:00.000Z",
+      "2025-12-31T22:30:00.000Z",
+    ],
+    [
       "fixed minutes, off for half of each month on another clock",
       {
         cron: "0-59 0-23 * * *",
