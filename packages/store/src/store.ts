@@ -123,6 +123,7 @@ export class Store {
     const client = this.connect("patient");
     try {
       await obliterate(client, this.namespace, queue);
+      await this.tasks.clearGone(queue);
       const { runs, next, alerts, journal, expected, backfills, priorities } = this.keys.queue(queue);
       await client.del(runs, alerts, journal, expected, backfills, priorities);
       // Not the shards': of a task that was put meanwhile nobody would know.

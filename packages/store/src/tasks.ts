@@ -37,6 +37,8 @@ export interface TaskPage {
 
 /** Tasks looked at at once when all are planned anew. */
 const REPLAN_PAGE = 200;
+/** Runs whose names are read at once. */
+const RUNS_PAGE = 5_000;
 /** Names read at once to be counted. */
 const COUNT_PAGE = 5_000;
 
@@ -362,10 +364,22 @@ export class TaskRepository {
         which === "finished" ? "1" : "",
       ],
     );
-    // A node does what is left of it where this is cut off.
+    // Where this is cut off a node does what is left of it, or `clearGone`.
     for (const mark of marks) await clearGone(this.#link, this.#scripts["clear-runs"], keys, mark);
     await this.#registry.forgetIfEmpty(name.queue);
     return gone === 1;
+  }
+
+  /** Clears what deletes that were cut off have left of a queue's runs. */
+  async clearGone(queue: string): Promise<void> {
+    const keys = this.#keys.queue(queue);
+    const marks: string[] = [];
+    for (let from = 0; ; from += RUNS_PAGE) {
+      const page = await this.#link.ask((client) => client.zrevrange(keys.runs, from, from + RUNS_PAGE - 1));
+      for (const member of page) if (member.startsWith("gone:")) marks.push(member);
+      if (page.length < RUNS_PAGE) break;
+    }
+    for (const mark of marks) await clearGone(this.#link, this.#scripts["clear-runs"], keys, mark);
   }
 }
 

@@ -84,6 +84,25 @@ onEveryEngine("the registry of queues", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
+  it("deleted as a whole, with what a delete that was cut off has left", async () => {
+    await bench.put({ id: "t" });
+    await bench.clock.advance(10_000);
+    await bench.claim("t", "tok");
+    await bench.workAll();
+    await bench.clock.advance(10_000);
+    await bench.reconcile();
+    const { link } = bench.store;
+    const run = link.run.bind(link);
+    link.run = async (script, ...rest) => {
+      if (script.name === "clear-runs") throw new Error("cut off");
+      return run(script, ...rest);
+    };
+    await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("cut off");
+    link.run = run;
+    await bench.store.deleteQueue(QUEUE);
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
   it("deleted as a whole: tasks that only a newer version can read too, and nobody's put in between is lost", async () => {
     const keys = bench.store.keys.queue(QUEUE);
     for (const id of ["a", "b", "c"]) await bench.put({ id });

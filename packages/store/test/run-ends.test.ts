@@ -23,8 +23,8 @@ onEveryEngine("the end of a run", (connection) => {
   const open = () => bench.store.runs.open(name());
   const stateOf = async (run: string) => (await bench.store.runs.get(QUEUE, run))?.state;
 
-  async function triggered(): Promise<string> {
-    const answer = await bench.trigger("t", "a");
+  async function triggered(token = "a"): Promise<string> {
+    const answer = await bench.trigger("t", token);
     if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
     return answer.run;
   }
@@ -57,6 +57,19 @@ onEveryEngine("the end of a run", (connection) => {
 
   const retry = async (run: string, options = {}) =>
     (await bench.queue().getJob(run))?.retry("failed", options);
+
+  it("takes no more records with it than Redis does in a moment, where fewer are kept than were", async () => {
+    await bench.put({ id: "t", overlap: "allow", retention: { successes: 10 } });
+    const old = Array.from({ length: 1_200 }, (_, i) => `t@old.${i}`);
+    await client().zadd(keys().history("system/t"), ...old.flatMap((id, i) => [START - 2_000 + i, id]));
+    const left: number[] = [];
+    for (const token of ["a", "b", "c"]) {
+      const run = await triggered(token);
+      await settle(run, await start(run), "succeeded");
+      left.push(await client().zcard(keys().history("system/t")));
+    }
+    expect(left).toEqual([701, 202, 10]);
+  });
 
   it("that its worker settled and did not live to tell BullMQ is not undone", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" } });

@@ -38,9 +38,10 @@ local function forget(set, ids)
   end
 end
 
--- The newest of each kind are kept, and none that is too old.
+-- The newest of each kind are kept, and none that is too old. Where fewer are kept than were, so many go with each run that ends.
+local EXCESS_AT_MOST = 500
 local function prune(set, most, age, now)
-  local excess = redis.call("ZCARD", set) - most
+  local excess = math.min(redis.call("ZCARD", set) - most, EXCESS_AT_MOST)
   if excess > 0 then forget(set, redis.call("ZRANGE", set, 0, excess - 1)) end
   forget(set, redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. string.format("%.0f", now - age), "LIMIT", 0, 100))
 end
