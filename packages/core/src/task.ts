@@ -151,7 +151,7 @@ function remedyOf(issue: z.core.$ZodIssue, root: string): string | undefined {
       return NAME_REMEDY;
     case "invalid_type":
       if (issue.expected === "string" && NAME_FIELDS.has(root)) return NAME_REMEDY;
-      if (issue.expected === "object") return `Give an object with ${objectWith(issue.path)}.`;
+      if (issue.expected === "object") return `Give ${objectAt(issue.path)}.`;
       return `Give ${KINDS[issue.expected] ?? `a ${issue.expected}`}.`;
     case "invalid_value":
       return `Use one of ${issue.values.map(String).join(", ")}.`;
@@ -178,9 +178,10 @@ function fieldsAt([root, ...deeper]: readonly PropertyKey[]): readonly string[] 
   return deeper.length === 0 && policy instanceof z.ZodObject ? Object.keys(policy.shape) : [];
 }
 
-function objectWith(path: readonly PropertyKey[]): string {
-  if (path.length === 0) return "id, type, queue and schedule";
-  return `fields: ${fieldsAt(path).join(", ")}`;
+function objectAt(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return "an object with id, type, queue and schedule";
+  const fields = fieldsAt(path);
+  return fields.length === 0 ? "an object" : `an object with fields: ${fields.join(", ")}`;
 }
 
 function nearest(unknown: string, known: readonly string[]): string {
