@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { scheduleSchema } from "../../src/schedule/index.js";
+import { soon } from "./soon.js";
 
 function issueOf(input: unknown) {
   const result = scheduleSchema.safeParse(input);
@@ -256,9 +257,7 @@ describe("hostile input is refused at once", () => {
     ["at", { at: "1".repeat(1_000_000) }],
     ["timezone", { cron: "* * * * *", timezone: "A/".repeat(500_000) }],
   ])("%s", (_name, input) => {
-    const begin = performance.now();
-    const issue = issueOf(input);
-    expect(performance.now() - begin).toBeLessThan(100);
+    const issue = soon(100, () => issueOf(input));
     expect(issue.message.length).toBeLessThan(400);
   });
 });
