@@ -351,7 +351,9 @@ export class Client {
     if (answer === "FINISHED") {
       throw new CarillonError("CONFLICT", `${name.id} is finished; there is nothing to pause.`);
     }
-    if (options.cancelQueued) await this.#cancelQueued(name, shortText(options.by, "by") || this.#who);
+    if (options.cancelQueued) {
+      await this.store.runs.cancelQueued(name, shortText(options.by, "by") || this.#who);
+    }
     return answer === "OK";
   }
 
@@ -473,12 +475,6 @@ export class Client {
     if (word === "GONE") throw runNotFound(id);
     if (word === "FINAL") throw new CarillonError("CONFLICT", `run ${id} is over.`);
     return word === "OK";
-  }
-
-  async #cancelQueued(name: TaskName, by: string): Promise<void> {
-    const open = await this.store.runs.many(name.queue, await this.store.runs.open(name));
-    const queued = open.filter(({ state }) => state === "queued");
-    await Promise.all(queued.map(({ id }) => this.store.runs.cancel(name, id, by)));
   }
 
   async #findRun(id: string): Promise<Run> {

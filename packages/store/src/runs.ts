@@ -92,6 +92,8 @@ export type EndWord = SettleWord | "CANCELLED";
 const CAP = 16 * 1024;
 /** Runs looked at, or cleared, in one script. */
 const RECONCILE_BATCH = 100;
+/** Runs asked for, or cancelled, at once. */
+const AT_ONCE = 500;
 /** What an attempt gets to end by itself, where its task says nothing, in ms. */
 const DEFAULT_GRACE = 10_000;
 const SETTLE_TRIES = 20;
@@ -350,8 +352,23 @@ export class RunRepository {
   }
 
   async many(queue: string, ids: readonly string[]): Promise<Run[]> {
-    const runs = await Promise.all(ids.map((id) => this.get(queue, id)));
-    return runs.filter((run) => run !== undefined);
+    const runs: Run[] = [];
+    for (const some of chunks(ids)) {
+      const found = await Promise.all(some.map((id) => this.get(queue, id)));
+      for (const run of found) if (run) runs.push(run);
+    }
+    return runs;
+  }
+
+  /** Asks for the end of those of a task's runs that are queued. @returns of how many */
+  async cancelQueued(name: TaskName, by: string): Promise<number> {
+    let asked = 0;
+    for (const some of chunks(await this.open(name))) {
+      const queued = (await this.many(name.queue, some)).filter(({ state }) => state === "queued");
+      await Promise.all(queued.map(({ id }) => this.cancel(name, id, by)));
+      asked += queued.length;
+    }
+    return asked;
   }
 
   /** Where each attempt of a run ran. */
@@ -452,6 +469,12 @@ export class RunRepository {
     const told = seen.filter(([, what]) => what !== "");
     return { now, seen: told, lingered, cleared, more: more === 1 };
   }
+}
+
+/** A task may have a hundred thousand runs: others must have their turn in between. */
+function chunks(ids: readonly string[]): string[][] {
+  const count = Math.ceil(ids.length / AT_ONCE);
+  return Array.from({ length: count }, (_, i) => ids.slice(i * AT_ONCE, (i + 1) * AT_ONCE));
 }
 
 /** @param named what the task's `open` says (lib/open.lua) */

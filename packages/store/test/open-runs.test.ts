@@ -194,6 +194,28 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       expect(await bench.store.runs.cancelRequests(QUEUE, open)).toEqual(open);
     });
 
+    it("are taken back by a pause some at a time, those that are queued", async () => {
+      await fill();
+      const [running = ""] = await open();
+      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      await bench.store.runs.start(bench.name("t"), running, by);
+      let underWay = 0;
+      let most = 0;
+      watch(
+        () => {
+          underWay += 1;
+          most = Math.max(most, underWay);
+        },
+        () => {
+          underWay -= 1;
+        },
+      );
+      expect(await bench.store.runs.cancelQueued(bench.name("t"), "me")).toBe(ids.length + 1);
+      expect(await cancelled()).toBe(ids.length);
+      expect((await bench.store.runs.get(QUEUE, running))?.cancel).toBeUndefined();
+      expect(most).toBeLessThanOrEqual(500);
+    });
+
     it("are cancelled, and of those that no worker has had none is told", async () => {
       await fill();
       const [running = "", itsItemsRun = ""] = await open();
