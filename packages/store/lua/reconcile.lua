@@ -119,6 +119,8 @@ local function look(id)
   -- (Its job may be gone since an earlier look, of which nobody heard.)
   local outcome, reason = cancelled and "cancelled" or "lost", nil
   if state == "done" then outcome, reason = outcomeOf(jobKey, id) end
+  -- However a run ends that someone wanted to end. (Plain workers start none, and do not hear of it: theirs end as they will.)
+  if run.cancel and run.state ~= "queued" then outcome = "cancelled" end
   -- Should nobody settle it: once more.
   later(id, shortest)
   out[#out + 1] = { id, "over", run.task, outcome, string.sub(reason or "", 1, ERROR_AT_MOST) }

@@ -183,6 +183,24 @@ onEveryEngine("the end of a run", (connection) => {
     },
   );
 
+  it.each(["failed", "removed"])(
+    "its job %s after it was cancelled, and its worker could not say so: it was cancelled, and is not tried again",
+    async (how) => {
+      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff: { period: "1m" } });
+      await bench.clock.advance(HOUR);
+      await bench.claim("t", "c");
+      const [run = ""] = await open();
+      await start(run);
+      await bench.store.runs.cancel(name(), run, "ann");
+      if (how === "failed") await failJob(run);
+      else await (await bench.queue().getJob(run))?.remove();
+      expect(await bench.reconcile()).toEqual([[run, "cancelled"]]);
+      expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ state: "final", outcome: "cancelled" });
+      expect(await bench.store.runs.stats(name())).toMatchObject({ cancelled: "1", crashes: "0" });
+      expect((await bench.stored("t")).pending).toEqual([]);
+    },
+  );
+
   it("forty of one task at once: each is recorded", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff: { period: "1m" } });
     for (let i = 1; i <= 40; i++) {
