@@ -1,16 +1,18 @@
 import { setTimeout } from "node:timers/promises";
 import { failsForAll } from "@carillon/store";
-import { Worker as BullWorker, type Job } from "bullmq";
+import { Worker as BullWorker, DelayedError, type Job, WaitingChildrenError, WaitingError } from "bullmq";
 
-/** How long it waits after a job could not be taken, or completed, in ms. */
+/** How long it waits after a job could not be taken, or ended, in ms. */
 const PAUSE = 1_000;
-/** How often it tries to complete a job. */
+/** How often it tries to end a job. */
 const TRIES = 30;
+/** Thrown for a job that is no longer at work: there is nothing to end. */
+const MOVED = [DelayedError, WaitingError, WaitingChildrenError];
 
 /**
  * BullMQ's worker, but where Redis is there and refuses to hand out a job (no memory, a replica, no right to), it waits a moment:
- * BullMQ asks again at once, thousands of times a second, with an error for each. Where Redis refuses to complete one (a replica, for a
- * moment), it tries again: BullMQ would fail the job, and try again what is done.
+ * BullMQ asks again at once, thousands of times a second, with an error for each. Where Redis refuses to end one (a replica, for a
+ * moment), it tries again: BullMQ would fail one that is done, and leave one that failed to come back, with no attempt counted.
  */
 export class PatientWorker extends BullWorker {
   readonly #closing = new AbortController();
@@ -24,10 +26,26 @@ export class PatientWorker extends BullWorker {
     }
   }
 
-  protected override async handleCompleted(...of: Parameters<BullWorker["handleCompleted"]>): Promise<Job> {
+  protected override handleCompleted(...of: Parameters<BullWorker["handleCompleted"]>): Promise<Job> {
+    return this.#patiently(() => super.handleCompleted(...of));
+  }
+
+  protected override handleFailed(...of: Parameters<BullWorker["handleFailed"]>): Promise<Job> {
+    const [error, job] = of;
+    // Then the next job is fetched, and no more.
+    if (MOVED.some((kind) => error instanceof kind)) return super.handleFailed(...of);
+    const traces = [...(job.stacktrace ?? [])];
+    return this.#patiently(() => {
+      // Each try notes the failure.
+      job.stacktrace = [...traces];
+      return super.handleFailed(...of);
+    });
+  }
+
+  async #patiently(end: () => Promise<Job>): Promise<Job> {
     for (let tries = 1; ; tries++) {
       try {
-        return await super.handleCompleted(...of);
+        return await end();
       } catch (error) {
         if (tries === TRIES || this.#closing.signal.aborted || !failsForAll(error)) throw error;
         await setTimeout(PAUSE, undefined, { signal: this.#closing.signal }).catch(() => {});

@@ -123,4 +123,37 @@ describe("a Redis that is read-only for a moment", () => {
     await worker.stop();
     await store.close();
   });
+
+  it("once it is recorded that an attempt failed: that is counted, and no more follow than it may have", async () => {
+    let calls = 0;
+    const type = defineTask("type", {
+      queue: QUEUE,
+      payload: nothing,
+      handler: () => {
+        calls += 1;
+        throw new Error("no");
+      },
+    });
+    let refused = false;
+    const failpoint = async (point: string) => {
+      if (point !== "after settle-run" || refused) return;
+      refused = true;
+      await readOnly(1);
+    };
+    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+    const worker = await bench.work([type], { connection: undefined, store, ...soon, lockDuration: 5_000 });
+    worker.on("error", () => {});
+    const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
+    const jobs = bench.queue();
+    await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true), {
+      timeoutMs: 20_000,
+    });
+    expect(calls).toBe(2);
+    const job = await jobs.getJob(run);
+    expect(job).toMatchObject({ attemptsMade: 2 });
+    expect(job?.stacktrace).toHaveLength(2);
+    expect(await bench.record(run)).toMatchObject({ outcome: "failed", attempts: 2 });
+    await worker.stop();
+    await store.close();
+  });
 });
