@@ -14,7 +14,11 @@ local fence, outcome, error, generation = ARGV[OWN + 1], ARGV[OWN + 2], ARGV[OWN
 local run = redis.call("HMGET", RUN.key, "state", "fence", "outcome", "cancel")
 if not run[1] then return "GONE" end
 -- The same word once more: its answer was lost, and it was sent again.
-if run[1] == "final" then return run[2] == fence and run[3] == outcome and "OK" or "FINAL" end
+if run[1] == "final" then
+  if run[2] ~= fence then return "FINAL" end
+  if run[3] == outcome then return "OK" end
+  return run[4] and run[3] == "cancelled" and outcome ~= "" and "CANCELLED" or "FINAL"
+end
 if fence == "crashed" then
   if redis.call("HEXISTS", RUN.key, "crashed") == 0 then return "FENCED" end
 elseif fence == "" then

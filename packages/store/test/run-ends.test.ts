@@ -176,6 +176,9 @@ onEveryEngine("the end of a run", (connection) => {
       await bench.store.runs.cancel(name(), run, "ann");
       const end = { fence, made: 0, outcome, error: "no", result: 7 };
       expect(await bench.store.runs.settle(name(), run, end)).toBe("CANCELLED");
+      // Its answer was lost, for longer than the connection repeats it.
+      expect(await bench.store.runs.settle(name(), run, end)).toBe("CANCELLED");
+      expect(await bench.store.runs.settle(name(), run, { ...end, fence: fence + 1 })).toBe("FINAL");
       expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ outcome: "cancelled", error: "no" });
       expect(await bench.store.runs.get(QUEUE, run)).not.toHaveProperty("result");
       expect(await bench.store.runs.stats(name())).toMatchObject({ cancelled: "1", crashes: "0" });
