@@ -34,7 +34,7 @@ end
 if state == "final" then
   if not wasRetried(RUN.job, run[3], run[12], made) then return { "FINAL", run[2] } end
   reopen(RUN, RUN.id, run[2], now)
-  run[11] = nil
+  run[11], run[13] = nil, nil
 elseif state ~= "queued" and isSentAgain() then
   return { "OK", tonumber(run[10]), now, details, redis.call("HGET", RUN.stats, "checkpoint") or "",
     tonumber(run[11] or 0), attempt }

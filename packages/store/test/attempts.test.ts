@@ -84,27 +84,34 @@ onEveryEngine("the number of an attempt", (connection) => {
     expect(await counted()).toBe("3");
   });
 
-  it("goes on where the job is retried from outside with its attempts set back", async () => {
-    const { fence } = await begin();
-    await settle(fence, { outcome: "failed", error: "no" });
-    const { job, bull } = bench.store.keys.queue(QUEUE);
-    await client().lrem(`${bull}wait`, 0, run);
-    const end = {
-      finishedOn: String(bench.clock.now),
-      failedReason: "no",
-      stacktrace: '["Error: no"]',
-      atm: 1,
-    };
-    await client().hset(job(run), end);
-    await client().zadd(`${bull}failed`, bench.clock.now, run);
-    await bench.clock.advance(HOUR);
-    await (await bench.queue().getJob(run))?.retry("failed", { resetAttemptsMade: true });
-    expect(await begin({ worker: "w2" })).toMatchObject({ attempt: 2 });
-    expect(await attempts()).toEqual([
-      [1, "w"],
-      [2, "w2"],
-    ]);
-  });
+  it.each([
+    ["its worker", true],
+    ["a plain worker that it was handed back to", false],
+  ])(
+    "goes on where the job that %s failed is retried from outside with its attempts set back",
+    async (_who, own) => {
+      const { fence } = await begin();
+      await settle(fence, own ? { outcome: "failed", error: "no" } : {});
+      const { job, bull } = bench.store.keys.queue(QUEUE);
+      await client().lrem(`${bull}wait`, 0, run);
+      const end = {
+        finishedOn: String(bench.clock.now),
+        failedReason: "no",
+        stacktrace: '["Error: no"]',
+        atm: 1,
+      };
+      await client().hset(job(run), end);
+      await client().zadd(`${bull}failed`, bench.clock.now, run);
+      await bench.clock.advance(HOUR);
+      if (!own) expect(await bench.reconcile()).toEqual([[run, "failed"]]);
+      await (await bench.queue().getJob(run))?.retry("failed", { resetAttemptsMade: true });
+      expect(await begin({ worker: "w2" })).toMatchObject({ attempt: 2 });
+      expect(await attempts()).toEqual([
+        [1, "w"],
+        [2, "w2"],
+      ]);
+    },
+  );
 
   it("is above those that plain workers made", async () => {
     const { fence } = await begin({ attempt: 3, made: 2 });
