@@ -1,4 +1,4 @@
-import { defineTask, Worker } from "@carillon/sdk";
+import { type AnyTaskType, defineTask, Worker, type WorkerOptions } from "@carillon/sdk";
 import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
 import { afterEach, describe, expect, it } from "vitest";
@@ -45,28 +45,35 @@ describe("a Redis that is read-only for a moment", () => {
   const writable = () => bench.admin.call("REPLICAOF", "NO", "ONE");
   afterEach(async () => void (await writable()));
   const soon = { lockDuration: 1_000, stalledInterval: 200 };
+  /** A worker whose Redis refuses for a moment as soon as it has come to this point. Returns what stops it. */
+  async function workRefusedAt(point: string, type: AnyTaskType, options: Partial<WorkerOptions> = {}) {
+    let refused = false;
+    const failpoint = async (at: string) => {
+      if (at !== point || refused) return;
+      refused = true;
+      await readOnly(1);
+    };
+    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+    const worker = await bench.work([type], { connection: undefined, store, ...options });
+    worker.on("error", () => {});
+    return async () => {
+      await worker.stop();
+      await store.close();
+    };
+  }
 
   it("while a run that must wait is put off: it waits all the same, and then runs", async () => {
     const run = await bench.run("t", "noop", { crash: { wait: "4s" } });
     const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };
     await bench.client.store.runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
-    let refused = false;
-    const failpoint = async (point: string) => {
-      if (point !== "after start-run" || refused) return;
-      refused = true;
-      await readOnly(1);
-    };
-    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
-    const worker = await bench.work([noop], { connection: undefined, store, ...soon });
-    worker.on("error", () => {});
+    const stop = await workRefusedAt("after start-run", noop, soon);
     await eventually(async () => expect(await bench.record(run)).toMatchObject({ state: "final" }), {
       timeoutMs: 20_000,
     });
     expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", attempts: 2, crashes: 1 });
     const jobs = bench.queue();
     await eventually(async () => expect(await jobs.getJob(run)).toMatchObject({ attemptsMade: 1 }));
-    await worker.stop();
-    await store.close();
+    await stop();
   });
 
   it("while a run ends: its end is recorded as it was, with what it printed", async () => {
@@ -104,15 +111,7 @@ describe("a Redis that is read-only for a moment", () => {
         calls += 1;
       },
     });
-    let refused = false;
-    const failpoint = async (point: string) => {
-      if (point !== "after settle-run" || refused) return;
-      refused = true;
-      await readOnly(1);
-    };
-    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
-    const worker = await bench.work([type], { connection: undefined, store });
-    worker.on("error", () => {});
+    const stop = await workRefusedAt("after settle-run", type);
     const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
     const jobs = bench.queue();
     await eventually(async () => expect(await (await jobs.getJob(run))?.isCompleted()).toBe(true), {
@@ -120,8 +119,7 @@ describe("a Redis that is read-only for a moment", () => {
     });
     expect(calls).toBe(1);
     expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", attempts: 1 });
-    await worker.stop();
-    await store.close();
+    await stop();
   });
 
   it("once it is recorded that an attempt failed: that is counted, and no more follow than it may have", async () => {
@@ -134,15 +132,7 @@ describe("a Redis that is read-only for a moment", () => {
         throw new Error("no");
       },
     });
-    let refused = false;
-    const failpoint = async (point: string) => {
-      if (point !== "after settle-run" || refused) return;
-      refused = true;
-      await readOnly(1);
-    };
-    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
-    const worker = await bench.work([type], { connection: undefined, store, ...soon, lockDuration: 5_000 });
-    worker.on("error", () => {});
+    const stop = await workRefusedAt("after settle-run", type, { ...soon, lockDuration: 5_000 });
     const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
     const jobs = bench.queue();
     await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true), {
@@ -153,7 +143,6 @@ describe("a Redis that is read-only for a moment", () => {
     expect(job).toMatchObject({ attemptsMade: 2 });
     expect(job?.stacktrace).toHaveLength(2);
     expect(await bench.record(run)).toMatchObject({ outcome: "failed", attempts: 2 });
-    await worker.stop();
-    await store.close();
+    await stop();
   });
 });
