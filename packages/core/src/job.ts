@@ -64,5 +64,5 @@ export function tokenOf(runId: string): string {
 /** What is asked of one manual trigger. */
 export interface TriggerOptions {
   /** Overrides the task's overlap policy for this occurrence. */
-  overlap?: OverlapPolicy;
+  overlap?: OverlapPolicy | undefined;
 }

@@ -21,6 +21,11 @@ export class ScheduleCache {
     this.#capacity = capacity;
   }
 
+  /** What schedules refer to by name. */
+  get context(): ScheduleContext {
+    return this.#context;
+  }
+
   /** What schedules refer to by name from now on. */
   setContext(context: ScheduleContext): void {
     this.#context = context;

@@ -378,10 +378,7 @@ export class Client {
    *
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
    */
-  async trigger(
-    ref: TaskRef,
-    options: { overlap?: TriggerOptions["overlap"] | undefined } = {},
-  ): Promise<Triggered> {
+  async trigger(ref: TaskRef, options: TriggerOptions = {}): Promise<Triggered> {
     assertOptions(options, ["overlap"]);
     assertOverlap(options.overlap);
     const name = await this.#locate(ref);

@@ -146,7 +146,7 @@ function excluderOf(
   time: number,
 ): string | undefined {
   const named = calendarsOf(schedule);
-  const context = { calendars: new Map([...calendars.known].map(([name, { entries }]) => [name, entries])) };
+  const { context } = calendars.schedules;
   const { excluded } = previewSchedule(schedule, { from: time - 1, count: 1, seed: id, context });
   const by = excluded.find((one) => one.time === time)?.by;
   return by !== undefined && named.includes(by) ? `the calendar ${by}` : by;

@@ -5,17 +5,17 @@
 -- KEYS: 1 task, 2 due index of its shard, 3 next, 4 tasks, 5 ledger, 6 statistics, 7 expected, 8 runs, 9 alerts, 10 backfills, 11 priorities,
 --       12 open, 13 history, 14 failures, 15-17 where these three are set aside
 -- ARGV: 1 local name, 2 shard, 3 prefix of tag sets, 4 prefix of the sets of tasks by shared calendar,
---       5 prefix of backfills, 6-8 the names among `runs` of what is set aside, 9 only if nothing is left for it to do ("1")
+--       5 prefix of backfills, 6-8 the names among `runs` of what is set aside, 9 only if nothing is left for it to do ("1"),
+--       10 the reconciler looks again after, at what it said has lingered (ms)
 -- Returns: 1 (0: there was none, or something is left)
 local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
-local LOOKED_AGAIN = 5000 -- the reconciler, at what it said has lingered
 local now = nowMs()
 local named = redis.pcall("HMGET", KEYS[1], "tags", "calendars", "open", "state")
 if ARGV[9] == "1" then
   if named[4] ~= "finished" or (named[3] or "") ~= "" then return 0 end
   -- It was put again meanwhile, and has finished again: it lingers once more.
   local at = redis.call("ZSCORE", KEYS[8], ARGV[1])
-  if at and tonumber(at) > now + LOOKED_AGAIN then return 0 end
+  if at and tonumber(at) > now + tonumber(ARGV[10]) then return 0 end
 end
 if redis.call("EXISTS", KEYS[1], KEYS[5], KEYS[6]) == 0 and not redis.call("ZSCORE", KEYS[4], ARGV[1]) then return 0 end
 -- First what may fail: while the task is there, it can be done again. Whatever others have written where the sets are goes too.

@@ -4,8 +4,8 @@ import type { Script } from "./scripts.js";
 
 /** Runs cleared in one script, at most. */
 const AT_ONCE = 200;
-/** A job that a worker holds is looked at again after, in ms. */
-const AGAIN = 5_000;
+/** The reconciler looks at what it could not finish again after, in ms. */
+export const LOOK_AGAIN = 5_000;
 
 /**
  * Where what was open of a deleted task is set aside, before its name: none of that name is put before it is cleared, so that those
@@ -20,7 +20,7 @@ export async function clearGone(link: Link, script: Script, keys: QueueKeys, mar
     const answer = await link.run(
       script,
       [keys.gone(mark), keys.runs, keys.next, `${keys.bull}repeat`, keys.journal],
-      [mark, `${keys.tag}:~`, keys.bull, AT_ONCE, AGAIN],
+      [mark, `${keys.tag}:~`, keys.bull, AT_ONCE, LOOK_AGAIN],
     );
     taken = answer as number;
   } while (taken > 0);

@@ -14,6 +14,7 @@ import {
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
 import { failsForAll } from "./connection.js";
+import { LOOK_AGAIN } from "./gone.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import { outOfStep } from "./out-of-step.js";
@@ -437,7 +438,7 @@ export class RunRepository {
       this.#scripts.reconcile,
       [keys.runs, keys.next, keys.tasks, `${keys.bull}repeat`, keys.journal],
       [
-        ...[RECONCILE_BATCH, `${keys.tag}:~`, keys.bull, 5_000, 300_000],
+        ...[RECONCILE_BATCH, `${keys.tag}:~`, keys.bull, LOOK_AGAIN, 300_000],
         ...[this.#retention.successesFor, this.#retention.failuresFor],
       ],
     )) as [number, number, ...[string, string, string, Outcome, string][]];

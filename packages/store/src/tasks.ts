@@ -13,7 +13,7 @@ import {
   type TaskState,
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
-import { clearGone, GONE_OPEN } from "./gone.js";
+import { clearGone, GONE_OPEN, LOOK_AGAIN } from "./gone.js";
 import type { NamespaceKeys, QueueKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import { type PutResult, TaskWriter } from "./put.js";
@@ -37,10 +37,8 @@ export interface TaskPage {
 
 /** Tasks looked at at once when all are planned anew. */
 const REPLAN_PAGE = 200;
-/** Runs whose names are read at once. */
-const RUNS_PAGE = 5_000;
-/** Names read at once to be counted. */
-const COUNT_PAGE = 5_000;
+/** Names read at once, of tasks to be counted, or of runs. */
+const NAMES_PAGE = 5_000;
 
 export class TaskRepository {
   readonly #link: Link;
@@ -229,9 +227,9 @@ export class TaskRepository {
     // Not ZLEXCOUNT: ACLs that were written for earlier versions do not allow it.
     let count = 0;
     for (let after: string | undefined; ; ) {
-      const locals = await this.#locals(keys, { owner }, after, COUNT_PAGE);
+      const locals = await this.#locals(keys, { owner }, after, NAMES_PAGE);
       count += locals.length;
-      if (locals.length < COUNT_PAGE) return count;
+      if (locals.length < NAMES_PAGE) return count;
       after = locals.at(-1);
     }
   }
@@ -361,7 +359,7 @@ export class TaskRepository {
       ],
       [
         ...[local, shard, keys.tagged(""), keys.planned(""), keys.backfill(""), ...marks],
-        which === "finished" ? "1" : "",
+        ...[which === "finished" ? "1" : "", LOOK_AGAIN],
       ],
     );
     // Where this is cut off a node does what is left of it, or `clearGone`.
@@ -374,10 +372,10 @@ export class TaskRepository {
   async clearGone(queue: string): Promise<void> {
     const keys = this.#keys.queue(queue);
     const marks: string[] = [];
-    for (let from = 0; ; from += RUNS_PAGE) {
-      const page = await this.#link.ask((client) => client.zrevrange(keys.runs, from, from + RUNS_PAGE - 1));
+    for (let from = 0; ; from += NAMES_PAGE) {
+      const page = await this.#link.ask((client) => client.zrevrange(keys.runs, from, from + NAMES_PAGE - 1));
       for (const member of page) if (member.startsWith("gone:")) marks.push(member);
-      if (page.length < RUNS_PAGE) break;
+      if (page.length < NAMES_PAGE) break;
     }
     for (const mark of marks) await clearGone(this.#link, this.#scripts["clear-runs"], keys, mark);
   }

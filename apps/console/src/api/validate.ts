@@ -40,9 +40,7 @@ export function validateEndpoint(client: Client, redactor: Redactor) {
     const { schedule, seed } = await check(client, body);
     const { calendars } = client.store;
     const [now] = await Promise.all([client.store.serverTime(), calendars.refresh()]);
-    const context = {
-      calendars: new Map([...calendars.known].map(([name, { entries }]) => [name, entries])),
-    };
+    const { context } = calendars.schedules;
     const from = body.from ?? now;
     const count = Math.min(body.count, schedule.maxRuns ?? body.count);
     const { timezone, times, excluded, exhausted } = nextTimes(schedule, { from, count, seed, context });

@@ -13,7 +13,7 @@ export interface Active {
   /** Undefined: none is kept. */
   readonly output: Output | undefined;
   /** Its code has ended, and its end is being recorded. */
-  ending: boolean;
+  ending?: boolean;
 }
 
 /** All that is under way, to be told what concerns it. */

@@ -1,7 +1,7 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { bullPrefix, isUnknown, type RedisClient, redisError, type Store } from "@carillon/store";
 import { type BulkJobOptions, Job, Queue } from "bullmq";
 import type { ItemData } from "./item-data.js";
+import { pauseAfter } from "./pause-after.js";
 
 /** Items added in one round trip. */
 const CHUNK = 250;
@@ -110,7 +110,7 @@ export class ItemQueues {
       } catch (error) {
         if (tries === TRIES || !isUnknown(redisError(error))) throw error;
         this.#drop(queue);
-        await pause(Math.min(100 * 2 ** tries, 5_000));
+        await pauseAfter(tries);
       }
     }
   }

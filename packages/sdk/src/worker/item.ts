@@ -37,15 +37,7 @@ export async function workItem(
   }
   const box = new TimeBox(parts.clock);
   const attempt = attemptOf(taken);
-  const leave = parts.active.enter({
-    queue,
-    run,
-    job: String(job.id),
-    attempt,
-    box,
-    output: undefined,
-    ending: false,
-  });
+  const leave = parts.active.enter({ queue, run, job: String(job.id), attempt, box, output: undefined });
   try {
     const wanted = await isWanted(parts, queue, run);
     if (wanted === undefined) return { end: "delay", until: 0 };

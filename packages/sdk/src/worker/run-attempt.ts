@@ -1,5 +1,4 @@
 import { hostname } from "node:os";
-import { setTimeout as pause } from "node:timers/promises";
 import type { Json, Outcome, TaskName } from "@carillon/core";
 import { type EndWord, failsForAll, redisError, type StartResult } from "@carillon/store";
 import { UnrecoverableError } from "bullmq";
@@ -11,6 +10,7 @@ import type { Taken } from "./job-end.js";
 import type { RunEvent } from "./options.js";
 import { Output } from "./output.js";
 import type { Parts } from "./parts.js";
+import { pauseAfter } from "./pause-after.js";
 import { runContext } from "./run-context.js";
 import { type Ended, TimeBox } from "./time-box.js";
 import { type JobEnd, type RunEnd, verdictOf } from "./verdict.js";
@@ -19,7 +19,6 @@ export type Started = Extract<StartResult, { word: "OK" }>;
 
 /** About a minute. */
 const TRIES = 16;
-const pauseAfter = (tries: number) => pause(Math.min(100 * 2 ** tries, 5_000));
 
 const FORGOTTEN =
   "This run is over, and its record is no longer kept: it cannot be done again. Trigger its task instead.";
@@ -48,15 +47,7 @@ export class RunAttempt {
     this.#about = { queue, run, task: `${owner}/${task}` };
     this.output = new Output(parts.maxOutput);
     this.box = new TimeBox(parts.clock, () => this.#terminating());
-    this.#active = {
-      queue,
-      run,
-      job: String(job.id),
-      attempt: 0,
-      box: this.box,
-      output: this.output,
-      ending: false,
-    };
+    this.#active = { queue, run, job: String(job.id), attempt: 0, box: this.box, output: this.output };
     this.#leave = parts.active.enter(this.#active);
   }
 

@@ -1,0 +1,42 @@
+import { TaskSchedule } from "@carillon/core";
+import { vi } from "vitest";
+
+/** From here on each step of a schedule takes a millisecond, and nothing else takes time; until `vi.restoreAllMocks`. */
+export class SlowSchedules {
+  /** Milliseconds so far. */
+  worked = 0;
+
+  constructor() {
+    vi.spyOn(performance, "now").mockImplementation(() => this.worked);
+    const step = () => {
+      this.worked += 1;
+    };
+    for (const name of ["next", "latest"] as const) {
+      const does = TaskSchedule.prototype[name];
+      vi.spyOn(TaskSchedule.prototype, name).mockImplementation(function (this: TaskSchedule, at) {
+        step();
+        return does.call(this, at);
+      });
+    }
+  }
+
+  /** The longest time that others had to wait for their turn, in ms. */
+  async longestTurn(work: () => Promise<unknown>): Promise<number> {
+    let longest = 0;
+    let last = this.worked;
+    let over = false;
+    const look = (): void => {
+      longest = Math.max(longest, this.worked - last);
+      last = this.worked;
+      if (!over) setImmediate(look);
+    };
+    look();
+    try {
+      await work();
+    } finally {
+      over = true;
+    }
+    look();
+    return longest;
+  }
+}
