@@ -1,14 +1,15 @@
--- Looks at the runs of a queue whose time has come. A run that no Carillon worker settled is named with what its job's
--- own state says of it, for settle-run.lua; a final run's job goes after its grace; one that was retried from outside is
--- open again.
+-- Looks at the runs of a queue whose time has come. A run that no Carillon worker settled ends as its job's own state says: here where
+-- it succeeded and its task waits for nothing, otherwise it is named with that, for settle-run.lua, since what follows is to be decided.
+-- A final run's job goes after its grace; one that was retried from outside is open again.
 --
 -- A member of `runs` without `@` is a task that is finished, and goes when it has lingered; or, with `gone:`, what the runs of a
 -- deleted task left and nobody has cleared.
 --
--- KEYS: 1 runs, 2 next, 3 tasks, 4 repeat (BullMQ's), 5 journal
+-- KEYS: 1 runs, 2 next, 3 tasks, 4 repeat (BullMQ's), 5 journal, 6 expected
 -- ARGV: 1 runs looked at or cleared at most, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 shortest and 5 longest wait between
---       looks (ms), 6 successes and 7 failures are kept for, where the task says nothing (ms)
--- Returns: { now, 1 where more is due (0: that was all), { run id, "removed" | "reopened" } or
+--       looks (ms), 6 a completed job stays for, 7 a failed job stays for (ms); where the task says nothing: 8 successes and
+--       9 failures kept, 10 successes and 11 failures are kept for (ms)
+-- Returns: { now, 1 where more is due (0: that was all), { run id, "removed" | "reopened" | "succeeded" } or
 --            { run id, "over", local name, outcome, error } or { local name, "lingered" } or { a set's name, "cleared" } … }
 local now = nowMs()
 local ours, bullPrefix = ARGV[2], ARGV[3]
@@ -17,6 +18,8 @@ local CLEAR_AT_MOST = 50
 local ERROR_AT_MOST = 64 * 1024
 local READ_AT_MOST = 1024 * 1024
 local shortest, longest = tonumber(ARGV[4]), tonumber(ARGV[5])
+local STAYS = { ok = tonumber(ARGV[6]), failed = tonumber(ARGV[7]) }
+local KEEP = { ARGV[8], ARGV[9], ARGV[10], ARGV[11] }
 local ids = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", now, "LIMIT", 0, ARGV[1])
 local out = { now, #ids < tonumber(ARGV[1]) and 0 or 1 }
 
@@ -30,11 +33,20 @@ local function nextStep(id)
   out[2] = 1
 end
 
+-- As RUN of lib/about.lua, but for what its end would need to put its task into the due index or to tell of it.
+local function runOf(id, task)
+  return {
+    id = id, name = task, key = ours .. "r:" .. id, task = ours .. "t:" .. task, open = ours .. "open:" .. task,
+    history = ours .. "hist:" .. task, failures = ours .. "fail:" .. task, stats = ours .. "s:" .. task, runs = KEYS[1],
+    next = KEYS[2], job = bullPrefix .. id, journal = KEYS[5], expected = KEYS[6], prefix = ours .. "r:",
+    output = ours .. "out:", stays = STAYS, keep = KEEP,
+  }
+end
+
 -- The record of a run that is over stays for as long as its task keeps it; then the run is looked at once more.
 local function expire(id, run)
-  local kept = { string.match(redis.call("HGET", ours .. "t:" .. run.task, "keep") or "", "^%d+ %d+ (%d+) (%d+)$") }
-  local failed = redis.call("ZSCORE", ours .. "fail:" .. run.task, id)
-  local age = tonumber(failed and (kept[2] or ARGV[7]) or (kept[1] or ARGV[6]))
+  local _, _, successesFor, failuresFor = keepOf(runOf(id, run.task), redis.call("HGET", ours .. "t:" .. run.task, "keep"))
+  local age = redis.call("ZSCORE", ours .. "fail:" .. run.task, id) and failuresFor or successesFor
   if run.finished + age > now then return redis.call("ZADD", KEYS[1], run.finished + age + 1, id) end
   redis.call("DEL", ours .. "r:" .. id, ours .. "out:" .. id)
   for _, set in ipairs({ "hist:", "fail:" }) do redis.call("ZREM", ours .. set .. run.task, id) end
@@ -65,6 +77,18 @@ local function outcomeOf(jobKey, id)
   read = read + #(reason or "")
   if reason and string.find(reason, "stalled more than", 1, true) then return "crashed", reason end
   return "failed", reason
+end
+
+-- A run that succeeded, where nothing follows that would have to be decided, and not more goes with it than one script may take.
+local function settled(id, run)
+  if forgotten >= EXCESS_AT_MOST then return false end
+  local waits = redis.call("HMGET", ours .. "t:" .. run.task, "wait", "pending")
+  if waits[1] or waits[2] then return false end
+  local about = runOf(id, run.task)
+  readStamps(about)
+  if run.state ~= "queued" then takeCrashBack(about) end
+  finish(about, "succeeded", now, nil, false)
+  return true
 end
 
 local function look(id)
@@ -98,10 +122,7 @@ local function look(id)
     -- Settled, and its worker has not ended the job yet: nobody has retried it.
     local atm = redis.call("HGET", jobKey, "atm") or "0"
     if not wasRetried(jobKey, run.made, fields[6], atm) then return later(id, shortest) end
-    reopen({
-      key = runKey, task = ours .. "t:" .. run.task, open = ours .. "open:" .. run.task, stats = ours .. "s:" .. run.task,
-      history = ours .. "hist:" .. run.task, failures = ours .. "fail:" .. run.task, journal = KEYS[5],
-    }, id, redis.call("HGET", runKey, "outcome") or "lost", now)
+    reopen(runOf(id, run.task), id, redis.call("HGET", runKey, "outcome") or "lost", now)
     redis.call("HSET", runKey, "state", "queued")
     later(id, shortest)
     return say(id, "reopened")
@@ -121,6 +142,7 @@ local function look(id)
   if state == "done" then outcome, reason = outcomeOf(jobKey, id) end
   -- However a run ends that someone wanted to end. (Plain workers start none, and do not hear of it: theirs end as they will.)
   if run.cancel and run.state ~= "queued" then outcome = "cancelled" end
+  if outcome == "succeeded" and settled(id, run) then return say(id, outcome) end
   -- Should nobody settle it: once more.
   later(id, shortest)
   out[#out + 1] = { id, "over", run.task, outcome, string.sub(reason or "", 1, ERROR_AT_MOST) }

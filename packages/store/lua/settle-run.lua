@@ -35,15 +35,10 @@ if generation ~= "" then
 end
 
 local now = nowMs()
-if fence == "" then
-  local stamps = redis.call("HMGET", RUN.job, "processedOn", "ats")
-  if stamps[1] then redis.call("HSETNX", RUN.key, "started", stamps[1]) end
-  if stamps[2] then redis.call("HSETNX", RUN.key, "attempts", stamps[2]) end
-end
+if fence == "" then readStamps(RUN) end
 -- The attempt came to its end: it was no crash. (One that the reconciler finds gone without a word stays one.)
 if run[1] ~= "queued" and outcome ~= "crashed" and outcome ~= "lost" and redis.call("EXISTS", RUN.task) == 1 then
-  redis.call("HINCRBY", RUN.stats, "crashes", -1)
-  redis.call("HSET", RUN.stats, "consecutiveCrashes", 0)
+  takeCrashBack(RUN)
 end
 if error ~= "" then redis.call("HSET", RUN.key, "error", error) end
 if outcome == "" then
@@ -58,7 +53,7 @@ if ARGV[OWN + 5] ~= "" then
   if trace > 0 then redis.call("HSET", RUN.key, "trace", trace) end
 end
 if ARGV[OWN + 4] ~= "" then redis.call("HSET", RUN.key, "result", ARGV[OWN + 4]) end
-finish(outcome, now, error, ARGV[OWN + 9] == "1")
+finish(RUN, outcome, now, error, ARGV[OWN + 9] == "1")
 
 if generation ~= "" and redis.call("EXISTS", RUN.task) == 1 then
   redis.call("HINCRBY", RUN.task, "gen", 1)
@@ -71,8 +66,8 @@ if generation ~= "" and redis.call("EXISTS", RUN.task) == 1 then
   end
   if note ~= "" and redis.call("HGET", RUN.task, "state") == "scheduled" then
     redis.call("HSET", RUN.task, "state", "paused", "pausedAt", now, "pausedBy", "carillon", "pauseNote", note)
-    alert("paused", now, note)
+    alert(RUN, "paused", now, note)
   end
-  rearmTask(now)
+  rearmTask(RUN, now)
 end
 return "OK"

@@ -51,7 +51,7 @@ end
 -- First: however a run ends that someone wants to end, it was cancelled.
 if run[4] and state ~= "final" then
   redis.call("HSET", RUN.key, "made", made)
-  finish("cancelled", now, nil, false)
+  finish(RUN, "cancelled", now, nil, false)
   return { "CANCELLED" }
 end
 if state ~= "final" and redis.call("HEXISTS", RUN.key, "crashed") == 1 then return { "CRASHED" } end
@@ -65,7 +65,7 @@ local stats = redis.call("HMGET", RUN.stats, "lastStart", "attempts", "crashes",
 local last = stats[1]
 if gap and last and not run[7] and now < last + gap then
   redis.call("HSET", RUN.key, "made", made, "error", "started " .. (now - last) .. " ms after the run before")
-  finish("dropped", now, nil, false)
+  finish(RUN, "dropped", now, nil, false)
   return { "DROPPED" }
 end
 

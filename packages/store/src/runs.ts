@@ -135,12 +135,11 @@ export class RunRepository {
     this.#retention = retention;
   }
 
-  /** Sends a script about one run: what `lib/run.lua` asks for, then its own arguments. */
+  /** Sends a script about one run: what `lib/about.lua` asks for, then its own arguments. */
   async #about(script: Script, name: TaskName, run: string, own: readonly Argument[] = []): Promise<unknown> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
     const shard = shardOf(local);
-    const kept = this.#retention;
     return this.#link.run(
       script,
       [
@@ -150,10 +149,15 @@ export class RunRepository {
       ],
       [
         ...[run, local, shard, keys.run(""), keys.output(""), this.#keys.wake, name.queue],
-        ...[kept.completedJobs, kept.failedJobs, kept.successes, kept.failures],
-        ...[kept.successesFor, kept.failuresFor, ...own],
+        ...[...this.#kept(), ...own],
       ],
     );
+  }
+
+  /** How long jobs stay, then what is kept of runs, where their task says nothing. */
+  #kept(): Argument[] {
+    const { completedJobs, failedJobs, successes, failures, successesFor, failuresFor } = this.#retention;
+    return [completedJobs, failedJobs, successes, failures, successesFor, failuresFor];
   }
 
   /** An attempt starts: written before its handler runs, and counted as a crash until its end takes that back. */
@@ -436,11 +440,8 @@ export class RunRepository {
     const keys = this.#keys.queue(queue);
     const [now, more, ...found] = (await this.#link.run(
       this.#scripts.reconcile,
-      [keys.runs, keys.next, keys.tasks, `${keys.bull}repeat`, keys.journal],
-      [
-        ...[RECONCILE_BATCH, `${keys.tag}:~`, keys.bull, LOOK_AGAIN, 300_000],
-        ...[this.#retention.successesFor, this.#retention.failuresFor],
-      ],
+      [keys.runs, keys.next, keys.tasks, `${keys.bull}repeat`, keys.journal, keys.expected],
+      [RECONCILE_BATCH, `${keys.tag}:~`, keys.bull, LOOK_AGAIN, 300_000, ...this.#kept()],
     )) as [number, number, ...[string, string, string, Outcome, string][]];
     const named = (local: string): TaskName => ({ queue, ...parseLocalName(local) });
     const lingered = found.filter(([, what]) => what === "lingered").map(([local]) => named(local));

@@ -67,6 +67,76 @@ onEveryEngine("the reconciler", (connection) => {
     expect((await bench.store.claims.next(QUEUE)).has("r")).toBe(false);
   });
 
+  it("settles all that plain workers completed with the look itself, each task's statistics with it", async () => {
+    const ids = Array.from({ length: 30 }, (_, i) => `t${i}`);
+    for (const id of ids) await bench.put({ id });
+    await bench.clock.advance(10_000);
+    for (const id of ids) await bench.trigger(id, id);
+    await bench.workAll();
+    await bench.clock.advance(10_000);
+    const { link } = bench.store;
+    const send = link.run.bind(link);
+    const sent: string[] = [];
+    link.run = (script, ...rest) => {
+      sent.push(script.name);
+      return send(script, ...rest);
+    };
+    const { seen } = await bench.store.runs.reconcile(QUEUE);
+    expect(sent).toEqual(["reconcile"]);
+    expect(seen.map(([, what]) => what)).toEqual(ids.map(() => "succeeded"));
+    for (const id of ids) {
+      expect(await bench.store.runs.stats(bench.name(id))).toMatchObject({
+        succeeded: "1",
+        consecutiveFailures: "0",
+        lastOutcome: "succeeded",
+        lastSuccess: String(bench.clock.now),
+      });
+      expect(await bench.store.runs.open(bench.name(id))).toEqual([]);
+    }
+    const all = { from: 0, to: bench.clock.now };
+    expect(await bench.store.runs.journal(QUEUE, all, 100, 0)).toHaveLength(30);
+  });
+
+  it("an attempt whose end its worker could not record was no crash, where its job completed", async () => {
+    await bench.put({ id: "t" });
+    const run = await fire();
+    expect(await bench.store.runs.start(bench.name("t"), run, BY)).toMatchObject({ word: "OK" });
+    expect(await bench.store.runs.stats(bench.name("t"))).toMatchObject({ crashes: "1" });
+    await bench.workAll();
+    await bench.clock.advance(10_000);
+    expect(await reconcile()).toEqual([[run, "succeeded"]]);
+    const after = { succeeded: "1", crashes: "0", consecutiveCrashes: "0" };
+    expect(await bench.store.runs.stats(bench.name("t"))).toMatchObject(after);
+  });
+
+  it("takes no more records in one script than Redis does in a moment, whosever ends they go with", async () => {
+    const client = bench.connect();
+    const keys = bench.store.keys.queue(QUEUE);
+    const ids = ["a", "b", "c"];
+    for (const id of ids) {
+      await bench.put({ id, retention: { successes: 10 } });
+      await bench.trigger(id, id);
+      const old = Array.from({ length: 1_200 }, (_, i) => `${id}@old.${i}`);
+      await client.zadd(keys.history(`system/${id}`), ...old.flatMap((run, i) => [START - 2_000 + i, run]));
+    }
+    await bench.workAll();
+    await bench.clock.advance(10_000);
+    const { link } = bench.store;
+    const send = link.run.bind(link);
+    const counts = () => Promise.all(ids.map((id) => client.zcard(keys.history(`system/${id}`))));
+    const after: number[] = [];
+    // One after the other, to see what each takes.
+    let turn: Promise<unknown> = Promise.resolve();
+    link.run = (script, ...rest) => {
+      const answer = turn.then(() => send(script, ...rest));
+      turn = answer.then(async () => after.push((await counts()).reduce((sum, count) => sum + count, 0)));
+      return turn.then(() => answer);
+    };
+    expect((await reconcile()).map(([, what]) => what)).toEqual(ids.map(() => "succeeded"));
+    expect(await counts()).toEqual([701, 701, 701]);
+    expect(after.slice(0, 3)).toEqual([3_101, 2_602, 2_103]);
+  });
+
   it("settles what a plain worker failed, with the reason, and keeps that job for longer", async () => {
     await bench.put({ id: "t" });
     const run = await fire();

@@ -1,5 +1,5 @@
 -- A final run is open again: its end, and what led to that, is taken back. `run`: the keys of it and of its task, by the names that
--- RUN (lib/run.lua) has for them; the task is there.
+-- RUN (lib/about.lua) has for them; the task is there.
 local function reopen(run, id, outcome, now)
   redis.call("HINCRBY", run.stats, outcome, -1)
   redis.call("HDEL", run.key, "outcome", "finished", "error", "result", "made", "trace", "cancel", "crashed", "crashes",
