@@ -23,6 +23,16 @@ export class OutputSaver {
     }
   }
 
+  /** An attempt that goes on elsewhere keeps what it has printed before. */
+  async goOn({ queue, run, attempt, output }: Active): Promise<void> {
+    try {
+      const saved = await this.#store.runs.output(queue, run);
+      output?.goOnFrom(saved.find((one) => one.attempt === attempt)?.text ?? "");
+    } catch (error) {
+      this.#logger.warn({ queue, run, code: redisError(error).code }, "earlier output could not be read");
+    }
+  }
+
   async saveAll(active: ActiveJobs): Promise<void> {
     await Promise.all([...active].map((one) => this.save(one)));
   }

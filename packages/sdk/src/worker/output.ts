@@ -15,6 +15,13 @@ export class Output {
     this.#most = most;
   }
 
+  /** Before anything is written: what `take` returned where this attempt was before. */
+  goOnFrom(text: string): void {
+    const [mark = "", cut = 0] = /^cut (\d+) bytes before this\n/.exec(text) ?? [];
+    this.#cut = Number(cut);
+    for (const line of text.slice(mark.length).match(/.*\n/g) ?? []) this.#push(line);
+  }
+
   write(stream: Stream, text: string): void {
     if (this.#closed) return;
     for (const line of text.split("\n")) this.#push(`${stream} ${line}\n`);

@@ -137,4 +137,14 @@ describe("the console while someone captures", () => {
     console.log("still works");
     expect(printed).toEqual([["still works"]]);
   });
+
+  it("goes on after what was kept of it before, within the same bound", () => {
+    const before = new Output(30);
+    for (let n = 0; n < 10; n++) before.write("out", `line ${n}`);
+    const after = new Output(30);
+    after.goOnFrom(before.take()?.text ?? "");
+    expect(after.take()).toBeUndefined();
+    after.write("log", "and on");
+    expect(after.take()).toEqual({ text: "cut 99 bytes before this\nout line 9\nlog and on\n", cut: true });
+  });
 });

@@ -17,6 +17,7 @@ describe("a stop that does not wait for ever", () => {
       payload: nothing,
       handler: (_payload, context) => {
         seen.push(context.attempt);
+        context.log(`part ${seen.length}`);
         if (seen.length > 1) return "by the next";
         begun.resolve(context);
         return aborted(context.signal);
@@ -39,6 +40,8 @@ describe("a stop that does not wait for ever", () => {
     await eventually(async () => expect(await bench.record(run)).toMatchObject({ result: "by the next" }));
     expect(await bench.stats("t")).toMatchObject({ attempts: "1", crashes: "0", succeeded: "1" });
     expect(seen).toEqual([1, 1]);
+    // One attempt, with all that it printed.
+    expect(await bench.output(run)).toEqual([{ attempt: 1, text: "log part 1\nlog part 2\n", cut: false }]);
   });
 
   it("before the start: it takes no job, and fails none", async () => {
