@@ -25,10 +25,10 @@ import {
   templatesText,
 } from "./commit-items.js";
 import { redisError } from "./connection.js";
+import { Contention } from "./contention.js";
 import { clearGone, GONE_OPEN } from "./gone.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
-import { outOfStep } from "./out-of-step.js";
 import type { Scripts } from "./scripts.js";
 import { decodeTask, definitionFields, isForeign, readable } from "./task-codec.js";
 import { nameTaken, unsupportedFormat } from "./task-errors.js";
@@ -101,8 +101,6 @@ const WINDOW = 120;
 /** The reconciler's first look at a run that nobody settled, after this many ms. */
 const FIRST_LOOK = 10_000;
 
-const TRIGGER_TRIES = 12;
-
 type DueReply = [now: number, more: string, rest: string, ...tasks: string[]];
 
 export class ClaimRepository {
@@ -110,6 +108,7 @@ export class ClaimRepository {
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #schedules: ScheduleCache;
+  readonly #contention = new Contention();
 
   constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, schedules: ScheduleCache) {
     this.#link = link;
@@ -276,29 +275,37 @@ export class ClaimRepository {
   ): Promise<TriggerResult> {
     assertOverlap(overlap);
     const local = localName(name);
-    for (let attempt = 0; attempt < TRIGGER_TRIES; attempt++) {
-      // Each trigger outdates all others that have read the task.
-      if (attempt > 0) await outOfStep(attempt);
-      const { now, entry } = await this.#read(name);
-      const { task } = entry;
-      if (!task)
-        throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local} in queue ${name.queue}.`);
-      if (isForeign(task)) throw unsupportedFormat(local, task.version);
-      const item = { ...entry, task };
-      const decision = decideTrigger(dueTask(item, this.#schedules), now, { key: by.key, overlap });
-      const options = { token: by.token, node: by.node, held: false, overlap };
-      const items = [{ entry: item, decision }];
-      const answer = await this.send(this.#pack(name.queue, shardOf(local), items, options, now));
-      const { status, run } = answer.results[0] as ClaimResult;
-      if (status.startsWith("ERROR")) throw addFailed(status);
-      if (status !== "OK" && status !== "DONE") continue;
-      if (run !== undefined) return { outcome: "enqueued", run, enqueued: answer.now };
-      const waits = decision.pending.some(({ key }) => key === by.key);
-      return waits ? { outcome: "queued" } : { outcome: "skipped", reason: "overlap" };
-    }
+    const result = await this.#contention.over(`${name.queue}/${local}`, () =>
+      this.#trigger(name, by, overlap),
+    );
+    if (result) return result;
     throw new CarillonError("CONFLICT", `${local} kept changing while it was triggered.`, {
       remedy: "Try again.",
     });
+  }
+
+  /** @returns undefined where the task has changed since it was read */
+  async #trigger(
+    name: TaskName,
+    by: { key: string; token: string; node: string },
+    overlap?: OverlapPolicy,
+  ): Promise<TriggerResult | undefined> {
+    const local = localName(name);
+    const { now, entry } = await this.#read(name);
+    const { task } = entry;
+    if (!task) throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local} in queue ${name.queue}.`);
+    if (isForeign(task)) throw unsupportedFormat(local, task.version);
+    const item = { ...entry, task };
+    const decision = decideTrigger(dueTask(item, this.#schedules), now, { key: by.key, overlap });
+    const options = { token: by.token, node: by.node, held: false, overlap };
+    const items = [{ entry: item, decision }];
+    const answer = await this.send(this.#pack(name.queue, shardOf(local), items, options, now));
+    const { status, run } = answer.results[0] as ClaimResult;
+    if (status.startsWith("ERROR")) throw addFailed(status);
+    if (status !== "OK" && status !== "DONE") return undefined;
+    if (run !== undefined) return { outcome: "enqueued", run, enqueued: answer.now };
+    const waits = decision.pending.some(({ key }) => key === by.key);
+    return waits ? { outcome: "queued" } : { outcome: "skipped", reason: "overlap" };
   }
 
   /** A task as it is now, with the runs in its way. `gone`: there is none; `foreign`: a newer version wrote it. */

@@ -11,6 +11,7 @@ import {
   type TaskState,
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
+import { Contention } from "./contention.js";
 import { clearGone, GONE_OPEN } from "./gone.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
@@ -59,6 +60,7 @@ export class TaskWriter {
   readonly #scripts: Scripts;
   readonly #calendars: CalendarRepository;
   readonly #schedules: ScheduleCache;
+  readonly #contention = new Contention();
 
   constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, calendars: CalendarRepository) {
     this.#link = link;
@@ -108,13 +110,7 @@ export class TaskWriter {
     const results = new Array<PutResult>(tasks.length);
     const failures: unknown[] = [];
     let open = tasks.map((parsed, index) => ({ index, plan: this.#planNew(parsed, now, once) }));
-    for (let attempt = 0; open.length > 0; attempt++) {
-      if (attempt === 10) {
-        if (failures.length > 0) throw failures[0];
-        throw new CarillonError("CONFLICT", `${quote(open[0]?.plan.local)} kept changing while it was put.`, {
-          remedy: "Try again.",
-        });
-      }
+    const step = async (): Promise<true | undefined> => {
       const answers = await this.#sendPut(
         queue,
         open.map(({ plan }) => plan),
@@ -143,8 +139,16 @@ export class TaskWriter {
         }
       }
       open = left;
-    }
+      return open.length === 0 || undefined;
+    };
+    // What is there already is known after the first.
+    const done = await this.#contention.over(queue, step, 2);
     if (failures.length > 0) throw failures[0];
+    if (!done) {
+      throw new CarillonError("CONFLICT", `${quote(open[0]?.plan.local)} kept changing while it was put.`, {
+        remedy: "Try again.",
+      });
+    }
     return results;
   }
 

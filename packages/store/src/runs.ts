@@ -14,13 +14,14 @@ import {
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
 import { failsForAll } from "./connection.js";
+import { Contention } from "./contention.js";
 import { LOOK_AGAIN } from "./gone.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
-import { outOfStep } from "./out-of-step.js";
 import { type Attempt, decodeAttempts, decodeDetails, decodeRun } from "./run-codec.js";
 import type { Script, Scripts } from "./scripts.js";
 import { DEFAULT_CRASH, decodeTask, isForeign, type Retention } from "./task-codec.js";
+import { Turns } from "./turns.js";
 
 export type StartResult =
   | {
@@ -97,7 +98,6 @@ const RECONCILE_BATCH = 100;
 const AT_ONCE = 500;
 /** What an attempt gets to end by itself, where its task says nothing, in ms. */
 const DEFAULT_GRACE = 10_000;
-const SETTLE_TRIES = 20;
 
 type Argument = string | number;
 
@@ -120,6 +120,7 @@ export class RunRepository {
   readonly #scripts: Scripts;
   readonly #calendars: CalendarRepository;
   readonly #retention: Retention;
+  readonly #contention = new Contention();
 
   constructor(
     link: Link,
@@ -201,9 +202,7 @@ export class RunRepository {
     let { outcome } = end;
     let result = end.result === undefined ? "" : JSON.stringify(end.result);
     let unheard = false;
-    for (let attempt = 0; attempt < SETTLE_TRIES; attempt++) {
-      // Each end outdates all others of its task that have been decided.
-      if (attempt > 0) await outOfStep(attempt);
+    const decide = async (): Promise<string | undefined> => {
       const decides = nextAt !== undefined || (outcome !== undefined && isFailure(outcome));
       const after =
         decides && outcome !== undefined ? await this.#aftermath(name, run, outcome, nextAt) : undefined;
@@ -217,12 +216,13 @@ export class RunRepository {
         ...[after?.note ?? "", after?.superseded?.nominal ?? "", after?.superseded?.before ?? ""],
         after?.replaced ?? "",
       ]);
-      if (word === "CANCELLED") {
-        [outcome, result, unheard] = ["cancelled", "", true];
-      } else if (word !== "STALE") {
-        return unheard && word === "OK" ? "CANCELLED" : (word as string);
-      }
-    }
+      if (word === "CANCELLED") [outcome, result, unheard] = ["cancelled", "", true];
+      if (word === "CANCELLED" || word === "STALE") return undefined;
+      return unheard && word === "OK" ? "CANCELLED" : (word as string);
+    };
+    // Each end that asks something of its task outdates all others of it that have been decided.
+    const word = await this.#contention.over(`${name.queue}/${localName(name)}`, decide);
+    if (word !== undefined) return word;
     throw new CarillonError("CONFLICT", `${localName(name)} kept changing while its run was settled.`);
   }
 
@@ -446,19 +446,14 @@ export class RunRepository {
     const named = (local: string): TaskName => ({ queue, ...parseLocalName(local) });
     const lingered = found.filter(([, what]) => what === "lingered").map(([local]) => named(local));
     // Of one task one after the other: each end outdates what was read for another.
-    const turns = new Map<string, Promise<unknown>>();
-    const inTurn = <T>(local: string, settle: () => Promise<T>): Promise<T> => {
-      const turn = (turns.get(local) ?? Promise.resolve()).then(settle, settle);
-      turns.set(local, turn);
-      return turn;
-    };
+    const turns = new Turns();
     const seen = await Promise.all(
       found
         .filter(([, what]) => what !== "lingered" && what !== "cleared")
         .map(async ([run, what, local, outcome, error]): Promise<[string, string]> => {
           if (what !== "over") return [run, what];
           try {
-            const answer = await inTurn(local, () => this.#settle(named(local), run, { outcome, error }));
+            const answer = await turns.take(local, () => this.#settle(named(local), run, { outcome, error }));
             return [run, answer === "OK" ? outcome : ""];
           } catch (failure) {
             if (failsForAll(failure)) throw failure;

@@ -1,0 +1,56 @@
+import { expect, it } from "vitest";
+import { Bench } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+// Of decisions about one task that were made at once, one counts: the others are made anew, each of them, and none is given up.
+onEveryEngine("many at once about one task", (connection) => {
+  const NAMESPACE = "contended";
+
+  async function withBenches(count: number, use: (benches: Bench[]) => Promise<void>): Promise<void> {
+    const benches: Bench[] = [];
+    try {
+      for (let i = 0; i < count; i++)
+        benches.push(
+          await Bench.open(connection(), { namespace: NAMESPACE, retention: { completedJobs: 0 } }),
+        );
+      await use(benches);
+    } finally {
+      for (const bench of benches) await bench.close();
+    }
+  }
+
+  it("is triggered as often as was asked", async () => {
+    await withBenches(1, async ([bench]) => {
+      if (!bench) return;
+      await bench.put({ id: "t", overlap: "allow" });
+      const asked = await Promise.all(Array.from({ length: 100 }, (_, i) => bench.trigger("t", `token${i}`)));
+      expect(asked.filter(({ outcome }) => outcome === "enqueued")).toHaveLength(100);
+      expect(await bench.jobs()).toHaveLength(100);
+    });
+  });
+
+  it("is what was put last, by one client", async () => {
+    await withBenches(1, async ([bench]) => {
+      if (!bench) return;
+      const puts = Array.from({ length: 50 }, (_, n) => bench.put({ id: "p", payload: { n } }));
+      expect((await Promise.all(puts)).map(({ outcome }) => outcome)).toEqual(
+        puts.map((_, n) => (n === 0 ? "created" : "updated")),
+      );
+      expect((await bench.stored("p")).definition.payload).toEqual({ n: 49 });
+    });
+  });
+
+  it("takes the word of each client, triggers and definitions", async () => {
+    await withBenches(12, async (benches) => {
+      await benches[0]?.put({ id: "c", overlap: "allow" });
+      const all = benches.flatMap((bench, n) => [
+        bench.put({ id: "c", overlap: "allow", payload: { n } }).then(({ outcome }) => outcome),
+        bench.trigger("c", `token${n}`).then(({ outcome }) => outcome),
+      ]);
+      expect((await Promise.all(all)).sort()).toEqual([
+        ...benches.map(() => "enqueued"),
+        ...benches.map(() => "updated"),
+      ]);
+    });
+  });
+});
