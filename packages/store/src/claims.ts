@@ -25,7 +25,7 @@ import {
   templatesText,
 } from "./commit-items.js";
 import { redisError } from "./connection.js";
-import { Contention } from "./contention.js";
+import type { Contention } from "./contention.js";
 import { clearGone, GONE_OPEN } from "./gone.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
@@ -108,13 +108,20 @@ export class ClaimRepository {
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #schedules: ScheduleCache;
-  readonly #contention = new Contention();
+  readonly #contention: Contention;
 
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, schedules: ScheduleCache) {
+  constructor(
+    link: Link,
+    keys: NamespaceKeys,
+    scripts: Scripts,
+    schedules: ScheduleCache,
+    contention: Contention,
+  ) {
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
     this.#schedules = schedules;
+    this.#contention = contention;
   }
 
   /** For each part of the queue (a shard's number, `r` the reconciler) the earliest time it must be looked at. */

@@ -9,7 +9,7 @@ const TRIES = 20;
  * go on one after the other, so that each competes with other processes only, and with those a little out of step.
  */
 export class Contention {
-  readonly #turns = new Turns();
+  #turns = new Turns();
 
   /**
    * @param name what it is about
@@ -30,6 +30,11 @@ export class Contention {
       }
       return undefined;
     });
+  }
+
+  /** As in a process that has just begun: nobody waits for anybody. */
+  forget(): void {
+    this.#turns = new Turns();
   }
 }
 

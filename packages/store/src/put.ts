@@ -11,7 +11,7 @@ import {
   type TaskState,
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
-import { Contention } from "./contention.js";
+import type { Contention } from "./contention.js";
 import { clearGone, GONE_OPEN } from "./gone.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
@@ -60,13 +60,20 @@ export class TaskWriter {
   readonly #scripts: Scripts;
   readonly #calendars: CalendarRepository;
   readonly #schedules: ScheduleCache;
-  readonly #contention = new Contention();
+  readonly #contention: Contention;
 
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, calendars: CalendarRepository) {
+  constructor(
+    link: Link,
+    keys: NamespaceKeys,
+    scripts: Scripts,
+    calendars: CalendarRepository,
+    contention: Contention,
+  ) {
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
     this.#calendars = calendars;
+    this.#contention = contention;
     this.#schedules = calendars.schedules;
   }
 

@@ -14,7 +14,7 @@ import {
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
 import { failsForAll } from "./connection.js";
-import { Contention } from "./contention.js";
+import type { Contention } from "./contention.js";
 import { LOOK_AGAIN } from "./gone.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
@@ -120,19 +120,21 @@ export class RunRepository {
   readonly #scripts: Scripts;
   readonly #calendars: CalendarRepository;
   readonly #retention: Retention;
-  readonly #contention = new Contention();
+  readonly #contention: Contention;
 
   constructor(
     link: Link,
     keys: NamespaceKeys,
     scripts: Scripts,
     calendars: CalendarRepository,
+    contention: Contention,
     retention: Retention,
   ) {
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
     this.#calendars = calendars;
+    this.#contention = contention;
     this.#retention = retention;
   }
 

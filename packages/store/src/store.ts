@@ -5,6 +5,7 @@ import { obliterate } from "./bullmq.js";
 import { CalendarRepository } from "./calendars.js";
 import { ClaimRepository } from "./claims.js";
 import { type ConnectionProfile, type ConnectionSpec, connect, type RedisClient } from "./connection.js";
+import { Contention } from "./contention.js";
 import { type Failpoint, failing } from "./failpoints.js";
 import { type NamespaceKeys, namespaceKeys } from "./keys.js";
 import { Link, type LinkOptions } from "./link.js";
@@ -53,6 +54,7 @@ export class Store {
   readonly backfills: BackfillRepository;
   readonly mutex: Mutex;
   readonly link: Link;
+  readonly contention = new Contention();
   /** Scripts go by a test's clock, which may jump. */
   readonly virtualTime: boolean;
   /** A test's, see `TestSeams`. */
@@ -75,15 +77,10 @@ export class Store {
     this.link = new Link(options, seams.failpoint);
     this.registry = new Registry(this.link, this.keys, scripts);
     this.calendars = new CalendarRepository(this.link, this.keys, scripts);
-    this.tasks = new TaskRepository(this.link, this.keys, scripts, this.registry, this.calendars);
-    this.claims = new ClaimRepository(this.link, this.keys, scripts, this.calendars.schedules);
-    this.runs = new RunRepository(
-      this.link,
-      this.keys,
-      scripts,
-      this.calendars,
-      retention(options.retention),
-    );
+    const { link, keys, registry, calendars, contention } = this;
+    this.tasks = new TaskRepository(link, keys, scripts, registry, calendars, contention);
+    this.claims = new ClaimRepository(link, keys, scripts, calendars.schedules, contention);
+    this.runs = new RunRepository(link, keys, scripts, calendars, contention, retention(options.retention));
     this.backfills = new BackfillRepository(this.link, this.keys, scripts);
     this.alerts = new AlertRepository(this.link, this.keys, scripts);
     const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(this.link.client);

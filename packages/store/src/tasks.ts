@@ -13,6 +13,7 @@ import {
   type TaskState,
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
+import type { Contention } from "./contention.js";
 import { clearGone, GONE_OPEN, LOOK_AGAIN } from "./gone.js";
 import type { NamespaceKeys, QueueKeys } from "./keys.js";
 import type { Link } from "./link.js";
@@ -54,13 +55,14 @@ export class TaskRepository {
     scripts: Scripts,
     registry: Registry,
     calendars: CalendarRepository,
+    contention: Contention,
   ) {
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
     this.#registry = registry;
     this.#calendars = calendars;
-    this.#writer = new TaskWriter(link, keys, scripts, calendars);
+    this.#writer = new TaskWriter(link, keys, scripts, calendars, contention);
   }
 
   /** The time of this queue's Redis, in ms. */

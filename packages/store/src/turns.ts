@@ -1,15 +1,28 @@
+/** One that takes longer, in ms, keeps the others waiting no longer: its answer may never come. */
+const LONGEST = 1_000;
+
 /** What is done to one thing is done one after the other, in the order in which it was asked for; to different things, side by side. */
 export class Turns {
-  readonly #last = new Map<string, Promise<unknown>>();
+  readonly #last = new Map<string, Promise<void>>();
 
   async take<T>(name: string, act: () => Promise<T>): Promise<T> {
     const before = this.#last.get(name);
-    const turn = before ? before.then(act, act) : act();
+    let pass = () => {};
+    const turn = new Promise<void>((resolve) => {
+      pass = resolve;
+    });
     this.#last.set(name, turn);
-    try {
-      return await turn;
-    } finally {
+    await before;
+    const over = () => {
+      pass();
       if (this.#last.get(name) === turn) this.#last.delete(name);
+    };
+    const timer = setTimeout(over, LONGEST);
+    try {
+      return await act();
+    } finally {
+      clearTimeout(timer);
+      over();
     }
   }
 }

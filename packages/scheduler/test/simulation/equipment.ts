@@ -110,6 +110,11 @@ export class Equipment {
     return this.gear.get(role) as Gear;
   }
 
+  /** Of whoever had it before nothing is left in it. */
+  asNew(role: Role): void {
+    this.of(role).store.contention.forget();
+  }
+
   async close(): Promise<void> {
     await this.queue.close();
     for (const { store, connection } of this.gear.values()) {

@@ -137,6 +137,7 @@ class Simulation {
       wrong: (what) => this.#wrong(what),
       began: (task, fence) => this.#wrongIf(this.#checks.began(task, fence)),
     });
+    for (const { name } of this.#cast.all) equipment.asNew(name as Role);
     equipment.user = { ...parts, pass: (role: Role, point) => this.#pass(this.#cast.named(role), point) };
     for (const node of this.#cast.nodes) {
       const undo = options.rig?.(equipment.of(node.name as Role), (point) => this.#pass(node, point));
@@ -311,6 +312,7 @@ class Simulation {
   async #kill(actor: CastMember): Promise<void> {
     if (actor instanceof WorkerActor && actor.job !== undefined) this.#orphans.push(actor.job);
     actor.abandon();
+    this.#equipment.asNew(actor.name as Role);
     if (actor instanceof NodeActor) await this.#settled(actor.start());
     else if (actor instanceof CarillonWorkerActor) await this.#settled(actor.restart());
   }

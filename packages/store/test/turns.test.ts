@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { Turns } from "../src/turns.js";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const never = new Promise<never>(() => {});
+
+it("are taken one after the other, in the order in which they were asked for, also after one that failed", async () => {
+  const turns = new Turns();
+  const seen: string[] = [];
+  const act = (what: string, fails = false) =>
+    turns.take("a", async () => {
+      seen.push(`${what} begins`);
+      await vi.advanceTimersByTimeAsync(10);
+      seen.push(`${what} ends`);
+      if (fails) throw new Error(what);
+      return what;
+    });
+  const all = await Promise.allSettled([act("1"), act("2", true), act("3")]);
+  expect(all.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+  expect(seen).toEqual(["1 begins", "1 ends", "2 begins", "2 ends", "3 begins", "3 ends"]);
+});
+
+it("do not wait for those of another name", async () => {
+  const turns = new Turns();
+  void turns.take("a", () => never);
+  expect(await turns.take("b", async () => "done")).toBe("done");
+});
+
+it("go on after a second where one does not end", async () => {
+  const turns = new Turns();
+  void turns.take("a", () => never);
+  const [second, third] = [vi.fn(async () => {}), vi.fn(async () => {})];
+  void turns.take("a", second);
+  void turns.take("a", third);
+  await vi.advanceTimersByTimeAsync(999);
+  expect(second).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(second).toHaveBeenCalled();
+  expect(third).toHaveBeenCalled();
+  expect(vi.getTimerCount()).toBe(0);
+});
