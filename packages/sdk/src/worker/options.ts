@@ -71,7 +71,7 @@ export interface WorkerEvents {
 export interface StopOptions {
   /**
    * Handlers that still run after so many ms have their signals aborted; one that then throws hands its job back to the queue.
-   * Default: they are waited for as long as they take.
+   * One that does not heed its signal is waited for all the same. Default: they are waited for as long as they take.
    */
   within?: number | undefined;
 }
