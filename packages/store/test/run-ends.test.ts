@@ -215,6 +215,51 @@ onEveryEngine("the end of a run", (connection) => {
     const fences = await Promise.all(runs.map((run) => start(run)));
     const words = await Promise.all(runs.map((run, i) => settle(run, fences[i] as number, "failed")));
     expect(words).toEqual(runs.map(() => "OK"));
+    expect(await bench.store.runs.stats(name())).toMatchObject({ failed: "40", consecutiveFailures: "40" });
+  });
+
+  describe("failed, while", () => {
+    /** Does something after the first step of what follows. */
+    function meanwhile(act: () => Promise<unknown>): void {
+      const { link } = bench.store;
+      const { run: send } = link;
+      link.run = async (...sent) => {
+        link.run = send;
+        const answer = await link.run(...sent);
+        await act();
+        return answer;
+      };
+    }
+    /** Runs of the schedule, started: each with its fence. */
+    async function started(count: number): Promise<[run: string, fence: number][]> {
+      for (let n = 1; n <= count; n++) {
+        await bench.clock.advance(HOUR);
+        await bench.claim("t", `c${n}`);
+      }
+      const runs = await open();
+      return Promise.all(runs.map(async (run): Promise<[string, number]> => [run, await start(run)]));
+    }
+    type Started = Awaited<ReturnType<typeof started>>[number];
+
+    it("another one ends the row of failures: it is the first of a new row", async () => {
+      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", pauseAfterFailures: 2 });
+      const [first, second, third] = (await started(3)) as [Started, Started, Started];
+      await settle(...first, "failed");
+      meanwhile(() => settle(...third, "succeeded"));
+      expect(await settle(...second, "failed")).toBe("OK");
+      expect(await bench.store.runs.stats(name())).toMatchObject({ failed: "2", consecutiveFailures: "1" });
+      expect(await bench.stored("t")).toMatchObject({ state: "scheduled" });
+    });
+
+    it("another occurrence is asked for that waits for it: that one and the retry wait", async () => {
+      await bench.put({ id: "t", schedule: { every: "1h" }, backoff: { period: "1m" } });
+      const [run] = (await started(1)) as [Started];
+      meanwhile(async () =>
+        expect(await bench.trigger("t", "m", "queue-one")).toEqual({ outcome: "queued" }),
+      );
+      expect(await settle(...run, "failed")).toBe("OK");
+      expect((await bench.stored("t")).pending.map(({ trigger }) => trigger)).toEqual(["manual", "retry"]);
+    });
   });
 
   it("failed while its task is paused, after the next time: its retry is held, not given up", async () => {
