@@ -1,6 +1,6 @@
 import { CarillonError, FORMAT_VERSION, type OverlapPolicy } from "@carillon/core";
 import type { Backfill } from "@carillon/store";
-import { type RedisServer, startRedis } from "@carillon/testing";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { Backfiller } from "../src/backfiller.js";
@@ -116,6 +116,37 @@ describe("the backfiller", () => {
     await bench.clock.advance(10_000);
     await work();
     expect(await stateOf("newer")).toMatchObject({ state: "done", enqueued: 3 });
+  });
+
+  it("leaves one alone that was ended; it can be asked about for a week, and leaves nothing", async () => {
+    const { backfills, claims, keys } = bench.store;
+    const next = async () => (await claims.next(QUEUE)).get("b");
+    const heard: string[] = [];
+    const ears = bench.connect();
+    await ears.subscribe(keys.wake);
+    ears.on("message", (_channel: string, text: string) => void heard.push(text));
+    await put("t");
+    const created = START + 10 * MINUTE;
+    await bench.clock.set(created);
+    await backfill("b", "t");
+    expect(await next()).toBe(created);
+    await eventually(() => expect(heard).toContain(`${QUEUE} b ${created}`));
+
+    await bench.clock.advance(1_000);
+    expect(await backfills.end(QUEUE, "b", "cancelled")).toBe(true);
+    // Another node was at it.
+    await backfills.later(QUEUE, "b", 0);
+    expect(await backfills.end(QUEUE, "b", "done")).toBe(false);
+    await work();
+    expect(await stateOf("b")).toMatchObject({ state: "cancelled", created, enqueued: 0 });
+    expect(await next()).toBe(bench.clock.now + 7 * 86_400_000);
+
+    await bench.clock.advance(7 * 86_400_000);
+    await work();
+    expect(await stateOf("b")).toBeUndefined();
+    expect(await backfills.end(QUEUE, "b", "cancelled")).toBe(false);
+    expect(await next()).toBeUndefined();
+    expect((await bench.ownKeys()).filter((key) => /~(bf|backfills)\b/.test(key))).toEqual([]);
   });
 
   describe("of a task with maxRuns", () => {

@@ -69,6 +69,55 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(2 * MINUTE)).toEqual([2 * MINUTE]);
   });
 
+  /** What of a queue is to be looked at for these, and when. */
+  async function parts(): Promise<Record<string, number>> {
+    const next = [...(await bench.store.claims.next(QUEUE))];
+    return Object.fromEntries(
+      next.filter(([part]) => "ae".includes(part)).map(([part, at]) => [part, at - START]),
+    );
+  }
+  async function told(): Promise<void> {
+    const waiting = await bench.store.alerts.waiting(QUEUE);
+    await bench.store.alerts.told(
+      QUEUE,
+      waiting.map(({ line }) => line),
+    );
+  }
+  async function ran(outcome: "succeeded" | "failed"): Promise<void> {
+    const answer = await bench.trigger("t", outcome);
+    if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
+    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+    const started = await bench.store.runs.start(bench.name("t"), answer.run, by);
+    if (started.word !== "OK") throw new Error(started.word);
+    await bench.store.runs.settle(bench.name("t"), answer.run, { fence: started.fence, made: 0, outcome });
+  }
+
+  it("a deadline that passed is told once, and again only where a run has succeeded since", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", expectWithin: "1m" });
+    expect(await parts()).toEqual({ e: MINUTE });
+    expect(await missedBy(MINUTE)).toEqual([MINUTE]);
+    expect(await parts()).toEqual({ a: MINUTE });
+    expect(await missedBy(2 * MINUTE)).toEqual([MINUTE]);
+    await told();
+    expect(await parts()).toEqual({});
+    await ran("failed");
+    expect(await parts()).toEqual({ a: 2 * MINUTE });
+    await told();
+    await ran("succeeded");
+    expect(await parts()).toEqual({ e: 3 * MINUTE });
+    expect(await missedBy(3 * MINUTE)).toEqual([3 * MINUTE]);
+  });
+
+  it("of a task that is paused none is told, and a run that succeeds then begins none", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", expectWithin: "1m" });
+    await bench.store.tasks.pause(bench.name("t"));
+    expect(await missedBy(MINUTE)).toEqual([]);
+    await ran("succeeded");
+    expect(await parts()).toEqual({});
+    await bench.store.tasks.resume(bench.name("t"));
+    expect(await parts()).toEqual({ e: 2 * MINUTE });
+  });
+
   it("told of twice, an alert takes no other with it", async () => {
     for (const id of ["t", "u"]) await bench.put({ id, schedule: { every: "1h" }, expectWithin: "1m" });
     expect(await missedBy(MINUTE)).toHaveLength(2);
@@ -77,6 +126,8 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await bench.store.alerts.told(QUEUE, lines)).toBe(1);
     expect(await bench.store.alerts.told(QUEUE, lines)).toBe(1);
     expect(await bench.store.alerts.waiting(QUEUE)).toEqual([second]);
+    expect(await parts()).toEqual({ a: MINUTE });
     expect(await bench.store.alerts.told(QUEUE, [second?.line as string])).toBe(0);
+    expect(await parts()).toEqual({});
   });
 });

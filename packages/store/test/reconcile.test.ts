@@ -1,4 +1,5 @@
 import { parseTask } from "@carillon/core";
+import { eventually } from "@carillon/testing";
 import { UnrecoverableError } from "bullmq";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
@@ -52,6 +53,8 @@ onEveryEngine("the reconciler", (connection) => {
         attempts: 1,
       },
     ]);
+    // What never began cannot have crashed.
+    expect(await bench.store.runs.stats(bench.name("t"))).not.toHaveProperty("crashes");
     expect(await bench.jobs()).toHaveLength(1);
     await bench.clock.advance(RETENTION.completedJobs - 1);
     expect(await reconcile()).toEqual([]);
@@ -152,6 +155,73 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await reconcile()).toEqual([[run, "removed"]]);
   });
 
+  it("what a plain worker left that died too often has crashed", async () => {
+    await bench.put({ id: "t" });
+    const run = await fire();
+    await bench.workAll(async () => {
+      // As BullMQ says it.
+      throw new UnrecoverableError("job stalled more than allowable limit");
+    });
+    await bench.clock.advance(10_000);
+    expect(await reconcile()).toEqual([[run, "crashed"]]);
+  });
+
+  it("the records of a success and of a failure stay for as long as their task says, each; then all of them goes", async () => {
+    const retention = { successesFor: "1h", failuresFor: "3h" };
+    await bench.put({ id: "t", schedule: { every: "10s", maxRuns: 2 }, overlap: "allow", retention });
+    const good = await fire("t", "a");
+    await bench.workAll();
+    const bad = await fire("t", "b");
+    await bench.workAll(async () => {
+      throw new UnrecoverableError("no paper");
+    });
+    await bench.clock.advance(10_000);
+    expect(await reconcile()).toEqual([
+      [good, "succeeded"],
+      [bad, "failed"],
+    ]);
+    const ended = bench.clock.now;
+    for (const run of [good, bad]) await bench.store.runs.saveOutput(QUEUE, run, 1, "printed", false);
+    await bench.clock.advance(RETENTION.failedJobs);
+    await reconcile();
+    const kept = async () => {
+      const window = { from: START, to: bench.clock.now };
+      const journal = await bench.store.runs.journal(QUEUE, window, 10, 0);
+      const outputs = await Promise.all([good, bad].map((run) => bench.store.runs.output(QUEUE, run)));
+      return {
+        ...{ runs: (await runs()).map(({ id }) => id), journal: journal.map(({ id }) => id) },
+        outputs: outputs.flat().length,
+      };
+    };
+    await bench.clock.set(ended + 3_600_000);
+    await reconcile();
+    expect(await kept()).toMatchObject({ runs: expect.arrayContaining([good, bad]), outputs: 2 });
+    await bench.clock.advance(1);
+    await reconcile();
+    expect(await kept()).toEqual({ runs: [bad], journal: [bad], outputs: 1 });
+    await bench.clock.set(ended + 3 * 3_600_000 + 1);
+    await reconcile();
+    expect((await bench.ownKeys()).filter((key) => /~(r|out|hist|fail|journal)\b/.test(key))).toEqual([]);
+  });
+
+  it("a task that has finished lingers, also where the job of its last run has gone", async () => {
+    await bench.put({ id: "t", schedule: { at: START + 10_000 }, linger: "1h" });
+    const run = await fire();
+    await bench.workAll();
+    await bench.clock.advance(10_000);
+    await reconcile();
+    await bench.clock.advance(RETENTION.completedJobs);
+    expect(await reconcile()).toEqual([[run, "removed"]]);
+    for (let i = 0; i < 5; i++) {
+      await bench.clock.advance(10_000);
+      await reconcile();
+    }
+    expect(await bench.stored("t")).toMatchObject({ state: "finished" });
+    await bench.clock.advance(3_600_000);
+    await reconcile();
+    expect(await bench.stored("t")).toBeUndefined();
+  });
+
   it("a job that was removed in BullMQ is lost, and the task goes on", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
@@ -180,6 +250,63 @@ onEveryEngine("the reconciler", (connection) => {
     expect(gaps.slice(0, 4)).toEqual([10_000, 5_000, 7_500, 11_250]);
     expect(gaps).toEqual([...gaps.slice(0, 1), ...gaps.slice(1).sort((a, b) => a - b)]);
     expect(gaps.at(-1)).toBe(300_000);
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    [
+      "its task has its next time from its end",
+      () => bench.put({ id: "t", schedule: { every: "10s", anchor: "finish" } }).then(() => fire()),
+    ],
+    [
+      "another one waits for it",
+      async () => {
+        await bench.put({ id: "t", overlap: "queue-one", schedule: { every: "1h" } });
+        for (const token of ["a", "b"]) await bench.trigger("t", token);
+      },
+    ],
+    [
+      "it is to be cancelled",
+      async () => {
+        await bench.put({ id: "t", schedule: { every: "1h" } });
+        await bench.trigger("t", "a");
+        const [run = ""] = await bench.store.runs.open(bench.name("t"));
+        await bench.store.runs.start(bench.name("t"), run, BY);
+        await bench.store.runs.cancel(bench.name("t"), run, "ann");
+      },
+    ],
+  ])("looks each second where %s, however long it takes", async (_why, begin) => {
+    await begin();
+    for (let look = 0; look < 3; look++) {
+      await bench.clock.advance(600_000);
+      await reconcile();
+      expect((await bench.store.claims.next(QUEUE)).get("r")).toBe(bench.clock.now + 1_000);
+    }
+  });
+
+  it("of one that is to be cancelled while a plain worker has it, the end is the worker's", async () => {
+    await bench.put({ id: "t" });
+    const run = await fire();
+    await bench.workAll(async () => {
+      await bench.store.runs.cancel(bench.name("t"), run, "ann");
+      await reconcile();
+    });
+    await bench.clock.advance(10_000);
+    expect(await reconcile()).toEqual([[run, "succeeded"]]);
+  });
+
+  it("is woken by a cancel: a job that no worker has goes at once", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" } });
+    await bench.trigger("t", "a");
+    const [run = ""] = await bench.store.runs.open(bench.name("t"));
+    const heard: string[] = [];
+    const ears = bench.connect();
+    await ears.subscribe(bench.store.keys.wake);
+    ears.on("message", (_channel: string, text: string) => void heard.push(text));
+    expect(await bench.store.runs.cancel(bench.name("t"), run, "ann")).toBe("OK");
+    expect((await bench.store.claims.next(QUEUE)).get("r")).toBe(bench.clock.now);
+    await eventually(() => expect(heard).toEqual([`${QUEUE} r ${bench.clock.now}`]));
+    expect(await reconcile()).toEqual([[run, "cancelled"]]);
+    expect(await bench.jobs()).toEqual([]);
   });
 
   it("opens a final run again that was retried from outside", async () => {

@@ -48,7 +48,12 @@ onEveryEngine("the registry of queues", (connection) => {
     const mark = await bench.store.registry.enter(QUEUE);
     expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(false);
     const second = await other.store.registry.enter(QUEUE);
+    const third = await other.store.registry.enter(QUEUE);
+    await other.store.registry.leave(QUEUE, third);
     await bench.store.registry.leave(QUEUE, mark);
+    expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(false);
+    const last = await other.store.registry.enter(QUEUE);
+    await other.store.registry.leave(QUEUE, last);
     expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(false);
     await other.store.registry.leave(QUEUE, second);
     await bench.store.link.client.zadd(bench.store.keys.queue(QUEUE).runs, 1, "t@1.a");
@@ -56,6 +61,22 @@ onEveryEngine("the registry of queues", (connection) => {
     await bench.store.link.client.del(bench.store.keys.queue(QUEUE).runs);
     expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(true);
     expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(false);
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("what is noted of a queue goes with it, and is not noted once it is gone", async () => {
+    const { registry } = bench.store;
+    await registry.leave(QUEUE, await registry.enter(QUEUE));
+    await registry.setZone(QUEUE, "2026a");
+    await registry.setAudit(QUEUE, START);
+    expect([await registry.zones(), await registry.audits()]).toEqual([
+      new Map([[QUEUE, "2026a"]]),
+      new Map([[QUEUE, START]]),
+    ]);
+    expect(await registry.forgetIfEmpty(QUEUE)).toBe(true);
+    // Whoever compared it meanwhile is late.
+    await registry.setZone(QUEUE, "2026a");
+    await registry.setAudit(QUEUE, START);
     expect(await bench.ownKeys()).toEqual([]);
   });
 

@@ -39,14 +39,16 @@ onEveryEngine("the end of a run", (connection) => {
     bench.store.runs.settle(name(), run, { fence, made: 0, outcome, error: "no" });
 
   /** As BullMQ does when a job has failed for good. */
-  async function failJob(run: string): Promise<void> {
+  async function failJob(run: string, reason = "no"): Promise<void> {
     await client().lrem(`${keys().bull}wait`, 0, run);
     await client().hset(
       keys().job(run),
+      "processedOn",
+      String(bench.clock.now + 1),
       "finishedOn",
       String(bench.clock.now),
       "failedReason",
-      "no",
+      reason,
       "stacktrace",
       '["Error: no"]',
       "atm",
@@ -80,6 +82,7 @@ onEveryEngine("the end of a run", (connection) => {
     await bench.clock.advance(601_000);
     expect(await bench.reconcile()).toEqual([]);
     expect(await stateOf(run)).toBe("final");
+    expect((await bench.store.claims.next(QUEUE)).get("r")).toBeGreaterThan(bench.clock.now);
     const again = await bench.store.runs.start(name(), run, { ...BY, worker: "w2", attempt: 2 });
     expect(again).toMatchObject({ word: "FINAL", outcome: "succeeded" });
   });
@@ -124,19 +127,72 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.stats(name())).toMatchObject({ failed: "0", succeeded: "1" });
   });
 
-  it("lost with its job, whose worker had died: that crash stays counted", async () => {
+  it.each(["lost", "crashed"])(
+    "%s with its job, whose worker had died: that crash stays counted",
+    async (how) => {
+      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
+      const run = await triggered();
+      await start(run);
+      if (how === "crashed") await failJob(run, "job stalled more than allowable limit");
+      else await (await bench.queue().getJob(run))?.remove();
+      await bench.clock.advance(HOUR);
+      expect(await bench.reconcile()).toEqual([[run, how]]);
+      expect(await bench.store.runs.stats(name())).toMatchObject({
+        attempts: "1",
+        crashes: "1",
+        consecutiveCrashes: "1",
+        [how]: "1",
+      });
+    },
+  );
+
+  it("before its worker could say so: it started when that worker said", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const run = await triggered();
     await start(run);
-    await (await bench.queue().getJob(run))?.remove();
+    await failJob(run);
     await bench.clock.advance(HOUR);
-    expect(await bench.reconcile()).toEqual([[run, "lost"]]);
-    expect(await bench.store.runs.stats(name())).toMatchObject({
-      attempts: "1",
-      crashes: "1",
-      consecutiveCrashes: "1",
-      lost: "1",
+    expect(await bench.reconcile()).toEqual([[run, "failed"]]);
+    expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ started: START, attempts: 1 });
+  });
+
+  it("is the last that is heard of it: what it saved is kept, and nothing that comes later", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 9 } });
+    const run = await triggered();
+    const { cancel, checkpoint, saveOutput, terminating } = bench.store.runs;
+    const save = (fence: number, n: number) => checkpoint.call(bench.store.runs, name(), run, fence, { n });
+    const ends = (fence: number) => terminating.call(bench.store.runs, name(), run, fence);
+    const first = await start(run);
+    expect(await save(first, 1)).toBe("OK");
+    // Its worker is taken for dead.
+    const successor = { ...BY, worker: "w2", attempt: 2 };
+    expect(await bench.store.runs.start(name(), run, successor)).toMatchObject({ word: "WAIT" });
+    await bench.clock.advance(1_000);
+    const second = await start(run, successor);
+    expect(await save(first, 2)).toBe("FENCED");
+    await ends(first);
+    expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ state: "running", checkpoint: { n: 1 } });
+    await ends(second);
+    expect(await save(second, 3)).toBe("OK");
+    expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({
+      state: "terminating",
+      checkpoint: { n: 3 },
     });
+    expect(await settle(run, first, "succeeded")).toBe("FENCED");
+    expect(await settle(run, second, "failed")).toBe("OK");
+
+    expect(await save(second, 4)).toBe("FINAL");
+    await ends(second);
+    expect(await cancel.call(bench.store.runs, name(), run, "ann")).toBe("FINAL");
+    expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ state: "final", checkpoint: { n: 3 } });
+    const next = await bench.store.runs.start(name(), await triggered("b"), BY);
+    expect(next).toMatchObject({ word: "OK", checkpoint: { n: 3 } });
+
+    await bench.store.tasks.delete(name());
+    expect(await save(second, 5)).toBe("GONE");
+    expect(await cancel.call(bench.store.runs, name(), run, "ann")).toBe("GONE");
+    await saveOutput.call(bench.store.runs, QUEUE, run, 1, "late", false);
+    expect((await bench.ownKeys()).filter((key) => /~(t|s|r|out):/.test(key))).toEqual([]);
   });
 
   it("crashed for good, then retried in BullMQ: it runs", async () => {
@@ -218,18 +274,46 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.stats(name())).toMatchObject({ failed: "40", consecutiveFailures: "40" });
   });
 
+  /** Does something after the first step of what follows. */
+  function meanwhile(act: () => Promise<unknown>): void {
+    const { link } = bench.store;
+    const { run: send } = link;
+    link.run = async (...sent) => {
+      link.run = send;
+      const answer = await link.run(...sent);
+      await act();
+      return answer;
+    };
+  }
+
+  it("that a node has found does not count where the job is retried in BullMQ meanwhile", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
+    const run = await triggered();
+    await failJob(run);
+    await bench.clock.advance(HOUR);
+    meanwhile(() => retry(run));
+    expect(await bench.reconcile()).toEqual([]);
+    expect(await stateOf(run)).toBe("queued");
+    await start(run, { made: 1 });
+  });
+
+  it("that its workers died is a late word where it was retried since", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 1 } });
+    const run = await triggered();
+    await start(run);
+    const again = (n: number) => ({ ...BY, worker: `w${n}`, attempt: n });
+    meanwhile(async () => {
+      expect(await bench.store.runs.start(name(), run, again(3))).toMatchObject({ word: "CRASHED" });
+      await failJob(run);
+      await retry(run);
+      await start(run, { ...again(4), made: 1 });
+    });
+    await bench.store.runs.start(name(), run, again(2));
+    expect(await stateOf(run)).toBe("running");
+    expect(await bench.store.runs.stats(name())).toMatchObject({ crashed: "0" });
+  });
+
   describe("failed, while", () => {
-    /** Does something after the first step of what follows. */
-    function meanwhile(act: () => Promise<unknown>): void {
-      const { link } = bench.store;
-      const { run: send } = link;
-      link.run = async (...sent) => {
-        link.run = send;
-        const answer = await link.run(...sent);
-        await act();
-        return answer;
-      };
-    }
     /** Runs of the schedule, started: each with its fence. */
     async function started(count: number): Promise<[run: string, fence: number][]> {
       for (let n = 1; n <= count; n++) {
@@ -259,6 +343,52 @@ onEveryEngine("the end of a run", (connection) => {
       );
       expect(await settle(...run, "failed")).toBe("OK");
       expect((await bench.stored("t")).pending.map(({ trigger }) => trigger)).toEqual(["manual", "retry"]);
+    });
+
+    it("a node decides about what waits: it decides again, and both are done", async () => {
+      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff: { period: "1m" } });
+      const [first, second] = (await started(2)) as [Started, Started];
+      await settle(...first, "failed");
+      await bench.clock.advance(90_000);
+      const half = await bench.read("t");
+      await settle(...second, "failed");
+      expect(await bench.commit(half, "early")).toEqual(["STALE"]);
+      expect(await bench.claim("t", "d")).toEqual(["OK"]);
+      await bench.clock.advance(300_000);
+      expect(await bench.claim("t", "e")).toEqual(["OK"]);
+      const retried = await bench.store.runs.many(QUEUE, await open());
+      expect(retried.map(({ trigger, nominal }) => [trigger, nominal - START])).toEqual([
+        ["retry", HOUR],
+        ["retry", 2 * HOUR],
+      ]);
+    });
+
+    it("its task is deleted: nothing of either is left", async () => {
+      await bench.put({ id: "t", schedule: { every: "1h" }, backoff: { period: "1m" } });
+      const [run] = (await started(1)) as [Started];
+      await bench.store.runs.saveOutput(QUEUE, run[0], 1, "printed", false);
+      meanwhile(async () => {
+        const { link } = bench.store;
+        const { run: send } = link;
+        // Between two steps of the delete, which then dies.
+        link.run = async (script, ...rest) => {
+          if (script.name === "clear-runs") throw new Error("cut off");
+          return send.call(link, script, ...rest);
+        };
+        await expect(bench.store.tasks.delete(name())).rejects.toThrow("cut off");
+        link.run = send;
+        expect(await bench.store.runs.checkpoint(name(), ...run, { n: 1 })).toBe("GONE");
+      });
+      expect(await settle(...run, "failed")).toBe("OK");
+      expect(
+        (await bench.ownKeys()).filter((key) => /~(t|s|r|out|hist|fail|journal|alerts)\b/.test(key)),
+      ).toEqual([]);
+      await failJob(run[0]);
+      await bench.clock.advance(10_000);
+      await bench.reconcile();
+      expect(await bench.store.registry.forgetIfEmpty(QUEUE)).toBe(true);
+      expect(await bench.ownKeys()).toEqual([]);
+      expect(await bench.jobs()).toEqual([]);
     });
   });
 
