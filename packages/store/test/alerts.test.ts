@@ -1,3 +1,4 @@
+import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
@@ -114,8 +115,18 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(MINUTE)).toEqual([]);
     await ran("succeeded");
     expect(await parts()).toEqual({});
-    await bench.store.tasks.resume(bench.name("t"));
+    await bench.store.tasks.resume(bench.name("t"), "now");
     expect(await parts()).toEqual({ e: 2 * MINUTE });
+  });
+
+  it("a failure wakes the nodes", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
+    const heard: string[] = [];
+    const ears = bench.connect();
+    await ears.subscribe(bench.store.keys.wake);
+    ears.on("message", (_channel: string, text: string) => void heard.push(text));
+    await ran("failed");
+    await eventually(() => expect(heard).toContain(`${QUEUE} a ${bench.clock.now}`));
   });
 
   it("told of twice, an alert takes no other with it", async () => {

@@ -67,6 +67,22 @@ onEveryEngine("the number of an attempt", (connection) => {
     expect(await counted()).toBe("2");
   });
 
+  it.each([
+    ["another worker", { worker: "w2", attempt: 1 }],
+    ["the same worker, which had its job taken away", { worker: "w", attempt: 2 }],
+  ])("is another one where %s starts it: the one before has crashed", async (_who, by) => {
+    await begin();
+    expect(await start(by)).toMatchObject({ word: "WAIT", until: bench.clock.now + 600_000 });
+    await bench.clock.advance(600_000);
+    expect(await begin(by)).toMatchObject({ attempt: 2, crashes: 1 });
+  });
+
+  it("waits five minutes after a crash where its task says nothing", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
+    await begin();
+    expect(await start({ worker: "w2" })).toMatchObject({ word: "WAIT", until: bench.clock.now + 300_000 });
+  });
+
   it("is the same where it was handed back, or its items are done: nothing is counted", async () => {
     const first = await begin();
     expect(await settle(first.fence)).toBe("OK");

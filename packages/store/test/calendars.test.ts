@@ -620,6 +620,20 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await ledger()).toEqual([["superseded", nine(1), nine(2)]]);
     });
 
+    it("a run fails, and a process that never read its calendar says so: it is tried again", async () => {
+      await store([]);
+      await put({ backoff: { period: "1m" } });
+      await bench.clock.set(nine(1));
+      expect(await claim("a")).toEqual(["OK"]);
+      const [run = ""] = await bench.store.runs.open(bench.name("t"));
+      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      const started = await other.store.runs.start(bench.name("t"), run, by);
+      if (started.word !== "OK") throw new Error(started.word);
+      const end = { fence: started.fence, made: 0, outcome: "failed", error: "no" } as const;
+      expect(await other.store.runs.settle(bench.name("t"), run, end)).toBe("OK");
+      expect((await bench.stored("t")).pending).toMatchObject([{ trigger: "retry", nominal: nine(1) }]);
+    });
+
     it("what an edit gives up is reckoned with the calendar as it is", async () => {
       await store([]);
       await other.store.calendars.refresh();

@@ -302,6 +302,8 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       await bench.put({ id: "t" });
       const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
       expect(await bench.store.runs.start(bench.name("t"), run?.id as string, by)).toEqual({ word: "GONE" });
+      const end = { fence: 1, made: 0, outcome: "failed", error: "no" } as const;
+      expect(await bench.store.runs.settle(bench.name("t"), run?.id as string, end)).toBe("GONE");
       expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
     });
 

@@ -302,7 +302,9 @@ onEveryEngine("the reconciler", (connection) => {
     const ears = bench.connect();
     await ears.subscribe(bench.store.keys.wake);
     ears.on("message", (_channel: string, text: string) => void heard.push(text));
-    expect(await bench.store.runs.cancel(bench.name("t"), run, "ann")).toBe("OK");
+    expect(await bench.store.runs.cancel(bench.name("t"), run, "ann b")).toBe("OK");
+    const cancel = { at: bench.clock.now, by: "ann_b" };
+    expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ cancel });
     expect((await bench.store.claims.next(QUEUE)).get("r")).toBe(bench.clock.now);
     await eventually(() => expect(heard).toEqual([`${QUEUE} r ${bench.clock.now}`]));
     expect(await reconcile()).toEqual([[run, "cancelled"]]);

@@ -35,8 +35,11 @@ onEveryEngine("the end of a run", (connection) => {
     return started.fence;
   }
 
-  const settle = (run: string, fence: number, outcome: "succeeded" | "failed" | "cancelled") =>
-    bench.store.runs.settle(name(), run, { fence, made: 0, outcome, error: "no" });
+  const settle = (
+    run: string,
+    fence: number,
+    outcome: "succeeded" | "failed" | "cancelled" | "nothing-to-do",
+  ) => bench.store.runs.settle(name(), run, { fence, made: 0, outcome, error: "no" });
 
   /** As BullMQ does when a job has failed for good. */
   async function failJob(run: string, reason = "no"): Promise<void> {
@@ -73,6 +76,46 @@ onEveryEngine("the end of a run", (connection) => {
     expect(left).toEqual([701, 202, 10]);
   });
 
+  it("takes with it what is too old, or more than is kept, of successes and of failures", async () => {
+    const retention = { successes: 2, failures: 1, successesFor: "2h", failuresFor: "1h" };
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", retention });
+    const ids: Record<string, string> = {};
+    async function ends(token: string, outcome: "succeeded" | "failed"): Promise<void> {
+      const run = await triggered(token);
+      ids[run] = token;
+      await settle(run, await start(run), outcome);
+      await bench.store.runs.saveOutput(QUEUE, run, 1, "printed", false);
+      await bench.clock.advance(1);
+    }
+    async function kept(): Promise<string[]> {
+      const all = Object.keys(ids);
+      const window = { from: START, to: bench.clock.now };
+      const sorts = [
+        (await bench.store.runs.list(name(), 100)).map(({ id }) => id),
+        (await bench.store.runs.many(QUEUE, all)).map(({ id }) => id),
+        (await bench.store.runs.journal(QUEUE, window, 100, 0)).map(({ id }) => id),
+        (
+          await Promise.all(
+            all.map(async (id) => ((await bench.store.runs.output(QUEUE, id)).length > 0 ? [id] : [])),
+          )
+        ).flat(),
+      ].map((some) => some.map((id) => ids[id]).sort());
+      for (const some of sorts) expect(some).toEqual(sorts[0]);
+      return sorts[0] as string[];
+    }
+    for (const n of [1, 2, 3]) {
+      await ends(`s${n}`, "succeeded");
+      await ends(`f${n}`, "failed");
+    }
+    expect(await kept()).toEqual(["f3", "s2", "s3"]);
+    await bench.clock.advance(HOUR);
+    await ends("s4", "succeeded");
+    expect(await kept()).toEqual(["s3", "s4"]);
+    await bench.clock.advance(HOUR);
+    await ends("f4", "failed");
+    expect(await kept()).toEqual(["f4", "s4"]);
+  });
+
   it("that its worker settled and did not live to tell BullMQ is not undone", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" } });
     await bench.clock.advance(HOUR);
@@ -87,7 +130,10 @@ onEveryEngine("the end of a run", (connection) => {
     expect(again).toMatchObject({ word: "FINAL", outcome: "succeeded" });
   });
 
-  it("cancelled, then retried in BullMQ: it runs, and is not cancelled again", async () => {
+  it.each([
+    ["a worker finds it first", false],
+    ["a node finds it first", true],
+  ])("cancelled, then retried in BullMQ: it runs, and is not cancelled again (%s)", async (_who, node) => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const run = await triggered();
     const fence = await start(run);
@@ -96,11 +142,13 @@ onEveryEngine("the end of a run", (connection) => {
     await failJob(run);
     await bench.clock.advance(HOUR);
     await retry(run);
-    await bench.clock.advance(DAY);
-    expect(await bench.reconcile()).toEqual([[run, "reopened"]]);
-    await bench.clock.advance(6_000);
-    expect(await bench.reconcile()).toEqual([]);
-    expect(await stateOf(run)).toBe("queued");
+    if (node) {
+      await bench.clock.advance(DAY);
+      expect(await bench.reconcile()).toEqual([[run, "reopened"]]);
+      await bench.clock.advance(6_000);
+      expect(await bench.reconcile()).toEqual([]);
+      expect(await stateOf(run)).toBe("queued");
+    }
     await start(run, { attempt: 2, made: 1 });
   });
 
@@ -209,6 +257,20 @@ onEveryEngine("the end of a run", (connection) => {
     await start(run, { worker: "w3", attempt: 3, made: 1 });
   });
 
+  it("crashed for good, and its worker did not live to tell BullMQ: that is not undone", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 1 } });
+    const run = await triggered();
+    await client().hset(keys().job(run), "atm", 2);
+    await start(run, { made: 2 });
+    const by = { ...BY, made: 2 };
+    const dead = await bench.store.runs.start(name(), run, { ...by, worker: "w2", attempt: 2 });
+    expect(dead).toMatchObject({ word: "CRASHED" });
+    await bench.clock.advance(HOUR);
+    expect(await bench.reconcile()).toEqual([]);
+    const again = await bench.store.runs.start(name(), run, { ...by, worker: "w3", attempt: 3 });
+    expect(again).toEqual({ word: "FINAL", outcome: "crashed" });
+  });
+
   it("cancelled, and its worker died: it was cancelled, and did not crash", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 1 } });
     const run = await triggered();
@@ -216,6 +278,9 @@ onEveryEngine("the end of a run", (connection) => {
     await bench.store.runs.cancel(name(), run, "ann");
     const next = await bench.store.runs.start(name(), run, { ...BY, worker: "w2", attempt: 2 });
     expect(next).toEqual({ word: "CANCELLED" });
+    // Nor is it undone where this one dies before it can tell BullMQ.
+    const after = await bench.store.runs.start(name(), run, { ...BY, worker: "w3", attempt: 3 });
+    expect(after).toEqual({ word: "FINAL", outcome: "cancelled" });
     expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ outcome: "cancelled", crashes: 1 });
     expect(await bench.store.runs.stats(name())).toMatchObject({ cancelled: "1" });
     expect(await bench.store.runs.stats(name())).not.toHaveProperty("consecutiveFailures");
@@ -378,6 +443,8 @@ onEveryEngine("the end of a run", (connection) => {
         await expect(bench.store.tasks.delete(name())).rejects.toThrow("cut off");
         link.run = send;
         expect(await bench.store.runs.checkpoint(name(), ...run, { n: 1 })).toBe("GONE");
+        const again = await bench.store.runs.start(name(), run[0], { ...BY, worker: "w2" });
+        expect(again).toEqual({ word: "GONE" });
       });
       expect(await settle(...run, "failed")).toBe("OK");
       expect(
@@ -403,6 +470,134 @@ onEveryEngine("the end of a run", (connection) => {
     await settle(run, fence, "failed");
     expect((await bench.stored("t")).pending).toMatchObject([{ trigger: "retry" }]);
     expect(await bench.store.runs.ledger(name())).toEqual([]);
+  });
+
+  it("dropped, too soon after the one before: that is not undone; a further attempt is not dropped", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", minGap: "1m" });
+    const first = await triggered("a");
+    const end = { fence: await start(first), made: 0, outcome: undefined, error: "no" };
+    expect(await bench.store.runs.settle(name(), first, end)).toBe("OK");
+    await bench.clock.advance(1_000);
+    await start(first, { attempt: 2, made: 1 });
+    expect(await bench.store.runs.get(QUEUE, first)).toMatchObject({ started: START, attempts: 2 });
+    await bench.clock.advance(58_999);
+    const second = await triggered("b");
+    expect(await bench.store.runs.start(name(), second, BY)).toEqual({ word: "DROPPED" });
+    const error = "started 59999 ms after the run before";
+    expect(await bench.store.runs.get(QUEUE, second)).toMatchObject({ outcome: "dropped", error });
+    // Its worker died before it could tell BullMQ.
+    const again = await bench.store.runs.start(name(), second, { ...BY, worker: "w2", attempt: 2 });
+    expect(again).toEqual({ word: "FINAL", outcome: "dropped" });
+    await bench.clock.advance(1);
+    await start(await triggered("c"));
+  });
+
+  it("of one that only looked leaves the start of another one that began in the same millisecond", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
+    const [looked, worked] = [await triggered("a"), await triggered("b")];
+    const fences = [await start(looked), await start(worked)] as const;
+    await bench.clock.advance(1_000);
+    await settle(looked, fences[0], "nothing-to-do");
+    await settle(worked, fences[1], "succeeded");
+    expect(await bench.store.runs.stats(name())).toMatchObject({ lastStart: String(START), lastRun: worked });
+  });
+
+  it("failed, as often in a row as the task says: paused, with the reason, and it is told", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", pauseAfterFailures: 2 });
+    for (const token of ["a", "b"]) {
+      expect(await bench.stored("t")).toMatchObject({ state: "scheduled" });
+      await bench.clock.advance(HOUR);
+      await bench.claim("t", token);
+      const [run = ""] = await open();
+      await settle(run, await start(run), "failed");
+    }
+    const note = "paused after 2 failures in a row";
+    const paused = { at: bench.clock.now, by: "carillon", note };
+    expect(await bench.stored("t")).toMatchObject({ state: "paused", paused });
+    const told = (await bench.store.alerts.waiting(QUEUE)).map(({ alert: { kind, error } }) => [kind, error]);
+    expect(told).toEqual([
+      ["failed", "no"],
+      ["failed", "no"],
+      ["paused", note],
+    ]);
+    expect([...(await bench.store.claims.next(QUEUE)).keys()].sort()).toEqual(["a", "r"]);
+  });
+
+  it("failed, of one that was asked for by hand: it is not tried again, nor does it pause the task", async () => {
+    const policies = { backoff: { period: "1m" }, pauseAfterFailures: 1 };
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", ...policies });
+    const run = await triggered();
+    await settle(run, await start(run), "failed");
+    expect(await bench.stored("t")).toMatchObject({ state: "scheduled", pending: [] });
+  });
+
+  it("failed, of one that stands for times that were missed: so does its retry", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff: { period: "1m" } });
+    await bench.clock.advance(3 * HOUR);
+    await bench.claim("t", "a");
+    const [run = ""] = await open();
+    const missed = { from: START + HOUR, to: START + 2 * HOUR };
+    expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ trigger: "catch-up", missed });
+    await settle(run, await start(run), "failed");
+    await bench.clock.advance(90_000);
+    await bench.claim("t", "b");
+    expect(await bench.store.runs.many(QUEUE, await open())).toMatchObject([{ trigger: "retry", missed }]);
+  });
+
+  it("leaves a list that is the same page by page: the open ones, then the others, the newest first", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
+    const runs: string[] = [];
+    for (const token of ["a", "b", "c", "d", "e"]) {
+      runs.push(await triggered(token));
+      await bench.clock.advance(1);
+    }
+    const [a, b, c, d, e] = runs as [string, string, string, string, string];
+    for (const [run, outcome] of [
+      [b, "failed"],
+      [a, "succeeded"],
+      [d, "succeeded"],
+    ] as const) {
+      await settle(run, await start(run), outcome);
+      await bench.clock.advance(1);
+    }
+    const page = async (offset: number) =>
+      (await bench.store.runs.list(name(), 2, offset)).map(({ id }) => id);
+    expect([await page(0), await page(2), await page(4), await page(6)]).toEqual([[e, c], [d, a], [b], []]);
+  });
+
+  it("failed, of a task that is finished: it is tried again", async () => {
+    await bench.put({
+      id: "t",
+      schedule: { at: START + 1_000 },
+      overlap: "allow",
+      backoff: { period: "1m" },
+    });
+    await bench.clock.advance(1_000);
+    await bench.claim("t", "a");
+    const [run = ""] = await open();
+    expect(await bench.stored("t")).toMatchObject({ state: "finished" });
+    await settle(run, await start(run), "failed");
+    await bench.clock.advance(90_000);
+    expect(await bench.claim("t", "b")).toEqual(["OK"]);
+    expect(await bench.store.runs.many(QUEUE, await open())).toMatchObject([
+      { trigger: "retry", nominal: START + 1_000 },
+    ]);
+    expect(await bench.stored("t")).toMatchObject({ state: "finished", pending: [] });
+  });
+
+  it("failed, with a wait beyond the next time: that takes its place, and it is said; one entry of those in a row", async () => {
+    const backoff = { period: "2h" };
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff });
+    for (const token of ["a", "b"]) {
+      await bench.clock.advance(HOUR);
+      expect(await bench.claim("t", token)).toEqual(["OK"]);
+      const [run = ""] = await open();
+      await settle(run, await start(run), "failed");
+    }
+    expect((await bench.stored("t")).pending).toEqual([]);
+    expect(await bench.store.runs.ledger(name())).toMatchObject([
+      { reason: "retry-superseded", from: START + HOUR, to: START + 2 * HOUR, decisions: 2 },
+    ]);
   });
 
   it("failed, of a task that is finished: it does not pause what has nothing left to do", async () => {
