@@ -85,8 +85,11 @@ onEveryEngine("the number of an attempt", (connection) => {
 
   it("is the same where it was handed back, or its items are done: nothing is counted", async () => {
     const first = await begin();
+    const since = bench.clock.now;
     expect(await settle(first.fence)).toBe("OK");
+    await bench.clock.advance(1_000);
     const second = await begin({ worker: "w2" });
+    expect(await bench.store.runs.attempts(QUEUE, run)).toMatchObject([{ started: since, worker: "w2" }]);
     expect(second).toMatchObject({ attempt: 1 });
     expect(second.fence).toBeGreaterThan(first.fence);
     expect(await attempts()).toEqual([[1, "w2"]]);

@@ -167,7 +167,11 @@ onEveryEngine("the end of a run", (connection) => {
       expect(await stateOf(run)).toBe("queued");
     }
     // Its worker dies between settling it and telling BullMQ: that is not undone, this time either.
-    await settle(run, await start(run, { worker: "w2" }), "succeeded");
+    const fence = await start(run, { worker: "w2" });
+    expect((await bench.store.runs.list(name(), 10)).map(({ id, error }) => [id, error])).toEqual([
+      [run, undefined],
+    ]);
+    await settle(run, fence, "succeeded");
     await bench.clock.advance(2 * DAY);
     expect(await bench.reconcile()).toEqual([]);
     const again = await bench.store.runs.start(name(), run, { ...BY, worker: "w3", attempt: 2 });
@@ -303,6 +307,7 @@ onEveryEngine("the end of a run", (connection) => {
       expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ outcome: "cancelled", error: "no" });
       expect(await bench.store.runs.get(QUEUE, run)).not.toHaveProperty("result");
       expect(await bench.store.runs.stats(name())).toMatchObject({ cancelled: "1", crashes: "0" });
+      expect(await bench.store.runs.stats(name())).not.toHaveProperty("successMs");
       expect((await bench.stored("t")).pending).toEqual([]);
     },
   );
@@ -498,6 +503,7 @@ onEveryEngine("the end of a run", (connection) => {
     const fences = [await start(looked), await start(worked)] as const;
     await bench.clock.advance(1_000);
     await settle(looked, fences[0], "nothing-to-do");
+    expect(await bench.store.runs.stats(name())).not.toHaveProperty("lastSuccess");
     await settle(worked, fences[1], "succeeded");
     expect(await bench.store.runs.stats(name())).toMatchObject({ lastStart: String(START), lastRun: worked });
   });
@@ -547,13 +553,14 @@ onEveryEngine("the end of a run", (connection) => {
   it("leaves a list that is the same page by page: the open ones, then the others, the newest first", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const runs: string[] = [];
-    for (const token of ["a", "b", "c", "d", "e"]) {
+    for (const token of ["a", "b", "c", "d", "e", "f"]) {
       runs.push(await triggered(token));
       await bench.clock.advance(1);
     }
-    const [a, b, c, d, e] = runs as [string, string, string, string, string];
+    const [a, b, c, d, e, f] = runs as [string, string, string, string, string, string];
     for (const [run, outcome] of [
-      [b, "failed"],
+      [b, "succeeded"],
+      [f, "failed"],
       [a, "succeeded"],
       [d, "succeeded"],
     ] as const) {
@@ -562,7 +569,12 @@ onEveryEngine("the end of a run", (connection) => {
     }
     const page = async (offset: number) =>
       (await bench.store.runs.list(name(), 2, offset)).map(({ id }) => id);
-    expect([await page(0), await page(2), await page(4), await page(6)]).toEqual([[e, c], [d, a], [b], []]);
+    expect([await page(0), await page(2), await page(4), await page(6)]).toEqual([
+      [e, c],
+      [d, a],
+      [f, b],
+      [],
+    ]);
   });
 
   it("failed, of a task that is finished: it is tried again", async () => {
@@ -570,6 +582,7 @@ onEveryEngine("the end of a run", (connection) => {
       id: "t",
       schedule: { at: START + 1_000 },
       overlap: "allow",
+      linger: "30s",
       backoff: { period: "1m" },
     });
     await bench.clock.advance(1_000);
@@ -577,7 +590,11 @@ onEveryEngine("the end of a run", (connection) => {
     const [run = ""] = await open();
     expect(await bench.stored("t")).toMatchObject({ state: "finished" });
     await settle(run, await start(run), "failed");
-    await bench.clock.advance(90_000);
+    // It does not linger meanwhile, and nobody looks whether it did.
+    await bench.clock.advance(45_000);
+    await bench.reconcile();
+    expect((await bench.store.claims.next(QUEUE)).get("r")).toBeGreaterThan(bench.clock.now);
+    await bench.clock.advance(45_000);
     expect(await bench.claim("t", "b")).toEqual(["OK"]);
     expect(await bench.store.runs.many(QUEUE, await open())).toMatchObject([
       { trigger: "retry", nominal: START + 1_000 },
@@ -651,7 +668,48 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.tasks.delete(name(), "finished")).toBe(true);
   });
 
+  it("succeeded, then retried in BullMQ: it is open again, and nothing of its end is left", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
+    const run = await triggered();
+    const end = { fence: await start(run), made: 0, outcome: "succeeded", result: 7 } as const;
+    expect(await bench.store.runs.settle(name(), run, end)).toBe("OK");
+    await client().lrem(`${keys().bull}wait`, 0, run);
+    const done = { finishedOn: String(bench.clock.now), returnvalue: "7", atm: 1 };
+    await client().hset(keys().job(run), done);
+    await client().zadd(`${keys().bull}completed`, bench.clock.now, run);
+    await (await bench.queue().getJob(run))?.retry("completed");
+    await start(run, { worker: "w2", made: 1 });
+    const [listed, ...others] = await bench.store.runs.list(name(), 10);
+    expect(listed).toMatchObject({ id: run, state: "running", attempts: 2 });
+    for (const field of ["outcome", "finished", "result"]) expect(listed).not.toHaveProperty(field);
+    expect(others).toEqual([]);
+    expect(await open()).toEqual([run]);
+    const window = { from: START, to: bench.clock.now };
+    expect(await bench.store.runs.journal(QUEUE, window, 10, 0)).toEqual([]);
+  });
+
   describe("of which no record is kept", () => {
+    it("a task that has finished lingers all the same", async () => {
+      const small = await Bench.open(connection(), { retention: { successes: 0, completedJobs: 1_000 } });
+      try {
+        await small.put({ id: "t", schedule: { at: START + 1_000 }, linger: "10d" });
+        await small.clock.advance(1_000);
+        await small.claim("t", "a");
+        const [run = ""] = await small.store.runs.open(small.name("t"));
+        const started = await small.store.runs.start(small.name("t"), run, BY);
+        const fence = started.word === "OK" ? started.fence : 0;
+        await small.store.runs.settle(small.name("t"), run, { fence, made: 0, outcome: "succeeded" });
+        await (await small.queue().getJob(run))?.remove();
+        for (let i = 0; i < 3; i++) {
+          await small.clock.advance(DAY);
+          await small.reconcile();
+        }
+        expect(await small.stored("t")).toMatchObject({ state: "finished" });
+      } finally {
+        await small.close();
+      }
+    });
+
     it.each([
       ["succeeded", { successes: 0, completedJobs: 1_000 }],
       ["failed", { failures: 0, failedJobs: 1_000 }],
