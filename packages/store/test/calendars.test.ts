@@ -509,6 +509,20 @@ onEveryEngine("shared calendars", (connection) => {
         expect(await bench.stored("t")).toMatchObject(FINISHED);
       });
 
+      it("is not what one becomes for which something waits: that goes first", async () => {
+        await store([]);
+        await put({ schedule: { at: nine(2), except }, overlap: "queue-one" });
+        expect(await bench.trigger("t", "a")).toMatchObject({ outcome: "enqueued" });
+        expect(await bench.trigger("t", "b")).toEqual({ outcome: "queued" });
+        await change(["2026-01-02"]);
+        expect(await bench.stored("t")).toMatchObject({ state: "scheduled", nominal: undefined });
+        await bench.workAll();
+        await bench.clock.advance(1_000);
+        expect(await claim("c")).toEqual(["OK"]);
+        expect(await nominals()).toHaveLength(2);
+        expect(await bench.stored("t")).toMatchObject({ ...FINISHED, pending: [] });
+      });
+
       it("that has used up its maxRuns stays finished", async () => {
         await store([]);
         await put({ schedule: { ...daily, maxRuns: 1 } });

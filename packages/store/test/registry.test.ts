@@ -1,4 +1,5 @@
 import { shardOf } from "@carillon/core";
+import { isAlive } from "@carillon/store";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
@@ -103,6 +104,16 @@ onEveryEngine("the registry of queues", (connection) => {
     await bench.store.registry.removeNode("n2");
     expect(await other.store.registry.nodes()).toEqual([]);
     expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it.each([
+    [3 * 5_000, true],
+    [3 * 5_000 + 1, false],
+    [-3 * 5_000, true],
+    [-3 * 5_000 - 1, false],
+  ])("a node whose last heartbeat was %i ms ago is alive: %s", (ago, alive) => {
+    const told = { id: "n1", host: "h", pid: 1, version: "1", started: 1, tzdata: "2026a", clockOffset: 0 };
+    expect(isAlive({ ...told, every: 5_000, beat: START - ago }, START)).toBe(alive);
   });
 
   it("deleted as a whole, with what a delete that was cut off has left", async () => {
