@@ -114,6 +114,8 @@ onEveryEngine("the end of a run", (connection) => {
     await bench.clock.advance(HOUR);
     await ends("f4", "failed");
     expect(await kept()).toEqual(["f4", "s4"]);
+    await bench.store.tasks.delete(name());
+    expect(await kept()).toEqual([]);
   });
 
   it("that its worker settled and did not live to tell BullMQ is not undone", async () => {
@@ -269,6 +271,8 @@ onEveryEngine("the end of a run", (connection) => {
     const by = { ...BY, made: 2 };
     const dead = await bench.store.runs.start(name(), run, { ...by, worker: "w2", attempt: 2 });
     expect(dead).toMatchObject({ word: "CRASHED" });
+    const told = (await bench.store.alerts.waiting(QUEUE)).map(({ alert: { kind, error } }) => [kind, error]);
+    expect(told).toEqual([["crashed", "The workers of this run died."]]);
     await bench.clock.advance(HOUR);
     expect(await bench.reconcile()).toEqual([]);
     const again = await bench.store.runs.start(name(), run, { ...by, worker: "w3", attempt: 3 });
@@ -698,7 +702,9 @@ onEveryEngine("the end of a run", (connection) => {
         const [run = ""] = await small.store.runs.open(small.name("t"));
         const started = await small.store.runs.start(small.name("t"), run, BY);
         const fence = started.word === "OK" ? started.fence : 0;
+        await small.clock.advance(1_000);
         await small.store.runs.settle(small.name("t"), run, { fence, made: 0, outcome: "succeeded" });
+        expect(await small.store.runs.stats(small.name("t"))).toMatchObject({ successMs: "1000" });
         await (await small.queue().getJob(run))?.remove();
         for (let i = 0; i < 3; i++) {
           await small.clock.advance(DAY);
