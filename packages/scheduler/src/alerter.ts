@@ -35,7 +35,7 @@ export class Alerter {
     const newer = new Set<string>();
     let [left, passed] = [1, 0];
     while (left > passed && goOn()) {
-      const told: string[] = [];
+      const told: Buffer[] = [];
       try {
         for (const { alert, line } of await alerts.waiting(queue, passed)) {
           if (await this.#tellOne(alert, lease, newer)) told.push(line);

@@ -90,6 +90,5 @@ if run[6] or run[13] then redis.call("HDEL", RUN.key, "notBefore", "again") end
 -- `a:<attempt>`, since when and where each attempt ran: by the time of BullMQ's own word on it another worker may have taken over.
 local since = attempt == before and string.match(redis.call("HGET", RUN.key, "a:" .. attempt) or "", "^%d+") or now
 redis.call("HSET", RUN.key, "state", "running", "fence", fence, "worker", worker, "pid", ARGV[OWN + 2], "host", ARGV[OWN + 3],
-  "attempts", attempt, "attemptStarted", now,
-  "a:" .. attempt, table.concat({ since, worker, ARGV[OWN + 2], ARGV[OWN + 3], own }, " "), unpack(first))
+  "attempts", attempt, "a:" .. attempt, table.concat({ since, worker, ARGV[OWN + 2], ARGV[OWN + 3], own }, " "), unpack(first))
 return { "OK", fence, now, details, stats[5] or "", tonumber(run[11] or 0), attempt }

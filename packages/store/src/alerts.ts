@@ -18,7 +18,8 @@ export interface Alert {
 /** One that is to be handed on, and the line that it is kept as. */
 interface WaitingAlert {
   readonly alert: Alert;
-  readonly line: string;
+  /** As its bytes: what is no UTF-8 would be another one as text, and stay for ever. */
+  readonly line: Buffer;
 }
 
 /** Alerts handed on, and deadlines looked at, in one step. */
@@ -39,7 +40,7 @@ export class AlertRepository {
   /** The oldest ones; they stay until they are `told`. @param passed so many are passed over */
   async waiting(queue: string, passed = 0): Promise<WaitingAlert[]> {
     const lines = await this.#link.ask((client) =>
-      client.lrange(this.#keys.queue(queue).alerts, passed, passed + BATCH - 1),
+      client.lrangeBuffer(this.#keys.queue(queue).alerts, passed, passed + BATCH - 1),
     );
     const waiting = lines.flatMap((line) => decode(queue, line));
     if (waiting.length === lines.length) return waiting;
@@ -53,7 +54,7 @@ export class AlertRepository {
   }
 
   /** What these `lines` are was handed on. Returns how many are left. */
-  async told(queue: string, lines: readonly string[]): Promise<number> {
+  async told(queue: string, lines: readonly Buffer[]): Promise<number> {
     const keys = this.#keys.queue(queue);
     return (await this.#link.run(this.#scripts.told, [keys.alerts, keys.next], lines)) as number;
   }
@@ -70,9 +71,9 @@ export class AlertRepository {
   }
 }
 
-function decode(queue: string, line: string): WaitingAlert[] {
+function decode(queue: string, line: Buffer): WaitingAlert[] {
   try {
-    const { task, error, ...rest } = JSON.parse(line) as Omit<Alert, "task"> & { task: string };
+    const { task, error, ...rest } = JSON.parse(line.toString()) as Omit<Alert, "task"> & { task: string };
     const name = parseLocalName(task);
     if (typeof rest.kind !== "string" || !isName(name.owner) || !isName(name.id)) return [];
     const alert = { ...rest, task: { queue, ...name }, ...(error ? { error } : {}) };

@@ -90,6 +90,8 @@ export type SettleWord = "OK" | "FENCED" | "GONE" | "FINAL";
 /** `CANCELLED`: recorded as that, whatever was said: someone wanted it, and this worker had not heard. */
 export type EndWord = SettleWord | "CANCELLED";
 
+type CancelWord = "OK" | "UNCHANGED" | "FINAL" | "GONE";
+
 /** Error texts and results beyond this many characters are cut. */
 const CAP = 16 * 1024;
 /** Runs looked at, or cleared, in one script. */
@@ -302,10 +304,13 @@ export class RunRepository {
   }
 
   /** Asks for the end of a run, wherever it is. `UNCHANGED`: asked before. */
-  async cancel(name: TaskName, run: string, by: string): Promise<"OK" | "UNCHANGED" | "FINAL" | "GONE"> {
-    const who = by.replace(/\s/g, "_") || "-";
-    const word = await this.#about(this.#scripts["cancel-run"], name, run, [this.#keys.cancel, who]);
-    return word as "OK" | "UNCHANGED" | "FINAL" | "GONE";
+  async cancel(name: TaskName, run: string, by: string): Promise<CancelWord> {
+    return this.#cancel(name, run, by, false);
+  }
+
+  async #cancel(name: TaskName, run: string, by: string, onlyQueued: boolean): Promise<CancelWord> {
+    const own = [this.#keys.cancel, by.replace(/\s/g, "_") || "-", onlyQueued ? 1 : 0];
+    return (await this.#about(this.#scripts["cancel-run"], name, run, own)) as CancelWord;
   }
 
   /** Which of these runs someone wants to end. */
@@ -372,8 +377,9 @@ export class RunRepository {
     let asked = 0;
     for (const some of chunks(await this.open(name))) {
       const queued = (await this.many(name.queue, some)).filter(({ state }) => state === "queued");
-      await Promise.all(queued.map(({ id }) => this.cancel(name, id, by)));
-      asked += queued.length;
+      // One may have started since.
+      const words = await Promise.all(queued.map(({ id }) => this.#cancel(name, id, by, true)));
+      asked += words.filter((word) => word === "OK").length;
     }
     return asked;
   }

@@ -129,6 +129,35 @@ onEveryEngine("deadlines and alerts", (connection) => {
     await eventually(() => expect(heard).toContain(`${QUEUE} a ${bench.clock.now}`));
   });
 
+  it("of a long failure that is no ASCII is told once, cut between two characters", async () => {
+    await bench.put({ id: "t", overlap: "allow" });
+    const triggered = await bench.trigger("t", "a");
+    if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+    const started = await bench.store.runs.start(bench.name("t"), triggered.run, by);
+    if (started.word !== "OK") throw new Error(started.word);
+    const end = { fence: started.fence, made: 0, outcome: "failed", error: "€".repeat(1_000) } as const;
+    await bench.store.runs.settle(bench.name("t"), triggered.run, end);
+    const waiting = await bench.store.alerts.waiting(QUEUE);
+    expect(waiting.map(({ alert }) => alert.error)).toEqual(["€".repeat(341)]);
+    const lines = waiting.map(({ line }) => line);
+    expect(await bench.store.alerts.told(QUEUE, lines)).toBe(0);
+  });
+
+  it("what is no text stands in no other's way, and goes", async () => {
+    const { alerts } = bench.store.keys.queue(QUEUE);
+    const cut = Buffer.from('{"kind":"failed","task":"system/t","at":1,"error":"\u00e2\u0082"}', "latin1");
+    await bench.store.link.ask((client) => client.rpush(alerts, Buffer.from([0xff, 0xfe]), cut));
+    const waiting = await bench.store.alerts.waiting(QUEUE);
+    expect(waiting.map(({ alert }) => alert.task.id)).toEqual(["t"]);
+    expect(
+      await bench.store.alerts.told(
+        QUEUE,
+        waiting.map(({ line }) => line),
+      ),
+    ).toBe(0);
+  });
+
   it("told of twice, an alert takes no other with it", async () => {
     for (const id of ["t", "u"]) await bench.put({ id, schedule: { every: "1h" }, expectWithin: "1m" });
     expect(await missedBy(MINUTE)).toHaveLength(2);
@@ -138,7 +167,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await bench.store.alerts.told(QUEUE, lines)).toBe(1);
     expect(await bench.store.alerts.waiting(QUEUE)).toEqual([second]);
     expect(await parts()).toEqual({ a: MINUTE });
-    expect(await bench.store.alerts.told(QUEUE, [second?.line as string])).toBe(0);
+    expect(await bench.store.alerts.told(QUEUE, [second?.line as Buffer])).toBe(0);
     expect(await parts()).toEqual({});
   });
 });

@@ -216,6 +216,22 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       expect(most).toBeLessThanOrEqual(500);
     });
 
+    it("are taken back by a pause, but for one that starts meanwhile", async () => {
+      await fill();
+      const [starts = ""] = await open();
+      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      const { link, runs } = bench.store;
+      const { run: send } = link;
+      link.run = async (...sent) => {
+        link.run = send;
+        await runs.start(bench.name("t"), starts, by);
+        return link.run(...sent);
+      };
+      expect(await runs.cancelQueued(bench.name("t"), "me")).toBe(ids.length + 1);
+      expect(await runs.get(QUEUE, starts)).toMatchObject({ state: "running" });
+      expect((await runs.get(QUEUE, starts))?.cancel).toBeUndefined();
+    });
+
     it("are cancelled, and of those that no worker has had none is told", async () => {
       await fill();
       const [running = "", itsItemsRun = ""] = await open();

@@ -263,6 +263,24 @@ onEveryEngine("the end of a run", (connection) => {
     await start(run, { worker: "w3", attempt: 3, made: 1 });
   });
 
+  it("taken back by a retry in BullMQ: so is the time that it took, and what comes after is counted from there", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
+    const run = await triggered();
+    const fence = await start(run);
+    await bench.clock.advance(600_000);
+    await settle(run, fence, "failed");
+    expect(await bench.store.runs.stats(name())).toMatchObject({ failed: "1", failureMs: "600000" });
+    await failJob(run);
+    await bench.clock.advance(DAY);
+    await retry(run);
+    const again = await start(run, { attempt: 2, made: 1 });
+    expect(await bench.store.runs.stats(name())).toMatchObject({ failed: "0", failureMs: "0" });
+    await bench.clock.advance(1_000);
+    await settle(run, again, "succeeded");
+    const taken = { succeeded: "1", successMs: "1000", failureMs: "0" };
+    expect(await bench.store.runs.stats(name())).toMatchObject(taken);
+  });
+
   it("crashed for good, and its worker did not live to tell BullMQ: that is not undone", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 1 } });
     const run = await triggered();

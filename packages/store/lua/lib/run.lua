@@ -3,11 +3,17 @@
 local FAILURE = { failed = true, ["timed-out"] = true, crashed = true, lost = true }
 local SUCCESS = { succeeded = true, quota = true, ["nothing-to-do"] = true }
 
+-- The first so many bytes, and no part of a character.
+local function shortened(text, most)
+  if #text <= most then return text end
+  return (string.gsub(string.sub(text, 1, most), "[\192-\255][\128-\191]*$", ""))
+end
+
 -- Tells the nodes of something that alerts are about. Bounded: where no node is alive the oldest go.
 local ALERTS_CAP = 10000
 local function alert(run, kind, now, error)
   redis.call("RPUSH", run.alerts, cjson.encode({
-    kind = kind, task = run.name, run = run.id, at = now, error = string.sub(error or "", 1, 1024),
+    kind = kind, task = run.name, run = run.id, at = now, error = shortened(error or "", 1024),
   }))
   redis.call("LTRIM", run.alerts, -ALERTS_CAP, -1)
   redis.call("ZADD", run.next, now, "a")
@@ -64,12 +70,18 @@ local function startsAfter(starts, started, nothing)
   return left
 end
 
--- What statistics remember of a run's end. `started`: of its first attempt.
-local function count(run, outcome, now, started)
-  local failed, took = FAILURE[outcome], started and math.max(0, now - started) or 0
-  local nothing = outcome == "nothing-to-do"
-  local ms = failed and "failureMs" or "successMs"
-  local was = redis.call("HMGET", run.stats, outcome, "consecutiveFailures", ms, "lastStart", "starts")
+-- Which sum a run's time goes into, and how long it took. `started`: its first attempt; `reopened`: then its time counts anew.
+-- Nil where its time does not count.
+local function timeTaken(outcome, now, started, reopened)
+  local sum = FAILURE[outcome] and "failureMs" or SUCCESS[outcome] and "successMs"
+  if sum and started then return sum, math.max(0, now - math.max(started, reopened or started)) end
+end
+
+-- What statistics remember of a run's end.
+local function count(run, outcome, now, started, reopened)
+  local failed, nothing = FAILURE[outcome], outcome == "nothing-to-do"
+  local sum, took = timeTaken(outcome, now, started, reopened)
+  local was = redis.call("HMGET", run.stats, outcome, "consecutiveFailures", sum or "", "lastStart", "starts")
   local set = { outcome, (tonumber(was[1]) or 0) + 1 }
   local function write(field, value)
     set[#set + 1] = field
@@ -100,7 +112,7 @@ local function count(run, outcome, now, started)
     write("consecutiveFailures", 0)
     if not nothing then write("lastSuccess", now) end
   end
-  if started and (failed or SUCCESS[outcome]) then write(ms, (tonumber(was[3]) or 0) + took) end
+  if sum then write(sum, (tonumber(was[3]) or 0) + took) end
   redis.call("HSET", run.stats, unpack(set))
 end
 
@@ -137,7 +149,7 @@ local function finish(run, outcome, now, error, retried)
   redis.call("ZADD", failed and run.failures or run.history, now, run.id)
   redis.call("ZADD", run.journal, now, run.id)
   -- Before it may be forgotten.
-  local started = redis.call("HGET", run.key, "started")
+  local times = redis.call("HMGET", run.key, "started", "reopened")
   local successes, failures, successesFor, failuresFor = keepOf(run, task[2])
   prune(run, run.history, successes, successesFor, now)
   prune(run, run.failures, failures, failuresFor, now)
@@ -145,7 +157,7 @@ local function finish(run, outcome, now, error, retried)
   redis.call("ZADD", run.runs, over, run.id)
   -- A one-off task goes with its run, by the run's record; of one that is not kept nobody else would know.
   if task[7] and redis.call("EXISTS", run.key) == 0 then redis.call("ZADD", run.runs, over, run.name) end
-  count(run, outcome, now, started)
+  count(run, outcome, now, times[1], times[2])
   if task[3] and SUCCESS[outcome] and task[4] == "scheduled" then
     redis.call("ZADD", run.expected, now + task[3], run.name)
     rearm(run.next, "e", run.expected)
