@@ -48,12 +48,12 @@ local function priorityOf(stored)
   return stored and tonumber(string.match(stored, "^%d+$")) or 0
 end
 
--- At the same instant: 0 goes before all, then 1, 2, … as in BullMQ. `flat`: names and due times.
-local function byPriority(flat)
+-- At the same instant: 0 goes before all, then 1, 2, … as in BullMQ. `flat`: names and due times; `order`: 1 the oldest first, -1 the newest.
+local function byPriority(flat, order)
   local names, rank = {}, {}
   for i = 1, #flat, 2 do names[#names + 1] = flat[i] end
   local priorities = redis.pcall("HMGET", KEYS[2], unpack(names))
-  for i, name in ipairs(names) do rank[name] = { tonumber(flat[2 * i]), priorityOf(priorities[i]), i } end
+  for i, name in ipairs(names) do rank[name] = { order * tonumber(flat[2 * i]), priorityOf(priorities[i]), i } end
   table.sort(names, function(x, y)
     x, y = rank[x], rank[y]
     for i = 1, 3 do
@@ -69,7 +69,7 @@ local prioritized = redis.call("EXISTS", KEYS[2]) == 1
 local function range(command, from, to, offset, count)
   if not prioritized then return redis.call(command, KEYS[1], from, to, "LIMIT", offset, count) end
   local flat = redis.call(command, KEYS[1], from, to, "WITHSCORES", "LIMIT", offset, count)
-  return #flat > 0 and byPriority(flat) or flat
+  return #flat > 0 and byPriority(flat, command == "ZREVRANGEBYSCORE" and -1 or 1) or flat
 end
 
 -- Takes from both in turn, each name once.

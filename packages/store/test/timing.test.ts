@@ -1,4 +1,4 @@
-import { jitterOf, shardOf, type TaskInput } from "@carillon/core";
+import { jitterOf, parseTask, shardOf, type TaskInput } from "@carillon/core";
 import type { StartResult, StoredTask } from "@carillon/store";
 import { eventually } from "@carillon/testing";
 import { UnrecoverableError } from "bullmq";
@@ -871,6 +871,28 @@ onEveryEngine("when a task is due", (connection) => {
         expect(await indexed("t")).toEqual(NOWHERE);
       });
     });
+  });
+
+  it.each([
+    ["none has a priority", 0],
+    ["another one has a priority", 3],
+  ])("of more than fits, half is the oldest and half the newest: %s", async (_what, priority) => {
+    const ids: string[] = [];
+    for (let i = 0; ids.length < 30; i++)
+      if (shardOf(`system/p${i}`) === shardOf("system/t")) ids.push(`p${i}`);
+    const tasks = ids.map((id, n) =>
+      parseTask({
+        id,
+        type: "noop",
+        queue: QUEUE,
+        schedule: { at: START + 1 + n },
+        priority: n === 15 ? priority : 0,
+      }),
+    );
+    await bench.store.tasks.put(QUEUE, tasks);
+    await bench.clock.advance(MINUTE);
+    const { entries } = await bench.store.claims.readDue(QUEUE, shardOf("system/t"), 4);
+    expect(entries.map(({ local }) => ids.indexOf(local.slice("system/".length)))).toEqual([0, 29, 1, 28]);
   });
 
   it("two owners' tasks of one id, due at once in one shard, become two jobs", async () => {
