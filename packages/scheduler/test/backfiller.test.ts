@@ -149,6 +149,30 @@ describe("the backfiller", () => {
     expect((await bench.ownKeys()).filter((key) => /~(bf|backfills)\b/.test(key))).toEqual([]);
   });
 
+  it.each([
+    [
+      "cancelled",
+      () => bench.store.backfills.end(QUEUE, "b", "cancelled"),
+      { state: "cancelled", enqueued: 0 },
+    ],
+    ["taken away", () => bench.store.backfills.drop(QUEUE, "b"), undefined],
+  ])("makes no other step once it is %s", async (_what, end, left) => {
+    await put("t");
+    await bench.clock.set(START + 10 * MINUTE);
+    await backfill("b", "t");
+    const { claims } = bench.store;
+    const { commitStep } = claims;
+    // At the worst moment: the step is decided, and not yet committed.
+    claims.commitStep = async (...args) => {
+      await end();
+      return commitStep.apply(claims, args);
+    };
+    await work();
+    expect(await bench.jobs()).toEqual([]);
+    if (left) expect(await stateOf("b")).toMatchObject(left);
+    else expect(await bench.ownKeys()).not.toContain(bench.store.keys.queue(QUEUE).backfill("b"));
+  });
+
   describe("of a task with maxRuns", () => {
     const limited = (maxRuns: number, overlap: OverlapPolicy) =>
       bench.put({ id: "t", schedule: { every: "1m", maxRuns }, overlap });

@@ -65,7 +65,11 @@ local function check(taskKey, openKey, run, runKey, jobKey, generation, from, he
   end
   if notBefore ~= "" and now < tonumber(notBefore) then return "EARLY" end
   if extras and extras["until"] and now >= extras["until"] then return "STALE" end
-  if extras and extras.backfillAt and redis.call("HGET", backfillKey, "at") ~= extras.backfillAt then return "STALE" end
+  if extras and extras.backfillAt then
+    local at, is = unpack(redis.call("HMGET", backfillKey, "at", "state"))
+    -- It may have been cancelled since, or be gone.
+    if at ~= extras.backfillAt or is ~= "running" then return "STALE" end
+  end
   if extras and extras.awaited and not isOpen(named, openKey, extras.awaited) then return "STALE" end
   if GUARDED and reckoned and revived(named, openKey, reckoned, firstJob, COMPLETED) then return "OVERLAP" end
   if runKey then checkOpen(named, openKey, run) end
