@@ -111,8 +111,7 @@ local function named()
 end
 
 local function read(name)
-  local task = redis.pcall("HGETALL", ARGV[1] .. name)
-  if task.err then task = {} end
+  local task = redis.call("HGETALL", ARGV[1] .. name)
   local overlap, open, waits
   for i = 1, #task, 2 do
     local field = task[i]

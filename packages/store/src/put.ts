@@ -38,7 +38,6 @@ interface Plan {
   believed: string;
   state: TaskState;
   cursor: number | undefined;
-  fired: number;
   nominal: number | undefined;
   due: number | undefined;
   fresh: boolean;
@@ -131,7 +130,8 @@ export class TaskWriter {
             await this.#learnCalendars(queue, plan.local, stored);
             left.push({ index, plan: this.#planAgainst(queue, plan, stored, at) });
           } else if (word === "LATE") {
-            left.push({ index, plan: this.#planLate(plan, at) });
+            // The first time of a new task has passed meanwhile: the next one is strictly after the put.
+            left.push({ index, plan: this.#planNew(plan.parsed, at, once) });
           } else if (word === "LEFT") {
             await this.#clear(queue, plan.local);
             left.push({ index, plan });
@@ -174,7 +174,6 @@ export class TaskWriter {
       believed: "",
       state: slot === undefined ? "finished" : definition.enabled ? "scheduled" : "paused",
       cursor: undefined,
-      fired: 0,
       nominal: slot?.nominal,
       due: slot?.due,
       fresh: true,
@@ -212,7 +211,6 @@ export class TaskWriter {
       believed: stored.generation,
       state,
       cursor,
-      fired: stored.fired,
       nominal: slot?.nominal,
       due: slot?.due,
       fresh: true,
@@ -238,14 +236,6 @@ export class TaskWriter {
       // Its calendar is gone: this edit is how to get rid of it.
     }
     return { from: nominal, to: Math.max(last ?? nominal, nominal) };
-  }
-
-  /** The first time passed while the put was under way: the next one is strictly after the put. */
-  #planLate(plan: Plan, now: number): Plan {
-    const { definition } = plan.parsed;
-    const slot = firstNext(this.#schedules.get(definition.schedule, definition.id), plan, now);
-    const state = plan.state === "paused" ? "paused" : slot === undefined ? "finished" : "scheduled";
-    return { ...plan, state, nominal: slot?.nominal, due: slot?.due };
   }
 
   #result(queue: string, plan: Plan, outcome: PutOutcome, stored: string[]): PutResult {
