@@ -173,6 +173,18 @@ describe("the backfiller", () => {
     else expect(await bench.ownKeys()).not.toContain(bench.store.keys.queue(QUEUE).backfill("b"));
   });
 
+  it("what it skips in a row is one range", async () => {
+    await put("t");
+    await bench.clock.set(START + 10 * MINUTE);
+    await bench.trigger("t", "m");
+    await backfill("b", "t", { overlap: "skip" });
+    await work();
+    expect(await stateOf("b")).toMatchObject({ state: "done", skipped: 3 });
+    expect(await bench.store.runs.ledger(bench.name("t"))).toMatchObject([
+      { reason: "overlap", from: START + MINUTE, to: START + 3 * MINUTE, decisions: 3 },
+    ]);
+  });
+
   describe("of a task with maxRuns", () => {
     const limited = (maxRuns: number, overlap: OverlapPolicy) =>
       bench.put({ id: "t", schedule: { every: "1m", maxRuns }, overlap });
@@ -187,6 +199,7 @@ describe("the backfiller", () => {
         await backfill("b", "t", past);
         await work();
         expect(await stateOf("b")).toMatchObject({ state: "done", enqueued: 2 });
+        if (state === "paused") expect(await bench.stored("t")).toMatchObject({ state });
         if (state === "paused") await bench.store.tasks.resume(bench.name("t"), "catch-up");
         expect(await bench.stored("t")).toMatchObject({ state: "finished", fired: 2, nominal: undefined });
         await bench.clock.set(START + MINUTE);

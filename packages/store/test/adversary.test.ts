@@ -78,6 +78,12 @@ onEveryEngine("interleavings", (connection) => {
       },
     ]);
     expect(await bench.stored("t")).toMatchObject({ cursor: START + 40_000, nominal: START + 60_000 });
+    // One more in a row.
+    await bench.clock.advance(20_000);
+    await bench.put({ id: "t", catchUp: "all", schedule: { every: "1h" } });
+    expect(await bench.store.runs.ledger(bench.name("t"))).toMatchObject([
+      { reason: "superseded", from: START + 10_000, to: START + 60_000, decisions: 2 },
+    ]);
   });
 
   it("an edited one-off that was owed leaves one as well, paused or not", async () => {
@@ -166,6 +172,28 @@ onEveryEngine("interleavings", (connection) => {
     await bench.claim("t", "b");
     expect(await bench.queue().getJobCountByTypes("wait", "active")).toBe(1);
   });
+
+  it.each(["completed", "failed"] as const)(
+    "so does an older one that is retried from outside: %s",
+    async (end) => {
+      await bench.put({ id: "t" });
+      for (const token of ["a", "b"]) {
+        await bench.clock.advance(10_000);
+        await bench.claim("t", token);
+        await bench.workAll(async () => {
+          if (end === "failed") throw new Error("once");
+        });
+        await bench.reconcile();
+        await bench.clock.advance(10_000);
+        await bench.reconcile();
+      }
+      const older = (await bench.store.runs.list(bench.name("t"), 2))[1];
+      expect(older).toMatchObject({ state: "final" });
+      await (await bench.queue().getJob(older?.id as string))?.retry(end);
+      await bench.claim("t", "c");
+      expect(await bench.queue().getJobCountByTypes("wait", "active")).toBe(1);
+    },
+  );
 
   it("ten nodes commit the same read, and each its own: one job", async () => {
     await bench.put({ id: "t", overlap: "allow", catchUp: "all" });

@@ -36,6 +36,24 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
   });
 
+  it.each([
+    ["as its only occurrence", { every: "1m", anchor: "finish" } as const],
+    ["besides its next time", { every: "1m" } as const],
+  ])("but what waits for no run any more is: %s", async (_what, schedule) => {
+    await bench.put({ id: "a", schedule, overlap: "queue-all" });
+    await bench.trigger("a", "m");
+    await bench.clock.advance(60_000);
+    await bench.claim("a", "t");
+    await bench.workAll();
+    await bench.reconcile();
+    await bench.clock.advance(10_000);
+    await bench.reconcile();
+    await bench.store.link.client.zrem(due("a"), "system/a");
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
+    expect(await bench.claim("a", "u")).toEqual(["OK"]);
+    expect((await bench.stored("a")).pending).toEqual([]);
+  });
+
   it("nor is one whose retry has come due beside a run", async () => {
     const schedule = { every: "1m", anchor: "finish" } as const;
     await bench.put({ id: "a", schedule, backoff: { period: "3s", jitter: 0 } });
@@ -64,21 +82,42 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.claim("a", "t")).toEqual(["OK"]);
   });
 
-  it("that still hold a paused task let it go", async () => {
+  it("one that cannot be read keeps no other from being put right", async () => {
+    for (const id of ["a", "b"]) await bench.put({ id, priority: 3 });
+    const { client } = bench.store.link;
+    const { priorities, task } = bench.store.keys.queue(QUEUE);
+    await client.set(task("system/a"), "in the way");
+    await client.hdel(priorities, "system/b");
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
+    expect(await client.hget(priorities, "system/b")).toBe("3");
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
+  });
+
+  it("that still hold a paused task let it go, and until then it does not fire", async () => {
     await bench.put({ id: "a", enabled: false });
     await bench.store.link.client.zadd(due("a"), 1, "system/a");
+    await bench.clock.advance(10_000);
+    expect(await bench.claim("a", "t")).toEqual(["STALE"]);
     expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
     expect(await bench.store.link.client.zscore(due("a"), "system/a")).toBeNull();
   });
 
-  it("a task that waits for a run that is gone has a next time again", async () => {
+  it.each([
+    ["gone", (key: string) => bench.store.link.client.del(key)],
+    ["over", (key: string) => bench.store.link.client.hset(key, "state", "final")],
+  ])("a task that waits for a run that is %s has a next time again", async (_what, end) => {
     await bench.put({ id: "a", schedule: { every: "1m", anchor: "finish" } });
     await bench.clock.advance(60_000);
     await bench.claim("a", "t");
     const [run] = await bench.store.runs.list(bench.name("a"), 1);
-    await bench.store.link.client.del(bench.store.keys.queue(QUEUE).run(run?.id as string));
+    const { generation } = await bench.stored("a");
+    await end(bench.store.keys.queue(QUEUE).run(run?.id as string));
     expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
-    expect(await bench.stored("a")).toMatchObject({ due: bench.clock.now + 60_000, waiting: undefined });
+    expect(await bench.stored("a")).toMatchObject({
+      ...{ due: bench.clock.now + 60_000, waiting: undefined },
+      // Who has read it while it waited does not write that it has no time.
+      generation: String(Number(generation) + 1),
+    });
   });
 
   it("of which the parts know nothing any more are known again", async () => {

@@ -77,6 +77,22 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     expect((await bench.ownKeys()).filter((key) => /~(r|open|t):/.test(key))).toEqual([]);
   });
 
+  it.each([1, 2])("of %i that are open, a node clears those of a delete that is cut off", async (count) => {
+    await bench.put({ id: "t", overlap: "allow" });
+    for (let i = 0; i < count; i++) await bench.trigger("t", `a${i}`);
+    const { link } = bench.store;
+    const run = link.run.bind(link);
+    link.run = (script, ...rest) =>
+      script.name === "clear-runs" ? Promise.reject(new Error("cut off")) : run(script, ...rest);
+    await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("cut off");
+    link.run = run;
+    expect((await bench.store.claims.next(QUEUE)).get("r")).toBe(bench.clock.now + 10_000);
+    await bench.clock.advance(10_000);
+    await bench.reconcile();
+    expect(await bench.jobs()).toEqual([]);
+    expect((await bench.ownKeys()).filter((key) => /~(r|open|gone):/.test(key))).toEqual([]);
+  });
+
   it("nothing is enqueued where the set cannot be written, however often", async () => {
     const long = "t".repeat(60);
     await bench.put({ id: "t", overlap: "allow" });

@@ -151,6 +151,19 @@ onEveryEngine("the claim protocol", (connection) => {
   });
 
   it.each([
+    ["the run is over and forgotten", (run: string) => store.keys.queue(QUEUE).run(run)],
+    ["the job is gone", (run: string) => store.keys.queue(QUEUE).job(run)],
+  ])("answers DONE to the same token also where %s", async (_what, keyOf) => {
+    await put({ id: "t" });
+    await clock.advance(10_000);
+    const half = await read("t");
+    await commit(half, "a");
+    const [run] = await store.runs.open(name("t"));
+    await store.link.ask((client) => client.del(keyOf(run as string)));
+    expect(await commit(half, "a")).toEqual(["DONE"]);
+  });
+
+  it.each([
     ["a changed definition", () => put({ id: "t", priority: 3 }).then(() => {})],
     ["a pause", () => store.tasks.pause(name("t")).then(() => {})],
     [
@@ -195,6 +208,8 @@ onEveryEngine("the claim protocol", (connection) => {
     await clock.set(START + 13_000);
     const half = await read("t");
     expect(half.items).toMatchObject([{ decision: { enqueue: { trigger: "retry" } } }]);
+    await clock.set(START + 12_999);
+    expect(await commit(half, "early")).toEqual(["EARLY"]);
     await clock.set(START + 20_000);
     expect(await commit(half, "b")).toEqual(["STALE"]);
     expect(await claim("t", "c")).toEqual(["OK"]);
@@ -223,7 +238,9 @@ onEveryEngine("the claim protocol", (connection) => {
     await clock.advance(10_000);
     await claim("t", "a");
     await clock.advance(10_000);
-    await claim("t", "b");
+    const half = await read("t");
+    expect(await commit(half, "b")).toEqual(["OK"]);
+    expect(await commit(half, "b")).toEqual(["DONE"]);
     await clock.advance(10_000);
     await claim("t", "c");
     expect(await jobs()).toHaveLength(1);
@@ -260,6 +277,39 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(await commit(next, "b")).toEqual(["OVERLAP"]);
   });
 
+  it("is OVERLAP by the policy of what waits, whatever the task's", async () => {
+    await put({ id: "t", overlap: "allow" });
+    const trigger = (token: string) =>
+      store.claims.trigger(name("t"), { key: token, token, node: "x" }, "queue-one");
+    await trigger("a");
+    expect(await trigger("b")).toEqual({ outcome: "queued" });
+    await workAll();
+    await clock.advance(10_000);
+    await store.runs.reconcile(QUEUE);
+    const half = await read("t");
+    expect(half.items).toMatchObject([{ decision: { enqueue: { key: "b" } } }]);
+    await (await jobs())[0]?.retry("completed");
+    expect(await commit(half, "c")).toEqual(["OVERLAP"]);
+  });
+
+  it("is OVERLAP when one of the past that no decision reckons with began again", async () => {
+    await put({ id: "t" });
+    for (const token of ["a", "b", "c", "d", "e", "f"]) {
+      await clock.advance(10_000);
+      await claim("t", token);
+      await workAll();
+      await store.runs.reconcile(QUEUE);
+      await clock.advance(10_000);
+      await store.runs.reconcile(QUEUE);
+    }
+    const oldest = (await store.runs.list(name("t"), 10)).at(-1)?.id as string;
+    const half = await read("t");
+    await (await bull.getJob(oldest))?.retry("completed");
+    const by = { worker: "w", pid: 1, host: "h", attempt: 2, made: 1 };
+    expect(await store.runs.start(name("t"), oldest, by)).toMatchObject({ word: "OK" });
+    expect(await commit(half, "g")).toEqual(["OVERLAP"]);
+  });
+
   it("lets overlap: allow run beside a live job", async () => {
     await put({ id: "t", overlap: "allow" });
     for (const token of ["a", "b", "c"]) {
@@ -282,6 +332,24 @@ onEveryEngine("the claim protocol", (connection) => {
     ]);
   });
 
+  it("gives each job of a batch its own task's priority and attempts", async () => {
+    const shard = shardOf("system/t");
+    const ids = Array.from({ length: 100 }, (_, i) => `t${i}`).filter(
+      (id) => shardOf(`system/${id}`) === shard,
+    );
+    const [plain, low, high, again] = ids as [string, string, string, string];
+    await put({ id: plain });
+    await put({ id: low, priority: 9 });
+    await put({ id: high, priority: 1 });
+    await put({ id: again, retry: { attempts: 4, backoff: "fixed", delay: "1s" } });
+    await clock.advance(10_000);
+    expect(await claim(plain, "a")).toEqual(["OK", "OK", "OK", "OK"]);
+    const found = await jobs();
+    const of = (id: string) => found.find(({ data }) => data.occurrence.task === id)?.opts;
+    expect([of(plain)?.priority, of(low)?.priority, of(high)?.priority]).toEqual([undefined, 9, 1]);
+    expect([of(plain)?.attempts, of(again)?.attempts]).toEqual([0, 4]);
+  });
+
   it("finishes a one-off and never fires it again", async () => {
     await put({ id: "t", schedule: { at: START + 5_000 } });
     await clock.advance(5_000);
@@ -293,7 +361,12 @@ onEveryEngine("the claim protocol", (connection) => {
 
   it("leaves no key behind once every task is deleted", async () => {
     await put({ id: "a", tags: ["x", "y"] });
-    await put({ id: "b", overlap: "allow", owner: "acme" });
+    await put({ id: "b", overlap: "allow", owner: "acme", priority: 2 });
+    await put({ id: "over", schedule: { at: START - 1 } });
+    await store.backfills.put({
+      ...{ id: "bf", task: name("over"), from: START, to: START, at: START - 1, total: 1 },
+      ...{ enqueued: 0, skipped: 0, every: 0, overlap: undefined, by: "me" },
+    });
     await clock.advance(10_000);
     await claim("a", "1");
     await clock.advance(10_000);
@@ -302,6 +375,7 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(await store.registry.queues()).toEqual([QUEUE]);
     await store.tasks.delete(name("a"));
     await store.tasks.delete({ queue: QUEUE, owner: "acme", id: "b" });
+    await store.tasks.delete(name("over"));
     expect(await store.registry.queues()).toEqual([]);
     expect((await carillonKeys()).filter((key) => !key.endsWith("~clock"))).toEqual([]);
     expect(await jobs()).toEqual([]);

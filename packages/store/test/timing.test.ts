@@ -162,6 +162,28 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await ledger(ID)).toHaveLength(1);
     });
 
+    it("with no time left it has no due time either, by an edit or by a claim", async () => {
+      await put();
+      await put({ schedule: { at: START - 1 } });
+      expect(await bench.stored(ID)).toMatchObject({ state: "finished", nominal: undefined, due: undefined });
+      await put({ schedule: { ...schedule, maxRuns: 1 } });
+      await bench.clock.set(dueOf(FIRST));
+      expect(await bench.claim(ID, "a")).toEqual(["OK"]);
+      expect(await bench.stored(ID)).toMatchObject({ state: "finished", nominal: undefined, due: undefined });
+    });
+
+    it("of nothing after one of something: due at the nominal time", async () => {
+      const small = (id: string, n: number) =>
+        jitterOf("2ms", id, START + n * 10 * MINUTE, START + (n + 1) * 10 * MINUTE);
+      const id = Array.from({ length: 99 }, (_, i) => `s${i}`).find(
+        (one) => small(one, 1) > 0 && small(one, 2) === 0,
+      );
+      await bench.put({ id: id as string, schedule: { every: "10m", jitter: "2ms" } });
+      await bench.clock.set(FIRST + 2);
+      expect(await bench.claim(id as string, "a")).toEqual(["OK"]);
+      expect(await bench.stored(id as string)).toMatchObject({ nominal: SECOND_TIME, due: SECOND_TIME });
+    });
+
     it("resumed from now: a time that has come is passed over, due or not; one that has not, stays", async () => {
       await put();
       await pause(ID);
@@ -211,6 +233,10 @@ onEveryEngine("when a task is due", (connection) => {
     it("one of a backlog is its latest that is due", async () => {
       await put();
       await bench.clock.set(dueOf(THIRD) - 1);
+      const half = await bench.read(ID);
+      await bench.clock.set(dueOf(SECOND_TIME) - 1);
+      expect(await bench.commit(half, "early")).toEqual(["EARLY"]);
+      await bench.clock.set(dueOf(THIRD) - 1);
       expect(await bench.claim(ID, "a")).toEqual(["OK"]);
       expect(await occurrences()).toMatchObject([
         {
@@ -220,6 +246,7 @@ onEveryEngine("when a task is due", (connection) => {
           missed: { from: FIRST, to: FIRST },
         },
       ]);
+      expect(await runs(ID)).toMatchObject([{ missed: { from: FIRST, to: FIRST } }]);
       expect(await ledger(ID)).toEqual([["missed", FIRST, FIRST]]);
       expect(await bench.stored(ID)).toMatchObject({ nominal: THIRD, due: dueOf(THIRD) });
     });
@@ -236,6 +263,103 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await ledger(ID)).toEqual([["missed", SECOND_TIME, SECOND_TIME]]);
       expect(await nominals()).toEqual([FIRST]);
     });
+  });
+
+  it("what waits for a run is not looked at before that run's end", async () => {
+    await bench.put({ id: "t", overlap: "queue-all" });
+    for (const token of ["a", "b", "c"]) {
+      await bench.clock.advance(10 * SECOND);
+      await bench.claim("t", token);
+      expect(await indexed("t")).toEqual([bench.clock.now + 10 * SECOND, bench.clock.now + 10 * SECOND]);
+    }
+    const end = async () => {
+      await bench.workAll();
+      await bench.store.runs.reconcile(QUEUE);
+      await bench.clock.advance(1);
+    };
+    await end();
+    // One begins, the other one waits on: for the one that has begun.
+    await bench.claim("t", "d");
+    expect((await bench.stored("t")).pending).toHaveLength(1);
+    expect((await indexed("t"))[0]).toBe(START + 40 * SECOND);
+  });
+
+  it("what waits for a run that was retried from outside is looked at each second", async () => {
+    await bench.put({ id: "t", overlap: "queue-one" });
+    await bench.clock.advance(10 * SECOND);
+    await bench.claim("t", "a");
+    await bench.workAll();
+    await bench.clock.advance(10 * SECOND);
+    await bench.store.runs.reconcile(QUEUE);
+    await (await bench.jobs())[0]?.retry("completed");
+    await bench.claim("t", "b");
+    expect((await bench.stored("t")).pending).toHaveLength(1);
+    expect((await indexed("t"))[0]).toBe(bench.clock.now + SECOND);
+  });
+
+  it("what is to wait for a run that ends meanwhile does not wait", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "queue-one" });
+    const manual = await bench.trigger("t", "m");
+    if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
+    await bench.clock.advance(HOUR);
+    const half = await bench.read("t");
+    expect(half.items).toMatchObject([{ decision: { pending: [{ trigger: "schedule" }] } }]);
+    await bench.workAll();
+    await bench.store.runs.reconcile(QUEUE);
+    expect(await bench.commit(half, "a")).toEqual(["STALE"]);
+    expect(await bench.claim("t", "b")).toEqual(["OK"]);
+    expect((await runs("t")).map(({ trigger }) => trigger)).toEqual(["schedule", "manual"]);
+  });
+
+  it.each([
+    ["", async () => {}, async () => {}],
+    [", paused and resumed", () => pause("t"), () => resume("t", "now")],
+    [", given another past time", () => bench.put({ id: "t", schedule: { at: START } }), async () => {}],
+  ])("what waits for a run of a finished task is enqueued after it%s", async (_what, first, last) => {
+    await bench.put({ id: "t", schedule: { at: START + SECOND } });
+    await bench.clock.advance(SECOND);
+    await bench.claim("t", "a");
+    expect(await bench.stored("t")).toMatchObject({ state: "finished" });
+    expect(await bench.trigger("t", "m", "queue-one")).toEqual({ outcome: "queued" });
+    await first();
+    await bench.workAll();
+    await bench.clock.advance(10 * SECOND);
+    await bench.store.runs.reconcile(QUEUE);
+    await last();
+    expect(await bench.claim("t", "b")).toEqual(["OK"]);
+    expect((await runs("t")).map(({ trigger }) => trigger)).toEqual(["manual", "schedule"]);
+    expect(await bench.stored("t")).toMatchObject({ state: "finished", pending: [] });
+  });
+
+  it("an edit leaves what waits for a time of its own that time", async () => {
+    const retried = (rest = {}) =>
+      bench.put({ id: "t", schedule: { every: "1h" }, backoff: { period: "3s", jitter: 0 }, ...rest });
+    await retried();
+    await bench.clock.advance(HOUR);
+    await bench.claim("t", "a");
+    await bench.workAll(async () => {
+      throw new UnrecoverableError("no");
+    });
+    await bench.clock.advance(10 * SECOND);
+    await bench.store.runs.reconcile(QUEUE);
+    expect(await bench.stored("t")).toMatchObject({ pending: [{ trigger: "retry" }] });
+    await retried({ priority: 1 });
+    // A look that comes before the time puts it off until then.
+    await bench.claim("t", "b");
+    await bench.clock.advance(3 * SECOND);
+    await bench.claim("t", "c");
+    expect((await runs("t")).map(({ trigger }) => trigger)).toEqual(["retry", "schedule"]);
+  });
+
+  it("an edit while a time of the old schedule passes: that one is superseded, and not lost", async () => {
+    await bench.put({ id: "t" });
+    await bench.clock.advance(9 * SECOND);
+    // The put's first script learns what is stored; before its second one a time passes.
+    before("put", async () => before("put", () => bench.clock.advance(2 * SECOND)));
+    expect(await bench.put({ id: "t", schedule: { every: "2s" } })).toMatchObject({
+      due: START + 12 * SECOND,
+    });
+    expect(await ledger("t")).toEqual([["superseded", START + 10 * SECOND, START + 10 * SECOND]]);
   });
 
   describe("maxRuns", () => {
@@ -874,25 +998,23 @@ onEveryEngine("when a task is due", (connection) => {
   });
 
   it.each([
-    ["none has a priority", 0],
-    ["another one has a priority", 3],
-  ])("of more than fits, half is the oldest and half the newest: %s", async (_what, priority) => {
+    ["none has a priority", 30, 0],
+    ["another one has a priority", 30, 3],
+    ["no more than a window", 12, 0],
+  ])("of more than fits, half is the oldest and half the newest: %s", async (_what, count, priority) => {
     const ids: string[] = [];
-    for (let i = 0; ids.length < 30; i++)
+    for (let i = 0; ids.length < count; i++) {
       if (shardOf(`system/p${i}`) === shardOf("system/t")) ids.push(`p${i}`);
-    const tasks = ids.map((id, n) =>
-      parseTask({
-        id,
-        type: "noop",
-        queue: QUEUE,
-        schedule: { at: START + 1 + n },
-        priority: n === 15 ? priority : 0,
-      }),
-    );
+    }
+    const tasks = ids.map((id, n) => {
+      const schedule = { at: START + 1 + n };
+      return parseTask({ id, type: "noop", queue: QUEUE, schedule, priority: n === 15 ? priority : 0 });
+    });
     await bench.store.tasks.put(QUEUE, tasks);
     await bench.clock.advance(MINUTE);
     const { entries } = await bench.store.claims.readDue(QUEUE, shardOf("system/t"), 4);
-    expect(entries.map(({ local }) => ids.indexOf(local.slice("system/".length)))).toEqual([0, 29, 1, 28]);
+    const read = entries.map(({ local }) => ids.indexOf(local.slice("system/".length)));
+    expect(read).toEqual([0, count - 1, 1, count - 2]);
   });
 
   it("two owners' tasks of one id, due at once in one shard, become two jobs", async () => {
