@@ -63,6 +63,30 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(2 * MINUTE)).toEqual([2 * MINUTE]);
   });
 
+  /** When the nodes look at deadlines next. */
+  const looked = async () => (await bench.store.claims.next(QUEUE)).get("e");
+
+  it("goes with an edit that takes `expectWithin` away, and with the task", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "1m" });
+    expect(await looked()).toBe(START + MINUTE);
+    await bench.put({ id: "t", schedule: { every: "1h" } });
+    expect(await looked()).toBeUndefined();
+    expect(await missedBy(MINUTE)).toEqual([]);
+    await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "1m" });
+    await bench.store.tasks.delete(bench.name("t"));
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("of a task that was paused begins when it is resumed", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "1m" });
+    await bench.store.tasks.pause(bench.name("t"));
+    expect(await looked()).toBeUndefined();
+    expect(await missedBy(2 * MINUTE)).toEqual([]);
+    await bench.store.tasks.resume(bench.name("t"), "now");
+    expect(await looked()).toBe(START + 3 * MINUTE);
+    expect(await missedBy(3 * MINUTE)).toEqual([3 * MINUTE]);
+  });
+
   it("an edit that leaves `expectWithin` alone leaves the deadline", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "2m" });
     await bench.clock.set(START + MINUTE);

@@ -272,6 +272,7 @@ onEveryEngine("shared calendars", (connection) => {
       other.store.calendars.replanStale = async () => 0;
       await put({ priority: 3 }, other);
       expect(await planned()).toEqual([["system/t", revision]]);
+      expect(await bench.stored("t")).toMatchObject({ calendarRevision: revision });
       await bench.store.calendars.refresh();
       expect(await bench.store.calendars.replanStale(QUEUE)).toBe(1);
       await expectNext(nine(2));
@@ -300,6 +301,19 @@ onEveryEngine("shared calendars", (connection) => {
       // What comes nearer is told to the nodes.
       await eventually(() => expect(heard).toEqual([`${QUEUE} ${shardOf("system/t")} ${nine(2)}`]));
       expect(await ledger()).toEqual([]);
+    });
+
+    it("what is past only by its new meaning is superseded, and only once", async () => {
+      await store([]);
+      await put();
+      await bench.clock.set(nine(1));
+      expect(await claim("a")).toEqual(["OK"]);
+      await change(["2026-01-02"]);
+      await bench.clock.set(nine(2) + HOUR);
+      await change([]);
+      await change(["2026-06-01"]);
+      expect(await ledger()).toEqual([["superseded", nine(2), nine(2)]]);
+      expect(await bench.stored("t")).toMatchObject({ cursor: nine(2), nominal: nine(3) });
     });
 
     it("once planned anew, nothing is stale", async () => {
@@ -646,6 +660,16 @@ onEveryEngine("shared calendars", (connection) => {
       const end = { fence: started.fence, made: 0, outcome: "failed", error: "no" } as const;
       expect(await other.store.runs.settle(bench.name("t"), run, end)).toBe("OK");
       expect((await bench.stored("t")).pending).toMatchObject([{ trigger: "retry", nominal: nine(1) }]);
+    });
+
+    it("what an edit gives up is the time that was owed, also where that is excluded by now", async () => {
+      await store([]);
+      await put();
+      await store(["2026-01-01"]);
+      await bench.clock.set(nine(1) + HOUR);
+      await put({ schedule: { cron: "0 10 * * *" } }, other);
+      expect(await ledger()).toEqual([["superseded", nine(1), nine(1)]]);
+      expect(await bench.stored("t")).toMatchObject({ cursor: nine(1) });
     });
 
     it("what an edit gives up is reckoned with the calendar as it is", async () => {

@@ -89,6 +89,19 @@ onEveryEngine("what others have written where one task's keys are", (connection)
       expect(await bench.store.runs.ledger(bench.name("b"))).toEqual([]);
     });
 
+    it("the index of its calendar: an edit is refused as a whole, and told of nowhere", async () => {
+      await bench.store.calendars.put("holidays", [], "me");
+      await bench.put({ id: "b" });
+      await write(keys().planned("holidays"));
+      await bench.clock.advance(10_000);
+      const schedule = { every: "1h", except: [{ named: "holidays" }] };
+      await expect(
+        bench.store.tasks.put(QUEUE, [parsed("b", { tags: ["a"], schedule })]),
+      ).rejects.toMatchObject(refused);
+      expect((await bench.store.tasks.list({ tag: "a" }, 10)).tasks).toEqual([]);
+      expect(await bench.store.runs.ledger(bench.name("b"))).toEqual([]);
+    });
+
     it("no version of ours can read it: said, and the others are edited", async () => {
       for (const id of ALL) await bench.put({ id });
       await bench.store.link.ask((client) => client.hset(keys().task("system/a"), "pending", "nonsense"));

@@ -39,6 +39,29 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await bench.store.claims.next(QUEUE)).toEqual(new Map());
     });
 
+    it("forgets with the resume who paused it and why", async () => {
+      await bench.put({ id: "t" });
+      await bench.store.tasks.pause(bench.name("t"), "ann", "maintenance");
+      await bench.store.tasks.resume(bench.name("t"), "now");
+      await bench.store.tasks.pause(bench.name("t"));
+      expect((await bench.stored("t")).paused).toEqual({ at: START });
+    });
+
+    it("a put that was planned before the resume does not pause it again", async () => {
+      await bench.put({ id: "t" });
+      await bench.store.tasks.pause(bench.name("t"));
+      const { link } = bench.store;
+      const run = link.run.bind(link);
+      let puts = 0;
+      link.run = async (script, ...rest) => {
+        // Its first script learns what is stored; its second one writes.
+        if (script.name === "put" && ++puts === 2) await bench.store.tasks.resume(bench.name("t"), "now");
+        return run(script, ...rest);
+      };
+      expect(await bench.put({ id: "t", priority: 1 })).toMatchObject({ state: "scheduled" });
+      expect(await bench.stored("t")).toMatchObject({ state: "scheduled", definition: { priority: 1 } });
+    });
+
     it("answers what cannot be paused or resumed", async () => {
       await bench.put({ id: "over", schedule: { at: START - 1 } });
       await bench.put({ id: "on" });
@@ -221,6 +244,8 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await bench.trigger("over", "b")).toMatchObject({ outcome: "enqueued" });
       expect(await bench.stored("paused")).toMatchObject({ state: "paused" });
       expect(await bench.stored("over")).toMatchObject({ state: "finished" });
+      // Nor does a node look at them for it: there is the run to look at, and what lingers.
+      expect([...(await bench.store.claims.next(QUEUE)).keys()]).toEqual(["r"]);
     });
 
     it("of a task that is not there is told", async () => {

@@ -182,6 +182,7 @@ onEveryEngine("put", (connection) => {
     expect(await bench.put(past)).toMatchObject({ outcome: "created", state: "finished", due: undefined });
     expect(await dueIndex()).toEqual({});
     expect(await bench.put(past)).toMatchObject({ outcome: "unchanged", state: "finished" });
+    expect(await bench.put({ ...past, id: "off", enabled: false })).toMatchObject({ state: "finished" });
     // This very millisecond is past too: strictly after the put.
     expect(await bench.put({ id: "now", schedule: { at: START } })).toMatchObject({ state: "finished" });
     expect(await bench.put({ id: "t", schedule: { at: START + 1 } })).toMatchObject({
@@ -297,6 +298,15 @@ onEveryEngine("put", (connection) => {
         state: "finished",
         due: undefined,
       });
+      expect(await dueIndex()).toEqual({});
+    });
+
+    it("starts a disabled one as paused all the same", async () => {
+      expect(await late({ id: "t", enabled: false }, 10_000)).toMatchObject({
+        state: "paused",
+        due: undefined,
+      });
+      expect(await bench.stored("t")).toMatchObject({ state: "paused", nominal: START + 20_000 });
       expect(await dueIndex()).toEqual({});
     });
 

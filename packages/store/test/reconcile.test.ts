@@ -380,6 +380,7 @@ onEveryEngine("the reconciler", (connection) => {
     await store.registry.leave(QUEUE, mark);
     expect(result).toMatchObject({ enqueued: START });
     const { generation } = await bench.stored("now");
+    expect((await store.tasks.list({}, 10)).tasks).toHaveLength(1);
     const [job] = await bench.jobs();
     expect(job?.data.occurrence).toMatchObject({
       key: "k",

@@ -46,6 +46,9 @@ describe("a Redis that refuses", () => {
       await expect(bench.put({ id: "there", priority: 1 })).rejects.toMatchObject(full);
       await expect(bench.store.tasks.pause(bench.name("there"))).rejects.toMatchObject(full);
       await expect(bench.trigger("there", "a")).rejects.toMatchObject(full);
+      const once = parseTask({ id: "once", type: "noop", queue: QUEUE, schedule: { at: START } });
+      const by = { key: "k", token: "b", node: "test" };
+      await expect(bench.store.claims.enqueueNow(once, by)).rejects.toMatchObject(full);
       expect(await bench.dump()).toEqual(before);
       await admin.config("SET", "maxmemory", "0");
       expect(await bench.put({ id: "new" })).toMatchObject({ outcome: "created" });

@@ -669,6 +669,59 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.stored("t")).toMatchObject({ state: "scheduled" });
   });
 
+  it("a finished task whose run is not over is not deleted, however long that lasts", async () => {
+    await bench.put({ id: "t", schedule: { at: START + 1_000 }, linger: "1m" });
+    await bench.clock.advance(1_000);
+    await bench.claim("t", "c");
+    await bench.clock.advance(HOUR);
+    expect(await bench.stored("t")).toMatchObject({ state: "finished" });
+    expect(await bench.store.tasks.delete(name(), "finished")).toBe(false);
+    expect(await bench.stored("t")).toBeDefined();
+  });
+
+  describe("a task that is finished without a run", () => {
+    const once = (linger: string | undefined, at = START + 1_000) =>
+      bench.put({ id: "t", schedule: { at }, ...(linger === undefined ? {} : { linger }) });
+    it.each<[string, (linger: string | undefined) => Promise<unknown>]>([
+      ["put with its time past", (linger) => once(linger, START - 1)],
+      [
+        "resumed when its time is past",
+        async (linger) => {
+          await once(linger);
+          await bench.store.tasks.pause(name());
+          await bench.clock.advance(1_000);
+          await bench.store.tasks.resume(name(), "now");
+        },
+      ],
+      [
+        "planned anew by a calendar that leaves it no time",
+        async (linger) => {
+          const { calendars } = bench.store;
+          await calendars.put("holidays", [], "me");
+          const schedule = { every: "1h", end: "2026-01-01T23:30:00Z", except: [{ named: "holidays" }] };
+          await bench.put({ id: "t", schedule, ...(linger === undefined ? {} : { linger }) });
+          await calendars.put("holidays", ["2026-01-01"], "me");
+          await calendars.refresh();
+          await calendars.replanStale(QUEUE);
+        },
+      ],
+    ])("%s: it lingers, and goes", async (_what, finish) => {
+      for (const [linger, ms] of [["1h", HOUR] as const, [undefined, 30 * DAY] as const]) {
+        await finish(linger);
+        expect(await bench.stored("t")).toMatchObject({ state: "finished" });
+        const over = bench.clock.now + ms;
+        expect((await bench.store.claims.next(QUEUE)).get("r")).toBe(over);
+        await bench.clock.set(over - 1);
+        await bench.reconcile();
+        expect(await bench.stored("t")).toBeDefined();
+        await bench.clock.set(over);
+        await bench.reconcile();
+        expect(await bench.stored("t")).toBeUndefined();
+        await bench.clock.set(START);
+      }
+    });
+  });
+
   it("one that was put again and has finished again meanwhile lingers once more", async () => {
     const at = (time: number) =>
       bench.put({ id: "t", schedule: { at: time }, linger: "1h", overlap: "allow" });
