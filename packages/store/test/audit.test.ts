@@ -21,6 +21,8 @@ onEveryEngine("the indexes", (connection) => {
     await bench.clock.advance(60_000);
     await bench.claim("b", "t");
     await bench.put({ id: "c", enabled: false });
+    for (const priority of [0, 3, 0]) await bench.put({ id: "d", priority });
+    for (const priority of [3, 0, 5]) await bench.put({ id: "e", priority });
     const before = await bench.dump();
     expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
     expect(await bench.dump()).toEqual(before);

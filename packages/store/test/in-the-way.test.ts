@@ -154,6 +154,29 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     });
   });
 
+  it.each([
+    ["its own", (local: string) => keys().task(local)],
+    ["its history", (local: string) => keys().history(local)],
+  ])("%s: what is due with it is enqueued", async (_what, keyOf) => {
+    const ids: string[] = [];
+    for (let i = 0; ids.length < 3; i++) if (shardOf(`system/t${i}`) === 0) ids.push(`t${i}`);
+    for (const id of ids) {
+      await bench.put({ id });
+      await bench.trigger(id, id);
+    }
+    await bench.workAll();
+    await bench.clock.advance(10_000);
+    await bench.reconcile();
+    ids.sort();
+    const [first, bad] = ids as [string, string];
+    await write(keyOf(`system/${bad}`));
+    const { entries } = await bench.store.claims.readDue(QUEUE, 0, 10);
+    expect(entries.map(({ local, task }) => [local, task !== undefined])).toEqual(
+      ids.map((id) => [`system/${id}`, id !== bad]),
+    );
+    expect(await bench.claim(first, "a")).toEqual(["OK", "OK"]);
+  });
+
   it("does not stand in the list, and keeps no other from it", async () => {
     for (const id of ALL) await bench.put({ id });
     await write(keys().task("system/b"));
@@ -165,6 +188,13 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     for (const id of ALL) await bench.put({ id });
     await write(keys().task("system/b"));
     for (const id of ALL) expect(await bench.store.tasks.delete(bench.name(id))).toBe(true);
+    expect(await bench.ownKeys()).toEqual([]);
+  });
+
+  it("nothing, where its own was: what is left of it goes when it is deleted", async () => {
+    await bench.put({ id: "a" });
+    await bench.store.link.ask((client) => client.del(keys().task("system/a")));
+    expect(await bench.store.tasks.delete(bench.name("a"))).toBe(true);
     expect(await bench.ownKeys()).toEqual([]);
   });
 

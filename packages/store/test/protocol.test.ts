@@ -348,6 +348,7 @@ onEveryEngine("the claim protocol", (connection) => {
     const of = (id: string) => found.find(({ data }) => data.occurrence.task === id)?.opts;
     expect([of(plain)?.priority, of(low)?.priority, of(high)?.priority]).toEqual([undefined, 9, 1]);
     expect([of(plain)?.attempts, of(again)?.attempts]).toEqual([0, 4]);
+    expect(await store.runs.list(name(again), 1)).toMatchObject([{ maxAttempts: 4 }]);
   });
 
   it("finishes a one-off and never fires it again", async () => {
@@ -367,6 +368,10 @@ onEveryEngine("the claim protocol", (connection) => {
       ...{ id: "bf", task: name("over"), from: START, to: START, at: START - 1, total: 1 },
       ...{ enqueued: 0, skipped: 0, every: 0, overlap: undefined, by: "me" },
     });
+    const { alerts, next } = store.keys.queue(QUEUE);
+    const alert = JSON.stringify({ kind: "failed", task: "system/a", at: START });
+    await store.link.ask((client) => client.rpush(alerts, alert));
+    await store.link.ask((client) => client.zadd(next, START, "a"));
     await clock.advance(10_000);
     await claim("a", "1");
     await clock.advance(10_000);

@@ -265,6 +265,17 @@ onEveryEngine("when a task is due", (connection) => {
     });
   });
 
+  it("a time limit that is a part of the interval: by hand, of that between the next two times", async () => {
+    await bench.put({ id: "t", schedule: { every: "1m" }, timeLimit: "50%", timeLimitGrace: "7s" });
+    await bench.clock.advance(59 * SECOND);
+    const manual = await bench.trigger("t", "m");
+    if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
+    expect(await bench.store.runs.start(bench.name("t"), manual.run, BY)).toMatchObject({
+      limit: 30 * SECOND,
+      grace: 7 * SECOND,
+    });
+  });
+
   it("what waits for a run is not looked at before that run's end", async () => {
     await bench.put({ id: "t", overlap: "queue-all" });
     for (const token of ["a", "b", "c"]) {
