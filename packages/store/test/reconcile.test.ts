@@ -381,6 +381,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(result).toMatchObject({ enqueued: START });
     const { generation } = await bench.stored("now");
     expect((await store.tasks.list({}, 10)).tasks).toHaveLength(1);
+    expect(await store.tasks.audit(QUEUE)).toBe(0);
     const [job] = await bench.jobs();
     expect(job?.data.occurrence).toMatchObject({
       key: "k",

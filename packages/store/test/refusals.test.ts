@@ -101,6 +101,14 @@ describe("a Redis that refuses", () => {
     expect(await bench.stored(ids[0] as string)).toEqual(before);
     const jobs = await admin.keys(`${bullPrefix(bench.store.namespace, QUEUE)}:${QUEUE}:*@*`);
     expect(jobs).toHaveLength(1);
+    // By hand as well, said as what it is.
+    const failed = { code: "REDIS_ERROR", message: expect.stringContaining("WRONGTYPE") };
+    await expect(bench.trigger(ids[0] as string, "m")).rejects.toMatchObject(failed);
+    const schedule = { at: START };
+    const once = parseTask({ id: "once", type: "noop", queue: QUEUE, schedule, priority: 1 });
+    const by = { key: "k", token: "o", node: "test" };
+    await expect(bench.store.claims.enqueueNow(once, by)).rejects.toMatchObject(failed);
+    expect(await bench.stored("once")).toBeUndefined();
     await admin.del(prioritized);
     expect(await bench.claim(ids[0] as string, "b")).toEqual(["OK"]);
     expect(await bench.jobs()).toHaveLength(2);
