@@ -167,7 +167,7 @@ function decideBacklog(task: DueTask, slot: Slot, now: number, grace: number): D
   }
   if (!backlog || catchUp === "all") {
     const enqueue = scheduled(task, first, backlog ? "catch-up" : "schedule");
-    return settleOverlap(task, enqueue, { skipped, next: paced(task, following, backlog, now) });
+    return settleOverlap(task, enqueue, { skipped, next: paced(task, following, now) });
   }
 
   const latest = Math.max(schedule.latestDue(now) ?? nominal, nominal);
@@ -200,9 +200,9 @@ function firstOwed({ schedule, catchUp, policies }: DueTask, slot: Slot, now: nu
 }
 
 /** The walk through a backlog takes one step each `every`. */
-function paced(task: DueTask, next: Slot | undefined, backlog: boolean, now: number): Slot | undefined {
+function paced(task: DueTask, next: Slot | undefined, now: number): Slot | undefined {
   const every = task.policies.catchUpLimits?.every;
-  if (next === undefined || !backlog || every === undefined || next.due > now) return next;
+  if (next === undefined || every === undefined || next.due > now) return next;
   return { nominal: next.nominal, due: now + parseDuration(every) };
 }
 

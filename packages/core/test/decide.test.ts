@@ -268,6 +268,45 @@ describe("a decision", () => {
     expect(walked).toBeGreaterThan(100);
   });
 
+  it.each([undefined, "100%"])(
+    "owes what was due within the window, to the millisecond: jitter %s",
+    (jitter) => {
+      const schedule = taskSchedule({ every: "1m", ...(jitter === undefined ? {} : { jitter }) });
+      const task = { nominal: m(10), due: schedule.due(m(10)), schedule, catchUp: "all" } as const;
+      const policies = { catchUpLimits: { window: "20s" } };
+      const times = Array.from({ length: 40 }, (_, i) => m(10 + i));
+      for (let now = m(20); now < m(40); now += 1_000) {
+        const due = times.filter((time) => schedule.due(time) <= now);
+        const owed = due.find((time) => schedule.due(time) >= now - 20_000);
+        const { enqueue, cursor } = decide(dueTask({ ...task, policies }), now);
+        expect([enqueue?.nominal, cursor]).toEqual([owed, owed ?? due.at(-1)]);
+      }
+    },
+  );
+
+  it("what the limits leave of a backlog is caught up, also where it is one time", () => {
+    const decided = (catchUp: CatchUpPolicy, catchUpLimits: object) =>
+      decide(
+        dueTask({ ...at(10), schedule: minutely(), catchUp, policies: { catchUpLimits } }),
+        m(20) + 5_000,
+      );
+    const window = "30s";
+    expect(decided("skip", { window })).toMatchObject({ cursor: m(20), next: at(21) });
+    expect(decided("skip", { window }).enqueue).toBeUndefined();
+    const missed = { from: m(10), to: m(19) };
+    expect(decided("one", { window }).enqueue).toEqual({
+      ...key(20),
+      ...at(20),
+      trigger: "catch-up",
+      missed,
+    });
+    // And what follows is not a part of it.
+    expect(decided("all", { most: 1, every: "1s" })).toMatchObject({
+      enqueue: { ...at(20), trigger: "catch-up" },
+      next: at(21),
+    });
+  });
+
   it("forbids only what the policy forbids", () => {
     expect(forbidden("skip", true)).toBe(true);
     expect(forbidden("skip", false)).toBe(false);
@@ -303,6 +342,8 @@ describe("a decision", () => {
         expect(enqueue?.trigger).toBe("catch-up");
         expect(enqueue?.due).toBeLessThanOrEqual(now);
         expect((next as { due: number }).due).toBeGreaterThan(now);
+        const passed = decide(dueTask({ ...task, catchUp: "skip" }), now);
+        expect(passed).toMatchObject({ cursor: enqueue?.nominal, next });
       }
     });
     it("counts the grace from the due time", () => {
@@ -360,6 +401,26 @@ describe("a decision", () => {
       expect(decide(dueTask({ ...task, running: true }), m(11)).next).toEqual(at(13));
       expect(decide(dueTask({ ...task, catchUp: "skip" }), m(12)).next).toEqual(at(14));
     });
+    it("catchUp skip: enqueues within the grace", () => {
+      expect(decide(dueTask({ ...task, catchUp: "skip" }), m(11)).enqueue).toMatchObject(at(10));
+      expect(decide(dueTask({ ...task, catchUp: "skip" }), m(11) + 1).enqueue).toBeUndefined();
+    });
+    it("has no time while its occurrence waits for another run", () => {
+      const kept = decide(dueTask({ ...task, overlap: "queue-one", running: true }), m(11));
+      expect(kept).toMatchObject({ next: undefined, pending: [at(10)] });
+    });
+    it.each(["due", "waiting", "retried"])("finishes with the last of maxRuns: %s", (how) => {
+      const limited = { ...task, schedule: taskSchedule({ every: "2m", anchor: "finish", maxRuns: 3 }) };
+      const nextAfter = (fired: number) => {
+        if (how === "due") return decide(dueTask({ ...limited, fired }), m(10)).next;
+        const [trigger, counts] = how === "waiting" ? (["schedule", 0] as const) : (["retry", 1] as const);
+        const waits: Pending = { ...key(10), ...at(10), trigger };
+        const held = dueTask({ ...limited, fired: fired + counts, pending: [waits] });
+        return decide({ ...held, slot: undefined }, m(10)).next;
+      };
+      expect(nextAfter(1)).toEqual({ afterFinish: m(2) });
+      expect(nextAfter(2)).toBeUndefined();
+    });
     it("finishes beyond its end", () => {
       expect(decide(dueTask({ ...task, ...at(61) }), m(61))).toEqual({
         skipped: [],
@@ -371,12 +432,14 @@ describe("a decision", () => {
     it("passes over what is excluded", () => {
       const except = [{ calendar: "*-*-* 00:10..19:00" }];
       const excluding = taskSchedule({ every: "2m", anchor: "finish", except });
-      expect(decide(dueTask({ ...task, schedule: excluding }), m(10))).toEqual({
-        skipped: [{ reason: "excluded", from: m(10), to: m(10) }],
-        cursor: m(10),
-        next: at(20),
-        pending,
-      });
+      for (const now of [m(10), m(11)]) {
+        expect(decide(dueTask({ ...task, schedule: excluding }), now)).toEqual({
+          skipped: [{ reason: "excluded", from: m(10), to: m(10) }],
+          cursor: m(10),
+          next: at(20),
+          pending,
+        });
+      }
     });
   });
 
@@ -414,6 +477,11 @@ describe("a trigger that supersedes what waits", () => {
       pending: [{ key: "hand", ...at(12), trigger: "manual", overlap: "cancel-running" }],
       cancel: true,
     });
+  });
+  it("goes on after the last of several that it supersedes, where the clock went back", () => {
+    const later: Pending = { ...key(14), ...at(14), trigger: "schedule" };
+    const task = hanging({ every: "1m", maxRuns: 3 }, { fired: 1, pending: [waits, later] });
+    expect(decideTrigger(task, m(12), by).next).toEqual(at(15));
   });
   it("leaves the next time alone where it hangs on something else", () => {
     const delayed = { every: "2m", anchor: "finish" } as const;
@@ -490,11 +558,13 @@ describe("a retry that has not gone when the next time is due", () => {
   });
   it("of a delay after each run, comes instead of the next time", () => {
     const schedule = taskSchedule({ every: "2m", anchor: "finish" });
-    const task = { ...dueTask({ ...given, schedule }), slot: undefined };
-    expect(decide(task, m(60))).toMatchObject({
-      enqueue: { trigger: "retry" },
-      next: { afterFinish: m(2) },
-    });
+    // An edit, or a resume, gives it one meanwhile.
+    for (const slot of [undefined, at(10)]) {
+      expect(decide({ ...dueTask({ ...given, schedule }), slot }, m(60))).toMatchObject({
+        enqueue: { trigger: "retry" },
+        next: { afterFinish: m(2) },
+      });
+    }
   });
 });
 
@@ -507,4 +577,15 @@ it.each([
   expect(decide(task, m(10) - 1)).toMatchObject({ pending: [one] });
   expect(decide(task, m(10) - 1).enqueue).toBeUndefined();
   expect(decide(task, m(10)).enqueue).toMatchObject({ key: "k" });
+});
+
+it("what waits by a policy of its own goes by that one, not by the task's", () => {
+  const waits = (overlap: OverlapPolicy): Pending => ({ key: "k", ...at(9), trigger: "manual", overlap });
+  const decided = (own: OverlapPolicy, overlap: OverlapPolicy) =>
+    decide(
+      dueTask({ ...at(20), schedule: minutely(), overlap, running: true, pending: [waits(own)] }),
+      m(10),
+    );
+  expect(decided("queue-one", "allow").enqueue).toBeUndefined();
+  expect(decided("allow", "skip").enqueue).toMatchObject({ key: "k" });
 });
