@@ -445,6 +445,7 @@ describe("a decision", () => {
 
   it("plans anew from what is owed, or else from now", () => {
     expect(replan(minutely(), { nominal: m(10), fired: 0 }, m(12)).slot).toEqual(at(10));
+    expect(replan(minutely(), { nominal: m(12), fired: 0 }, m(12)).slot).toEqual(at(12));
     expect(replan(minutely(), { nominal: m(10) + 5, fired: 0 }, m(12)).slot).toEqual(at(11));
     expect(replan(minutely(), { fired: 0 }, m(12))).toEqual({ slot: at(13), passed: undefined });
     expect(replan(minutely(), { nominal: m(90), cursor: m(12), fired: 0 }, m(12)).passed).toBeUndefined();
@@ -452,6 +453,75 @@ describe("a decision", () => {
       slot: at(13),
       passed: { reason: "superseded", from: m(6), to: m(12) },
     });
+    expect(replan(minutely(), { nominal: m(90), cursor: m(11), fired: 0 }, m(12) + 1).passed).toEqual({
+      ...{ reason: "superseded", from: m(12), to: m(12) },
+    });
+    expect(replan(minutely(), { nominal: m(90), cursor: m(11), fired: 0 }, m(12)).passed).toBeDefined();
+  });
+});
+
+describe("beside a run that is not over", () => {
+  const one = (trigger: Pending["trigger"], minutes: number, more: Partial<Pending> = {}): Pending => ({
+    ...{ ...key(minutes), ...at(minutes), trigger },
+    ...more,
+  });
+  const later = one("self", 30, { at: m(30) });
+  const retry = one("retry", 7, { at: m(30) });
+  const own = one("schedule", 10);
+  const beside = (overlap: OverlapPolicy, pending: Pending[], more: Partial<DueTask> = {}) =>
+    decide(dueTask({ ...at(10), schedule: minutely(), overlap, running: true, pending, ...more }), m(10));
+  const skipped = (reason: string, minutes: number) => ({ reason, from: m(minutes), to: m(minutes) });
+
+  it.each<[OverlapPolicy, what: string, waits: Pending[], Partial<Decision>]>([
+    ["queue-one", "none waits", [], { pending: [own], skipped: [] }],
+    ["queue-one", "what has its own time is not in its place", [later], { pending: [later, own] }],
+    ["queue-one", "one waits", [one("manual", 9)], { skipped: [skipped("overlap", 10)] }],
+    ["queue-all", "fewer wait", [one("schedule", 8)], { pending: [one("schedule", 8), own] }],
+    [
+      "queue-all",
+      "as many wait",
+      [one("schedule", 8), one("schedule", 9)],
+      { pending: [one("schedule", 8), one("schedule", 9)], skipped: [skipped("overlap", 10)] },
+    ],
+    [
+      "cancel-running",
+      "all that wait give way, but for what has its own time",
+      [one("schedule", 8), one("manual", 9), later, retry],
+      {
+        pending: [later, own],
+        skipped: [skipped("retry-superseded", 7), skipped("superseded", 8), skipped("manual-superseded", 9)],
+        cancel: true,
+      },
+    ],
+  ])("%s: %s", (overlap, _what, waits, decision) => {
+    const decided = beside(overlap, waits, { policies: { maxQueued: 2 } });
+    expect(decided).toMatchObject({ next: at(11), cursor: m(10), ...decision });
+    expect(decided.enqueue).toBeUndefined();
+    expect(decided.cancel).toBe(decision.cancel);
+  });
+  it("queue-all: a hundred may wait, where the task does not say how many", () => {
+    const many = Array.from({ length: 100 }, (_, i) => one("schedule", i / 100));
+    expect(beside("queue-all", many.slice(1)).pending).toHaveLength(100);
+    expect(beside("queue-all", many).skipped).toEqual([skipped("overlap", 10)]);
+  });
+  it("by hand: the retry goes on waiting, and the policy that was asked for is kept", () => {
+    const by = { key: "hand", overlap: "queue-one" } as const;
+    const task = dueTask({ ...at(20), schedule: minutely(), running: true, pending: [retry] });
+    const waits = { key: "hand", ...at(12), trigger: "manual", overlap: "queue-one" };
+    expect(decideTrigger(task, m(12), by)).toEqual({ skipped: [], next: "kept", pending: [retry, waits] });
+    expect(decideTrigger(task, m(12), { key: "hand" })).toMatchObject({
+      skipped: [skipped("manual-overlap", 12)],
+      pending: [retry],
+    });
+  });
+  it("what waits counts for maxRuns, but for what a handler asked for", () => {
+    const schedule = taskSchedule({ every: "1m", maxRuns: 3 });
+    const nextOf = (fired: number, waits: Pending[]) =>
+      beside("queue-all", waits, { schedule, fired, policies: { maxQueued: 2 } }).next;
+    expect(nextOf(1, [])).toEqual(at(11));
+    expect(nextOf(2, [])).toBeUndefined();
+    expect(nextOf(1, [one("schedule", 9)])).toBeUndefined();
+    expect(nextOf(1, [one("self", 9)])).toEqual(at(11));
   });
 });
 
