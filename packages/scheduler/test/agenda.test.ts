@@ -47,8 +47,10 @@ describe("the agenda", () => {
   it("forgets queues that left the registry", () => {
     const agenda = new Agenda();
     agenda.set("a", new Map([["0", 100]]));
+    agenda.hold("a", "0", 0, 3_000);
     agenda.keepOnly(["b"]);
     expect(agenda.earliest(0)).toBeUndefined();
+    expect(agenda.holdOf("a", "0")).toBeUndefined();
   });
 
   it("keeps an announcement that overtook the answer to a read, for known and new queues", () => {
@@ -73,6 +75,22 @@ describe("the agenda", () => {
     agenda.set("a", new Map([["0", 1_000]]));
     agenda.hold("a", "0", 10_000_000, 3_000);
     expect(agenda.due(10_000_100)).toEqual([]);
+    // Not where the estimate of it does, by a little.
+    expect(agenda.due(9_999_100)).toEqual([]);
     expect(agenda.due(6_400_000)).toHaveLength(1);
+  });
+
+  it("knows of a burst while all shards come due at one instant, and no longer", () => {
+    const agenda = new Agenda();
+    const shards = Array.from({ length: 8 }, (_, shard): [string, number] => [String(shard), 500]);
+    agenda.set("a", new Map(shards));
+    expect([...agenda.bursts]).toEqual([["a", [500]]]);
+    agenda.nearer("a", "3", 400);
+    expect([...agenda.bursts]).toEqual([]);
+    agenda.nearer("b", "0", 500);
+    for (const [part, at] of shards) agenda.nearer("b", part, at);
+    expect([...agenda.bursts]).toEqual([["b", [500]]]);
+    agenda.set("b", new Map([...shards.slice(1), ["r", 500]]));
+    expect([...agenda.bursts]).toEqual([]);
   });
 });
