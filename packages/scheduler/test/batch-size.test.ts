@@ -2,6 +2,7 @@ import { Store } from "@carillon/store";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
+import { BatchSize } from "../src/batch-size.js";
 import type { Claimer } from "../src/claimer.js";
 import { claimerOn, idsOf, LEASE, SHARD } from "./claiming.js";
 
@@ -75,6 +76,12 @@ describe("how many tasks go into one commit", () => {
     Object.defineProperty(bench.store.link, "underWay", { get: () => 20 });
     expect(Math.min(...(await sizes(1, 40)))).toBe(FIRST);
   });
+});
+
+it("learns nothing of how many more Redis could do from a batch that was not full", () => {
+  const size = new BatchSize();
+  for (let i = 0; i < 10; i++) size.learn(1, FIRST - 1);
+  expect(size.current).toBe(FIRST);
 });
 
 it("counts the scripts that are sent and not answered", async () => {

@@ -2,7 +2,7 @@ import { shardOf } from "@carillon/core";
 import type { Lease } from "@carillon/store";
 import { type Bench, START } from "../../store/test/bench.js";
 import { Claimer } from "../src/claimer.js";
-import { settle } from "../src/options.js";
+import { type SchedulerOptions, settle } from "../src/options.js";
 import { ServerClock } from "../src/server-clock.js";
 
 export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
@@ -26,8 +26,12 @@ export function idsOf(count: number): string[] {
 export function claimerOn(
   { store }: Bench,
   monotonic?: () => number,
+  options: Pick<SchedulerOptions, "grace"> = {},
 ): { clock: ServerClock; claimer: Claimer } {
   const clock = new ServerClock(monotonic, Number.POSITIVE_INFINITY);
   clock.observe(START, clock.mark());
-  return { clock, claimer: new Claimer(store, clock, settle({ store, nodeId: "n1", logger: SILENT })) };
+  return {
+    clock,
+    claimer: new Claimer(store, clock, settle({ store, nodeId: "n1", logger: SILENT, ...options })),
+  };
 }

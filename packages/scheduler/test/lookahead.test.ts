@@ -95,7 +95,7 @@ describe("a burst that is prepared ahead", () => {
     await prepare();
     await change();
     await to(AT);
-    await claim();
+    // In the same turn.
     await claim();
     expect(await enqueued()).toEqual(jobs);
   });
@@ -116,10 +116,10 @@ describe("a burst that is prepared ahead", () => {
     await prepare();
     await bench.trigger("t", "m");
     await to(AT);
-    const { decided } = await claim();
+    const { decided, refused } = await claim();
     // Refused first, then read with the run.
-    const again = decided.length > 0 ? decided : (await claim()).decided;
-    expect(again).toMatchObject([{ outcome: "skipped", reason: "overlap", nominal: AT }]);
+    expect(refused).toHaveLength(1);
+    expect(decided).toMatchObject([{ outcome: "skipped", reason: "overlap", nominal: AT }]);
     expect(await bench.jobs()).toHaveLength(1);
   });
 
@@ -141,6 +141,38 @@ describe("a burst that is prepared ahead", () => {
       { outcome: "enqueued", trigger: "catch-up", nominal: START + 5_000 },
     ]);
   });
+
+  it("what has come to be too late for its policy is decided anew", async () => {
+    ({ clock, claimer } = claimerOn(bench, undefined, { grace: 500 }));
+    await put({ catchUp: "skip" });
+    await prepare();
+    await to(AT + 501);
+    expect((await claim()).decided).toMatchObject([{ outcome: "skipped", reason: "missed", nominal: AT }]);
+  });
+
+  it("no more than a turn's time is spent on it: the rest is as ready for the next one", async () => {
+    for (const id of idsOf(60)) await bench.put({ id });
+    await prepare();
+    await to(AT);
+    const count = reads();
+    expect((await claimer.claim(QUEUE, SHARD, LEASE, () => false)).decided).toHaveLength(40);
+    expect(count()).toBe(0);
+    expect((await claim()).decided).toHaveLength(20);
+    expect(count()).toBe(1);
+  });
+
+  it.each(["prepared", "read at its time"])(
+    "the mutex is held on to between two batches: %s",
+    async (how) => {
+      for (const id of idsOf(60)) await bench.put({ id });
+      if (how === "prepared") await prepare();
+      await to(AT);
+      const extended: number[] = [];
+      const extend = async (ttl: number) => void extended.push(ttl);
+      await claimer.claim(QUEUE, SHARD, { ...LEASE, remaining: 1_000, extend }, go);
+      expect(extended[0]).toBe(2_700);
+    },
+  );
 
   it("of two bursts, one soon after the other, the second stays prepared when the first is done", async () => {
     const [first, second] = idsOf(2) as [string, string];
@@ -264,6 +296,8 @@ describe("a burst that is prepared ahead", () => {
     it("each shard to one of the live nodes, which the others let begin", async () => {
       for (const id of ["a", "b", "c"]) await beat(id, AT - 20_000);
       await beat("dead", AT - 30_000);
+      // As dead: its last beat is from before the clock of Redis went back.
+      await beat("future", AT + 20_000);
       const shares = await Promise.all(["a", "b", "c"].map((id) => shareOf(id)));
       expect(shares.flatMap(({ prepared }) => prepared).sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
       expect(shares.map(({ prepared }) => prepared.length).sort()).toEqual([2, 3, 3]);

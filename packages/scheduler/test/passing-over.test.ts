@@ -2,6 +2,8 @@ import { FORMAT_VERSION, localName, parseTask, shardOf } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
 import { type RedisServer, startRedis, virtualStore } from "@carillon/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { Bench, START } from "../../store/test/bench.js";
+import { claimerOn, LEASE, SHARD } from "./claiming.js";
 
 const QUEUE = "bells";
 let redis: RedisServer;
@@ -46,4 +48,18 @@ it("leaves tasks of a newer format alone without keeping the others of their sha
   expect(decided.map((one) => [one.task, one.outcome])).toEqual([[`system/${known}`, "enqueued"]]);
   expect(warnings).toHaveLength(ids.length);
   await store.close();
+});
+
+it("where nothing else is due it is no progress, so that the shard is left alone for a while", async () => {
+  const bench = await Bench.open(redis.url);
+  const { claimer } = claimerOn(bench);
+  const claim = () => claimer.claim(bench.name("t").queue, SHARD, LEASE, () => true);
+  await bench.put({ id: "t" });
+  // A timer that is a little early, or another node, is no reason to rest.
+  expect(await claim()).toEqual({ progress: true, decided: [], refused: [] });
+  const key = bench.store.keys.queue(bench.name("t").queue).task("system/t");
+  await bench.store.link.ask((client) => client.hset(key, "v", String(FORMAT_VERSION + 1)));
+  await bench.clock.set(START + 10_000);
+  expect(await claim()).toEqual({ progress: false, decided: [], refused: [] });
+  await bench.close();
 });
