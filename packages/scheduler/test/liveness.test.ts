@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { localName, parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { FORMAT_VERSION, localName, parseTask, shardOf, type TaskInput } from "@carillon/core";
 import { type Decided, Scheduler, type SchedulerOptions } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
@@ -116,6 +116,36 @@ describe("a node that nothing may keep from its work", () => {
       await Promise.all([6, 7].map((shard) => own.link.ask((client) => client.zcard(keys.due(shard)))))
     ).reduce((sum, n) => sum + n, 0);
     await eventually(() => expect(shards.size).toBe(expected), { timeoutMs: 5_000 });
+  });
+
+  it.each<[what: string, rest: number, (own: Store, shard: number) => Promise<unknown>]>([
+    ["a part of a newer node", 1_000, (own) => own.link.ask((c) => c.zadd(own.keys.queue("q").next, 1, "z"))],
+    [
+      "a shard of nothing but a newer node's tasks",
+      1_000,
+      (own) => own.link.ask((c) => c.hset(own.keys.queue("q").task("system/t"), "v", FORMAT_VERSION + 1)),
+    ],
+    [
+      "a shard that cannot be claimed",
+      2_000,
+      (own, shard) => own.link.ask((c) => c.set(own.keys.queue("q").due(shard), "not ours")),
+    ],
+  ])("leaves what it cannot do alone for a moment: %s", async (what, rest, make) => {
+    const { scheduler, own } = node();
+    const shard = shardOf("system/t");
+    await put("q", { id: "t", schedule: { every: "1s" } });
+    await make(own, shard);
+    const key = own.keys.queue("q").mutex(what.startsWith("a part") ? "z" : String(shard));
+    const begun: number[] = [];
+    const { take } = own.mutex;
+    own.mutex.take = (one, ttl) => {
+      if (one === key) begun.push(performance.now());
+      return take.call(own.mutex, one, ttl);
+    };
+    await scheduler.start();
+    await eventually(() => begun.length >= 2, { timeoutMs: 10_000 });
+    const [first, second] = begun as [number, number];
+    expect(second - first).toBeGreaterThan(rest - 50);
   });
 
   it("claims while `onAlert` hangs, and stops when that has ended", async () => {
