@@ -87,6 +87,60 @@ describe("the backfiller", () => {
     expect(await stateOf("a")).toMatchObject({ state: "done", enqueued: 3 });
   });
 
+  it("puts off one whose step Redis refuses", async () => {
+    await put("t");
+    await bench.clock.set(START + 10 * MINUTE);
+    await backfill("a", "t");
+    const { claims } = bench.store;
+    const { commitStep } = claims;
+    claims.commitStep = async () => "ERROR for once";
+    let turns = 0;
+    await backfiller.work(QUEUE, () => ++turns < 10);
+    claims.commitStep = commitStep;
+    expect(logged).toEqual([
+      expect.objectContaining({ backfill: "a", error: expect.stringContaining("for once") }),
+    ]);
+    await work();
+    expect(await stateOf("a")).toMatchObject({ state: "running", at: START });
+    await bench.clock.advance(10_000);
+    await work();
+    expect(await stateOf("a")).toMatchObject({ state: "done", enqueued: 3 });
+  });
+
+  it("knows the calendars that its task was planned with, though another process changed them", async () => {
+    const other = await Bench.open(redis.url, { namespace: bench.store.namespace });
+    const holidays = (minute: string) =>
+      other.store.calendars.put("holidays", [`*-*-* 00:${minute}:00`], "me");
+    await holidays("01");
+    await bench.store.calendars.refresh();
+    await holidays("02");
+    await other.store.calendars.refresh();
+    await other.put({ id: "t", schedule: { every: "1m", except: [{ named: "holidays" }] } });
+    await bench.clock.set(START + 10 * MINUTE);
+    await backfill("a", "t");
+    await work();
+    const nominals = (await bench.jobs()).map(({ data }) => data.occurrence.nominal - START);
+    expect(nominals.sort((a, b) => a - b)).toEqual([MINUTE, 3 * MINUTE]);
+    await other.close();
+  });
+
+  it("leaves what is left to another turn when this one is over", async () => {
+    for (const id of ["t", "u"]) await put(id);
+    await bench.clock.set(START + 10 * MINUTE);
+    await backfill("a", "t");
+    await bench.clock.advance(1);
+    await backfill("b", "u");
+    expect(await backfiller.work(QUEUE, () => false)).toBe(false);
+    expect(await stateOf("a")).toMatchObject({ state: "running", enqueued: 1 });
+    expect(await stateOf("b")).toMatchObject({ state: "running", enqueued: 0 });
+    expect(await work()).toBe(true);
+    for (const id of ["a", "b"]) expect(await stateOf(id)).toMatchObject({ state: "done", enqueued: 3 });
+    // Both can be asked about for a week.
+    await bench.clock.advance(7 * 86_400_000);
+    await work();
+    for (const id of ["a", "b"]) expect(await stateOf(id)).toBeUndefined();
+  });
+
   it("does not take what Redis fails with for the matter of one", async () => {
     await put("t");
     await bench.clock.set(START + 10 * MINUTE);

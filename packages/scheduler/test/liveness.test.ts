@@ -98,6 +98,22 @@ describe("a node that nothing may keep from its work", () => {
     expect((await decided)[0].queue).toBe("good");
   });
 
+  it("tries again soon where the list of queues cannot be read", async () => {
+    const { scheduler, own } = node();
+    await put("q", { id: "t", schedule: { every: "1s" } });
+    const { queues } = own.registry;
+    let failing = 3;
+    own.registry.queues = async () => {
+      failing -= 1;
+      if (failing >= 0) throw new Error("for once");
+      return queues.call(own.registry);
+    };
+    const decided = once(scheduler, "decided", { signal: AbortSignal.timeout(10_000) });
+    await scheduler.start();
+    expect((await decided)[0].task).toBe("system/t");
+    expect(failing).toBeLessThan(0);
+  });
+
   it("serves the other shards while some cannot be claimed", async () => {
     // A node that begins at the shards that fail.
     const nodeId = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"].find((id) => shardOf(id) === 0);
@@ -118,24 +134,39 @@ describe("a node that nothing may keep from its work", () => {
     await eventually(() => expect(shards.size).toBe(expected), { timeoutMs: 5_000 });
   });
 
-  it.each<[what: string, rest: number, (own: Store, shard: number) => Promise<unknown>]>([
-    ["a part of a newer node", 1_000, (own) => own.link.ask((c) => c.zadd(own.keys.queue("q").next, 1, "z"))],
+  const SHARD = shardOf("system/t");
+  const newer = (own: Store) =>
+    own.link.ask((c) => c.hset(own.keys.queue("q").task("system/t"), "v", FORMAT_VERSION + 1));
+  it.each<[what: string, part: string, rest: number, (own: Store) => Promise<unknown>]>([
     [
-      "a shard of nothing but a newer node's tasks",
+      "a part of a newer node",
+      "z",
       1_000,
-      (own) => own.link.ask((c) => c.hset(own.keys.queue("q").task("system/t"), "v", FORMAT_VERSION + 1)),
+      (own) => own.link.ask((c) => c.zadd(own.keys.queue("q").next, 1, "z")),
     ],
+    ["a shard of nothing but a newer node's tasks", String(SHARD), 1_000, newer],
     [
       "a shard that cannot be claimed",
+      String(SHARD),
       2_000,
-      (own, shard) => own.link.ask((c) => c.set(own.keys.queue("q").due(shard), "not ours")),
+      (own) => own.link.ask((c) => c.set(own.keys.queue("q").due(SHARD), "not ours")),
     ],
-  ])("leaves what it cannot do alone for a moment: %s", async (what, rest, make) => {
+    [
+      "nothing but alerts of a newer node's tasks",
+      "a",
+      1_000,
+      async (own) => {
+        await newer(own);
+        const alert = { kind: "failed", task: "system/t", run: "r1", at: await own.serverTime() };
+        await own.link.ask((c) => c.rpush(own.keys.queue("q").alerts, JSON.stringify(alert)));
+        await own.link.ask((c) => c.zadd(own.keys.queue("q").next, 1, "a"));
+      },
+    ],
+  ])("leaves what it cannot do alone for a moment: %s", async (_what, part, rest, make) => {
     const { scheduler, own } = node();
-    const shard = shardOf("system/t");
     await put("q", { id: "t", schedule: { every: "1s" } });
-    await make(own, shard);
-    const key = own.keys.queue("q").mutex(what.startsWith("a part") ? "z" : String(shard));
+    await make(own);
+    const key = own.keys.queue("q").mutex(part);
     const begun: number[] = [];
     const { take } = own.mutex;
     own.mutex.take = (one, ttl) => {

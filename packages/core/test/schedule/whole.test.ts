@@ -76,6 +76,16 @@ describe("jitter", () => {
     expect(dueOf({ every: "1h" }, "t", compiled, 5)).toBe(5);
   });
 
+  test("a part of the gap leaves the last time as it is, a duration does not", () => {
+    const last = utc("2026-01-01T09:00:00Z");
+    const due = (jitter: string) => {
+      const one: Schedule = { every: "1h", end: "2026-01-01T09:59:59Z", jitter };
+      return dueOf(one, "backup", compileSchedule(one), last);
+    };
+    expect(due("100%")).toBe(last);
+    expect(due("1h")).toBeGreaterThan(last);
+  });
+
   test("depends on the task and is the same for ever", () => {
     const one: Schedule = { cron: "0 9 * * *", jitter: "30m" };
     const compiled = compileSchedule(one);
