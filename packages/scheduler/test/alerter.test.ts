@@ -161,6 +161,32 @@ describe("alerts handed on", () => {
     const alerts = [{ on: ["failed"], url: "https://example.com/" }];
     const hooks = () => store.tasks.count("carillon-alerts");
 
+    it("each that asked for its kind, once, though it is told again", async () => {
+      const urls = ["https://example.com/a", "https://example.com/b"];
+      const wanted = urls.map((url) => ({ on: ["failed", "paused"], url }));
+      await put("t", { alerts: [...wanted, { on: ["crashed"], url: "https://example.com/c" }] });
+      const said: string[] = [];
+      const logger = { ...SILENT, error: (_details: object, message: string) => said.push(message) };
+      // The node that told of it first died before it could say so, between the two.
+      const { enqueueNow } = store.claims;
+      let left = 1;
+      store.claims.enqueueNow = async (...all) => {
+        left -= 1;
+        if (left < 0) throw new CarillonError("REDIS_UNAVAILABLE", "for once.");
+        return enqueueNow.apply(store.claims, all);
+      };
+      await failed("t", "r1");
+      await expect(alerter({ logger }).tell(QUEUE, LEASE, ALWAYS)).rejects.toThrow("for once");
+      expect(await hooks()).toBe(1);
+      store.claims.enqueueNow = enqueueNow;
+      await alerter({ logger }).tell(QUEUE, LEASE, ALWAYS);
+      expect(await hooks()).toBe(2);
+      expect(said).toEqual([]);
+      // Nothing keeps their queue once they are gone.
+      await store.deleteQueue("carillon-alerts");
+      expect(await store.registry.queues()).not.toContain("carillon-alerts");
+    });
+
     it("tried again where Redis did not say which ones", async () => {
       await put("t", { alerts });
       await failed("t", "r1", "r2");

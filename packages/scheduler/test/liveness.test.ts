@@ -345,6 +345,8 @@ describe("a node that nothing may keep from its work", () => {
     const looks = vi.spyOn(Agenda.prototype, "earliest");
     const heard = vi.spyOn(Agenda.prototype, "nearer");
     const { at } = await soon(3_600_000);
+    for (const nonsense of ["", "q", "q 0", "q 0 soon", "q 0 NaN"])
+      void own.link.client.publish(own.keys.wake, nonsense);
     for (let i = 0; i < 1_000; i++) void own.link.client.publish(own.keys.wake, `other${i} 0 ${at + i}`);
     await eventually(() => heard.mock.calls.length === 1_000);
     expect(looks.mock.calls.length).toBeLessThan(50);
