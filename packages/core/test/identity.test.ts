@@ -1,4 +1,4 @@
-import { compileSchedule, occurrenceKey, runId, ScheduleCache } from "@carillon/core";
+import { compileSchedule, occurrenceKey, runId, type Schedule, ScheduleCache } from "@carillon/core";
 import { describe, expect, it } from "vitest";
 
 describe("what identifies an occurrence", () => {
@@ -27,6 +27,21 @@ describe("the schedule cache", () => {
     cache.compiled({ every: "3s" }, "a");
     expect(cache.compiled({ every: "1s" }, "a")).toBe(first);
     expect(cache.compiled({ every: "2s" }, "a")).not.toBe(second);
+  });
+
+  it.each<[string, Schedule]>([
+    ["of its own", { cron: "H H * * *" }],
+    ["of a member", { any: [{ cron: "0 0 1 1 *" }, { cron: "H H * * *" }] }],
+    ["of an exclusion", { every: "1m", except: [{ cron: "H/2 * * * *" }] }],
+  ])("shares nothing where H makes it each task's own: %s", (_what, schedule) => {
+    const cache = new ScheduleCache();
+    const first = new Set<number | undefined>();
+    for (const seed of ["a", "b", "c", "d", "a", "b"]) {
+      const next = cache.get(schedule, seed).next(0);
+      expect(next).toBe(compileSchedule(schedule, seed).next(0));
+      first.add(next);
+    }
+    expect(first.size).toBeGreaterThan(1);
   });
 
   it("answers as the schedule itself", () => {
