@@ -11,6 +11,7 @@ import {
   type Pending,
   replan,
   type Schedule,
+  type SkipReason,
   type Slot,
   TaskSchedule,
 } from "@carillon/core";
@@ -470,7 +471,7 @@ describe("beside a run that is not over", () => {
   const own = one("schedule", 10);
   const beside = (overlap: OverlapPolicy, pending: Pending[], more: Partial<DueTask> = {}) =>
     decide(dueTask({ ...at(10), schedule: minutely(), overlap, running: true, pending, ...more }), m(10));
-  const skipped = (reason: string, minutes: number) => ({ reason, from: m(minutes), to: m(minutes) });
+  const skipped = (reason: SkipReason, minutes: number) => ({ reason, from: m(minutes), to: m(minutes) });
 
   it.each<[OverlapPolicy, what: string, waits: Pending[], Partial<Decision>]>([
     ["queue-one", "none waits", [], { pending: [own], skipped: [] }],
