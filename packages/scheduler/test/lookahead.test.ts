@@ -190,6 +190,9 @@ describe("a burst that is prepared ahead", () => {
     expect((await claim()).decided).toHaveLength(1);
     await to(AT + 1);
     const count = reads();
+    claims.pack = () => {
+      throw new Error("packed anew");
+    };
     expect((await claim()).decided).toMatchObject([{ task: `system/${second}` }]);
     expect(count()).toBe(1);
   });
