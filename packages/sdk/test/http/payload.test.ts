@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { httpRequest } from "../../src/http/index.js";
+import { alertWebhook, httpRequest } from "../../src/http/index.js";
 import { validatePayload } from "../../src/task-type.js";
 import { failure } from "./bench.js";
 
@@ -25,6 +25,15 @@ describe("the payload of http.request", () => {
     for (const body of ["text", "", 0, false, null, []]) {
       expect(await check({ ...payload, body })).toMatchObject({ body });
     }
+    const most = [
+      { "X-A": "a".repeat(8_189) },
+      Object.fromEntries(
+        Array(64)
+          .fill("a")
+          .map((a, i) => [a + i, a]),
+      ),
+    ];
+    for (const headers of most) expect(await check({ ...payload, headers })).toMatchObject({ headers });
   });
 
   const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
@@ -92,8 +101,9 @@ describe("the payload of http.request", () => {
     ["a value that is a number", { "X-A": 1 }],
     ["a value that is a list", { "X-A": [secret] }],
     ["a name twice", { "X-A": secret, "x-a": secret }],
+    ["a name twice, small first", { "x-a": secret, "X-A": secret }],
     ["65 headers", Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`x-${i}`, secret]))],
-    ["more than 8 KiB", { "X-A": secret.repeat(700) }],
+    ["more than 8 KiB", { "X-A": `${secret}${"a".repeat(8_190 - secret.length)}` }],
   ])("refuses the header %s, and does not repeat its value", async (_, headers) => {
     const error = await failure(check({ url: URL, headers }));
     expect(error).toMatchObject({ code: "INVALID_PAYLOAD", field: "payload.headers" });
@@ -125,5 +135,15 @@ describe("the options of http.request", () => {
     [{ queue: "a b" }, "INVALID_NAME", "queue"],
   ])("refuses %j", (options, code, field) => {
     expect(() => httpRequest(options)).toThrow(expect.objectContaining({ code, field }));
+  });
+
+  it("may be as much as they say", () => {
+    const most = { maxResponseBytes: 1_048_576, timeout: "1h", signingKey: "sixteen letters." };
+    expect(httpRequest(most).type).toBe("http.request");
+  });
+
+  it.each([{}, { signingKey: undefined }])("of alerts' webhooks, %j, must say what signs", (options) => {
+    const refused = expect.objectContaining({ code: "INVALID_OPTION", field: "signingKey" });
+    expect(() => alertWebhook(options as never)).toThrow(refused);
   });
 });

@@ -1,4 +1,4 @@
-import { once } from "node:events";
+import { getEventListeners, once } from "node:events";
 import http from "node:http";
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
@@ -54,9 +54,9 @@ describe("sending a request", () => {
     expect(verifySignature("{€}", got?.headers["carillon-signature"], KEY)).toBe(true);
   });
 
-  it("sends no signature without a key, and no body with GET", async () => {
+  it.each(["GET", "HEAD"])("sends no signature without a key, and no body with %s", async (method) => {
     const target = await open();
-    await sendSigned(plain(target.url), unguarded);
+    await sendSigned(plain(target.url, { method }), unguarded);
     expect(target.received[0]?.headers).toEqual({
       host: target.host,
       connection: "close",
@@ -169,6 +169,17 @@ describe("sending a request", () => {
       expect(await read(0)).toEqual(["", true]);
     });
 
+    it("is known to be cut where the limit falls between two pieces", async () => {
+      const target = await open(async (_, response) => {
+        response.write("whole");
+        // Both are of this process: by then it has been read.
+        for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+        response.end("more");
+      });
+      const response = await sendSigned(plain(target.url, { maxResponseBytes: 5 }), unguarded);
+      expect(response).toMatchObject({ body: "whole", cut: true });
+    });
+
     it("may have no end: the connection is closed", async () => {
       let ended: () => void = () => {};
       const over = new Promise<void>((resolve) => {
@@ -259,9 +270,24 @@ describe("sending a request", () => {
 
     it("before anything is sent, where the signal has said so", async () => {
       const target = await open();
-      const error = await failure(sendSigned(plain(target.url, { signal: AbortSignal.abort() }), unguarded));
-      expect(error.code).toBe("HTTP_ABORTED");
+      for (const guard of [unguarded, never]) {
+        const request = plain(target.url, { signal: AbortSignal.abort() });
+        expect((await failure(sendSigned(request, guard))).code).toBe("HTTP_ABORTED");
+      }
       expect(target.connections).toBe(0);
+    });
+
+    it("and leaves no timer behind, nor anything at a signal that lives longer", async () => {
+      const { signal } = new AbortController();
+      const target = await open();
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      try {
+        await sendSigned(plain(target.url, { signal }), unguarded);
+        expect(vi.getTimerCount()).toBe(0);
+      } finally {
+        vi.useRealTimers();
+      }
+      expect(getEventListeners(signal, "abort")).toEqual([]);
     });
   });
 });

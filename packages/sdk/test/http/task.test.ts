@@ -1,8 +1,9 @@
 import { UnrecoverableError } from "bullmq";
-import { afterEach, describe, expect, it } from "vitest";
-import { type HttpRequestOptions, httpRequest, verifySignature } from "../../src/http/index.js";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { alertWebhook, type HttpRequestOptions, httpRequest, verifySignature } from "../../src/http/index.js";
 import { resultOf } from "../../src/http/result.js";
 import { contextOf, failure, KEY, perform, Target } from "./bench.js";
+import { cert } from "./certificate.js";
 
 describe("http.request", () => {
   const targets: Target[] = [];
@@ -87,6 +88,23 @@ describe("http.request", () => {
     expect(unsigned).toBeUndefined();
   });
 
+  it("sends nothing where the function's key is one that can be guessed", async () => {
+    const { target, type } = await open(undefined, { signingKey: () => "secret" });
+    expect(await failure(perform(type, { url: target.url }))).toMatchObject({
+      code: "INVALID_OPTION",
+      message: expect.stringMatching(/^signingKey: /),
+    });
+    expect(target.connections).toBe(0);
+  });
+
+  it("trusts the authority that the operator names", async () => {
+    const target = await Target.open(undefined, true);
+    targets.push(target);
+    const resolve = async () => [{ address: "127.0.0.1", family: 4 }];
+    const type = httpRequest({ allow: [target.host], resolve, ca: cert });
+    expect(await perform(type, { url: `https://tls.test:${target.port}/` })).toMatchObject({ body: "done" });
+  });
+
   it("sends nothing to an address that is not allowed, and does not try again", async () => {
     const { target } = await open();
     const error = await failure(perform(httpRequest(), { url: target.url }));
@@ -155,6 +173,34 @@ describe("http.request", () => {
     }
   });
 
+  it("has 30 s where nobody says how long", async () => {
+    let arrive = () => {};
+    const arrived = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    const { target, type } = await open(() => arrive());
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const error = failure(perform(type, { url: target.url }));
+      await arrived;
+      vi.advanceTimersByTime(30_000);
+      expect(await error).toMatchObject({
+        code: "HTTP_TIMEOUT",
+        message: expect.stringContaining(" 30000 ms"),
+      });
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it("an alert that is sent elsewhere was not delivered", async () => {
+    const { target } = await answering(302);
+    const type = alertWebhook({ allow: [target.host], signingKey: KEY });
+    const alert = { kind: "failed", task: { queue: "bells", owner: "acme", id: "t" }, at: 1 };
+    expect(await failure(perform(type, { url: target.url, alert }))).toMatchObject({ code: "HTTP_STATUS" });
+    expect(target.received).toHaveLength(1);
+  });
+
   it("obeys the signal", async () => {
     const end = new AbortController();
     const { target, type } = await open(() => end.abort());
@@ -168,7 +214,7 @@ describe("http.request", () => {
     const { target, type } = await open(
       (request, response) =>
         response.writeHead(500, { "X-Echo": secret }).end(JSON.stringify(request.headers)),
-      { signingKey: `${secret} and some more`, timeout: "50ms" },
+      { signingKey: `${secret} and some more` },
     );
     const payload = (url: string) => ({
       method: "POST",
