@@ -60,7 +60,7 @@ describe("the worker", () => {
     return worker;
   }
   /** Not events.once: that listens to "error" as well, and takes a lost lock for its own failure. */
-  function settled(worker: Worker): Promise<{ run: string; outcome: string; error?: string }> {
+  function settled(worker: Worker): Promise<{ run: string; outcome: string; ms: number; error?: string }> {
     return new Promise((resolve) => worker.once("settled", resolve));
   }
   function queue(): Queue {
@@ -99,6 +99,7 @@ describe("the worker", () => {
     });
     const end = settled(worker);
     await client.put(greet, { id: "t", schedule: { every: "1h" }, payload: { name: "Ada" } });
+    const before = performance.now();
     const triggered = await client.trigger("t");
     if (triggered.outcome !== "enqueued") throw new Error("skipped");
     const [payload, context] = await called.promise;
@@ -112,6 +113,7 @@ describe("the worker", () => {
     });
     expect(context.signal.aborted).toBe(false);
     expect(await end).toMatchObject({ run: triggered.run, task: "system/t", outcome: "succeeded" });
+    expect((await end).ms).toBeLessThanOrEqual(Math.ceil(performance.now() - before));
     expect(lines).toEqual([
       ["half way", { queue: QUEUE, run: triggered.run, task: "system/t", percent: 50 }],
     ]);

@@ -106,6 +106,18 @@ describe("a cancel", () => {
     expect(performance.now() - asked).toBeLessThan(8_000);
   });
 
+  it("that its worker has not heard when the handler ends is its outcome all the same", async () => {
+    const { definition } = type(async ({ occurrence }) => {
+      await bench.admin.hset(bench.client.store.keys.queue(QUEUE).run(occurrence.run), "cancel", "1 test");
+      return "done";
+    });
+    const worker = await bench.work([definition]);
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "long");
+    expect(await end).toMatchObject({ run, outcome: "cancelled" });
+    expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "cancelled" });
+  });
+
   it("is asked for as soon as a subscription that was cut stands anew", async () => {
     const { definition, begun } = type(({ signal }) => aborted(signal));
     const worker = await bench.work([definition]);

@@ -2,7 +2,7 @@ import { defineTask } from "@carillon/sdk";
 import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
 import { expect, it, vi } from "vitest";
-import { Bench, nothing, QUEUE } from "./bench.js";
+import { Bench, gate, nothing, QUEUE } from "./bench.js";
 
 // The worker's pauses between its tries, about a minute in all.
 vi.mock("node:timers/promises", async (original) => ({
@@ -26,8 +26,36 @@ it("a run whose start Redis does not take for a minute is not failed: it runs wh
   await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
   expect(await bench.record(run)).toMatchObject({ attempts: 1 });
   const jobs = bench.queue();
-  await eventually(async () => expect(await jobs.getJob(run)).toMatchObject({ attemptsMade: 1 }));
+  // It goes back to the queue once, after that minute.
+  const counts = { attemptsMade: 1, attemptsStarted: 2 };
+  await eventually(async () => expect(await jobs.getJob(run)).toMatchObject(counts));
   expect(refused).toBe(20);
+  await worker.stop();
+  await store.close();
+});
+
+it("a start that Redis did not take before the job was lost is not recorded later", async () => {
+  const lost = gate();
+  let refused = false;
+  const failpoint = async (point: string) => {
+    if (point !== "before start-run" || refused) return;
+    refused = true;
+    await bench.admin.del(`${bench.jobKey(run)}:lock`);
+    await lost.promise;
+    throw new Error("NOPERM this user has no permissions to run the 'evalsha' command");
+  };
+  const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+  const noop = defineTask("noop", { queue: QUEUE, payload: nothing, handler: () => {} });
+  const run = await bench.run("t", "noop");
+  const soon = { lockDuration: 1_000, stalledInterval: 200 };
+  const worker = await bench.work([noop], { connection: undefined, store, ...soon });
+  worker.on("error", ({ message }) => message.includes("could not renew lock") && lost.resolve());
+  const final = async () => expect(await bench.record(run)).toMatchObject({ state: "final" });
+  await eventually(final, { timeoutMs: 20_000 });
+  // Whoever has the job then finds no start of which it would have to think that its worker died.
+  const record = await bench.record(run);
+  expect(record).toMatchObject({ outcome: "succeeded", attempts: 1 });
+  expect(record).not.toHaveProperty("crashes");
   await worker.stop();
   await store.close();
 });

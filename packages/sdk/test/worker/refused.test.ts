@@ -2,7 +2,7 @@ import { type AnyTaskType, defineTask, Worker, type WorkerOptions } from "@caril
 import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import { Bench, nothing, QUEUE } from "./bench.js";
+import { Bench, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("refused");
 const noop = defineTask("noop", { queue: QUEUE, payload: nothing, handler: () => {} });
@@ -144,5 +144,71 @@ describe("a Redis that is read-only for a moment", () => {
     expect(job?.stacktrace).toHaveLength(2);
     expect(await bench.record(run)).toMatchObject({ outcome: "failed", attempts: 2 });
     await stop();
+  });
+});
+
+describe("a run's end that is not recorded", () => {
+  /** Works a run whose end does not get through before `act` has. */
+  async function ending(act: (run: string) => Promise<void>) {
+    let [calls, tries] = [0, 0];
+    const failpoint = async (at: string) => {
+      if (at !== "before settle-run") return;
+      tries += 1;
+      await act(run);
+    };
+    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+    const type = defineTask("type", {
+      queue: QUEUE,
+      payload: nothing,
+      handler: () => {
+        calls += 1;
+        return "done";
+      },
+    });
+    const run = await bench.run("t", "type");
+    const soon = { lockDuration: 1_000, stalledInterval: 200 };
+    const worker = await bench.work([type], { connection: undefined, store, ...soon });
+    worker.on("error", () => {});
+    const job = async () => bench.queue().getJob(run);
+    return { run, worker, store, job, count: () => ({ calls, tries }) };
+  }
+  const refuse = (message: string) => async () => {
+    throw new Error(message);
+  };
+
+  it("for what only this run has: its job ends all the same, at once", async () => {
+    const { run, worker, store, job, count } = await ending(refuse("WRONGTYPE Operation against a key"));
+    expect(await next(worker, "settled")).toMatchObject({ run, outcome: "succeeded" });
+    await eventually(async () => expect(await job()).toMatchObject({ returnvalue: "done" }));
+    expect(count()).toEqual({ calls: 1, tries: 1 });
+    await worker.stop();
+    await store.close();
+  });
+
+  it("while its worker stops: that is not waited for", async () => {
+    const { worker, store, job, count } = await ending(refuse("READONLY You can't write"));
+    await eventually(() => expect(count().tries).toBeGreaterThan(0));
+    await worker.stop();
+    expect(count().tries).toBeLessThan(5);
+    expect(await (await job())?.getState()).toBe("completed");
+    await store.close();
+  });
+
+  it("before its worker gets the job once more: it does not begin anew beside that", async () => {
+    const { run, worker, store, job, count } = await ending(async (run) => {
+      await bench.admin.del(`${bench.jobKey(run)}:lock`);
+      const taken = async () => Number(await bench.admin.hget(bench.jobKey(run), "ats"));
+      // Given out a first time it waits outside, as each whose worker may have died.
+      await eventually(async () => (await taken()) > 3, { timeoutMs: 20_000 });
+    });
+    await eventually(async () => expect(await (await job())?.isCompleted()).toBe(true), {
+      timeoutMs: 20_000,
+    });
+    const record = await bench.record(run);
+    expect(record).toMatchObject({ outcome: "succeeded", result: "done", attempts: 1 });
+    expect(record).not.toHaveProperty("crashes");
+    expect(count().calls).toBe(1);
+    await worker.stop();
+    await store.close();
   });
 });
