@@ -268,14 +268,26 @@ describe("the worker", () => {
     await jobs.close();
   });
 
-  it("a job that is not Carillon's fails, and says so", async () => {
-    const type = defineTask("type", { queue: QUEUE, payload: nothing, handler: () => {} });
-    await work([type]);
+  const own = { run: "t@1.a", key: "k", owner: "system", task: "t", queue: QUEUE };
+  it.each<[string, object]>([
+    ["no occurrence", { hello: 1 }],
+    ["that of another run", { occurrence: { ...own, run: "t@1.b" } }],
+    ["that of another queue", { occurrence: { ...own, queue: "other" } }],
+    ["that of an item", { child: true, index: 0, occurrence: own }],
+    ["an owner that is no name", { occurrence: { ...own, owner: "a/b" } }],
+    ["a task that is no name", { occurrence: { ...own, task: "t:~" } }],
+  ])("a job that is not Carillon's, with %s, fails, and says so", async (_what, data) => {
+    let ran = false;
+    const handler = () => {
+      ran = true;
+    };
+    await work([defineTask("type", { queue: QUEUE, payload: nothing, handler })]);
     const jobs = queue();
-    const job = await jobs.add("type", { hello: 1 });
+    await jobs.add("type", data, { jobId: own.run });
     await eventually(async () => {
-      expect((await jobs.getJob(job.id as string))?.failedReason).toMatch(/not added by Carillon/);
+      expect((await jobs.getJob(own.run))?.failedReason).toMatch(/not added by Carillon/);
     });
+    expect(ran).toBe(false);
     await jobs.close();
   });
 
@@ -379,6 +391,33 @@ describe("the worker", () => {
     expect(fences).toHaveLength(2);
     expect(fences[1]).toBeGreaterThan(fences[0] as number);
     await finder.close();
+  });
+
+  it("a zombie whose job comes back to its own worker is told to stop, and the next one waits for its end", async () => {
+    const seen: unknown[] = [];
+    const first = gate();
+    const type = defineTask("type", {
+      queue: QUEUE,
+      payload: nothing,
+      handler: async (_payload, { attempt, signal }) => {
+        seen.push(attempt);
+        if (attempt > 1) return;
+        first.resolve();
+        if (!signal.aborted) await once(signal, "abort");
+        seen.push((signal.reason as Error).name);
+      },
+    });
+    // Found stalled long before it would renew its lock.
+    const worker = await work([type], { stalledInterval: 100 });
+    const end = settled(worker);
+    const schedule = { every: "1h" };
+    await client.put({ id: "t", type: "type", queue: QUEUE, schedule, crash: { wait: "1ms" } });
+    const triggered = await client.trigger("t");
+    if (triggered.outcome !== "enqueued") throw new Error("skipped");
+    await first.promise;
+    await admin.del(`${jobKey(triggered.run)}:lock`);
+    expect(await end).toMatchObject({ outcome: "succeeded" });
+    expect(seen).toEqual([1, "LockLostError", 2]);
   });
 
   it("a failed run that is retried from outside runs again", async () => {
