@@ -1,6 +1,14 @@
-import { CancelledError, defineTask, type ItemContext, type Json, PermanentError } from "@carillon/sdk";
+import {
+  CancelledError,
+  CarillonError,
+  defineTask,
+  type ItemContext,
+  type Json,
+  PermanentError,
+} from "@carillon/sdk";
+import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { aborted, Bench, gate, next, nothing, QUEUE } from "./bench.js";
 
@@ -103,6 +111,8 @@ describe("a run of many items", () => {
     const jobs = bench.queue();
     // The run's attempts are for generating; its items had their own.
     await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
+    expect(await jobs.getJob(run)).toMatchObject({ attemptsMade: 1 });
+    expect(await bench.stats("t")).toMatchObject({ failed: "1", attempts: "1" });
     expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
   });
 
@@ -274,6 +284,93 @@ describe("a run of many items", () => {
     expect(await end).toMatchObject({ outcome: "succeeded" });
     expect(done.sort((a, b) => a - b)).toEqual(numbers(600).slice(1));
     expect(await bench.record(run)).toMatchObject({ result: { total: 600, succeeded: 600 } });
+  });
+
+  it("looked at while some are left, it waits for them, and nothing counts as a crash", async () => {
+    const done: number[] = [];
+    const states: unknown[] = [];
+    const run = await bench.run("t", "many");
+    const jobs = bench.queue();
+    // As a worker left it that died once all were stored, before it could say that they are waited for.
+    const job = await jobs.getJob(run);
+    await job?.updateData({ ...job.data, items: { total: 3 } });
+    const { occurrence } = job?.data ?? {};
+    const opts = { parent: { id: run, queue: jobs.qualifiedName }, removeOnComplete: true };
+    await jobs.addBulk(
+      numbers(3).map((index) => ({
+        name: "many",
+        data: { child: true, item: index, index, fence: 1, grace: 1_000, occurrence },
+        opts: { ...opts, jobId: `${run}.${index}` },
+      })),
+    );
+    const type = many(3, async (n) => {
+      states.push((await bench.record(run))?.state);
+      done.push(n);
+    });
+    await bench.work([type], { concurrency: 1 });
+    const final = async () => expect(await bench.record(run)).toMatchObject({ state: "final" });
+    await eventually(final);
+    const record = await bench.record(run);
+    expect(record).toMatchObject({ outcome: "succeeded", attempts: 1, result: { total: 3, succeeded: 3 } });
+    expect(record).not.toHaveProperty("crashes");
+    expect(states).toEqual(["queued", "queued", "queued"]);
+    expect(done.sort()).toEqual([0, 1, 2]);
+  });
+
+  it("an item whose run cannot be asked for is done later, not passed over", async () => {
+    const done: number[] = [];
+    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace });
+    const { get } = store.runs;
+    let refused = 0;
+    vi.spyOn(store.runs, "get").mockImplementation(async (...of) => {
+      refused += 1;
+      if (refused === 1) throw new CarillonError("REDIS_UNAVAILABLE", "gone for a moment.");
+      return get.apply(store.runs, of);
+    });
+    const type = many(3, (n) => void done.push(n));
+    const worker = await bench.work([type], { connection: undefined, store });
+    const end = next(worker, "settled");
+    await bench.run("t", "many");
+    expect(await end).toMatchObject({ outcome: "succeeded" });
+    expect(done.sort()).toEqual([0, 1, 2]);
+    await worker.stop();
+    await store.close();
+  });
+
+  it("items have the run's priority", async () => {
+    const [began, finish] = [gate(), gate()];
+    const type = many(2, async () => {
+      began.resolve();
+      await finish.promise;
+    });
+    const worker = await bench.work([type]);
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "many", { priority: 7 });
+    await began.promise;
+    expect(await bench.queue().getJob(`${run}.1`)).toMatchObject({ priority: 7 });
+    finish.resolve();
+    await end;
+  });
+
+  it("cancelled while it generates, it stores none", async () => {
+    const began = gate();
+    const type = defineTask("many", {
+      queue: QUEUE,
+      payload: nothing,
+      generate: async (_payload, { signal }) => {
+        began.resolve();
+        await aborted(signal).catch(() => {});
+        return [1, 2, 3];
+      },
+      process: () => {},
+    });
+    const worker = await bench.work([type]);
+    const end = next(worker, "settled");
+    const run = await bench.run("t", "many");
+    await began.promise;
+    await bench.cancel("t", run);
+    expect(await end).toMatchObject({ run, outcome: "cancelled" });
+    expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
   });
 
   it("an attempt that lost its job stores none", async () => {
