@@ -1,6 +1,7 @@
 import { CancelledError, type Context, defineTask } from "@carillon/sdk";
+import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { aborted, Bench, gate, HandClock, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("cancel");
@@ -133,6 +134,43 @@ describe("a cancel", () => {
     expect(await end).toMatchObject({ outcome: "cancelled" });
     expect(performance.now() - asked).toBeLessThan(3_000);
     expect(await listeners()).toBe(1);
+  });
+
+  it.each<["cancel" | "loss", string, string]>([
+    ["cancel", "settled", "CancelledError"],
+    ["loss", "fenced", "LockLostError"],
+  ])("a %s that is heard before the handler begins: it has its grace, no more", async (what, event, why) => {
+    const clock = new HandClock();
+    const lost = gate();
+    const failpoint = async (at: string) => {
+      if (at !== "after start-run") return;
+      if (what === "cancel") {
+        await bench.cancel("t", run);
+        hear?.(`${QUEUE} ${run}`);
+      } else {
+        await bench.admin.del(`${bench.jobKey(run)}:lock`);
+        await lost.promise;
+      }
+    };
+    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+    let hear: ((message: string) => void) | undefined;
+    const { subscribe } = store;
+    vi.spyOn(store, "subscribe").mockImplementation((channel, listener) => {
+      hear = listener.message;
+      return subscribe.call(store, channel, listener);
+    });
+    const { definition, begun } = type(() => new Promise(() => {}));
+    const run = await bench.run("t", "long", { timeLimitGrace: "2s" });
+    const options = { connection: undefined, store, lockDuration: 1_000 };
+    const worker = await bench.work([definition], options, { clock });
+    worker.on("error", ({ message }) => message.includes("could not renew lock") && lost.resolve());
+    const end = next(worker, event as "settled");
+    const { signal } = await begun;
+    expect((signal.reason as Error).name).toBe(why);
+    clock.advance(2_000);
+    expect(await end).toMatchObject({ run });
+    await worker.stop();
+    await store.close();
   });
 
   it("concerns its own run only", async () => {
