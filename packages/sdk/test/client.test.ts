@@ -164,6 +164,13 @@ onEveryEngine("the client", (connection) => {
       field: "[1].payload.f",
     });
     expect(await bench.dump()).toEqual(before);
+    await client.allowTypes(["noop"]);
+    const other = noop("other", { queue: "other", type: "report", payload: { tenant: "a" } });
+    await expect(client.putMany([noop("new"), other])).rejects.toMatchObject({
+      code: "UNKNOWN_TASK_TYPE",
+      field: "[1].type",
+    });
+    await expect(client.get("new")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
     expect(await client.putMany([])).toEqual([]);
   });
 
@@ -438,6 +445,10 @@ onEveryEngine("the client", (connection) => {
       field: "type",
       remedy: "Known: report.",
     });
+    const hidden = defineTask("hidden", { queue: QUEUE, payload: z.object({}), handler: () => {} });
+    await expect(
+      typed.put(hidden, { id: "t", schedule: { every: "1h" }, payload: {} }),
+    ).rejects.toMatchObject({ code: "UNKNOWN_TASK_TYPE" });
     await expect(typed.put(noop("t", { type: "report", payload: { tenant: 1 } }))).rejects.toMatchObject({
       code: "INVALID_PAYLOAD",
       field: "payload.tenant",

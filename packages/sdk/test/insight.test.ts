@@ -123,6 +123,26 @@ describe("what a client says of times to come", () => {
     expect(events[0]?.by).toBeUndefined();
   });
 
+  it("what was decided and is no longer on record is not called passed over", async () => {
+    await put("t", "fine", { retention: { successes: 0 } });
+    await kit.advance("90m");
+    const { verdict, summary } = await kit.client.explain("t", START + 60 * MINUTE);
+    expect([verdict, summary]).toEqual([
+      "expired",
+      "It was decided, but the record of it is no longer kept.",
+    ]);
+  });
+
+  it("a range that was skipped is told from its first time to its last", async () => {
+    await put("t", "fine", { catchUp: "skip" });
+    await kit.client.pause("t");
+    await kit.advance("190m");
+    await kit.client.resume("t");
+    const at = async (minute: number) => (await kit.client.explain("t", START + minute * MINUTE)).verdict;
+    expect([await at(60), await at(120), await at(180)]).toEqual(["skipped", "skipped", "skipped"]);
+    expect([await at(90), await at(240)]).toEqual(["no-occurrence", "planned"]);
+  });
+
   it("what maxRuns does not allow is not called planned", async () => {
     await put("t", "fine", { schedule: { every: "10m", maxRuns: 3 } });
     const at = async (minute: number) => (await kit.client.explain("t", START + minute * MINUTE)).verdict;

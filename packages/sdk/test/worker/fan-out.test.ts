@@ -337,6 +337,26 @@ describe("a run of many items", () => {
     await store.close();
   });
 
+  it("an item that lost its job is told to stop, and done again", async () => {
+    const seen: unknown[] = [];
+    const worker = await bench.work(
+      [
+        many(1, async (_n, { attempt, occurrence, signal }) => {
+          seen.push(attempt);
+          if (attempt > 1) return;
+          await bench.admin.del(`${bench.jobKey(`${occurrence.run}.0`)}:lock`);
+          await aborted(signal).catch(({ name }: Error) => seen.push(name));
+        }),
+      ],
+      { lockDuration: 1_000, stalledInterval: 1_000 },
+    );
+    worker.on("error", () => {});
+    const end = next(worker, "settled");
+    await bench.run("t", "many");
+    expect(await end).toMatchObject({ outcome: "succeeded" });
+    expect(seen).toEqual([1, "LockLostError", 2]);
+  });
+
   it("items have the run's priority", async () => {
     const [began, finish] = [gate(), gate()];
     const type = many(2, async () => {

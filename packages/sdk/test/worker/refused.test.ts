@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { type AnyTaskType, defineTask, Worker, type WorkerOptions } from "@carillon/sdk";
 import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
@@ -145,6 +146,28 @@ describe("a Redis that is read-only for a moment", () => {
     expect(await bench.record(run)).toMatchObject({ outcome: "failed", attempts: 2 });
     await stop();
   });
+});
+
+it("a job that is no longer its worker's keeps no place of it once its handler has ended", async () => {
+  const type = defineTask("type", {
+    queue: QUEUE,
+    payload: nothing,
+    handler: async (_payload, { occurrence, signal }) => {
+      if (occurrence.task !== "lost") return;
+      await bench.admin.del(`${bench.jobKey(occurrence.run)}:lock`);
+      await once(signal, "abort");
+    },
+  });
+  const lock = { lockDuration: 1_000, stalledInterval: 60_000 };
+  const worker = await bench.work([type], { ...lock, concurrency: 1 });
+  worker.on("error", () => {});
+  const fenced = next(worker, "fenced");
+  await bench.run("lost", "type");
+  const run = await bench.run("other", "type");
+  await fenced;
+  // Not half a minute of tries to end it later.
+  const settled = async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" });
+  await eventually(settled, { timeoutMs: 15_000 });
 });
 
 describe("a run's end that is not recorded", () => {
