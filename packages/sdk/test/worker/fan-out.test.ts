@@ -152,7 +152,7 @@ describe("a run of many items", () => {
         (n, { attempt }) => {
           tries.push(`${n}.${attempt}`);
           if (n === 1 && attempt < 3) throw new Error("not yet");
-          if (n === 2) throw new PermanentError("never");
+          if (n === 2) throw new PermanentError("never".repeat(200));
         },
         { itemAttempts: 3, itemBackoff: { kind: "linear", delay: "1ms", max: "2ms" } },
       ),

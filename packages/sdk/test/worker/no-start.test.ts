@@ -59,3 +59,27 @@ it("a start that Redis did not take before the job was lost is not recorded late
   await worker.stop();
   await store.close();
 });
+
+it("a stop waits for a handler however often it looks whether one runs", async () => {
+  const [begun, finish] = [gate(), gate()];
+  const type = defineTask("type", {
+    queue: QUEUE,
+    payload: nothing,
+    handler: async () => {
+      begun.resolve();
+      await finish.promise;
+    },
+  });
+  const worker = await bench.work([type]);
+  const run = await bench.run("t", "type");
+  await begun.promise;
+  let stopped = false;
+  const stop = worker.stop().then(() => {
+    stopped = true;
+  });
+  for (let n = 0; n < 100; n++) await bench.admin.ping();
+  expect(stopped).toBe(false);
+  finish.resolve();
+  await stop;
+  expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" });
+});

@@ -93,7 +93,10 @@ describe("a stop that does not wait for ever", () => {
     expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", result: "saved what it had" });
   });
 
-  it("items that wait for their turn go back to the queue", async () => {
+  it.each([
+    ["wait for", 50],
+    ["come for", 0],
+  ])("items that %s their turn go back to the queue", async (_what, pings) => {
     const begun = gate();
     const finish = gate();
     const done: number[] = [];
@@ -112,6 +115,7 @@ describe("a stop that does not wait for ever", () => {
     const run = await bench.run("t", "many");
     await begun.promise;
     await eventually(async () => expect(await bench.admin.llen(bench.jobKey("active"))).toBe(4));
+    for (let n = 0; n < pings; n++) await bench.admin.ping();
     const stopped = worker.stop();
     await eventually(async () => expect(await bench.admin.llen(bench.jobKey("active"))).toBe(1));
     finish.resolve();
