@@ -130,6 +130,19 @@ describe("time", () => {
     await kit.expect("r").fired(1).finishedAt(["1:20:00"]).outcome("cancelled");
   });
 
+  it("sleeps that end at one moment end in the order in which they began", async () => {
+    await open({});
+    const order: number[] = [];
+    for (const n of [1, 2, 3]) {
+      kit.at("0:10", async () => {
+        await kit.sleep("10s");
+        order.push(n);
+      });
+    }
+    await kit.advance("20s");
+    expect(order).toEqual([1, 2, 3]);
+  });
+
   it("handlers may wait for each other", async () => {
     let last: Promise<void> = Promise.resolve();
     const order: string[] = [];

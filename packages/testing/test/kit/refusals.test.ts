@@ -46,6 +46,22 @@ time                  decision  reason    run
 2026-01-01T00:03:00Z  enqueued  schedule  running from 00:03:00Z
 `);
     expect((error as Error).stack).toContain("refusals.test.ts");
+    // Who awaited it has heard of it.
+    await kit.advance("1s");
+  });
+
+  it("is none of an occurrence that was tried again: it is one", async () => {
+    await open({
+      types: [
+        type(() => {
+          throw new Error("no bell");
+        }),
+      ],
+    });
+    const backoff = { period: "10s", max: "10s", jitter: 0 };
+    await kit.client.put({ id: "r", type: "work", queue: "bells", schedule: { every: "1m" }, backoff });
+    await kit.advance("75s");
+    await kit.expect("r").fired(1).firedFor(["1:00"]).ranAt(["1:00", "1:10"]);
   });
 
   it("each kind of it", async () => {
