@@ -213,10 +213,14 @@ describe("the worker", () => {
     await jobs.close();
   });
 
-  it("a result that is not JSON is a failure, told alike by event, run and job", async () => {
-    const cyclic: Record<string, unknown> = {};
-    cyclic["self"] = cyclic;
-    const odd = defineTask("odd", { queue: QUEUE, payload: nothing, handler: () => cyclic as never });
+  const cyclic: Record<string, unknown> = {};
+  cyclic["self"] = cyclic;
+  it.each<[string, (context: Context) => unknown]>([
+    ["result", () => cyclic],
+    ["result of quota()", ({ quota }) => quota(cyclic as never)],
+  ])("a %s that is not JSON is a failure, told alike by event, run and job", async (_what, result) => {
+    const handler = (_payload: unknown, context: Context) => result(context) as never;
+    const odd = defineTask("odd", { queue: QUEUE, payload: nothing, handler });
     const worker = await work([odd]);
     const end = settled(worker);
     await put("t", "odd");
