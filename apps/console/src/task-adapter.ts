@@ -1,6 +1,7 @@
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
 import type {
   AppJobScheduler,
+  JobCleanStatus,
   JobSchedulerRepeatOptions,
   JobSchedulerUpdateResult,
   JobStatus,
@@ -9,6 +10,7 @@ import type {
 } from "@bull-board/api/typings/app";
 import { CarillonError, type Client, type Task, type TaskInput, taskSchema } from "@carillon/sdk";
 import type { Job, Queue } from "bullmq";
+import { assertJobOptions } from "./job-options.js";
 import type { Redactor } from "./redact.js";
 import { editSchedule, type ScheduleForm, showSchedule } from "./schedule-form.js";
 
@@ -19,6 +21,12 @@ const SHOWN_TASKS = 500;
 
 /** As many as the page's own settings allow. An address could ask for all, and more than fits into memory. */
 const SHOWN_JOBS = 300;
+
+/** Those whose jobs BullMQ removes all at once; `wait` is its own word for `waiting`. */
+const CLEANED: readonly string[] = [
+  ...["active", "completed", "delayed", "failed", "paused"],
+  ...["prioritized", "wait", "waiting", "waiting-children"],
+];
 
 /**
  * A queue in Bull Board whose Schedulers are our tasks. Everything about jobs is BullMQ's; everything about schedules
@@ -49,19 +57,31 @@ export class TaskAdapter extends BullMQAdapter {
 
   /**
    * @throws `INVALID_OPTION` for an id that BullMQ refuses, or that is a word of its own: a job `active` would be written where
-   * the list of active jobs belongs, and nobody could work or look at the queue any more; `INVALID_PAYLOAD` for what is shown in place of a value
+   * the list of active jobs belongs, and nobody could work or look at the queue any more, and for other options that it chokes on; `INVALID_PAYLOAD` for what is shown in place of a value
    */
   override async addJob(name: string, data: unknown, options: QueueJobOptions): Promise<Job> {
-    const { jobId } = (options ?? {}) as { jobId?: unknown };
+    const { jobId = "" } = (options ?? {}) as { jobId?: unknown };
     // Without one, or with an empty one, BullMQ counts.
-    if (jobId && (typeof jobId !== "string" || /^\d+$|:/.test(jobId) || this.#isKey(jobId))) {
+    if (jobId !== "" && (typeof jobId !== "string" || /^\d+$|:/.test(jobId) || this.#isKey(jobId))) {
       throw new CarillonError("INVALID_OPTION", "not for a job to have.", {
         field: "options.jobId",
         remedy: "Leave it out, or give a text that is no number, holds no colon and is no word of BullMQ's.",
       });
     }
+    assertJobOptions(options);
     this.#redactor.refuseShown(data, "data");
     return super.addJob(name, data, options);
+  }
+
+  /** @throws `INVALID_OPTION` for what is no status: BullMQ would look for jobs under any of its keys */
+  override async clean(status: JobCleanStatus, grace: number): Promise<void> {
+    if (!CLEANED.includes(status)) {
+      throw new CarillonError("INVALID_OPTION", "not one whose jobs can be removed.", {
+        field: "status",
+        remedy: `Known are ${CLEANED.join(", ")}.`,
+      });
+    }
+    await super.clean(status, grace);
   }
 
   override getJobs(statuses: JobStatus[], start = 0, end = Number.POSITIVE_INFINITY): Promise<Job[]> {

@@ -179,6 +179,53 @@ test.each([
   expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_OPTION", "options"]);
 });
 
+test.each<[string, object]>([
+  ["delay", { delay: {} }],
+  ["delay", { delay: "soon" }],
+  ["timestamp", { timestamp: true }],
+  ["repeatJobKey", { repeatJobKey: {} }],
+  ["jobId", { jobId: null }],
+  ["telemetry", { telemetry: null }],
+  ["deduplication.id", { deduplication: { id: {} } }],
+  ["deduplication.id", { deduplication: { id: ["a"] } }],
+  ["deduplication.ttl", { deduplication: { id: "a", ttl: 1.5 } }],
+  ["deduplication.ttl", { deduplication: { id: "a", ttl: "1s" } }],
+  ["de", { de: 1 }],
+])("nor with an option that BullMQ's script chokes on, %s: %j", async (field, options) => {
+  const { status, body } = await console_.admin("POST", `${JOBS}/add`, { name: "t", data: {}, options });
+  expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_OPTION", `options.${field}`]);
+  expect(console_.log()).not.toContain("a request failed");
+});
+
+test("a job can be added with what BullMQ takes, and copied with the options that it is shown with", async () => {
+  const options = { delay: 60_000, timestamp: 1, priority: 3, deduplication: { id: "once", ttl: 1 } };
+  const added = await console_.admin("POST", `${JOBS}/add`, { name: "t", data: {}, options });
+  expect(added.status).toBe(200);
+  for (const id of [added.body.job?.id, await trigger("a")]) {
+    const { body } = await console_.admin("GET", `${JOBS}/${id}`);
+    const { opts } = body.job as unknown as { opts: object };
+    const { status } = await console_.admin("POST", `${JOBS}/add`, { name: "t", data: {}, options: opts });
+    expect([opts, status]).toEqual([opts, 200]);
+  }
+});
+
+test("only jobs of a status that there is are removed all at once", async () => {
+  for (const word of ["nosuch", "latest", "toString", "stalled", "meta", "a%3Ab"]) {
+    const { status, body } = await console_.admin("PUT", `${JOBS}/clean/${word}`);
+    expect([word, status, body.error?.code, body.error?.field]).toEqual([
+      ...[word, 400, "INVALID_OPTION", "status"],
+    ]);
+    expect(body.error?.remedy).toContain("completed, delayed, failed");
+  }
+  const { body } = await console_.admin("GET", "/queues/api/queues");
+  const [{ statuses } = { statuses: [] }] = body.queues as unknown as Array<{ statuses: string[] }>;
+  expect(statuses).toContain("delayed");
+  for (const word of [...statuses.filter((one) => one !== "latest"), "wait", "paused"]) {
+    const { status } = await console_.admin("PUT", `${JOBS}/clean/${word}`);
+    expect([word, status]).toEqual([word, 200]);
+  }
+});
+
 test.each([
   ["GET", "/queues/api/queues?page=0", 400, "INVALID_OPTION"],
   ["GET", "/queues/api/queues?activeQueue=%25", 400, "INVALID_OPTION"],

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Client, connect } from "@carillon/sdk";
-import { type RedisCluster, type RedisServer, startCluster, startRedis } from "@carillon/testing";
+import { eventually, type RedisCluster, type RedisServer, startCluster, startRedis } from "@carillon/testing";
 import { pino } from "pino";
 import { type AppOptions, createApp } from "../src/app.js";
 import type { Board } from "../src/board.js";
@@ -73,6 +73,10 @@ async function startOn(
   });
   const server = createServer(app);
   const url = `http://127.0.0.1:${await listen(server)}`;
+  // On a busy machine it takes longer to connect than a test waits for its first answer.
+  const wait = { timeoutMs: 20_000 };
+  await eventually(() => connection.status === "ready", wait);
+  await eventually(() => client.queues(), wait);
   const ask: Console["ask"] = (path, init) => fetch(url + path, { redirect: "manual", ...init });
   const call = async (method: string, path: string, body: unknown, more: Record<string, string>) => {
     const response = await ask(path, {
