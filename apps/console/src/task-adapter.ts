@@ -120,7 +120,8 @@ export class TaskAdapter extends BullMQAdapter {
   }
 
   async #lastRun(task: Task): Promise<{ lastRun?: number; lastRunJobId?: string }> {
-    const [run] = await this.#client.runs(task, { limit: 1 });
+    // Not the client's `runs`: a task that was deleted since it was listed is no reason to show none.
+    const [run] = await this.#client.store.runs.list(task, 1);
     if (!run) return {};
     // A run's record outlives its job; without the job there is nothing to link to.
     const redis = await this.#queue.getBackend().client;

@@ -1,7 +1,7 @@
 import { bullPrefix, canonicalSchedule, type TaskInput } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { Queue } from "bullmq";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Answer, type Console, startConsole } from "./harness.js";
 
 const FAR = "2100-01-01T00:00:00Z";
@@ -123,6 +123,20 @@ describe("the list", () => {
       ...["any", "at", "end", "start"].map((id) => [`system/${id}`, "a schedule that cannot be read"]),
     ]);
     await Promise.all(ids.map((id) => console_.client.delete(id)));
+  });
+
+  test("goes on where a task is deleted while it is read", async () => {
+    await put(minimal("a"), minimal("b"));
+    const { client } = console_;
+    const { list } = client;
+    vi.spyOn(client, "list").mockImplementationOnce(async (options) => {
+      const page = await list.call(client, options);
+      await client.delete("a");
+      return page;
+    });
+    const { status, body } = await console_.admin("GET", "/queues/api/job-schedulers");
+    expect([status, body.schedulers?.map(({ id }) => id)]).toEqual([200, ["system/a", "system/b"]]);
+    expect((await schedulers()).map(({ id }) => id)).toEqual(["system/b"]);
   });
 
   test("shows of a union what H is for this task, and takes it back", async () => {
