@@ -138,10 +138,17 @@ test("writes are logged with who and what, and without tokens or payloads", asyn
   const secret = "a-secret-of-a-payload";
   const body = { id: "logged", queue: "q", type: "t", schedule: { every: "1h" }, payload: { secret } };
   await console_.api("POST", "/tasks", body);
+  await write({ ...(await cookie(ADMIN)), ...ours() });
   await console_.api("POST", "/tasks", `{"${secret}`);
   await console_.api("POST", "/validate", { task: { ...body, id: "asked" } });
   await read(bearer(`${ADMIN}x`));
   const lines = console_.log().split("\n");
+  const writes = lines.filter((line) => line.includes('"msg":"write"')).map((line) => JSON.parse(line));
+  expect(writes.slice(-3)).toMatchObject([
+    { role: "admin", by: "bearer", from: "127.0.0.1", method: "POST", path: "/api/v1/tasks", status: 201 },
+    { role: "admin", by: "session", method: "PUT", path: TASK, status: 200 },
+    { role: "admin", method: "POST", path: "/api/v1/tasks", status: 400 },
+  ]);
   expect(lines.filter((line) => line.includes("/tasks/q/system/logged"))).toHaveLength(1);
   expect(lines.filter((line) => line.includes("validate"))).toEqual([]);
   expect(console_.log()).not.toContain(secret);

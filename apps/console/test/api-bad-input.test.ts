@@ -1,7 +1,7 @@
 import { request } from "node:http";
 import { CarillonError, ERROR_CODES } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { statusOf } from "../src/errors.js";
 import { ADMIN, type Console, startConsole } from "./harness.js";
 
@@ -32,6 +32,20 @@ function raw(method: string, path: string): Promise<number | undefined> {
 test("only an error that nobody expected is a 500", () => {
   const unexpected = ERROR_CODES.filter((code) => statusOf(new CarillonError(code, "")) === 500);
   expect(unexpected).toEqual(["INTERNAL"]);
+});
+
+test("such a one stands in the log, with what went wrong", async () => {
+  vi.spyOn(console_.client.store.tasks, "list").mockRejectedValueOnce(new TypeError("nobody expected this"));
+  const { status, body } = await api("GET", "/tasks");
+  expect([status, body.error?.code]).toEqual([500, "INTERNAL"]);
+  const line =
+    console_
+      .log()
+      .split("\n")
+      .find((one) => one.includes("a request failed")) ?? "{}";
+  expect(JSON.parse(line)).toMatchObject({
+    err: { message: "nobody expected this", stack: expect.any(String) },
+  });
 });
 
 describe("bodies", () => {

@@ -72,6 +72,10 @@ test("of a task, an owner's, a queue", async () => {
   expect(await journal("?queue=other")).toEqual([]);
   const { status, body } = await console_.api("GET", "/journal?task=none");
   expect([status, body.error?.code]).toEqual([404, "TASK_NOT_FOUND"]);
+  await console_.client.put({ id: "good", type: "report", queue: "other", schedule: { every: "1h" } });
+  const either = await console_.api("GET", "/journal?task=good");
+  expect([either.status, either.body.error?.code]).toEqual([409, "AMBIGUOUS_TASK"]);
+  await console_.client.delete({ id: "good", queue: "other" });
 });
 
 test("with an outcome, by a node, in a time", async () => {

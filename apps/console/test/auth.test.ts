@@ -11,6 +11,7 @@ describe("sessions", () => {
 
   test("hold the role of the token, and end", () => {
     const { value, maxAgeMs } = auth.openSession("viewer");
+    expect(maxAgeMs).toBe(12 * 3_600_000);
     expect(auth.roleOfSession(value)).toBe("viewer");
     now += maxAgeMs - 1;
     expect(auth.roleOfSession(value)).toBe("viewer");
@@ -73,6 +74,18 @@ describe("the limiter of failures", () => {
     expect(limiter.lockedFor("10.0.0.1")).toBe(0);
   });
 
+  test("locks it, if nothing else is said, at the tenth failure within a minute of the first", () => {
+    let now = 0;
+    const limiter = new FailureLimiter({ now: () => now });
+    const fail = (times: number) => {
+      for (let i = 0; i < times; i++) limiter.failed("10.0.0.1");
+      return limiter.lockedFor("10.0.0.1");
+    };
+    expect(fail(9)).toBe(0);
+    now = 60_000;
+    expect([fail(9), fail(1)]).toEqual([0, 60_000]);
+  });
+
   test("takes an IPv6 network for one address", () => {
     const limiter = new FailureLimiter({ failures: 1 });
     limiter.failed("2001:db8:1:2::5");
@@ -88,5 +101,11 @@ describe("the limiter of failures", () => {
     const limiter = new FailureLimiter({ failures: 1, addresses: 2 });
     for (const address of ["a", "b", "c"]) limiter.failed(address);
     expect(["a", "b", "c"].map((address) => limiter.lockedFor(address) > 0)).toEqual([false, true, true]);
+    // Whoever goes on is remembered.
+    for (const address of ["b", "d"]) limiter.failed(address);
+    expect(["b", "c", "d"].map((address) => limiter.lockedFor(address) > 0)).toEqual([true, false, true]);
+    const many = new FailureLimiter({ failures: 1 });
+    for (let i = 0; i < 10_000; i++) many.failed(`10.0.${i}`);
+    expect(many.lockedFor("10.0.0")).toBeGreaterThan(0);
   });
 });

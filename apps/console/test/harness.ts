@@ -56,7 +56,12 @@ async function startOn(
   engine: RedisServer | RedisCluster,
   options: Partial<AppOptions>,
 ): Promise<Omit<Console, "redis">> {
-  const client = new Client({ connection: redisUrl, namespace: "console-test", connectTimeout: 500 });
+  const client = new Client({
+    connection: redisUrl,
+    namespace: "console-test",
+    connectTimeout: 500,
+    maxPayloadBytes: Number.MAX_SAFE_INTEGER, // as the program's
+  });
   const connection = connect(redisUrl, "safe");
   connection.on("error", () => {});
   const lines: string[] = [];

@@ -253,6 +253,12 @@ describe("edit", () => {
     expect(rest(after)).toEqual(rest(before));
   });
 
+  test("puts back a payload that is larger than the limit of other clients", async () => {
+    await put(minimal("a", { payload: "x".repeat(300_000) }));
+    expect((await console_.admin("PATCH", at("q", "system/a"), { every: 60_000 })).status).toBe(204);
+    expect(await console_.client.get("a")).toMatchObject({ schedule: { every: "1m" } });
+  });
+
   test("of another kind keeps its limits, and those that the page shows can be edited", async () => {
     const limits = {
       end: "2099-01-01T00:00:30Z",
