@@ -52,7 +52,7 @@ export class Guard {
   };
 
   #signIn(req: Request, res: Response, token: string, next: string): void {
-    const role = this.#roleOfToken(req, res, token, localPath(next));
+    const role = this.#roleOfToken(req, res, token, next);
     if (!role) return;
     const { value, maxAgeMs } = this.#auth.openSession(role);
     res.cookie(this.#auth.cookie, value, { ...cookieOptions(req), maxAge: maxAgeMs });

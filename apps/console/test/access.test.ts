@@ -186,6 +186,7 @@ describe("signing in", () => {
     await ask(`/?token=${VIEWER}x`);
     await console_.admin("PUT", `${PAUSE}?token=${ADMIN}`);
     expect(console_.log()).toContain("signed in");
+    expect(console_.log()).toContain('"from":"127.0.0.1","msg":"sign-in failed"');
     expect(console_.log()).toContain(PAUSE);
     expect(console_.log()).not.toContain(ADMIN);
     expect(console_.log()).not.toContain(VIEWER);

@@ -1,5 +1,5 @@
 import { bullPrefix } from "@carillon/sdk";
-import { Queue } from "bullmq";
+import { Queue, Worker } from "bullmq";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { coded } from "../src/errors.js";
 import { type Console, startConsole } from "./harness.js";
@@ -134,6 +134,50 @@ describe("what is refused because of a job as it is", () => {
     ]);
   });
 
+  test("by one that works it now, by a scheduler of BullMQ's, by another parent", async () => {
+    await console_.client.put({
+      id: "b",
+      type: "t",
+      queue: "busy",
+      schedule: { every: "1h" },
+      overlap: "allow",
+    });
+    await console_.board.refresh();
+    const prefix = bullPrefix("console-test", "busy");
+    const connection = { url: console_.redis.url };
+    const queue = new Queue("busy", { connection, prefix });
+    const worker = new Worker("busy", null, { connection, prefix });
+    const busy = "/queues/api/queues/busy";
+    const parents = [await trigger("b"), await trigger("b")];
+    const add = (parent?: string) => {
+      const options = { jobId: "child", parent: { id: parent, queue: `${prefix}:busy` } };
+      return console_.admin("POST", `${busy}/add`, { name: "t", data: {}, options });
+    };
+    expect((await add(parents[0])).status).toBe(200);
+    const taken = (await worker.getNextJob("token"))!;
+    const scheduled = (await queue.upsertJobScheduler("theirs", { every: 3_600_000, offset: 1 }))!;
+    await queue.pause();
+    const asked = {
+      "ERRORS.JOB_IS_ACTIVE": await console_.admin("PUT", `${busy}/${taken.id}/clean`),
+      "ERRORS.QUEUE_HAS_ACTIVE_JOBS": await console_.admin("PUT", `${busy}/obliterate`),
+      "ERRORS.JOB_BELONGS_TO_JOB_SCHEDULER": await console_.admin(
+        "PUT",
+        `${busy}/${encodeURIComponent(scheduled.id!)}/clean`,
+      ),
+      CONFLICT: await add(parents[1]),
+    };
+    const removed = await scheduled.remove().then(() => undefined, coded);
+    await worker.close();
+    await queue.close();
+    for (const [key, { status, body }] of Object.entries(asked)) {
+      expect([key, status, body.error?.code, body.error?.key]).toEqual([key, 409, "CONFLICT", key]);
+    }
+    expect(asked["ERRORS.JOB_IS_ACTIVE"].body.error?.remedy).toMatch(/cancel its run/);
+    expect(asked.CONFLICT.body.error?.field).toBe("options.parent");
+    expect(removed).toMatchObject({ code: "CONFLICT", remedy: expect.stringContaining("scheduler") });
+    expect(console_.log()).not.toContain("a request failed");
+  });
+
   test("also where it changes while it is asked for", async () => {
     const queue = new Queue("q", { connection: { url: console_.redis.url }, prefix: PREFIX });
     const job = (await queue.getJob(await trigger("a")))!;
@@ -159,7 +203,7 @@ describe("what is refused because of a job as it is", () => {
       Object.assign(new Error("Unknown code -99 error for a. promote"), { code: -99 }),
       // Of workers.
       Object.assign(new Error("Missing lock for job a. moveToFinished"), { code: -2 }),
-      new TypeError("Cannot read properties of undefined"),
+      new TypeError("Cannot read properties of undefined (reading 'connect')"),
     ]) {
       expect(coded(wrong).code).toBe("INTERNAL");
     }
