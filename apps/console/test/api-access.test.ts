@@ -101,8 +101,8 @@ test("wrong tokens lock an address, for the right one too", async () => {
   expect((await read(bearer(ADMIN))).status).toBe(200);
 });
 
-test("a browser that is not signed in gets JSON, not the form", async () => {
-  const answer = await ask(TASK, { headers: { accept: "text/html" } });
+test.each([TASK, "/queues/api/queues"])("a browser that is not signed in gets JSON from %s", async (path) => {
+  const answer = await ask(path, { headers: { accept: "text/html" } });
   expect([answer.status, answer.headers.get("content-type")]).toEqual([
     401,
     "application/json; charset=utf-8",

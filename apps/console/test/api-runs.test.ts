@@ -120,6 +120,11 @@ describe("a task's statistics", () => {
       outcome: "succeeded",
       result: { pages: 3 },
     });
+    const { started } = await console_.client.run(run);
+    expect(started).toBeTypeOf("number");
+    await console_.board.refresh();
+    const { body } = await console_.admin("GET", "/queues/api/job-schedulers?queueName=reports");
+    expect(body.schedulers?.find(({ id }) => id === "system/good")).toMatchObject({ lastRun: started });
   });
 });
 
