@@ -111,8 +111,10 @@ test.each([TASK, "/queues/api/queues"])("a browser that is not signed in gets JS
 });
 
 test("a token in the address opens nothing here", async () => {
-  const answer = await ask(`${TASK}?token=${ADMIN}`);
-  expect([answer.status, answer.headers.getSetCookie()]).toEqual([401, []]);
+  for (const path of [TASK, TASK.replace("api", "API")]) {
+    const answer = await ask(`${path}?token=${ADMIN}`);
+    expect([answer.status, answer.headers.getSetCookie()]).toEqual([401, []]);
+  }
   const { status, body } = await console_.api("GET", `/tasks/q/system/a?token=${ADMIN}`);
   expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_FILTER", "token"]);
   expect(JSON.stringify(body)).not.toContain(ADMIN);
