@@ -20,6 +20,11 @@ describe("the next times", () => {
     expect(found.exhausted).toBe(true);
   });
 
+  test("name a hundred of what was excluded", () => {
+    const found = nextTimes({ every: "1m", except: [{ every: "2m" }] }, { from: 0, count: 150 });
+    expect([found.times.length, found.excluded.length]).toEqual([150, 100]);
+  });
+
   test("are cut short when the time is up", () => {
     const found = nextTimes({ every: "1m" }, { from: 0, count: 100 }, 0);
     expect(timesOf(found)).toEqual([1, 2, 3, 4, 5]);

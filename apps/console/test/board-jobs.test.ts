@@ -268,6 +268,13 @@ test("only jobs of a status that there is are removed all at once", async () => 
     const { status } = await console_.admin("PUT", `${JOBS}/clean/${word}`);
     expect([word, status]).toEqual([word, 200]);
   }
+  const options = { jobId: "old", delay: 60_000, timestamp: 1 };
+  await console_.admin("POST", `${JOBS}/add`, { name: "t", data: {}, options });
+  const left = async (word: string) => {
+    await console_.admin("PUT", `${JOBS}/clean/${word}`);
+    return (await console_.admin("GET", `${JOBS}/old`)).status;
+  };
+  expect([await left("completed"), await left("delayed")]).toEqual([200, 404]);
 });
 
 test.each([
