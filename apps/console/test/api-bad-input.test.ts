@@ -74,6 +74,15 @@ describe("bodies", () => {
       body: new Blob([JSON.stringify(task)]),
     });
     expect(answer.status).toBe(415);
+    // Chunked it does not say how long it is.
+    const chunked = await console_.ask("/api/v1/tasks/q/system/a/pause", {
+      method: "POST",
+      headers: { authorization: `Bearer ${ADMIN}` },
+      body: new Blob(['{"cancelQueued":true}']).stream(),
+      duplex: "half",
+    } as RequestInit);
+    expect(chunked.status).toBe(415);
+    expect((await console_.client.get("a")).state).toBe("scheduled");
   });
 
   test("that are compressed are refused", async () => {

@@ -228,6 +228,9 @@ describe("validate", () => {
     const twice = (await api("POST", "/validate", { schedule: { every: "1m", maxRuns: 2 } })).body;
     expect(twice["next"]).toHaveLength(2);
     expect(twice["exhausted"]).toBe(true);
+    const schedule = { every: "1m", maxRuns: 7 };
+    const seven = (await api("POST", "/validate", { schedule, count: 10 })).body;
+    expect([(seven["next"] as unknown[]).length, seven["exhausted"]]).toEqual([7, true]);
   });
 
   test.each<[string, string, unknown]>([

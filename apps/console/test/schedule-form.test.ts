@@ -9,6 +9,7 @@ const schedules: Array<[Schedule, ScheduleForm]> = [
     { pattern: "0 3 * * *", tz: "Europe/Berlin" },
   ],
   [{ every: "90s" }, { every: 90_000 }],
+  [{ every: "60s" }, { every: 60_000 }],
   [{ every: "1h", origin: "2026-01-01T00:10:00Z" }, { every: 3_600_000 }],
   [{ at: "2030-01-01T00:00:00+01:00" }, { pattern: "at 2030-01-01T00:00:00+01:00" }],
   [{ at: 1_893_456_000_000 }, { pattern: "at 2030-01-01T00:00:00.000Z" }],

@@ -39,7 +39,8 @@ export function validateEndpoint(client: Client, redactor: Redactor) {
     redactor.refuseShown((body.task as Partial<TaskInput> | null | undefined)?.payload);
     const { schedule, seed } = await check(client, body);
     const { calendars } = client.store;
-    const [now] = await Promise.all([client.store.serverTime(), calendars.refresh()]);
+    const now = await client.store.serverTime();
+    // As the check has read them.
     const { context } = calendars.schedules;
     const from = body.from ?? now;
     const count = Math.min(body.count, schedule.maxRuns ?? body.count);
