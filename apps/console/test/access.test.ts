@@ -255,6 +255,13 @@ describe("a viewer", () => {
       }),
     );
     expect(modes).toEqual([[true], [false], [false]]);
+    const labels = await Promise.all(
+      [VIEWER, OPERATOR, ADMIN].map(async (token) => {
+        const page = await (await ask("/queues/", { headers: bearer(token) })).text();
+        return /"environment":\{"label":"([^"]*)"/.exec(page)?.[1];
+      }),
+    );
+    expect(labels).toEqual(["read-only", "operator", undefined]);
   });
 });
 

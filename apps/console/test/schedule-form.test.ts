@@ -8,6 +8,10 @@ const schedules: Array<[Schedule, ScheduleForm]> = [
     { cron: "0 3 * * *", timezone: "Europe/Berlin" },
     { pattern: "0 3 * * *", tz: "Europe/Berlin" },
   ],
+  [
+    { cron: "0 3 * * *", timezone: "UTC" },
+    { pattern: "0 3 * * *", tz: "UTC" },
+  ],
   [{ every: "90s" }, { every: 90_000 }],
   [{ every: "60s" }, { every: 60_000 }],
   [{ every: "1h", origin: "2026-01-01T00:10:00Z" }, { every: 3_600_000 }],
