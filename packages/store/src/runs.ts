@@ -39,6 +39,8 @@ export type StartResult =
       /** Attempts of this run whose worker died. */
       readonly crashes: number;
     }
+  /** The worker no longer has the job; nothing was recorded. */
+  | { readonly word: "LOST" }
   /** The task was deleted: there is nothing to do. */
   | { readonly word: "GONE" }
   /** The run is over, and its record is no longer kept; its job was retried from outside. */
@@ -72,6 +74,8 @@ export interface Worked {
   attempt: number;
   /** Attempts that BullMQ counts as made (`job.attemptsMade`). */
   made: number;
+  /** What the worker took the job with; undefined: whether it still has the job is not checked. */
+  token?: string;
 }
 
 export interface Settlement {
@@ -169,6 +173,7 @@ export class RunRepository {
   async start(name: TaskName, run: string, by: Worked): Promise<StartResult> {
     const [word, ...rest] = (await this.#about(this.#scripts["start-run"], name, run, [
       ...[by.worker, by.pid, by.host, by.attempt, by.made, DEFAULT_CRASH.wait, DEFAULT_CRASH.most],
+      by.token ?? "",
     ])) as [StartResult["word"], ...(string | number)[]];
     switch (word) {
       case "OK": {

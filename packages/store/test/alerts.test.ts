@@ -186,7 +186,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     for (const id of ["t", "u"]) await bench.put({ id, schedule: { every: "1h" }, expectWithin: "1m" });
     expect(await missedBy(MINUTE)).toHaveLength(2);
     const [first, second] = await bench.store.alerts.waiting(QUEUE);
-    const lines = [first?.line as string];
+    const lines = [first?.line as Buffer];
     expect(await bench.store.alerts.told(QUEUE, lines)).toBe(1);
     expect(await bench.store.alerts.told(QUEUE, lines)).toBe(1);
     expect(await bench.store.alerts.waiting(QUEUE)).toEqual([second]);

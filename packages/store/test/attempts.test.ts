@@ -27,8 +27,9 @@ onEveryEngine("the number of an attempt", (connection) => {
 
   const name = () => bench.name("t");
   const client = () => bench.store.link.client as Redis;
-  const start = (by: Partial<typeof BY> = {}) => bench.store.runs.start(name(), run, { ...BY, ...by });
-  async function begin(by: Partial<typeof BY> = {}) {
+  const start = (by: Partial<typeof BY & { token: string }> = {}) =>
+    bench.store.runs.start(name(), run, { ...BY, ...by });
+  async function begin(by: Partial<typeof BY & { token: string }> = {}) {
     const started = await start(by);
     if (started.word !== "OK") throw new Error(started.word);
     return started;
@@ -53,6 +54,19 @@ onEveryEngine("the number of an attempt", (connection) => {
       [2, "w7"],
     ]);
     expect(await counted()).toBe("2");
+  });
+
+  it("is given to nobody who has lost the job: who has it now is not taken for dead", async () => {
+    const lock = `${bench.store.keys.queue(QUEUE).job(run)}:lock`;
+    await client().set(lock, "second");
+    const { fence } = await begin({ worker: "w2", token: "second" });
+    const before = await bench.dump();
+    expect(await start({ token: "first" })).toEqual({ word: "LOST" });
+    await client().del(lock);
+    expect(await start({ token: "first" })).toEqual({ word: "LOST" });
+    delete before[lock];
+    expect(await bench.dump()).toEqual(before);
+    expect(await settle(fence, { outcome: "failed", error: "no" })).toBe("OK");
   });
 
   it("is the same where its start is sent again", async () => {

@@ -5,6 +5,7 @@ import { UnrecoverableError } from "bullmq";
 import type { Context } from "../context.js";
 import type { Active } from "./active.js";
 import type { Ending } from "./ending.js";
+import { LockLostError } from "./errors.js";
 import type { RunData } from "./item-data.js";
 import type { Taken } from "./job-end.js";
 import type { RunEvent } from "./options.js";
@@ -70,13 +71,14 @@ export class RunAttempt {
    * meanwhile, or its lock is lost and we are told.
    */
   async #recordStart(): Promise<StartResult | undefined> {
-    const { job } = this.taken;
+    const { job, token } = this.taken;
     const by = {
       worker: job.processedBy ?? `${hostname()}-${process.pid}`,
       pid: process.pid,
       host: hostname(),
       attempt: startNumber(this.taken),
       made: job.attemptsMade,
+      token,
     };
     for (let tries = 1; ; tries++) {
       try {
@@ -96,6 +98,10 @@ export class RunAttempt {
   /** What becomes of a job whose handler is not to run. */
   notStarted(started: Exclude<StartResult, Started>): JobEnd {
     switch (started.word) {
+      case "LOST":
+        this.box.lose();
+        this.parts.emit("fenced", this.#about);
+        return { end: "fail", error: new LockLostError() };
       case "WAIT":
         return { end: "delay", until: started.until + clockOffset(started.now) };
       case "FORGOTTEN":

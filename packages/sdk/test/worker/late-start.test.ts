@@ -1,0 +1,50 @@
+import { defineTask } from "@carillon/sdk";
+import { Store } from "@carillon/store";
+import { expect, it } from "vitest";
+import { Bench, gate, next, nothing, QUEUE } from "./bench.js";
+
+const bench = Bench.use("late");
+
+it("a start that comes when another worker has the job counts for nothing, and runs no handler", async () => {
+  const [held, go] = [gate(), gate()];
+  const failpoint = async (at: string) => {
+    if (at !== "before start-run") return;
+    held.resolve();
+    await go.promise;
+  };
+  const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+  let began = 0;
+  const type = defineTask("type", {
+    queue: QUEUE,
+    payload: nothing,
+    handler: () => {
+      began += 1;
+    },
+  });
+  const run = await bench.run("t", "type", { crash: { most: 1 } });
+  const frozen = await bench.work([type], { connection: undefined, store, lockDuration: 600_000 });
+  frozen.on("error", () => {});
+  await held.promise;
+
+  // As long as its lock lasts: another worker takes the job, and starts.
+  await bench.admin.set(`${bench.jobKey(run)}:lock`, "second");
+  const name = { queue: QUEUE, owner: "system", id: "t" };
+  const by = { worker: "second", pid: 2, host: "h", attempt: 2, made: 0, token: "second" };
+  const { runs } = bench.client.store;
+  const second = await runs.start(name, run, by);
+  if (second.word !== "OK") throw new Error(second.word);
+  const told = next(frozen, "fenced");
+  go.resolve();
+  expect(await told).toMatchObject({ run });
+
+  const record = await bench.record(run);
+  expect(record).toMatchObject({ state: "running", attempts: 1, worker: "second" });
+  expect(record?.crashes).toBeUndefined();
+  const end = { fence: second.fence, made: 0, outcome: "succeeded", result: "by the second" } as const;
+  expect(await runs.settle(name, run, end)).toBe("OK");
+  expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", result: "by the second" });
+  expect(await bench.stats("t")).toMatchObject({ crashes: "0", succeeded: "1" });
+  expect(began).toBe(0);
+  await frozen.stop();
+  await store.close();
+});
