@@ -79,9 +79,12 @@ local function outcomeOf(jobKey, id)
   return "failed", reason
 end
 
+-- Tasks of which a run is named: what ends after it is settled after it.
+local named = {}
+
 -- A run that succeeded, where nothing follows that would have to be decided, and not more goes with it than one script may take.
 local function settled(id, run)
-  if forgotten >= EXCESS_AT_MOST then return false end
+  if named[run.task] or forgotten >= EXCESS_AT_MOST then return false end
   local waits = redis.call("HMGET", ours .. "t:" .. run.task, "wait", "pending")
   if waits[1] or waits[2] then return false end
   local about = runOf(id, run.task)
@@ -145,6 +148,7 @@ local function look(id)
   if outcome == "succeeded" and settled(id, run) then return say(id, outcome) end
   -- Should nobody settle it: once more.
   later(id, shortest)
+  named[run.task] = true
   out[#out + 1] = { id, "over", run.task, outcome, string.sub(reason or "", 1, ERROR_AT_MOST) }
 end
 

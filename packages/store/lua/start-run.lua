@@ -12,7 +12,7 @@
 --       5 attempts that BullMQ counts as made, 6 wait after a crash (ms), 7 crashes after which the run is over, both where the
 --       task says nothing, 8 the token that the worker took the job with ("" not checked)
 -- Returns: { "LOST" } (another worker has the job by now, or is to have it) |
---          { "OK", fence, now, details, checkpoint ("" none), crashes, attempt (from 1) } | { "GONE" } (the task was deleted) |
+--          { "OK", fence, now, details, checkpoint ("" none), crashes, attempt (from 1), 1 where it may have begun before } | { "GONE" } (the task was deleted) |
 --          { "FORGOTTEN" } (its record is no longer kept) |
 --          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", until, now }
 local worker, own, made, token = ARGV[OWN + 1], ARGV[OWN + 4], ARGV[OWN + 5], ARGV[OWN + 8]
@@ -40,7 +40,7 @@ if state == "final" then
   run[11], run[13] = nil, nil
 elseif state ~= "queued" and isSentAgain() then
   return { "OK", tonumber(run[10]), now, details, redis.call("HGET", RUN.stats, "checkpoint") or "",
-    tonumber(run[11] or 0), attempt }
+    tonumber(run[11] or 0), attempt, 1 }
 elseif state ~= "queued" then
   -- The attempt before never ended: its worker died. Its crash was counted when it started.
   local wait, most = string.match(redis.call("HGET", RUN.task, "crash") or "", "^(%d+) (%d+)$")
@@ -94,4 +94,4 @@ if run[6] or run[13] then redis.call("HDEL", RUN.key, "notBefore", "again") end
 local since = attempt == before and string.match(redis.call("HGET", RUN.key, "a:" .. attempt) or "", "^%d+") or now
 redis.call("HSET", RUN.key, "state", "running", "fence", fence, "worker", worker, "pid", ARGV[OWN + 2], "host", ARGV[OWN + 3],
   "attempts", attempt, "a:" .. attempt, table.concat({ since, worker, ARGV[OWN + 2], ARGV[OWN + 3], own }, " "), unpack(first))
-return { "OK", fence, now, details, stats[5] or "", tonumber(run[11] or 0), attempt }
+return { "OK", fence, now, details, stats[5] or "", tonumber(run[11] or 0), attempt, attempt == before and 1 or 0 }

@@ -282,7 +282,7 @@ export class ClaimRepository {
   ): Promise<TriggerResult> {
     assertOverlap(overlap);
     const local = localName(name);
-    const result = await this.#contention.over(`${name.queue}/${local}`, () =>
+    const result = await this.#contention.over([`${name.queue}/${local}`], () =>
       this.#trigger(name, by, overlap),
     );
     if (result) return result;

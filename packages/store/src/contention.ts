@@ -12,17 +12,21 @@ export class Contention {
   #turns = new Turns();
 
   /**
-   * @param name what it is about
+   * @param names what it is about
    * @param decide reads, decides and writes; undefined where someone else was first
-   * @param freely tries before it waits for its turn
+   * @param freely tries before it waits for its turn. 0: what was asked for first is done first
    * @returns undefined where someone else was first each time
    */
-  async over<T>(name: string, decide: () => Promise<T | undefined>, freely = 1): Promise<T | undefined> {
+  async over<T>(
+    names: readonly string[],
+    decide: () => Promise<T | undefined>,
+    freely = 1,
+  ): Promise<T | undefined> {
     for (let i = 0; i < freely; i++) {
       const decided = await decide();
       if (decided !== undefined) return decided;
     }
-    return this.#turns.take(name, async () => {
+    return this.#turns.take(names, async () => {
       for (let i = 0; i < TRIES; i++) {
         if (i > 0) await outOfStep(i);
         const decided = await decide();

@@ -155,8 +155,9 @@ export class TaskWriter {
       open = left;
       return open.length === 0 || undefined;
     };
-    // What is there already is known after the first.
-    const done = await this.#contention.over(queue, step, 2);
+    const names = open.map(({ plan }) => `${queue}/${plan.local}`);
+    // The first step learns what is there, and the second writes: nothing is waited for between them.
+    const done = await this.#contention.over(names, async () => (await step()) ?? step(), 0);
     if (failures.length > 0) throw failures[0];
     if (!done) {
       throw new CarillonError("CONFLICT", `${quote(open[0]?.plan.local)} kept changing while it was put.`, {

@@ -38,8 +38,10 @@ export type StartResult =
       readonly checkpoint: Json | undefined;
       /** Attempts of this run whose worker died. */
       readonly crashes: number;
+      /** It may have begun elsewhere, and been handed back. */
+      readonly goesOn: boolean;
     }
-  /** The worker no longer has the job; nothing was recorded. */
+  /** The worker no longer has the job; this start is not recorded. */
   | { readonly word: "LOST" }
   /** The task was deleted: there is nothing to do. */
   | { readonly word: "GONE" }
@@ -64,6 +66,7 @@ type Begun = [
   checkpoint: string,
   crashes: number,
   attempt: number,
+  goesOn: 0 | 1,
 ];
 
 export interface Worked {
@@ -177,10 +180,13 @@ export class RunRepository {
     ])) as [StartResult["word"], ...(string | number)[]];
     switch (word) {
       case "OK": {
-        const [fence, now, details, checkpoint, crashes, attempt] = rest as Begun;
+        const [fence, now, details, checkpoint, crashes, attempt, goesOn] = rest as Begun;
         const { limit, grace = DEFAULT_GRACE } = decodeDetails(name, details);
         const saved = checkpoint === "" ? undefined : (JSON.parse(checkpoint) as Json);
-        return { word, fence: Number(fence), attempt, now, limit, grace, checkpoint: saved, crashes };
+        return {
+          ...{ word, fence: Number(fence), attempt, now, limit, grace, checkpoint: saved, crashes },
+          goesOn: goesOn === 1,
+        };
       }
       case "FINAL":
         return { word, outcome: rest[0] as Outcome };
@@ -230,7 +236,7 @@ export class RunRepository {
       return unheard && word === "OK" ? "CANCELLED" : (word as string);
     };
     // Each end that asks something of its task outdates all others of it that have been decided.
-    const word = await this.#contention.over(`${name.queue}/${localName(name)}`, decide);
+    const word = await this.#contention.over([`${name.queue}/${localName(name)}`], decide);
     if (word !== undefined) return word;
     throw new CarillonError("CONFLICT", `${localName(name)} kept changing while its run was settled.`);
   }
@@ -466,7 +472,9 @@ export class RunRepository {
         .map(async ([run, what, local, outcome, error]): Promise<[string, string]> => {
           if (what !== "over") return [run, what];
           try {
-            const answer = await turns.take(local, () => this.#settle(named(local), run, { outcome, error }));
+            const answer = await turns.take([local], () =>
+              this.#settle(named(local), run, { outcome, error }),
+            );
             return [run, answer === "OK" ? outcome : ""];
           } catch (failure) {
             if (failsForAll(failure)) throw failure;

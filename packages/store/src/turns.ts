@@ -5,17 +5,18 @@ const LONGEST = 1_000;
 export class Turns {
   readonly #last = new Map<string, Promise<void>>();
 
-  async take<T>(name: string, act: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(name);
+  /** @param names each once */
+  async take<T>(names: readonly string[], act: () => Promise<T>): Promise<T> {
+    const before = names.map((name) => this.#last.get(name));
     let pass = () => {};
     const turn = new Promise<void>((resolve) => {
       pass = resolve;
     });
-    this.#last.set(name, turn);
-    await before;
+    for (const name of names) this.#last.set(name, turn);
+    await Promise.all(before);
     const over = () => {
       pass();
-      if (this.#last.get(name) === turn) this.#last.delete(name);
+      for (const name of names) if (this.#last.get(name) === turn) this.#last.delete(name);
     };
     const timer = setTimeout(over, LONGEST);
     try {

@@ -40,6 +40,19 @@ onEveryEngine("many at once about one task", (connection) => {
     });
   });
 
+  it("is what was put last, also where that was called while others were under way", async () => {
+    await withBenches(1, async ([bench]) => {
+      if (!bench) return;
+      for (let round = 0; round < 10; round++) {
+        const put = (n: number) => bench.put({ id: "l", payload: { round, n } });
+        const puts = [put(0), put(1), put(2), put(3)];
+        await puts[0];
+        await Promise.all([...puts, put(4)]);
+        expect((await bench.stored("l")).definition.payload).toEqual({ round, n: 4 });
+      }
+    });
+  });
+
   it("takes the word of each client, triggers and definitions", async () => {
     await withBenches(12, async (benches) => {
       await benches[0]?.put({ id: "c", overlap: "allow" });

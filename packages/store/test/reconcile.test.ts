@@ -100,6 +100,35 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.store.runs.journal(QUEUE, all, 100, 0)).toHaveLength(30);
   });
 
+  it("settles the runs of one task in their order, what failed and what did not", async () => {
+    await bench.put({ id: "t", overlap: "allow", pauseAfterFailures: 2 });
+    for (const token of ["a", "b", "c", "d", "e", "f"]) await fire("t", token);
+    let n = 0;
+    await bench.workAll(async () => {
+      if (n++ % 2 === 0) throw new UnrecoverableError("each second one");
+    });
+    await bench.clock.advance(60_000);
+    await reconcile();
+    expect(await bench.stored("t")).toMatchObject({ state: "scheduled" });
+    const counted = { succeeded: "3", failed: "3", consecutiveFailures: "0", lastOutcome: "succeeded" };
+    expect(await bench.store.runs.stats(bench.name("t"))).toMatchObject(counted);
+  });
+
+  it("nonsense where a task says what is kept of it is as if it said nothing", async () => {
+    await bench.put({ id: "t" });
+    const run = await fire();
+    const keys = bench.store.keys.queue(QUEUE);
+    await bench.store.link.ask((client) => client.hset(keys.task("system/t"), "keep", "forever"));
+    await bench.workAll();
+    await bench.clock.advance(10_000);
+    expect(await reconcile()).toEqual([[run, "succeeded"]]);
+    await bench.clock.advance(RETENTION.completedJobs);
+    expect(await reconcile()).toEqual([[run, "removed"]]);
+    await bench.clock.advance(7 * 86_400_000);
+    await reconcile();
+    expect((await bench.ownKeys()).filter((key) => key.includes(":~r:"))).toEqual([]);
+  });
+
   it("an attempt whose end its worker could not record was no crash, where its job completed", async () => {
     await bench.put({ id: "t" });
     const run = await fire();

@@ -14,7 +14,7 @@ it("are taken one after the other, in the order in which they were asked for, al
   const turns = new Turns();
   const seen: string[] = [];
   const act = (what: string, fails = false) =>
-    turns.take("a", async () => {
+    turns.take(["a"], async () => {
       seen.push(`${what} begins`);
       await vi.advanceTimersByTimeAsync(10);
       seen.push(`${what} ends`);
@@ -28,20 +28,34 @@ it("are taken one after the other, in the order in which they were asked for, al
 
 it("do not wait for those of another name", async () => {
   const turns = new Turns();
-  void turns.take("a", () => never);
-  expect(await turns.take("b", async () => "done")).toBe("done");
+  void turns.take(["a"], () => never);
+  expect(await turns.take(["b"], async () => "done")).toBe("done");
 });
 
 it("go on after a second where one does not end", async () => {
   const turns = new Turns();
-  void turns.take("a", () => never);
+  void turns.take(["a"], () => never);
   const [second, third] = [vi.fn(async () => {}), vi.fn(async () => {})];
-  void turns.take("a", second);
-  void turns.take("a", third);
+  void turns.take(["a"], second);
+  void turns.take(["a"], third);
   await vi.advanceTimersByTimeAsync(999);
   expect(second).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(1);
   expect(second).toHaveBeenCalled();
   expect(third).toHaveBeenCalled();
   expect(vi.getTimerCount()).toBe(0);
+});
+
+it("of several things wait for those of each of them", async () => {
+  const turns = new Turns();
+  const seen: string[] = [];
+  const act = (names: string[]) =>
+    turns.take(names, async () => {
+      seen.push(names.join());
+      await vi.advanceTimersByTimeAsync(10);
+    });
+  await Promise.all([act(["a", "b"]), act(["c"]), act(["b", "c"]), act(["a"]), act(["c", "a"])]);
+  expect(seen.slice(0, 2).sort()).toEqual(["a,b", "c"]);
+  expect(seen.slice(2, 4).sort()).toEqual(["a", "b,c"]);
+  expect(seen[4]).toBe("c,a");
 });

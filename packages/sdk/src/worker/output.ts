@@ -19,7 +19,7 @@ export class Output {
   goOnFrom(text: string): void {
     const [mark = "", cut = 0] = /^cut (\d+) bytes before this\n/.exec(text) ?? [];
     this.#cut = Number(cut);
-    for (const line of text.slice(mark.length).match(/.*\n/g) ?? []) this.#push(line);
+    for (const line of text.slice(mark.length).match(/[^\n]*\n/g) ?? []) this.#push(line);
   }
 
   write(stream: Stream, text: string): void {

@@ -59,8 +59,7 @@ export class RunAttempt {
       this.#fence = started.fence;
       this.#active.attempt = started.attempt;
       this.#begun = performance.now();
-      // More starts than attempts: one may have been handed back, and this one goes on under its number.
-      if (this.taken.job.attemptsStarted > started.attempt) await this.parts.outputs.goOn(this.#active);
+      if (started.goesOn) await this.parts.outputs.goOn(this.#active);
       this.parts.emit("started", { ...this.#about, attempt: started.attempt });
     }
     return started;

@@ -34,32 +34,6 @@ it("a run whose start Redis does not take for a minute is not failed: it runs wh
   await store.close();
 });
 
-it("a start that Redis did not take before the job was lost is not recorded later", async () => {
-  const lost = gate();
-  let refused = false;
-  const failpoint = async (point: string) => {
-    if (point !== "before start-run" || refused) return;
-    refused = true;
-    await bench.admin.del(`${bench.jobKey(run)}:lock`);
-    await lost.promise;
-    throw new Error("NOPERM this user has no permissions to run the 'evalsha' command");
-  };
-  const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
-  const noop = defineTask("noop", { queue: QUEUE, payload: nothing, handler: () => {} });
-  const run = await bench.run("t", "noop");
-  const soon = { lockDuration: 1_000, stalledInterval: 200 };
-  const worker = await bench.work([noop], { connection: undefined, store, ...soon });
-  worker.on("error", ({ message }) => message.includes("could not renew lock") && lost.resolve());
-  const final = async () => expect(await bench.record(run)).toMatchObject({ state: "final" });
-  await eventually(final, { timeoutMs: 20_000 });
-  // Whoever has the job then finds no start of which it would have to think that its worker died.
-  const record = await bench.record(run);
-  expect(record).toMatchObject({ outcome: "succeeded", attempts: 1 });
-  expect(record).not.toHaveProperty("crashes");
-  await worker.stop();
-  await store.close();
-});
-
 it("a stop waits for a handler however often it looks whether one runs", async () => {
   const [begun, finish] = [gate(), gate()];
   const type = defineTask("type", {

@@ -147,4 +147,12 @@ describe("the console while someone captures", () => {
     after.write("log", "and on");
     expect(after.take()).toEqual({ text: "cut 99 bytes before this\nout line 9\nlog and on\n", cut: true });
   });
+
+  it("goes on after lines of any kind", () => {
+    const text = "out 10%\r20%\r30%\nout windows\r\nlog a\u2028b\u2029c\nout \n";
+    const output = new Output(1_000);
+    output.goOnFrom(text);
+    output.write("log", "and on");
+    expect(output.take()).toEqual({ text: `${text}log and on\n`, cut: false });
+  });
 });

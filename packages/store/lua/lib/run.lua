@@ -42,8 +42,9 @@ end
 -- How many successes and failures, and for how long each. `given`: what the task says.
 local function keepOf(run, given)
   local keep = {}
-  if given then for n in string.gmatch(given, "%d+") do keep[#keep + 1] = n end else keep = run.keep end
-  return tonumber(keep[1]), tonumber(keep[2]), tonumber(keep[3]), tonumber(keep[4])
+  for n in string.gmatch(given or "", "%d+") do keep[#keep + 1] = tonumber(n) end
+  for i = 1, 4 do keep[i] = keep[i] or tonumber(run.keep[i]) end
+  return unpack(keep)
 end
 
 -- Starts of runs that may turn out to have had nothing to do, newest first, and the last one before them: `lastStart` and, of those
