@@ -43,8 +43,6 @@ interface Plan {
   fresh: boolean;
   /** Owed times that an edited schedule gives up, both ends included. */
   superseded: { from: number; to: number } | undefined;
-  /** Its first time had passed before it was stored. */
-  late?: boolean;
 }
 
 /** Tasks in one script; enough to amortise the round trip, few enough that Redis is not held for long. */
@@ -118,15 +116,12 @@ export class TaskWriter {
     const results = new Array<PutResult>(tasks.length);
     const failures: unknown[] = [];
     let open = tasks.map((parsed, index) => ({ index, plan: this.#planNew(parsed, now, once) }));
-    let before = now;
     const step = async (): Promise<true | undefined> => {
       const answers = await this.#sendPut(
         queue,
         open.map(({ plan }) => plan),
       );
       const at = answers.now;
-      const between = at - before;
-      before = at;
       const left: typeof open = [];
       for (const [i, { index, plan }] of open.entries()) {
         const [word, ...stored] = answers.each[i] as string[];
@@ -135,10 +130,8 @@ export class TaskWriter {
             await this.#learnCalendars(queue, plan.local, stored);
             left.push({ index, plan: this.#planAgainst(queue, plan, stored, at) });
           } else if (word === "LATE") {
-            // The first time of a new task has passed meanwhile: the next one is strictly after the put. One that comes
-            // again sooner than the answer is looked for where the next try will be.
-            const again = plan.late ? at + 2 * between : at;
-            left.push({ index, plan: { ...this.#planNew(plan.parsed, again, once), late: true } });
+            // The first time of a new task has passed meanwhile: the next one is strictly after the put.
+            left.push({ index, plan: this.#planNew(plan.parsed, at, once) });
           } else if (word === "LEFT") {
             await this.#clear(queue, plan.local);
             left.push({ index, plan });

@@ -292,25 +292,6 @@ onEveryEngine("put", (connection) => {
       expect(await bench.stored("t")).toMatchObject({ nominal: START + 20_000, due: START + 20_000 });
     });
 
-    it("starts after it too where times follow each other faster than Redis answers", async () => {
-      const { link } = bench.store;
-      const run = link.run.bind(link);
-      link.run = async (script, ...rest) => {
-        if (script.name === "put") await bench.clock.advance(80);
-        return run(script, ...rest);
-      };
-      for (const [id, every] of [
-        ["a", "1ms"],
-        ["b", "50ms"],
-        ["c", "79ms"],
-      ] as const) {
-        const put = await bench.put({ id, schedule: { every } });
-        expect(put.outcome).toBe("created");
-        expect(put.due).toBeGreaterThan(bench.clock.now);
-        expect(put.due).toBeLessThan(bench.clock.now + 200);
-      }
-    });
-
     it("is finished where there is no next one", async () => {
       expect(await late({ id: "t", schedule: { at: START + 5 } }, 5)).toMatchObject({
         outcome: "created",
