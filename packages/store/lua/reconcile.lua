@@ -44,13 +44,12 @@ local function runOf(id, task)
 end
 
 -- The record of a run that is over stays for as long as its task keeps it; then the run is looked at once more.
-local function expire(id, run)
-  local _, _, successesFor, failuresFor = keepOf(runOf(id, run.task), redis.call("HGET", ours .. "t:" .. run.task, "keep"))
-  local age = redis.call("ZSCORE", ours .. "fail:" .. run.task, id) and failuresFor or successesFor
-  if run.finished + age > now then return redis.call("ZADD", KEYS[1], run.finished + age + 1, id) end
-  redis.call("DEL", ours .. "r:" .. id, ours .. "out:" .. id)
-  for _, set in ipairs({ "hist:", "fail:" }) do redis.call("ZREM", ours .. set .. run.task, id) end
-  redis.call("ZREM", KEYS[5], id)
+local function expire(run, finished)
+  local _, _, successesFor, failuresFor = keepOf(run, redis.call("HGET", run.task, "keep"))
+  local set, age = run.history, successesFor
+  if redis.call("ZSCORE", run.failures, run.id) then set, age = run.failures, failuresFor end
+  if finished + age > now then return redis.call("ZADD", run.runs, finished + age + 1, run.id) end
+  forget(run, set, { run.id })
 end
 
 -- Takes the job away, and with it the run's place here. A one-off task goes with its last run.
@@ -61,7 +60,7 @@ local function remove(id, jobKey, state, run)
   redis.call("ZREM", KEYS[1], id)
   if state ~= "missing" or not run.task then say(id, "removed") end
   if not run.task then return end
-  if run.finished then expire(id, run) end
+  if run.finished then expire(runOf(id, run.task), run.finished) end
   local task = redis.call("HMGET", ours .. "t:" .. run.task, "once", "state", "open")
   if task[1] and task[2] == "finished" and (task[3] or "") == "" then
     say(run.task, "lingered")

@@ -11,8 +11,8 @@
 -- ARGV: 1 worker, 2 pid, 3 host, 4 the worker's own number for this start: the same where it is sent again,
 --       5 attempts that BullMQ counts as made, 6 wait after a crash (ms), 7 crashes after which the run is over, both where the
 --       task says nothing, 8 the token that the worker took the job with ("" not checked)
--- Returns: { "LOST" } (another worker has the job by now, or is to have it) |
---          { "OK", fence, now, details, checkpoint ("" none), crashes, attempt (from 1), 1 where it may have begun before } | { "GONE" } (the task was deleted) |
+-- Returns: { "OK", fence, now, details, checkpoint ("" none), crashes, attempt (from 1), 1 where it may have begun before } |
+--          { "LOST" } (another worker has the job by now, or is to have it) | { "GONE" } (the task was deleted) |
 --          { "FORGOTTEN" } (its record is no longer kept) |
 --          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", until, now }
 local worker, own, made, token = ARGV[OWN + 1], ARGV[OWN + 4], ARGV[OWN + 5], ARGV[OWN + 8]

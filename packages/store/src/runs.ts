@@ -161,7 +161,8 @@ export class RunRepository {
       ],
       [
         ...[run, local, shard, keys.run(""), keys.output(""), this.#keys.wake, name.queue],
-        ...[...this.#kept(), ...own],
+        ...this.#kept(),
+        ...own,
       ],
     );
   }

@@ -81,8 +81,8 @@ export class Store {
     this.tasks = new TaskRepository(link, keys, scripts, registry, calendars, contention);
     this.claims = new ClaimRepository(link, keys, scripts, calendars.schedules, contention);
     this.runs = new RunRepository(link, keys, scripts, calendars, contention, retention(options.retention));
-    this.backfills = new BackfillRepository(this.link, this.keys, scripts);
-    this.alerts = new AlertRepository(this.link, this.keys, scripts);
+    this.backfills = new BackfillRepository(link, keys, scripts);
+    this.alerts = new AlertRepository(link, keys, scripts);
     const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(this.link.client);
     this.mutex = seams.failpoint ? failing(mutex, seams.failpoint) : mutex;
   }

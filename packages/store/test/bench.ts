@@ -22,6 +22,7 @@ import {
 import { type VirtualClock, virtualStore } from "@carillon/testing";
 import { type Job, Queue, Worker } from "bullmq";
 import { Cluster, type Redis } from "ioredis";
+import { expect } from "vitest";
 
 export const START = Date.parse("2026-01-01T00:00:00Z");
 export const QUEUE = "bells";
@@ -113,6 +114,31 @@ export class Bench {
       seen.push(...(await this.claim(id, `${token}${shard}`, owner)));
     }
     return seen;
+  }
+
+  /** Something that happens at the worst moment: right before the next script of this name is sent. */
+  before(script: string, act: () => Promise<unknown>): void {
+    const { link } = this.store;
+    const { run } = link;
+    link.run = async (sent, keys, args) => {
+      if (sent.name === script) {
+        link.run = run;
+        await act();
+      }
+      return run.call(link, sent, keys, args);
+    };
+  }
+
+  /** What dies before it can send a script of this name. */
+  async cutOff(script: string, act: () => Promise<unknown>): Promise<void> {
+    const { link } = this.store;
+    const { run } = link;
+    link.run = async (sent, keys, args) => {
+      if (sent.name === script) throw new Error("cut off");
+      return run.call(link, sent, keys, args);
+    };
+    await expect(act()).rejects.toThrow("cut off");
+    link.run = run;
   }
 
   queue(name = QUEUE): Queue {

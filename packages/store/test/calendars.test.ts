@@ -82,18 +82,6 @@ onEveryEngine("shared calendars", (connection) => {
   }
   const claim = async (token: string, id = "t") => bench.commit(await read(id), token);
 
-  function before(script: string, act: () => Promise<unknown>, from = bench): void {
-    const { link } = from.store;
-    const { run } = link;
-    link.run = async (sent, keys, args) => {
-      if (sent.name === script) {
-        link.run = run;
-        await act();
-      }
-      return run.call(link, sent, keys, args);
-    };
-  }
-
   describe("stored, changed, deleted", () => {
     it("each change is counted, and says who made it and when", async () => {
       const { outcome, revision: first } = await store(["2026-01-02", "*-05-01"], "holidays", "ann lee");
@@ -486,7 +474,7 @@ onEveryEngine("shared calendars", (connection) => {
 
       it("between what a resume has read and what it writes: it resumes with the change", async () => {
         await bench.clock.set(nine(1) + HOUR);
-        before("resume", () => change(["2026-01-02"], "holidays", other));
+        bench.before("resume", () => change(["2026-01-02"], "holidays", other));
         expect(await resume("now")).toBe("OK");
         await expectNext(nine(3));
       });
@@ -588,7 +576,7 @@ onEveryEngine("shared calendars", (connection) => {
         const run = await fired();
         await store(["2026-01-20"]);
         await bench.store.calendars.refresh();
-        before("replan", () => finish(run));
+        bench.before("replan", () => finish(run));
         await bench.store.calendars.replanStale(QUEUE);
         await expectNext(bench.clock.now + HOUR);
       });
@@ -634,7 +622,7 @@ onEveryEngine("shared calendars", (connection) => {
     ])("and who puts %s meanwhile: planned anew, with the change", async (_what, first) => {
       await store([]);
       await first();
-      before("put", () => change(["2026-01-01"]), other);
+      other.before("put", () => change(["2026-01-01"]));
       expect(await put({}, other)).toMatchObject({ state: "scheduled" });
       await expectNext(nine(2));
       expect(await planned()).toEqual([["system/t", bench.store.calendars.revision]]);
@@ -714,7 +702,7 @@ onEveryEngine("shared calendars", (connection) => {
       await putAll();
       await store(["2026-01-01"]);
       await bench.store.calendars.refresh();
-      before("replan", () => put({ id: "t7", priority: 4 }, other));
+      bench.before("replan", () => put({ id: "t7", priority: 4 }, other));
       await bench.store.calendars.replanStale(QUEUE);
       const { revision } = bench.store.calendars;
       expect(new Set((await planned()).map(([, with_]) => with_))).toEqual(new Set([revision]));

@@ -1,5 +1,5 @@
 import { parseTask, shardOf } from "@carillon/core";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
@@ -50,14 +50,9 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
     it("a put that was planned before the resume does not pause it again", async () => {
       await bench.put({ id: "t" });
       await bench.store.tasks.pause(bench.name("t"));
-      const { link } = bench.store;
-      const run = link.run.bind(link);
-      let puts = 0;
-      link.run = async (script, ...rest) => {
-        // Its first script learns what is stored; its second one writes.
-        if (script.name === "put" && ++puts === 2) await bench.store.tasks.resume(bench.name("t"), "now");
-        return run(script, ...rest);
-      };
+      const resume = () => bench.store.tasks.resume(bench.name("t"), "now");
+      // Its first script learns what is stored; its second one writes.
+      bench.before("put", async () => bench.before("put", resume));
       expect(await bench.put({ id: "t", priority: 1 })).toMatchObject({ state: "scheduled" });
       expect(await bench.stored("t")).toMatchObject({ state: "scheduled", definition: { priority: 1 } });
     });
@@ -340,13 +335,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       await bench.reconcile();
       for (const token of ["c", "d"]) await bench.trigger("t", token);
       const queued = await bench.store.runs.open(bench.name("t"));
-      const { link } = bench.store;
-      const run = link.run.bind(link);
-      const cut = vi.spyOn(link, "run").mockImplementation((script, ...rest) => {
-        return script.name === "clear-runs" ? Promise.reject(new Error("cut off")) : run(script, ...rest);
-      });
-      await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("cut off");
-      cut.mockRestore();
+      await bench.cutOff("clear-runs", () => bench.store.tasks.delete(bench.name("t")));
 
       await bench.put({ id: "t" });
       expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
@@ -389,14 +378,9 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
             client.hset(run(id), { state: "queued", of: `system/t ${START} n`, info: '{"type":"noop"}' }),
           );
         }
-        const real = link.run.bind(link);
-        const cut = vi.spyOn(link, "run").mockImplementation((script, ...rest) => {
-          return script.name === "clear-runs" ? Promise.reject(new Error("cut off")) : real(script, ...rest);
-        });
-        await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("cut off");
+        await bench.cutOff("clear-runs", () => bench.store.tasks.delete(bench.name("t")));
         // Nor does it come while that cannot be cleared.
-        await expect(again("t")).rejects.toThrow("cut off");
-        cut.mockRestore();
+        await bench.cutOff("clear-runs", () => again("t"));
 
         await again("t");
         const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };

@@ -85,12 +85,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     // They are looked at ever less often.
     await bench.clock.advance(HOUR);
     await bench.reconcile();
-    const { link } = bench.store;
-    const run = link.run.bind(link);
-    link.run = (script, ...rest) =>
-      script.name === "clear-runs" ? Promise.reject(new Error("cut off")) : run(script, ...rest);
-    await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("cut off");
-    link.run = run;
+    await bench.cutOff("clear-runs", () => bench.store.tasks.delete(bench.name("t")));
     expect((await bench.store.claims.next(QUEUE)).get("r")).toBe(bench.clock.now + 10_000);
     await bench.clock.advance(10_000);
     await bench.reconcile();
@@ -241,13 +236,8 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       await fill();
       const [starts = ""] = await open();
       const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-      const { link, runs } = bench.store;
-      const { run: send } = link;
-      link.run = async (...sent) => {
-        link.run = send;
-        await runs.start(bench.name("t"), starts, by);
-        return link.run(...sent);
-      };
+      const { runs } = bench.store;
+      bench.before("cancel-run", () => runs.start(bench.name("t"), starts, by));
       expect(await runs.cancelQueued(bench.name("t"), "me")).toBe(ids.length + 1);
       expect(await runs.get(QUEUE, starts)).toMatchObject({ state: "running" });
       expect((await runs.get(QUEUE, starts))?.cancel).toBeUndefined();
@@ -406,11 +396,8 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     it("and so with those of a deleted task that a node clears", async () => {
       await fill();
       await crowd();
+      await bench.cutOff("clear-runs", () => bench.store.tasks.delete(bench.name("t")));
       const { link } = bench.store;
-      const run = link.run.bind(link);
-      link.run = (script, ...rest) =>
-        script.name === "clear-runs" ? Promise.reject(new Error("cut off")) : run(script, ...rest);
-      await expect(bench.store.tasks.delete(bench.name("t"))).rejects.toThrow("cut off");
       await bench.clock.advance(10_000);
       const left = () => link.ask((client) => client.zcard(keys().gone("gone:open:system/t")));
       for (let n = 1; n < 4; n++) {

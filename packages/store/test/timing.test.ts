@@ -12,7 +12,6 @@ const HOUR = 3_600_000;
 const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
 type Input = Partial<TaskInput> & { id: string };
-type Act = () => Promise<unknown>;
 
 onEveryEngine("when a task is due", (connection) => {
   let bench: Bench;
@@ -40,19 +39,6 @@ onEveryEngine("when a task is due", (connection) => {
   const NOWHERE = [undefined, undefined];
   const pause = (id: string) => bench.store.tasks.pause(bench.name(id));
   const resume = (id: string, from: "now" | "catch-up") => bench.store.tasks.resume(bench.name(id), from);
-
-  /** Something that happens at the worst moment: right before the next script of this name is sent. */
-  function before(script: string, act: Act): void {
-    const { link } = bench.store;
-    const { run } = link;
-    link.run = async (sent, keys, args) => {
-      if (sent.name === script) {
-        link.run = run;
-        await act();
-      }
-      return run.call(link, sent, keys, args);
-    };
-  }
 
   describe("jitter", () => {
     /** With this id the jitter of the first times is more than a second, and another one each time. */
@@ -366,7 +352,7 @@ onEveryEngine("when a task is due", (connection) => {
     await bench.put({ id: "t" });
     await bench.clock.advance(9 * SECOND);
     // The put's first script learns what is stored; before its second one a time passes.
-    before("put", async () => before("put", () => bench.clock.advance(2 * SECOND)));
+    bench.before("put", async () => bench.before("put", () => bench.clock.advance(2 * SECOND)));
     expect(await bench.put({ id: "t", schedule: { every: "2s" } })).toMatchObject({
       due: START + 12 * SECOND,
     });
@@ -595,7 +581,7 @@ onEveryEngine("when a task is due", (connection) => {
     });
 
     it("is first due strictly after the put, however long that takes", async () => {
-      before("put", () => bench.clock.advance(HOUR));
+      bench.before("put", () => bench.clock.advance(HOUR));
       expect(await put()).toMatchObject({ due: START + HOUR + MINUTE });
     });
 
@@ -984,7 +970,7 @@ onEveryEngine("when a task is due", (connection) => {
       it("changed", async () => {
         const run = await fired();
         // The put's first script learns what is stored; its second one writes.
-        before("put", async () => before("put", () => finish(run)));
+        bench.before("put", async () => bench.before("put", () => finish(run)));
         await put({ priority: 2 });
         expect(await bench.stored("t")).toMatchObject({ definition: { priority: 2 } });
         await expectDue(bench.clock.now + MINUTE);
@@ -993,14 +979,14 @@ onEveryEngine("when a task is due", (connection) => {
       it.each(["now", "catch-up"] as const)("resumed %s", async (from) => {
         const run = await fired();
         await pause("t");
-        before("resume", () => finish(run));
+        bench.before("resume", () => finish(run));
         expect(await resume("t", from)).toBe("OK");
         await expectDue(bench.clock.now + MINUTE);
       });
 
       it("paused", async () => {
         const run = await fired();
-        before("pause", () => finish(run));
+        bench.before("pause", () => finish(run));
         expect(await pause("t")).toBe("OK");
         expect(await bench.stored("t")).toMatchObject({ state: "paused", due: bench.clock.now + MINUTE });
         expect(await indexed("t")).toEqual(NOWHERE);

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AnyTaskType, defineTask, Worker, type WorkerOptions } from "@carillon/sdk";
 import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { Bench, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("refused");
@@ -104,42 +104,31 @@ describe("a Redis that is read-only for a moment", () => {
   });
 
   it("once a run's end is recorded: its job completes, and the handler does not run again", async () => {
-    let calls = 0;
-    const type = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: () => {
-        calls += 1;
-      },
-    });
+    const handler = vi.fn();
+    const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
     const stop = await workRefusedAt("after settle-run", type);
     const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
     const jobs = bench.queue();
     await eventually(async () => expect(await (await jobs.getJob(run))?.isCompleted()).toBe(true), {
       timeoutMs: 20_000,
     });
-    expect(calls).toBe(1);
+    expect(handler).toHaveBeenCalledTimes(1);
     expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", attempts: 1 });
     await stop();
   });
 
   it("once it is recorded that an attempt failed: that is counted, and no more follow than it may have", async () => {
-    let calls = 0;
-    const type = defineTask("type", {
-      queue: QUEUE,
-      payload: nothing,
-      handler: () => {
-        calls += 1;
-        throw new Error("no");
-      },
+    const handler = vi.fn(() => {
+      throw new Error("no");
     });
+    const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
     const stop = await workRefusedAt("after settle-run", type, { ...soon, lockDuration: 5_000 });
     const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
     const jobs = bench.queue();
     await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true), {
       timeoutMs: 20_000,
     });
-    expect(calls).toBe(2);
+    expect(handler).toHaveBeenCalledTimes(2);
     const job = await jobs.getJob(run);
     expect(job).toMatchObject({ attemptsMade: 2 });
     expect(job?.stacktrace).toHaveLength(2);
