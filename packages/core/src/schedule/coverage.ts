@@ -1,6 +1,7 @@
-import { HALF, membersOfSixty, type Sixty, sixty } from "./bits.js";
-import { DAY, MINUTE, SECOND } from "./civil.js";
+import { HALF, hasBit, hasSixty, membersOf, membersOfSixty, type Sixty, sixty } from "./bits.js";
+import { DAY, HOUR, MINUTE, SECOND } from "./civil.js";
 import type { Fields } from "./fields.js";
+import type { EveryInterval } from "./simple.js";
 
 /** The seconds, minutes and hours that a schedule's times can have, on its own clock. */
 export interface TimePattern {
@@ -10,8 +11,6 @@ export interface TimePattern {
 }
 
 const EVERY: Sixty = { lo: HALF, hi: HALF };
-const NONE: Sixty = { lo: 0, hi: 0 };
-const ZERO: Sixty = { lo: 1, hi: 0 };
 const ALL_HOURS = 0xff_ffff;
 export const EACH_SECOND: TimePattern = { seconds: EVERY, minutes: EVERY, hours: ALL_HOURS };
 /** Before 1972 some zones were off by odd seconds: minutes of different zones did not turn together. */
@@ -24,7 +23,7 @@ export function patternOfFields(fields: Fields): TimePattern | undefined {
 /** Of a fixed interval: whole seconds; where it counts whole minutes, one second of the minute and some of the hour. */
 export function patternOfInterval(interval: number, origin: number): TimePattern | undefined {
   if (interval % SECOND !== 0 || origin % SECOND !== 0) return undefined;
-  const second = (((origin / SECOND) % 60) + 60) % 60;
+  const second = modulo(origin / SECOND, 60);
   const one = { lo: second < 30 ? 1 << second : 0, hi: second < 30 ? 0 : 1 << (second - 30) };
   if (interval % MINUTE !== 0) return EACH_SECOND;
   const minute = Math.floor(origin / MINUTE);
@@ -43,34 +42,25 @@ function divisor(a: number, b: number): number {
  * day. Then a search leaps over these, instead of asking for each.
  */
 export class Coverage {
-  readonly #minute: boolean;
+  readonly minute: boolean;
   readonly hour: boolean;
   readonly day: boolean;
-  readonly #since: number;
 
-  /**
-   * @param sameClock whether schedule and exclusion are in one zone; in two, only whole minutes are sure to be alike
-   * @param late whether the schedule runs times late that a gap skipped: in another zone they are like any other, on
-   * the minute
-   */
-  constructor(exclusion: Fields, schedule: TimePattern | undefined, sameClock: boolean, late: boolean) {
+  /** @param ahead how many minutes the exclusion's clock is ahead of the schedule's */
+  constructor(exclusion: Fields, schedule: TimePattern | undefined, ahead: number) {
+    const { seconds, minutes, hours } = schedule ?? EACH_SECOND;
     const possible = schedule !== undefined && exclusion.subSeconds === undefined;
-    const onMinute = late && !sameClock ? ZERO : NONE;
-    this.#minute =
-      possible && within(schedule.seconds, exclusion.seconds) && within(onMinute, exclusion.seconds);
-    this.hour = this.#minute && within(sameClock ? schedule!.minutes : EVERY, exclusion.minutes);
-    const hours = sameClock && possible ? schedule.hours : ALL_HOURS;
-    this.day = this.hour && (hours & ~exclusion.hours) === 0;
-    this.#since = sameClock ? Number.NEGATIVE_INFINITY : WHOLE_MINUTES_SINCE;
-  }
-
-  none(time: number): boolean {
-    return !this.#minute || time < this.#since;
-  }
-
-  /** As far back as this holds; the time before is asked for by itself. */
-  since(time: number): number {
-    return Math.max(time, this.#since - 1);
+    this.minute = possible && within(seconds, exclusion.seconds);
+    const shown = membersOfSixty(minutes).map((minute) => minute + ahead);
+    this.hour = this.minute && shown.every((minute) => hasSixty(exclusion.minutes, modulo(minute, 60)));
+    this.day =
+      this.minute &&
+      membersOf(hours).every((hour) =>
+        shown.every((minute) => {
+          const time = modulo(hour * 60 + minute, 24 * 60);
+          return hasBit(exclusion.hours, Math.floor(time / 60)) && hasSixty(exclusion.minutes, time % 60);
+        }),
+      );
   }
 }
 
@@ -93,6 +83,29 @@ export function coveredSince(
   const all = late ? [0, ...seconds] : seconds;
   if (!all.every((second) => (second * SECOND - origin) % interval === 0)) return undefined;
   return utc || SECOND % interval === 0 ? origin : Math.max(origin, WHOLE_MINUTES_SINCE);
+}
+
+/** Whether an interval of a fixed length has every time of a schedule, while its clock is so many ms ahead of UTC. */
+export function isAligned(
+  { interval, origin }: EveryInterval,
+  { seconds, minutes, hours }: TimePattern,
+  offset: number,
+): boolean {
+  const first =
+    membersOf(hours)[0]! * HOUR + membersOfSixty(minutes)[0]! * MINUTE + membersOfSixty(seconds)[0]! * SECOND;
+  const stays = (values: number[], unit: number) =>
+    values.every((value) => ((value - values[0]!) * unit) % interval === 0);
+  return (
+    DAY % interval === 0 &&
+    (first - offset - origin) % interval === 0 &&
+    stays(membersOf(hours), HOUR) &&
+    stays(membersOfSixty(minutes), MINUTE) &&
+    stays(membersOfSixty(seconds), SECOND)
+  );
+}
+
+function modulo(value: number, by: number): number {
+  return ((value % by) + by) % by;
 }
 
 function within(inner: Sixty, outer: Sixty): boolean {

@@ -5,7 +5,7 @@ import type { Coverage } from "./coverage.js";
 import { type DaySet, hasDay, leapAfter, leapBefore } from "./day-set.js";
 import { type Fields, matchesLocal } from "./fields.js";
 import type { CompiledSchedule } from "./types.js";
-import { MAX_CHANGE, MAX_OFFSET, type Segment, type Zone } from "./zone.js";
+import { MAX_CHANGE, MAX_OFFSET, type Segment, segmentAt, type Zone } from "./zone.js";
 
 /** Which occurrences of one schedule are taken away. */
 export interface Excluder {
@@ -18,13 +18,6 @@ export interface Excluder {
 
 /** How an occurrence is shown on a clock: with the zone's, where it only runs late, what it was meant to be. */
 export type WallOf = (occurrence: number) => number;
-
-const UTC_FOREVER: Segment = {
-  start: Number.NEGATIVE_INFINITY,
-  end: Number.POSITIVE_INFINITY,
-  offset: 0,
-  before: 0,
-};
 
 /** Whole local days. */
 export class DayExcluder implements Excluder {
@@ -43,14 +36,14 @@ export class DayExcluder implements Excluder {
   }
 
   end(occurrence: number): number {
-    const segment = this.#zone?.at(occurrence) ?? UTC_FOREVER;
+    const segment = segmentAt(this.#zone, occurrence);
     const wall = occurrence + segment.offset;
     if (wall !== this.#wallOf(occurrence)) return occurrence + 1;
     return endOf(occurrence, segment, leapAfter(this.#days, Math.floor(wall / DAY)) * DAY);
   }
 
   begin(occurrence: number): number {
-    const segment = this.#zone?.at(occurrence) ?? UTC_FOREVER;
+    const segment = segmentAt(this.#zone, occurrence);
     const wall = occurrence + segment.offset;
     if (wall !== this.#wallOf(occurrence)) return occurrence - 1;
     return beginOf(occurrence, segment, (leapBefore(this.#days, Math.floor(wall / DAY)) + 1) * DAY - 1);
@@ -78,9 +71,9 @@ export class FieldExcluder implements Excluder {
   }
 
   end(occurrence: number): number {
-    const segment = this.#zone?.at(occurrence) ?? UTC_FOREVER;
+    const segment = segmentAt(this.#zone, occurrence);
     const wall = occurrence + segment.offset;
-    if (this.#covers.none(occurrence) || wall !== this.#wallOf(occurrence)) return occurrence + 1;
+    if (!this.#covers.minute || wall !== this.#wallOf(occurrence)) return occurrence + 1;
     const day = Math.floor(wall / DAY);
     if (this.#covers.day) return endOf(occurrence, segment, leapAfter(this.#days, day) * DAY);
     let hour = Math.floor((wall - day * DAY) / HOUR);
@@ -95,12 +88,12 @@ export class FieldExcluder implements Excluder {
   }
 
   begin(occurrence: number): number {
-    const segment = this.#zone?.at(occurrence) ?? UTC_FOREVER;
+    const segment = segmentAt(this.#zone, occurrence);
     const wall = occurrence + segment.offset;
-    if (this.#covers.none(occurrence) || wall !== this.#wallOf(occurrence)) return occurrence - 1;
+    if (!this.#covers.minute || wall !== this.#wallOf(occurrence)) return occurrence - 1;
     const day = Math.floor(wall / DAY);
     if (this.#covers.day) {
-      return this.#covers.since(beginOf(occurrence, segment, (leapBefore(this.#days, day) + 1) * DAY - 1));
+      return beginOf(occurrence, segment, (leapBefore(this.#days, day) + 1) * DAY - 1);
     }
     let hour = Math.floor((wall - day * DAY) / HOUR);
     if (this.#covers.hour) {

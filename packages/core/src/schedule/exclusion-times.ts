@@ -10,7 +10,6 @@ import { intervalOf, planOf } from "./plan.js";
 import { AtOnce } from "./simple.js";
 import type { CompiledSchedule, ScheduleExclusion } from "./types.js";
 import { zoneOf } from "./zone.js";
-import { isUtc } from "./zone-names.js";
 
 type Unnamed = Exclude<ScheduleExclusion, { named: string }>;
 
@@ -35,5 +34,5 @@ function timesOf(spec: Unnamed, zone: string): CompiledSchedule {
   const clock = ownZone(plan, spec.timezone) ?? zone;
   // Days without times of day are whole days.
   const fields = { ...timeless(plan.fields), ...(plan.event?.daysOnly ? EACH_SECOND : {}) };
-  return new FieldSchedule(fields, isUtc(clock) ? undefined : zoneOf(clock), ALL_TIMES);
+  return new FieldSchedule(fields, zoneOf(clock), ALL_TIMES);
 }

@@ -1,6 +1,6 @@
 import { CarillonError, quote } from "../errors.js";
 import { boundsOf, UNBOUNDED } from "./bounds.js";
-import { Coverage, coveredSince, type TimePattern } from "./coverage.js";
+import { Coverage, coveredSince, isAligned, type TimePattern } from "./coverage.js";
 import { type DaySet, FieldDays } from "./day-set.js";
 import {
   BoundedExcluder,
@@ -11,6 +11,7 @@ import {
   TimeExcluder,
   type WallOf,
 } from "./excluder.js";
+import { AlignedExcluder, OtherClockExcluder } from "./excluder-apart.js";
 import type { NamedExcluder } from "./excluding.js";
 import { within } from "./fault.js";
 import { timeless } from "./fields.js";
@@ -109,9 +110,13 @@ function readEvery(spec: EverySchedule): Reading {
       compiled instanceof EveryInterval && compiled.isWithin(times)
         ? origin
         : coveredSince(interval, origin, { pattern, utc: isUtc(zone), late });
-    if (since === undefined) return [single];
+    if (since === undefined) return [pattern === undefined ? single : aligned(times, pattern, zone)];
     return since === origin ? [new FromOnExcluder(since)] : [new FromOnExcluder(since), single];
   };
+}
+
+function aligned(times: EveryInterval, pattern: TimePattern, zone: string): Excluder {
+  return new AlignedExcluder(times, zoneOf(zone), (offset) => isAligned(times, pattern, offset));
 }
 
 function readNamed(
@@ -149,7 +154,7 @@ function onClock(zone: string | undefined, read: (clock: Clock) => Excluder[]): 
   return (target) => {
     const name = zone ?? target.zone;
     const same = name === target.zone || (isUtc(name) && isUtc(target.zone));
-    const table = isUtc(name) ? undefined : zoneOf(name);
+    const table = zoneOf(name);
     const plain: WallOf = table === undefined ? (time) => time : (time) => time + table.at(time).offset;
     return read({ zone: table, wallOf: (same ? target.wallOf : undefined) ?? plain, target, same });
   };
@@ -160,11 +165,7 @@ function dayExcluder(days: DaySet, { zone, wallOf }: Clock): Excluder {
 }
 
 function fieldExcluder({ fields, days }: Rule, { zone, wallOf, target, same }: Clock): Excluder {
-  return new FieldExcluder(
-    fields,
-    days,
-    zone,
-    wallOf,
-    new Coverage(fields, target.pattern, same, target.late),
-  );
+  const ahead = (minutes: number) =>
+    new FieldExcluder(fields, days, zone, wallOf, new Coverage(fields, target.pattern, minutes));
+  return same ? ahead(0) : new OtherClockExcluder(zone, zoneOf(target.zone), ahead);
 }

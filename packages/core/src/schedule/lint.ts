@@ -7,7 +7,7 @@ import { parseJitter } from "./jitter.js";
 import { type FieldPlan, intervalOf, planOf } from "./plan.js";
 import type { Limited, Schedule, ScheduleContext, SimpleSchedule, UnionSchedule } from "./types.js";
 import { delayOf } from "./whole.js";
-import { zoneOf } from "./zone.js";
+import { segmentAt, zoneOf } from "./zone.js";
 import { isUtc } from "./zone-names.js";
 
 export interface ScheduleWarning {
@@ -77,7 +77,7 @@ function lintEvery(schedule: SimpleSchedule & { every: string }, warn: Warn): vo
     return;
   }
   if (interval.unit !== "month" || origin === undefined) return;
-  const wall = origin + (isUtc(zone) ? 0 : zoneOf(zone).at(origin).offset);
+  const wall = origin + segmentAt(zoneOf(zone), origin).offset;
   const date = civilFromDays(Math.floor(wall / DAY)) & 31;
   if (date > 28) {
     warn("DAY_MISSING", `Months without a day ${date} have their last day instead.`);

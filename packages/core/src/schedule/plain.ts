@@ -8,7 +8,6 @@ import { type IntervalPlan, intervalOf, planOf } from "./plan.js";
 import { AtOnce, EveryInterval } from "./simple.js";
 import type { CompiledSchedule, DstChoice } from "./types.js";
 import { zoneOf } from "./zone.js";
-import { isUtc } from "./zone-names.js";
 
 /** A schedule of one syntax without its limits, and what exclusions and previews ask of it. */
 export interface Plain {
@@ -28,7 +27,7 @@ export interface Plain {
 export function plainSchedule(schedule: object, seed = "", asSet = false): Plain {
   const plan = planOf(schedule, seed);
   if (plan) {
-    const zone = isUtc(plan.zone) ? undefined : zoneOf(plan.zone);
+    const zone = zoneOf(plan.zone);
     const rule = dstRule(plan.rule, (schedule as { dst?: DstChoice }).dst, asSet);
     const compiled = new FieldSchedule(plan.fields, zone, rule);
     return {
@@ -60,5 +59,5 @@ export function intervalSchedule({
   zone,
 }: Omit<IntervalPlan, "canonical">): CompiledSchedule {
   if (typeof interval === "number") return new EveryInterval(interval, origin ?? 0);
-  return new CalendarInterval(interval, origin, isUtc(zone) ? undefined : zoneOf(zone));
+  return new CalendarInterval(interval, origin, zoneOf(zone));
 }

@@ -5,7 +5,7 @@ import { formatInstant } from "./instant.js";
 import type { Schedule, ScheduleContext } from "./types.js";
 import { delayOf, dueOf, maxRunsOf } from "./whole.js";
 import { firstInstant, type Zone, zoneOf } from "./zone.js";
-import { isUtc, requireZone } from "./zone-names.js";
+import { requireZone } from "./zone-names.js";
 
 export interface PreviewOptions {
   /** UTC ms; the times are strictly after it. */
@@ -72,7 +72,7 @@ export function previewSchedule(schedule: Schedule, options: PreviewOptions): Sc
   const zones = new Set(parts.map(({ plain }) => plain.zone));
   const shown = zones.size === 1 ? parts[0]!.plain.zone : "UTC";
   const timezone = options.timezone === undefined ? shown : requireZone(options.timezone, "timezone");
-  const zone = tables(timezone);
+  const zone = zoneOf(timezone);
   const instant = (time: number) => ({ time, utc: formatInstant(time), local: localText(time, zone) });
   const times: PreviewTime[] = [];
   const excluded: ExcludedTime[] = [];
@@ -121,7 +121,7 @@ function takenBetween(parts: readonly Part[], after: number, to: number): Taken[
 function notesOf(parts: readonly Part[], time: number, taken: readonly ExcludedTime[]): PreviewNote[] {
   const notes: PreviewNote[] = [];
   const part = parts.find(({ compiled }) => compiled.latest(time) === time) ?? parts[0]!;
-  const zone = tables(part.plain.zone);
+  const zone = zoneOf(part.plain.zone);
   if (zone !== undefined) notes.push(...clockNotes(time, zone, part));
   if (taken.length > 0) {
     const texts = taken.slice(0, NAMED).map(({ local, by }) => `${local} (${by})`);
@@ -153,10 +153,6 @@ function clockNotes(time: number, zone: Zone, { plain }: Part): PreviewNote[] {
     }
   }
   return notes;
-}
-
-function tables(zone: string): Zone | undefined {
-  return isUtc(zone) ? undefined : zoneOf(zone);
 }
 
 function localText(time: number, zone: Zone | undefined): string {

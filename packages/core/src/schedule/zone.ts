@@ -1,4 +1,5 @@
 import { DAY, daysFromCivil, daysInMonth, HOUR, SECOND, weekdayOfDays, yearOfDays } from "./civil.js";
+import { isUtc } from "./zone-names.js";
 
 /** A stretch of time with one offset. Cut at each turn of the UTC year too, where the offset may not change. */
 export interface Segment {
@@ -9,6 +10,13 @@ export interface Segment {
   readonly offset: number;
   readonly before: number;
 }
+
+const UTC_FOREVER: Segment = {
+  start: Number.NEGATIVE_INFINITY,
+  end: Number.POSITIVE_INFINITY,
+  offset: 0,
+  before: 0,
+};
 
 /**
  * Less than the shortest time between two clock changes that cancel each other out: an hour short of a week, as in
@@ -30,14 +38,20 @@ const FAR_BY_KIND = new Map(
 
 const zones = new Map<string, Zone>();
 
-/** The shared tables of a zone that is known to exist. */
-export function zoneOf(id: string): Zone {
+/** The shared tables of a zone that is known to exist; undefined: UTC, by any of its names. */
+export function zoneOf(id: string): Zone | undefined {
+  if (isUtc(id)) return undefined;
   let zone = zones.get(id);
   if (zone === undefined) {
     zone = new Zone(id);
     zones.set(id, zone);
   }
   return zone;
+}
+
+/** @param zone undefined: UTC */
+export function segmentAt(zone: Zone | undefined, time: number): Segment {
+  return zone === undefined ? UTC_FOREVER : zone.at(time);
 }
 
 /** A zone's offsets, asked of Intl once per year and then looked up. */

@@ -149,6 +149,77 @@ test("next and latest are neighbours, and a second compilation continues alike",
   );
 });
 
+describe("goes past half a year, or more, that an exclusion on another clock has", () => {
+  const quarters = { calendar: "*:0/15", timezone: "UTC" };
+  const cases: [what: string, schedule: Schedule, from: string, first: string, then: string][] = [
+    [
+      "in each member of a union",
+      {
+        any: [{ cron: "0 * * * *", timezone: "UTC" }, quarters, quarters],
+        except: [
+          { cron: "*/5 8-17 * * *", timezone: "Australia/Lord_Howe" },
+          { calendar: "*:0/15", timezone: "Africa/Cairo", end: "2024-11-02T12:00:00Z" },
+        ],
+        start: "2024-01-01T00:00:00Z",
+      },
+      "2023-01-01T00:00:00Z",
+      "2024-11-02T12:15:00Z",
+      "2024-11-02T12:30:00Z",
+    ],
+    [
+      "of a schedule that runs late what a gap skipped",
+      {
+        cron: "*/5 * * * *",
+        timezone: "Africa/Cairo",
+        dst: { gap: "run-after" },
+        except: [{ cron: "*/5 * * 1-6 *", timezone: "UTC" }],
+      },
+      "2026-01-01T00:00:00Z",
+      "2026-07-01T00:00:00Z",
+      "2026-07-01T00:05:00Z",
+    ],
+    [
+      "half an hour apart",
+      {
+        every: "90m",
+        except: [{ calendar: "*:0/10:0/20", timezone: "Asia/Kolkata", end: "2026-01-01T00:00:00Z" }],
+      },
+      "2024-04-26T00:00:00Z",
+      "2026-01-01T01:30:00Z",
+      "2026-01-01T03:00:00Z",
+    ],
+    [
+      "where its hours begin within those of the schedule",
+      {
+        cron: "5-20/5 */2 * * *",
+        timezone: "America/New_York",
+        except: [{ cron: "*/5 */2 * * *", timezone: "Asia/Kolkata" }],
+      },
+      "2024-11-05T00:00:00Z",
+      "2025-03-09T08:05:00Z",
+      "2025-03-09T08:10:00Z",
+    ],
+    [
+      "by an interval, while the clock suits it",
+      { cron: "0 */2 * * *", timezone: "Africa/Cairo", except: [{ every: "1d" }, { every: "2h" }] },
+      "2024-11-09T00:00:00Z",
+      "2025-04-24T23:00:00Z",
+      "2025-04-25T01:00:00Z",
+    ],
+  ];
+  for (const [what, one, from, first, then] of cases) {
+    test(what, () => {
+      // As a member of four, its share of the search is a quarter.
+      const at = { at: "2023-01-01T00:00:00Z" };
+      const compiled = compileSchedule("any" in one ? one : { any: [one as SimpleSchedule, at, at, at] });
+      expect(new Date(compiled.next(Date.parse(from))!).toJSON()).toBe(new Date(first).toJSON());
+      expect(compiled.next(Date.parse(first))).toBe(Date.parse(then));
+      expect(compiled.latest(Date.parse(then) - 1)).toBe(Date.parse(first));
+      expect(compiled.latest(Date.parse(first) - 1) ?? 0).toBeLessThan(Date.parse(from));
+    });
+  }
+});
+
 describe("stays bounded where exclusions take everything, or nearly", () => {
   const paris = { timezone: "Europe/Paris" };
   const base = Date.parse("2026-01-15T10:00:00Z");

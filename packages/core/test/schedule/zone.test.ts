@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { zoneOf } from "../../src/schedule/zone.js";
+import { segmentAt, zoneOf } from "../../src/schedule/zone.js";
 
 /* Far years borrow the table of a nearer one, and those before 1844 that of 1840: Intl has the last word. */
 
@@ -36,11 +36,11 @@ test.each([
   fc.assert(
     fc.property(fc.constantFrom(...ZONES), second, (id, seconds) => {
       const utc = seconds * 1_000;
-      const segment = zoneOf(id).at(utc);
+      const segment = segmentAt(zoneOf(id), utc);
       expect(segment.offset).toBe(offsetOf(id, utc));
       expect(segment.start <= utc && utc < segment.end).toBe(true);
       // The end of a segment is a clock change, or the end of its year.
-      expect(zoneOf(id).at(segment.end).before).toBe(segment.offset);
+      expect(segmentAt(zoneOf(id), segment.end).before).toBe(segment.offset);
       if (segment.start > Date.parse(from)) expect(offsetOf(id, segment.start - 1_000)).toBe(segment.before);
     }),
     { numRuns: 400 },
@@ -51,7 +51,7 @@ test.each(["America/Noronha", "America/Boa_Vista", "America/Recife"])(
   "summer time of less than a week is seen: %s in October 2000",
   (id) => {
     const utc = Date.parse("2000-10-12T12:00:00Z");
-    const segment = zoneOf(id).at(utc);
+    const segment = segmentAt(zoneOf(id), utc);
     expect(segment.offset).toBe(offsetOf(id, utc));
     expect(segment.offset - segment.before).toBe(3_600_000);
     expect(segment.end - segment.start).toBe(167 * 3_600_000);

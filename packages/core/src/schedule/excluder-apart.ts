@@ -1,0 +1,90 @@
+import { MINUTE } from "./civil.js";
+import type { Excluder } from "./excluder.js";
+import type { EveryInterval } from "./simple.js";
+import { type Segment, segmentAt, type Zone } from "./zone.js";
+
+/*
+ * Exclusions on another clock than that of their schedule. What one says of the other holds as long as neither is
+ * changed; leaps end there.
+ */
+
+/** Times of day on another clock than the schedule's: leaps go as far as the two keep their distance. */
+export class OtherClockExcluder implements Excluder {
+  readonly #zone: Zone | undefined;
+  readonly #target: Zone | undefined;
+  readonly #ahead: (minutes: number) => Excluder;
+
+  /** @param ahead the excluder while its clock is so many minutes ahead of the schedule's */
+  constructor(zone: Zone | undefined, target: Zone | undefined, ahead: (minutes: number) => Excluder) {
+    this.#zone = zone;
+    this.#target = target;
+    this.#ahead = remembered(ahead);
+  }
+
+  has(occurrence: number): boolean {
+    return this.#ahead(0).has(occurrence);
+  }
+
+  end(occurrence: number): number {
+    const target = segmentAt(this.#target, occurrence);
+    const own = segmentAt(this.#zone, occurrence);
+    const minutes = minutesAhead(own, target, occurrence);
+    if (minutes === undefined) return occurrence + 1;
+    return Math.min(this.#ahead(minutes).end(occurrence), own.end, target.end);
+  }
+
+  begin(occurrence: number): number {
+    const target = segmentAt(this.#target, occurrence);
+    const own = segmentAt(this.#zone, occurrence);
+    const minutes = minutesAhead(own, target, occurrence);
+    if (minutes === undefined) return occurrence - 1;
+    return Math.max(this.#ahead(minutes).begin(occurrence), own.start - 1, target.start);
+  }
+}
+
+/** Undefined: not whole ones, or it may be a time of the schedule that only runs late, and is on no pattern. */
+function minutesAhead(own: Segment, target: Segment, occurrence: number): number | undefined {
+  const minutes = (own.offset - target.offset) / MINUTE;
+  return Number.isInteger(minutes) && occurrence !== target.start ? minutes : undefined;
+}
+
+/** The times of a fixed interval, which has all of the schedule's while that one's clock is so far from UTC as it suits. */
+export class AlignedExcluder implements Excluder {
+  readonly #times: EveryInterval;
+  readonly #target: Zone | undefined;
+  readonly #suits: (offset: number) => boolean;
+
+  constructor(times: EveryInterval, target: Zone | undefined, suits: (offset: number) => boolean) {
+    this.#times = times;
+    this.#target = target;
+    this.#suits = remembered(suits);
+  }
+
+  has(occurrence: number): boolean {
+    return this.#times.latest(occurrence) === occurrence;
+  }
+
+  end(occurrence: number): number {
+    const segment = segmentAt(this.#target, occurrence);
+    return this.#all(segment, occurrence) ? segment.end : occurrence + 1;
+  }
+
+  begin(occurrence: number): number {
+    const segment = segmentAt(this.#target, occurrence);
+    return this.#all(segment, occurrence) ? Math.max(segment.start, this.#times.origin - 1) : occurrence - 1;
+  }
+
+  /** A time at the start of a segment may be one that only runs late. */
+  #all(segment: Segment, occurrence: number): boolean {
+    return occurrence !== segment.start && this.#suits(segment.offset);
+  }
+}
+
+/** Asked once for each number. */
+function remembered<T>(make: (of: number) => T): (of: number) => T {
+  const known = new Map<number, T>();
+  return (of) => {
+    if (!known.has(of)) known.set(of, make(of));
+    return known.get(of)!;
+  };
+}
