@@ -67,6 +67,21 @@ describe("one task", () => {
     expect(await refusal(["show", "a"])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
   });
 
+  it("is put on a condition: as it was shown, or not there yet", async () => {
+    const on = (revision: string) => ["put", "--if-revision", revision];
+    const a = (priority: number) => ({ input: task("a", { priority }) });
+    expect(await json(on("absent"), a(1))).toMatchObject({ outcome: "created" });
+    const { revision } = await json(["show", "a"]);
+    expect(await json(on(revision), a(2))).toMatchObject({ outcome: "updated" });
+    const conflict = { exit: 5, code: "CONFLICT", field: "ifRevision" };
+    expect(await refusal(on(revision), a(3))).toMatchObject(conflict);
+    expect(await refusal(on("absent"), a(3))).toMatchObject(conflict);
+    const misuse = { exit: 2, field: "--if-revision" };
+    expect(await refusal(on(revision), { input: `[${task("a")}]` })).toMatchObject(misuse);
+    expect(await refusal([...on(revision), "--batch"], a(3))).toMatchObject(misuse);
+    expect(await json(["show", "a"])).toMatchObject({ priority: 2 });
+  });
+
   it("is shown to people as aligned text, control characters made visible", async () => {
     expect(await refusal(["put"], { input: task("a", { description: "red \u001b[31m" }) })).toMatchObject({
       ...{ exit: 2, code: "INVALID_TASK", field: "description" },

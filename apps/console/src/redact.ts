@@ -31,13 +31,24 @@ export class Redactor {
     this.#ends = fields.map((field) => `.${field.toLowerCase()}`);
   }
 
-  /** For `JSON.stringify`, and so for Express' "json replacer". Undefined: nothing is to be hidden. */
-  get replacer(): ((key: string, value: unknown) => unknown) | undefined {
+  /**
+   * For `JSON.stringify`, and so for Express' "json replacer". Undefined: nothing is to be hidden.
+   *
+   * A task of which something is hidden has no revision: that is a hash, by which the value could be guessed.
+   */
+  get replacer(): ((this: unknown, key: string, value: unknown) => unknown) | undefined {
     if (this.#ends.length === 0) return undefined;
-    return (key, value) => {
+    const redactor = this;
+    return function (key, value) {
       const path = HOLDERS.get(key);
-      return path === undefined ? value : this.#shown(value, path);
+      if (path !== undefined) return redactor.#shown(value, path);
+      return key === "revision" && redactor.#hidesOf(this) ? undefined : value;
     };
+  }
+
+  #hidesOf(task: unknown): boolean {
+    const { payload } = Object(task) as { payload?: unknown };
+    return JSON.stringify(this.#shown(payload, ".payload")) !== JSON.stringify(payload);
   }
 
   /**

@@ -8,7 +8,7 @@ import type {
   QueueJob,
   QueueJobOptions,
 } from "@bull-board/api/typings/app";
-import { CarillonError, type Client, type Task, type TaskInput, taskSchema } from "@carillon/sdk";
+import { CarillonError, type Client, definitionOf, type Task } from "@carillon/sdk";
 import type { Job, Queue } from "bullmq";
 import { assertJobOptions } from "./job-options.js";
 import type { Redactor } from "./redact.js";
@@ -156,8 +156,10 @@ export class TaskAdapter extends BullMQAdapter {
     id: string,
     repeat: JobSchedulerRepeatOptions,
   ): Promise<JobSchedulerUpdateResult> {
-    const task = await this.#client.get(this.#ref(id));
-    await this.#client.put({ ...definitionOf(task), schedule: editSchedule(task.schedule, repeat, task.id) });
+    await this.#client.update(this.#ref(id), (task) => ({
+      ...task,
+      schedule: editSchedule(task.schedule, repeat, task.id),
+    }));
     return "updated";
   }
 
@@ -208,13 +210,4 @@ function detailsOf(task: Task): Record<string, unknown> {
     updated: time(task.updated),
   };
   return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== undefined));
-}
-
-/** All that a put can say about a task, as it is stored: whatever fields the schema will have. */
-function definitionOf(task: Task): TaskInput {
-  const fields = Object.keys(taskSchema.shape).flatMap((field) => {
-    const value = (task as unknown as Record<string, unknown>)[field];
-    return value === undefined ? [] : [[field, value] as const];
-  });
-  return { ...(Object.fromEntries(fields) as unknown as TaskInput), enabled: task.state !== "paused" };
 }

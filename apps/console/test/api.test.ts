@@ -84,6 +84,25 @@ describe("one call each", () => {
     expect(task["nextExecution"]).toBeTypeOf("number");
   });
 
+  test("put on a condition: what was read is still so", async () => {
+    await api("PUT", NIGHTLY, full);
+    const { revision } = (await api("GET", NIGHTLY)).body as { revision: string };
+    const on = (condition: string, priority: number) =>
+      api("PUT", `${NIGHTLY}?ifRevision=${condition}`, { ...full, priority });
+    expect((await on(revision, 1)).body).toMatchObject({ outcome: "updated" });
+    for (const condition of [revision, "absent"]) {
+      const late = await on(condition, 2);
+      expect([late.status, late.body.error]).toMatchObject([409, { code: "CONFLICT", field: "ifRevision" }]);
+    }
+    const again = await api("POST", "/tasks?ifRevision=absent", { ...full, priority: 3 });
+    expect([again.status, again.body.error?.field]).toEqual([409, "ifRevision"]);
+    const wrong = await on("x", 2);
+    expect([wrong.status, wrong.body.error?.code]).toEqual([400, "INVALID_OPTION"]);
+    expect((await api("GET", NIGHTLY)).body).toMatchObject({ priority: 1 });
+    await api("DELETE", NIGHTLY);
+    expect((await on("absent", 4)).status).toBe(201);
+  });
+
   test("remove", async () => {
     await api("POST", "/tasks", full);
     const gone = await api("DELETE", NIGHTLY);

@@ -70,6 +70,15 @@ describe("a redactor", () => {
     }
   });
 
+  test("keeps the revision of a task from which its hidden value could be guessed", () => {
+    const revision = "Y2wnNmaKIN9ciILiplOjSX";
+    const tasks = [{ revision, payload: { pin: "1" } }, { revision, payload: { user: "u" } }, { revision }];
+    expect(show(["pin"], { tasks })).toEqual({
+      tasks: [{ payload: { pin: hidden } }, { revision, payload: { user: "u" } }, { revision }],
+    });
+    expect(show([], { tasks })).toEqual({ tasks });
+  });
+
   test("leaves alone what is no payload", () => {
     const answer = { id: "a", schedule: { every: "1h" }, token: "t" };
     expect(show(["id", "every", "token"], answer)).toEqual(answer);

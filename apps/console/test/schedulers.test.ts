@@ -250,10 +250,26 @@ describe("edit", () => {
       due,
       nextExecution,
       generation,
+      revision,
       updated,
       ...same
     }: typeof after) => same;
     expect(rest(after)).toEqual(rest(before));
+  });
+
+  test("keeps what someone else changes at that moment", async () => {
+    await put(full);
+    const edits = Array.from({ length: 5 }, (_, i) =>
+      console_.client.update({ owner: "tenant-a", id: "nightly" }, (task) => ({
+        ...task,
+        tags: [...(task.tags ?? []), `t${i}`],
+      })),
+    );
+    const page = console_.admin("PATCH", at("reports", "tenant-a/nightly"), { pattern: "30 4 * * *" });
+    await Promise.all([...edits, page]);
+    const after = await console_.client.get({ owner: "tenant-a", id: "nightly" });
+    expect(after.schedule).toMatchObject({ cron: "30 4 * * *" });
+    expect(after.tags).toEqual(expect.arrayContaining(["t0", "t1", "t2", "t3", "t4"]));
   });
 
   test("puts back a payload that is larger than the limit of other clients", async () => {

@@ -1,4 +1,5 @@
 import {
+  assertOptions,
   assertWhole,
   CarillonError,
   lintSchedule,
@@ -9,14 +10,33 @@ import {
   type TaskInput,
   type TaskName,
 } from "@carillon/core";
-import type { PutResult } from "@carillon/store";
-import type { EnqueueOptions, Put, Warning } from "./client-types.js";
+import { ABSENT, type PutResult } from "@carillon/store";
+import type { EnqueueOptions, Put, PutOptions, Warning } from "./client-types.js";
 import { roundedInstant } from "./instant.js";
-import type { AnyTaskType, TypedTask } from "./task-type.js";
+import { type AnyTaskType, isTaskType, type TypedTask } from "./task-type.js";
 import { NO_NEXT } from "./validation.js";
 
 export function fill<Type extends AnyTaskType>(type: Type, task: TypedTask<Type>): TaskInput {
   return { ...task, queue: task.queue ?? type.queue, type: type.type };
+}
+
+/** Whether a put was given a task type, or what was meant as one, before its task. */
+export function isTyped(first: unknown, second: unknown): boolean {
+  return second !== undefined && (isTaskType(first) || "schedule" in Object(second));
+}
+
+const REVISION = /^[\w-]{22}$/;
+
+/** @throws `INVALID_OPTION` */
+export function assertRevision(options: PutOptions): void {
+  assertOptions(options, ["ifRevision"]);
+  const { ifRevision } = options;
+  if (ifRevision === undefined || ifRevision === ABSENT) return;
+  if (typeof ifRevision === "string" && REVISION.test(ifRevision)) return;
+  throw new CarillonError("INVALID_OPTION", `${quote(ifRevision)} is no revision.`, {
+    field: "ifRevision",
+    remedy: `Give the revision of the task as get says it, or ${ABSENT}.`,
+  });
 }
 
 export function putView(result: PutResult, { definition }: ParsedTask): Put {

@@ -31,6 +31,14 @@ export interface Warning {
   readonly message: string;
 }
 
+export interface PutOptions {
+  /**
+   * The `revision` of the task that you changed: the put is refused where someone else has changed or deleted it since. `absent`: refused
+   * where there is such a task. What is there exactly as it is put is `unchanged`, whatever this says. Default: no condition.
+   */
+  ifRevision?: string | undefined;
+}
+
 /** What a put did. */
 export interface Put {
   readonly task: TaskName;

@@ -37,10 +37,12 @@ import { type BulkFilter, eachTask } from "./bulk.js";
 import {
   assertCursor,
   assertRef,
+  assertRevision,
   assertState,
   at,
   calendarNotFound,
   fill,
+  isTyped,
   moment,
   notFound,
   putView,
@@ -57,6 +59,7 @@ import type {
   ListOptions,
   Put,
   PutCalendar,
+  PutOptions,
   RunDetails,
   Triggered,
 } from "./client-types.js";
@@ -67,8 +70,17 @@ import { assertList, MOST_MS } from "./options.js";
 import { statsView, type TaskStats } from "./stats.js";
 import { type AnyTaskType, assertTaskType, type TypedTask, validatePayload } from "./task-type.js";
 import { forecast, type Upcoming, upNext } from "./up-next.js";
+import { update } from "./update.js";
 import { type Validation, validationOf } from "./validation.js";
-import { displayState, lastStatus, type NodeView, nodeView, type Task, taskView } from "./view.js";
+import {
+  type Definition,
+  displayState,
+  lastStatus,
+  type NodeView,
+  nodeView,
+  type Task,
+  taskView,
+} from "./view.js";
 
 const CLIENT_OPTIONS = [
   "connection",
@@ -129,18 +141,46 @@ export class Client {
    * Stores a task, or changes it. Idempotent: an identical put changes nothing. A put never resumes a paused task;
    * one that leaves the schedule alone leaves the next time alone.
    *
-   * @throws `INVALID_TASK` and its kin (each names the field), `NEVER_FIRES`, `UNKNOWN_TASK_TYPE`, `PAYLOAD_TOO_LARGE`
+   * @throws `INVALID_TASK` and its kin (each names the field), `NEVER_FIRES`, `UNKNOWN_TASK_TYPE`, `PAYLOAD_TOO_LARGE`;
+   * `CONFLICT` of the field `ifRevision` where that says otherwise than is
    */
-  put(task: TaskInput): Promise<Put>;
-  put<Type extends AnyTaskType>(type: Type, task: TypedTask<Type>): Promise<Put>;
-  async put(first: TaskInput | AnyTaskType, second?: TypedTask<AnyTaskType>): Promise<Put> {
-    if (second !== undefined) assertTaskType(first, "type");
-    const parsed =
-      second === undefined
-        ? await this.#parse(first as TaskInput)
-        : await this.#parse(fill(first as AnyTaskType, second), first as AnyTaskType);
-    const [result] = await this.store.tasks.put(parsed.definition.queue, [parsed]);
+  put(task: TaskInput, options?: PutOptions): Promise<Put>;
+  put<Type extends AnyTaskType>(type: Type, task: TypedTask<Type>, options?: PutOptions): Promise<Put>;
+  async put(
+    first: TaskInput | AnyTaskType,
+    second?: TypedTask<AnyTaskType> | PutOptions,
+    third?: PutOptions,
+  ): Promise<Put> {
+    if (!isTyped(first, second))
+      return this.#put(await this.#parse(first as TaskInput), second as PutOptions);
+    assertTaskType(first, "type");
+    const task = fill(first as AnyTaskType, second as TypedTask<AnyTaskType>);
+    return this.#put(await this.#parse(task, first as AnyTaskType), third);
+  }
+
+  async #put(parsed: ParsedTask, options: PutOptions = {}): Promise<Put> {
+    assertRevision(options);
+    const [result] = await this.store.tasks.put(parsed.definition.queue, [parsed], options);
     return putView(result as PutResult, parsed);
+  }
+
+  /**
+   * Changes a task as it is: `change` gets all that a put can say of it and returns what it is to be. Where someone else
+   * changes it in between, `change` is asked again, with what it is then.
+   *
+   * @example
+   * await client.update("nightly", (task) => ({ ...task, priority: 10 }));
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, as `put`; `CONFLICT` where others came first ten times;
+   * `INVALID_NAME` where the name was changed; what `change` throws
+   */
+  async update(ref: TaskRef, change: (task: Definition) => TaskInput | Promise<TaskInput>): Promise<Put> {
+    const name = await this.#locate(ref);
+    const read = async () => {
+      const stored = await this.store.tasks.get(name);
+      if (!stored) throw notFound(name);
+      return taskView(stored);
+    };
+    return update(read, change, (task, ifRevision) => this.put(task, { ifRevision }));
   }
 
   /**
@@ -412,7 +452,7 @@ export class Client {
     );
     const task = { queue, owner: parsed.definition.owner, id };
     if (at > now) {
-      const [result] = await this.store.tasks.put(queue, [parsed], true);
+      const [result] = await this.store.tasks.put(queue, [parsed], { once: true });
       if (result?.state === "scheduled" || result?.outcome === "unchanged")
         return { task, run: undefined, at };
       // Its time passed while it was put: stored, but finished without a run.

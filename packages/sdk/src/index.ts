@@ -83,7 +83,15 @@ export {
 } from "./task-type.js";
 export type { Upcoming } from "./up-next.js";
 export type { Validation } from "./validation.js";
-export { type DisplayState, displayState, type LastStatus, type NodeView, type Task } from "./view.js";
+export {
+  type Definition,
+  type DisplayState,
+  definitionOf,
+  displayState,
+  type LastStatus,
+  type NodeView,
+  type Task,
+} from "./view.js";
 export type { WorkerClock } from "./worker/clock.js";
 export type { Ending } from "./worker/ending.js";
 export {

@@ -128,8 +128,12 @@ export function defineTask(
 
 /** @throws `INVALID_OPTION` for what has no name of a task type, or no schema */
 export function assertTaskType(value: unknown, field: string): void {
+  if (!isTaskType(value)) throw noTaskType(field);
+}
+
+export function isTaskType(value: unknown): boolean {
   const { type, payload } = Object(value) as Partial<TaskType>;
-  if (!isName(type) || !isSchema(payload)) throw noTaskType(field);
+  return isName(type) && isSchema(payload);
 }
 
 function isSchema(value: StandardSchemaV1 | undefined): boolean {

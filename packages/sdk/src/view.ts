@@ -11,9 +11,11 @@ import {
   readyAt,
   type Schedule,
   type TaskDefinition,
+  type TaskInput,
   type TaskState,
+  taskSchema,
 } from "@carillon/core";
-import { isAlive, type NodeInfo, type StoredTask } from "@carillon/store";
+import { isAlive, type NodeInfo, revisionOf, type StoredTask } from "@carillon/store";
 
 /** A task as clients see it. Times in UTC ms. */
 export interface Task extends Policies {
@@ -38,6 +40,11 @@ export interface Task extends Policies {
   /** Occurrences that wait for a run's end, or for a time of their own. */
   readonly pending: readonly Pending[];
   readonly generation: number;
+  /**
+   * Of the definition, for `ifRevision` of a put: another one after each change of it. Runs, pauses and times that pass do not change it.
+   * Computed, never stored.
+   */
+  readonly revision: string;
   readonly priority: number;
   readonly tags: readonly string[];
   readonly overlap: OverlapPolicy;
@@ -134,10 +141,23 @@ export function taskView(stored: StoredTask): Task {
     due: stored.due,
     pending: stored.pending,
     generation: Number(stored.generation),
+    revision: revisionOf(stored.fields),
     ...(stored.paused ? { paused: stored.paused } : {}),
     created: stored.created,
     updated: stored.updated,
   };
+}
+
+/** What is stored of a task's definition, in the form that a put takes. */
+export type Definition = Omit<TaskInput, "schedule" | "owner"> & { schedule: Schedule; owner: string };
+
+/** All that a put can say about a task, as it is stored: whatever fields the schema has. */
+export function definitionOf(task: Task): Definition {
+  const fields = Object.keys(taskSchema.shape).flatMap((field) => {
+    const value = (task as unknown as Record<string, unknown>)[field];
+    return value === undefined ? [] : [[field, value] as const];
+  });
+  return { ...(Object.fromEntries(fields) as unknown as Definition), enabled: task.state !== "paused" };
 }
 
 /** A node of the registry; `alive` while its last heartbeat is within three of its intervals from now. */

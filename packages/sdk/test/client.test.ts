@@ -113,6 +113,7 @@ onEveryEngine("the client", (connection) => {
       due: START + 10_000,
       pending: [],
       generation: START * 1_000,
+      revision: expect.stringMatching(/^[\w-]{22}$/),
       priority: 0,
       tags: ["a", "b"],
       overlap: "skip",

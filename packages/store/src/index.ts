@@ -20,7 +20,7 @@ export {
 export type { Failpoint } from "./failpoints.js";
 export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from "./keys.js";
 export type { Lease, Mutex } from "./mutex.js";
-export type { PutOutcome, PutResult } from "./put.js";
+export { ABSENT, type PutOutcome, type PutResult } from "./put.js";
 export { assertKnown, isAlive, type NodeInfo } from "./registry.js";
 export type { Attempt } from "./run-codec.js";
 export type { EndWord, LedgerEntry, Settlement, SettleWord, StartResult, Worked } from "./runs.js";
@@ -33,6 +33,7 @@ export {
   type ForeignTask,
   isForeign,
   type Retention,
+  revisionOf,
   type StoredTask,
 } from "./task-codec.js";
 export type { TaskFilter, TaskPage } from "./tasks.js";

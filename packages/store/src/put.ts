@@ -17,8 +17,15 @@ import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import { failsForAll } from "./redis-error.js";
 import type { Scripts } from "./scripts.js";
-import { DEFAULT_LINGER, decodeTask, definitionFields, isForeign, type StoredTask } from "./task-codec.js";
-import { nameTaken, refused, unsupportedFormat } from "./task-errors.js";
+import {
+  DEFAULT_LINGER,
+  decodeTask,
+  definitionFields,
+  isForeign,
+  revisionOf,
+  type StoredTask,
+} from "./task-codec.js";
+import { changedSince, nameTaken, refused, unsupportedFormat } from "./task-errors.js";
 
 export type PutOutcome = "created" | "updated" | "unchanged";
 
@@ -30,11 +37,21 @@ export interface PutResult {
   readonly due: number | undefined;
 }
 
+export interface PutOptions {
+  /** One-off tasks of `enqueue`. */
+  readonly once?: boolean | undefined;
+  /** Only what has this revision is changed; `ABSENT`: only what is not there is created. Default: whatever is there. */
+  readonly ifRevision?: string | undefined;
+}
+
+/** In place of a revision: that there is no such task. */
+export const ABSENT = "absent";
+
 interface Plan {
   parsed: ParsedTask;
   fields: Map<string, string>;
   local: string;
-  /** "": believed absent. */
+  /** "": believed absent; `UNSEEN`: to be looked at first. */
   believed: string;
   state: TaskState;
   cursor: number | undefined;
@@ -45,6 +62,8 @@ interface Plan {
   superseded: { from: number; to: number } | undefined;
 }
 
+/** No generation. */
+const UNSEEN = "?";
 /** Tasks in one script; enough to amortise the round trip, few enough that Redis is not held for long. */
 const PUT_BATCH = 100;
 /** Characters of payload in one script, beyond the first task's: Redis reads, hashes and compares each several times. */
@@ -79,9 +98,14 @@ export class TaskWriter {
   /**
    * What fails with one task is that one's matter: the others are put.
    *
-   * @param now the time of this queue's Redis @param once one-off tasks of `enqueue` @throws what failed first
+   * @param now the time of this queue's Redis @throws what failed first
    */
-  async put(queue: string, tasks: readonly ParsedTask[], now: number, once: boolean): Promise<PutResult[]> {
+  async put(
+    queue: string,
+    tasks: readonly ParsedTask[],
+    now: number,
+    options: PutOptions,
+  ): Promise<PutResult[]> {
     const names = new Set(tasks.map(({ definition }) => localName(definition)));
     const left = batches(tasks);
     const results: PutResult[] = [];
@@ -92,7 +116,7 @@ export class TaskWriter {
         const from = taken;
         taken += next.value.length;
         try {
-          const stored = await this.#putBatch(queue, next.value, now, once);
+          const stored = await this.#putBatch(queue, next.value, now, options);
           for (const [i, result] of stored.entries()) results[from + i] = result;
         } catch (error) {
           failures.push(error);
@@ -111,11 +135,11 @@ export class TaskWriter {
     queue: string,
     tasks: readonly ParsedTask[],
     now: number,
-    once: boolean,
+    options: PutOptions,
   ): Promise<PutResult[]> {
     const results = new Array<PutResult>(tasks.length);
     const failures: unknown[] = [];
-    let open = tasks.map((parsed, index) => ({ index, plan: this.#planNew(parsed, now, once) }));
+    let open = tasks.map((parsed, index) => ({ index, plan: this.#planFirst(parsed, now, options) }));
     const step = async (): Promise<true | undefined> => {
       const answers = await this.#sendPut(
         queue,
@@ -128,10 +152,10 @@ export class TaskWriter {
         try {
           if (word === "CONFLICT") {
             await this.#learnCalendars(queue, plan.local, stored);
-            left.push({ index, plan: this.#planAgainst(queue, plan, stored, at) });
+            left.push({ index, plan: this.#planAgainst(queue, plan, stored, at, options) });
           } else if (word === "LATE") {
             // The first time of a new task has passed meanwhile: the next one is strictly after the put.
-            left.push({ index, plan: this.#planNew(plan.parsed, at, once) });
+            left.push({ index, plan: this.#planNew(plan.parsed, at, options) });
           } else if (word === "LEFT") {
             await this.#clear(queue, plan.local);
             left.push({ index, plan });
@@ -165,7 +189,13 @@ export class TaskWriter {
     return clearGone(this.#link, this.#scripts["clear-runs"], keys, `${GONE_OPEN}${local}`);
   }
 
-  #planNew(parsed: ParsedTask, now: number, once: boolean): Plan {
+  #planFirst(parsed: ParsedTask, now: number, options: PutOptions): Plan {
+    const plan = this.#planNew(parsed, now, options);
+    const { ifRevision = ABSENT } = options;
+    return ifRevision === ABSENT ? plan : { ...plan, believed: UNSEEN };
+  }
+
+  #planNew(parsed: ParsedTask, now: number, { once }: PutOptions): Plan {
     const { definition } = parsed;
     const slot = firstNext(this.#schedules.get(definition.schedule, definition.id), {}, now);
     return {
@@ -183,10 +213,11 @@ export class TaskWriter {
   }
 
   /** The task exists. Only an edited schedule moves its times; its state is never changed from paused. */
-  #planAgainst(queue: string, plan: Plan, flat: string[], now: number): Plan {
+  #planAgainst(queue: string, plan: Plan, flat: string[], now: number, options: PutOptions): Plan {
     const stored = decodeTask(queue, plan.local, flat);
-    if (!stored) return this.#planNew(plan.parsed, now, plan.fields.has("once"));
-    if (isForeign(stored)) throw unsupportedFormat(plan.local, stored.version);
+    if (stored && isForeign(stored)) throw unsupportedFormat(plan.local, stored.version);
+    assertRevision(plan.local, stored, options.ifRevision);
+    if (!stored) return this.#planNew(plan.parsed, now, options);
     const { definition } = plan.parsed;
     if (plan.fields.has("once") && !stored.fields.has("once")) throw nameTaken(plan.local);
     if (stored.fields.get("schedule") === plan.fields.get("schedule")) {
@@ -275,6 +306,12 @@ export class TaskWriter {
     const [now, ...each] = (await this.#link.run(this.#scripts.put, all, args)) as [number, ...string[][]];
     return { now, each };
   }
+}
+
+function assertRevision(local: string, stored: StoredTask | undefined, asked: string | undefined): void {
+  if (asked === undefined) return;
+  const is = stored ? revisionOf(stored.fields) : ABSENT;
+  if (is !== asked) throw changedSince(local, stored !== undefined);
 }
 
 /** Two definitions of one name go into two batches: the later put must see what the earlier one stored. */

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   CATCH_UP_POLICIES,
   calendarsOf,
@@ -108,6 +109,12 @@ export function definitionFields({ definition, payloadJson }: ParsedTask, once =
   if (once) fields.set("once", "1");
   setPolicies(fields, definition);
   return fields;
+}
+
+/** Of a definition as stored: another for each other one, the same for the same; runs, times, pause and resume are not in it. */
+export function revisionOf(fields: ReadonlyMap<string, string>): string {
+  const sorted = [...fields].sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash("sha256").update(JSON.stringify(sorted)).digest("base64url").slice(0, 22);
 }
 
 const POLICIES = Object.keys(policySchema.shape).sort() as (keyof Policies)[];

@@ -8,6 +8,14 @@ export function nameTaken(local: string): CarillonError {
   });
 }
 
+/** @param exists what it was changed to, or that it was deleted */
+export function changedSince(local: string, exists: boolean): CarillonError {
+  return new CarillonError("CONFLICT", exists ? `${local} is another by now.` : `${local} is not there.`, {
+    field: "ifRevision",
+    remedy: "Get it again, and decide anew.",
+  });
+}
+
 export function unsupportedFormat(local: string, version: string): CarillonError {
   return new CarillonError(
     "UNSUPPORTED_FORMAT",

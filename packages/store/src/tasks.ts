@@ -17,7 +17,7 @@ import type { Contention } from "./contention.js";
 import { clearGone, GONE_OPEN, LOOK_AGAIN } from "./gone.js";
 import type { NamespaceKeys, QueueKeys } from "./keys.js";
 import type { Link } from "./link.js";
-import { type PutResult, TaskWriter } from "./put.js";
+import { type PutOptions, type PutResult, TaskWriter } from "./put.js";
 import type { Registry } from "./registry.js";
 import type { Scripts } from "./scripts.js";
 import { DEFAULT_LINGER, decodeTask, isForeign, readable, type StoredTask } from "./task-codec.js";
@@ -70,8 +70,12 @@ export class TaskRepository {
     return (await this.#link.run(this.#scripts["read-time"], [this.#keys.queue(queue).tasks], [])) as number;
   }
 
-  /** Stores tasks of one queue, each for itself, in the order given. An identical one changes nothing. */
-  async put(queue: string, tasks: readonly ParsedTask[], once = false): Promise<PutResult[]> {
+  /**
+   * Stores tasks of one queue, each for itself, in the order given. An identical one changes nothing.
+   *
+   * @throws `CONFLICT` of the field `ifRevision` where it says otherwise than is, and what is there is not what is put
+   */
+  async put(queue: string, tasks: readonly ParsedTask[], options: PutOptions = {}): Promise<PutResult[]> {
     const shared = tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0);
     await Promise.all([
       this.#registry.assertTypes([...new Set(tasks.map(({ definition }) => definition.type))]),
@@ -80,7 +84,7 @@ export class TaskRepository {
     const mark = this.#registry.enter(queue);
     try {
       const [now] = await Promise.all([this.time(queue), mark]);
-      const results = await this.#writer.put(queue, tasks, now, once);
+      const results = await this.#writer.put(queue, tasks, now, options);
       // A calendar that changed meanwhile was re-planned without these; so it was when this put was cut off before.
       if (shared) await this.#lookAgain(queue, tasks);
       return results;

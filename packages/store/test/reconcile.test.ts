@@ -417,7 +417,7 @@ onEveryEngine("the reconciler", (connection) => {
       trigger: "manual",
       generation: Number(generation),
     });
-    await store.tasks.put(QUEUE, [once("later", START + 10_000)], true);
+    await store.tasks.put(QUEUE, [once("later", START + 10_000)], { once: true });
     await clock.advance(10_000);
     expect(await bench.claim("later", "b")).toEqual(["OK"]);
     await bench.workAll();
@@ -435,7 +435,7 @@ onEveryEngine("the reconciler", (connection) => {
     const before = await bench.stored("t");
     const once = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { at: START + 60_000 } });
     const taken = { code: "CONFLICT", field: "id", remedy: expect.any(String) };
-    await expect(bench.store.tasks.put(QUEUE, [once], true)).rejects.toMatchObject(taken);
+    await expect(bench.store.tasks.put(QUEUE, [once], { once: true })).rejects.toMatchObject(taken);
     const by = { key: "k", token: "tok", node: "test" };
     await expect(bench.store.claims.enqueueNow(once, by)).rejects.toMatchObject(taken);
     expect(await bench.stored("t")).toEqual(before);

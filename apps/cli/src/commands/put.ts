@@ -1,5 +1,6 @@
 import type { Client, Put, TaskInput } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
+import { misuse } from "../failure.js";
 import { parseJson, readAll } from "../input.js";
 import { table } from "../text.js";
 import { when } from "../times.js";
@@ -8,6 +9,7 @@ import { warn } from "./warnings.js";
 
 interface PutOptions extends Globals {
   batch?: boolean;
+  ifRevision?: string;
 }
 
 export const registerPut: Register = (program, out) => {
@@ -21,24 +23,34 @@ export const registerPut: Register = (program, out) => {
     )
     .argument("[file]", "a file; - or nothing for standard input")
     .option("--batch", "JSON lines, stored as they are read; stops at the first bad line and names it")
+    .option(
+      "--if-revision <revision>",
+      "one task: only while its revision is this (show --json says it); absent: only where there is none",
+    )
     .action(async (file: string | undefined, _: unknown, command) => {
       const options: PutOptions = command.optsWithGlobals();
+      if (options.batch && options.ifRevision !== undefined)
+        throw misuse("--if-revision", "given with --batch.", ONE_TASK);
       if (options.batch) return withClient(options, (client) => putLines(client, file, options.json, out));
       const input = parseJson(
         await readAll(file, "Write one task a line and use --batch."),
         "Give one task, or an array; --batch takes one task a line.",
       );
-      const puts = await withClient(options, (client) => putDocument(client, input));
+      const puts = await withClient(options, (client) => putDocument(client, input, options));
       if (options.json) return out.json(Array.isArray(input) ? puts : puts[0]);
       await out.write(table(COLUMNS, puts, out.paint));
       for (const { task, warnings } of puts) warn(`${task.owner}/${task.id}`, warnings);
     });
 };
 
-async function putDocument(client: Client, input: unknown): Promise<Put[]> {
+async function putDocument(client: Client, input: unknown, { ifRevision }: PutOptions): Promise<Put[]> {
   // The SDK's schema judges what is in it.
-  return Array.isArray(input) ? client.putMany(input as TaskInput[]) : [await client.put(input as TaskInput)];
+  if (!Array.isArray(input)) return [await client.put(input as TaskInput, { ifRevision })];
+  if (ifRevision !== undefined) throw misuse("--if-revision", "given for a list.", ONE_TASK);
+  return client.putMany(input as TaskInput[]);
 }
+
+const ONE_TASK = "Put that task by itself: a revision is that of one task.";
 
 const COLUMNS = [
   { title: "RESULT", value: (put: Put) => put.outcome },

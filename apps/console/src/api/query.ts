@@ -31,6 +31,8 @@ export const LIST_QUERY = z.strictObject({
   cursor: text.optional(),
 });
 
+export const PUT_QUERY = z.strictObject({ ifRevision: text.optional() });
+
 export const RUNS_QUERY = z.strictObject({ limit: number.exactOptional(), offset: number.exactOptional() });
 
 export const EXPLAIN_QUERY = z.strictObject({ time });

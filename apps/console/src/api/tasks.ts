@@ -1,22 +1,24 @@
-import { CarillonError, type Client, type TaskInput, type TaskName } from "@carillon/sdk";
+import { CarillonError, type Client, type PutOptions, type TaskInput, type TaskName } from "@carillon/sdk";
 import { z } from "zod";
 import { API_PATH } from "../paths.js";
 import type { Redactor } from "../redact.js";
-import { LIST_QUERY } from "./query.js";
+import { LIST_QUERY, PUT_QUERY } from "./query.js";
 import { type Asked, endpoint, ok, type Reply } from "./route.js";
 
 /** Definitions: list, add, look at, change, delete. */
 export function taskEndpoints(client: Client, redactor: Redactor) {
-  const put = async (task: unknown): Promise<Reply> => {
+  const put = async (task: unknown, options: PutOptions): Promise<Reply> => {
     redactor.refuseShown((task as Partial<TaskInput> | null)?.payload);
-    const done = await client.put(task as TaskInput);
+    const done = await client.put(task as TaskInput, options);
     return { status: done.outcome === "created" ? 201 : 200, location: locationOf(done.task), body: done };
   };
   return {
     list: endpoint({ query: LIST_QUERY }, async ({ query }) => ok(await client.list(query))),
-    add: endpoint({ body: z.unknown() }, ({ body }) => put(body)),
+    add: endpoint({ query: PUT_QUERY, body: z.unknown() }, ({ body, query }) => put(body, query)),
     get: endpoint({}, async (asked) => ok(await client.get(taskOf(asked)))),
-    put: endpoint({ body: z.unknown() }, (asked) => put(named(asked.body, taskOf(asked)))),
+    put: endpoint({ query: PUT_QUERY, body: z.unknown() }, (asked) =>
+      put(named(asked.body, taskOf(asked)), asked.query),
+    ),
     remove: endpoint({}, async (asked) => {
       await client.delete(taskOf(asked));
       return { status: 204 };

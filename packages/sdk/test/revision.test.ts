@@ -1,0 +1,148 @@
+import { Client, defineTask } from "@carillon/sdk";
+import { afterEach, beforeEach, expect, it, test } from "vitest";
+import { z } from "zod";
+import { Bench, QUEUE, START } from "../../store/test/bench.js";
+import { onEveryEngine } from "../../store/test/engines.js";
+
+const count = defineTask("count", {
+  queue: QUEUE,
+  payload: z.object({ n: z.number() }),
+  handler: () => {},
+});
+
+onEveryEngine("a put on a condition", (connection) => {
+  let bench: Bench;
+  let client: Client;
+  beforeEach(async () => {
+    bench = await Bench.open(connection(), { queues: [QUEUE] });
+    client = new Client({ store: bench.store });
+  });
+  afterEach(async () => {
+    await client.close();
+    await bench.close();
+  });
+
+  const task = (rest: object = {}) => ({
+    id: "t",
+    type: "noop",
+    queue: QUEUE,
+    schedule: { every: "10s" },
+    ...rest,
+  });
+  const revision = async () => (await client.get("t")).revision;
+  const refused = { code: "CONFLICT", field: "ifRevision" };
+
+  it("changes what is still as it was read, and nothing else", async () => {
+    await client.put(task());
+    const first = await revision();
+    expect(await client.put(task({ priority: 1 }), { ifRevision: first })).toMatchObject({
+      outcome: "updated",
+    });
+    const second = await revision();
+    expect(second).not.toBe(first);
+    await expect(client.put(task({ priority: 2 }), { ifRevision: first })).rejects.toMatchObject(refused);
+    expect(await client.get("t")).toMatchObject({ priority: 1, revision: second });
+    // Whose answer was lost, and who says it once more.
+    expect(await client.put(task({ priority: 1 }), { ifRevision: first })).toMatchObject({
+      outcome: "unchanged",
+    });
+    expect(await client.put(task(), { ifRevision: second })).toMatchObject({ outcome: "updated" });
+    expect(await revision()).toBe(first);
+  });
+
+  it("asks for the definition alone: a pause and a time that was decided change nothing of it", async () => {
+    await client.put(task());
+    const first = await revision();
+    await bench.clock.set(START + 10_000);
+    await client.trigger("t");
+    await client.pause("t");
+    expect(await revision()).toBe(first);
+    expect(await client.put(task({ schedule: { every: "20s" } }), { ifRevision: first })).toMatchObject({
+      outcome: "updated",
+      state: "paused",
+    });
+    expect((await client.list()).tasks).toMatchObject([{ revision: await revision() }]);
+  });
+
+  it("does not bring back what was deleted", async () => {
+    await client.put(task());
+    const first = await revision();
+    await client.delete("t");
+    await expect(client.put(task({ priority: 1 }), { ifRevision: first })).rejects.toMatchObject(refused);
+    expect(await client.count()).toBe(0);
+    expect(await client.put(task(), { ifRevision: "absent" })).toMatchObject({ outcome: "created" });
+    expect(await client.put(task(), { ifRevision: "absent" })).toMatchObject({ outcome: "unchanged" });
+    await expect(client.put(task({ priority: 1 }), { ifRevision: "absent" })).rejects.toMatchObject(refused);
+    expect(await client.get("t")).toMatchObject({ priority: 0 });
+  });
+
+  it("of a task type takes its condition last", async () => {
+    const typed = { id: "t", schedule: { every: "10s" } };
+    await client.put(count, { ...typed, payload: { n: 1 } });
+    const first = await revision();
+    await client.put(count, { ...typed, payload: { n: 2 } }, { ifRevision: first });
+    const put = client.put(count, { ...typed, payload: { n: 3 } }, { ifRevision: first });
+    await expect(put).rejects.toMatchObject(refused);
+    expect(await client.get("t")).toMatchObject({ payload: { n: 2 } });
+  });
+
+  it("loses no change of many at once", async () => {
+    await client.put(task({ payload: { n: 0 } }));
+    const more = () =>
+      client.update("t", (now) => ({ ...now, payload: { n: (now.payload as { n: number }).n + 1 } }));
+    await Promise.all(Array.from({ length: 8 }, more));
+    expect(await client.get("t")).toMatchObject({ payload: { n: 8 }, schedule: { every: "10s" } });
+  });
+
+  it("asks again what to change, with what another has made of it meanwhile", async () => {
+    await client.put(task({ tags: ["a"], overlap: "allow" }));
+    const seen: (number | undefined)[] = [];
+    const put = await client.update("t", async (now) => {
+      seen.push(now.priority);
+      if (seen.length === 1) await client.put(task({ tags: ["a"], overlap: "allow", priority: 3 }));
+      return { ...now, description: "mine" };
+    });
+    expect(seen).toEqual([0, 3]);
+    expect(put.outcome).toBe("updated");
+    const after = { priority: 3, description: "mine", tags: ["a"], overlap: "allow" };
+    expect(await client.get("t")).toMatchObject(after);
+  });
+
+  it("gives up where others always come first, and says so", async () => {
+    await client.put(task());
+    let others = 0;
+    const change = client.update("t", async (now) => {
+      await client.put(task({ priority: ++others }));
+      return { ...now, description: "mine" };
+    });
+    await expect(change).rejects.toMatchObject({ code: "CONFLICT" });
+    expect(others).toBe(10);
+  });
+
+  it("never moves a task, and makes none", async () => {
+    await client.put(task());
+    await expect(client.update("t", (now) => ({ ...now, id: "u" }))).rejects.toMatchObject({
+      code: "INVALID_NAME",
+      field: "id",
+    });
+    await expect(client.update("u", (now) => now)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    const deleted = client.update("t", async (now) => {
+      await client.delete("t");
+      return { ...now, priority: 1 };
+    });
+    await expect(deleted).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    expect(await client.count()).toBe(0);
+  });
+});
+
+test.each([
+  [{ ifRevision: "" }, "ifRevision"],
+  [{ ifRevision: "W/abc" }, "ifRevision"],
+  [{ ifRevision: 7 as unknown as string }, "ifRevision"],
+  [{ ifMatch: "x" } as object, "ifMatch"],
+])("a put with %j is refused", async (options, field) => {
+  const client = new Client({ connection: "redis://127.0.0.1:1" });
+  const put = client.put({ id: "t", type: "noop", queue: "q", schedule: { every: "10s" } }, options);
+  await expect(put).rejects.toMatchObject({ code: "INVALID_OPTION", field });
+  await client.close();
+});
