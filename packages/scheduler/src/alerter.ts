@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { isCarillonError, localName, type Policies, parseTask } from "@carillon/core";
-import { type Alert, failsForAll, type Lease, redisError, type Store } from "@carillon/store";
+import { type Alert, failsForAll, isAlive, type Lease, redisError, type Store } from "@carillon/store";
 import { keep } from "./lease.js";
 import type { Settings } from "./options.js";
 
@@ -23,6 +23,17 @@ export class Alerter {
     this.#store = store;
     this.#settings = settings;
     this.#patience = patience;
+  }
+
+  /**
+   * Whether alerts are for other nodes to tell: this one has no `onAlert`, and one that has is alive.
+   *
+   * @param now UTC ms of Redis time
+   */
+  async leaves(now: number): Promise<boolean> {
+    if (this.#settings.onAlert) return false;
+    const nodes = await this.#store.registry.nodes();
+    return nodes.some((node) => node.onAlert === true && isAlive(node, now));
   }
 
   /**

@@ -91,6 +91,7 @@ export class Heartbeat {
       every: this.#settings.heartbeatEvery,
       tzdata: process.versions.tz ?? "unknown",
       clockOffset: this.#clock.wallOffset,
+      onAlert: this.#settings.onAlert !== undefined,
     };
   }
 

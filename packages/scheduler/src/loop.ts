@@ -225,6 +225,8 @@ export class Loop {
 
   async #work({ queue, part }: Appointment, goOn: () => boolean): Promise<void> {
     const { mutexTtl } = this.#settings;
+    if (part === "a" && (await this.#alerter.leaves(this.#clock.now())))
+      return this.#leaveTo(queue, part, REST);
     const mutexKey = this.#store.keys.queue(queue).mutex(part);
     const lease = await this.#store.mutex.take(mutexKey, mutexTtl);
     if (!lease) return this.#lost(queue, part);
@@ -285,10 +287,15 @@ export class Loop {
     return !more;
   }
 
-  /** Someone is on it. A glance shortly after shows whether it is done; otherwise its time-to-live must pass. */
+  /** Someone is on it; at the latest its time-to-live ends that. */
   #lost(queue: string, part: string): void {
     this.#tell("lost", { queue, part });
-    this.#agenda.hold(queue, part, this.#clock.now(), this.#settings.mutexTtl);
+    this.#leaveTo(queue, part, this.#settings.mutexTtl);
+  }
+
+  /** Others do it. A glance shortly after shows whether it is done; otherwise it is looked at again after `ms`. */
+  #leaveTo(queue: string, part: string, ms: number): void {
+    this.#agenda.hold(queue, part, this.#clock.now(), ms);
     this.#reader.glanceSoon(queue);
   }
 

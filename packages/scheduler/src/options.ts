@@ -43,9 +43,9 @@ export interface SchedulerOptions {
   unsafeRedis?: "refuse" | "warn" | undefined;
   retention?: Partial<Retention> | undefined;
   /**
-   * Told of each run that failed or crashed, each task that was paused for it, and each missed deadline: by one node of all, and
-   * again where that one dies meanwhile. Give it to all nodes: one without it takes alerts off the list too. What it throws is
-   * logged, and so is that it takes longer than 10 s: then the next is told.
+   * Told of each run that failed or crashed, each task that was paused for it, and each missed deadline: by one node of those
+   * that have it, and again where that one dies meanwhile. Nodes without it leave alerts to these while one of them is alive. What
+   * it throws is logged, and so is that it takes longer than 10 s: then the next is told.
    */
   onAlert?: ((alert: Alert) => void | Promise<void>) | undefined;
 }

@@ -1,6 +1,7 @@
 import { CarillonError, parseTask } from "@carillon/core";
+import { Scheduler } from "@carillon/scheduler";
 import { type Alert, type Failpoint, type Lease, Store } from "@carillon/store";
-import { type RedisServer, startRedis } from "@carillon/testing";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Alerter } from "../src/alerter.js";
 import { type SchedulerOptions, settle } from "../src/options.js";
@@ -109,6 +110,82 @@ describe("alerts handed on", () => {
     expect(await alerter().tell(QUEUE, LEASE, () => heard.length < 2)).toBe(true);
     expect(heard).toEqual(["r0", "r1"]);
     expect(await left()).toEqual(["r2"]);
+  });
+
+  describe("where some nodes have onAlert, and some have not", () => {
+    const nodes: Scheduler[] = [];
+    afterEach(async () => {
+      await Promise.all(nodes.splice(0).map((one) => one.stop()));
+    });
+    const node = (nodeId: string, options: Partial<SchedulerOptions> = {}) => {
+      const { namespace } = store;
+      const given = {
+        connection: redis.url,
+        namespace,
+        nodeId,
+        logger: SILENT,
+        unsafeRedis: "warn",
+      } as const;
+      const made = new Scheduler({ ...given, ...options });
+      nodes.push(made);
+      return made;
+    };
+    const armed = async () => {
+      await store.registry.leave(QUEUE, await store.registry.enter(QUEUE));
+      const { next } = store.keys.queue(QUEUE);
+      const now = await store.serverTime();
+      await store.link.ask((client) => client.zadd(next, now, "a"));
+      await store.link.ask((client) => client.publish(store.keys.wake, `${QUEUE} a ${now}`));
+    };
+    const alive = async (ago = 0) =>
+      store.registry.beat({
+        ...{
+          id: "n1",
+          host: "h",
+          pid: 1,
+          version: "1",
+          started: 0,
+          every: 10_000,
+          tzdata: "",
+          clockOffset: 0,
+        },
+        ...{ onAlert: true, beat: (await store.serverTime()) - ago },
+      });
+
+    it("they are left to one that has it, while that lives", async () => {
+      await put("t");
+      await failed("t", "r1", "r2");
+      await armed();
+      const quiet = node("n2");
+      await alive();
+      await quiet.tick();
+      expect(await left()).toEqual(["r1", "r2"]);
+      await node("n1", { onAlert: hear }).tick();
+      expect(heard).toEqual(["r1", "r2"]);
+      await failed("t", "r3");
+      await armed();
+      await alive(30_001);
+      await quiet.tick();
+      expect(await left()).toEqual([]);
+      expect(heard).toEqual(["r1", "r2"]);
+    });
+
+    it("all are heard, whichever node sees them first, and none stays when the one that hears has gone", async () => {
+      await put("t");
+      const listener = node("n1", { onAlert: hear });
+      await Promise.all([listener, node("n2"), node("n3")].map((one) => one.start()));
+      for (const run of runs(20)) {
+        await failed("t", run);
+        await armed();
+        await eventually(() => expect(heard).toContain(run));
+      }
+      expect(heard).toEqual(runs(20));
+      await listener.stop();
+      await failed("t", "r20");
+      await armed();
+      await eventually(async () => expect(await left()).toEqual([]));
+      expect(heard).toHaveLength(20);
+    });
   });
 
   it("the mutex is held on to between two of them", async () => {

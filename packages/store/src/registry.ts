@@ -19,6 +19,8 @@ export interface NodeInfo {
   tzdata: string;
   /** How far its clock is ahead of Redis, in ms. */
   clockOffset: number;
+  /** Whether it has an `onAlert`. */
+  onAlert?: boolean;
 }
 
 /**
