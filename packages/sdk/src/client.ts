@@ -158,15 +158,16 @@ export class Client {
     return this.#put(await this.#parse(task, first as AnyTaskType), third);
   }
 
-  async #put(parsed: ParsedTask, options: PutOptions = {}): Promise<Put> {
+  async #put(parsed: ParsedTask, options: PutOptions = {}, once = false): Promise<Put> {
     assertRevision(options);
-    const [result] = await this.store.tasks.put(parsed.definition.queue, [parsed], options);
+    const [result] = await this.store.tasks.put(parsed.definition.queue, [parsed], { ...options, once });
     return putView(result as PutResult, parsed);
   }
 
   /**
    * Changes a task as it is: `change` gets all that a put can say of it and returns what it is to be. Where someone else
-   * changes it in between, `change` is asked again, with what it is then.
+   * changes it in between, `change` is asked again, with what it is then. A one-off task of `enqueue` stays one, unless its
+   * schedule becomes one that repeats.
    *
    * @example
    * await client.update("nightly", (task) => ({ ...task, priority: 10 }));
@@ -175,12 +176,17 @@ export class Client {
    */
   async update(ref: TaskRef, change: (task: Definition) => TaskInput | Promise<TaskInput>): Promise<Put> {
     const name = await this.#locate(ref);
+    let oneOff = false;
     const read = async () => {
       const stored = await this.store.tasks.get(name);
       if (!stored) throw notFound(name);
+      oneOff = stored.fields.has("once");
       return taskView(stored);
     };
-    return update(read, change, (task, ifRevision) => this.put(task, { ifRevision }));
+    return update(read, change, async (task, ifRevision) => {
+      const parsed = await this.#parse(task);
+      return this.#put(parsed, { ifRevision }, oneOff && "at" in parsed.definition.schedule);
+    });
   }
 
   /**

@@ -119,6 +119,17 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(others).toBe(10);
   });
 
+  it("leaves a one-off task one, unless its schedule is to repeat", async () => {
+    const soon = { id: "t", at: START + 60_000 };
+    const later = { id: "t", at: START + 90_000 };
+    await client.enqueue(count, { n: 1 }, soon);
+    await client.update("t", (now) => ({ ...now, description: "mine" }));
+    // Of what is no one-off, an `enqueue` would be refused.
+    expect(await client.enqueue(count, { n: 2 }, later)).toMatchObject({ at: later.at });
+    await client.update("t", (now) => ({ ...now, schedule: { every: "1h" } }));
+    await expect(client.enqueue(count, { n: 3 }, soon)).rejects.toMatchObject({ code: "CONFLICT" });
+  });
+
   it("never moves a task, and makes none", async () => {
     await client.put(task());
     await expect(client.update("t", (now) => ({ ...now, id: "u" }))).rejects.toMatchObject({
