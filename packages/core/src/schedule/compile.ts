@@ -1,11 +1,13 @@
 import { CarillonError } from "../errors.js";
 import { type Bounds, bounded, boundsOf, intersect } from "./bounds.js";
+import { patternOfInterval } from "./coverage.js";
 import { DelayAfterFinish } from "./delay.js";
 import { ExcludingSchedule, type NamedExcluder } from "./excluding.js";
 import { readExclusions, type Surroundings } from "./exclusions.js";
 import { within } from "./fault.js";
 import { parseInstant } from "./instant.js";
 import { type Plain, plainSchedule } from "./plain.js";
+import type { EveryInterval } from "./simple.js";
 import type {
   CompiledSchedule,
   Limited,
@@ -75,8 +77,14 @@ function delayPart(schedule: Limited, delay: number, around: Surroundings): Part
   const bounds = boundsOf(schedule);
   const before = new DelayAfterFinish(delay, bounds);
   const plain = { compiled: before, zone: "UTC", late: false };
-  const excluders = readExclusions(schedule.except ?? [], around, "schedule")(plain);
-  return { plain, before, excluders, compiled: new DelayAfterFinish(delay, bounds, excluders) };
+  const exclusions = readExclusions(schedule.except ?? [], around, "schedule");
+  const excluders = exclusions(plain);
+  // Where the times of one finish are whole seconds, it is known which of them an exclusion has.
+  const excludersOf = (times: EveryInterval) => {
+    const pattern = patternOfInterval(delay, times.origin);
+    return pattern === undefined ? excluders : exclusions({ ...plain, compiled: times, pattern });
+  };
+  return { plain, before, excluders, compiled: new DelayAfterFinish(delay, bounds, excludersOf) };
 }
 
 function unionParts(schedule: UnionSchedule, around: Surroundings): Part[] {

@@ -11,20 +11,25 @@ import type { CompiledSchedule } from "./types.js";
 export class DelayAfterFinish implements CompiledSchedule {
   readonly #delay: number;
   readonly #bounds: Bounds;
-  readonly #excluders: readonly NamedExcluder[];
+  readonly #excludersOf: (times: EveryInterval) => readonly NamedExcluder[];
 
-  constructor(delay: number, bounds: Bounds, excluders: readonly NamedExcluder[] = []) {
+  /** @param excludersOf what is taken from the times that follow one finish */
+  constructor(
+    delay: number,
+    bounds: Bounds,
+    excludersOf: (times: EveryInterval) => readonly NamedExcluder[] = () => [],
+  ) {
     this.#delay = delay;
     this.#bounds = bounds;
-    this.#excluders = excluders;
+    this.#excludersOf = excludersOf;
   }
 
   next(after: number): number | undefined {
     const { start } = this.#bounds;
     const first = after < start ? start : Math.max(after, -MAX_TIME) + this.#delay;
     if (!(first <= this.#bounds.end)) return undefined;
-    const times = bounded(new EveryInterval(this.#delay, first), this.#bounds);
-    return new ExcludingSchedule(times, this.#excluders).next(first - 1);
+    const times = new EveryInterval(this.#delay, first);
+    return new ExcludingSchedule(bounded(times, this.#bounds), this.#excludersOf(times)).next(first - 1);
   }
 
   latest(): undefined {

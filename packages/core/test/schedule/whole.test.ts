@@ -119,6 +119,11 @@ describe("a delay after the finish of a run", () => {
     ],
     [{ except: [{ calendar: "*-01-02" }], end: "2026-01-03T00:00:00Z" }, "2026-01-01T23:17:00Z", undefined],
     [{ except: [{ calendar: "*-*-*" }] }, "2026-01-01T10:00:00Z", undefined],
+    [
+      { every: "5m", except: [{ calendar: "*:0/5:0/20", end: "2026-06-01T00:00:00Z" }] },
+      "2026-01-01T00:00:00Z",
+      "2026-06-01T00:05:00.000Z",
+    ],
   ])("%j after %s", (limits, after, next) => {
     const compiled = compileSchedule({ ...hourly, ...limits } as Schedule);
     expect(iso(compiled.next(utc(after)))).toBe(next);
