@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
 import { assertOptions, assertWhole } from "@carillon/core";
 import { bullPrefix, type ConnectionSpec, type RedisClient, Store, withoutPassword } from "@carillon/store";
-import type { Worker as BullWorker, Job } from "bullmq";
+import type { Job } from "bullmq";
 import { MOST_MS } from "./options.js";
 import { ActiveJobs } from "./worker/active.js";
 import { backoffStrategy } from "./worker/backoff.js";
@@ -46,8 +46,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #outputs: OutputSaver;
   readonly #items: ItemQueues;
   readonly #processor: Processor;
-  readonly #workers: BullWorker[] = [];
-  readonly #connections: RedisClient[] = [];
+  readonly #workers: { readonly worker: PatientWorker; readonly connection: RedisClient }[] = [];
   /** What `start` began, to be ended in this order. */
   readonly #ends: (() => void)[] = [];
   #running = 0;
@@ -113,9 +112,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
     for (const queue of this.queues) this.#workers.push(this.#open(queue));
   }
 
-  #open(queue: string): BullWorker {
+  #open(queue: string): { worker: PatientWorker; connection: RedisClient } {
     const connection = this.#store.connect("patient");
-    this.#connections.push(connection);
     const run = async (job: Job, token?: string) => {
       this.#running += 1;
       try {
@@ -142,7 +140,13 @@ export class Worker extends EventEmitter<WorkerEvents> {
     worker.on("lockRenewalFailed", (ids) => {
       for (const id of ids) this.#active.lose(queue, id);
     });
-    return worker;
+    return { worker, connection };
+  }
+
+  /** Jobs cannot be handed back over this connection, or ends of runs not be recorded; and no code is at work any more. */
+  #stranded(connection: RedisClient): boolean {
+    const lost = connection.status !== "ready" || !this.#store.link.ready;
+    return lost && !this.#active.atWork;
   }
 
   #tell<Event extends keyof WorkerEvents>(event: Event, ...about: WorkerEvents[Event]): void {
@@ -165,10 +169,16 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#stopping = true;
     this.#processor.stop();
     const hurry = within === undefined ? () => {} : this.#clock.after(within, () => this.#active.stop());
-    await Promise.all(this.#workers.map((worker) => closeWorker(worker, () => this.#running)));
+    const closes = this.#workers.map(({ worker, connection }) =>
+      closeWorker(worker, {
+        busy: () => this.#running > 0,
+        stranded: () => this.#stranded(connection),
+      }),
+    );
+    await Promise.all(closes);
     hurry();
     for (const end of this.#ends.splice(0)) end();
-    for (const connection of this.#connections) connection.disconnect();
+    for (const { connection } of this.#workers) connection.disconnect();
     this.#items.close();
     if (!this.#options.store) await this.#store.close();
   }

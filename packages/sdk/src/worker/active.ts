@@ -44,6 +44,12 @@ export class ActiveJobs implements Iterable<Active> {
     return false;
   }
 
+  /** The code of any attempt is at work here. */
+  get atWork(): boolean {
+    for (const { box } of this.#jobs) if (box.atWork) return true;
+    return false;
+  }
+
   /** Someone cancelled the run: its handler or its items end. */
   cancel(queue: string, run: string): void {
     for (const one of this.#jobs) if (one.queue === queue && one.run === run) one.box.cancel();

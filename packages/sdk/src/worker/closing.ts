@@ -1,22 +1,35 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Worker as BullWorker } from "bullmq";
+import type { PatientWorker } from "./patient-worker.js";
 
-/** A close is given up when no handler has run for this many looks, so many ms apart. */
-const QUIET_LOOKS = 15;
 const LOOK_EVERY = 200;
+/** A close is given up when no job has been at work for this many looks: 3 s. */
+const QUIET_LOOKS = 15;
+/** Or when jobs have waited for a lost Redis for this many: 6 s, longer than any call of ours waits for the connection. */
+const STRANDED_LOOKS = 30;
+
+export interface Closing {
+  /** Whether any job is in our hands: its code is at work, or something is being said about it. */
+  busy(): boolean;
+  /** Whether no code is at work, and what is left to be said cannot be: Redis is not there. */
+  stranded(): boolean;
+}
 
 /**
- * BullMQ's close can wait for ever on a connection that was lost. Once no handler has run for a while there is nothing left
- * to wait for: whatever was not said, the job itself will tell.
+ * Closes BullMQ's worker. BullMQ's own close can wait for ever on a connection that was lost, and so can a job that is to be handed
+ * back. When no code is at work any more, nothing is left to wait for: a job about which nothing was said comes back when its lock
+ * has expired.
  */
-export async function closeWorker(worker: BullWorker, running: () => number): Promise<void> {
+export async function closeWorker(worker: PatientWorker, { busy, stranded }: Closing): Promise<void> {
   const closed = worker.close().catch(() => {});
   let done = false;
   void closed.then(() => {
     done = true;
   });
-  for (let quiet = 0; !done && quiet < QUIET_LOOKS; ) {
+  let [quiet, lost] = [0, 0];
+  while (!done && quiet < QUIET_LOOKS && lost < STRANDED_LOOKS) {
     await Promise.race([closed, pause(LOOK_EVERY, undefined, { ref: false })]);
-    quiet = running() > 0 ? 0 : quiet + 1;
+    quiet = busy() ? 0 : quiet + 1;
+    lost = stranded() ? lost + 1 : 0;
   }
+  if (!done) await worker.abandon();
 }

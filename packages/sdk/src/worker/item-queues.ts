@@ -34,6 +34,7 @@ export class ItemQueues {
   readonly #moved = new Map<string, [queue: string, run: string]>();
   #connection: RedisClient | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #closed = false;
 
   constructor(store: Store) {
     this.#store = store;
@@ -126,6 +127,8 @@ export class ItemQueues {
 
   /** An item ended: its run's progress is written soon. */
   moved(queue: string, run: string): void {
+    // An item that a stop no longer waited for: writing would open a connection that nobody closes.
+    if (this.#closed) return;
     this.#moved.set(`${queue} ${run}`, [queue, run]);
     this.#timer ??= setTimeout(() => this.#writeProgress(), PROGRESS_EVERY).unref();
   }
@@ -155,6 +158,7 @@ export class ItemQueues {
   }
 
   close(): void {
+    this.#closed = true;
     clearTimeout(this.#timer);
     this.#queues.clear();
     this.#connection?.disconnect();

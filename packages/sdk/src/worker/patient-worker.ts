@@ -57,4 +57,11 @@ export class PatientWorker extends BullWorker {
     this.#closing.abort();
     return super.close(force);
   }
+
+  /** After a `close` that does not end: stops BullMQ's timers, which would otherwise keep the process alive. */
+  async abandon(): Promise<void> {
+    await this.lockManager.close();
+    // Private, but BullMQ would call it only at the end of its close.
+    this["stalledCheckStopper"]?.();
+  }
 }

@@ -43,6 +43,11 @@ class Life {
     this.child.stdin?.write(`${word}\n`);
   }
 
+  /** Stops it in good order, its handlers too. */
+  stop(): void {
+    this.child.kill("SIGTERM");
+  }
+
   freeze(): void {
     this.child.kill("SIGSTOP");
   }
@@ -77,11 +82,12 @@ export class Lives {
   /**
    * @param lock ms; a busy machine that loses it does an item again
    * @param diesAt a failpoint of the store: the first time that it gets there
+   * @param url of Redis, or of a proxy before it
    */
-  start(mode: Mode, lock = 1_000, diesAt = ""): Life {
-    const { redis, namespace } = this.#bench;
+  start(mode: Mode, lock = 1_000, diesAt = "", url = this.#bench.redis.url): Life {
+    const { namespace } = this.#bench;
     const about = {
-      REDIS_URL: redis.url,
+      REDIS_URL: url,
       NAMESPACE: namespace,
       QUEUE,
       MODE: mode,

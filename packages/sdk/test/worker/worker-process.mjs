@@ -36,6 +36,17 @@ const types = [
       return { attempt };
     },
   }),
+  // Works until its signal is aborted.
+  defineTask("heeds", {
+    queue: QUEUE,
+    payload,
+    handler: (_payload, { attempt, signal }) => {
+      say({ attempt });
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+      });
+    },
+  }),
   // Ends its process.
   defineTask("deadly", { queue: QUEUE, payload, handler: () => process.exit(1) }),
   defineTask("many", {
@@ -61,8 +72,9 @@ const failpoint = (point) => {
   process.kill(process.pid, "SIGKILL");
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 };
+const store = new Store({ connection: REDIS_URL, namespace: NAMESPACE }, { failpoint });
 const worker = new Worker({
-  store: new Store({ connection: REDIS_URL, namespace: NAMESPACE }, { failpoint }),
+  store,
   types,
   lockDuration: Number(LOCK),
   stalledInterval: 200,
@@ -70,3 +82,8 @@ const worker = new Worker({
 for (const event of ["settled", "crashed", "fenced"]) worker.on(event, (about) => say({ event, ...about }));
 worker.on("error", () => {});
 await worker.start();
+process.once("SIGTERM", async () => {
+  await worker.stop({ within: 0 });
+  await store.close();
+  say({ stopped: true });
+});
