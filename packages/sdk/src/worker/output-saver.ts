@@ -6,13 +6,29 @@ import type { WorkerLogger } from "./options.js";
 export class OutputSaver {
   readonly #store: Store;
   readonly #logger: WorkerLogger;
+  /** The save of each attempt that is not answered yet. */
+  readonly #underWay = new WeakMap<Active, Promise<void>>();
 
   constructor(store: Store, logger: WorkerLogger) {
     this.#store = store;
     this.#logger = logger;
   }
 
-  async save({ queue, run, attempt, output }: Active): Promise<void> {
+  /** One at a time: a save whose answer was lost is sent again, and would overwrite what a later one has saved. */
+  async save(active: Active): Promise<void> {
+    const before = this.#underWay.get(active);
+    const saved = before ? before.then(() => this.#save(active)) : this.#save(active);
+    this.#underWay.set(active, saved);
+    await saved;
+    if (this.#underWay.get(active) === saved) this.#underWay.delete(active);
+  }
+
+  /** Resolves when no save of this attempt is under way: the next one is then sent at once. */
+  async idle(active: Active): Promise<void> {
+    await this.#underWay.get(active);
+  }
+
+  async #save({ queue, run, attempt, output }: Active): Promise<void> {
     const kept = output?.take();
     if (!output || !kept) return;
     try {

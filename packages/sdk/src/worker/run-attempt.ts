@@ -181,6 +181,7 @@ export class RunAttempt {
     const end = { fence: this.#fence, made: this.taken.job.attemptsMade, outcome, error, result, nextAt };
     for (let tries = 1; ; tries++) {
       // The last of its output first: whoever hears of the end finds it.
+      await outputs.idle(this.#active);
       const saved = outputs.save(this.#active);
       try {
         return await store.runs.settle(this.#name, this.#about.run, end);

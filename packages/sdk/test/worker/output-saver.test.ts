@@ -1,0 +1,39 @@
+import { Store } from "@carillon/store";
+import { expect, it } from "vitest";
+import type { Active } from "../../src/worker/active.js";
+import { monotonicClock } from "../../src/worker/clock.js";
+import { SILENT } from "../../src/worker/options.js";
+import { Output } from "../../src/worker/output.js";
+import { OutputSaver } from "../../src/worker/output-saver.js";
+import { TimeBox } from "../../src/worker/time-box.js";
+import { Bench, QUEUE } from "./bench.js";
+
+const bench = Bench.use("saver");
+
+it("a save whose answer was lost, and that is sent again, does not overwrite a later one", async () => {
+  const run = await bench.run("t", "type");
+  let lost = false;
+  const failpoint = (point: string) => {
+    if (point !== "after save-output" || lost) return;
+    lost = true;
+    throw new Error("Connection is closed.");
+  };
+  const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+  const saver = new OutputSaver(store, SILENT);
+  const output = new Output(1_000);
+  const box = new TimeBox(monotonicClock);
+  const active: Active = { queue: QUEUE, run, job: run, attempt: 1, box, output };
+  output.write("log", "one");
+  const first = saver.save(active);
+  output.write("log", "two");
+  await Promise.all([first, saver.save(active)]);
+  expect(lost).toBe(true);
+  expect(await bench.output(run)).toEqual([{ attempt: 1, text: "log one\nlog two\n", cut: false }]);
+
+  output.write("log", "three");
+  const third = saver.save(active);
+  await saver.idle(active);
+  expect(await bench.output(run)).toMatchObject([{ text: "log one\nlog two\nlog three\n" }]);
+  await third;
+  await store.close();
+});
