@@ -27,14 +27,16 @@ export class Suspects {
    * @param now UTC ms, of the clock that delayed jobs go by
    */
   admit(job: string, now: number): number | undefined {
-    const busy = this.#current !== undefined && this.#current.until > now;
+    const left = (this.#current?.until ?? now) - now;
+    // More is left than it was long: the clock was put back.
+    const busy = left > 0 && left <= PROBATION;
     if (this.#seen.has(job) && !busy) {
       this.#seen.set(job, HAD_ITS_TURN);
       this.#current = { job, until: now + PROBATION };
       return undefined;
     }
-    const free = busy ? (this.#current?.until ?? now) : now + FIRST;
-    // The clock may have been put back.
+    const free = now + (busy ? left : FIRST);
+    // The same.
     this.#lastSlot = Math.max(free, Math.min(this.#lastSlot, now + LONGEST) + SPACING);
     this.#remember(job, now);
     return this.#lastSlot;

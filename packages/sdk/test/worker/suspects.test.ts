@@ -36,6 +36,9 @@ describe("jobs whose worker died", () => {
     const suspects = new Suspects();
     expect(suspects.admit("a", 1e12)).toBe(1e12 + 1_000);
     expect(suspects.admit("b", 0)).toBe(300_250);
+    // Also while one is at work.
+    expect(suspects.admit("a", 1e12 + 1_000)).toBeUndefined();
+    expect(suspects.admit("b", 1_000)).toBeUndefined();
   });
 });
 
