@@ -57,7 +57,8 @@ export class Backfiller {
       const wait = await this.#step(current);
       if (wait === undefined) return;
       if (wait > 0) return backfills.later(queue, current.id, wait);
-      if (!goOn()) return;
+      // Behind the others: a long one must not keep them waiting.
+      if (!goOn()) return backfills.later(queue, current.id, 0);
       current = await backfills.get(queue, current.id);
     }
   }

@@ -66,6 +66,21 @@ describe("the backfiller", () => {
     expect(logged).toEqual([]);
   });
 
+  it("takes turns between backfills that are long", async () => {
+    await put("t");
+    await bench.clock.set(START + 10 * MINUTE);
+    for (const id of ["a", "b"]) {
+      await backfill(id, "t");
+      await bench.clock.advance(1);
+    }
+    for (let turn = 0; turn < 4; turn++) {
+      expect(await backfiller.work(QUEUE, () => false)).toBe(false);
+      await bench.clock.advance(1);
+    }
+    expect(await stateOf("a")).toMatchObject({ enqueued: 2 });
+    expect(await stateOf("b")).toMatchObject({ enqueued: 2 });
+  });
+
   it("puts off one that fails, and goes on with those behind it", async () => {
     await put("broken");
     await put("t");
