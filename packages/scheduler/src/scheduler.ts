@@ -35,6 +35,8 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   #listener: Subscription | undefined;
   #state: "idle" | "starting" | "running" | "stopped" = "idle";
   #stopped: Promise<void> | undefined;
+  readonly #onReady = () => this.#connectionBack();
+  readonly #onError = (error: unknown) => this.#connectionLost(redisError(error));
 
   /** @param seams for tests only @throws `INVALID_OPTION` */
   constructor(options: SchedulerOptions, seams: TestSeams = {}) {
@@ -49,8 +51,8 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
           connection: options.connection as NonNullable<SchedulerOptions["connection"]>,
           namespace: this.#settings.namespace,
           retention: options.retention,
-          onError: (error) => this.#connectionLost(error),
-          onReady: () => this.#connectionBack(),
+          onError: this.#onError,
+          onReady: this.#onReady,
         },
         seams,
       );
@@ -86,6 +88,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   async start(): Promise<void> {
     if (this.#state !== "idle") return;
     this.#state = "starting";
+    this.#watchGivenStore();
     try {
       await this.#untilRedisAnswers();
     } catch (error) {
@@ -111,6 +114,18 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
       "node is running",
     );
     this.#loop.start();
+  }
+
+  /** A store of our own tells by the options that it got. */
+  #watchGivenStore(): void {
+    if (this.#ownsStore) return;
+    const { client } = this.store.link;
+    this.#unwatch();
+    client.on("error", this.#onError).on("ready", this.#onReady);
+  }
+
+  #unwatch(): void {
+    this.store.link.client.off("error", this.#onError).off("ready", this.#onReady);
   }
 
   /** Clock, then the safety check; again and again until Redis answers both. */
@@ -183,6 +198,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     this.#listener?.stop();
     await this.#loop.stop();
     await this.#heartbeat.stop();
+    this.#unwatch();
     if (this.#ownsStore) await this.store.close();
   }
 }

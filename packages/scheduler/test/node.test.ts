@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { isCarillonError, parseTask, type TaskInput } from "@carillon/core";
 import { Scheduler, type SchedulerOptions } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
-import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { eventually, type RedisServer, startFaultProxy, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 
 const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
@@ -129,6 +129,34 @@ describe("a node on real time", () => {
     await scheduler.stop();
     await own.close();
     await server.stop();
+  });
+
+  it.each(["of its own", "of yours"])("tells when Redis goes and is back, over a store %s", async (whose) => {
+    const proxy = await startFaultProxy(redis);
+    const yours = new Store({ connection: proxy.url, namespace });
+    const connection = whose === "of yours" ? { connection: undefined, store: yours } : {};
+    const scheduler = node({ connection: proxy.url, ...connection, heartbeatEvery: 300_000 });
+    const told: boolean[] = [];
+    scheduler.on("connection", ({ ready }) => told.push(ready));
+    await scheduler.start();
+    told.length = 0;
+    proxy.refuse();
+    await eventually(() => expect(told).toContain(false));
+    expect(scheduler.ready).toBe(false);
+    await proxy.heal();
+    await eventually(() => expect(told.at(-1)).toBe(true));
+    await eventually(() => expect(scheduler.ready).toBe(true));
+    await scheduler.stop();
+    // After it the store is yours alone.
+    const { client } = yours.link;
+    const listeners = () => [client.listenerCount("error"), client.listenerCount("ready")];
+    const before = listeners();
+    const another = new Scheduler({ store: yours, logger: SILENT });
+    await another.start();
+    await another.stop();
+    expect(listeners()).toEqual(before);
+    await yours.close();
+    await proxy.close();
   });
 
   it("says that a Redis is read-only, is not ready there, and goes on when it can write again", async () => {
