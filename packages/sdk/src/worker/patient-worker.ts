@@ -58,10 +58,11 @@ export class PatientWorker extends BullWorker {
     return super.close(force);
   }
 
-  /** After a `close` that does not end: stops BullMQ's timers, which would otherwise keep the process alive. */
+  /** After a `close` that does not end: stops what of BullMQ's would keep the process alive, its timers and a connection. */
   async abandon(): Promise<void> {
     await this.lockManager.close();
     // Private, but BullMQ would call it only at the end of its close.
     this["stalledCheckStopper"]?.();
+    await this.backend.close(true).catch(() => {});
   }
 }

@@ -12,7 +12,7 @@ const SCRIPT = fileURLToPath(new URL("./worker-process.mjs", import.meta.url));
 export const patience = { timeoutMs: 25_000, intervalMs: 50 };
 
 type Line = Record<string, unknown>;
-export type Mode = "work" | "hang" | "seven";
+export type Mode = "work" | "hang" | "seven" | "stop";
 
 /** A worker in a process of its own; uses the built package, as any program does. */
 class Life {

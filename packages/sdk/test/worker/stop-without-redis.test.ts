@@ -68,13 +68,21 @@ describe("a stop while Redis cannot be reached", () => {
     await worker.stop({ within: 0 });
   });
 
-  it("leaves nothing behind that keeps the process", async () => {
-    const life = lives.start("work", 60_000, "", proxy.url);
-    await bench.run("t", "heeds");
-    await life.says({ attempt: 1 });
-    proxy.refuse();
-    life.stop();
-    await life.says({ stopped: true });
-    expect(await life.ended).toEqual([0, null]);
-  });
+  it.each(["went away", "was never there"])(
+    "leaves nothing that keeps the process: Redis %s",
+    async (how) => {
+      const there = how === "went away";
+      if (!there) proxy.refuse();
+      const life = lives.start("stop", 60_000, "", proxy.url);
+      await life.says({ ready: true });
+      if (there) {
+        await bench.run("t", "heeds");
+        await life.says({ attempt: 1 });
+        proxy.refuse();
+      }
+      life.stop();
+      await life.says({ stopped: true });
+      expect(await life.ended).toEqual([0, null]);
+    },
+  );
 });

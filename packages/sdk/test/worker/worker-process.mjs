@@ -87,3 +87,4 @@ process.once("SIGTERM", async () => {
   await store.close();
   say({ stopped: true });
 });
+if (MODE === "stop") say({ ready: true });
