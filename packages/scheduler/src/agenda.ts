@@ -1,9 +1,12 @@
 import { SHARDS } from "@carillon/core";
 
-/** A slice of a queue that must be looked at from time to time: a shard's number, or `r`, the reconciler's. */
+/**
+ * Something of a queue that must be looked at from time to time: a shard, by its number; `r` what is to be reconciled, `a` alerts, `e`
+ * expected successes, `b` backfills.
+ */
 export type Part = string;
 
-/** The estimate of the server's clock moves back by a little now and then, in ms. */
+/** The estimate of the server's clock may move back by so much, in ms, although that clock did not. */
 const CLOCK_WOBBLE = 1_000;
 
 export interface Appointment {
@@ -20,7 +23,7 @@ export class Agenda {
   readonly #queues = new Map<string, Map<Part, number>>();
   /** Parts that someone else is working on, or that made no progress: not before this time. */
   readonly #held = new Map<string, Map<Part, { until: number; ms: number }>>();
-  /** The last announcement of each part, numbered. */
+  /** The last announcement of each part, numbered: one that came after a read was sent is not in its answer. */
   readonly #news = new Map<string, Map<Part, { at: number; number: number }>>();
   readonly #bursts = new Map<string, readonly number[]>();
   readonly #shards: number;
@@ -121,7 +124,7 @@ export class Agenda {
     return this.#bursts;
   }
 
-  /** Asked for with each wake-up, and seldom another: kept. */
+  /** Done when times change: each wake-up asks for the result. */
   #findBursts(queue: string): void {
     const counts = new Map<number, number>();
     for (const [part, at] of this.#queues.get(queue) ?? []) {
@@ -132,7 +135,7 @@ export class Agenda {
     else this.#bursts.delete(queue);
   }
 
-  /** When a part is due; infinite: not before someone says so. */
+  /** When a part is to be looked at, in server time; infinite: no time is known. */
   at({ queue, part }: Pick<Appointment, "queue" | "part">, now: number): number {
     const at = this.#queues.get(queue)?.get(part) ?? Number.POSITIVE_INFINITY;
     return Math.max(at, this.#heldUntil(queue, part, now));

@@ -80,7 +80,7 @@ export class Alerter {
       if (failsForAll(error)) throw error;
       failure = error;
     }
-    // With a cause it is nonsense, which no node can read.
+    // The error of a newer format has no cause. With one, what is stored is nonsense, which no node can read.
     const isNewer = isCarillonError(failure, "UNSUPPORTED_FORMAT") && failure.cause === undefined;
     if (isNewer && Math.abs((await this.#store.tasks.time(alert.task.queue)) - alert.at) < LEAVE_FOR) {
       newer.add(local);

@@ -111,7 +111,7 @@ export class Claimer {
       }
       commits.shift();
       if (!progressed) return false;
-      // What has changed meanwhile may go before the others.
+      // Tasks that changed may now have a priority that goes before what is left here.
       if (prepared.prioritized && report.refused.length > refused) break;
       if (!goOn()) return false;
       await keep(lease, this.#settings.mutexTtl);
@@ -141,9 +141,9 @@ export class Claimer {
       if (names.length > 0) chosen = chosen.slice(limit);
       else [chosen, beyond] = [rest, more];
       const left = beyond || chosen.length > 0;
-      // What was chosen is done already: someone else was there as well.
+      // Another node has done what was chosen: go on with the rest.
       if (names.length > 0 && entries.length === 0 && left && goOn()) continue;
-      // Fired a little early, or nothing but what cannot be decided here.
+      // Nothing is due yet: the timer was a little early, which is no reason to rest. Or all that is due was passed over.
       if (entries.length === 0) report.progress ||= !pass;
       if (entries.length === 0 || this.#clock.holding) return;
 
@@ -196,7 +196,7 @@ export class Claimer {
   }
 
   /**
-   * @param waited how long the read before it took, in ms: the commit has to wait as long for what others ask of Redis
+   * @param waited how long the read before it took, in ms: so much of the commit's time is the way, and waiting for other clients
    * @returns whether there is any use in going on
    */
   async #commit(

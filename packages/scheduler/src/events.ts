@@ -5,6 +5,7 @@ import type { Logger } from "./options.js";
 /** One decision that this node committed. Times in UTC ms of Redis time. */
 export interface Decided {
   readonly queue: string;
+  /** `owner/id`. */
   readonly task: string;
   readonly nominal: number;
   readonly due: number;
@@ -18,6 +19,7 @@ export interface Decided {
 
 export interface Reconciled {
   readonly queue: string;
+  /** The run's id; of a finished task that was removed, `owner/id`. */
   readonly run: string;
   /** An outcome, `removed` or `reopened`. */
   readonly what: string;
@@ -26,10 +28,10 @@ export interface Reconciled {
 /** What a node tells while it runs; for metrics and tests. */
 export interface SchedulerEvents {
   decided: [Decided];
-  /** A claim that was not committed: someone else was first, or it came too early. */
+  /** A claim that was not committed. `status`: `STALE` or `OVERLAP` (something else came first), `EARLY`, or `ERROR` and a text. */
   refused: [{ queue: string; task: string; status: string }];
   reconciled: [Reconciled];
-  /** A shard was due and another node held its mutex. */
+  /** A part of a queue was due and another node held its mutex. Not an error. */
   lost: [{ queue: string; part: string }];
   /** Redis became unusable, or usable again. */
   connection: [{ ready: boolean; message?: string }];

@@ -1,6 +1,6 @@
 import type { Lease } from "@carillon/store";
 
-/** Between two pieces of work: the lease lasts for another one. @param ttl of the mutex, in ms */
+/** Called between two pieces of work: extends the lease if less than half of it is left. @param ttl of the mutex, in ms */
 export async function keep(lease: Lease, ttl: number): Promise<void> {
   if (lease.remaining < ttl / 2) await lease.extend(ttl);
 }

@@ -11,9 +11,9 @@ const AHEAD = 500;
 const TOO_LATE = 20;
 /** A node that missed so many heartbeats is not reckoned with. */
 const BEATS_MISSED = 2.5;
-/** Many queues may have their bursts at one instant: the list of nodes is read once for them, in ms. */
+/** The list of nodes is read again after this long, in ms: many queues may have their bursts at one instant. */
 const NODES_FOR = 1_000;
-/** So many queues are prepared side by side. */
+/** How many queues are prepared side by side. */
 const LANES = 4;
 
 /** A burst that was seen coming. */
@@ -115,7 +115,7 @@ export class Lookahead {
     }
   }
 
-  /** Alike on all nodes that know of the same ones. Undefined: this one is not on the list. */
+  /** This node's share of the shards. Nodes that see the same list agree on it. Undefined: this node is not on the list. */
   async #shareOf(queue: string): Promise<ReadonlySet<Part> | undefined> {
     const now = this.#clock.now();
     if (!this.#nodes || Math.abs(now - this.#nodes.at) > NODES_FOR) {

@@ -16,11 +16,14 @@ import type { ServerClock } from "./server-clock.js";
 import { Slots } from "./slots.js";
 import { Timer } from "./timer.js";
 
-/** A shard without progress is left alone this long, in ms; runs are reconciled in lots of this length. */
+/**
+ * How long a part is left alone in ms after a turn in which there was nothing (more) that this node could do. So the reconciler takes
+ * together what comes due within this time.
+ */
 const REST = 1_000;
 /** One part's longest turn, in ms: a backlog must not keep what is due elsewhere waiting. */
 const TURN = 200;
-/** What another node is ready for is left to it for so long, in ms; the glance at it is a little sooner. */
+/** How long the shards of a burst are left to the node that has prepared them, in ms. A glance (`reader.ts`) looks at them a little sooner. */
 const HEAD_START = 200;
 
 /**
@@ -88,9 +91,9 @@ export class Loop {
     if (this.#comesFirst({ queue, part })) this.#arm();
   }
 
-  /** Whether the timer may be armed for too late a time. To arm it is to look at all that there is: not for each message. */
+  /** Whether the timer is armed for too late a time. Asked first, because `#arm` looks at the whole agenda: too much for each message. */
   #comesFirst(one: Pick<Appointment, "queue" | "part">): boolean {
-    // A burst is prepared before its time.
+    // A burst is prepared before it is due.
     if (this.#agenda.bursts.has(one.queue)) return true;
     const now = this.#clock.now();
     const at = performance.now() + this.#agenda.at(one, now) - now;
@@ -122,7 +125,7 @@ export class Loop {
     }
   }
 
-  /** Once, whatever came up meanwhile. */
+  /** Wakes up once, however often it is called until then. */
   #wakeUpSoon(): void {
     if (this.#waking) return;
     this.#waking = true;
@@ -154,16 +157,16 @@ export class Loop {
     }
   }
 
-  /** The next of the round, or of a new one. */
+  /** The next part of this round, or the first of a new one; undefined: nothing is due. */
   #next(now: number): Appointment | undefined {
     for (;;) {
       const next = this.#round.shift() ?? this.#newRound(now);
-      // What came to its end elsewhere since the round began is no longer due.
+      // Since the round began another node may have done it, or its queue may hang.
       if (!next || (this.#slots.free(next) && this.#agenda.at(next, now) <= now)) return next;
     }
   }
 
-  /** @returns its first */
+  /** Everything that is due and may be begun. @returns the first of it */
   #newRound(now: number): Appointment | undefined {
     // Nodes begin at different shards, so that a burst finds each of them at another one.
     const first = shardOf(this.#settings.nodeId);
@@ -174,7 +177,7 @@ export class Loop {
     return this.#round.shift();
   }
 
-  /** To the node that has prepared for it. A glance shows whether it is done. */
+  /** Whether it is left to another node, which has prepared it: it is held for a moment, and a glance shows whether it is done. */
   #leave(appointment: Appointment, now: number): boolean {
     if (!this.#lookahead.othersBegin(appointment)) return false;
     this.#agenda.hold(appointment.queue, appointment.part, now, HEAD_START);
@@ -198,7 +201,7 @@ export class Loop {
     }
   }
 
-  /** All that fails with one connection is one failure. */
+  /** When a connection is lost many calls fail: until the next try they all count as one failure. */
   #fail(error: unknown): void {
     if (performance.now() < this.#retryAt) return;
     const { code, message } = redisError(error);
@@ -211,7 +214,7 @@ export class Loop {
     );
   }
 
-  /** Once for each jump. */
+  /** Logs it once for each jump of the clock. */
   #sayHolding(): void {
     const { holding, confirmIn } = this.#clock;
     if (holding && !this.#saidHolding) {
@@ -236,7 +239,7 @@ export class Loop {
       rest = await this.#workOn(queue, part, lease, goOn);
     } finally {
       const mark = this.#agenda.mark();
-      // Sent together with the read that re-arms.
+      // Both in one round trip: the read says when this queue is due next.
       const [, parts] = await Promise.all([lease.release(), this.#store.claims.next(queue)]);
       this.#agenda.set(queue, parts, mark);
       if (rest) this.#agenda.hold(queue, part, this.#clock.now(), REST);
@@ -287,7 +290,7 @@ export class Loop {
     return !more;
   }
 
-  /** Someone is on it; at the latest its time-to-live ends that. */
+  /** Another node has the mutex, which ends by itself after its time-to-live. */
   #lost(queue: string, part: string): void {
     this.#tell("lost", { queue, part });
     this.#leaveTo(queue, part, this.#settings.mutexTtl);
@@ -308,7 +311,7 @@ export class Loop {
     const now = performance.now();
     if (now < this.#retryAt) return this.#armFor(this.#retryAt, now);
     const { holding, confirmIn } = this.#clock;
-    // Whichever answer raised the doubt, the next read is the one that may end it.
+    // The doubt may have come with the answer to a claim; only a read that comes late enough ends it.
     if (holding) this.#reader.rereadWithin(confirmIn + 10);
     let at = Math.min(this.#reader.nextAt, this.#slots.stuckAt);
     if (!this.#slots.full && !holding) {

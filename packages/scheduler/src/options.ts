@@ -23,16 +23,17 @@ export interface SchedulerOptions {
   connection?: ConnectionSpec | undefined;
   /** Instead of `connection`: a store of your own; `stop` leaves it open. */
   store?: Store | undefined;
-  /** Default `carillon`. */
+  /** Which tasks and queues it serves; default `carillon`. Not used with `store`, which has its own. */
   namespace?: string | undefined;
   /** This node's name in logs, records and the registry; default `host-pid-random`. */
   nodeId?: string | undefined;
+  /** Default: pino, as JSON lines on stdout. */
   logger?: Logger | undefined;
-  /** A dead node's work is taken over within this time, in ms; default 3,000. Its mutexes end a tenth before. */
+  /** A dead node's work is taken over within this time, in ms; 100 to 60,000, default 3,000. Its mutexes end a tenth before. */
   mutexTtl?: number | undefined;
-  /** Everything is read again at least this often, in ms; default and maximum 30,000. */
+  /** All due times are read again at least this often, in ms; 10 to 30,000, default 30,000. */
   rereadEvery?: number | undefined;
-  /** Default 10,000 ms. */
+  /** Time between two entries of this node in the list of nodes, in ms; 100 to 300,000, default 10,000. */
   heartbeatEvery?: number | undefined;
   /** A lone occurrence later than this is missed where `catchUp` is `skip`, in ms; default 60,000. */
   grace?: number | undefined;
@@ -41,6 +42,7 @@ export interface SchedulerOptions {
    * (managed servers hide it) is a warning in either case.
    */
   unsafeRedis?: "refuse" | "warn" | undefined;
+  /** What is kept of runs that this node settles, where their task says nothing. Not used with `store`, which has its own. */
   retention?: Partial<Retention> | undefined;
   /**
    * Told of each run that failed or crashed, each task that was paused for it, and each missed deadline: by one node of those

@@ -1,11 +1,11 @@
 import { type ClaimItem, type DueEntry, isForeign, type PackedCommit } from "@carillon/store";
 import { keyOf } from "./agenda.js";
 
-/** What was prepared is used for so long after its time, and then read anew, in ms. */
+/** How long after its time what was prepared is used, in ms; then it is read anew. */
 const USED_FOR = 2_000;
-/** So many tasks of a shard are prepared. */
+/** How many tasks of a shard are prepared. */
 const TASKS_AT_MOST = 2_000;
-/** What is prepared takes so many characters in memory, of all shards. */
+/** How much is prepared, of all shards together, in characters. */
 const SIZE_AT_MOST = 16_000_000;
 
 /** The claims of a shard that were read, decided and packed ahead of their time. */
@@ -18,7 +18,7 @@ export class Prepared {
   prioritized = false;
   #tasks = 0;
   #until: number;
-  /** What comes after this in the order of priorities must not go before it. */
+  /** The first priority of which a task could not be prepared: a task of a later one must not overtake it. */
   #before = Number.POSITIVE_INFINITY;
 
   /** @param grace after which an occurrence is decided otherwise, in ms */
@@ -27,7 +27,7 @@ export class Prepared {
     this.#until = at + Math.min(USED_FOR, grace);
   }
 
-  /** Whether it would still be decided alike: until then no task in it has its next time. */
+  /** Whether it would still be decided in the same way: no task in it has come to its next time, and it is not too old. */
   holds(now: number): boolean {
     return now < this.#until;
   }

@@ -109,7 +109,7 @@ export class Reader {
   async #reread(): Promise<void> {
     this.#rereading = true;
     const mark = this.#agenda.mark();
-    // Before the reads: whoever asks for another one meanwhile must get it.
+    // Set before the reads: a `rereadSoon` that comes while they are under way must lead to another one.
     this.#rereadAt = performance.now() + this.#settings.rereadEvery;
     try {
       // In one burst: the client sends these without waiting for each other.
@@ -141,7 +141,7 @@ export class Reader {
   async #holdAsLongAsItsMutex(queue: string, part: Part): Promise<void> {
     const hold = this.#agenda.holdOf(queue, part);
     const left = await this.#store.mutex.remaining(this.#store.keys.queue(queue).mutex(part));
-    // Otherwise this node has taken it meanwhile, and the mutex is its own.
+    // If the hold is another one, this node has had the part meanwhile, and the mutex was its own.
     if (this.#agenda.holdOf(queue, part) === hold) this.#agenda.hold(queue, part, this.#clock.now(), left);
   }
 
@@ -165,7 +165,7 @@ export class Reader {
     if (failed.length === 0) return;
     const { ready } = this.#store.link;
     for (const queue of failed) {
-      // Without a connection nothing is known of this queue in particular.
+      // Without a connection all reads fail: that says nothing about this queue.
       if (!ready && !this.#troubled.has(queue)) continue;
       this.#agenda.set(queue, new Map());
       this.#troubled.set(queue, performance.now() + LONGEST_BACKOFF);

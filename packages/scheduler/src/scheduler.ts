@@ -10,6 +10,7 @@ import { inspectRedis, refusal } from "./safety-check.js";
 import { ServerClock } from "./server-clock.js";
 import { listenForWakes } from "./wake.js";
 
+/** What one `tick` has done. */
 export interface TickReport {
   readonly decided: readonly Decided[];
   readonly reconciled: readonly Reconciled[];
@@ -81,7 +82,8 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   }
 
   /**
-   * Resolves when the node runs. While Redis cannot be reached it keeps trying, and says so.
+   * Resolves when the node runs, or when it is stopped before. While Redis cannot be reached it keeps trying, and logs that. A node
+   * that was stopped stays so: make another one.
    *
    * @throws `REDIS_UNSAFE` where this Redis would lose tasks (see `unsafeRedis`)
    */

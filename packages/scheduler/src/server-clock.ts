@@ -1,6 +1,8 @@
+/** A jump forward beyond this is not believed at once, in ms. */
 const SUSPICIOUS = 60_000;
 /** A suspicious time is believed when a read this many ms later agrees. */
 const CONFIRM_AFTER = 5_000;
+/** Two reads agree on a jump if their offsets differ by no more than this and the round trip, in ms. */
 const AGREES_WITHIN = 1_000;
 /** A sample older than this gives way to any newer one: clocks drift. */
 const STALE_SAMPLE = 60_000;

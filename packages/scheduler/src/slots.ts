@@ -1,6 +1,6 @@
 import { type Appointment, keyOf, type Part } from "./agenda.js";
 
-/** Parts worked on side by side; of those that wait for the user's code, as many besides. */
+/** How many parts are worked on side by side; and besides them, how many that wait for the user's code. */
 const SIDE_BY_SIDE = 4;
 /** Work that takes longer than this hangs, on a server that does not answer; in ms. */
 const STUCK_AFTER = 1_000;
