@@ -21,7 +21,9 @@ export interface AppOptions {
   viewerToken?: string | undefined;
   /** Fields of payloads whose values nobody sees; default none. */
   redact?: readonly string[] | undefined;
+  /** How often the list of queues is read, in ms; default 3,000. */
   refreshEvery?: number | undefined;
+  /** Default: 10 failures a minute from one address. */
   limiter?: FailureLimiter | undefined;
 }
 

@@ -17,6 +17,7 @@ export interface AuthOptions {
   now?: (() => number) | undefined;
 }
 
+/** How long a session lasts, in ms. */
 const SESSION_MS = 12 * 3_600_000;
 
 /**
@@ -87,7 +88,7 @@ export function newToken(): string {
 export interface LimiterOptions {
   /** Failures that an address may have in one window; default 10. */
   failures?: number | undefined;
-  /** Default one minute. */
+  /** The window, in ms; default one minute. It begins with the first failure. */
   windowMs?: number | undefined;
   /** Addresses remembered at once; default 10,000. The one that failed longest ago is forgotten first. */
   addresses?: number | undefined;

@@ -3,7 +3,7 @@ import { Job, Queue } from "bullmq";
 /** Shown as the name of a job that is not JSON. */
 const UNREADABLE = "(what is stored is not JSON)";
 
-/** A queue in which a job that others have written, and nobody can read, leaves the page to the others. */
+/** A queue that can be shown although one of its jobs, written by someone else, cannot be read. */
 export class BoardQueue extends Queue {
   /** Of what cannot be read, enough to be seen, mended (its data) and removed. */
   override async getJob(id: string): Promise<Job | undefined> {

@@ -64,7 +64,7 @@ const schema = z.object({
   ),
 });
 
-/** One that were two roles' would be that of the one that may more, or less. */
+/** Each must differ from the others: of a token that two roles have, nobody could say which role it gives. */
 const TOKENS = ["CARILLON_TOKEN", "CARILLON_OPERATOR_TOKEN", "CARILLON_VIEWER_TOKEN"] as const;
 
 const REMEDIES: Readonly<Record<string, string>> = {

@@ -35,7 +35,7 @@ export class Guard {
     this.#logger = logger;
   }
 
-  /** `?token=…` opens a session and leaves the address bar and the history without the token. */
+  /** `?token=…` opens a session, and the answer leads to the address without it: it stays out of the address bar and the history. */
   readonly link: RequestHandler = (req, res, next) => {
     const [path = "/", query = ""] = req.originalUrl.split(/\?(.*)/s, 2);
     const params = new URLSearchParams(query);
@@ -163,7 +163,10 @@ function wantsPage(req: Request): boolean {
   return !isForPrograms(req) && (req.get("accept") ?? "").includes("text/html");
 }
 
-/** Not an image, a frame or a script of some page, which could fail to sign in until nobody here can. Old browsers do not say. */
+/**
+ * Whether the browser opens a page. It may also fetch an image, a frame or a script for a page of someone else, which could fail to
+ * sign in so often that this address is locked. Old browsers do not say what they fetch.
+ */
 function opensPage(req: Request): boolean {
   return (req.get("sec-fetch-dest") ?? "document") === "document";
 }

@@ -16,7 +16,7 @@ const CSP = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Of files, where they are served: what is refused or not there may be there after the next sign-in, or upgrade. */
+/** `Cache-Control` of files that are served. Not of refusals and 404s: the file may be there after the next sign-in, or upgrade. */
 export const KEPT_FOR_AN_HOUR = "private, max-age=3600";
 
 export const securityHeaders: RequestHandler = (_req, res, next) => {

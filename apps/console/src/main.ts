@@ -89,7 +89,7 @@ function urlHost(host: string): string {
 
 function signal(): Promise<void> {
   return new Promise((resolve) => {
-    // A second one finds no listener and ends the process at once.
+    // A second one of the same kind finds no listener and ends the process at once.
     for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => resolve());
   });
 }

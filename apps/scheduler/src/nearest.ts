@@ -4,7 +4,7 @@ export function nearest(name: string, known: readonly string[]): string | undefi
     .map((candidate) => ({ candidate, distance: distance(name, candidate) }))
     .sort((a, b) => a.distance - b.distance);
   const best = ranked[0];
-  // A shared prefix is no likeness.
+  // All names begin with CARILLON_: that alone does not make two of them alike.
   return best && best.distance <= Math.max(2, (name.length - "CARILLON_".length) / 2)
     ? best.candidate
     : undefined;

@@ -5,8 +5,9 @@ type Options = Parameters<typeof previewSchedule>[1];
 
 /** Times looked for at once. */
 const SLICE = 5;
-/** Strangers can write schedules whose every next time takes long to find. */
+/** How long times are looked for, in ms: strangers can write schedules of which each time takes long to find. */
 const BUDGET_MS = 250;
+/** How many excluded times are named. */
 const MAX_EXCLUDED = 100;
 
 /** The next times of a schedule: `options.count` of them, fewer where that takes longer than `budget` ms. */

@@ -59,7 +59,7 @@ export class StuckError extends UnrecoverableError {
 
 /** BullMQ takes errors of these names for its own, and would leave the job where it is. */
 const BULLMQS = ["DelayedError", "WaitingError", "WaitingChildrenError"];
-/** The same by its text: the job would go round without a wait, and no attempt would be counted. */
+/** And an error with this text for a rate limit: the job would be fetched again at once, and no attempt counted. */
 const RATE_LIMITED = new RateLimitError().message;
 
 /** Whatever a handler threw, as an error that BullMQ can fail the job with, and that says the same to BullMQ and to us. */

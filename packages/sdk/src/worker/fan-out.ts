@@ -75,7 +75,7 @@ function asItem(item: unknown, index: number): Json {
   }
 }
 
-/** Stores the items. From the last one on only they are waited for. */
+/** Stores the items. Once all are stored, the run only waits for them to be done. */
 async function spread(attempt: RunAttempt, jobs: readonly ItemJob[]): Promise<JobEnd> {
   const { taken, parts, box, nextAt } = attempt;
   const { queue, job, token } = taken;
@@ -131,7 +131,10 @@ function namedFailures(errors: Record<string, string>): { index: number; error: 
     .slice(0, FAILURES_NAMED);
 }
 
-/** Before the job of a run with items ends: BullMQ completes none whose items are left, and the next round begins anew. */
+/**
+ * Before the job of a run with items ends. BullMQ does not complete a job that has items left, so it waits for those. What the job
+ * remembers of its items goes: if it is retried from outside, it generates them anew.
+ */
 export async function endItems(attempt: RunAttempt, end: JobEnd): Promise<JobEnd> {
   const { job } = attempt.taken;
   const { items, ...data } = job.data;

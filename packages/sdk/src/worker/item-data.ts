@@ -19,10 +19,10 @@ export interface ItemData {
   readonly index: number;
   /** Of the attempt that generated it. */
   readonly fence: number;
-  /** What each attempt may take, and gets to end by itself, in ms. */
+  /** `limit`: how long each attempt may take; `grace`: how long it may then take to end by itself. In ms. */
   readonly limit?: number;
   readonly grace: number;
-  /** It began when so many workers had died with it in their hands; without 0. */
+  /** How many workers had died with it in their hands, each time that it began; 0 is left out. */
   readonly begun?: readonly number[];
   /** Of the run. */
   readonly occurrence: Occurrence;

@@ -5,7 +5,7 @@ import { pauseAfter } from "./pause-after.js";
 
 /** Items added in one round trip. */
 const CHUNK = 250;
-/** How often work is taken up again after Redis went away; about 20 s. */
+/** How often a call is tried while Redis is away: for about 20 s. */
 const TRIES = 10;
 /** Progress is written no more often, in ms. */
 const PROGRESS_EVERY = 1_000;

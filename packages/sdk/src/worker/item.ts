@@ -66,8 +66,8 @@ async function isWanted({ store, logger }: Parts, queue: string, run: string): P
 }
 
 /**
- * Workers that died while it was at work: the first one that died with it in its hands, and of the others those with which it had
- * begun. Of an item that waits for its turn none but the first counts.
+ * How many workers died while it was at work. The first that died with it in its hands counts in any case: beginnings are noted only
+ * after that (`noteBegin`). Of the later ones those count in which it had begun, and not only waited for its turn.
  */
 function crashesOf({ job }: Taken<ItemData>): number {
   const { stalledCounter: deaths, data } = job;
@@ -79,7 +79,7 @@ function attemptOf(taken: Taken<ItemData>): number {
   return taken.job.attemptsMade + crashesOf(taken) + 1;
 }
 
-/** Of one whose worker died before it is noted that it begins. */
+/** Notes that it begins, for `crashesOf`; only of an item whose worker has died before. */
 async function noteBegin({ logger }: Parts, { queue, job }: Taken<ItemData>): Promise<JobEnd | undefined> {
   const { stalledCounter: deaths, data } = job;
   const { begun = [] } = data;

@@ -65,12 +65,13 @@ export interface WorkerEvents {
   cancelled: [RunEvent];
   /** The run is over because its workers died too often; no handler ran. */
   crashed: [RunEvent & { error: string }];
+  /** What BullMQ's worker tells as an error: a lost connection or lock, say. Also logged. It needs no listener. */
   error: [Error];
 }
 
 export interface StopOptions {
   /**
-   * Handlers that still run after so many ms have their signals aborted; one that then throws hands its job back to the queue.
+   * In ms. Handlers that still run after this time have their signals aborted; one that then throws hands its job back to the queue.
    * One that does not heed its signal is waited for all the same. Default: they are waited for as long as they take.
    */
   within?: number | undefined;

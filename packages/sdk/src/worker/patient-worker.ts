@@ -2,11 +2,11 @@ import { setTimeout } from "node:timers/promises";
 import { failsForAll } from "@carillon/store";
 import { Worker as BullWorker, DelayedError, type Job, WaitingChildrenError, WaitingError } from "bullmq";
 
-/** How long it waits after a job could not be taken, or ended, in ms. */
+/** Wait after a job could not be fetched, or its end not be written, in ms. */
 const PAUSE = 1_000;
-/** How often it tries to end a job. */
+/** How often the end of a job is tried to be written. */
 const TRIES = 30;
-/** Thrown for a job that is no longer at work: there is nothing to end. */
+/** Thrown by the processor for a job that it has moved elsewhere: there is no end to write. */
 const MOVED = [DelayedError, WaitingError, WaitingChildrenError];
 
 /**
@@ -32,11 +32,11 @@ export class PatientWorker extends BullWorker {
 
   protected override handleFailed(...of: Parameters<BullWorker["handleFailed"]>): Promise<Job> {
     const [error, job] = of;
-    // Then the next job is fetched, and no more.
+    // BullMQ then only fetches the next job.
     if (MOVED.some((kind) => error instanceof kind)) return super.handleFailed(...of);
     const traces = [...(job.stacktrace ?? [])];
     return this.#patiently(() => {
-      // Each try notes the failure.
+      // Each try adds the failure to it.
       job.stacktrace = [...traces];
       return super.handleFailed(...of);
     });

@@ -18,7 +18,7 @@ import { type JobEnd, type RunEnd, verdictOf } from "./verdict.js";
 
 export type Started = Extract<StartResult, { word: "OK" }>;
 
-/** About a minute. */
+/** How often a start or an end is tried to be recorded: for about a minute. */
 const TRIES = 16;
 
 const FORGOTTEN =
@@ -215,12 +215,18 @@ export class RunAttempt {
   }
 }
 
-/** Tells a start from the next one; none of our attempts' numbers: a worker may have died that only put the job off. */
+/**
+ * Another number at each start of this job, so that a start whose answer was lost is known when it is sent again. It is not the
+ * attempt's number: BullMQ also counts a worker that died and had only put the job off.
+ */
 function startNumber({ job }: Taken): number {
   return job.attemptsMade + job.stalledCounter + 1;
 }
 
-/** BullMQ's delays go by the worker's clock, which may be wrong. What is less than a second may be the way of the answer. */
+/**
+ * How far this machine's clock, by which BullMQ's delays go, is ahead of Redis, in ms. Less than a second counts as none: it may be the
+ * time that the answer took.
+ */
 function clockOffset(redisTime: number): number {
   const offset = Date.now() - redisTime;
   return Math.abs(offset) < 1_000 ? 0 : offset;

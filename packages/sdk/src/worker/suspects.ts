@@ -1,15 +1,15 @@
-/** A job that ends its worker mostly does so soon after its start, in ms. */
+/** How long the others wait for one that is at work, in ms: a job that ends its worker mostly does so soon after its start. */
 const PROBATION = 5_000;
 /** Before a suspect comes back for the first time, in ms. */
 const FIRST = 1_000;
-/** Between two that come back, in ms: one is on its way for a few, and dies with its worker then. */
+/** Time between two that come back, in ms: one that is being fetched would die with the worker that another one ends. */
 const SPACING = 250;
 /** No wait is longer, in ms. */
 const LONGEST = 300_000;
-/** So many have their turn one after the other; the others wait until there is room among them. */
+/** How many are remembered. Others are sent back again and again until there is room. */
 const REMEMBERED = 1_000;
 
-/** Of those it may be forgotten that they were seen. */
+/** Stands in place of a time for those that have started: these can always be forgotten. */
 const HAD_ITS_TURN = Number.NEGATIVE_INFINITY;
 
 /**
@@ -28,7 +28,7 @@ export class Suspects {
    */
   admit(job: string, now: number): number | undefined {
     const left = (this.#current?.until ?? now) - now;
-    // More is left than it was long: the clock was put back.
+    // If more is left than a whole probation, the clock was put back.
     const busy = left > 0 && left <= PROBATION;
     if (this.#seen.has(job) && !busy) {
       this.#seen.set(job, HAD_ITS_TURN);
@@ -36,7 +36,7 @@ export class Suspects {
       return undefined;
     }
     const free = now + (busy ? left : FIRST);
-    // The same.
+    // Here too: a slot that is too far ahead is from before the clock was put back.
     this.#lastSlot = Math.max(free, Math.min(this.#lastSlot, now + LONGEST) + SPACING);
     this.#remember(job, now);
     return this.#lastSlot;
@@ -49,12 +49,13 @@ export class Suspects {
 
   #forgetOne(now: number): boolean {
     for (const [job, at] of this.#seen) {
-      // Of those that other workers did, nobody tells us: they do not come back. (And the clock may have been put back.)
+      // Long past: another worker has taken it, which nobody tells us. Far ahead: the clock was put back.
       if (Math.abs(at - now) > 2 * LONGEST) return this.#seen.delete(job);
     }
     return false;
   }
 
+  /** The next one may start. */
   ended(job: string): void {
     if (this.#current?.job === job) this.#current = undefined;
   }

@@ -12,9 +12,9 @@ export type Ended<T> =
   | { readonly how: "stuck"; readonly error: StuckError };
 
 export interface Bounds {
-  /** In ms; undefined: none. */
+  /** The time limit, in ms; undefined: none. */
   readonly limit: number | undefined;
-  /** What is left to end by itself after the limit, a cancel or the loss of the job, in ms. */
+  /** How long the code may take to end by itself after the limit, a cancel or the loss of the job, in ms. */
   readonly grace: number;
 }
 
@@ -47,7 +47,7 @@ export class TimeBox {
     return this.#graceOver !== undefined;
   }
 
-  /** Of the time limit, in ms. */
+  /** What is left of the time limit, in ms; infinite without one. */
   timeLeft(): number {
     return Math.max(0, this.#deadline - this.#clock.now());
   }
