@@ -23,7 +23,7 @@ import { Timer } from "./timer.js";
 const REST = 1_000;
 /** One part's longest turn, in ms: a backlog must not keep what is due elsewhere waiting. */
 const TURN = 200;
-/** How long the shards of a burst are left to the node that has prepared them, in ms. A glance (`reader.ts`) looks at them a little sooner. */
+/** How long the shards of a burst are left to the node that has prepared them, in ms. A glance (`reader.ts`) comes a little sooner. */
 const HEAD_START = 200;
 
 /**

@@ -15,7 +15,10 @@ export class Output {
     this.#most = most;
   }
 
-  /** Goes on from the output that another worker saved of this attempt. To be called before anything is written. @param text as `take` returned it */
+  /**
+   * Goes on from the output that another worker saved of this attempt. To be called before anything is written.
+   * @param text as `take` returned it
+   */
   goOnFrom(text: string): void {
     const [mark = "", cut = 0] = /^cut (\d+) bytes before this\n/.exec(text) ?? [];
     this.#cut = Number(cut);
