@@ -14,7 +14,7 @@ const EVERY: Sixty = { lo: HALF, hi: HALF };
 const ALL_HOURS = 0xff_ffff;
 export const EACH_SECOND: TimePattern = { seconds: EVERY, minutes: EVERY, hours: ALL_HOURS };
 /** Before 1972 some zones were off by odd seconds: minutes of different zones did not turn together. */
-const WHOLE_MINUTES_SINCE = 3 * 366 * DAY;
+export const WHOLE_MINUTES_SINCE = 3 * 366 * DAY;
 
 export function patternOfFields(fields: Fields): TimePattern | undefined {
   return fields.subSeconds === undefined ? fields : undefined;
@@ -70,6 +70,13 @@ export interface Covered {
   readonly utc: boolean;
   /** Whether it runs times late that a gap skipped: on the minute, whatever their second. */
   readonly late: boolean;
+}
+
+/** Whether an exclusion has, of its days, all of a schedule's times, by however many minutes their clocks are apart. */
+export function hasWholeDays(exclusion: Fields, { pattern, late }: Omit<Covered, "utc">): boolean {
+  if (pattern === undefined) return false;
+  const { lo, hi } = pattern.seconds;
+  return new Coverage(exclusion, { ...EACH_SECOND, seconds: { lo: late ? lo | 1 : lo, hi } }, 0).day;
 }
 
 /** From when on a fixed interval (ms, from `origin` on) has every time of a schedule; undefined: not for certain. */

@@ -1,4 +1,5 @@
 import { MINUTE } from "./civil.js";
+import { WHOLE_MINUTES_SINCE } from "./coverage.js";
 import type { Excluder } from "./excluder.js";
 import type { EveryInterval } from "./simple.js";
 import { type Segment, segmentAt, type Zone } from "./zone.js";
@@ -8,17 +9,30 @@ import { type Segment, segmentAt, type Zone } from "./zone.js";
  * changed; leaps end there.
  */
 
-/** Times of day on another clock than the schedule's: leaps go as far as the two keep their distance. */
+/**
+ * Times of day on another clock than the schedule's: leaps go as far as the two keep their distance, or from one day to
+ * another, where the distance does not matter.
+ */
 export class OtherClockExcluder implements Excluder {
   readonly #zone: Zone | undefined;
   readonly #target: Zone | undefined;
   readonly #ahead: (minutes: number) => Excluder;
+  readonly #whole: Excluder | undefined;
 
-  /** @param ahead the excluder while its clock is so many minutes ahead of the schedule's */
-  constructor(zone: Zone | undefined, target: Zone | undefined, ahead: (minutes: number) => Excluder) {
+  /**
+   * @param ahead the excluder while its clock is so many minutes ahead of the schedule's
+   * @param whole that of whole days, whatever the distance is, where it has these
+   */
+  constructor(
+    zone: Zone | undefined,
+    target: Zone | undefined,
+    ahead: (minutes: number) => Excluder,
+    whole: Excluder | undefined,
+  ) {
     this.#zone = zone;
     this.#target = target;
     this.#ahead = remembered(ahead);
+    this.#whole = whole;
   }
 
   has(occurrence: number): boolean {
@@ -26,6 +40,7 @@ export class OtherClockExcluder implements Excluder {
   }
 
   end(occurrence: number): number {
+    if (this.#whole && occurrence >= WHOLE_MINUTES_SINCE) return this.#whole.end(occurrence);
     const target = segmentAt(this.#target, occurrence);
     const own = segmentAt(this.#zone, occurrence);
     const minutes = minutesAhead(own, target, occurrence);
@@ -34,6 +49,9 @@ export class OtherClockExcluder implements Excluder {
   }
 
   begin(occurrence: number): number {
+    if (this.#whole && occurrence >= WHOLE_MINUTES_SINCE) {
+      return Math.max(this.#whole.begin(occurrence), WHOLE_MINUTES_SINCE - 1);
+    }
     const target = segmentAt(this.#target, occurrence);
     const own = segmentAt(this.#zone, occurrence);
     const minutes = minutesAhead(own, target, occurrence);

@@ -1,6 +1,6 @@
 import { CarillonError, quote } from "../errors.js";
 import { boundsOf, UNBOUNDED } from "./bounds.js";
-import { Coverage, coveredSince, isAligned, type TimePattern } from "./coverage.js";
+import { Coverage, coveredSince, hasWholeDays, isAligned, type TimePattern } from "./coverage.js";
 import { type DaySet, FieldDays } from "./day-set.js";
 import {
   BoundedExcluder,
@@ -167,5 +167,7 @@ function dayExcluder(days: DaySet, { zone, wallOf }: Clock): Excluder {
 function fieldExcluder({ fields, days }: Rule, { zone, wallOf, target, same }: Clock): Excluder {
   const ahead = (minutes: number) =>
     new FieldExcluder(fields, days, zone, wallOf, new Coverage(fields, target.pattern, minutes));
-  return same ? ahead(0) : new OtherClockExcluder(zone, zoneOf(target.zone), ahead);
+  if (same) return ahead(0);
+  const whole = hasWholeDays(fields, target) ? ahead(0) : undefined;
+  return new OtherClockExcluder(zone, zoneOf(target.zone), ahead, whole);
 }

@@ -332,6 +332,23 @@ describe("the bounds of a search touch no sensible schedule", () => {
       "2026-04-01T03:59:00.000Z",
     ],
     [
+      "minutes, off for decades on another clock",
+      {
+        any: weekly.map((_, minute) => ({ cron: `${minute} * * * *`, timezone: "Europe/Paris" })),
+        except: [{ calendar: "1980..2069-*-* *:*", timezone: "America/New_York" }],
+      },
+      "2026-04-01T00:00:00Z",
+      "2070-01-01T05:00:00.000Z",
+      "1980-01-01T04:26:00.000Z",
+    ],
+    [
+      "minutes, but those of a clock that was half a minute off before 1972",
+      { cron: "* * * * *", except: [{ cron: "* * * * *", timezone: "Africa/Monrovia" }] },
+      "2026-04-01T00:00:00Z",
+      undefined,
+      "1972-01-07T00:44:00.000Z",
+    ],
+    [
       "what runs late is taken away by the second on another clock",
       {
         cron: "30 30 2 * * *",
