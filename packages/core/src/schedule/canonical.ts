@@ -40,14 +40,17 @@ function wholeText({ jitter, maxRuns }: WholeSchedule): string {
   return late + (maxRuns === undefined ? "" : ` maxRuns ${maxRuns}`);
 }
 
-function simpleText(schedule: SimpleSchedule | DelaySchedule, seed: string): string {
+/** @param hasClock whether it is on a clock that it says, or on that of UTC; else on that of what it is taken from */
+function simpleText(schedule: SimpleSchedule | DelaySchedule, seed: string, hasClock = true): string {
   const delay = delayOf(schedule);
   if (delay !== undefined) return `${formatDuration(delay)} after finish`;
   const plan = planOf(schedule, seed);
   if (plan) return plan.canonical + dstText(schedule);
   if ("every" in schedule) {
     const { interval, origin, zone, canonical } = intervalOf(schedule);
-    const from = origin === undefined || origin === 0 ? "" : ` from ${formatInstant(origin)}`;
+    // By the calendar it counts from the first midnight of 1970 on its clock, which is the epoch only in UTC.
+    const usual = typeof interval === "number" || (hasClock && zone === "UTC") ? 0 : undefined;
+    const from = origin === undefined || origin === usual ? "" : ` from ${formatInstant(origin)}`;
     return canonical + from + (typeof interval === "number" || zone === "UTC" ? "" : ` in ${zone}`);
   }
   return "at" in schedule ? formatInstant(parseInstant(schedule.at, "schedule.at")) : "";
@@ -88,8 +91,9 @@ function exclusionText(spec: ScheduleExclusion, seed: string): string {
   const plan = planOf(rest, seed);
   if (!plan) {
     // An interval of the calendar takes a zone likewise: of its own, UTC is said too.
-    const utc = "every" in rest && rest.timezone !== undefined && intervalOf(rest).zone === "UTC";
-    return `${simpleText(rest as SimpleSchedule, seed)}${utc ? " in UTC" : ""}${bounds}`;
+    const hasClock = "every" in rest && rest.timezone !== undefined;
+    const utc = hasClock && intervalOf(rest).zone === "UTC";
+    return `${simpleText(rest as SimpleSchedule, seed, hasClock)}${utc ? " in UTC" : ""}${bounds}`;
   }
   // Whole days are told from midnight by their missing time.
   const text = plan.event?.daysOnly ? plan.canonical.replace(" 00:00:00", "") : plan.canonical;

@@ -1,5 +1,5 @@
 import { HALF, membersOf } from "./bits.js";
-import { civilFromDays, DAY } from "./civil.js";
+import { civilFromDays, DAY, daysInMonth } from "./civil.js";
 import { exclusionsOf, isNever, neverFires, partsOf } from "./compile.js";
 import { namesTimes } from "./exclusion-times.js";
 import type { Fields } from "./fields.js";
@@ -20,6 +20,8 @@ export interface ScheduleWarning {
 }
 
 type Warn = (code: string, message: string) => void;
+
+const NO_LEAP_YEAR = 2_001;
 
 /**
  * What is valid but probably not meant. Warnings about a member of a union begin with its place, `any[2]: …`.
@@ -78,8 +80,13 @@ function lintEvery(schedule: SimpleSchedule & { every: string }, warn: Warn): vo
   }
   if (interval.unit !== "month" || origin === undefined) return;
   const wall = origin + segmentAt(zoneOf(zone), origin).offset;
-  const date = civilFromDays(Math.floor(wall / DAY)) & 31;
-  if (date > 28) {
+  const first = civilFromDays(Math.floor(wall / DAY));
+  const date = first & 31;
+  const months = Array.from(
+    { length: 12 },
+    (_, n) => ((((first >> 5) & 15) - 1 + n * interval.count) % 12) + 1,
+  );
+  if (months.some((month) => daysInMonth(NO_LEAP_YEAR, month) < date)) {
     warn("DAY_MISSING", `Months without a day ${date} have their last day instead.`);
   }
 }

@@ -252,6 +252,27 @@ test.each<[Schedule, string, string]>([
     "2 weeks from 2026-01-01T00:00:00Z in Asia/Tokyo",
     "every 2 weeks, counted from 2026-01-01T00:00:00Z on the clock of Asia/Tokyo",
   ],
+  // The epoch is where fixed intervals count from; by the calendar it is no midnight in Tokyo, where it is 09:00.
+  [
+    {
+      any: [
+        { every: "1h", origin: "1970-01-01T00:00:00Z" },
+        { every: "1 day", origin: "1970-01-01T00:00:00Z" },
+      ],
+    },
+    "any of (1 day; 1h)",
+    "every 1h, counted from 1970-01-01T00:00:00Z; or every 1 day, counted from 1970-01-01T00:00:00Z on the clock of UTC",
+  ],
+  [
+    {
+      every: "1 day",
+      timezone: "Asia/Tokyo",
+      origin: "1970-01-01T00:00:00Z",
+      except: [{ every: "2 days", origin: "1970-01-01T00:00:00Z" }],
+    },
+    "1 day from 1970-01-01T00:00:00Z in Asia/Tokyo except (2 days from 1970-01-01T00:00:00Z)",
+    "every 1 day, counted from 1970-01-01T00:00:00Z on the clock of Asia/Tokyo, except every 2 days, counted from 1970-01-01T00:00:00Z",
+  ],
   // An interval of the calendar without a zone is read on the clock of the schedule, which is not that of UTC.
   [
     {
@@ -298,6 +319,12 @@ test.each<[Schedule, string[]]>([
   [{ cron: "0 9 * * *", dst: { gap: "skip" } }, ["DST_IGNORED"]],
   [{ every: "1 month", origin: "2026-01-31T00:00:00Z" }, ["DAY_MISSING"]],
   [{ every: "1 month", origin: "2026-01-28T00:00:00Z" }, []],
+  // Each December has a day 31, each June has not; nor has February a 29 in each year.
+  [{ every: "1 year", origin: "2026-12-31T00:00:00Z" }, []],
+  [{ every: "6 months", origin: "2026-12-31T00:00:00Z" }, ["DAY_MISSING"]],
+  [{ every: "1 year", origin: "2024-02-29T00:00:00Z" }, ["DAY_MISSING"]],
+  // In Tokyo it is the 1st.
+  [{ every: "1 month", origin: "2026-01-31T20:00:00Z", timezone: "Asia/Tokyo" }, []],
 ])("%j is warned about with %j", (schedule, codes) => {
   expect(lintSchedule(schedule).map(({ code }) => code)).toEqual(codes);
 });
