@@ -1,7 +1,6 @@
 import { HALF, hasBit, hasSixty, membersOf, membersOfSixty, type Sixty, sixty } from "./bits.js";
 import { DAY, HOUR, MINUTE, SECOND } from "./civil.js";
 import type { Fields } from "./fields.js";
-import type { EveryInterval } from "./simple.js";
 
 /** The seconds, minutes and hours that a schedule's times can have, on its own clock. */
 export interface TimePattern {
@@ -92,19 +91,15 @@ export function coveredSince(
   return utc || SECOND % interval === 0 ? origin : Math.max(origin, WHOLE_MINUTES_SINCE);
 }
 
-/** Whether an interval of a fixed length has every time of a schedule, while its clock is so many ms ahead of UTC. */
-export function isAligned(
-  { interval, origin }: EveryInterval,
-  { seconds, minutes, hours }: TimePattern,
-  offset: number,
-): boolean {
-  const first =
-    membersOf(hours)[0]! * HOUR + membersOfSixty(minutes)[0]! * MINUTE + membersOfSixty(seconds)[0]! * SECOND;
+/**
+ * Whether the times of a schedule are apart by whole intervals of a fixed length, while its clock is not changed: an
+ * exclusion of that length has all of them or none.
+ */
+export function isAligned(interval: number, { seconds, minutes, hours }: TimePattern): boolean {
   const stays = (values: number[], unit: number) =>
     values.every((value) => ((value - values[0]!) * unit) % interval === 0);
   return (
     DAY % interval === 0 &&
-    (first - offset - origin) % interval === 0 &&
     stays(membersOf(hours), HOUR) &&
     stays(membersOfSixty(minutes), MINUTE) &&
     stays(membersOfSixty(seconds), SECOND)

@@ -66,35 +66,32 @@ function minutesAhead(own: Segment, target: Segment, occurrence: number): number
   return Number.isInteger(minutes) && occurrence !== target.start ? minutes : undefined;
 }
 
-/** The times of a fixed interval, which has all of the schedule's while that one's clock is so far from UTC as it suits. */
+/**
+ * The times of a fixed interval which, while the schedule's clock is not changed, has all of the schedule's times or
+ * none of them; see `isAligned`.
+ */
 export class AlignedExcluder implements Excluder {
   readonly #times: EveryInterval;
   readonly #target: Zone | undefined;
-  readonly #suits: (offset: number) => boolean;
 
-  constructor(times: EveryInterval, target: Zone | undefined, suits: (offset: number) => boolean) {
+  constructor(times: EveryInterval, target: Zone | undefined) {
     this.#times = times;
     this.#target = target;
-    this.#suits = remembered(suits);
   }
 
   has(occurrence: number): boolean {
     return this.#times.latest(occurrence) === occurrence;
   }
 
+  // A time at the start of a segment may be one that only runs late.
   end(occurrence: number): number {
     const segment = segmentAt(this.#target, occurrence);
-    return this.#all(segment, occurrence) ? segment.end : occurrence + 1;
+    return occurrence === segment.start ? occurrence + 1 : segment.end;
   }
 
   begin(occurrence: number): number {
-    const segment = segmentAt(this.#target, occurrence);
-    return this.#all(segment, occurrence) ? Math.max(segment.start, this.#times.origin - 1) : occurrence - 1;
-  }
-
-  /** A time at the start of a segment may be one that only runs late. */
-  #all(segment: Segment, occurrence: number): boolean {
-    return occurrence !== segment.start && this.#suits(segment.offset);
+    const { start } = segmentAt(this.#target, occurrence);
+    return occurrence === start ? occurrence - 1 : Math.max(start, this.#times.origin - 1);
   }
 }
 

@@ -110,13 +110,12 @@ function readEvery(spec: EverySchedule): Reading {
       compiled instanceof EveryInterval && compiled.isWithin(times)
         ? origin
         : coveredSince(interval, origin, { pattern, utc: isUtc(zone), late });
-    if (since === undefined) return [pattern === undefined ? single : aligned(times, pattern, zone)];
+    if (since === undefined) {
+      const aligned = pattern !== undefined && isAligned(interval, pattern);
+      return [aligned ? new AlignedExcluder(times, zoneOf(zone)) : single];
+    }
     return since === origin ? [new FromOnExcluder(since)] : [new FromOnExcluder(since), single];
   };
-}
-
-function aligned(times: EveryInterval, pattern: TimePattern, zone: string): Excluder {
-  return new AlignedExcluder(times, zoneOf(zone), (offset) => isAligned(times, pattern, offset));
 }
 
 function readNamed(
