@@ -252,6 +252,33 @@ test.each<[Schedule, string, string]>([
     "2 weeks from 2026-01-01T00:00:00Z in Asia/Tokyo",
     "every 2 weeks, counted from 2026-01-01T00:00:00Z on the clock of Asia/Tokyo",
   ],
+  [
+    {
+      any: [
+        { cron: "0 9 * * *", timezone: "Asia/Tokyo", dst: { gap: "run-after", overlap: "first" } },
+        { cron: "0 9 * * *", timezone: "Asia/Tokyo", dst: { overlap: "both" } },
+        { cron: "0 8 * * *", start: TEN },
+      ],
+    },
+    "any of (0 8 * * * start 2026-05-01T10:00:00Z; 0 9 * * * Asia/Tokyo gap run-after overlap first; 0 9 * * * Asia/Tokyo overlap both)",
+    "at 09:00, every day (Asia/Tokyo), times that the clock skips run right after, times that come twice run once; or at 09:00, every day (Asia/Tokyo), times that come twice run twice; or at 08:00, every day (UTC), from 2026-05-01T10:00:00Z on",
+  ],
+  // What an exclusion is bounded by, and its own clock.
+  [
+    {
+      every: "1h",
+      except: [
+        { calendar: "Sat Asia/Tokyo" },
+        { cron: "0 12 * * *", timezone: "Asia/Tokyo", start: TEN },
+        { cron: "0 13 * * *", timezone: "UTC" },
+        { every: "2h", end: NOON },
+        { ...HOLIDAYS, timezone: "Asia/Tokyo", start: TEN, end: NOON },
+        { at: NOON, end: NOON },
+      ],
+    },
+    "1h except (0 12 * * * Asia/Tokyo start 2026-05-01T10:00:00Z; 0 13 * * * UTC; 2026-05-01T12:00:00Z end 2026-05-01T12:00:00Z; 2h end 2026-05-01T12:00:00Z; Sat *-*-* Asia/Tokyo; holidays-de Asia/Tokyo start 2026-05-01T10:00:00Z end 2026-05-01T12:00:00Z)",
+    "every 1h, counted from the Unix epoch, except on Saturday (Asia/Tokyo); at 12:00, every day (Asia/Tokyo), from 2026-05-01T10:00:00Z on; at 13:00, every day (UTC); every 2h, counted from the Unix epoch, until 2026-05-01T12:00:00Z; the calendar holidays-de (Asia/Tokyo), from 2026-05-01T10:00:00Z on, until 2026-05-01T12:00:00Z; once, at 2026-05-01T12:00:00Z, until 2026-05-01T12:00:00Z",
+  ],
   // The epoch is where fixed intervals count from; by the calendar it is no midnight in Tokyo, where it is 09:00.
   [
     {
@@ -288,6 +315,22 @@ test.each<[Schedule, string, string]>([
   expect(describeSchedule(schedule)).toBe(description);
 });
 
+test("canonical form and words say what H is for this task, in exclusions and members too", () => {
+  const of = (minute: string): Schedule => {
+    const nine = `${minute} 9 * * *`;
+    return {
+      any: [{ cron: nine }, { cron: nine, timezone: "Asia/Tokyo", except: [{ cron: `${minute} 9 * * 0` }] }],
+    };
+  };
+  for (const [task, minute] of [
+    ["a", "30"],
+    ["b", "38"],
+  ] as const) {
+    expect(describeSchedule(of("H"), task)).toBe(describeSchedule(of(minute)));
+    expect(canonicalSchedule(of("H"), task)).toBe(canonicalSchedule(of(minute)));
+  }
+});
+
 test.each<[Schedule, string[]]>([
   [{ cron: "* * * * *", except: [{ calendar: "*-*-*" }] }, ["NEVER_FIRES"]],
   [{ any: [{ cron: "0 0 31 2 *" }, { every: "1h" }] }, ["NEVER_FIRES"]],
@@ -316,7 +359,9 @@ test.each<[Schedule, string[]]>([
     { cron: "30 2 * * *", timezone: "Europe/Paris", except: [{ calendar: "2024-03-31 02:30 Europe/Paris" }] },
     [],
   ],
+  [{ any: [{ every: "1h", except: [{ calendar: "*-02-30" }] }] }, ["EXCLUDES_NOTHING"]],
   [{ cron: "0 9 * * *", dst: { gap: "skip" } }, ["DST_IGNORED"]],
+  [{ cron: "0 9 * * *", timezone: "Europe/Paris", dst: { gap: "skip" } }, []],
   [{ every: "1 month", origin: "2026-01-31T00:00:00Z" }, ["DAY_MISSING"]],
   [{ every: "1 month", origin: "2026-01-28T00:00:00Z" }, []],
   // Each December has a day 31, each June has not; nor has February a 29 in each year.
@@ -347,5 +392,12 @@ test("shared calendars are checked entry by entry", () => {
   expect(() => checkCalendar(["2026-12-25", "2026-02-30"])).toThrow(/entries\[1\].*does not exist/);
   expect(() => checkCalendar(["Xmas"])).toThrow(/entries\[0\].*neither a date nor a calendar event/);
   expect(() => checkCalendar("2026-12-25")).toThrow(/list of texts/);
-  expect(() => checkCalendar(Array.from({ length: 5_000 }, () => "2026-12-25"))).toThrow(/4096/);
+  for (const none of ["2026-00-10", "2026-13-10", "2026-10-00", "2026-04-31"]) {
+    expect(() => checkCalendar([none])).toThrow(/entries\[0\].*does not exist/);
+  }
+  const many = (length: number, entry: string) => checkCalendar(Array.from({ length }, () => entry));
+  expect([many(4_096, "2026-12-25"), many(64, "*-05-01")].map(({ length }) => length)).toEqual([4_096, 64]);
+  expect(() => many(4_097, "2026-12-25")).toThrow(/4096/);
+  expect(() => many(65, "*-05-01")).toThrow(/entries\[64\]: More than 64/);
+  expect(() => checkCalendar([`*-05-01${" ".repeat(600)}`])).toThrow(/entries\[0\].*at most 512/);
 });

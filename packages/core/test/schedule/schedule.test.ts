@@ -168,6 +168,10 @@ test.each<[Schedule, string]>([
   [{ cron: "*/15 8-17 * * 1-5" }, "every 15 minutes during hours 8 to 17, on Monday to Friday (UTC)"],
   [{ cron: "0 9 13 * 5" }, "at 09:00, on the 13th of the month and also on Friday (UTC)"],
   [{ cron: "17 * * * *" }, "at minute 17 of every hour, every day (UTC)"],
+  [{ cron: "5-20/5 * * * *" }, "at minutes 5, 10, 15 and 20 of every hour, every day (UTC)"],
+  [{ cron: "5,6,10-12 * * * *" }, "at minutes 5, 6 and 10 to 12 of every hour, every day (UTC)"],
+  [{ cron: "0 1-6 * * *" }, "at 01:00, 02:00, 03:00, 04:00, 05:00 and 06:00, every day (UTC)"],
+  [{ cron: "0 0-8 * * *" }, "on the hour, at hours 0 to 8, every day (UTC)"],
   [{ cron: "*/5 * * * * *" }, "every 5 seconds, every day (UTC)"],
   [{ cron: "* 0 * * * *" }, "every second, at minute 0 of every hour, every day (UTC)"],
   [{ cron: "*/5 0 9 * * *" }, "every 5 seconds, at minute 0 of hour 9, every day (UTC)"],
@@ -183,6 +187,15 @@ test.each<[Schedule, string]>([
   [
     { cron: "0 9 * * 5#2,1L" },
     "at 09:00, on the 2nd Friday of the month and the last Monday of the month (UTC)",
+  ],
+  // Either of the two, and the one is any day.
+  [{ cron: "0 9 1-31 * 1" }, "at 09:00, every day (UTC)"],
+  [{ cron: "0 9 15W * *" }, "at 09:00, on the weekday nearest to the 15th of the month (UTC)"],
+  [{ cron: "0 9 LW * *" }, "at 09:00, on the last weekday (Monday to Friday) of the month (UTC)"],
+  [{ cron: "0 9 * * 5#5" }, "at 09:00, on the 5th Friday of the month (UTC)"],
+  [
+    { calendar: "*-*~01,02 09:00" },
+    "at 09:00, on the last day and the 2nd day from the end of the month (UTC)",
   ],
   [{ calendar: "Fri *-*-13" }, "at 00:00, on Friday, only on the 13th of the month (UTC)"],
   [
@@ -203,7 +216,9 @@ test.each<[Schedule, string[]]>([
   [{ cron: "0 0 1-31 * 0-6" }, []],
   [{ cron: "* 2 * * *" }, ["EACH_MINUTE_OF_HOUR"]],
   [{ cron: "0 0 30 2 *" }, ["NEVER_FIRES"]],
+  [{ cron: "0 * 2 * * *" }, ["EACH_MINUTE_OF_HOUR"]],
   [{ calendar: "daily UTC", timezone: "Europe/Paris" }, ["ZONE_IGNORED"]],
+  [{ calendar: "daily Europe/Paris", timezone: "Europe/Paris" }, []],
   [{ calendar: "*:*:*" }, ["EACH_SECOND"]],
   [{ calendar: "*:*:0.5/0.5" }, ["EACH_SECOND"]],
   [{ calendar: "*:*:0.5..59.5" }, ["EACH_SECOND"]],

@@ -184,6 +184,11 @@ test.each<[Schedule, string, string]>([
     "at 09:00, every day (UTC), up to 1m30s later, 10 times at most",
   ],
   [
+    { cron: "0 9 * * *", jitter: "0.25%" },
+    "0 9 * * * jitter 0.25%",
+    "at 09:00, every day (UTC), up to 0.25% of the gap later",
+  ],
+  [
     { any: [{ every: "1h" }, { at: 0 }], jitter: "2.50%" },
     "any of (1970-01-01T00:00:00Z; 1h) jitter 2.5%",
     "every 1h, counted from the Unix epoch; or once, at 1970-01-01T00:00:00Z; up to 2.5% of the gap later",
@@ -234,6 +239,99 @@ describe("a preview", () => {
     expect([of(1).times.length, of(1).exhausted]).toEqual([1, false]);
     expect([of(2).times.length, of(2).exhausted]).toEqual([2, true]);
     expect([of(9).times.length, of(9).exhausted]).toEqual([2, true]);
+  });
+
+  test("shows the times of several clocks in UTC, or as asked, and says what is special on each one's own", () => {
+    const one: Schedule = {
+      any: [
+        { cron: "0 3 * * *", timezone: "Asia/Tokyo" },
+        { cron: "30 2 * * *", timezone: "Europe/Berlin" },
+      ],
+    };
+    const show = (timezone?: string) => {
+      const seen = previewSchedule(one, { from: utc("2024-03-30T12:00:00Z"), count: 2, timezone });
+      return [
+        seen.timezone,
+        ...seen.times.map(({ local, notes }) => [local, ...notes.map(({ code }) => code)]),
+      ];
+    };
+    const special = ["MOVED", "DAY_LENGTH"];
+    expect(show()).toEqual(["UTC", ["2024-03-30T18:00:00Z"], ["2024-03-31T01:00:00Z", ...special]]);
+    expect(show("Asia/Kathmandu")).toEqual([
+      "Asia/Kathmandu",
+      ["2024-03-30T23:45:00+05:45"],
+      ["2024-03-31T06:45:00+05:45", ...special],
+    ]);
+    expect(show("America/St_Johns")).toEqual([
+      "America/St_Johns",
+      ["2024-03-30T15:30:00-02:30"],
+      ["2024-03-30T22:30:00-02:30", ...special],
+    ]);
+    expect(() => show("Moon/Base")).toThrow(expect.objectContaining({ code: "INVALID_TIMEZONE" }));
+  });
+
+  test("names what is excluded in the order of time, up to a hundred", () => {
+    const except = [{ calendar: "2026-01-01" }];
+    const halves: Schedule = {
+      any: [{ every: "12h" }, { every: "12h", origin: "2025-12-01T06:00:00Z" }],
+      except,
+    };
+    const seen = previewSchedule(halves, { from, count: 2 });
+    const times = ["06:00", "12:00", "18:00"].map((time) => `2026-01-01T${time}:00Z`);
+    expect(seen.excluded.map((one) => one.utc)).toEqual(times);
+    const named = times.map((time) => `${time} (2026-01-01)`).join(", ");
+    expect(seen.times.map(({ notes }) => notes)).toEqual([
+      [{ code: "EXCLUDED", text: `excluded before it: ${named}` }],
+      [],
+    ]);
+    const notes = (every: string) => {
+      const { times, excluded } = previewSchedule({ every, except }, { from, count: 1 });
+      return [excluded.length, times[0]?.notes[0]?.text.replace(/.*2026-01-01\)/, "")];
+    };
+    expect(notes("2h")).toEqual([11, " and 8 more"]);
+    expect(notes("1m")).toEqual([100, " and 97 or more"]);
+    // Fifty-nine before each time.
+    const hours: Schedule = { every: "1m", except: [{ cron: "1-59 * * * *" }] };
+    expect(previewSchedule(hours, { from, count: 3 }).excluded).toHaveLength(100);
+  });
+
+  test("names what is excluded after the last time, but not after the last run", () => {
+    const one: Schedule = {
+      every: "1h",
+      end: "2026-01-01T05:00:00Z",
+      except: [
+        { at: "2026-01-01T02:00:00Z" },
+        { at: "2026-01-01T04:00:00Z" },
+        { every: "1h", start: "2026-01-01T05:00:00Z" },
+      ],
+    };
+    const of = (rest: object) => previewSchedule({ ...one, ...rest }, { from, count: 9 });
+    const excluded = (rest: object) => of(rest).excluded.map(({ utc: text, by }) => [text.slice(11, 13), by]);
+    expect([of({}).times.length, of({}).exhausted]).toEqual([2, true]);
+    expect(excluded({})).toEqual([
+      ["02", "2026-01-01T02:00:00Z"],
+      ["04", "2026-01-01T04:00:00Z"],
+      ["05", "every 1h"],
+    ]);
+    expect(excluded({ maxRuns: 2 })).toEqual([["02", "2026-01-01T02:00:00Z"]]);
+    const minutes: Schedule = {
+      every: "1m",
+      end: "2026-01-01T02:30:00Z",
+      except: [{ cron: "1-59 * * * *" }],
+    };
+    expect(previewSchedule(minutes, { from, count: 9 }).excluded).toHaveLength(100);
+  });
+
+  test("does not call excluded what another member names", () => {
+    const nine = { cron: "0 9 * * *" };
+    const one: Schedule = { any: [{ ...nine, except: [{ calendar: "Thu" }] }, { cron: "0 9 * * 4" }] };
+    const seen = previewSchedule(one, { from, count: 2 });
+    expect(seen.times.map(({ utc: text }) => text)).toEqual(["2026-01-01T09:00:00Z", "2026-01-02T09:00:00Z"]);
+    expect(seen.excluded).toEqual([]);
+  });
+
+  test("has at most ten thousand times", () => {
+    expect(previewSchedule({ every: "1s" }, { from, count: 10_001 }).times).toHaveLength(10_000);
   });
 
   test("of a delay takes runs to have no length, and says so", () => {
