@@ -98,6 +98,26 @@ describe("A10 owners are shut off from each other", () => {
     expect((await all.list({ owner: "beta" })).tasks).toHaveLength(2);
   });
 
+  test("a backfill of another's is not found, and no queue is a bound client's to delete", async () => {
+    const { all, acme, beta } = await twoOwners();
+    const range = { from: "2024-01-01T00:00:00Z", to: "2024-01-01T02:00:00Z" };
+    const { id, total } = await beta.backfill("only", range);
+    expect(total).toBe(3);
+    const missing = { code: "BACKFILL_NOT_FOUND" };
+    await expect(acme.backfillStatus(id as string)).rejects.toMatchObject(missing);
+    await expect(acme.cancelBackfill(id as string)).rejects.toMatchObject(missing);
+    await expect(acme.deleteQueue("bells")).rejects.toMatchObject({ code: "FORBIDDEN", field: "owner" });
+    await expect(acme.pauseAll({ queue: "bells", owner: "beta" })).rejects.toMatchObject({
+      code: "FORBIDDEN",
+    });
+    expect(await beta.backfillStatus(id as string)).toMatchObject({
+      id,
+      task: { owner: "beta", id: "only" },
+    });
+    expect(await beta.cancelBackfill(id as string)).toBe(true);
+    expect(await all.count()).toBe(3);
+  });
+
   test("the journal tells a bound client of its own runs only", async () => {
     const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
     const kit = await stand.kit({ types: [ring] });

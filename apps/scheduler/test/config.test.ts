@@ -65,8 +65,12 @@ describe("the environment", () => {
     ["CARILLON_LOG_LEVEL", "loud"],
     ["CARILLON_UNSAFE_REDIS", "maybe"],
     ["CARILLON_MUTEX_TTL_MS", "99"],
+    ["CARILLON_MUTEX_TTL_MS", "60001"],
+    ["CARILLON_REREAD_MS", "9"],
     ["CARILLON_REREAD_MS", "30001"],
     ["CARILLON_HEARTBEAT_MS", "1e3"],
+    ["CARILLON_HEARTBEAT_MS", "99"],
+    ["CARILLON_HEARTBEAT_MS", "300001"],
     ["CARILLON_GRACE_MS", "1s"],
     ["CARILLON_TEST_ONLY_SABOTAGE", "mutex,brakes"],
   ])("refuses %s=%s by name, with a remedy", (variable, value) => {
@@ -86,10 +90,16 @@ describe("the environment", () => {
     ]);
   });
 
+  it("repeats no more than the beginning of a long value", () => {
+    const { problems } = readConfig({ REDIS_URL, CARILLON_LOG_LEVEL: "x".repeat(100_000) });
+    expect(problems[0]?.message).toContain(`got "${"x".repeat(60)}…".`);
+  });
+
   it.each([
     ["CARILLON_MUTEX_TTL", "CARILLON_MUTEX_TTL_MS"],
     ["CARILLON_NODEID", "CARILLON_NODE_ID"],
     ["CARILLON_NAMSPACE", "CARILLON_NAMESPACE"],
+    ["REDIS_TLS_CAFILE", "REDIS_TLS_CA_FILE"],
     ["CARILLON_SOMETHING_ELSE", undefined],
   ])("warns of the unknown %s and means %s", (variable, meant) => {
     const { config, warnings } = readConfig({ REDIS_URL, [variable]: "1" });

@@ -90,7 +90,8 @@ onEveryEngine("bad input", (connection) => {
     expect(error.code).toBe(code);
     expect(error.field?.startsWith(field), error.field).toBe(true);
     // The same of a task that is there already, and in a batch.
-    await refused(() => client.putMany([noop("good"), input as TaskInput]));
+    const inBatch = await refused(() => client.putMany([noop("good"), input as TaskInput]));
+    expect(inBatch.message).toBe(`[1].${error.message}`);
     if ((input as TaskInput).id === "t")
       await refused(() => client.put({ ...(input as TaskInput), id: "there" }));
   });
@@ -216,6 +217,27 @@ onEveryEngine("bad input", (connection) => {
   ][] = [
     ["journal's from", (from) => client.journal({ from }), NO_TIMES, "INVALID_OPTION", "from"],
     ["journal's to", (to) => client.journal({ to }), NO_TIMES, "INVALID_OPTION", "to"],
+    [
+      "journal's outcome",
+      (outcome) => client.journal({ outcome }),
+      ["x", 5, null],
+      "INVALID_FILTER",
+      "outcome",
+    ],
+    [
+      "validate's from",
+      (from) => client.validate(noop("t"), { from }),
+      [Number.NaN, Number.POSITIVE_INFINITY, "2026-01-01T00:00:00Z"],
+      "INVALID_OPTION",
+      "from",
+    ],
+    [
+      "a backfill's to",
+      (to) => client.backfill("there", { from: START - 60_000, to }),
+      [undefined, ...NO_TIMES, START + 1],
+      "INVALID_OPTION",
+      "to",
+    ],
     ["journal's cursor", (cursor) => client.journal({ cursor }), [5, null], "INVALID_FILTER", "cursor"],
     ["list's state", (state) => client.list({ state }), ["x", 5, null], "INVALID_FILTER", "state"],
     ["list's cursor", (cursor) => client.list({ cursor }), [5, null, {}], "INVALID_FILTER", "cursor"],
@@ -286,7 +308,13 @@ onEveryEngine("bad input", (connection) => {
     ["a ref", (ref) => client.get(ref), [undefined, null, 5], "INVALID_NAME", "task"],
     ["allowTypes", (types) => client.allowTypes(types), ["x", undefined, 5], "INVALID_OPTION", "types"],
     ["putMany", (tasks) => client.putMany(tasks), [5, undefined, null, {}], "INVALID_TASK", "tasks"],
-    ["a note", (note) => client.pause("there", { note }), [5, null, ["x"]], "INVALID_OPTION", "note"],
+    [
+      "a note",
+      (note) => client.pause("there", { note }),
+      [5, null, ["x"], "a\u0007b", "x".repeat(501)],
+      "INVALID_OPTION",
+      "note",
+    ],
   ];
 
   it.each(odd)("what is not %s", async (_what, act, values, code, field) => {
@@ -310,6 +338,12 @@ onEveryEngine("bad input", (connection) => {
   });
 
   describe("what is odd but allowed", () => {
+    it("a delay of nothing is now", async () => {
+      const { task, run, at } = await client.enqueue(typed, { n: 1 }, { delay: 0 });
+      expect([at, run]).toEqual([START, expect.any(String)]);
+      expect(await client.runs(task)).toMatchObject([{ id: run, state: "queued" }]);
+    });
+
     it("an at in the past is stored as finished, with the warning NO_NEXT", async () => {
       const past = noop("past", { schedule: { at: new Date(START - 60_000).toISOString() } });
       expect(await client.put(past)).toMatchObject({

@@ -85,6 +85,14 @@ describe("intervals of the calendar", () => {
     expect(times(schedule, after, expected.length)).toEqual(expected);
   });
 
+  test("an origin in the second pass of an hour is the first time", () => {
+    const origin = "2024-10-27T01:30:00Z";
+    const daily = compileSchedule({ every: "1 day", origin, timezone: "Europe/Paris" });
+    expect(iso(daily.next(0))).toBe("2024-10-27T01:30:00.000Z");
+    expect(iso(daily.latest(utc("2024-10-27T12:00:00Z")))).toBe("2024-10-27T01:30:00.000Z");
+    expect(daily.latest(utc("2024-10-27T01:00:00Z"))).toBeUndefined();
+  });
+
   test("next and latest agree with counting from the origin", () => {
     const span = { min: utc("1990-01-01T00:00:00Z"), max: utc("2035-01-01T00:00:00Z") };
     fc.assert(
@@ -227,6 +235,7 @@ test("a preview says what is special about each time", () => {
 const HOLIDAYS = { named: "holidays-de" };
 const TEN = "2026-05-01T10:00:00Z";
 const NOON = "2026-05-01T12:00:00Z";
+const TEN_LATER = "2026-05-01T22:00:00Z";
 
 test.each<[Schedule, string, string]>([
   [
@@ -278,6 +287,16 @@ test.each<[Schedule, string, string]>([
     },
     "1h except (0 12 * * * Asia/Tokyo start 2026-05-01T10:00:00Z; 0 13 * * * UTC; 2026-05-01T12:00:00Z end 2026-05-01T12:00:00Z; 2h end 2026-05-01T12:00:00Z; Sat *-*-* Asia/Tokyo; holidays-de Asia/Tokyo start 2026-05-01T10:00:00Z end 2026-05-01T12:00:00Z)",
     "every 1h, counted from the Unix epoch, except on Saturday (Asia/Tokyo); at 12:00, every day (Asia/Tokyo), from 2026-05-01T10:00:00Z on; at 13:00, every day (UTC); every 2h, counted from the Unix epoch, until 2026-05-01T12:00:00Z; the calendar holidays-de (Asia/Tokyo), from 2026-05-01T10:00:00Z on, until 2026-05-01T12:00:00Z; once, at 2026-05-01T12:00:00Z, until 2026-05-01T12:00:00Z",
+  ],
+  [
+    { calendar: "*:*:0.05" },
+    "*-*-* *:*:00.050000",
+    "at fractions of a second, every minute, every day (UTC)",
+  ],
+  [
+    { any: [{ every: "1h" }, { every: "60m" }] },
+    "any of (1h)",
+    "every 1h, counted from the Unix epoch; or every 1h, counted from the Unix epoch",
   ],
   // The epoch is where fixed intervals count from; by the calendar it is no midnight in Tokyo, where it is 09:00.
   [
@@ -352,6 +371,14 @@ test.each<[Schedule, string[]]>([
       ],
     },
     ["EXCLUDES_NOTHING"],
+  ],
+  // On its own: the same hours, and a midnight there.
+  [{ every: "1h", except: [{ cron: "0 20 * * *", timezone: "Asia/Tokyo", start: TEN, end: NOON }] }, []],
+  [{ every: "1h", except: [{ calendar: "20:00 Asia/Tokyo", start: TEN, end: NOON }] }, []],
+  [{ every: "1h", except: [{ every: "1 day", timezone: "Asia/Tokyo", start: NOON, end: TEN_LATER }] }, []],
+  [
+    { cron: "0 * * * *", timezone: "Asia/Tokyo", except: [{ every: "1 day", start: NOON, end: TEN_LATER }] },
+    [],
   ],
   // A day that began at 01:00, and a time that was skipped and runs late.
   [{ every: "1h", except: [{ calendar: "2018-11-04", timezone: "America/Sao_Paulo" }] }, []],
