@@ -171,6 +171,7 @@ onEveryEngine("the client", (connection) => {
       code: "UNKNOWN_TASK_TYPE",
       field: "[1].type",
     });
+    await expect(client.validate(other)).rejects.toMatchObject({ code: "UNKNOWN_TASK_TYPE" });
     await expect(client.get("new")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
     expect(await client.putMany([])).toEqual([]);
   });
