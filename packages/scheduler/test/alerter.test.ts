@@ -174,17 +174,17 @@ describe("alerts handed on", () => {
       await put("t");
       const listener = node("n1", { onAlert: hear });
       await Promise.all([listener, node("n2"), node("n3")].map((one) => one.start()));
-      for (const run of runs(20)) {
+      for (const run of runs(4)) {
         await failed("t", run);
         await armed();
         await eventually(() => expect(heard).toContain(run));
       }
-      expect(heard).toEqual(runs(20));
+      expect(heard).toEqual(runs(4));
       await listener.stop();
-      await failed("t", "r20");
+      await failed("t", "r4");
       await armed();
       await eventually(async () => expect(await left()).toEqual([]));
-      expect(heard).toHaveLength(20);
+      expect(heard).toHaveLength(4);
     });
   });
 
