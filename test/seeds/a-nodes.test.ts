@@ -10,14 +10,15 @@ describe("A3 five nodes share the work", () => {
   const schedule = { every: "30ms", maxRuns: 100 };
   const hundred = { ...bell, schedule, overlap: "allow", catchUp: "all" } as const;
 
-  async function checkJobs(client: Client): Promise<void> {
+  async function checkJobs(client: Client, id = "t"): Promise<void> {
     const queue = stand.queue("bells");
-    const jobs: { data: JobData }[] = await queue.getJobs();
+    const all: { data: JobData }[] = await queue.getJobs();
+    const jobs = all.filter(({ data }) => data.occurrence.task === id);
     expect(jobs).toHaveLength(100);
     expect(new Set(jobs.map(({ data }) => data.occurrence.nominal)).size).toBe(100);
     expect(new Set(jobs.map(({ data }) => data.occurrence.key)).size).toBe(100);
     expect(checkOccurrences(jobs, () => schedule)).toEqual({ duplicates: [], gaps: [], early: [] });
-    expect(await client.ledger("t")).toEqual([]);
+    expect(await client.ledger(id)).toEqual([]);
   }
 
   test("100 occurrences: 100 jobs of 100 nominal times", async () => {
@@ -33,13 +34,18 @@ describe("A3 five nodes share the work", () => {
     const nodes = Array.from({ length: 5 }, (_, n) => stand.node({ ...env, CARILLON_NODE_ID: `n${n}` }));
     await Promise.all(nodes.map((node) => node.running()));
     const client = stand.client();
-    await client.put(hundred);
-    await eventually(
-      async () => expect(await client.get("t")).toMatchObject({ state: "finished" }),
-      PATIENCE,
-    );
-    await checkJobs(client);
-    const winners = new Set((await client.runs("t", { limit: 1_000 })).map(({ node }) => node));
+    const winners = new Set<string | undefined>();
+    // On a machine with other things to do one of them may be first a hundred times: then it was no race yet.
+    for (let n = 1; n <= 5 && winners.size < 2; n++) {
+      const id = `t${n}`;
+      await client.put({ ...hundred, id });
+      await eventually(
+        async () => expect(await client.get(id)).toMatchObject({ state: "finished" }),
+        PATIENCE,
+      );
+      await checkJobs(client, id);
+      for (const { node } of await client.runs(id, { limit: 1_000 })) winners.add(node);
+    }
     expect(winners.size).toBeGreaterThan(1);
   });
 });
