@@ -25,7 +25,7 @@ import {
   revisionOf,
   type StoredTask,
 } from "./task-codec.js";
-import { changedSince, nameTaken, refused, unsupportedFormat } from "./task-errors.js";
+import { nameTaken, notAsAsked, refused, unsupportedFormat } from "./task-errors.js";
 
 export type PutOutcome = "created" | "updated" | "unchanged";
 
@@ -310,8 +310,9 @@ export class TaskWriter {
 
 function assertRevision(local: string, stored: StoredTask | undefined, asked: string | undefined): void {
   if (asked === undefined) return;
-  const is = stored ? revisionOf(stored.fields) : ABSENT;
-  if (is !== asked) throw changedSince(local, stored !== undefined);
+  if (!stored && asked !== ABSENT) throw notAsAsked(local, "is not there any more");
+  if (stored && asked === ABSENT) throw notAsAsked(local, "is there already");
+  if (stored && asked !== revisionOf(stored.fields)) throw notAsAsked(local, "was changed since");
 }
 
 /** Two definitions of one name go into two batches: the later put must see what the earlier one stored. */

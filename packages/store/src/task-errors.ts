@@ -8,9 +8,9 @@ export function nameTaken(local: string): CarillonError {
   });
 }
 
-/** @param exists what it was changed to, or that it was deleted */
-export function changedSince(local: string, exists: boolean): CarillonError {
-  return new CarillonError("CONFLICT", exists ? `${local} is another by now.` : `${local} is not there.`, {
+/** @param what how it is, other than a put asked for */
+export function notAsAsked(local: string, what: string): CarillonError {
+  return new CarillonError("CONFLICT", `${local} ${what}.`, {
     field: "ifRevision",
     remedy: "Get it again, and decide anew.",
   });
