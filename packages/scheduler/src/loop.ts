@@ -172,16 +172,15 @@ export class Loop {
     const first = shardOf(this.#settings.nodeId);
     const rank = ({ part }: Appointment) =>
       isShard(part) ? (Number(part) + SHARDS - first) % SHARDS : SHARDS;
-    const due = this.#agenda.due(now).filter((one) => this.#slots.free(one) && !this.#leave(one, now));
+    const due = this.#agenda.due(now).filter((one) => this.#slots.free(one) && !this.#leave(one));
     this.#round = due.sort((a, b) => rank(a) - rank(b));
     return this.#round.shift();
   }
 
-  /** Whether it is left to another node, which has prepared it: it is held for a moment, and a glance shows whether it is done. */
-  #leave(appointment: Appointment, now: number): boolean {
+  /** Whether it is left to another node, which has prepared it. */
+  #leave(appointment: Appointment): boolean {
     if (!this.#lookahead.othersBegin(appointment)) return false;
-    this.#agenda.hold(appointment.queue, appointment.part, now, HEAD_START);
-    this.#reader.glanceSoon(appointment.queue);
+    this.#leaveToOthers(appointment.queue, appointment.part, HEAD_START);
     return true;
   }
 
@@ -229,7 +228,7 @@ export class Loop {
   async #work({ queue, part }: Appointment, goOn: () => boolean): Promise<void> {
     const { mutexTtl } = this.#settings;
     if (part === "a" && (await this.#alerter.leaves(this.#clock.now())))
-      return this.#leaveTo(queue, part, REST);
+      return this.#leaveToOthers(queue, part, REST);
     const mutexKey = this.#store.keys.queue(queue).mutex(part);
     const lease = await this.#store.mutex.take(mutexKey, mutexTtl);
     if (!lease) return this.#lost(queue, part);
@@ -293,11 +292,11 @@ export class Loop {
   /** Another node has the mutex, which ends by itself after its time-to-live. */
   #lost(queue: string, part: string): void {
     this.#tell("lost", { queue, part });
-    this.#leaveTo(queue, part, this.#settings.mutexTtl);
+    this.#leaveToOthers(queue, part, this.#settings.mutexTtl);
   }
 
   /** Others do it. A glance shortly after shows whether it is done; otherwise it is looked at again after `ms`. */
-  #leaveTo(queue: string, part: string, ms: number): void {
+  #leaveToOthers(queue: string, part: string, ms: number): void {
     this.#agenda.hold(queue, part, this.#clock.now(), ms);
     this.#reader.glanceSoon(queue);
   }

@@ -5,7 +5,7 @@ import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Alerter } from "../src/alerter.js";
 import { type SchedulerOptions, settle } from "../src/options.js";
-import { LEASE, SILENT } from "./claiming.js";
+import { LEASE, nodeInfo, SILENT } from "./claiming.js";
 
 const QUEUE = "bells";
 const ALWAYS = () => true;
@@ -118,15 +118,8 @@ describe("alerts handed on", () => {
       await Promise.all(nodes.splice(0).map((one) => one.stop()));
     });
     const node = (nodeId: string, options: Partial<SchedulerOptions> = {}) => {
-      const { namespace } = store;
-      const given = {
-        connection: redis.url,
-        namespace,
-        nodeId,
-        logger: SILENT,
-        unsafeRedis: "warn",
-      } as const;
-      const made = new Scheduler({ ...given, ...options });
+      const on = { connection: redis.url, namespace: store.namespace, unsafeRedis: "warn" } as const;
+      const made = new Scheduler({ ...on, nodeId, logger: SILENT, ...options });
       nodes.push(made);
       return made;
     };
@@ -137,20 +130,10 @@ describe("alerts handed on", () => {
       await store.link.ask((client) => client.zadd(next, now, "a"));
       await store.link.ask((client) => client.publish(store.keys.wake, `${QUEUE} a ${now}`));
     };
-    const alive = async (ago = 0) =>
-      store.registry.beat({
-        ...{
-          id: "n1",
-          host: "h",
-          pid: 1,
-          version: "1",
-          started: 0,
-          every: 10_000,
-          tzdata: "",
-          clockOffset: 0,
-        },
-        ...{ onAlert: true, beat: (await store.serverTime()) - ago },
-      });
+    const alive = async (ago = 0) => {
+      const beat = (await store.serverTime()) - ago;
+      await store.registry.beat(nodeInfo("n1", { beat, onAlert: true }));
+    };
 
     it("they are left to one that has it, while that lives", async () => {
       await put("t");

@@ -1,5 +1,5 @@
 import { shardOf } from "@carillon/core";
-import type { Lease } from "@carillon/store";
+import type { Lease, NodeInfo } from "@carillon/store";
 import { type Bench, START } from "../../store/test/bench.js";
 import { Claimer } from "../src/claimer.js";
 import { type SchedulerOptions, settle } from "../src/options.js";
@@ -20,6 +20,12 @@ export function idsOf(count: number): string[] {
   const ids: string[] = [];
   for (let i = 0; ids.length < count; i++) if (shardOf(`system/p${i}`) === SHARD) ids.push(`p${i}`);
   return ids;
+}
+
+/** What a node says of itself; its last heartbeat was at the epoch. */
+export function nodeInfo(id: string, more: Partial<NodeInfo> = {}): NodeInfo {
+  const running = { id, host: "h", pid: 1, version: "1", started: 0, beat: 0, every: 10_000 };
+  return { ...running, tzdata: "x", clockOffset: 0, ...more };
 }
 
 /** What of a node claims, at the bench's first time. @param monotonic its clock */

@@ -11,7 +11,7 @@ import { settle } from "../src/options.js";
 import { Reader } from "../src/reader.js";
 import { Replanner } from "../src/replanner.js";
 import { ServerClock } from "../src/server-clock.js";
-import { claimerOn, idsOf, LEASE, SHARD, SILENT } from "./claiming.js";
+import { claimerOn, idsOf, LEASE, nodeInfo, SHARD, SILENT } from "./claiming.js";
 
 const AT = START + 10_000;
 const go = () => true;
@@ -267,10 +267,7 @@ describe("a burst that is prepared ahead", () => {
 
   describe("shared out", () => {
     const beat = (id: string, at: number) =>
-      bench.store.registry.beat({
-        ...{ id, host: "h", pid: 1, version: "0", started: START, beat: at, every: 10_000 },
-        ...{ tzdata: "x", clockOffset: 0 },
-      });
+      bench.store.registry.beat(nodeInfo(id, { started: START, beat: at }));
     /** What a node prepares 400 ms before, and what it leaves to others at first. */
     async function shareOf(nodeId: string, due: readonly number[] = Array(8).fill(AT)) {
       const agenda = new Agenda();

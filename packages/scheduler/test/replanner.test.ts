@@ -1,6 +1,6 @@
 import { parseTask, shardOf, type TaskInput } from "@carillon/core";
 import { type Logger, Scheduler } from "@carillon/scheduler";
-import type { NodeInfo, Store } from "@carillon/store";
+import type { Store } from "@carillon/store";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
@@ -8,6 +8,7 @@ import { Claimer } from "../src/claimer.js";
 import { settle } from "../src/options.js";
 import { Replanner } from "../src/replanner.js";
 import { ServerClock } from "../src/server-clock.js";
+import { nodeInfo } from "./claiming.js";
 
 const HOUR = 3_600_000;
 const DAY = 86_400_000;
@@ -283,11 +284,8 @@ describe("planning anew", () => {
       await bench.store.link.ask((client) => client.zadd(keys.due(shard), nominal, `system/${id}`));
     }
     async function beat(id: string, tzdata: string, ago = 0): Promise<void> {
-      const node: NodeInfo = {
-        ...{ id, host: "h", pid: 1, version: "1", started: 0, every: 10_000, tzdata, clockOffset: 0 },
-        beat: (await bench.store.serverTime()) - ago,
-      };
-      await bench.store.registry.beat(node);
+      const at = (await bench.store.serverTime()) - ago;
+      await bench.store.registry.beat(nodeInfo(id, { tzdata, beat: at }));
     }
     /** Nodes and queues are asked for their data every ten minutes. */
     let skew: number;

@@ -1,5 +1,5 @@
 import { CarillonError, quote } from "../errors.js";
-import { civilFromDays, DAY, daysFromCivil, daysInMonth, MAX_TIME } from "./civil.js";
+import { civilFromDays, DAY, daysFromCivil, daysInMonth, MAX_TIME, modulo } from "./civil.js";
 import { MAX_DURATION } from "./duration.js";
 import type { CompiledSchedule } from "./types.js";
 import { firstInstant, type Zone } from "./zone.js";
@@ -111,7 +111,7 @@ export class CalendarInterval implements CompiledSchedule {
     }
     const months = this.#month + k * this.#step.count;
     const year = 1970 + Math.floor(months / 12);
-    const month = (((months % 12) + 12) % 12) + 1;
+    const month = modulo(months, 12) + 1;
     const date = Math.min(this.#date, daysInMonth(year, month));
     return this.#instant(daysFromCivil(year, month, date) * DAY + this.#time);
   }
@@ -125,7 +125,8 @@ export class CalendarInterval implements CompiledSchedule {
   }
 }
 
-function monthOf(day: number): number {
+/** Months since January 1970. */
+export function monthOf(day: number): number {
   const date = civilFromDays(day);
   return (Math.floor(date / 512) - 1970) * 12 + ((date >> 5) & 15) - 1;
 }

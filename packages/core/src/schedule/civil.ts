@@ -45,10 +45,15 @@ export function yearOfDays(days: number): number {
 
 /** 0 is Sunday. */
 export function weekdayOfDays(days: number): number {
-  return (((days + 4) % 7) + 7) % 7;
+  return modulo(days + 4, 7);
 }
 
 export function daysInMonth(year: number, month: number): number {
   if (month !== 2) return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
+}
+
+/** Of negative numbers too from 0 on. */
+export function modulo(value: number, by: number): number {
+  return ((value % by) + by) % by;
 }

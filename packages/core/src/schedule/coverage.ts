@@ -1,5 +1,5 @@
 import { HALF, hasBit, hasSixty, membersOf, membersOfSixty, type Sixty, sixty } from "./bits.js";
-import { DAY, HOUR, MINUTE, SECOND } from "./civil.js";
+import { DAY, HOUR, MINUTE, modulo, SECOND } from "./civil.js";
 import type { Fields } from "./fields.js";
 
 /** The seconds, minutes and hours that a schedule's times can have, on its own clock. */
@@ -104,10 +104,6 @@ export function isAligned(interval: number, { seconds, minutes, hours }: TimePat
     stays(membersOfSixty(minutes), MINUTE) &&
     stays(membersOfSixty(seconds), SECOND)
   );
-}
-
-function modulo(value: number, by: number): number {
-  return ((value % by) + by) % by;
 }
 
 function within(inner: Sixty, outer: Sixty): boolean {

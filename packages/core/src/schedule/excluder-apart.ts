@@ -1,5 +1,4 @@
 import { MINUTE } from "./civil.js";
-import { WHOLE_MINUTES_SINCE } from "./coverage.js";
 import type { Excluder } from "./excluder.js";
 import type { EveryInterval } from "./simple.js";
 import { type Segment, segmentAt, type Zone } from "./zone.js";
@@ -21,7 +20,7 @@ export class OtherClockExcluder implements Excluder {
 
   /**
    * @param ahead the excluder while its clock is so many minutes ahead of the schedule's
-   * @param whole that of whole days, whatever the distance is, where it has these
+   * @param whole where and since when it has whole days, the excluder of these: the distance does not matter
    */
   constructor(
     zone: Zone | undefined,
@@ -40,30 +39,27 @@ export class OtherClockExcluder implements Excluder {
   }
 
   end(occurrence: number): number {
-    if (this.#whole && occurrence >= WHOLE_MINUTES_SINCE) return this.#whole.end(occurrence);
-    const target = segmentAt(this.#target, occurrence);
-    const own = segmentAt(this.#zone, occurrence);
-    const minutes = minutesAhead(own, target, occurrence);
-    if (minutes === undefined) return occurrence + 1;
-    return Math.min(this.#ahead(minutes).end(occurrence), own.end, target.end);
+    if (this.#whole?.has(occurrence)) return this.#whole.end(occurrence);
+    const { excluder, own, target } = this.#at(occurrence);
+    return excluder === undefined ? occurrence + 1 : Math.min(excluder.end(occurrence), own.end, target.end);
   }
 
   begin(occurrence: number): number {
-    if (this.#whole && occurrence >= WHOLE_MINUTES_SINCE) {
-      return Math.max(this.#whole.begin(occurrence), WHOLE_MINUTES_SINCE - 1);
-    }
-    const target = segmentAt(this.#target, occurrence);
-    const own = segmentAt(this.#zone, occurrence);
-    const minutes = minutesAhead(own, target, occurrence);
-    if (minutes === undefined) return occurrence - 1;
-    return Math.max(this.#ahead(minutes).begin(occurrence), own.start - 1, target.start);
+    if (this.#whole?.has(occurrence)) return this.#whole.begin(occurrence);
+    const { excluder, own, target } = this.#at(occurrence);
+    return excluder === undefined
+      ? occurrence - 1
+      : Math.max(excluder.begin(occurrence), own.start - 1, target.start);
   }
-}
 
-/** Undefined: not whole ones, or it may be a time of the schedule that only runs late, and is on no pattern. */
-function minutesAhead(own: Segment, target: Segment, occurrence: number): number | undefined {
-  const minutes = (own.offset - target.offset) / MINUTE;
-  return Number.isInteger(minutes) && occurrence !== target.start ? minutes : undefined;
+  /** No excluder: they are not whole minutes apart, or it may be a time that only runs late, and is on no pattern. */
+  #at(occurrence: number): { excluder: Excluder | undefined; own: Segment; target: Segment } {
+    const own = segmentAt(this.#zone, occurrence);
+    const target = segmentAt(this.#target, occurrence);
+    const minutes = (own.offset - target.offset) / MINUTE;
+    const sure = Number.isInteger(minutes) && occurrence !== target.start;
+    return { excluder: sure ? this.#ahead(minutes) : undefined, own, target };
+  }
 }
 
 /**

@@ -1,6 +1,13 @@
 import { CarillonError, quote } from "../errors.js";
-import { boundsOf, UNBOUNDED } from "./bounds.js";
-import { Coverage, coveredSince, hasWholeDays, isAligned, type TimePattern } from "./coverage.js";
+import { type Bounds, boundsOf, UNBOUNDED } from "./bounds.js";
+import {
+  Coverage,
+  coveredSince,
+  hasWholeDays,
+  isAligned,
+  type TimePattern,
+  WHOLE_MINUTES_SINCE,
+} from "./coverage.js";
 import { type DaySet, FieldDays } from "./day-set.js";
 import {
   BoundedExcluder,
@@ -163,10 +170,12 @@ function dayExcluder(days: DaySet, { zone, wallOf }: Clock): Excluder {
   return new DayExcluder(days, zone, wallOf);
 }
 
+const SINCE_WHOLE_MINUTES: Bounds = { ...UNBOUNDED, start: WHOLE_MINUTES_SINCE };
+
 function fieldExcluder({ fields, days }: Rule, { zone, wallOf, target, same }: Clock): Excluder {
   const ahead = (minutes: number) =>
     new FieldExcluder(fields, days, zone, wallOf, new Coverage(fields, target.pattern, minutes));
   if (same) return ahead(0);
-  const whole = hasWholeDays(fields, target) ? ahead(0) : undefined;
+  const whole = hasWholeDays(fields, target) ? new BoundedExcluder(ahead(0), SINCE_WHOLE_MINUTES) : undefined;
   return new OtherClockExcluder(zone, zoneOf(target.zone), ahead, whole);
 }

@@ -1,5 +1,6 @@
 import { HALF, membersOf } from "./bits.js";
-import { civilFromDays, DAY, daysInMonth } from "./civil.js";
+import { monthOf } from "./calendar-interval.js";
+import { civilFromDays, DAY, daysInMonth, modulo } from "./civil.js";
 import { exclusionsOf, isNever, neverFires, partsOf } from "./compile.js";
 import { namesTimes } from "./exclusion-times.js";
 import type { Fields } from "./fields.js";
@@ -80,12 +81,9 @@ function lintEvery(schedule: SimpleSchedule & { every: string }, warn: Warn): vo
   }
   if (interval.unit !== "month" || origin === undefined) return;
   const wall = origin + segmentAt(zoneOf(zone), origin).offset;
-  const first = civilFromDays(Math.floor(wall / DAY));
-  const date = first & 31;
-  const months = Array.from(
-    { length: 12 },
-    (_, n) => ((((first >> 5) & 15) - 1 + n * interval.count) % 12) + 1,
-  );
+  const day = Math.floor(wall / DAY);
+  const date = civilFromDays(day) & 31;
+  const months = Array.from({ length: 12 }, (_, n) => modulo(monthOf(day) + n * interval.count, 12) + 1);
   if (months.some((month) => daysInMonth(NO_LEAP_YEAR, month) < date)) {
     warn("DAY_MISSING", `Months without a day ${date} have their last day instead.`);
   }
