@@ -107,6 +107,7 @@ describe("A10 owners are shut off from each other", () => {
     await expect(acme.backfillStatus(id as string)).rejects.toMatchObject(missing);
     await expect(acme.cancelBackfill(id as string)).rejects.toMatchObject(missing);
     await expect(acme.deleteQueue("bells")).rejects.toMatchObject({ code: "FORBIDDEN", field: "owner" });
+    await expect(acme.outcomes("bells")).rejects.toMatchObject({ code: "FORBIDDEN", field: "owner" });
     await expect(acme.pauseAll({ queue: "bells", owner: "beta" })).rejects.toMatchObject({
       code: "FORBIDDEN",
     });

@@ -9,6 +9,7 @@ import { registerList } from "./commands/list.js";
 import { registerNext } from "./commands/next.js";
 import { registerNodes } from "./commands/nodes.js";
 import { registerPut } from "./commands/put.js";
+import { registerQueues } from "./commands/queues.js";
 import { registerCancel, registerRun } from "./commands/run.js";
 import { registerRuns } from "./commands/runs.js";
 import { registerShow } from "./commands/show.js";
@@ -42,6 +43,7 @@ const COMMANDS: readonly Register[] = [
   registerBackfillStatus,
   registerBackfillCancel,
   registerNodes,
+  registerQueues,
   registerTypes,
   registerCalendars,
   registerNext,

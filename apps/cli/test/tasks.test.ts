@@ -197,6 +197,20 @@ describe("what goes wrong", () => {
   });
 });
 
+it("lists the queues: how many tasks each has and how its runs ended; of one owner the tasks only", async () => {
+  expect((await cli(["queues"])).stdout).toBe("No queues.\n");
+  await cli(["put"], { input: task("a") });
+  await cli(["put", "--owner", "acme"], { input: task("b") });
+  const client = new Redis(redis.url);
+  await client.hset(`{${namespace}:bar}:~outcomes`, "succeeded", 3, "timed-out", 1);
+  client.disconnect();
+  expect((await cli(["queues"])).stdout).toBe("QUEUE  TASKS  RUNS\nbar        2  3 succeeded, 1 timed-out\n");
+  expect(await json(["queues"])).toMatchObject([
+    { name: "bar", tasks: 2, outcomes: { succeeded: 3, lost: 0 } },
+  ]);
+  expect(await json(["queues", "--owner", "acme"])).toEqual([{ name: "bar", tasks: 1 }]);
+});
+
 it("lists no nodes where there are none", async () => {
   expect(await json(["nodes"])).toEqual([]);
 });

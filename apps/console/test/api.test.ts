@@ -1,4 +1,4 @@
-import type { Run, Task, TaskInput } from "@carillon/sdk";
+import { OUTCOMES, type Run, type Task, type TaskInput } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Console, startConsole } from "./harness.js";
@@ -360,14 +360,17 @@ describe("verbs", () => {
 });
 
 describe("the namespace", () => {
-  test("its queues, with how many tasks each has", async () => {
+  test("its queues, with how many tasks each has, and how their runs ended", async () => {
     await api("POST", "/tasks", minimal("a"));
     await api("POST", "/tasks", minimal("b"));
     await api("POST", "/tasks", full);
+    const { outcomes } = console_.client.store.keys.queue("q");
+    await console_.client.store.link.ask((client) => client.hset(outcomes, "failed", 2));
+    const none = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0]));
     expect((await api("GET", "/queues")).body).toEqual({
       queues: [
-        { name: "q", tasks: 2 },
-        { name: "reports", tasks: 1 },
+        { name: "q", tasks: 2, outcomes: { ...none, failed: 2 } },
+        { name: "reports", tasks: 1, outcomes: none },
       ],
     });
   });

@@ -4,11 +4,15 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom
 /** From a good claim (a few ms) to a catch-up after an outage (hours). */
 const LATENESS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
 
-/** What this node does, counted. Everything comes from the scheduler's events: nothing here asks Redis. */
+/** Longest wait for Redis when metrics are asked for, in ms: all others are told without it. */
+const WAIT_AT_MOST = 1_000;
+
+/** What this node does, counted from the scheduler's events; and how runs end, which Redis counts for all processes. */
 export function schedulerMetrics(scheduler: Scheduler): Registry {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  countRuns(scheduler, registers);
 
   // Counted here and handed over when asked for: looking up labels thousands of times a second costs more than the rest.
   const decided = new Map<
@@ -77,4 +81,41 @@ export function schedulerMetrics(scheduler: Scheduler): Registry {
   scheduler.on("reconciled", ({ what }) => reconciled.inc({ what }));
   scheduler.on("lost", () => lost.inc());
   return registry;
+}
+
+/** Where Redis does not answer, these numbers are left out: none of them is this node's own. */
+function countRuns({ store }: Scheduler, registers: Registry[]): void {
+  async function read() {
+    const queues = await store.registry.queues();
+    return Promise.all(queues.map(async (queue) => ({ queue, outcomes: await store.runs.outcomes(queue) })));
+  }
+  new Counter({
+    name: "carillon_runs_total",
+    help: "Runs that ended, over all processes. Each node tells the same: take the maximum of all nodes, not their sum.",
+    labelNames: ["queue", "outcome"] as const,
+    registers,
+    async collect() {
+      const found = store.link.ready ? await within(WAIT_AT_MOST, read()) : undefined;
+      // Nothing is awaited from here on: two that ask at once are both told the truth.
+      this.reset();
+      for (const { queue, outcomes } of found ?? []) {
+        for (const [outcome, count] of Object.entries(outcomes)) this.inc({ queue, outcome }, count);
+      }
+    },
+  });
+}
+
+/** @returns undefined where it fails, or takes longer than `ms` */
+async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, ms, undefined);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -2,10 +2,11 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
 import { createServer } from "node:net";
-import { Client } from "@carillon/sdk";
+import { Client, defineTask, Worker } from "@carillon/sdk";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { killNodes, MAIN, Node } from "./helpers.js";
 
 let redis: RedisServer;
@@ -138,6 +139,31 @@ describe("a running node", () => {
     expect(await node.ended).toEqual([0, null]);
     expect(await client.nodes()).toEqual([]);
     await client.close();
+  });
+
+  it("tells how the runs of all processes ended, and nothing of them while Redis does not answer", async () => {
+    const server = await startRedis({ appendonly: true });
+    const client = new Client({ connection: server.url });
+    await client.put({ id: "a", type: "noop", queue: "q", schedule: { every: "1h" } });
+    const node = new Node({ REDIS_URL: server.url });
+    await node.ready(200);
+    const of = (outcome: string) => node.metric(`carillon_runs_total{queue="q",outcome="${outcome}"}`);
+    expect(await of("succeeded")).toBe(0);
+    const noop = defineTask("noop", { queue: "q", payload: z.object({}), handler: () => {} });
+    const worker = new Worker({ connection: server.url, types: [noop] });
+    await worker.start();
+    await client.trigger("a");
+    await eventually(async () => expect(await of("succeeded")).toBe(1));
+    expect(await of("failed")).toBe(0);
+    await worker.stop();
+    await client.close();
+
+    server.pause();
+    expect(await of("succeeded")).toBeUndefined();
+    expect(await node.metric("carillon_lateness_seconds_count")).toBe(0);
+    server.continue();
+    await eventually(async () => expect(await of("succeeded")).toBe(1));
+    await server.stop();
   });
 
   it("knows no other path and no other method", async () => {

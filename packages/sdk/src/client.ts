@@ -10,6 +10,7 @@ import {
   DEFAULT_OWNER,
   DEFAULT_PAYLOAD_LIMITS,
   neverFires,
+  type Outcome,
   type ParsedTask,
   parseDuration,
   parseRef,
@@ -545,6 +546,18 @@ export class Client {
     const runs = await this.store.runs.many(name.queue, open);
     const running = runs.filter(({ state }) => state === "running" || state === "terminating").length;
     return statsView(stored, open.length, running);
+  }
+
+  /**
+   * How many runs of a queue ended how, over all processes. Runs of tasks that are deleted by now are among them; a run that ended, was
+   * retried from outside and ended again counts twice. For metrics: the numbers only grow, and begin anew once nothing was left in the
+   * queue.
+   *
+   * @throws `INVALID_NAME`, `FORBIDDEN` for a bound client
+   */
+  async outcomes(queue: string): Promise<Record<Outcome, number>> {
+    this.#unbound();
+    return this.store.runs.outcomes(assertName(queue, "queue"));
   }
 
   /**

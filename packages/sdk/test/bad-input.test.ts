@@ -306,6 +306,7 @@ onEveryEngine("bad input", (connection) => {
       "options",
     ],
     ["a ref", (ref) => client.get(ref), [undefined, null, 5], "INVALID_NAME", "task"],
+    ["outcomes", (queue) => client.outcomes(queue), ["a b", undefined, 5], "INVALID_NAME", "queue"],
     ["allowTypes", (types) => client.allowTypes(types), ["x", undefined, 5], "INVALID_OPTION", "types"],
     ["putMany", (tasks) => client.putMany(tasks), [5, undefined, null, {}], "INVALID_TASK", "tasks"],
     [

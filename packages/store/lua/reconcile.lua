@@ -5,7 +5,7 @@
 -- A member of `runs` without `@` is a task that is finished, and goes when it has lingered; or, with `gone:`, what the runs of a
 -- deleted task left and nobody has cleared.
 --
--- KEYS: 1 runs, 2 next, 3 tasks, 4 repeat (BullMQ's), 5 journal, 6 expected
+-- KEYS: 1 runs, 2 next, 3 tasks, 4 repeat (BullMQ's), 5 journal, 6 expected, 7 outcomes
 -- ARGV: 1 runs looked at or cleared at most, 2 the queue's prefix of ours, 3 BullMQ's key prefix, 4 shortest and 5 longest wait between
 --       looks (ms), 6 a completed job stays for, 7 a failed job stays for (ms); where the task says nothing: 8 successes and
 --       9 failures kept, 10 successes and 11 failures are kept for (ms)
@@ -19,13 +19,13 @@ local ERROR_AT_MOST = 64 * 1024
 local READ_AT_MOST = 1024 * 1024
 local shortest, longest = tonumber(ARGV[4]), tonumber(ARGV[5])
 local STAYS = { ok = tonumber(ARGV[6]), failed = tonumber(ARGV[7]) }
-local KEEP = { ARGV[8], ARGV[9], ARGV[10], ARGV[11] }
+local KEEP = { tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]) }
 local ids = redis.call("ZRANGEBYSCORE", KEYS[1], "-inf", now, "LIMIT", 0, ARGV[1])
 local out = { now, #ids < tonumber(ARGV[1]) and 0 or 1 }
 
 local function say(id, what) out[#out + 1] = { id, what } end
 
-local function later(id, ms) redis.call("ZADD", KEYS[1], now + ms, id) end
+local function later(id, ms) redis.call("ZADD", KEYS[1], whole(now + ms), id) end
 
 -- What would hold Redis for too long here goes on in the next step, after all others that are due.
 local function nextStep(id)
@@ -81,28 +81,25 @@ end
 -- Tasks of which a run is named: what ends after it is settled after it.
 local named = {}
 
--- A run that succeeded, where nothing follows that would have to be decided, and not more goes with it than one script may take.
-local function settled(id, run)
-  if named[run.task] or forgotten >= EXCESS_AT_MOST then return false end
-  local waits = redis.call("HMGET", ours .. "t:" .. run.task, "wait", "pending")
-  if waits[1] or waits[2] then return false end
+-- Ends a run that succeeded, where nothing follows that would have to be decided, and not more goes with it than one script may take.
+local function settled(id, run, waits)
+  if waits or named[run.task] or forgotten >= EXCESS_AT_MOST then return false end
   local about = runOf(id, run.task)
-  readStamps(about)
-  if run.state ~= "queued" then takeCrashBack(about) end
-  finish(about, "succeeded", now, nil, false)
+  finish(about, "succeeded", now, { stamps = stampsOf(about), survived = run.state ~= "queued" })
   return true
 end
 
 local function look(id)
   local runKey, jobKey = ours .. "r:" .. id, bullPrefix .. id
   local fields = redis.call("HMGET", runKey, "state", "of", "cancel", "finished", "made", "trace")
-  local task, enqueued = string.match(fields[2] or "", "^(%S+) (%d+)")
+  local name, enqueued = string.match(fields[2] or "", "^(%S+) (%d+)")
   local run = {
-    state = fields[1], task = task, enqueued = tonumber(enqueued or now), cancel = fields[3],
+    state = fields[1], task = name, enqueued = tonumber(enqueued or now), cancel = fields[3],
     finished = fields[4] and tonumber(fields[4]), made = fields[5],
   }
   local state = jobState(jobKey)
-  local gone = not run.state or redis.call("EXISTS", ours .. "t:" .. run.task) == 0
+  local task = (run.state or run.task) and redis.call("HMGET", ours .. "t:" .. run.task, "gen", "open", "wait", "pending")
+  local gone = not run.state or not task[1]
   local cancelled = run.cancel and run.state == "queued"
   -- Its job is to be removed, unless a worker holds it.
   local free = state == "live" and (gone or cancelled) and redis.call("EXISTS", jobKey .. ":lock") == 0
@@ -115,7 +112,7 @@ local function look(id)
     redis.call("ZREM", KEYS[5], id)
     if run.task then
       for _, set in ipairs({ "hist:", "fail:" }) do redis.call("ZREM", ours .. set .. run.task, id) end
-      removeOpen(ours .. "t:" .. run.task, ours .. "open:" .. run.task, id)
+      removeOpen(task and task[2], ours .. "t:" .. run.task, ours .. "open:" .. run.task, id)
     end
     return remove(id, jobKey, state, {})
   end
@@ -129,14 +126,14 @@ local function look(id)
     later(id, shortest)
     return say(id, "reopened")
   end
+  local waits = task[3] or task[4]
   -- Cancelled before a worker took it: nobody else will end it.
   if free and bullRemoveJob({ jobKey, KEYS[4] }, { id, "0", bullPrefix }) == 1 then state = "missing" end
   if state == "live" then
     -- Look less often the longer it takes: a backlog of queued jobs must not keep the reconciler busy. Where the task
     -- waits for the end, of which a plain worker tells nobody, look soon.
     local wait = math.min(longest, math.max(shortest, math.floor((now - run.enqueued) / 2)))
-    local waits = redis.call("HMGET", ours .. "t:" .. run.task, "wait", "pending")
-    if waits[1] or waits[2] or run.cancel then wait = WAITED_FOR end
+    if waits or run.cancel then wait = WAITED_FOR end
     return later(id, wait)
   end
   -- (Its job may be gone since an earlier look, of which nobody heard.)
@@ -144,7 +141,7 @@ local function look(id)
   if state == "done" then outcome, reason = outcomeOf(jobKey, id) end
   -- However a run ends that someone wanted to end. (Plain workers start none, and do not hear of it: theirs end as they will.)
   if run.cancel and run.state ~= "queued" then outcome = "cancelled" end
-  if outcome == "succeeded" and settled(id, run) then return say(id, outcome) end
+  if outcome == "succeeded" and settled(id, run, waits) then return say(id, outcome) end
   -- Should nobody settle it: once more.
   later(id, shortest)
   named[run.task] = true
@@ -186,5 +183,5 @@ for _, id in ipairs(ids) do
   left = left - took
 end
 
-rearm(KEYS[2], "r", KEYS[1])
+afterEnds(KEYS[7], KEYS[2], KEYS[1])
 return out

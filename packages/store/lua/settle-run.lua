@@ -35,25 +35,38 @@ if generation ~= "" then
 end
 
 local now = nowMs()
-if fence == "" then readStamps(RUN) end
 -- The attempt came to its end: it was no crash. (One that the reconciler finds gone without a word stays one.)
-if run[1] ~= "queued" and outcome ~= "crashed" and outcome ~= "lost" and redis.call("EXISTS", RUN.task) == 1 then
-  takeCrashBack(RUN)
-end
-if error ~= "" then redis.call("HSET", RUN.key, "error", error) end
+local survived = run[1] ~= "queued" and outcome ~= "crashed" and outcome ~= "lost"
 if outcome == "" then
-  -- Without an error it was handed back, or its items are waited for: the next start goes on with this attempt.
-  if error == "" and run[1] ~= "queued" then redis.call("HSET", RUN.key, "again", "1") end
-  redis.call("HSET", RUN.key, "state", "queued")
+  if survived and redis.call("EXISTS", RUN.task) == 1 then
+    redis.call("HINCRBY", RUN.stats, "crashes", -1)
+    redis.call("HSET", RUN.stats, "consecutiveCrashes", 0)
+  end
+  if error ~= "" then
+    redis.call("HSET", RUN.key, "state", "queued", "error", error)
+  elseif run[1] ~= "queued" then
+    -- It was handed back, or its items are waited for: the next start goes on with this attempt.
+    redis.call("HSET", RUN.key, "state", "queued", "again", "1")
+  end
   return "OK"
 end
-if ARGV[OWN + 5] ~= "" then
-  redis.call("HSET", RUN.key, "made", ARGV[OWN + 5])
-  local trace = traceOf(RUN.job)
-  if trace > 0 then redis.call("HSET", RUN.key, "trace", trace) end
+local says = {}
+local function say(field, value)
+  if value == "" then return end
+  says[#says + 1] = field
+  says[#says + 1] = value
 end
-if ARGV[OWN + 4] ~= "" then redis.call("HSET", RUN.key, "result", ARGV[OWN + 4]) end
-finish(RUN, outcome, now, error, ARGV[OWN + 9] == "1")
+say("error", error)
+say("made", ARGV[OWN + 5])
+if ARGV[OWN + 5] ~= "" then
+  local trace = traceOf(RUN.job)
+  if trace > 0 then say("trace", trace) end
+end
+say("result", ARGV[OWN + 4])
+finish(RUN, outcome, now, {
+  error = error, says = says, stamps = fence == "" and stampsOf(RUN), survived = survived, retried = ARGV[OWN + 9] == "1",
+})
+afterEnds(RUN.outcomes, RUN.next, RUN.runs)
 
 if generation ~= "" and redis.call("EXISTS", RUN.task) == 1 then
   redis.call("HINCRBY", RUN.task, "gen", 1)

@@ -53,8 +53,8 @@ elseif state ~= "queued" then
 end
 -- First: however a run ends that someone wants to end, it was cancelled.
 if run[4] and state ~= "final" then
-  redis.call("HSET", RUN.key, "made", made)
-  finish(RUN, "cancelled", now, nil, false)
+  finish(RUN, "cancelled", now, { says = { "made", made } })
+  afterEnds(RUN.outcomes, RUN.next, RUN.runs)
   return { "CANCELLED" }
 end
 if state ~= "final" and redis.call("HEXISTS", RUN.key, "crashed") == 1 then return { "CRASHED" } end
@@ -67,8 +67,8 @@ local stats = redis.call("HMGET", RUN.stats, "lastStart", "attempts", "crashes",
   "starts")
 local last = stats[1]
 if gap and last and not run[7] and now < last + gap then
-  redis.call("HSET", RUN.key, "made", made, "error", "started " .. (now - last) .. " ms after the run before")
-  finish(RUN, "dropped", now, nil, false)
+  finish(RUN, "dropped", now, { says = { "made", made, "error", "started " .. (now - last) .. " ms after the run before" } })
+  afterEnds(RUN.outcomes, RUN.next, RUN.runs)
   return { "DROPPED" }
 end
 
@@ -78,20 +78,20 @@ if fence == 1 then
   fence = nowMicros()
   redis.call("HSET", RUN.task, "fence", fence)
 end
-local function grown(n, by) return (tonumber(stats[n]) or 0) + by end
+local function grown(n, by) return whole((tonumber(stats[n]) or 0) + by) end
 local before = attempt
 -- What BullMQ counts as made, a plain worker may have done.
 attempt = math.max(before + (run[13] and 0 or 1), tonumber(made) + 1)
 local counts, first = {}, {}
 if not run[7] then
-  first = { "started", now }
-  counts = last and { "lastStart", now, "starts", table.concat(startsOf(last, stats[6]), " ") } or { "lastStart", now }
+  first = { "started", whole(now) }
+  counts = last and { "lastStart", whole(now), "starts", table.concat(startsOf(last, stats[6]), " ") } or { "lastStart", whole(now) }
 end
 redis.call("HSET", RUN.stats, "attempts", grown(2, attempt > before and 1 or 0), "crashes", grown(3, 1),
   "consecutiveCrashes", grown(4, 1), unpack(counts))
 if run[6] or run[13] then redis.call("HDEL", RUN.key, "notBefore", "again") end
 -- `a:<attempt>`, since when and where each attempt ran: by the time of BullMQ's own word on it another worker may have taken over.
-local since = attempt == before and string.match(redis.call("HGET", RUN.key, "a:" .. attempt) or "", "^%d+") or now
+local since = attempt == before and string.match(redis.call("HGET", RUN.key, "a:" .. attempt) or "", "^%d+") or whole(now)
 redis.call("HSET", RUN.key, "state", "running", "fence", fence, "worker", worker, "pid", ARGV[OWN + 2], "host", ARGV[OWN + 3],
-  "attempts", attempt, "a:" .. attempt, table.concat({ since, worker, ARGV[OWN + 2], ARGV[OWN + 3], own }, " "), unpack(first))
+  "attempts", whole(attempt), "a:" .. attempt, table.concat({ since, worker, ARGV[OWN + 2], ARGV[OWN + 3], own }, " "), unpack(first))
 return { "OK", fence, now, details, stats[5] or "", tonumber(run[11] or 0), attempt, attempt == before and 1 or 0 }

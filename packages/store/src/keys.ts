@@ -35,6 +35,8 @@ export interface QueueKeys {
   stats(local: string): string;
   /** Sorted set: final runs of all tasks, by finish time. */
   readonly journal: string;
+  /** Hash: how many runs of all tasks ended how. */
+  readonly outcomes: string;
   /** Sorted set: runs that a deleted task left, by a mark that stands in `runs`. */
   gone(mark: string): string;
   /** List: what alerts are to be told of. */
@@ -126,6 +128,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     stats: (local) => `${ours}s:${local}`,
     gone: (mark) => `${ours}${mark}`,
     journal: `${ours}journal`,
+    outcomes: `${ours}outcomes`,
     alerts: `${ours}alerts`,
     expected: `${ours}expected`,
     ledger: (local) => `${ours}ledger:${local}`,

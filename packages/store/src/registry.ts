@@ -61,9 +61,10 @@ export class Registry {
   async forgetIfEmpty(queue: string): Promise<boolean> {
     const value = await this.#link.ask((client) => client.hget(this.#keys.queues, queue));
     if (value === null || value.includes(" ")) return false;
-    const { tasks, runs } = this.#keys.queue(queue);
+    const { tasks, runs, outcomes } = this.#keys.queue(queue);
     const left = await this.#link.ask((client) => client.exists(tasks, runs));
     if (left > 0) return false;
+    await this.#link.ask((client) => client.del(outcomes));
     const gone = await this.#link.run(
       this.#scripts["unregister-queue"],
       [this.#keys.queues, this.#keys.zones, this.#keys.audits],

@@ -4,6 +4,7 @@ import {
   isFailure,
   type Json,
   localName,
+  OUTCOMES,
   type Outcome,
   type Pending,
   parseLocalName,
@@ -157,7 +158,7 @@ export class RunRepository {
       [
         ...[keys.run(run), keys.task(local), keys.open(local), keys.history(local), keys.failures(local)],
         ...[keys.stats(local), keys.runs, keys.next, keys.due(shard), keys.job(run), keys.journal],
-        ...[keys.ledger(local), keys.alerts, keys.expected],
+        ...[keys.ledger(local), keys.alerts, keys.expected, keys.outcomes],
       ],
       [
         ...[run, local, shard, keys.run(""), keys.output(""), this.#keys.wake, name.queue],
@@ -415,6 +416,13 @@ export class RunRepository {
     return scored(flat);
   }
 
+  /** How many runs of a queue ended how. */
+  async outcomes(queue: string): Promise<Record<Outcome, number>> {
+    const stored = await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).outcomes));
+    const counts = OUTCOMES.map((outcome) => [outcome, Number(stored[outcome] ?? 0)]);
+    return Object.fromEntries(counts) as Record<Outcome, number>;
+  }
+
   /** A task's statistics as stored. */
   async stats(name: TaskName): Promise<Record<string, string>> {
     const keys = this.#keys.queue(name.queue);
@@ -460,7 +468,7 @@ export class RunRepository {
     const keys = this.#keys.queue(queue);
     const [now, more, ...found] = (await this.#link.run(
       this.#scripts.reconcile,
-      [keys.runs, keys.next, keys.tasks, `${keys.bull}repeat`, keys.journal, keys.expected],
+      [keys.runs, keys.next, keys.tasks, `${keys.bull}repeat`, keys.journal, keys.expected, keys.outcomes],
       [RECONCILE_BATCH, `${keys.tag}:~`, keys.bull, LOOK_AGAIN, 300_000, ...this.#kept()],
     )) as [number, number, ...[string, string, string, Outcome, string][]];
     const named = (local: string): TaskName => ({ queue, ...parseLocalName(local) });

@@ -121,8 +121,9 @@ export class Store {
     try {
       await obliterate(client, this.namespace, queue);
       await this.tasks.clearGone(queue);
-      const { runs, next, alerts, journal, expected, backfills, priorities } = this.keys.queue(queue);
-      await client.del(runs, alerts, journal, expected, backfills, priorities);
+      const { runs, next, alerts, journal, outcomes, expected, backfills, priorities } =
+        this.keys.queue(queue);
+      await client.del(runs, alerts, journal, outcomes, expected, backfills, priorities);
       // Not the shards': of a task that was put meanwhile nobody would know.
       await client.zrem(next, "r", "a", "e", "b");
     } finally {

@@ -98,6 +98,7 @@ onEveryEngine("the reconciler", (connection) => {
     }
     const all = { from: 0, to: bench.clock.now };
     expect(await bench.store.runs.journal(QUEUE, all, 100, 0)).toHaveLength(30);
+    expect(await bench.store.runs.outcomes(QUEUE)).toMatchObject({ succeeded: 30, failed: 0, lost: 0 });
   });
 
   it("settles the runs of one task in their order, what failed and what did not", async () => {

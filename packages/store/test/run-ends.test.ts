@@ -1,4 +1,4 @@
-import { parseTask } from "@carillon/core";
+import { OUTCOMES, parseTask } from "@carillon/core";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
@@ -510,6 +510,42 @@ onEveryEngine("the end of a run", (connection) => {
     expect(again).toEqual({ word: "FINAL", outcome: "dropped" });
     await bench.clock.advance(1);
     await start(await triggered("c"));
+  });
+
+  it("is counted for its queue, by outcome, each time", async () => {
+    const schedule = { every: "1h" };
+    await bench.put({ id: "t", schedule, overlap: "allow", minGap: "1m" });
+    const outcomes = () => bench.store.runs.outcomes(QUEUE);
+    const none = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0]));
+    expect(await outcomes()).toEqual(none);
+    const run = await triggered("a");
+    const fence = await start(run);
+    await settle(run, fence, "failed");
+    // Its answer was lost.
+    await settle(run, fence, "failed");
+    expect(await outcomes()).toEqual({ ...none, failed: 1 });
+    const dropped = await triggered("b");
+    expect(await bench.store.runs.start(name(), dropped, BY)).toEqual({ word: "DROPPED" });
+    const cancelled = await triggered("c");
+    await bench.store.runs.cancel(name(), cancelled, "me");
+    expect(await bench.store.runs.start(name(), cancelled, BY)).toEqual({ word: "CANCELLED" });
+    expect(await outcomes()).toEqual({ ...none, failed: 1, dropped: 1, cancelled: 1 });
+    await failJob(run);
+    await retry(run);
+    await settle(run, await start(run, { attempt: 2, made: 1 }), "succeeded");
+    await bench.put({ id: "other", schedule });
+    await bench.store.tasks.delete(name());
+    expect(await outcomes()).toEqual({ ...none, failed: 1, dropped: 1, cancelled: 1, succeeded: 1 });
+    await bench.store.tasks.delete(bench.name("other"));
+    expect(await outcomes()).toEqual(none);
+  });
+
+  it("is recorded, though it cannot be counted", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" } });
+    await client().set(keys().outcomes, "in the way");
+    const run = await triggered();
+    expect(await settle(run, await start(run), "succeeded")).toBe("OK");
+    expect(await stateOf(run)).toBe("final");
   });
 
   it("of one that only looked leaves the start of another one that began in the same millisecond", async () => {

@@ -35,7 +35,8 @@ export function statsFacts(stats: TaskStats): [string, string | undefined][] {
   ];
 }
 
-function ended({ outcomes, open }: TaskStats): string {
+/** Outcomes that there were, and how often. */
+export function ended({ outcomes, open }: Pick<TaskStats, "outcomes" | "open">): string {
   const counts = Object.entries(outcomes) as [Outcome, number][];
   const parts = counts.filter(([, count]) => count > 0).map(([outcome, count]) => `${count} ${outcome}`);
   return [...parts, ...(open > 0 ? [`${open} not over`] : [])].join(", ");

@@ -10,8 +10,11 @@ export function namespaceEndpoints(client: Client) {
     nodes: endpoint({}, async () => ok({ nodes: await client.nodes() })),
     queues: endpoint({}, async () => {
       const names = await client.queues();
-      const counts = await Promise.all(names.map((queue) => client.count({ queue })));
-      return ok({ queues: names.map((name, i) => ({ name, tasks: counts[i] })) });
+      const about = async (name: string) => {
+        const [tasks, outcomes] = await Promise.all([client.count({ queue: name }), client.outcomes(name)]);
+        return { name, tasks, outcomes };
+      };
+      return ok({ queues: await Promise.all(names.map(about)) });
     }),
     types: endpoint({}, async () => ok({ types: await client.allowedTypes() })),
     allowTypes: endpoint({ body: TYPES }, async ({ body: { types } }) => {

@@ -36,8 +36,7 @@ local function addOpen(named, openKey, id, now)
   return IN_SET
 end
 
-local function removeOpen(taskKey, openKey, id)
-  local named = redis.call("HGET", taskKey, "open")
+local function removeOpen(named, taskKey, openKey, id)
   if named == id then return redis.call("HSET", taskKey, "open", "") end
   redis.call("ZREM", openKey, id)
   if named == IN_SET and redis.call("EXISTS", openKey) == 0 then redis.call("HSET", taskKey, "open", "") end

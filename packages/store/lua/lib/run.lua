@@ -3,6 +3,14 @@
 local FAILURE = { failed = true, ["timed-out"] = true, crashed = true, lost = true }
 local SUCCESS = { succeeded = true, quota = true, ["nothing-to-do"] = true }
 
+-- Whole numbers as text, each made once: Redis would do it anew for each command, and at several times the cost.
+local texts = {}
+local function whole(n)
+  local text = texts[n] or string.format("%.0f", n)
+  texts[n] = text
+  return text
+end
+
 -- The first so many bytes, and no part of a character.
 local function shortened(text, most)
   if #text <= most then return text end
@@ -16,34 +24,42 @@ local function alert(run, kind, now, error)
     kind = kind, task = run.name, run = run.id, at = now, error = shortened(error or "", 1024),
   }))
   redis.call("LTRIM", run.alerts, -ALERTS_CAP, -1)
-  redis.call("ZADD", run.next, now, "a")
-  redis.call("PUBLISH", run.channel, table.concat({ run.queue, "a", string.format("%.0f", now) }, " "))
+  redis.call("ZADD", run.next, whole(now), "a")
+  redis.call("PUBLISH", run.channel, table.concat({ run.queue, "a", whole(now) }, " "))
 end
 
 -- Records that this script has taken away.
 local forgotten = 0
 local function forget(run, set, ids)
+  if #ids == 0 then return end
   forgotten = forgotten + #ids
-  for _, id in ipairs(ids) do
-    redis.call("DEL", run.prefix .. id, run.output .. id)
-    redis.call("ZREM", set, id)
-    redis.call("ZREM", run.journal, id)
+  local keys = {}
+  for i, id in ipairs(ids) do
+    keys[2 * i - 1], keys[2 * i] = run.prefix .. id, run.output .. id
   end
+  redis.call("DEL", unpack(keys))
+  redis.call("ZREM", set, unpack(ids))
+  redis.call("ZREM", run.journal, unpack(ids))
 end
 
 -- The newest of each kind are kept, and none that is too old. Where fewer are kept than were, so many go with each run that ends.
 local EXCESS_AT_MOST = 500
 local function prune(run, set, most, age, now)
-  local excess = math.min(redis.call("ZCARD", set) - most, EXCESS_AT_MOST)
-  if excess > 0 then forget(run, set, redis.call("ZRANGE", set, 0, excess - 1)) end
-  forget(run, set, redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. string.format("%.0f", now - age), "LIMIT", 0, 100))
+  local size = redis.call("ZCARD", set)
+  if size == 0 then return end
+  -- What is too old and what is too much both begin with the oldest.
+  local ids = redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. whole(now - age), "LIMIT", 0, 100)
+  local excess = math.min(size - most, EXCESS_AT_MOST)
+  if excess > #ids then ids = redis.call("ZRANGE", set, 0, excess - 1) end
+  forget(run, set, ids)
 end
 
 -- How many successes and failures, and for how long each. `given`: what the task says.
 local function keepOf(run, given)
+  if not given then return unpack(run.keep) end
   local keep = {}
-  for n in string.gmatch(given or "", "%d+") do keep[#keep + 1] = tonumber(n) end
-  for i = 1, 4 do keep[i] = keep[i] or tonumber(run.keep[i]) end
+  for n in string.gmatch(given, "%d+") do keep[#keep + 1] = tonumber(n) end
+  for i = 1, 4 do keep[i] = keep[i] or run.keep[i] end
   return unpack(keep)
 end
 
@@ -78,12 +94,12 @@ local function timeTaken(outcome, now, started, reopened)
   if sum and started then return sum, math.max(0, now - math.max(started, reopened or started)) end
 end
 
--- What statistics remember of a run's end.
-local function count(run, outcome, now, started, reopened)
+-- What statistics remember of a run's end. `survived`: an attempt counts as a crash until its end takes that back.
+local function count(run, outcome, now, started, reopened, survived)
   local failed, nothing = FAILURE[outcome], outcome == "nothing-to-do"
   local sum, took = timeTaken(outcome, now, started, reopened)
-  local was = redis.call("HMGET", run.stats, outcome, "consecutiveFailures", sum or "", "lastStart", "starts")
-  local set = { outcome, (tonumber(was[1]) or 0) + 1 }
+  local was = redis.call("HMGET", run.stats, outcome, "consecutiveFailures", sum or "", "lastStart", "starts", "crashes")
+  local set = { outcome, whole((tonumber(was[1]) or 0) + 1) }
   local function write(field, value)
     set[#set + 1] = field
     set[#set + 1] = value
@@ -99,21 +115,26 @@ local function count(run, outcome, now, started, reopened)
       write("starts", table.concat(left, " ", 2))
     end
   end
+  local nowText = whole(now)
   if nothing then
-    write("lastChecked", now)
+    write("lastChecked", nowText)
   elseif outcome ~= "dropped" and (started or outcome ~= "cancelled") then
     -- What did not even start is not the last run either.
     write("lastRun", run.id)
-    write("lastFinish", now)
+    write("lastFinish", nowText)
     write("lastOutcome", outcome)
   end
   if failed then
-    write("consecutiveFailures", (tonumber(was[2]) or 0) + 1)
+    write("consecutiveFailures", whole((tonumber(was[2]) or 0) + 1))
   elseif SUCCESS[outcome] then
-    write("consecutiveFailures", 0)
-    if not nothing then write("lastSuccess", now) end
+    write("consecutiveFailures", "0")
+    if not nothing then write("lastSuccess", nowText) end
   end
-  if sum then write(sum, (tonumber(was[3]) or 0) + took) end
+  if sum then write(sum, whole((tonumber(was[3]) or 0) + took)) end
+  if survived then
+    write("crashes", whole((tonumber(was[6]) or 0) - 1))
+    write("consecutiveCrashes", "0")
+  end
   redis.call("HSET", run.stats, unpack(set))
 end
 
@@ -122,7 +143,7 @@ local function lookAt(run, now)
   local task = redis.call("HMGET", run.task, "state", "due", "pending", "nominal")
   local due = task[2] or task[4]
   if task[1] ~= "scheduled" then return "" end
-  if task[3] then return string.format("%.0f", math.min(now, tonumber(due or now))) end
+  if task[3] then return whole(math.min(now, tonumber(due or now))) end
   return due or ""
 end
 
@@ -131,36 +152,51 @@ local function rearmTask(run, now)
   rearmAndWake(run.next, run.shard, run.due, run.channel, run.queue)
 end
 
+-- How many runs this script has ended how.
+local ended = {}
+
 -- Makes the run final: out of its task's open runs, into its history and the journal. A task that waits for this run has its
--- next time from here on, and what waits for its end goes on. `retried`: a retry takes that place.
-local function finish(run, outcome, now, error, retried)
-  local task = redis.call("HMGET", run.task, "gen", "keep", "expect", "state", "wait", "pending", "once")
+-- next time from here on, and what waits for its end goes on. After the last one of a script: `afterEnds`.
+--
+-- `more`, where there is something of it: `error`; `says`, what else the run's record says of its end, fields and values; `stamps`,
+-- what its job says of it where no worker of ours did; `survived` (see `count`); `retried`: a retry takes the place of the next time.
+local function finish(run, outcome, now, more)
+  local nowText = whole(now)
+  local task = redis.call("HMGET", run.task, "gen", "keep", "expect", "state", "wait", "pending", "once", "open")
   if not task[1] then
     -- Deleted while it ran: nothing of it is kept, and its job goes with the reconciler's next look.
     redis.call("DEL", run.key, run.output .. run.id)
-    removeOpen(run.task, run.open, run.id)
-    redis.call("ZADD", run.runs, now, run.id)
+    removeOpen(task[8], run.task, run.open, run.id)
+    redis.call("ZADD", run.runs, nowText, run.id)
     rearmAndWake(run.next, "r", run.runs, run.channel, run.queue)
     return
   end
-  redis.call("HSET", run.key, "state", "final", "outcome", outcome, "finished", now)
-  redis.call("HDEL", run.key, "notBefore")
-  removeOpen(run.task, run.open, run.id)
+  local was = redis.call("HMGET", run.key, "started", "reopened", "notBefore", "attempts")
+  local says, stamps = more.says or {}, more.stamps or {}
+  local function say(field, value)
+    says[#says + 1] = field
+    says[#says + 1] = value
+  end
+  local started = was[1] or stamps.started
+  count(run, outcome, now, started, was[2], more.survived)
+  if started and not was[1] then say("started", started) end
+  if stamps.attempts and not was[4] then say("attempts", stamps.attempts) end
+  redis.call("HSET", run.key, "state", "final", "outcome", outcome, "finished", nowText, unpack(says))
+  if was[3] then redis.call("HDEL", run.key, "notBefore") end
+  removeOpen(task[8], run.task, run.open, run.id)
+  ended[outcome] = (ended[outcome] or 0) + 1
   local failed = FAILURE[outcome]
-  redis.call("ZADD", failed and run.failures or run.history, now, run.id)
-  redis.call("ZADD", run.journal, now, run.id)
-  -- Before it may be forgotten.
-  local times = redis.call("HMGET", run.key, "started", "reopened")
+  redis.call("ZADD", failed and run.failures or run.history, nowText, run.id)
+  redis.call("ZADD", run.journal, nowText, run.id)
   local successes, failures, successesFor, failuresFor = keepOf(run, task[2])
   prune(run, run.history, successes, successesFor, now)
   prune(run, run.failures, failures, failuresFor, now)
-  local over = now + (failed and run.stays.failed or run.stays.ok)
+  local over = whole(now + (failed and run.stays.failed or run.stays.ok))
   redis.call("ZADD", run.runs, over, run.id)
   -- A one-off task goes with its run, by the run's record; of one that is not kept nobody else would know.
   if task[7] and redis.call("EXISTS", run.key) == 0 then redis.call("ZADD", run.runs, over, run.name) end
-  count(run, outcome, now, times[1], times[2])
   if task[3] and SUCCESS[outcome] and task[4] == "scheduled" then
-    redis.call("ZADD", run.expected, now + task[3], run.name)
+    redis.call("ZADD", run.expected, whole(now + task[3]), run.name)
     rearm(run.next, "e", run.expected)
   end
   local wait, delay = string.match(task[5] or "", "^(%S+) (%d+)$")
@@ -168,25 +204,24 @@ local function finish(run, outcome, now, error, retried)
     redis.call("HDEL", run.task, "wait")
     -- Who read the task while it waited must not write that it has no next time.
     redis.call("HINCRBY", run.task, "gen", 1)
-    if not retried then
+    if not more.retried then
       local due = afterEnd(run.task, now, delay)
       setTimes(run.task, due, due)
     end
   end
   if wait == run.id or task[6] then rearmTask(run, now) end
-  if failed then alert(run, outcome == "crashed" and "crashed" or "failed", now, error) end
-  rearm(run.next, "r", run.runs)
+  if failed then alert(run, outcome == "crashed" and "crashed" or "failed", now, more.error) end
+end
+
+-- The queue counts how its runs end, and `next` says what `runs` begins with.
+local function afterEnds(outcomesKey, nextKey, runsKey)
+  -- No run fails to end because it cannot be counted.
+  for outcome, times in pairs(ended) do redis.pcall("HINCRBY", outcomesKey, outcome, times) end
+  rearm(nextKey, "r", runsKey)
 end
 
 -- What its job says of a run that no worker of ours ended.
-local function readStamps(run)
+local function stampsOf(run)
   local stamps = redis.call("HMGET", run.job, "processedOn", "ats")
-  if stamps[1] then redis.call("HSETNX", run.key, "started", stamps[1]) end
-  if stamps[2] then redis.call("HSETNX", run.key, "attempts", stamps[2]) end
-end
-
--- An attempt counts as a crash until its end takes that back.
-local function takeCrashBack(run)
-  redis.call("HINCRBY", run.stats, "crashes", -1)
-  redis.call("HSET", run.stats, "consecutiveCrashes", 0)
+  return { started = stamps[1], attempts = stamps[2] }
 end
