@@ -113,6 +113,24 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     });
   });
 
+  it.each([
+    ["statistics", () => keys().stats("system/b")],
+    ["history", () => keys().history("system/b")],
+    ["failures", () => keys().failures("system/b")],
+  ])("its %s: the end of its run is refused, and nothing of it is recorded", async (_what, key) => {
+    await bench.put({ id: "b" });
+    const answer = await bench.trigger("b", "a");
+    const run = answer.outcome === "enqueued" ? answer.run : "";
+    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+    const started = await bench.store.runs.start(bench.name("b"), run, by);
+    const fence = started.word === "OK" ? started.fence : 0;
+    await write(key());
+    const before = await bench.dump();
+    const settled = bench.store.runs.settle(bench.name("b"), run, { fence, made: 0, outcome: "succeeded" });
+    await expect(settled).rejects.toMatchObject({ code: "REDIS_ERROR" });
+    expect(await bench.dump()).toEqual(before);
+  });
+
   describe("when a calendar has changed", () => {
     async function change(entries: readonly string[]): Promise<number> {
       const { calendars } = bench.store;

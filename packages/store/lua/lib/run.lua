@@ -44,8 +44,7 @@ end
 
 -- The newest of each kind are kept, and none that is too old. Where fewer are kept than were, so many go with each run that ends.
 local EXCESS_AT_MOST = 500
-local function prune(run, set, most, age, now)
-  local size = redis.call("ZCARD", set)
+local function prune(run, set, size, most, age, now)
   if size == 0 then return end
   -- What is too old and what is too much both begin with the oldest.
   local ids = redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. whole(now - age), "LIMIT", 0, 100)
@@ -172,6 +171,8 @@ local function finish(run, outcome, now, more)
     return
   end
   local was = redis.call("HMGET", run.key, "started", "reopened", "notBefore", "attempts")
+  local kept = { history = redis.call("ZCARD", run.history), failures = redis.call("ZCARD", run.failures) }
+  -- Where someone else has written, the reads have failed by now, and nothing is half done.
   local says, stamps = more.says or {}, more.stamps or {}
   local function say(field, value)
     says[#says + 1] = field
@@ -186,11 +187,12 @@ local function finish(run, outcome, now, more)
   removeOpen(task[8], run.task, run.open, run.id)
   ended[outcome] = (ended[outcome] or 0) + 1
   local failed = FAILURE[outcome]
-  redis.call("ZADD", failed and run.failures or run.history, nowText, run.id)
+  local set = failed and "failures" or "history"
+  kept[set] = kept[set] + redis.call("ZADD", run[set], nowText, run.id)
   redis.call("ZADD", run.journal, nowText, run.id)
   local successes, failures, successesFor, failuresFor = keepOf(run, task[2])
-  prune(run, run.history, successes, successesFor, now)
-  prune(run, run.failures, failures, failuresFor, now)
+  prune(run, run.history, kept.history, successes, successesFor, now)
+  prune(run, run.failures, kept.failures, failures, failuresFor, now)
   local over = whole(now + (failed and run.stays.failed or run.stays.ok))
   redis.call("ZADD", run.runs, over, run.id)
   -- A one-off task goes with its run, by the run's record; of one that is not kept nobody else would know.
