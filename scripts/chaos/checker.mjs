@@ -48,6 +48,7 @@ export function check(known) {
       if (spec.retention) countersAgree(found, held, task);
       atRest(found, known, held, task, spec);
     }
+    queueCountsAll(found, held);
     jobsAndRuns(found, held, specs);
   }
   acknowledged(found, known);
@@ -166,6 +167,15 @@ function countersAgree(found, held, { name, stats }) {
     const counted = Number(stats[outcome] ?? 0);
     if (records !== counted)
       found.counters.push(`${held.queue} ${name}: ${records} ${outcome}, counted ${counted}`);
+  }
+}
+
+/** What its tasks counted, the queue has counted too; and what tasks had counted that are deleted by now. */
+function queueCountsAll(found, { queue, outcomes, tasks }) {
+  for (const outcome of OUTCOMES) {
+    const counted = Number(outcomes[outcome] ?? 0);
+    const ofTasks = [...tasks.values()].reduce((sum, { stats }) => sum + Number(stats[outcome] ?? 0), 0);
+    if (counted < ofTasks) found.counters.push(`${queue}: ${ofTasks} ${outcome}, counted ${counted}`);
   }
 }
 

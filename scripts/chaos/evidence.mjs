@@ -60,6 +60,7 @@ export async function readQueue(servers, namespace, queue) {
 
   return {
     queue,
+    outcomes: await admin.hgetall(`${ours}outcomes`),
     tasks: new Map(
       names.map((name, i) => [
         name,
