@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { CarillonError } from "@carillon/sdk";
 
 /** What is shown in place of a value. */
@@ -48,7 +49,7 @@ export class Redactor {
 
   #hidesOf(task: unknown): boolean {
     const { payload } = Object(task) as { payload?: unknown };
-    return JSON.stringify(this.#shown(payload, ".payload")) !== JSON.stringify(payload);
+    return !isDeepStrictEqual(this.#shown(payload, ".payload"), payload);
   }
 
   /**

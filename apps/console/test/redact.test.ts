@@ -66,7 +66,10 @@ describe("a redactor", () => {
     expect(show(["password"], { data: nested(499) })).toEqual({ data: nested(499) });
     for (const levels of [500, 3_000, 50_000]) {
       const text = JSON.stringify(show(["password"], { data: nested(levels), id: "a" }));
-      expect(text).toBe(`{"data":${"[".repeat(500)}"${hidden}"${"]".repeat(500)},"id":"a"}`);
+      const shown = `${"[".repeat(500)}"${hidden}"${"]".repeat(500)}`;
+      expect(text).toBe(`{"data":${shown},"id":"a"}`);
+      const task = JSON.stringify(show(["password"], { payload: nested(levels), revision: "r" }));
+      expect(task).toBe(`{"payload":${shown}}`);
     }
   });
 
