@@ -227,8 +227,7 @@ export class Loop {
 
   async #work({ queue, part }: Appointment, goOn: () => boolean): Promise<void> {
     const { mutexTtl } = this.#settings;
-    if (part === "a" && (await this.#alerter.leaves(this.#clock.now())))
-      return this.#leaveToOthers(queue, part, REST);
+    if (part === "a" && (await this.#alerter.leaves(this.#clock.now()))) return this.#leaveAlerts(queue);
     const mutexKey = this.#store.keys.queue(queue).mutex(part);
     const lease = await this.#store.mutex.take(mutexKey, mutexTtl);
     if (!lease) return this.#lost(queue, part);
@@ -243,6 +242,13 @@ export class Loop {
       this.#agenda.set(queue, parts, mark);
       if (rest) this.#agenda.hold(queue, part, this.#clock.now(), REST);
     }
+  }
+
+  /** No glance: nobody may be on them for long, and a part that nobody is on comes back at once. */
+  async #leaveAlerts(queue: string): Promise<void> {
+    const mark = this.#agenda.mark();
+    this.#agenda.set(queue, await this.#store.claims.next(queue), mark);
+    this.#agenda.hold(queue, "a", this.#clock.now(), REST);
   }
 
   /** @returns whether the part is to be left alone for a while */
@@ -295,7 +301,7 @@ export class Loop {
     this.#leaveToOthers(queue, part, this.#settings.mutexTtl);
   }
 
-  /** Others do it. A glance shortly after shows whether it is done; otherwise it is looked at again after `ms`. */
+  /** Others do it. A glance shortly after shows whether it is done; without one it is looked at again after `ms`. */
   #leaveToOthers(queue: string, part: string, ms: number): void {
     this.#agenda.hold(queue, part, this.#clock.now(), ms);
     this.#reader.glanceSoon(queue);

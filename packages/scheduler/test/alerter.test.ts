@@ -153,6 +153,26 @@ describe("alerts handed on", () => {
       expect(heard).toEqual(["r1", "r2"]);
     });
 
+    it("that one may take its time: the others look once a second", async () => {
+      await put("t");
+      await failed("t", "r1");
+      await armed();
+      await alive();
+      const quiet = node("n2");
+      const { registry } = quiet.store;
+      const { nodes: list } = registry;
+      const asked: number[] = [];
+      registry.nodes = () => {
+        asked.push(performance.now());
+        return list.call(registry);
+      };
+      await quiet.start();
+      await eventually(() => expect(asked.length).toBeGreaterThan(4));
+      const [before = 0, last = 0] = asked.slice(-2);
+      expect(last - before).toBeGreaterThan(900);
+      expect(await left()).toEqual(["r1"]);
+    });
+
     it("all are heard, whichever node sees them first, and none stays when the one that hears has gone", async () => {
       await put("t");
       const listener = node("n1", { onAlert: hear });
