@@ -76,6 +76,8 @@ describe("one task", () => {
     const conflict = { exit: 5, code: "CONFLICT", field: "ifRevision" };
     expect(await refusal(on(revision), a(3))).toMatchObject(conflict);
     expect(await refusal(on("absent"), a(3))).toMatchObject(conflict);
+    // As one in 64 revisions begins.
+    expect(await refusal(on(`-${revision.slice(1)}`), a(3))).toMatchObject(conflict);
     const misuse = { exit: 2, field: "--if-revision" };
     expect(await refusal(on(revision), { input: `[${task("a")}]` })).toMatchObject(misuse);
     expect(await refusal([...on(revision), "--batch"], a(3))).toMatchObject(misuse);

@@ -27,8 +27,10 @@ import {
   assertKnown,
   type Backfill,
   type ConnectionSpec,
+  definitionFields,
   type LedgerEntry,
   type PutResult,
+  revisionOf,
   type SharedCalendar,
   Store,
   type StoredTask,
@@ -168,12 +170,13 @@ export class Client {
   /**
    * Changes a task as it is: `change` gets all that a put can say of it and returns what it is to be. Where someone else
    * changes it in between, `change` is asked again, with what it is then. A one-off task of `enqueue` stays one, unless its
-   * schedule becomes one that repeats.
+   * schedule becomes one that repeats. If the answer of Redis is lost, `change` may be asked once more, with its own change in what
+   * it gets.
    *
    * @example
    * await client.update("nightly", (task) => ({ ...task, priority: 10 }));
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, as `put`; `CONFLICT` where others came first ten times;
-   * `INVALID_NAME` where the name was changed; what `change` throws
+   * `INVALID_NAME` where the name was changed; `INVALID_OPTION`; what `change` throws
    */
   async update(ref: TaskRef, change: (task: Definition) => TaskInput | Promise<TaskInput>): Promise<Put> {
     const name = await this.#locate(ref);
@@ -186,7 +189,9 @@ export class Client {
     };
     return update(read, change, async (task, ifRevision) => {
       const parsed = await this.#parse(task);
-      return this.#put(parsed, { ifRevision }, oneOff && "at" in parsed.definition.schedule);
+      const once = oneOff && "at" in parsed.definition.schedule;
+      const done = await this.#put(parsed, { ifRevision }, once);
+      return { done, revision: revisionOf(definitionFields(parsed, once)) };
     });
   }
 

@@ -5,21 +5,32 @@ import { type Definition, definitionOf, type Task } from "./view.js";
 /** Others that change the same task in the same moments: after so many the caller is told. */
 const TRIES = 10;
 
+/** What a put did, and the revision of what was put. */
+interface Attempt {
+  readonly done: Put;
+  readonly revision: string;
+}
+
 /** Reads a task and puts it changed; where someone else has changed it in between, again from what it is then. */
 export async function update(
   read: () => Promise<Task>,
   change: (task: Definition) => TaskInput | Promise<TaskInput>,
-  put: (task: TaskInput, ifRevision: string) => Promise<Put>,
+  put: (task: TaskInput, ifRevision: string) => Promise<Attempt>,
 ): Promise<Put> {
+  if (typeof change !== "function") {
+    throw new CarillonError("INVALID_OPTION", "not a function.", {
+      field: "change",
+      remedy: "Give a function that gets the task and returns what it is to be.",
+    });
+  }
   for (let tries = 0; tries < TRIES; tries++) {
     const task = await read();
     const changed = await change(definitionOf(task));
     assertSameName(task, changed);
     try {
-      const done = await put(changed, task.revision);
-      if (done.outcome !== "unchanged") return done;
-      // Nothing was to be changed; or someone else has changed it alike, and of two who add one both must count.
-      if ((await read()).revision === task.revision) return done;
+      const { done, revision } = await put(changed, task.revision);
+      // Unchanged though it was to be another: someone else has changed it alike, and of two who add one both must count.
+      if (done.outcome !== "unchanged" || revision === task.revision) return done;
     } catch (error) {
       if (!isCarillonError(error, "CONFLICT")) throw error;
     }

@@ -309,6 +309,7 @@ onEveryEngine("bad input", (connection) => {
     ["outcomes", (queue) => client.outcomes(queue), ["a b", undefined, 5], "INVALID_NAME", "queue"],
     ["allowTypes", (types) => client.allowTypes(types), ["x", undefined, 5], "INVALID_OPTION", "types"],
     ["putMany", (tasks) => client.putMany(tasks), [5, undefined, null, {}], "INVALID_TASK", "tasks"],
+    ["a change", (change) => client.update("there", change), [undefined, {}], "INVALID_OPTION", "change"],
     [
       "a note",
       (note) => client.pause("there", { note }),

@@ -108,6 +108,31 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(await client.get("t")).toMatchObject(after);
   });
 
+  it("counts, though another has made the same change and a third has undone that", async () => {
+    await client.put(task({ payload: { n: 0 } }));
+    const { link } = bench.store;
+    const { run } = link;
+    let asked = 0;
+    await client.update("t", async (now) => {
+      asked += 1;
+      if (asked === 1) {
+        await client.put(task({ payload: { n: 1 } }));
+        link.run = async (...sent) => {
+          const answer = await run.apply(link, sent);
+          if (sent[0].name === "put") {
+            link.run = run;
+            await client.put(task({ payload: { n: 0 } }));
+          }
+          return answer;
+        };
+      }
+      return { ...now, payload: { n: (now.payload as { n: number }).n + 1 } };
+    });
+    expect(asked).toBe(2);
+    expect(await client.get("t")).toMatchObject({ payload: { n: 1 } });
+    expect(await client.update("t", (now) => now)).toMatchObject({ outcome: "unchanged" });
+  });
+
   it("gives up where others always come first, and says so", async () => {
     await client.put(task());
     let others = 0;

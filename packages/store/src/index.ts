@@ -30,6 +30,7 @@ export type { Subscription } from "./subscription.js";
 export {
   DEFAULT_CRASH,
   DEFAULT_RETENTION,
+  definitionFields,
   type ForeignTask,
   isForeign,
   type Retention,
