@@ -94,6 +94,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     try {
       await this.#untilRedisAnswers();
     } catch (error) {
+      this.#unwatch();
       if ((this.#state as string) === "starting") this.#state = "idle";
       throw error;
     }

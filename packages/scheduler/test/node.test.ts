@@ -81,6 +81,12 @@ describe("a node on real time", () => {
       await expect(refusing.start()).rejects.toSatisfy(
         (error) => isCarillonError(error, "REDIS_UNSAFE") && error.message.includes("appendonly"),
       );
+      const yours = new Store({ connection: forgetful.url, namespace });
+      const listeners = () => yours.link.client.listenerCount("error");
+      const before = listeners();
+      await expect(new Scheduler({ store: yours, logger: SILENT }).start()).rejects.toThrow("appendonly");
+      expect(listeners()).toBe(before);
+      await yours.close();
       const warnings: string[] = [];
       const logger = { ...SILENT, warn: (_details: object, message: string) => warnings.push(message) };
       const warned = node({ connection: forgetful.url, unsafeRedis: "warn", logger });
