@@ -33,7 +33,7 @@ export class Alerter {
   async leaves(now: number): Promise<boolean> {
     if (this.#settings.onAlert) return false;
     const nodes = await this.#store.registry.nodes();
-    return nodes.some((node) => node.onAlert === true && isAlive(node, now));
+    return nodes.some((node) => node.onAlert && isAlive(node, now));
   }
 
   /**

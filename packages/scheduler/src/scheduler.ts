@@ -123,7 +123,6 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   #watchGivenStore(): void {
     if (this.#ownsStore) return;
     const { client } = this.store.link;
-    this.#unwatch();
     // As many as there are nodes on this store, which is no leak.
     client.setMaxListeners(0);
     client.on("error", this.#onError).on("ready", this.#onReady);

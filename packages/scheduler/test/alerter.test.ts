@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { CarillonError, parseTask } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
 import { type Alert, type Failpoint, type Lease, Store } from "@carillon/store";
@@ -171,6 +172,13 @@ describe("alerts handed on", () => {
       const [before = 0, last = 0] = asked.slice(-2);
       expect(last - before).toBeGreaterThan(900);
       expect(await left()).toEqual(["r1"]);
+      // Told at last: one more look shows it.
+      await node("n1", { onAlert: hear }).tick();
+      asked.length = 0;
+      const decided = once(quiet, "decided");
+      await put("later", { schedule: { at: (await store.serverTime()) + 2_500 } });
+      await decided;
+      expect(asked.length).toBeLessThan(2);
     });
 
     it("all are heard, whichever node sees them first, and none stays when the one that hears has gone", async () => {

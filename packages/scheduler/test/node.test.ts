@@ -159,6 +159,8 @@ describe("a node on real time", () => {
     const before = listeners();
     const another = new Scheduler({ store: yours, logger: SILENT });
     await another.start();
+    // However many nodes there are on it, none is warned of.
+    expect(client.getMaxListeners()).toBe(0);
     await another.stop();
     expect(listeners()).toEqual(before);
     await yours.close();

@@ -30,7 +30,7 @@ onEveryEngine("a put on a condition", (connection) => {
     ...rest,
   });
   const revision = async () => (await client.get("t")).revision;
-  const refused = { code: "CONFLICT", field: "ifRevision" };
+  const refused = { code: "CONFLICT", field: "ifRevision", remedy: expect.stringContaining("again") };
 
   it("changes what is still as it was read, and nothing else", async () => {
     await client.put(task());
@@ -48,6 +48,13 @@ onEveryEngine("a put on a condition", (connection) => {
     });
     expect(await client.put(task(), { ifRevision: second })).toMatchObject({ outcome: "updated" });
     expect(await revision()).toBe(first);
+    // Whatever Redis keeps first.
+    await client.put(task({ group: "g" }));
+    await client.put(task({ group: "g", priority: 1 }));
+    const third = await revision();
+    await client.put(task({ priority: 1 }));
+    await client.put(task({ group: "g", priority: 1 }));
+    expect(await revision()).toBe(third);
   });
 
   it("asks for the definition alone: a pause and a time that was decided change nothing of it", async () => {
@@ -72,7 +79,8 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(await client.count()).toBe(0);
     expect(await client.put(task(), { ifRevision: "absent" })).toMatchObject({ outcome: "created" });
     expect(await client.put(task(), { ifRevision: "absent" })).toMatchObject({ outcome: "unchanged" });
-    await expect(client.put(task({ priority: 1 }), { ifRevision: "absent" })).rejects.toMatchObject(refused);
+    const again = client.put(task({ priority: 1 }), { ifRevision: "absent" });
+    await expect(again).rejects.toMatchObject({ ...refused, message: expect.stringContaining("already") });
     expect(await client.get("t")).toMatchObject({ priority: 0 });
   });
 
@@ -84,6 +92,16 @@ onEveryEngine("a put on a condition", (connection) => {
     const put = client.put(count, { ...typed, payload: { n: 3 } }, { ifRevision: first });
     await expect(put).rejects.toMatchObject(refused);
     expect(await client.get("t")).toMatchObject({ payload: { n: 2 } });
+  });
+
+  it("gives all that a put can say, and nothing else", async () => {
+    await client.put(task({ tags: ["a"], enabled: false, description: undefined }));
+    await client.update("t", (now) => {
+      const policies = { overlap: "skip", catchUp: "one" };
+      const stored = { ...task({ tags: ["a"], enabled: false }), owner: "system", payload: {}, priority: 0 };
+      expect(now).toStrictEqual({ ...stored, ...policies });
+      return now;
+    });
   });
 
   it("loses no change of many at once", async () => {
@@ -144,6 +162,17 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(others).toBe(10);
   });
 
+  it("is asked for no other error again", async () => {
+    await client.put(task());
+    let asked = 0;
+    const change = client.update("t", (now) => {
+      asked += 1;
+      return { ...now, priority: -1 };
+    });
+    await expect(change).rejects.toMatchObject({ code: "INVALID_TASK", field: "priority" });
+    expect(asked).toBe(1);
+  });
+
   it("leaves a one-off task one, unless its schedule is to repeat", async () => {
     const soon = { id: "t", at: START + 60_000 };
     const later = { id: "t", at: START + 90_000 };
@@ -157,10 +186,10 @@ onEveryEngine("a put on a condition", (connection) => {
 
   it("never moves a task, and makes none", async () => {
     await client.put(task());
-    await expect(client.update("t", (now) => ({ ...now, id: "u" }))).rejects.toMatchObject({
-      code: "INVALID_NAME",
-      field: "id",
-    });
+    for (const field of ["queue", "owner", "id"]) {
+      const moved = client.update("t", (now) => ({ ...now, [field]: "u" }));
+      await expect(moved).rejects.toMatchObject({ code: "INVALID_NAME", field });
+    }
     await expect(client.update("u", (now) => now)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
     const deleted = client.update("t", async (now) => {
       await client.delete("t");
@@ -174,6 +203,7 @@ onEveryEngine("a put on a condition", (connection) => {
 test.each([
   [{ ifRevision: "" }, "ifRevision"],
   [{ ifRevision: "W/abc" }, "ifRevision"],
+  [{ ifRevision: "a".repeat(23) }, "ifRevision"],
   [{ ifRevision: 7 as unknown as string }, "ifRevision"],
   [{ ifMatch: "x" } as object, "ifMatch"],
 ])("a put with %j is refused", async (options, field) => {
