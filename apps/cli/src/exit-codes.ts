@@ -20,8 +20,8 @@ Exit codes:
   3  no such task, run, backfill or calendar, or several answer to the name (say --queue)
   4  Redis: unreachable, refused the password, read-only, out of memory
   5  refused by the state of things: trigger met a running run (overlap), a finished task cannot be paused,
-     a run that is over cannot be cancelled, a calendar that tasks use cannot be deleted, a backfill that
-     was waited for was stopped`;
+     a run that is over cannot be cancelled, put --if-revision found another revision, a calendar that
+     tasks use cannot be deleted, a backfill that was waited for was stopped`;
 
 /** Complete on purpose: a new code does not compile until its exit code is chosen. */
 const BY_ERROR: Record<ErrorCode, ExitCode> = {

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { closeSync, existsSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -82,6 +82,18 @@ describe("one task", () => {
     expect(await refusal(on(revision), { input: `[${task("a")}]` })).toMatchObject(misuse);
     expect(await refusal([...on(revision), "--batch"], a(3))).toMatchObject(misuse);
     expect(await json(["show", "a"])).toMatchObject({ priority: 2 });
+  });
+
+  it("is exported as the docs say: what is left can be put again", async () => {
+    const docs = readFileSync(new URL("../../../docs/deployment.md", import.meta.url), "utf8");
+    const computed = docs.match(/del\(([^)]*)\)/)?.[1]?.match(/\w+/g) ?? [];
+    await json(["put"], { input: task("a", { tags: ["x"], retry: { attempts: 2 } }) });
+    await json(["pause", "a"]);
+    const exported = await json(["list", "--all"]);
+    const left = Object.entries(exported).filter(([field]) => !computed.includes(field));
+    expect(await json(["put"], { input: JSON.stringify(Object.fromEntries(left)) })).toMatchObject({
+      outcome: "unchanged",
+    });
   });
 
   it("is shown to people as aligned text, control characters made visible", async () => {
