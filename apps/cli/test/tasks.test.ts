@@ -86,7 +86,7 @@ describe("one task", () => {
 
   it("is exported as the docs say: what is left can be put again", async () => {
     const docs = readFileSync(new URL("../../../docs/deployment.md", import.meta.url), "utf8");
-    const computed = docs.match(/del\(([^)]*)\)/)?.[1]?.match(/\w+/g) ?? [];
+    const computed: string[] = docs.match(/del\(([^)]*)\)/)?.[1]?.match(/\w+/g) ?? [];
     await json(["put"], { input: task("a", { tags: ["x"], retry: { attempts: 2 } }) });
     await json(["pause", "a"]);
     const exported = await json(["list", "--all"]);

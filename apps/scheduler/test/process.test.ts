@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
 import { createServer } from "node:net";
 import { Client, defineTask, Worker } from "@carillon/sdk";
+import { Store } from "@carillon/store";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -30,7 +31,9 @@ describe("a node that cannot start", () => {
 
   it.each([
     [["--help"], 0, /REDIS_URL/],
+    [["-h"], 0, /REDIS_URL/],
     [["--version"], 0, /^\d+\.\d+\.\d+/],
+    [["-V"], 0, /^\d+\.\d+\.\d+/],
     [["--redis", "redis://localhost:1"], 2, /got "--redis"/],
   ])("takes no arguments: %j ends with %d", async (args, code, says) => {
     // With a Redis in the environment, so that it would start.
@@ -46,17 +49,27 @@ describe("a node that cannot start", () => {
   it("ends with 2 for what is no Redis URL, and does not print it", async () => {
     const node = new Node({ REDIS_URL: "http://user:secret@host" });
     expect(await node.ended).toEqual([2, null]);
-    expect(node.log).toMatchObject([{ variable: "REDIS_URL" }]);
+    const [{ msg } = { msg: "" }] = node.log;
+    expect(node.log).toMatchObject([{ name: "carillon", level: 60, variable: "REDIS_URL" }]);
+    expect(msg).toMatch(/^REDIS_URL: (?!connection)/);
     expect(JSON.stringify(node.log)).not.toContain("secret");
   });
 
   it("ends with 2 when the port is taken", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     const port = await eventually(() => (other.address() as { port: number } | null)?.port ?? false);
-    const node = new Node({ REDIS_URL: redis.url, CARILLON_PORT: String(port) });
+    const quiet = { CARILLON_LOG_LEVEL: "fatal", CARILLON_HEARTBEAT: "not known here" };
+    const node = new Node({ REDIS_URL: redis.url, CARILLON_PORT: String(port), ...quiet });
     expect(await node.ended).toEqual([2, null]);
     other.close();
     expect(node.log).toMatchObject([{ variable: "CARILLON_PORT", code: "EADDRINUSE" }]);
+  });
+
+  it("ends with 2 when there is no such host", async () => {
+    const node = new Node({ REDIS_URL: redis.url, CARILLON_HOST: "no host" });
+    expect(await node.ended).toEqual([2, null]);
+    const message = expect.stringContaining("CARILLON_HOST");
+    expect(node.log).toMatchObject([{ variable: "CARILLON_PORT", msg: message }]);
   });
 
   it("ends with 3 on a Redis that would lose tasks, unless told to warn", async () => {
@@ -137,6 +150,8 @@ describe("a running node", () => {
 
     node.kill("SIGTERM");
     expect(await node.ended).toEqual([0, null]);
+    const end = [{ msg: "stopping", signal: "SIGTERM" }, { msg: "stopped" }];
+    expect(node.log.slice(-2)).toMatchObject(end);
     expect(await client.nodes()).toEqual([]);
     await client.close();
   });
@@ -166,13 +181,21 @@ describe("a running node", () => {
     await server.stop();
   });
 
-  it("knows no other path and no other method", async () => {
-    const node = new Node({ REDIS_URL: redis.url });
-    expect((await node.get("/")).status).toBe(404);
-    expect((await node.get("/metrics/")).status).toBe(404);
-    expect((await node.get("/ready?verbose")).status).not.toBe(404);
-    expect((await node.get("/health", "POST")).status).toBe(405);
-    expect(await node.get("/health", "HEAD")).toEqual({ status: 200, text: "" });
+  it("reads again, and counts as missed, when the environment says", async () => {
+    const namespace = "strict";
+    const store = new Store({ connection: redis.url, namespace });
+    // A put that no node hears of.
+    Object.assign(store.keys, { wake: "{nobody}:wake" });
+    const strict = { CARILLON_REREAD_MS: "50", CARILLON_GRACE_MS: "0" };
+    const node = new Node({ REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace, ...strict });
+    await node.ready(200);
+    const task = { id: "a", type: "noop", queue: "q", schedule: { every: "1s" }, catchUp: "skip" } as const;
+    await new Client({ store }).put(task);
+    await eventually(async () => {
+      const missed = 'carillon_occurrences_total{outcome="skipped",trigger="",reason="missed"}';
+      expect(await node.metric(missed)).toBeGreaterThan(0);
+    });
+    await store.close();
   });
 
   it("warns of a misspelt variable", async () => {
@@ -206,6 +229,7 @@ describe("stopping", () => {
     expect(await node.ready(503)).toEqual({ ready: false, why: "stopping" });
     node.kill("SIGTERM");
     expect(await node.ended).toEqual([130, null]);
+    expect(node.log.at(-1)).toMatchObject({ msg: "second signal: exiting at once", signal: "SIGTERM" });
     await frozen.stop();
   });
 
