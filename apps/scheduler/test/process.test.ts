@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
 import { createServer } from "node:net";
 import { Client, defineTask, Worker } from "@carillon/sdk";
-import { Store } from "@carillon/store";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
@@ -183,19 +182,19 @@ describe("a running node", () => {
 
   it("reads again, and counts as missed, when the environment says", async () => {
     const namespace = "strict";
-    const store = new Store({ connection: redis.url, namespace });
+    const client = new Client({ connection: redis.url, namespace });
     // A put that no node hears of.
-    Object.assign(store.keys, { wake: "{nobody}:wake" });
+    Object.assign(client.store.keys, { wake: "{nobody}:wake" });
     const strict = { CARILLON_REREAD_MS: "50", CARILLON_GRACE_MS: "0" };
     const node = new Node({ REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace, ...strict });
     await node.ready(200);
     const task = { id: "a", type: "noop", queue: "q", schedule: { every: "1s" }, catchUp: "skip" } as const;
-    await new Client({ store }).put(task);
+    await client.put(task);
     await eventually(async () => {
       const missed = 'carillon_occurrences_total{outcome="skipped",trigger="",reason="missed"}';
       expect(await node.metric(missed)).toBeGreaterThan(0);
     });
-    await store.close();
+    await client.close();
   });
 
   it("warns of a misspelt variable", async () => {
