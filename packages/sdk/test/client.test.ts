@@ -483,15 +483,3 @@ onEveryEngine("the client", (connection) => {
     ]);
   });
 });
-
-describe("a task type", () => {
-  const options = { queue: "q", payload: z.unknown(), handler: () => {} };
-  it.each<[string, () => unknown, string, string]>([
-    ["name", () => defineTask("a b", options), "INVALID_NAME", "type"],
-    ["queue", () => defineTask("a", { ...options, queue: "q:q" }), "INVALID_NAME", "queue"],
-    ["payload", () => defineTask("a", { ...options, payload: {} as z.ZodType }), "INVALID_OPTION", "payload"],
-    ["handler", () => defineTask("a", { ...options, handler: "x" as never }), "INVALID_OPTION", "handler"],
-  ])("is refused for its %s", (_what, define, code, field) => {
-    expect(define).toThrow(expect.objectContaining({ code, field, remedy: expect.any(String) }));
-  });
-});
