@@ -18,8 +18,8 @@ export async function runNode(config: Config, logger: Logger, failpoint?: Failpo
   const scheduler = createScheduler(config, logger, failpoint);
   const metrics = schedulerMetrics(scheduler);
   let lost = "waiting for Redis";
-  scheduler.on("connection", ({ ready, message }) => {
-    lost = (ready ? undefined : message) ?? "Redis cannot be reached";
+  scheduler.on("connection", ({ message = "Redis cannot be reached" }) => {
+    lost = message;
   });
   let stopping = false;
   const readiness = (): Readiness => {

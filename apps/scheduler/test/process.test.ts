@@ -128,11 +128,20 @@ describe("a running node", () => {
     await flaky.stop();
   });
 
+  it("says before Redis has answered for the first time that it waits", async () => {
+    const frozen = await startRedis({ appendonly: true });
+    frozen.pause();
+    const node = new Node({ REDIS_URL: frozen.url });
+    expect(await node.ready(503)).toEqual({ ready: false, why: "waiting for Redis" });
+    await frozen.stop();
+  });
+
   it("counts what it does", async () => {
     const namespace = "counted";
     const client = new Client({ connection: redis.url, namespace });
     const node = new Node({ REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace, CARILLON_NODE_ID: "n1" });
     await node.ready(200);
+    expect(await node.logged("listening")).toMatchObject({ host: "127.0.0.1", port: expect.any(Number) });
     await client.put({ id: "a", type: "noop", queue: "q", schedule: { every: "1s" } });
     // Nobody works the queue: the first is enqueued, the others meet it.
     const of = (labels: string) => node.metric(`carillon_occurrences_total{${labels}}`);
