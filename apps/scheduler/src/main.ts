@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { isCarillonError } from "@carillon/sdk";
 import { pino } from "pino";
 import { answerTo } from "./command-line.js";
 import { readConfig } from "./config.js";
@@ -41,10 +40,6 @@ function mistake(error: unknown): number {
       { variable: "CARILLON_PORT", code },
       `CARILLON_PORT: cannot listen: ${(error as Error).message}. Choose another port (0 means any free one) or CARILLON_HOST.`,
     );
-    return EXIT.config;
-  }
-  if (isCarillonError(error, "INVALID_OPTION") && error.field === "connection") {
-    logger.fatal({ variable: "REDIS_URL" }, `REDIS_URL: ${error.message.replace(/^connection: /, "")}`);
     return EXIT.config;
   }
   logger.fatal({ err: error }, "unexpected error");
