@@ -151,7 +151,7 @@ export function taskView(stored: StoredTask): Task {
 /** What is stored of a task's definition, in the form that a put takes. */
 export type Definition = Omit<TaskInput, "schedule" | "owner"> & { schedule: Schedule; owner: string };
 
-/** All that a put can say about a task, as it is stored: whatever fields the schema has. */
+/** A task as `put` takes it, without what is computed: to change it, to export it, or to put it elsewhere. A paused one has `enabled: false`. */
 export function definitionOf(task: Task): Definition {
   const fields = Object.keys(taskSchema.shape).flatMap((field) => {
     const value = (task as unknown as Record<string, unknown>)[field];

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { defineTask } from "@carillon/sdk";
 import { Store } from "@carillon/store";
 import { expect, it } from "vitest";
 import type { Active } from "../../src/worker/active.js";
@@ -6,7 +8,7 @@ import { SILENT } from "../../src/worker/options.js";
 import { Output } from "../../src/worker/output.js";
 import { OutputSaver } from "../../src/worker/output-saver.js";
 import { TimeBox } from "../../src/worker/time-box.js";
-import { Bench, QUEUE } from "./bench.js";
+import { Bench, gate, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("saver");
 
@@ -35,5 +37,31 @@ it("a save whose answer was lost, and that is sent again, does not overwrite a l
   await saver.idle(active);
   expect(await bench.output(run)).toMatchObject([{ text: "log one\nlog two\nlog three\n" }]);
   await third;
+  await store.close();
+});
+
+it("the end of a run goes to Redis after all that it printed, also where an earlier save is under way", async () => {
+  const [saving, ended] = [gate(), gate()];
+  const sent: string[] = [];
+  const failpoint = async (point: string) => {
+    if (point !== "before save-output" && point !== "before settle-run") return;
+    sent.push(point);
+    saving.resolve();
+    await ended.promise;
+  };
+  const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+  const handler = async (_payload: object, { log }: { log: (text: string) => void }) => {
+    log("one");
+    await saving.promise;
+    log("two");
+    setImmediate(ended.resolve);
+  };
+  const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
+  const worker = await bench.work([type], { connection: undefined, store });
+  const run = await bench.run("t", "type");
+  await once(worker, "settled");
+  expect(sent).toEqual(["before save-output", "before save-output", "before settle-run"]);
+  expect(await bench.output(run)).toMatchObject([{ text: "log one\nlog two\n" }]);
+  await worker.stop();
   await store.close();
 });
