@@ -60,28 +60,32 @@ export function formatCalendarStep({ unit, count }: CalendarStep): string {
 export class CalendarInterval implements CompiledSchedule {
   readonly #step: CalendarStep;
   readonly #zone: Zone | undefined;
-  readonly #origin: number;
-  /** The origin's date in days and months since 1970, its day of the month, and its time of day. */
+  readonly origin: number;
+  /** The time of day of all but those that a gap moves, in ms. */
+  readonly time: number;
+  /** Whether no day is without a time. */
+  readonly isDaily: boolean;
+  /** The origin's date in days and months since 1970, and its day of the month. */
   readonly #day: number;
   readonly #month: number;
   readonly #date: number;
-  readonly #time: number;
 
   /** @param origin undefined: 1970-01-01T00:00 on the zone's clock */
   constructor(step: CalendarStep, origin: number | undefined, zone: Zone | undefined) {
     this.#step = step;
     this.#zone = zone;
     const wall = origin === undefined ? 0 : this.#wall(origin);
-    this.#origin = origin ?? this.#instant(0);
+    this.origin = origin ?? this.#instant(0);
     this.#day = Math.floor(wall / DAY);
-    this.#time = wall - this.#day * DAY;
+    this.isDaily = step.unit === "day" && step.count === 1;
+    this.time = wall - this.#day * DAY;
     this.#month = monthOf(this.#day);
     this.#date = civilFromDays(this.#day) & 31;
   }
 
   next(after: number): number | undefined {
     if (Number.isNaN(after)) return undefined;
-    if (after < this.#origin) return this.#origin;
+    if (after < this.origin) return this.origin;
     if (after >= MAX_TIME) return undefined;
     let k = Math.max(this.#steps(after) - 1, 0);
     while (this.#at(k) <= after) k++;
@@ -90,7 +94,7 @@ export class CalendarInterval implements CompiledSchedule {
   }
 
   latest(at: number): number | undefined {
-    if (!(at >= this.#origin)) return undefined;
+    if (!(at >= this.origin)) return undefined;
     const to = Math.min(at, MAX_TIME);
     let k = this.#steps(to) + 2;
     while (k > 0 && this.#at(k) > to) k--;
@@ -105,15 +109,15 @@ export class CalendarInterval implements CompiledSchedule {
   }
 
   #at(k: number): number {
-    if (k === 0) return this.#origin;
+    if (k === 0) return this.origin;
     if (this.#step.unit === "day") {
-      return this.#instant((this.#day + k * this.#step.count) * DAY + this.#time);
+      return this.#instant((this.#day + k * this.#step.count) * DAY + this.time);
     }
     const months = this.#month + k * this.#step.count;
     const year = 1970 + Math.floor(months / 12);
     const month = modulo(months, 12) + 1;
     const date = Math.min(this.#date, daysInMonth(year, month));
-    return this.#instant(daysFromCivil(year, month, date) * DAY + this.#time);
+    return this.#instant(daysFromCivil(year, month, date) * DAY + this.time);
   }
 
   #wall(utc: number): number {

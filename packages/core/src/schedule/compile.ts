@@ -1,6 +1,6 @@
 import { CarillonError } from "../errors.js";
 import { type Bounds, bounded, boundsOf, intersect } from "./bounds.js";
-import { patternOfInterval } from "./coverage.js";
+import { patternOfInterval } from "./day-minutes.js";
 import { DelayAfterFinish } from "./delay.js";
 import { ExcludingSchedule, type NamedExcluder } from "./excluding.js";
 import { readExclusions, type Surroundings } from "./exclusions.js";
@@ -76,15 +76,17 @@ export function partsOf(schedule: Schedule, around: Surroundings): Part[] {
 function delayPart(schedule: Limited, delay: number, around: Surroundings): Part {
   const bounds = boundsOf(schedule);
   const before = new DelayAfterFinish(delay, bounds);
-  const plain = { compiled: before, zone: "UTC", late: false };
+  const plain = { compiled: before, zone: "UTC", pattern: () => undefined, late: false };
   const exclusions = readExclusions(schedule.except ?? [], around, "schedule");
   const excluders = exclusions(plain);
   // Where the times of one finish are whole seconds, it is known which of them an exclusion has.
-  const excludersOf = (times: EveryInterval) => {
-    const pattern = patternOfInterval(delay, times.origin);
-    return pattern === undefined ? excluders : exclusions({ ...plain, compiled: times, pattern });
+  const taken = (times: EveryInterval) => {
+    const pattern = patternOfInterval(times);
+    const target = { ...plain, compiled: times, pattern: () => pattern };
+    const rest = pattern === undefined ? excluders : exclusions(target);
+    return new ExcludingSchedule(bounded(times, bounds), target, rest);
   };
-  return { plain, before, excluders, compiled: new DelayAfterFinish(delay, bounds, excludersOf) };
+  return { plain, before, excluders, compiled: new DelayAfterFinish(delay, bounds, taken) };
 }
 
 function unionParts(schedule: UnionSchedule, around: Surroundings): Part[] {
@@ -102,7 +104,7 @@ function unionParts(schedule: UnionSchedule, around: Surroundings): Part[] {
 /** @param share see `ExcludingSchedule` */
 function part(plain: Plain, bounds: Bounds, excluders: readonly NamedExcluder[], share: number): Part {
   const before = bounded(plain.compiled, bounds);
-  const compiled = excluders.length === 0 ? before : new ExcludingSchedule(before, excluders, share);
+  const compiled = excluders.length === 0 ? before : new ExcludingSchedule(before, plain, excluders, share);
   return { plain, before, excluders, compiled };
 }
 

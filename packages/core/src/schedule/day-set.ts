@@ -13,24 +13,34 @@ const MAX_MONTHS = 24;
 
 /** Local days, counted since 1970-01-01. */
 export interface DaySet {
+  /** Whether it has each day that there is. */
+  readonly all: boolean;
   /** The days of a month that are in the set, the 1st in bit 0. */
   ofMonth(year: number, month: number): number;
   /** Whether each day of a year is known to be in the set, without looking at its months. */
   hasYear(year: number): boolean;
 }
 
+export const EVERY_DAY: DaySet = { all: true, ofMonth: () => ALL_DAYS, hasYear: () => true };
+
 /** The days of a cron or calendar expression, whatever its times of day. */
 export class FieldDays implements DaySet {
+  readonly all: boolean;
   readonly #fields: Fields;
   readonly #allDays: boolean;
+  /** The last that was asked for: most questions are about the same one again. */
+  #month = { key: Number.NaN, days: 0 };
 
   constructor(fields: Fields) {
     this.#fields = fields;
     this.#allDays = isEveryDay(fields.days) && (fields.months & ALL_MONTHS) === ALL_MONTHS;
+    this.all = this.#allDays && fields.years === undefined;
   }
 
   ofMonth(year: number, month: number): number {
-    return daysOf(this.#fields, year, month);
+    const key = monthKey(year, month);
+    if (key !== this.#month.key) this.#month = { key, days: daysOf(this.#fields, year, month) };
+    return this.#month.days;
   }
 
   hasYear(year: number): boolean {
@@ -45,6 +55,7 @@ export function monthKey(year: number, month: number): number {
 
 /** Single dates and the days of expressions. */
 export class CalendarDays implements DaySet {
+  readonly all: boolean;
   readonly #dates: ReadonlyMap<number, number>;
   readonly #rules: readonly DaySet[];
   readonly #months = new Map<number, number>();
@@ -53,6 +64,7 @@ export class CalendarDays implements DaySet {
   constructor(dates: ReadonlyMap<number, number>, rules: readonly DaySet[]) {
     this.#dates = dates;
     this.#rules = rules;
+    this.all = rules.some((rule) => rule.all);
   }
 
   ofMonth(year: number, month: number): number {
@@ -72,6 +84,7 @@ export class CalendarDays implements DaySet {
 }
 
 export function hasDay(set: DaySet, day: number): boolean {
+  if (set.all) return true;
   const date = civilFromDays(day);
   return hasBit(set.ofMonth(Math.floor(date / 512), (date >> 5) & 15), (date & 31) - 1);
 }
@@ -81,6 +94,7 @@ export function hasDay(set: DaySet, day: number): boolean {
  * for. Infinite where all later days are in the set.
  */
 export function leapAfter(set: DaySet, day: number): number {
+  if (set.all) return Number.POSITIVE_INFINITY;
   const date = civilFromDays(day);
   let [year, month, from] = [Math.floor(date / 512), (date >> 5) & 15, date & 31];
   for (let n = 0; n < MAX_MONTHS; n++, from = 0) {
@@ -95,6 +109,7 @@ export function leapAfter(set: DaySet, day: number): number {
 
 /** The same towards the past. */
 export function leapBefore(set: DaySet, day: number): number {
+  if (set.all) return Number.NEGATIVE_INFINITY;
   const date = civilFromDays(day);
   let [year, month, to] = [Math.floor(date / 512), (date >> 5) & 15, (date & 31) - 2];
   for (let n = 0; n < MAX_MONTHS; n++, to = daysInMonth(year, month) - 1) {

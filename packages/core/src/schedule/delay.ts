@@ -1,6 +1,5 @@
 import { type Bounds, bounded } from "./bounds.js";
 import { MAX_TIME } from "./civil.js";
-import { ExcludingSchedule, type NamedExcluder } from "./excluding.js";
 import { EveryInterval } from "./simple.js";
 import type { CompiledSchedule } from "./types.js";
 
@@ -11,25 +10,24 @@ import type { CompiledSchedule } from "./types.js";
 export class DelayAfterFinish implements CompiledSchedule {
   readonly #delay: number;
   readonly #bounds: Bounds;
-  readonly #excludersOf: (times: EveryInterval) => readonly NamedExcluder[];
+  readonly #leftOf: (times: EveryInterval) => CompiledSchedule;
 
-  /** @param excludersOf what is taken from the times that follow one finish */
+  /** @param leftOf what exclusions leave of the times that follow one finish */
   constructor(
     delay: number,
     bounds: Bounds,
-    excludersOf: (times: EveryInterval) => readonly NamedExcluder[] = () => [],
+    leftOf = (times: EveryInterval): CompiledSchedule => bounded(times, bounds),
   ) {
     this.#delay = delay;
     this.#bounds = bounds;
-    this.#excludersOf = excludersOf;
+    this.#leftOf = leftOf;
   }
 
   next(after: number): number | undefined {
     const { start } = this.#bounds;
     const first = after < start ? start : Math.max(after, -MAX_TIME) + this.#delay;
     if (!(first <= this.#bounds.end)) return undefined;
-    const times = new EveryInterval(this.#delay, first);
-    return new ExcludingSchedule(bounded(times, this.#bounds), this.#excludersOf(times)).next(first - 1);
+    return this.#leftOf(new EveryInterval(this.#delay, first)).next(first - 1);
   }
 
   latest(): undefined {

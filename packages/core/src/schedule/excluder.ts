@@ -1,109 +1,78 @@
-import { hasBit, hasSixty } from "./bits.js";
 import type { Bounds } from "./bounds.js";
-import { DAY, HOUR, MINUTE } from "./civil.js";
-import type { Coverage } from "./coverage.js";
+import { DAY, MINUTE } from "./civil.js";
+import { ALL_MINUTES, shifted } from "./day-minutes.js";
 import { type DaySet, hasDay, leapAfter, leapBefore } from "./day-set.js";
-import { type Fields, matchesLocal } from "./fields.js";
+import { firstOf, type Stretch } from "./stretch.js";
 import type { CompiledSchedule } from "./types.js";
 import { MAX_CHANGE, MAX_OFFSET, type Segment, segmentAt, type Zone } from "./zone.js";
 
 /** Which occurrences of one schedule are taken away. */
 export interface Excluder {
   has(occurrence: number): boolean;
-  /** `occurrence` is excluded: no occurrence from it on to before this instant is left. */
-  end(occurrence: number): number;
-  /** No occurrence after this instant, up to `occurrence`, is left. */
-  begin(occurrence: number): number;
+  /** What it takes around a time of the schedule, for searches to leap over. Undefined: that is not known. */
+  stretch(time: number): Stretch | undefined;
 }
 
-/** How an occurrence is shown on a clock: with the zone's, where it only runs late, what it was meant to be. */
-export type WallOf = (occurrence: number) => number;
+/** The same minutes of some days. */
+export interface Daily {
+  readonly has: (occurrence: number) => boolean;
+  readonly days: DaySet;
+  readonly taken: () => Minutes;
+  /** The clock of the days and the minutes, and that of the schedule. */
+  readonly zone: Zone | undefined;
+  readonly target: Zone | undefined;
+  /** Of times that its clock shows twice, it takes only the first. */
+  readonly firstPass?: boolean;
+}
 
-/** Whole local days. */
-export class DayExcluder implements Excluder {
-  readonly #days: DaySet;
-  readonly #zone: Zone | undefined;
-  readonly #wallOf: WallOf;
+export interface Minutes {
+  readonly minutes: bigint;
+  /** From when on it makes no difference how far the clocks are apart. */
+  readonly since: number;
+}
 
-  constructor(days: DaySet, zone: Zone | undefined, wallOf: WallOf) {
-    this.#days = days;
-    this.#zone = zone;
-    this.#wallOf = wallOf;
+export class DailyExcluder implements Excluder {
+  readonly #daily: Daily;
+  #recent: Stretch = { start: 0, end: 0, minutes: 0n };
+
+  constructor(daily: Daily) {
+    this.#daily = daily;
   }
 
   has(occurrence: number): boolean {
-    return hasDay(this.#days, Math.floor(this.#wallOf(occurrence) / DAY));
+    return this.#daily.has(occurrence);
   }
 
-  end(occurrence: number): number {
-    const segment = segmentAt(this.#zone, occurrence);
-    const wall = occurrence + segment.offset;
-    if (wall !== this.#wallOf(occurrence)) return occurrence + 1;
-    return endOf(occurrence, segment, leapAfter(this.#days, Math.floor(wall / DAY)) * DAY);
+  stretch(time: number): Stretch | undefined {
+    if (time >= this.#recent.start && time < this.#recent.end) return this.#recent;
+    const { days, zone } = this.#daily;
+    const { minutes, since } = this.#daily.taken();
+    if (minutes === 0n) return undefined;
+    const own = segmentAt(zone, time);
+    const day = Math.floor((time + own.offset) / DAY);
+    if (!hasDay(days, day)) return undefined;
+    const start = startOf(time, own, (leapBefore(days, day) + 1) * DAY);
+    const end = endOf(time, own, leapAfter(days, day) * DAY);
+    const stretch =
+      time >= since
+        ? { start: Math.max(start, since), end, minutes }
+        : this.#whileApart({ start, end, minutes }, time, own);
+    if (stretch !== undefined) this.#recent = stretch;
+    return stretch;
   }
 
-  begin(occurrence: number): number {
-    const segment = segmentAt(this.#zone, occurrence);
-    const wall = occurrence + segment.offset;
-    if (wall !== this.#wallOf(occurrence)) return occurrence - 1;
-    return beginOf(occurrence, segment, (leapBefore(this.#days, Math.floor(wall / DAY)) + 1) * DAY - 1);
-  }
-}
-
-/** Times of day on some days. */
-export class FieldExcluder implements Excluder {
-  readonly #fields: Fields;
-  readonly #days: DaySet;
-  readonly #zone: Zone | undefined;
-  readonly #wallOf: WallOf;
-  readonly #covers: Coverage;
-
-  constructor(fields: Fields, days: DaySet, zone: Zone | undefined, wallOf: WallOf, covers: Coverage) {
-    this.#fields = fields;
-    this.#days = days;
-    this.#zone = zone;
-    this.#wallOf = wallOf;
-    this.#covers = covers;
-  }
-
-  has(occurrence: number): boolean {
-    return matchesLocal(this.#fields, this.#wallOf(occurrence));
-  }
-
-  end(occurrence: number): number {
-    const segment = segmentAt(this.#zone, occurrence);
-    const wall = occurrence + segment.offset;
-    if (!this.#covers.minute || wall !== this.#wallOf(occurrence)) return occurrence + 1;
-    const day = Math.floor(wall / DAY);
-    if (this.#covers.day) return endOf(occurrence, segment, leapAfter(this.#days, day) * DAY);
-    let hour = Math.floor((wall - day * DAY) / HOUR);
-    if (this.#covers.hour) {
-      while (hour < 24 && hasBit(this.#fields.hours, hour)) hour++;
-      return Math.min(day * DAY + hour * HOUR - segment.offset, segment.end);
-    }
-    const start = day * DAY + hour * HOUR;
-    let minute = Math.floor((wall - start) / MINUTE);
-    while (minute < 60 && hasSixty(this.#fields.minutes, minute)) minute++;
-    return Math.min(start + minute * MINUTE - segment.offset, segment.end);
-  }
-
-  begin(occurrence: number): number {
-    const segment = segmentAt(this.#zone, occurrence);
-    const wall = occurrence + segment.offset;
-    if (!this.#covers.minute || wall !== this.#wallOf(occurrence)) return occurrence - 1;
-    const day = Math.floor(wall / DAY);
-    if (this.#covers.day) {
-      return beginOf(occurrence, segment, (leapBefore(this.#days, day) + 1) * DAY - 1);
-    }
-    let hour = Math.floor((wall - day * DAY) / HOUR);
-    if (this.#covers.hour) {
-      while (hour >= 0 && hasBit(this.#fields.hours, hour)) hour--;
-      return Math.max(day * DAY + (hour + 1) * HOUR - 1 - segment.offset, floorOf(occurrence, segment));
-    }
-    const start = day * DAY + hour * HOUR;
-    let minute = Math.floor((wall - start) / MINUTE);
-    while (minute >= 0 && hasSixty(this.#fields.minutes, minute)) minute--;
-    return Math.max(start + (minute + 1) * MINUTE - 1 - segment.offset, floorOf(occurrence, segment));
+  /** While neither clock is changed. */
+  #whileApart({ start, end, minutes }: Stretch, time: number, own: Segment): Stretch | undefined {
+    const { target, firstPass = false } = this.#daily;
+    const shown = segmentAt(target, time);
+    const ahead = (own.offset - shown.offset) / MINUTE;
+    const first = firstPass ? own.start + Math.max(own.before - own.offset, 0) : own.start;
+    if (time < first || !Number.isInteger(ahead)) return undefined;
+    return {
+      start: Math.max(start, first, shown.start + 1),
+      end: Math.min(end, own.end, shown.end),
+      minutes: shifted(minutes, -ahead),
+    };
   }
 }
 
@@ -119,33 +88,25 @@ export class TimeExcluder implements Excluder {
     return this.#times.latest(occurrence) === occurrence;
   }
 
-  end(occurrence: number): number {
-    return occurrence + 1;
-  }
-
-  begin(occurrence: number): number {
-    return occurrence - 1;
+  stretch(): undefined {
+    return undefined;
   }
 }
 
 /** All occurrences from an instant on. */
 export class FromOnExcluder implements Excluder {
-  readonly #start: number;
+  readonly #stretch: Stretch;
 
   constructor(start: number) {
-    this.#start = start;
+    this.#stretch = { start, end: Number.POSITIVE_INFINITY, minutes: ALL_MINUTES };
   }
 
   has(occurrence: number): boolean {
-    return occurrence >= this.#start;
+    return occurrence >= this.#stretch.start;
   }
 
-  end(): number {
-    return Number.POSITIVE_INFINITY;
-  }
-
-  begin(): number {
-    return this.#start - 1;
+  stretch(time: number): Stretch | undefined {
+    return this.has(time) ? this.#stretch : undefined;
   }
 }
 
@@ -160,15 +121,21 @@ export class BoundedExcluder implements Excluder {
   }
 
   has(occurrence: number): boolean {
-    return occurrence >= this.#bounds.start && occurrence <= this.#bounds.end && this.#inner.has(occurrence);
+    return this.#within(occurrence) && this.#inner.has(occurrence);
   }
 
-  end(occurrence: number): number {
-    return Math.min(this.#inner.end(occurrence), this.#bounds.end + 1);
+  stretch(time: number): Stretch | undefined {
+    const whole = this.#within(time) ? this.#inner.stretch(time) : undefined;
+    if (whole === undefined) return undefined;
+    return {
+      start: Math.max(whole.start, this.#bounds.start),
+      end: Math.min(whole.end, this.#bounds.end + 1),
+      minutes: whole.minutes,
+    };
   }
 
-  begin(occurrence: number): number {
-    return Math.max(this.#inner.begin(occurrence), this.#bounds.start - 1);
+  #within(time: number): boolean {
+    return time >= this.#bounds.start && time <= this.#bounds.end;
   }
 }
 
@@ -180,14 +147,10 @@ function endOf(time: number, segment: Segment, local: number): number {
   return segment.end - time <= MAX_CHANGE ? segment.end : Math.max(segment.end, local - MAX_OFFSET);
 }
 
-function beginOf(time: number, segment: Segment, local: number): number {
-  const begin = local - segment.offset;
-  const floor = floorOf(time, segment);
-  if (begin >= floor) return begin;
-  return time - segment.start <= MAX_CHANGE ? floor : Math.min(floor, local + MAX_OFFSET);
-}
-
-/** As far back as one segment says anything. What runs late after a gap stands for a time of before. */
-function floorOf(time: number, segment: Segment): number {
-  return time > segment.start && segment.offset > segment.before ? segment.start : segment.start - 1;
+/** The same of one not later than `time`. */
+function startOf(time: number, segment: Segment, local: number): number {
+  const start = local - segment.offset;
+  const first = firstOf(time, segment);
+  if (start >= first) return start;
+  return time - segment.start <= MAX_CHANGE ? first : Math.min(first, local + MAX_OFFSET);
 }

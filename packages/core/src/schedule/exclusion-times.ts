@@ -1,5 +1,5 @@
 import { bounded, boundsOf } from "./bounds.js";
-import { EACH_SECOND } from "./coverage.js";
+import { EACH_SECOND } from "./day-minutes.js";
 import type { DstRule } from "./dst.js";
 import { FieldSchedule } from "./engine.js";
 import { ownZone } from "./exclusions.js";
@@ -10,6 +10,8 @@ import { intervalOf, planOf } from "./plan.js";
 import { AtOnce } from "./simple.js";
 import type { CompiledSchedule, ScheduleExclusion } from "./types.js";
 import { zoneOf } from "./zone.js";
+
+const ALL_DAY = { hours: 0xff_ffff, minutes: EACH_SECOND, seconds: EACH_SECOND };
 
 type Unnamed = Exclude<ScheduleExclusion, { named: string }>;
 
@@ -33,6 +35,6 @@ function timesOf(spec: Unnamed, zone: string): CompiledSchedule {
   const plan = planOf(spec)!;
   const clock = ownZone(plan, spec.timezone) ?? zone;
   // Days without times of day are whole days.
-  const fields = { ...timeless(plan.fields), ...(plan.event?.daysOnly ? EACH_SECOND : {}) };
+  const fields = { ...timeless(plan.fields), ...(plan.event?.daysOnly ? ALL_DAY : {}) };
   return new FieldSchedule(fields, zoneOf(clock), ALL_TIMES);
 }

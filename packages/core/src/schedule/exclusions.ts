@@ -1,30 +1,25 @@
 import { CarillonError, quote } from "../errors.js";
-import { type Bounds, boundsOf, UNBOUNDED } from "./bounds.js";
-import {
-  Coverage,
-  coveredSince,
-  hasWholeDays,
-  isAligned,
-  type TimePattern,
-  WHOLE_MINUTES_SINCE,
-} from "./coverage.js";
-import { type DaySet, FieldDays } from "./day-set.js";
+import type { Sixty } from "./bits.js";
+import { boundsOf, UNBOUNDED } from "./bounds.js";
+import { CalendarInterval } from "./calendar-interval.js";
+import { DAY } from "./civil.js";
+import { ALL_MINUTES, EACH_SECOND, wholeMinutesOf, wholeMinutesOfInterval } from "./day-minutes.js";
+import { type DaySet, EVERY_DAY, FieldDays, hasDay } from "./day-set.js";
 import {
   BoundedExcluder,
-  DayExcluder,
+  type Daily,
+  DailyExcluder,
   type Excluder,
-  FieldExcluder,
   FromOnExcluder,
+  type Minutes,
   TimeExcluder,
-  type WallOf,
 } from "./excluder.js";
-import { AlignedExcluder, OtherClockExcluder } from "./excluder-apart.js";
-import type { NamedExcluder } from "./excluding.js";
+import type { NamedExcluder, Times } from "./excluding.js";
 import { within } from "./fault.js";
-import { timeless } from "./fields.js";
+import { matchesLocal, timeless } from "./fields.js";
 import { parseInstant } from "./instant.js";
 import { namedCalendar, type Rule } from "./named.js";
-import { intervalSchedule } from "./plain.js";
+import { intervalSchedule, lazy } from "./plain.js";
 import { type FieldPlan, intervalOf, planOf } from "./plan.js";
 import { AtOnce, EveryInterval } from "./simple.js";
 import type { CompiledSchedule, EverySchedule, ScheduleContext, ScheduleExclusion } from "./types.js";
@@ -32,15 +27,19 @@ import { type Zone, zoneOf } from "./zone.js";
 import { isUtc, requireZone } from "./zone-names.js";
 
 /** What exclusions must know of the schedule that they are taken from. */
-export interface Target {
+export interface Target extends Times {
   readonly compiled: CompiledSchedule;
-  readonly zone: string;
   /** Undefined: the plain wall clock of an instant. */
   readonly wallOf?: WallOf | undefined;
-  readonly pattern?: TimePattern | undefined;
   /** Whether it runs times late that a gap skipped. */
   readonly late: boolean;
 }
+
+/** How an occurrence is shown on a clock: with the zone's, where it only runs late, what it was meant to be. */
+type WallOf = (occurrence: number) => number;
+
+/** Before 1972 some zones were off by odd seconds: minutes of different zones did not turn together. */
+const WHOLE_MINUTES_SINCE = 3 * 366 * DAY;
 
 /** What to resolve names and `H` with. */
 export interface Surroundings {
@@ -103,26 +102,25 @@ export function ownZone(plan: FieldPlan, timezone: string | undefined): string |
 }
 
 function readEvery(spec: EverySchedule): Reading {
-  const plan = intervalOf(spec);
-  // An interval of the calendar without a zone is read on the clock of the schedule; a fixed one has none to read.
-  if (spec.timezone === undefined && typeof plan.interval !== "number") {
-    return ({ zone }) => [new TimeExcluder(intervalSchedule({ ...plan, zone }))];
-  }
-  const { interval, origin = 0 } = plan;
-  const single = new TimeExcluder(intervalSchedule(plan));
-  if (typeof interval !== "number") return () => [single];
-  const times = new EveryInterval(interval, origin);
-  return ({ compiled, pattern, zone, late }) => {
-    const since =
-      compiled instanceof EveryInterval && compiled.isWithin(times)
-        ? origin
-        : coveredSince(interval, origin, { pattern, utc: isUtc(zone), late });
-    if (since === undefined) {
-      const aligned = pattern !== undefined && isAligned(interval, pattern);
-      return [aligned ? new AlignedExcluder(times, zoneOf(zone)) : single];
+  const { interval, origin, zone } = intervalOf(spec);
+  // A fixed interval is counted in UTC; one of the calendar that has no zone, on the clock of the schedule.
+  const own = typeof interval === "number" ? "UTC" : spec.timezone && zone;
+  return onClock(own, (clock) => {
+    const times = intervalSchedule({ interval, origin, zone: clock.name });
+    const { compiled } = clock.target;
+    if (times instanceof EveryInterval && compiled instanceof EveryInterval && compiled.isWithin(times)) {
+      return [new FromOnExcluder(times.origin)];
     }
-    return since === origin ? [new FromOnExcluder(since)] : [new FromOnExcluder(since), single];
-  };
+    const single = new TimeExcluder(times);
+    if (times instanceof CalendarInterval && !times.isDaily) return [single];
+    const daily = timesExcluder(clock, {
+      has: (occurrence) => single.has(occurrence),
+      days: EVERY_DAY,
+      minutes: (seconds) => wholeMinutesOfInterval(times, seconds),
+      firstPass: times instanceof CalendarInterval,
+    });
+    return [new BoundedExcluder(daily, { ...UNBOUNDED, start: times.origin })];
+  });
 }
 
 function readNamed(
@@ -149,6 +147,7 @@ function readNamed(
 
 /** The clock that an exclusion is read on, beside that of the schedule that it is taken from. */
 interface Clock {
+  readonly name: string;
   readonly zone: Zone | undefined;
   readonly wallOf: WallOf;
   readonly target: Target;
@@ -162,20 +161,45 @@ function onClock(zone: string | undefined, read: (clock: Clock) => Excluder[]): 
     const same = name === target.zone || (isUtc(name) && isUtc(target.zone));
     const table = zoneOf(name);
     const plain: WallOf = table === undefined ? (time) => time : (time) => time + table.at(time).offset;
-    return read({ zone: table, wallOf: (same ? target.wallOf : undefined) ?? plain, target, same });
+    return read({ name, zone: table, wallOf: (same ? target.wallOf : undefined) ?? plain, target, same });
   };
 }
 
-function dayExcluder(days: DaySet, { zone, wallOf }: Clock): Excluder {
-  return new DayExcluder(days, zone, wallOf);
+const WHOLE_DAYS: Minutes = { minutes: ALL_MINUTES, since: Number.NEGATIVE_INFINITY };
+
+function dayExcluder(days: DaySet, { zone, wallOf, target }: Clock): Excluder {
+  const has = (occurrence: number) => hasDay(days, Math.floor(wallOf(occurrence) / DAY));
+  return new DailyExcluder({ has, days, taken: () => WHOLE_DAYS, zone, target: zoneOf(target.zone) });
 }
 
-const SINCE_WHOLE_MINUTES: Bounds = { ...UNBOUNDED, start: WHOLE_MINUTES_SINCE };
+function fieldExcluder({ fields, days }: Rule, clock: Clock): Excluder {
+  return timesExcluder(clock, {
+    has: (occurrence) => matchesLocal(fields, clock.wallOf(occurrence)),
+    days,
+    minutes: (seconds) => wholeMinutesOf(fields, seconds),
+  });
+}
 
-function fieldExcluder({ fields, days }: Rule, { zone, wallOf, target, same }: Clock): Excluder {
-  const ahead = (minutes: number) =>
-    new FieldExcluder(fields, days, zone, wallOf, new Coverage(fields, target.pattern, minutes));
-  if (same) return ahead(0);
-  const whole = hasWholeDays(fields, target) ? new BoundedExcluder(ahead(0), SINCE_WHOLE_MINUTES) : undefined;
-  return new OtherClockExcluder(zone, zoneOf(target.zone), ahead, whole);
+interface TimesOfDay extends Pick<Daily, "has" | "days" | "firstPass"> {
+  /** Those of which it has all of these seconds. */
+  readonly minutes: (seconds: Sixty) => bigint;
+}
+
+function timesExcluder(
+  { zone, target, same }: Clock,
+  { minutes: minutesOf, ...times }: TimesOfDay,
+): Excluder {
+  const taken = lazy((): Minutes => {
+    const seconds = target.pattern()?.seconds;
+    if (seconds === undefined) return { minutes: 0n, since: Number.POSITIVE_INFINITY };
+    // What runs late is on the minute. It is compared as what it was meant to be, by who knows that.
+    const known = same && !times.firstPass && (target.wallOf !== undefined || !target.late);
+    const late = target.late && !known ? 1 : 0;
+    const minutes = minutesOf({ lo: seconds.lo | late, hi: seconds.hi });
+    let since = Number.NEGATIVE_INFINITY;
+    if (!known && minutes !== ALL_MINUTES) since = Number.POSITIVE_INFINITY;
+    else if (!known && minutesOf(EACH_SECOND) !== ALL_MINUTES) since = WHOLE_MINUTES_SINCE;
+    return { minutes, since };
+  });
+  return new DailyExcluder({ ...times, taken, zone, target: zoneOf(target.zone) });
 }

@@ -38,6 +38,10 @@ function secondUpTo(fields: Fields, ms: number): number {
   return second < 0 ? -1 : second * SECOND;
 }
 
+export function hasSecond(fields: Fields, second: number): boolean {
+  return secondFrom(fields, second * SECOND) === second * SECOND;
+}
+
 /** The first matching time of day at or after `ms` since midnight, or -1. */
 function timeFrom(fields: Fields, ms: number): number {
   const hour = Math.floor(ms / HOUR);

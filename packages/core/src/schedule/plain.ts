@@ -1,6 +1,6 @@
 import { CarillonError } from "../errors.js";
 import { CalendarInterval } from "./calendar-interval.js";
-import { patternOfFields, patternOfInterval, type TimePattern } from "./coverage.js";
+import { patternOfFields, patternOfInterval, type TimePattern } from "./day-minutes.js";
 import { dstRule } from "./dst.js";
 import { FieldSchedule } from "./engine.js";
 import { parseInstant } from "./instant.js";
@@ -15,7 +15,8 @@ export interface Plain {
   readonly zone: string;
   /** See `FieldSchedule.wallOf`; undefined: the plain wall clock. */
   readonly wallOf?: (occurrence: number) => number;
-  readonly pattern?: TimePattern | undefined;
+  /** Undefined: any. */
+  readonly pattern: () => TimePattern | undefined;
   /** Whether it runs times late that a gap skipped. */
   readonly late: boolean;
 }
@@ -34,19 +35,25 @@ export function plainSchedule(schedule: object, seed = "", asSet = false): Plain
       compiled,
       zone: plan.zone,
       wallOf: (occurrence) => compiled.wallOf(occurrence),
-      pattern: patternOfFields(plan.fields),
+      pattern: lazy(() => patternOfFields(plan.fields)),
       late: zone !== undefined && rule.gap > 0,
     };
   }
   if ("every" in schedule) {
     const plan = intervalOf(schedule as { every: string });
-    const { interval, origin = 0, zone } = plan;
-    const pattern = typeof interval === "number" ? patternOfInterval(interval, origin) : undefined;
-    return { compiled: intervalSchedule(plan), zone, pattern, late: false };
+    const { zone } = plan;
+    const compiled = intervalSchedule(plan);
+    const late = compiled instanceof CalendarInterval && zoneOf(zone) !== undefined;
+    return { compiled, zone, pattern: lazy(() => patternOfInterval(compiled)), late };
   }
   if ("at" in schedule) {
     const { at } = schedule as { at: string | number };
-    return { compiled: new AtOnce(parseInstant(at, "schedule.at")), zone: "UTC", late: false };
+    return {
+      compiled: new AtOnce(parseInstant(at, "schedule.at")),
+      zone: "UTC",
+      pattern: () => undefined,
+      late: false,
+    };
   }
   const what = "A schedule needs one of cron, calendar, every or at, or any with a list of these.";
   throw new CarillonError("INVALID_SCHEDULE", what, { field: "schedule" });
@@ -57,7 +64,16 @@ export function intervalSchedule({
   interval,
   origin,
   zone,
-}: Omit<IntervalPlan, "canonical">): CompiledSchedule {
+}: Omit<IntervalPlan, "canonical">): EveryInterval | CalendarInterval {
   if (typeof interval === "number") return new EveryInterval(interval, origin ?? 0);
   return new CalendarInterval(interval, origin, zoneOf(zone));
+}
+
+/** Made when it is first asked for. */
+export function lazy<T>(make: () => T): () => T {
+  let made: { readonly it: T } | undefined;
+  return () => {
+    made ??= { it: make() };
+    return made.it;
+  };
 }
