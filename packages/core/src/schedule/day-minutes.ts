@@ -19,7 +19,7 @@ export interface TimePattern {
   readonly seconds: Sixty;
 }
 
-export function minutesOf({ hours, minutes }: Pick<Fields, "hours" | "minutes">): bigint {
+function minutesOf({ hours, minutes }: Pick<Fields, "hours" | "minutes">): bigint {
   const hour = BigInt(minutes.lo) | (BigInt(minutes.hi) << 30n);
   return membersOf(hours).reduce((all, n) => all | (hour << BigInt(n * 60)), 0n);
 }
