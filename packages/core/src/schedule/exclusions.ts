@@ -192,14 +192,14 @@ function timesExcluder(
   const taken = lazy((): Minutes => {
     const seconds = target.pattern()?.seconds;
     if (seconds === undefined) return { minutes: 0n, since: Number.POSITIVE_INFINITY };
-    // What runs late is on the minute. It is compared as what it was meant to be, by who knows that.
+    const minutes = minutesOf(seconds);
+    // What runs late is compared as what it was meant to be, by who knows that.
     const known = same && !times.firstPass && (target.wallOf !== undefined || !target.late);
-    const late = target.late && !known ? 1 : 0;
-    const minutes = minutesOf({ lo: seconds.lo | late, hi: seconds.hi });
-    let since = Number.NEGATIVE_INFINITY;
-    if (!known && minutes !== ALL_MINUTES) since = Number.POSITIVE_INFINITY;
-    else if (!known && minutesOf(EACH_SECOND) !== ALL_MINUTES) since = WHOLE_MINUTES_SINCE;
-    return { minutes, since };
+    if (known || minutesOf(EACH_SECOND) === ALL_MINUTES) return { minutes, since: Number.NEGATIVE_INFINITY };
+    // Else it is on the minute.
+    const late = target.late ? 1 : 0;
+    const whole = minutesOf({ lo: seconds.lo | late, hi: seconds.hi }) === ALL_MINUTES;
+    return { minutes, since: whole ? WHOLE_MINUTES_SINCE : Number.POSITIVE_INFINITY };
   });
   return new DailyExcluder({ ...times, taken, zone, target: zoneOf(target.zone) });
 }

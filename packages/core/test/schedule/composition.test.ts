@@ -212,6 +212,17 @@ describe("goes past months, or more, that exclusions have", () => {
       "2025-04-25T01:00:00Z",
     ],
     [
+      "of the seconds of an interval, but not what runs late",
+      {
+        cron: "30 0 0-23 * * *",
+        timezone: "Europe/Paris",
+        except: [{ every: "1m", origin: "2020-01-01T00:00:30Z" }],
+      },
+      "2023-10-29T12:00:00Z",
+      "2024-03-31T01:00:00Z",
+      "2025-03-30T01:00:00Z",
+    ],
+    [
       "of each second hour, while one clock suits the other",
       {
         every: "1h",
