@@ -13,7 +13,7 @@ import { startServer } from "./lib/server.mjs";
 
 const options = readOptions(
   {
-    ...{ from: [200, 40], factor: 1.5, steps: [12, 2], refine: [2, 0], tries: 2 },
+    ...{ from: [200, 40], factor: 1.5, steps: [12, 1], refine: [2, 0], tries: 2 },
     ...{ seconds: [10, 1], warmup: [5, 2], period: 0, nodes: 3, workers: 3 },
   },
   ["chart"],
