@@ -123,7 +123,17 @@ function neverEarly(found, { jumps }, { queue }, { id, due, enqueued }) {
 const vanished = (run) =>
   run.started === undefined && run.list === undefined && ["cancelled", "lost"].includes(run.outcome);
 
-/** By the times of records and jobs. A clock that was put back makes some pairs impossible to tell. */
+/** The reconciler looks again after so many ms (`LOOK_AGAIN` of the store) where nobody heard what it saw. */
+const LOOK_AGAIN = 5_000;
+
+/**
+ * The same between two attempts: a look takes the job of a run that is to be cancelled away, the node that made it dies, and the
+ * next look writes the end down.
+ */
+const vanishedBetween = (run, over) =>
+  run.started !== undefined && run.list === undefined && run.outcome === "cancelled" && over <= LOOK_AGAIN;
+
+/** By the times of records and jobs. A clock that was put back, or a node that died in between, makes some pairs impossible to tell. */
 function oneAtATime(found, { jumps }, name, runs) {
   // In the order of the claims: each made a generation of its own.
   const sorted = [...runs].sort((a, b) => a.generation - b.generation || a.enqueued - b.enqueued);
@@ -134,7 +144,7 @@ function oneAtATime(found, { jumps }, name, runs) {
     if (run.over <= next.enqueued || vanished(run)) continue;
     const over = run.over - next.enqueued;
     const blurred = jumps.some(({ at, back = 0 }) => over <= back && Math.abs(run.over - at) <= back + 5_000);
-    if (blurred) found.undecided += 1;
+    if (blurred || vanishedBetween(run, over)) found.undecided += 1;
     else found.overlaps.push(`${name}: ${told(run)} ended ${over} ms after ${told(next)} was enqueued`);
   }
 }

@@ -112,7 +112,7 @@ export function textOf(run, report) {
     "",
     `${report.nominalTimes} nominal times looked for, ${report.pairsOfRuns} pairs of runs compared`,
     ...VIOLATIONS.map((name) => `${name}: ${report[name]}`),
-    `undecided (the Redis clock went back in between): ${report.undecided}`,
+    `undecided (the Redis clock went back in between, or a look of the reconciler was not heard of): ${report.undecided}`,
   );
   lines.push(
     `failover duplicates, each of a write that Redis had acknowledged and lost: ${report.failoverDuplicates} of ${report.lostWrites} lost writes`,
