@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import type { Scheduler } from "@carillon/scheduler";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
@@ -86,6 +87,7 @@ export function schedulerMetrics(scheduler: Scheduler): Registry {
 /** Where Redis does not answer, these numbers are left out: none of them is this node's own. */
 function countRuns({ store }: Scheduler, registers: Registry[]): void {
   async function read() {
+    if (!store.link.ready) return [];
     const queues = await store.registry.queues();
     return Promise.all(queues.map(async (queue) => ({ queue, outcomes: await store.runs.outcomes(queue) })));
   }
@@ -95,27 +97,13 @@ function countRuns({ store }: Scheduler, registers: Registry[]): void {
     labelNames: ["queue", "outcome"] as const,
     registers,
     async collect() {
-      const found = store.link.ready ? await within(WAIT_AT_MOST, read()) : undefined;
+      const late = pause(WAIT_AT_MOST, [], { ref: false });
+      const found = await Promise.race([read(), late]).catch(() => []);
       // Nothing is awaited from here on: two that ask at once are both told the truth.
       this.reset();
-      for (const { queue, outcomes } of found ?? []) {
+      for (const { queue, outcomes } of found) {
         for (const [outcome, count] of Object.entries(outcomes)) this.inc({ queue, outcome }, count);
       }
     },
   });
-}
-
-/** @returns undefined where it fails, or takes longer than `ms` */
-async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(resolve, ms, undefined);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } catch {
-    return undefined;
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -236,19 +236,22 @@ export class Loop {
     try {
       rest = await this.#workOn(queue, part, lease, goOn);
     } finally {
-      const mark = this.#agenda.mark();
-      // Both in one round trip: the read says when this queue is due next.
-      const [, parts] = await Promise.all([lease.release(), this.#store.claims.next(queue)]);
-      this.#agenda.set(queue, parts, mark);
+      // Both in one round trip.
+      await Promise.all([lease.release(), this.#readNext(queue)]);
       if (rest) this.#agenda.hold(queue, part, this.#clock.now(), REST);
     }
   }
 
   /** No glance: nobody may be on them for long, and a part that nobody is on comes back at once. */
   async #leaveAlerts(queue: string): Promise<void> {
+    await this.#readNext(queue);
+    this.#agenda.hold(queue, "a", this.#clock.now(), REST);
+  }
+
+  /** When the parts of a queue are due next. */
+  async #readNext(queue: string): Promise<void> {
     const mark = this.#agenda.mark();
     this.#agenda.set(queue, await this.#store.claims.next(queue), mark);
-    this.#agenda.hold(queue, "a", this.#clock.now(), REST);
   }
 
   /** @returns whether the part is to be left alone for a while */

@@ -1,4 +1,5 @@
 import { OUTCOMES, type Outcome } from "@carillon/core";
+import { decodeOutcomes } from "@carillon/store";
 
 /** A task's statistics. Times in UTC ms, durations in ms. */
 export interface TaskStats {
@@ -37,10 +38,7 @@ export interface TaskStats {
 export function statsView(stored: Record<string, string>, open: number, running: number): TaskStats {
   const number = (field: string) => Number(stored[field] ?? 0);
   const time = (field: string) => (stored[field] === undefined ? undefined : Number(stored[field]));
-  const outcomes = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, number(outcome)])) as Record<
-    Outcome,
-    number
-  >;
+  const outcomes = decodeOutcomes(stored);
   const sum = (...of: Outcome[]) => of.reduce((total, outcome) => total + outcomes[outcome], 0);
   return {
     runs: sum(...OUTCOMES) + open,

@@ -50,19 +50,14 @@ if outcome == "" then
   end
   return "OK"
 end
-local says = {}
-local function say(field, value)
-  if value == "" then return end
-  says[#says + 1] = field
-  says[#says + 1] = value
-end
-say("error", error)
-say("made", ARGV[OWN + 5])
-if ARGV[OWN + 5] ~= "" then
+local says, result, made = {}, ARGV[OWN + 4], ARGV[OWN + 5]
+if error ~= "" then add(says, "error", error) end
+if made ~= "" then
+  add(says, "made", made)
   local trace = traceOf(RUN.job)
-  if trace > 0 then say("trace", trace) end
+  if trace > 0 then add(says, "trace", trace) end
 end
-say("result", ARGV[OWN + 4])
+if result ~= "" then add(says, "result", result) end
 finish(RUN, outcome, now, {
   error = error, says = says, stamps = fence == "" and stampsOf(RUN), survived = survived, retried = ARGV[OWN + 9] == "1",
 })

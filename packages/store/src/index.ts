@@ -22,7 +22,7 @@ export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from ".
 export type { Lease, Mutex } from "./mutex.js";
 export { ABSENT, type PutOutcome, type PutResult } from "./put.js";
 export { assertKnown, isAlive, type NodeInfo } from "./registry.js";
-export type { Attempt } from "./run-codec.js";
+export { type Attempt, decodeOutcomes } from "./run-codec.js";
 export type { EndWord, LedgerEntry, Settlement, SettleWord, StartResult, Worked } from "./runs.js";
 export { REDIS_TIME, type Sabotage, type TimeSource } from "./scripts.js";
 export { Store, type StoreOptions, type TestSeams } from "./store.js";

@@ -1,5 +1,6 @@
 import {
   type Json,
+  OUTCOMES,
   type Outcome,
   occurrenceKey,
   parseLocalName,
@@ -129,4 +130,10 @@ export function decodeAttempts(hash: Record<string, string>): Attempt[] {
       return { attempt: Number(field.slice(2)), started: Number(started), worker, pid: Number(pid), host };
     })
     .sort((x, y) => x.attempt - y.attempt);
+}
+
+/** How many runs ended how, from fields that are named after outcomes. */
+export function decodeOutcomes(stored: Readonly<Record<string, string>>): Record<Outcome, number> {
+  const counts = OUTCOMES.map((outcome) => [outcome, Number(stored[outcome] ?? 0)]);
+  return Object.fromEntries(counts) as Record<Outcome, number>;
 }

@@ -4,7 +4,6 @@ import {
   isFailure,
   type Json,
   localName,
-  OUTCOMES,
   type Outcome,
   type Pending,
   parseLocalName,
@@ -19,7 +18,7 @@ import type { Contention } from "./contention.js";
 import { LOOK_AGAIN } from "./gone.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
-import { type Attempt, decodeAttempts, decodeDetails, decodeRun } from "./run-codec.js";
+import { type Attempt, decodeAttempts, decodeDetails, decodeOutcomes, decodeRun } from "./run-codec.js";
 import type { Script, Scripts } from "./scripts.js";
 import { DEFAULT_CRASH, decodeTask, isForeign, type Retention } from "./task-codec.js";
 import { Turns } from "./turns.js";
@@ -418,9 +417,8 @@ export class RunRepository {
 
   /** How many runs of a queue ended how. */
   async outcomes(queue: string): Promise<Record<Outcome, number>> {
-    const stored = await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).outcomes));
-    const counts = OUTCOMES.map((outcome) => [outcome, Number(stored[outcome] ?? 0)]);
-    return Object.fromEntries(counts) as Record<Outcome, number>;
+    const { outcomes } = this.#keys.queue(queue);
+    return decodeOutcomes(await this.#link.ask((client) => client.hgetall(outcomes)));
   }
 
   /** A task's statistics as stored. */

@@ -24,6 +24,7 @@ export interface Sixty {
 }
 
 export const HALF = 0x3fff_ffff;
+export const ALL_SIXTY: Sixty = { lo: HALF, hi: HALF };
 
 export function hasSixty(set: Sixty, n: number): boolean {
   return n < 30 ? hasBit(set.lo, n) : hasBit(set.hi, n - 30);

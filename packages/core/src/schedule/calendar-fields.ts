@@ -1,18 +1,17 @@
-import { HALF, type Sixty, sixty } from "./bits.js";
+import { ALL_SIXTY, type Sixty, sixty } from "./bits.js";
 import { type CalendarEvent, calendarFault } from "./calendar.js";
 import { type Component, eachValue, MAX_YEAR, MICROS, MIN_YEAR } from "./calendar-chain.js";
 import { ALL_WEEKDAYS, type DayRule, everyDay } from "./days.js";
 import type { Fields } from "./fields.js";
 import { SubSeconds } from "./subseconds.js";
 
-const EVERY: Sixty = { lo: HALF, hi: HALF };
 const LAST_MICRO = 60 * MICROS - 1;
 
 /** The sets of values of a calendar event. */
 export function calendarFields(event: CalendarEvent): Fields {
   const fractions = event.seconds?.some((c) => [c.start, c.repeat].some((n) => n % MICROS !== 0)) ?? false;
   return {
-    seconds: fractions ? EVERY : sixtyOf(event.seconds, MICROS),
+    seconds: fractions ? ALL_SIXTY : sixtyOf(event.seconds, MICROS),
     ...(fractions ? { subSeconds: subSecondsOf(event.seconds!) } : {}),
     minutes: sixtyOf(event.minutes, 1),
     hours: maskOf(event.hours, 0, 23),
@@ -44,7 +43,7 @@ function maskOf(chain: readonly Component[] | undefined, from: number, to: numbe
 }
 
 function sixtyOf(chain: readonly Component[] | undefined, unit: number): Sixty {
-  if (chain === undefined) return EVERY;
+  if (chain === undefined) return ALL_SIXTY;
   const members = new Array<boolean>(60).fill(false);
   eachValue(chain, { name: "", from: 0, to: 60 * unit - 1 }, false, (n) => {
     members[Math.floor(n / unit)] = true;

@@ -1,4 +1,4 @@
-import { HALF, membersOf, membersOfSixty, type Sixty, sixty } from "./bits.js";
+import { membersOf, membersOfSixty, type Sixty, sixty } from "./bits.js";
 import type { CalendarInterval } from "./calendar-interval.js";
 import { DAY, MINUTE, modulo, SECOND } from "./civil.js";
 import { type Fields, hasSecond } from "./fields.js";
@@ -10,8 +10,6 @@ import { EveryInterval } from "./simple.js";
 
 export const DAY_MINUTES = 1_440;
 export const ALL_MINUTES = (1n << BigInt(DAY_MINUTES)) - 1n;
-
-export const EACH_SECOND: Sixty = { lo: HALF, hi: HALF };
 
 /** The times of day that a schedule can have on its own clock: some of these minutes, at some of these seconds. */
 export interface TimePattern {

@@ -1,5 +1,5 @@
+import { ALL_SIXTY } from "./bits.js";
 import { bounded, boundsOf } from "./bounds.js";
-import { EACH_SECOND } from "./day-minutes.js";
 import type { DstRule } from "./dst.js";
 import { FieldSchedule } from "./engine.js";
 import { ownZone } from "./exclusions.js";
@@ -11,7 +11,7 @@ import { AtOnce } from "./simple.js";
 import type { CompiledSchedule, ScheduleExclusion } from "./types.js";
 import { zoneOf } from "./zone.js";
 
-const ALL_DAY = { hours: 0xff_ffff, minutes: EACH_SECOND, seconds: EACH_SECOND };
+const ALL_DAY = { hours: 0xff_ffff, minutes: ALL_SIXTY, seconds: ALL_SIXTY };
 
 type Unnamed = Exclude<ScheduleExclusion, { named: string }>;
 

@@ -1,9 +1,9 @@
 import { CarillonError, quote } from "../errors.js";
-import type { Sixty } from "./bits.js";
+import { ALL_SIXTY, type Sixty } from "./bits.js";
 import { boundsOf, UNBOUNDED } from "./bounds.js";
 import { CalendarInterval } from "./calendar-interval.js";
 import { DAY } from "./civil.js";
-import { ALL_MINUTES, EACH_SECOND, wholeMinutesOf, wholeMinutesOfInterval } from "./day-minutes.js";
+import { ALL_MINUTES, wholeMinutesOf, wholeMinutesOfInterval } from "./day-minutes.js";
 import { type DaySet, EVERY_DAY, FieldDays, hasDay } from "./day-set.js";
 import {
   BoundedExcluder,
@@ -195,7 +195,7 @@ function timesExcluder(
     const minutes = minutesOf(seconds);
     // What runs late is compared as what it was meant to be, by who knows that.
     const known = same && !times.firstPass && (target.wallOf !== undefined || !target.late);
-    if (known || minutesOf(EACH_SECOND) === ALL_MINUTES) return { minutes, since: Number.NEGATIVE_INFINITY };
+    if (known || minutesOf(ALL_SIXTY) === ALL_MINUTES) return { minutes, since: Number.NEGATIVE_INFINITY };
     // Else it is on the minute.
     const late = target.late ? 1 : 0;
     const whole = minutesOf({ lo: seconds.lo | late, hi: seconds.hi }) === ALL_MINUTES;

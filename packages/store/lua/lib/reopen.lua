@@ -4,7 +4,7 @@ local function reopen(run, id, outcome, now)
   redis.call("HINCRBY", run.stats, outcome, -1)
   local times = redis.call("HMGET", run.key, "finished", "started", "reopened")
   local sum, took = timeTaken(outcome, tonumber(times[1]) or now, times[2], times[3])
-  if sum then redis.call("HINCRBY", run.stats, sum, string.format("%.0f", 0 - took)) end
+  if sum then redis.call("HINCRBY", run.stats, sum, whole(0 - took)) end
   redis.call("HSET", run.key, "reopened", now)
   redis.call("HDEL", run.key, "outcome", "finished", "error", "result", "made", "trace", "cancel", "crashed", "crashes",
     "again")

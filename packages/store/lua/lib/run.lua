@@ -11,6 +11,12 @@ local function whole(n)
   return text
 end
 
+-- To a list of fields and values.
+local function add(list, field, value)
+  list[#list + 1] = field
+  list[#list + 1] = value
+end
+
 -- The first so many bytes, and no part of a character.
 local function shortened(text, most)
   if #text <= most then return text end
@@ -99,10 +105,6 @@ local function count(run, outcome, now, started, reopened, survived)
   local sum, took = timeTaken(outcome, now, started, reopened)
   local was = redis.call("HMGET", run.stats, outcome, "consecutiveFailures", sum or "", "lastStart", "starts", "crashes")
   local set = { outcome, whole((tonumber(was[1]) or 0) + 1) }
-  local function write(field, value)
-    set[#set + 1] = field
-    set[#set + 1] = value
-  end
   if started and was[4] then
     -- Where it only looked, the last run is the one before.
     local starts = startsOf(was[4], was[5])
@@ -110,29 +112,29 @@ local function count(run, outcome, now, started, reopened, survived)
     if #left == 0 then
       redis.call("HDEL", run.stats, "lastStart", "starts")
     elseif #left < #starts then
-      write("lastStart", left[1])
-      write("starts", table.concat(left, " ", 2))
+      add(set, "lastStart", left[1])
+      add(set, "starts", table.concat(left, " ", 2))
     end
   end
   local nowText = whole(now)
   if nothing then
-    write("lastChecked", nowText)
+    add(set, "lastChecked", nowText)
   elseif outcome ~= "dropped" and (started or outcome ~= "cancelled") then
     -- What did not even start is not the last run either.
-    write("lastRun", run.id)
-    write("lastFinish", nowText)
-    write("lastOutcome", outcome)
+    add(set, "lastRun", run.id)
+    add(set, "lastFinish", nowText)
+    add(set, "lastOutcome", outcome)
   end
   if failed then
-    write("consecutiveFailures", whole((tonumber(was[2]) or 0) + 1))
+    add(set, "consecutiveFailures", whole((tonumber(was[2]) or 0) + 1))
   elseif SUCCESS[outcome] then
-    write("consecutiveFailures", "0")
-    if not nothing then write("lastSuccess", nowText) end
+    add(set, "consecutiveFailures", "0")
+    if not nothing then add(set, "lastSuccess", nowText) end
   end
-  if sum then write(sum, whole((tonumber(was[3]) or 0) + took)) end
+  if sum then add(set, sum, whole((tonumber(was[3]) or 0) + took)) end
   if survived then
-    write("crashes", whole((tonumber(was[6]) or 0) - 1))
-    write("consecutiveCrashes", "0")
+    add(set, "crashes", whole((tonumber(was[6]) or 0) - 1))
+    add(set, "consecutiveCrashes", "0")
   end
   redis.call("HSET", run.stats, unpack(set))
 end
@@ -174,14 +176,10 @@ local function finish(run, outcome, now, more)
   local kept = { history = redis.call("ZCARD", run.history), failures = redis.call("ZCARD", run.failures) }
   -- Where someone else has written, the reads have failed by now, and nothing is half done.
   local says, stamps = more.says or {}, more.stamps or {}
-  local function say(field, value)
-    says[#says + 1] = field
-    says[#says + 1] = value
-  end
   local started = was[1] or stamps.started
   count(run, outcome, now, started, was[2], more.survived)
-  if started and not was[1] then say("started", started) end
-  if stamps.attempts and not was[4] then say("attempts", stamps.attempts) end
+  if started and not was[1] then add(says, "started", started) end
+  if stamps.attempts and not was[4] then add(says, "attempts", stamps.attempts) end
   redis.call("HSET", run.key, "state", "final", "outcome", outcome, "finished", nowText, unpack(says))
   if was[3] then redis.call("HDEL", run.key, "notBefore") end
   removeOpen(task[8], run.task, run.open, run.id)
