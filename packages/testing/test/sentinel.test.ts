@@ -54,10 +54,12 @@ describe("startSentinel", () => {
       timeoutMs: 20_000,
     });
 
+    // On a busy machine the Sentinels may have gone on to another one since.
+    const before = await group.currentMaster();
     await group.failover();
-    expect(group.master).not.toBe(second);
+    expect(group.master).not.toBe(before);
     await eventually(async () => (await client.get("bell")) === "again", { timeoutMs: 10_000 });
-    expect(second.pid).toBeDefined();
+    expect(before.pid).toBeDefined();
   }, 60_000);
 
   it("has passwords of both kinds", async () => {
