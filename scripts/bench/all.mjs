@@ -12,6 +12,7 @@ const BENCHES = [
   "trips",
   "resume",
   "sustained",
+  "worker",
   "cluster",
   "peers",
 ];

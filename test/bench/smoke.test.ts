@@ -15,6 +15,7 @@ const BANDS: Record<string, Record<string, [least: number, most: number]>> = {
   trips: { "round trips of a claim": [1, 20] },
   resume: { "backlog drained, as a share of addBulk's rate": [0.001, 10] },
   sustained: { "highest rate with none missed, times Job Schedulers'": [0.4, 40] },
+  worker: { "share of the runs that were worked once and are on record as succeeded": [1, 1] },
   cluster: {
     "share of the occurrences that came, least of all rounds": [1, 1],
     "busiest master's share of the CPU of all, times an even share": [1, 3],

@@ -2,10 +2,11 @@
 --
 -- ARGV: 1 fence, 2 value as JSON
 -- Returns: "OK" | "FENCED" | "GONE" | "FINAL"
-local run = redis.call("HMGET", RUN.key, "state", "fence")
-if not run[1] or redis.call("EXISTS", RUN.task) == 0 then return "GONE" end
-if run[1] == "final" then return "FINAL" end
-if run[2] ~= ARGV[OWN + 1] then return "FENCED" end
-redis.call("HSET", RUN.key, "checkpoint", ARGV[OWN + 2])
-redis.call("HSET", RUN.stats, "checkpoint", ARGV[OWN + 2])
+local run, fence, value = about(1)
+local was = redis.call("HMGET", run.key, "state", "fence")
+if not was[1] or redis.call("EXISTS", run.task) == 0 then return "GONE" end
+if was[1] == "final" then return "FINAL" end
+if was[2] ~= fence then return "FENCED" end
+redis.call("HSET", run.key, "checkpoint", value)
+redis.call("HSET", run.stats, "checkpoint", value)
 return "OK"

@@ -33,7 +33,7 @@ local function nextStep(id)
   out[2] = 1
 end
 
--- As RUN of lib/about.lua, but for what its end would need to put its task into the due index or to tell of it.
+-- As `about` of lib/about.lua, but for what its end would need to put its task into the due index or to tell of it.
 local function runOf(id, task)
   return {
     id = id, name = task, key = ours .. "r:" .. id, task = ours .. "t:" .. task, open = ours .. "open:" .. task,

@@ -2,7 +2,8 @@
 --
 -- ARGV: 1 fence
 -- Returns: "OK" | "FENCED"
-local run = redis.call("HMGET", RUN.key, "state", "fence")
-if run[1] ~= "running" or run[2] ~= ARGV[OWN + 1] then return "FENCED" end
-redis.call("HSET", RUN.key, "state", "terminating")
+local run, fence = about(1)
+local was = redis.call("HMGET", run.key, "state", "fence")
+if was[1] ~= "running" or was[2] ~= fence then return "FENCED" end
+redis.call("HSET", run.key, "state", "terminating")
 return "OK"

@@ -15,6 +15,7 @@ import {
 import type { CalendarRepository } from "./calendars.js";
 import { failsForAll } from "./connection.js";
 import type { Contention } from "./contention.js";
+import { Gathering } from "./gathering.js";
 import { LOOK_AGAIN } from "./gone.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
@@ -105,22 +106,37 @@ const CAP = 16 * 1024;
 const RECONCILE_BATCH = 100;
 /** Runs asked for, or cancelled, at once. */
 const AT_ONCE = 500;
+/** Runs that start, or end, in one script: each takes some tens of microseconds. */
+const TOGETHER = 16;
 /** What an attempt gets to end by itself, where its task says nothing, in ms. */
 const DEFAULT_GRACE = 10_000;
 
 type Argument = string | number;
 
-/** What the end of a run makes of its task. */
+type StartReply = [word: StartResult["word"], ...details: (string | number)[]];
+
+/** A run that a script is about, and what it is told of it. */
+interface About {
+  readonly local: string;
+  readonly run: string;
+  readonly own: readonly Argument[];
+}
+
+/** What the end of a run makes of its task, for settle-run.lua. Times are texts: to Lua a large number is an inexact one. */
 interface Aftermath {
+  /** What it was decided with. */
   readonly generation: string;
-  readonly failures: number;
-  readonly pending: string;
+  readonly failures: string;
+  /** All that waits now, as JSON; undefined: as before. */
+  readonly pending: string | undefined;
+  /** What is to come is among it, in place of a delay after the run. */
   readonly retried: boolean;
-  readonly note: string;
+  /** Why the task is paused; undefined: it is not. */
+  readonly note: string | undefined;
   /** The nominal time of a retry that the next occurrence takes the place of, and the one before it. */
-  readonly superseded: { readonly nominal: number; readonly before: number | undefined } | undefined;
+  readonly superseded: { readonly nominal: string; readonly before: string | undefined } | undefined;
   /** The time of a run that was asked for before, and that another one takes the place of. */
-  readonly replaced: number | undefined;
+  readonly replaced: string | undefined;
 }
 
 export class RunRepository {
@@ -130,6 +146,8 @@ export class RunRepository {
   readonly #calendars: CalendarRepository;
   readonly #retention: Retention;
   readonly #contention: Contention;
+  readonly #starts: Gathering<About, unknown>;
+  readonly #settles: Gathering<About, unknown>;
 
   constructor(
     link: Link,
@@ -145,26 +163,46 @@ export class RunRepository {
     this.#calendars = calendars;
     this.#contention = contention;
     this.#retention = retention;
+    this.#starts = this.#together("start-run");
+    this.#settles = this.#together("settle-run");
   }
 
-  /** Sends a script about one run: what `lib/about.lua` asks for, then its own arguments. */
+  /** Sends a script about one run. */
   async #about(script: Script, name: TaskName, run: string, own: readonly Argument[] = []): Promise<unknown> {
-    const keys = this.#keys.queue(name.queue);
-    const local = localName(name);
-    const shard = shardOf(local);
-    return this.#link.run(
-      script,
-      [
-        ...[keys.run(run), keys.task(local), keys.open(local), keys.history(local), keys.failures(local)],
-        ...[keys.stats(local), keys.runs, keys.next, keys.due(shard), keys.job(run), keys.journal],
-        ...[keys.ledger(local), keys.alerts, keys.expected, keys.outcomes],
-      ],
-      [
-        ...[run, local, shard, keys.run(""), keys.output(""), this.#keys.wake, name.queue],
-        ...this.#kept(),
-        ...own,
-      ],
-    );
+    return this.#aboutAll(script, name.queue, [{ local: localName(name), run, own }]);
+  }
+
+  /** Sends a script about runs of one queue: what `lib/about.lua` asks for, then of each its own arguments. */
+  async #aboutAll(script: Script, queue: string, all: readonly About[]): Promise<unknown> {
+    const keys = this.#keys.queue(queue);
+    const sent: { keys: string[]; args: Argument[] } = {
+      keys: [keys.runs, keys.next, keys.journal, keys.alerts, keys.expected, keys.outcomes],
+      args: [queue, keys.run(""), keys.output(""), this.#keys.wake, ...this.#kept()],
+    };
+    for (const { local, run, own } of all) {
+      const shard = shardOf(local);
+      sent.keys.push(keys.run(run), keys.task(local), keys.open(local), keys.history(local));
+      sent.keys.push(
+        keys.failures(local),
+        keys.stats(local),
+        keys.due(shard),
+        keys.job(run),
+        keys.ledger(local),
+      );
+      sent.args.push(run, local, shard, ...own);
+    }
+    return this.#link.run(script, sent.keys, sent.args);
+  }
+
+  /** A script that does the same for several runs of a queue, and is asked about all that come at one moment together. */
+  #together(name: "start-run" | "settle-run"): Gathering<About, unknown> {
+    const script = this.#scripts[name];
+    return new Gathering(TOGETHER, async (queue, all) => {
+      const answers = (await this.#aboutAll(script, queue, all)) as unknown[];
+      const failed = (answer: unknown) => answer === null && all.length > 1;
+      const alone = async (one: About) => ((await this.#aboutAll(script, queue, [one])) as unknown[])[0];
+      return all.map((one, i) => (failed(answers[i]) ? alone(one) : answers[i]));
+    });
   }
 
   /** How long jobs stay, then what is kept of runs, where their task says nothing. */
@@ -175,10 +213,12 @@ export class RunRepository {
 
   /** An attempt starts: written before its handler runs, and counted as a crash until its end takes that back. */
   async start(name: TaskName, run: string, by: Worked): Promise<StartResult> {
-    const [word, ...rest] = (await this.#about(this.#scripts["start-run"], name, run, [
+    const own = [
       ...[by.worker, by.pid, by.host, by.attempt, by.made, DEFAULT_CRASH.wait, DEFAULT_CRASH.most],
       by.token ?? "",
-    ])) as [StartResult["word"], ...(string | number)[]];
+    ];
+    const about = { local: localName(name), run, own };
+    const [word, ...rest] = (await this.#starts.ask(name.queue, about)) as StartReply;
     switch (word) {
       case "OK": {
         const [fence, now, details, checkpoint, crashes, attempt, goesOn] = rest as Begun;
@@ -222,16 +262,12 @@ export class RunRepository {
       const decides = nextAt !== undefined || (outcome !== undefined && isFailure(outcome));
       const after =
         decides && outcome !== undefined ? await this.#aftermath(name, run, outcome, nextAt) : undefined;
-      const word = await this.#about(this.#scripts["settle-run"], name, run, [
+      const own = [
         ...[end.fence ?? "", outcome ?? "", (end.error ?? "").slice(0, CAP)],
-        ...[
-          result.length > CAP ? JSON.stringify({ cut: true, length: result.length }) : result,
-          end.made ?? "",
-        ],
-        ...[after?.generation ?? "", after?.failures ?? 0, after?.pending ?? "", after?.retried ? 1 : 0],
-        ...[after?.note ?? "", after?.superseded?.nominal ?? "", after?.superseded?.before ?? ""],
-        after?.replaced ?? "",
-      ]);
+        result.length > CAP ? JSON.stringify({ cut: true, length: result.length }) : result,
+        ...[end.made ?? "", after ? JSON.stringify(after) : ""],
+      ];
+      const word = await this.#settles.ask(name.queue, { local: localName(name), run, own });
       if (word === "CANCELLED") [outcome, result, unheard] = ["cancelled", "", true];
       if (word === "CANCELLED" || word === "STALE") return undefined;
       return unheard && word === "OK" ? "CANCELLED" : (word as string);
@@ -262,7 +298,7 @@ export class RunRepository {
     let pending: Pending[] = [...task.pending];
     // Of a delay after each run, what was asked for comes instead of the next time, whoever asked first.
     let retried = nextAt !== undefined;
-    let note = "";
+    let note: string | undefined;
     let superseded: Aftermath["superseded"];
     const asked = pending.find(({ trigger }) => trigger === "self");
     const asks = nextAt !== undefined && asked?.nominal !== nextAt;
@@ -284,7 +320,8 @@ export class RunRepository {
         const at = now + wish.retryIn;
         // A retry never passes the next occurrence: that does its work. (While the task is paused, nothing does.)
         if (task.state === "scheduled" && task.due !== undefined && at >= task.due) {
-          superseded = { nominal: details.nominal, before: schedule.latest(details.nominal - 1) };
+          const before = schedule.latest(details.nominal - 1)?.toString();
+          superseded = { nominal: String(details.nominal), before };
         } else {
           const { key, nominal, due, missed } = details;
           pending.push({ key, nominal, due, trigger: "retry", at, ...(missed ? { missed } : {}) });
@@ -292,15 +329,15 @@ export class RunRepository {
         }
       }
     }
-    if (!retried && note === "" && superseded === undefined) return undefined;
+    if (!retried && note === undefined && superseded === undefined) return undefined;
     return {
       generation: task.generation,
-      failures: Number(count),
-      pending: retried ? JSON.stringify(pending) : "",
+      failures: count,
+      pending: retried ? JSON.stringify(pending) : undefined,
       retried,
       note,
       superseded,
-      replaced: asks ? asked?.nominal : undefined,
+      replaced: asks ? asked?.nominal.toString() : undefined,
     };
   }
 

@@ -26,7 +26,7 @@ interface Accident {
  * @example
  * const proxy = await startFaultProxy(redis);
  * const client = new Client({ connection: proxy.url });
- * const lost = proxy.loseAnswerTo("EVALSHA"); // Redis does it, and nobody hears of it
+ * const lost = proxy.loseAnswerTo("evalsha"); // Redis does it, and nobody hears of it
  */
 export class FaultProxy {
   readonly host = "127.0.0.1";

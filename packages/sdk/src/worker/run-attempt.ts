@@ -21,6 +21,9 @@ export type Started = Extract<StartResult, { word: "OK" }>;
 /** How often a start or an end is tried to be recorded: for about a minute. */
 const TRIES = 16;
 
+/** Asked for once: the system is asked each time. */
+const HOST = hostname();
+
 const FORGOTTEN =
   "This run is over, and its record is no longer kept: it cannot be done again. Trigger its task instead.";
 
@@ -72,9 +75,9 @@ export class RunAttempt {
   async #recordStart(): Promise<StartResult | undefined> {
     const { job, token } = this.taken;
     const by = {
-      worker: job.processedBy ?? `${hostname()}-${process.pid}`,
+      worker: job.processedBy ?? `${HOST}-${process.pid}`,
       pid: process.pid,
-      host: hostname(),
+      host: HOST,
       attempt: startNumber(this.taken),
       made: job.attemptsMade,
       token,

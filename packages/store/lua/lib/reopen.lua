@@ -1,5 +1,5 @@
 -- A final run is open again: its end, and what led to that, is taken back. `run`: the keys of it and of its task, by the names that
--- RUN (lib/about.lua) has for them; the task is there.
+-- `about` (lib/about.lua) has for them; the task is there.
 local function reopen(run, id, outcome, now)
   redis.call("HINCRBY", run.stats, outcome, -1)
   local times = redis.call("HMGET", run.key, "finished", "started", "reopened")

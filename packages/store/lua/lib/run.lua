@@ -1,4 +1,4 @@
--- How a run ends. `run` is what RUN of lib/about.lua is: its keys and its task's, and what is kept of it.
+-- How a run ends. `run` is as `about` (lib/about.lua) makes it: its keys and its task's, and what is kept of it.
 
 local FAILURE = { failed = true, ["timed-out"] = true, crashed = true, lost = true }
 local SUCCESS = { succeeded = true, quota = true, ["nothing-to-do"] = true }

@@ -1,0 +1,219 @@
+import { type RedisServer, startFaultProxy, startRedis } from "@carillon/testing";
+import { Redis } from "ioredis";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+
+/** Runs that start, or end, at one moment. */
+class Crowd {
+  readonly bench: Bench;
+  /** Of task `t0`, `t1`, … */
+  readonly runs: string[] = [];
+
+  constructor(bench: Bench) {
+    this.bench = bench;
+  }
+
+  static async of(
+    bench: Bench,
+    size: number,
+    more: Partial<Parameters<Bench["put"]>[0]> = {},
+  ): Promise<Crowd> {
+    const crowd = new Crowd(bench);
+    for (let i = 0; i < size; i++) await bench.put({ id: `t${i}`, ...more });
+    await bench.clock.advance(10_000);
+    for (let i = 0; i < size; i++) {
+      await bench.claim(`t${i}`, `token${i}`);
+      crowd.runs.push(...(await bench.store.runs.open(bench.name(`t${i}`))));
+    }
+    return crowd;
+  }
+
+  start() {
+    const { runs } = this.bench.store;
+    return Promise.allSettled(this.runs.map((run, i) => runs.start(this.bench.name(`t${i}`), run, BY)));
+  }
+
+  end(fences: readonly number[], outcome: "succeeded" | "failed" = "succeeded") {
+    const { runs } = this.bench.store;
+    const end = (i: number) => ({ fence: fences[i] as number, made: 0, outcome, error: "no" });
+    return Promise.allSettled(this.runs.map((run, i) => runs.settle(this.bench.name(`t${i}`), run, end(i))));
+  }
+
+  async states(): Promise<(string | undefined)[]> {
+    const found = await this.bench.store.runs.many(QUEUE, this.runs);
+    return found.map(({ state, outcome }) => outcome ?? state);
+  }
+}
+
+const fencesOf = (started: PromiseSettledResult<{ word: string }>[]) =>
+  started.map((one) => {
+    if (one.status === "rejected" || one.value.word !== "OK") throw new Error("not started");
+    return (one.value as { word: string; fence: number }).fence;
+  });
+
+/** Scripts that the store sends from now on. */
+function sentBy({ store: { link } }: Bench): string[] {
+  const sent: string[] = [];
+  const run = link.run.bind(link);
+  link.run = (script, ...rest) => {
+    sent.push(script.name);
+    return run(script, ...rest);
+  };
+  return sent;
+}
+
+onEveryEngine("runs that start or end at one moment", (connection) => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+  const keys = () => bench.store.keys.queue(QUEUE);
+  const next = () => bench.store.claims.next(QUEUE);
+
+  it("do so in a script for sixteen of them, each on its own record", async () => {
+    const crowd = await Crowd.of(bench, 20);
+    const sent = sentBy(bench);
+    const fences = fencesOf(await crowd.start());
+    expect(sent).toEqual(["start-run", "start-run"]);
+    expect(await crowd.states()).toEqual(crowd.runs.map(() => "running"));
+    await crowd.end(fences);
+    expect(sent.slice(2)).toEqual(["settle-run", "settle-run"]);
+    expect(await crowd.states()).toEqual(crowd.runs.map(() => "succeeded"));
+    for (const [i, run] of crowd.runs.entries()) {
+      expect(await bench.store.runs.stats(bench.name(`t${i}`))).toMatchObject({
+        attempts: "1",
+        lastRun: run,
+      });
+      expect(await bench.store.runs.open(bench.name(`t${i}`))).toEqual([]);
+    }
+    expect(await bench.store.runs.outcomes(QUEUE)).toMatchObject({ succeeded: 20 });
+    const journal = await bench.store.runs.journal(QUEUE, { from: START, to: bench.clock.now }, 100, 0);
+    expect(journal.map(({ id }) => id).sort()).toEqual([...crowd.runs].sort());
+    // What the reconciler looks at next: a job that is over for so long.
+    expect((await next()).get("r")).toBe(bench.clock.now + 600_000);
+  });
+
+  it("of one task: each has a fence of its own", async () => {
+    await bench.put({ id: "t", overlap: "allow" });
+    const runs: string[] = [];
+    for (const token of ["a", "b", "c"]) {
+      const answer = await bench.trigger("t", token);
+      if (answer.outcome === "enqueued") runs.push(answer.run);
+    }
+    const started = await Promise.all(runs.map((run) => bench.store.runs.start(bench.name("t"), run, BY)));
+    const [first, ...others] = fencesOf(started.map((value) => ({ status: "fulfilled", value }) as const));
+    expect(others).toEqual([(first as number) + 1, (first as number) + 2]);
+    expect(await bench.store.runs.stats(bench.name("t"))).toMatchObject({ attempts: "3", crashes: "3" });
+  });
+
+  it("of two queues: each in its own script", async () => {
+    await bench.put({ id: "t", queue: QUEUE });
+    const answer = await bench.trigger("t", "a");
+    if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
+    const sent = sentBy(bench);
+    const words = await Promise.all([
+      bench.store.runs.start(bench.name("t"), answer.run, BY),
+      bench.store.runs.start({ ...bench.name("t"), queue: "others" }, answer.run, BY),
+    ]);
+    expect(words.map(({ word }) => word)).toEqual(["OK", "GONE"]);
+    expect(sent).toEqual(["start-run", "start-run"]);
+  });
+
+  describe("where one's keys are something else", () => {
+    const refused = { status: "rejected", reason: { code: "REDIS_ERROR" } };
+
+    it("the others start", async () => {
+      const crowd = await Crowd.of(bench, 3);
+      const stats = keys().stats("system/t1");
+      await bench.store.link.ask((client) => client.set(stats, "in the way"));
+      const [a, b, c] = await crowd.start();
+      expect(b).toMatchObject(refused);
+      for (const one of [a, c]) expect(one).toMatchObject({ status: "fulfilled", value: { word: "OK" } });
+      expect(await crowd.states()).toEqual(["running", "queued", "running"]);
+    });
+
+    it("the others end, and are counted and looked at", async () => {
+      const crowd = await Crowd.of(bench, 3);
+      const fences = fencesOf(await crowd.start());
+      const history = keys().history("system/t1");
+      await bench.store.link.ask((client) => client.set(history, "in the way"));
+      const [a, b, c] = await crowd.end(fences);
+      expect(b).toMatchObject(refused);
+      for (const one of [a, c]) expect(one).toEqual({ status: "fulfilled", value: "OK" });
+      expect(await crowd.states()).toEqual(["succeeded", "running", "succeeded"]);
+      expect(await bench.store.runs.outcomes(QUEUE)).toMatchObject({ succeeded: 2 });
+      // The one that is still open: the reconciler's first look at it.
+      expect((await next()).get("r")).toBe(bench.clock.now + 10_000);
+    });
+  });
+
+  it("that fail: what follows is each task's own", async () => {
+    const crowd = await Crowd.of(bench, 3, { pauseAfterFailures: 1 });
+    await bench.put({ id: "t1" });
+    const fences = fencesOf(await crowd.start());
+    for (const one of await crowd.end(fences, "failed")) expect(one).toMatchObject({ value: "OK" });
+    const states = await Promise.all([0, 1, 2].map(async (i) => (await bench.stored(`t${i}`)).state));
+    expect(states).toEqual(["paused", "scheduled", "paused"]);
+    expect(await crowd.states()).toEqual(["failed", "failed", "failed"]);
+  });
+});
+
+describe("runs that start or end at one moment, where Redis", () => {
+  let redis: RedisServer;
+  let admin: Redis;
+  beforeAll(async () => {
+    redis = await startRedis();
+    admin = new Redis(redis.url);
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await redis.stop();
+  });
+
+  it("has done it and its answer is lost: they are told what was done, once", async () => {
+    const proxy = await startFaultProxy(redis);
+    const bench = await Bench.open(proxy.url);
+    try {
+      const crowd = await Crowd.of(bench, 3);
+      const starts = proxy.loseAnswerTo("evalsha");
+      const fences = fencesOf(await crowd.start());
+      await starts;
+      const ends = proxy.loseAnswerTo("evalsha");
+      for (const one of await crowd.end(fences)) expect(one).toMatchObject({ value: "OK" });
+      await ends;
+      expect(await crowd.states()).toEqual(["succeeded", "succeeded", "succeeded"]);
+      for (const i of [0, 1, 2])
+        expect(await bench.store.runs.stats(bench.name(`t${i}`))).toMatchObject({
+          ...{ attempts: "1", succeeded: "1", crashes: "0" },
+        });
+      expect(await bench.store.runs.outcomes(QUEUE)).toMatchObject({ succeeded: 3 });
+    } finally {
+      await bench.close();
+      await proxy.close();
+    }
+  });
+
+  it("refuses to write: each is told so, and nothing is done", async () => {
+    const bench = await Bench.open(redis.url);
+    try {
+      const crowd = await Crowd.of(bench, 3);
+      await admin.config("SET", "maxmemory", 1);
+      const full = { status: "rejected", reason: { code: "REDIS_OUT_OF_MEMORY" } };
+      for (const one of await crowd.start()) expect(one).toMatchObject(full);
+      await admin.config("SET", "maxmemory", 0);
+      const fences = fencesOf(await crowd.start());
+      await admin.config("SET", "maxmemory", 1);
+      for (const one of await crowd.end(fences)) expect(one).toMatchObject(full);
+      expect(await crowd.states()).toEqual(["running", "running", "running"]);
+    } finally {
+      await admin.config("SET", "maxmemory", 0);
+      await bench.close();
+    }
+  });
+});
