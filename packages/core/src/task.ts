@@ -129,8 +129,11 @@ const KINDS: Readonly<Record<string, string>> = {
   boolean: "true or false, a boolean",
   int: "a whole number",
 };
-/** What others call the fields of a schedule. */
-const ALIASES: Readonly<Record<string, string>> = { tz: "timezone", pattern: "cron", limit: "maxRuns" };
+/** What others call the fields of a task and of its schedule. */
+const ALIASES: Readonly<Record<string, string>> = {
+  ...{ tz: "timezone", pattern: "cron", limit: "maxRuns" },
+  ...{ data: "payload", timeout: "timeLimit", attempts: "retry" },
+};
 
 /** The fault and what to do about it. An issue of our own says both in its message, the remedy last. */
 function saidOf(issue: z.core.$ZodIssue, root: string): { what: string; remedy: string | undefined } {

@@ -147,6 +147,9 @@ describe("a task definition", () => {
     [{ retry: 3 }, "Give an object with fields: attempts, backoff, delay, max."],
     [{ backoff: "exponential" }, "Give an object with fields: period, "],
     [{ retry: { attempt: 3 } }, "Did you mean attempts?"],
+    [{ attempts: 3 }, "Did you mean retry?"],
+    [{ timeout: "5m" }, "Did you mean timeLimit?"],
+    [{ data: {} }, "Did you mean payload?"],
     [{ alerts: ["failed"] }, "Give an object."],
     [{ schedule: { every: 60_000 } }, '"60000ms" for milliseconds'],
   ])("is refused with what to write instead: %j", (wrong, remedy) => {

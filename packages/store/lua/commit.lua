@@ -19,7 +19,6 @@ local now = nowMs()
 -- Numbers are made text once: Redis would do it anew for each command.
 local nowText = string.format("%.0f", now)
 local token, node, shard, checkAfter, queue = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
-local origin = " " .. nowText .. " " .. node
 local checkAt, waitedForAt = string.format("%.0f", now + checkAfter), string.format("%.0f", now + WAITED_FOR)
 local COMPLETED = KEYS[8]
 bullQueue({ unpack(KEYS, 4, 14) })
@@ -161,7 +160,7 @@ local function commit(item)
     addEntry(due, lookAt, name)
   end
   if run ~= "" then
-    recordRun(runKey, name .. origin, details)
+    recordRun(runKey, name, nowText, node, details)
     addEntry(runs, extras and extras.waits and waitedForAt or checkAt, run)
   end
   if extras then commitExtras(extras, taskKey, ledgerKey, backfillKey, name, before) end

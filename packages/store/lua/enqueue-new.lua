@@ -24,7 +24,7 @@ redis.call("HSET", KEYS[1], "gen", generation, "state", "finished", "created", n
   "open", addOpen(nil, KEYS[2], ARGV[2], now), unpack(ARGV, 16, #ARGV))
 redis.call("ZADD", KEYS[7], 0, ARGV[1])
 setPriority(KEYS[8], ARGV[1], redis.call("HGET", KEYS[1], "priority"))
-recordRun(KEYS[3], table.concat({ ARGV[1], now, ARGV[3] }, " "), ARGV[6])
+recordRun(KEYS[3], ARGV[1], enqueued, ARGV[3], ARGV[6])
 redis.call("ZADD", KEYS[6], now + tonumber(ARGV[4]), ARGV[2])
 rearm(KEYS[5], "r", KEYS[6])
 return { "OK", now }

@@ -84,18 +84,29 @@ local function start(run, worker, pid, host, own, made, crashWait, crashMost, to
   local before = attempt
   -- What BullMQ counts as made, a plain worker may have done.
   attempt = math.max(before + (was[13] and 0 or 1), tonumber(made) + 1)
-  local counts, first = {}, {}
+  local counts, fields = {}, {}
   if not was[7] then
-    first = { "started", whole(now) }
+    add(fields, "started", whole(now))
     counts = last and { "lastStart", whole(now), "starts", table.concat(startsOf(last, stats[6]), " ") } or { "lastStart", whole(now) }
   end
   redis.call("HSET", run.stats, "attempts", grown(2, attempt > before and 1 or 0), "crashes", grown(3, 1),
     "consecutiveCrashes", grown(4, 1), unpack(counts))
   if was[6] or was[13] then redis.call("HDEL", run.key, "notBefore", "again") end
-  -- `a:<attempt>`, since when and where each attempt ran: by the time of BullMQ's own word on it another worker may have taken over.
-  local since = attempt == before and string.match(redis.call("HGET", run.key, "a:" .. attempt) or "", "^%d+") or whole(now)
-  redis.call("HSET", run.key, "state", "running", "fence", fence, "worker", worker, "pid", pid, "host", host,
-    "attempts", whole(attempt), "a:" .. attempt, table.concat({ since, worker, pid, host, own }, " "), unpack(first))
+  -- `a:<attempt>`: since when, and the worker's own number. Where the newest one runs is in fields of its own, and goes there with the
+  -- next one: by the time of BullMQ's own word on it another worker may have taken over.
+  local since = whole(now)
+  if before > 0 then
+    local newest = redis.call("HMGET", run.key, "a:" .. before, "worker", "pid", "host")
+    local began, number = string.match(newest[1] or "", "^(%d+) (%d+)$")
+    if attempt == before then
+      since = string.match(newest[1] or "", "^%d+") or since
+    elseif began then
+      add(fields, "a:" .. before, table.concat({ began, newest[2] or "-", newest[3] or "-", newest[4] or "-", number }, " "))
+    end
+  end
+  add(fields, "a:" .. attempt, since .. " " .. own)
+  add(fields, "attempts", whole(attempt))
+  redis.call("HSET", run.key, "state", "running", "fence", fence, "worker", worker, "pid", pid, "host", host, unpack(fields))
   return { "OK", fence, now, details, stats[5] or "", tonumber(was[11] or 0), attempt, attempt == before and 1 or 0 }
 end
 

@@ -35,7 +35,10 @@ type Sparse<Kind> = {
   readonly [Field in keyof Kind]-?: undefined extends Kind[Field] ? Kind[Field] | undefined : Kind[Field];
 };
 
-/** What goes without saying is left out: a hash with a longer value than 64 bytes takes more than twice the memory. */
+/**
+ * What goes without saying is left out: a hash with a longer value than 64 bytes takes more than twice the memory. Where it is longer
+ * all the same, the script stores the type in a field of its own (`recordRun`): it must come first.
+ */
 export function encodeDetails(task: TaskName, details: Sparse<RunDetails>): string {
   const { key, nominal, due, trigger } = details;
   return JSON.stringify({
@@ -73,11 +76,12 @@ function readRun(
   id: string,
   hash: Record<string, string> & { info: string; of: string },
 ): Run {
-  const [local, enqueued, node] = hash.of.split(" ") as [string, string, string];
+  const [local, enqueued, node = hash.node] = hash.of.split(" ") as [string, string, string | undefined];
   const task = { queue, ...parseLocalName(local) };
   const { limit: _l, grace: _g, minGap: _m, most, ...details } = decodeDetails(task, hash.info);
   const number = (field: string) => (hash[field] === undefined ? undefined : Number(hash[field]));
   const optional = {
+    type: hash.type,
     outcome: hash.outcome as Outcome | undefined,
     started: number("started"),
     finished: number("finished"),
@@ -125,8 +129,9 @@ export function decodeAttempts(hash: Record<string, string>): Attempt[] {
   return Object.entries(hash)
     .filter(([field]) => field.startsWith("a:"))
     .map(([field, text]) => {
-      // Then its worker's own number for it.
-      const [started, worker, pid, host] = text.split(" ") as [string, string, string, string];
+      // Then its worker's own number for it. Where the newest one ran is in fields of its own.
+      const [started, ...where] = text.split(" ");
+      const [worker = "", pid, host = ""] = where.length > 1 ? where : [hash.worker, hash.pid, hash.host];
       return { attempt: Number(field.slice(2)), started: Number(started), worker, pid: Number(pid), host };
     })
     .sort((x, y) => x.attempt - y.attempt);

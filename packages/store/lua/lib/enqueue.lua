@@ -22,7 +22,18 @@ local function enqueue(template, id, data, jobKey)
   return tostring(result)
 end
 
--- The run's record. `origin`: `task enqueued node`.
-local function recordRun(runKey, origin, details)
-  redis.call("HSET", runKey, "state", "queued", "of", origin, "info", details)
+-- The run's record. Where it would not stay small (LONGEST), what makes it so stands by itself.
+local function recordRun(runKey, name, enqueued, node, details)
+  local of, more = name .. " " .. enqueued .. " " .. node, {}
+  if #of > LONGEST then
+    of = name .. " " .. enqueued
+    more = { "node", node }
+  end
+  local type, rest = string.match(#details > LONGEST and details or "", '^{"type":"([%w._-]+)",(.*)$')
+  if type then
+    details = "{" .. rest
+    more[#more + 1] = "type"
+    more[#more + 1] = type
+  end
+  redis.call("HSET", runKey, "state", "queued", "of", of, "info", details, unpack(more))
 end

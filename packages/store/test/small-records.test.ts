@@ -1,0 +1,105 @@
+import type { Redis } from "ioredis";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+/** Names as Kubernetes gives them. */
+const NODE = "scheduler-6f7c9d8b7d-q8w2z-1";
+const HOST = "reports-worker-7d9f8b6c5d-x2x4z";
+const BY = { worker: `${HOST}-17`, pid: 17, host: HOST, attempt: 1, made: 0 };
+
+onEveryEngine("the record of a run with long names in it", (connection) => {
+  let bench: Bench;
+  let run: string;
+  const name = () => bench.name("weekly-digest-of-sales", "team-north");
+  const client = () => bench.store.link.client as Redis;
+  const key = () => bench.store.keys.queue(QUEUE).run(run);
+  const encoding = async () =>
+    String(await client().object("ENCODING", key())).replace("ziplist", "listpack");
+  const start = (by: Partial<typeof BY> = {}) => bench.store.runs.start(name(), run, { ...BY, ...by });
+
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+    await bench.put({
+      ...{ id: "weekly-digest-of-sales", owner: "team-north", type: "send-weekly-digest-of-sales" },
+      ...{ schedule: { every: "10s" }, timeLimit: "5m", timeLimitGrace: "7s" },
+      retry: { attempts: 3, delay: "1m" },
+    });
+    await bench.clock.advance(10_000);
+    const { items, shard, now } = await bench.read("weekly-digest-of-sales", "team-north");
+    await bench.store.claims.commit(QUEUE, shard, items, { token: "a", node: NODE }, now);
+    [run] = (await bench.store.runs.open(name())) as [string];
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+
+  it("stays in Redis' small encoding, from its beginning to its end, and says all that it did", async () => {
+    const enqueued = {
+      ...{ id: run, state: "queued", node: NODE, enqueued: START + 10_000, attempts: 0, maxAttempts: 3 },
+      ...{
+        type: "send-weekly-digest-of-sales",
+        nominal: START + 10_000,
+        due: START + 10_000,
+        trigger: "schedule",
+      },
+      ...{ key: `${QUEUE}/team-north/weekly-digest-of-sales@${START + 10_000}` },
+      task: { queue: QUEUE, owner: "team-north", id: "weekly-digest-of-sales" },
+    };
+    expect(await bench.store.runs.get(QUEUE, run)).toEqual(enqueued);
+    expect(await encoding()).toBe("listpack");
+    const started = await start();
+    expect(started).toMatchObject({ word: "OK", limit: 300_000, grace: 7_000 });
+    if (started.word !== "OK") return;
+    await bench.store.runs.settle(name(), run, { fence: started.fence, made: 0, outcome: "succeeded" });
+    expect(await encoding()).toBe("listpack");
+    expect(await bench.store.runs.get(QUEUE, run)).toEqual({
+      ...enqueued,
+      ...{
+        state: "final",
+        outcome: "succeeded",
+        started: START + 10_000,
+        finished: START + 10_000,
+        attempts: 1,
+      },
+      ...{ worker: BY.worker, pid: 17, host: HOST },
+    });
+  });
+
+  it("tells where each of its attempts ran", async () => {
+    await start();
+    const one = { attempt: 1, started: START + 10_000, worker: BY.worker, pid: 17, host: HOST };
+    const attempts = () => bench.store.runs.attempts(QUEUE, run);
+    expect(await attempts()).toEqual([one]);
+    // Two workers die: the first two attempts are over without a word.
+    const elsewhere = { worker: "w2", pid: 2, host: "h2", attempt: 2 };
+    await start(elsewhere);
+    await bench.clock.advance(300_000);
+    expect(await start(elsewhere)).toMatchObject({ word: "OK", attempt: 2 });
+    const two = { attempt: 2, started: START + 310_000, worker: "w2", pid: 2, host: "h2" };
+    expect(await attempts()).toEqual([one, two]);
+    await start({ attempt: 3 });
+    await bench.clock.advance(300_000);
+    expect(await start({ attempt: 3 })).toMatchObject({ word: "OK", attempt: 3 });
+    expect(await attempts()).toEqual([one, two, { ...one, attempt: 3, started: START + 610_000 }]);
+  });
+
+  it("that an older version began is read as it was", async () => {
+    await client().hset(key(), {
+      of: `team-north/weekly-digest-of-sales ${START} ${NODE}`,
+      info: JSON.stringify({ type: "old", nominal: START }),
+      ...{ worker: "w2", pid: 2, host: "h2", attempts: 2 },
+      ...{ "a:1": `${START} w1 1 h1 1`, "a:2": `${START + 1} w2 2 h2 2` },
+    });
+    await client().hdel(key(), "type", "node");
+    expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({
+      type: "old",
+      node: NODE,
+      enqueued: START,
+    });
+    expect(await bench.store.runs.attempts(QUEUE, run)).toEqual([
+      { attempt: 1, started: START, worker: "w1", pid: 1, host: "h1" },
+      { attempt: 2, started: START + 1, worker: "w2", pid: 2, host: "h2" },
+    ]);
+  });
+});
