@@ -30,7 +30,7 @@ import { clearGone, GONE_OPEN } from "./gone.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./link.js";
 import type { Scripts } from "./scripts.js";
-import { decodeTask, definitionFields, isForeign, readable } from "./task-codec.js";
+import { decodeTask, definitionFields, isForeign, readable, storedFields } from "./task-codec.js";
 import { nameTaken, unsupportedFormat } from "./task-errors.js";
 
 export interface DueBatch {
@@ -360,7 +360,7 @@ export class ClaimRepository {
       ...[local, run, by.node, FIRST_LOOK, templatesText(jobs.templates)],
       ...[jobs.details(definition, enqueue), definition.queue, definition.owner, definition.id],
       ...dataParts(definition, enqueue, payloadJson),
-      ...[...definitionFields(parsed, true)].flat(),
+      ...[...storedFields(definitionFields(parsed, true))].flat(),
     ];
     const send = () => this.#link.run(this.#scripts["enqueue-new"], all, args) as Promise<[string, number]>;
     let [word, at] = await send();

@@ -24,6 +24,7 @@ import {
   isForeign,
   revisionOf,
   type StoredTask,
+  storedFields,
 } from "./task-codec.js";
 import { nameTaken, notAsAsked, refused, unsupportedFormat } from "./task-errors.js";
 
@@ -150,7 +151,10 @@ export class TaskWriter {
       for (const [i, { index, plan }] of open.entries()) {
         const [word, ...stored] = answers.each[i] as string[];
         try {
-          if (word === "CONFLICT") {
+          const same = word === "CONFLICT" && this.#asAnOlderVersionStored(queue, plan, stored);
+          if (same) {
+            results[index] = same;
+          } else if (word === "CONFLICT") {
             await this.#learnCalendars(queue, plan.local, stored);
             left.push({ index, plan: this.#planAgainst(queue, plan, stored, at, options) });
           } else if (word === "LATE") {
@@ -210,6 +214,14 @@ export class TaskWriter {
       fresh: true,
       superseded: undefined,
     };
+  }
+
+  /** The same definition, with long values in one piece: unchanged. */
+  #asAnOlderVersionStored(queue: string, plan: Plan, flat: string[]): PutResult | undefined {
+    const stored = decodeTask(queue, plan.local, flat);
+    if (!stored || isForeign(stored) || revisionOf(stored.fields) !== revisionOf(plan.fields))
+      return undefined;
+    return this.#result(queue, plan, "unchanged", [stored.state, stored.due?.toString() ?? ""]);
   }
 
   /** The task exists. Only an edited schedule moves its times; its state is never changed from paused. */
@@ -293,8 +305,9 @@ export class TaskWriter {
     for (const plan of plans) {
       args.push(plan.local, shardOf(plan.local), plan.believed, plan.state);
       args.push(plan.cursor ?? "", plan.nominal ?? "", plan.due ?? "", plan.fresh ? 1 : 0);
-      args.push(plan.superseded?.from ?? "", plan.superseded?.to ?? "", plan.fields.size);
-      for (const [field, value] of plan.fields) args.push(field, value);
+      const fields = storedFields(plan.fields);
+      args.push(plan.superseded?.from ?? "", plan.superseded?.to ?? "", fields.size);
+      for (const [field, value] of fields) args.push(field, value);
     }
     const all = [
       keys.tasks,

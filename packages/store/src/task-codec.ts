@@ -14,6 +14,7 @@ import {
   type TaskDefinition,
   type TaskState,
 } from "@carillon/core";
+import { inParts, joinParts } from "./parts.js";
 import * as read from "./stored-fields.js";
 import { unreadable } from "./task-errors.js";
 
@@ -72,7 +73,7 @@ export interface StoredTask {
   readonly created: number;
   readonly updated: number;
   readonly paused: { at: number; by?: string; note?: string } | undefined;
-  /** The fields of the definition as stored: what a put compares and writes. */
+  /** The fields of the definition: what a put compares and writes. */
   readonly fields: ReadonlyMap<string, string>;
 }
 
@@ -111,7 +112,15 @@ export function definitionFields({ definition, payloadJson }: ParsedTask, once =
   return fields;
 }
 
-/** Of a definition as stored: another for each other one, the same for the same; runs, times, pause and resume are not in it. */
+/** What of a definition no script reads. */
+const OPAQUE = new Set(["schedule", "payload", "policies", ...TEXT_FIELDS]);
+
+/** The fields of a definition as they are written. */
+export function storedFields(fields: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  return inParts(fields, OPAQUE);
+}
+
+/** Of a definition: another for each other one, the same for the same; runs, times, pause and resume are not in it. */
 export function revisionOf(fields: ReadonlyMap<string, string>): string {
   const sorted = [...fields].sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash("sha256").update(JSON.stringify(sorted)).digest("base64url").slice(0, 22);
@@ -179,6 +188,7 @@ export function decodeTask(
   if (flat.length === 0) return undefined;
   const hash = new Map<string, string>();
   for (let i = 0; i < flat.length; i += 2) hash.set(flat[i] as string, flat[i + 1] as string);
+  joinParts(hash);
   const version = hash.get("v") ?? String(FIRST_FORMAT);
   if (Number(version) > FORMAT_VERSION) return { foreign: true, version };
   try {

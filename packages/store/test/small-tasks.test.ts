@@ -1,0 +1,92 @@
+import { parseTask, type TaskInput } from "@carillon/core";
+import type { Redis } from "ioredis";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Bench, QUEUE, START } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+/** Schedule, payload, policies and description are each longer than 64 bytes. */
+const TASK = {
+  id: "t",
+  schedule: { cron: "0 9 * * 1-5", timezone: "Europe/Paris", except: [{ cron: "* * 25 12 *" }] },
+  payload: { customer: "cus_9s6XKzkNRiz8i3", to: ["accounts@example.com"], subject: "Übersicht für März" },
+  timeLimit: "5m",
+  retry: { attempts: 3, delay: "1m", backoff: "exponential", max: "10m" },
+  description: "Was im letzten Monat verkauft wurde, nach Ländern und Geschäften.",
+} satisfies Partial<TaskInput>;
+
+onEveryEngine("the hash of a task with long values", (connection) => {
+  let bench: Bench;
+  beforeEach(async () => {
+    bench = await Bench.open(connection());
+  });
+  afterEach(async () => {
+    await bench.close();
+  });
+  const client = () => bench.store.link.client as Redis;
+  const key = () => bench.store.keys.queue(QUEUE).task("system/t");
+  const encoding = async () =>
+    String(await client().object("ENCODING", key())).replace("ziplist", "listpack");
+  /** As it was stored before there were parts. */
+  async function storedWhole(): Promise<void> {
+    const { fields } = await bench.stored("t");
+    for (const field of await client().hkeys(key()))
+      if (field.includes(":")) await client().hdel(key(), field);
+    await client().hset(key(), Object.fromEntries(fields));
+  }
+
+  it("stays in Redis' small encoding, and is read as it was put", async () => {
+    await bench.put(TASK);
+    const { definition, payloadJson, scheduleJson } = await bench.stored("t");
+    expect(definition).toMatchObject(TASK);
+    expect([JSON.parse(payloadJson), JSON.parse(scheduleJson)]).toEqual([TASK.payload, TASK.schedule]);
+    expect(await encoding()).toBe("listpack");
+    await bench.clock.advance(3 * 86_400_000);
+    await bench.claim("t", "a");
+    expect(await encoding()).toBe("listpack");
+    const jobs = await bench.queue().getJobs(["wait"]);
+    expect(jobs.map(({ data }) => data.payload)).toEqual([TASK.payload]);
+  });
+
+  it("the same definition again changes nothing, also where an older version stored it in one piece", async () => {
+    const { due } = await bench.put(TASK);
+    const before = await bench.stored("t");
+    const unchanged = { outcome: "unchanged", state: "scheduled", due };
+    expect(await bench.put(TASK)).toMatchObject(unchanged);
+    await storedWhole();
+    const hash = await client().hgetall(key());
+    expect(await bench.put(TASK)).toMatchObject(unchanged);
+    expect(await client().hgetall(key())).toEqual(hash);
+    const { generation, fields } = await bench.stored("t");
+    expect([generation, fields]).toEqual([before.generation, before.fields]);
+  });
+
+  it("an edit leaves nothing of what was longer", async () => {
+    await bench.put(TASK);
+    expect(await bench.put({ ...TASK, payload: {} })).toMatchObject({ outcome: "updated" });
+    expect((await bench.stored("t")).definition.payload).toEqual({});
+    const payload = { text: "x".repeat(1_000) };
+    expect(await bench.put({ ...TASK, payload })).toMatchObject({ outcome: "updated" });
+    expect((await bench.stored("t")).definition).toMatchObject({ ...TASK, payload });
+    expect((await client().hkeys(key())).filter((field) => field.includes(":"))).toEqual([]);
+    await bench.put({ id: "t" });
+    const { definition } = await bench.stored("t");
+    expect(definition).toEqual(
+      parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { every: "10s" } }).definition,
+    );
+  });
+
+  it("an edit of what an older version stored in one piece is one, and nothing else changes", async () => {
+    await bench.put(TASK);
+    const { due } = await bench.stored("t");
+    await storedWhole();
+    expect(await bench.put({ ...TASK, priority: 3 })).toMatchObject({ outcome: "updated", due });
+    expect((await bench.stored("t")).definition).toMatchObject({ ...TASK, priority: 3 });
+  });
+
+  it("of a task that is enqueued at once too", async () => {
+    const parsed = parseTask({ type: "noop", queue: QUEUE, ...TASK, schedule: { at: START } });
+    await bench.store.claims.enqueueNow(parsed, { key: "k", token: "a", node: "test" });
+    expect(await encoding()).toBe("listpack");
+    expect((await bench.stored("t")).definition.payload).toEqual(TASK.payload);
+  });
+});
