@@ -48,7 +48,7 @@ describe("whatever happens, in whatever order", () => {
   }
 
   const property = (sabotage: readonly (Sabotage | "mutex")[]) =>
-    fc.asyncProperty(fc.array(operation, { minLength: 5, maxLength: 30 }), (operations) =>
+    fc.asyncProperty(fc.array(operation, { minLength: 5, maxLength: 30, size: "max" }), (operations) =>
       history(operations, sabotage),
     );
 
