@@ -181,6 +181,7 @@ function schedulerView(task: Task): Scheduler {
     name: task.state === "scheduled" ? task.type : `${task.type} (${task.state})`,
     ...shownSchedule(task),
     ...(task.nextExecution === undefined ? {} : { next: task.nextExecution }),
+    iterationCount: task.fired,
     template: { data: task.payload, opts: detailsOf(task) },
   };
 }

@@ -153,6 +153,14 @@ describe("the list", () => {
     expect((await console_.client.get("nightly")).schedule).toEqual({ ...schedule, maxRuns: 5 });
   });
 
+  test("counts the occurrences that a schedule has enqueued", async () => {
+    await put(minimal("a"));
+    expect(await schedulers()).toMatchObject([{ iterationCount: 0 }]);
+    const { store } = console_.client;
+    await store.link.ask((client) => client.hset(store.keys.queue("q").task("system/a"), "fired", 3));
+    expect(await schedulers()).toMatchObject([{ iterationCount: 3 }]);
+  });
+
   test("links the last run to its job, as long as there is one", async () => {
     await put(minimal("a"));
     const triggered = await console_.client.trigger("a");

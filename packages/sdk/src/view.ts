@@ -40,6 +40,8 @@ export interface Task extends Policies {
   /** Occurrences that wait for a run's end, or for a time of their own. */
   readonly pending: readonly Pending[];
   readonly generation: number;
+  /** Occurrences of the schedule that were enqueued, catch-up and backfills among them: what `maxRuns` counts. */
+  readonly fired: number;
   /**
    * Of the definition, for `ifRevision` of a put: another one after each change of it. Runs, pauses and times that pass do not change it.
    * Computed, never stored.
@@ -141,6 +143,7 @@ export function taskView(stored: StoredTask): Task {
     due: stored.due,
     pending: stored.pending,
     generation: Number(stored.generation),
+    fired: stored.fired,
     revision: revisionOf(stored.fields),
     ...(stored.paused ? { paused: stored.paused } : {}),
     created: stored.created,

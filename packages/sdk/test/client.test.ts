@@ -113,6 +113,7 @@ onEveryEngine("the client", (connection) => {
       due: START + 10_000,
       pending: [],
       generation: START * 1_000,
+      fired: 0,
       revision: expect.stringMatching(/^[\w-]{22}$/),
       priority: 0,
       tags: ["a", "b"],
@@ -204,6 +205,14 @@ onEveryEngine("the client", (connection) => {
     [{ cursor: "nonsense" }, "cursor", "INVALID_FILTER"],
   ])("refuses to list %j", async (options, field, code) => {
     await expect(client.list(options)).rejects.toMatchObject({ code, field, remedy: expect.any(String) });
+  });
+
+  it("counts what the schedule has enqueued, and not what was triggered by hand", async () => {
+    await client.put(noop("t", { overlap: "allow" }));
+    await bench.clock.advance(10_000);
+    await bench.claim("t", "a");
+    await client.trigger("t");
+    expect(await client.get("t")).toMatchObject({ fired: 1 });
   });
 
   it("pauses, resumes, triggers and deletes", async () => {

@@ -63,6 +63,7 @@ function describe({ task, pending, stats, ledger }: Whole, out: Output): string 
       ["definition", JSON.stringify(task.schedule)],
       ["next", when(task.nextExecution)],
       ["last decided", when(task.cursor)],
+      ["enqueued", enqueuedText(task)],
       ["last run", lastRun(task)],
       ["last error", cut(task.lastStatus?.error?.split("\n")[0] ?? "", 200)],
       ["statistics", statsLine(stats)],
@@ -86,6 +87,11 @@ function describe({ task, pending, stats, ledger }: Whole, out: Output): string 
 /** `scheduled (STARTING)`: with TimescaleDB's word, where that says more. */
 function stateText({ state, displayState }: Task): string {
   return displayState === undefined || displayState === "SCHEDULED" ? state : `${state} (${displayState})`;
+}
+
+/** `3 of 10`, where the schedule has a `maxRuns`. */
+function enqueuedText({ fired, schedule: { maxRuns } }: Task): string {
+  return maxRuns === undefined ? `${fired}` : `${fired} of ${maxRuns}`;
 }
 
 function lastRun({ lastStatus }: Task): string | undefined {
