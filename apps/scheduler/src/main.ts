@@ -36,10 +36,12 @@ process.exit(config ? await runNode(config, logger).catch(mistake) : EXIT.config
 function mistake(error: unknown): number {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (syscall === "listen" || syscall === "getaddrinfo") {
-    logger.fatal(
-      { variable: "CARILLON_PORT", code },
-      `CARILLON_PORT: cannot listen: ${(error as Error).message}. Choose another port (0 means any free one) or CARILLON_HOST.`,
-    );
+    const taken = code === "EADDRINUSE" || code === "EACCES";
+    const variable = taken ? "CARILLON_PORT" : "CARILLON_HOST";
+    const remedy = taken
+      ? "Choose another port; 0 means any free one."
+      : "Give an address of this machine, or 0.0.0.0 for all.";
+    logger.fatal({ variable, code }, `${variable}: cannot listen: ${(error as Error).message}. ${remedy}`);
     return EXIT.config;
   }
   logger.fatal({ err: error }, "unexpected error");

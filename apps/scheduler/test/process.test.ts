@@ -67,8 +67,10 @@ describe("a node that cannot start", () => {
   it("ends with 2 when there is no such host", async () => {
     const node = new Node({ REDIS_URL: redis.url, CARILLON_HOST: "no host" });
     expect(await node.ended).toEqual([2, null]);
-    const message = expect.stringContaining("CARILLON_HOST");
-    expect(node.log).toMatchObject([{ variable: "CARILLON_PORT", msg: message }]);
+    const message = expect.stringMatching(
+      /^CARILLON_HOST: cannot listen: .*ENOTFOUND no host\. Give an address/,
+    );
+    expect(node.log).toMatchObject([{ variable: "CARILLON_HOST", code: "ENOTFOUND", msg: message }]);
   });
 
   it("ends with 3 on a Redis that would lose tasks, unless told to warn", async () => {
