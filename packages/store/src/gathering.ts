@@ -1,3 +1,6 @@
+// Taken once: a test may fake timers later, and Redis would hear of nothing.
+const later = globalThis.setImmediate;
+
 interface Asked<Item, Answer> {
   readonly item: Item;
   readonly resolve: (answer: Answer | PromiseLike<Answer>) => void;
@@ -28,7 +31,7 @@ export class Gathering<Item, Answer> {
         return;
       }
       this.#asked.set(about, [one]);
-      setImmediate(() => this.#sendAll(about));
+      later(() => this.#sendAll(about));
     });
   }
 

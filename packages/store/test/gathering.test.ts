@@ -1,5 +1,9 @@
-import { expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 import { Gathering } from "../src/gathering.js";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 function gathering() {
   const sent: string[] = [];
@@ -33,4 +37,10 @@ it("what goes wrong with one is its own; what goes wrong with all is everyone's,
     ...["Error: 0", "Error: 0"],
   ]);
   expect(await ask("a", 4)).toBe(40);
+});
+
+it("it goes also where a test has faked timers", async () => {
+  const { ask } = gathering();
+  vi.useFakeTimers();
+  expect(await ask("a", 1)).toBe(10);
 });
