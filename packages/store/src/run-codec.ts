@@ -129,9 +129,11 @@ export function decodeAttempts(hash: Record<string, string>): Attempt[] {
   return Object.entries(hash)
     .filter(([field]) => field.startsWith("a:"))
     .map(([field, text]) => {
-      // Then its worker's own number for it. Where the newest one ran is in fields of its own.
+      // Then its worker's own number for it. Where the newest one ran is in fields of its own; an older version that started the
+      // next one has put that one's there, and nobody knows.
       const [started, ...where] = text.split(" ");
-      const [worker = "", pid, host = ""] = where.length > 1 ? where : [hash.worker, hash.pid, hash.host];
+      const newest = field === `a:${hash.attempts}` ? [hash.worker, hash.pid, hash.host] : ["-", "0", "-"];
+      const [worker = "", pid, host = ""] = where.length > 1 ? where : newest;
       return { attempt: Number(field.slice(2)), started: Number(started), worker, pid: Number(pid), host };
     })
     .sort((x, y) => x.attempt - y.attempt);

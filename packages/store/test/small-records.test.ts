@@ -102,4 +102,16 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
       { attempt: 2, started: START + 1, worker: "w2", pid: 2, host: "h2" },
     ]);
   });
+
+  it("of which an older version began the next attempt names no place of this one", async () => {
+    await start();
+    await client().hset(key(), {
+      ...{ worker: "w2", pid: 2, host: "h2", attempts: 2 },
+      "a:2": `${START + 20_000} w2 2 h2 1`,
+    });
+    expect(await bench.store.runs.attempts(QUEUE, run)).toEqual([
+      { attempt: 1, started: START + 10_000, worker: "-", pid: 0, host: "-" },
+      { attempt: 2, started: START + 20_000, worker: "w2", pid: 2, host: "h2" },
+    ]);
+  });
 });
