@@ -13,7 +13,7 @@ import {
   tokenOf,
 } from "@carillon/core";
 import type { CalendarRepository } from "./calendars.js";
-import { failsForAll } from "./connection.js";
+import { failsForAll, redisError } from "./connection.js";
 import type { Contention } from "./contention.js";
 import { Gathering } from "./gathering.js";
 import { LOOK_AGAIN } from "./gone.js";
@@ -197,11 +197,15 @@ export class RunRepository {
   /** A script that does the same for several runs of a queue, and is asked about all that come at one moment together. */
   #together(name: "start-run" | "settle-run"): Gathering<About, unknown> {
     const script = this.#scripts[name];
-    return new Gathering(TOGETHER, async (queue, all) => {
+    return new Gathering<About, unknown>(TOGETHER, async (queue, all) => {
       const answers = (await this.#aboutAll(script, queue, all)) as unknown[];
-      const failed = (answer: unknown) => answer === null && all.length > 1;
       const alone = async (one: About) => ((await this.#aboutAll(script, queue, [one])) as unknown[])[0];
-      return all.map((one, i) => (failed(answers[i]) ? alone(one) : answers[i]));
+      return all.map((one, i) => {
+        const answer = answers[i];
+        // Not asked; or of Redis as a whole, which the connection hears of only where it is the answer (leaveReplica).
+        if (answer === null || (answer instanceof Error && failsForAll(answer))) return alone(one);
+        return answer instanceof Error ? Promise.reject(redisError(answer)) : answer;
+      });
     });
   }
 

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { type RedisServer, startFaultProxy, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -153,6 +154,17 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     });
   });
 
+  it("of which one ends half way, since others have written where its keys are: it is said", async () => {
+    const crowd = await Crowd.of(bench, 3, { overlap: "allow" });
+    await bench.trigger("t1", "second");
+    const fences = fencesOf(await crowd.start());
+    const open = keys().open("system/t1");
+    await bench.store.link.ask((client) => client.set(open, "in the way"));
+    const [a, b, c] = await crowd.end(fences);
+    expect(b).toMatchObject({ status: "rejected", reason: { code: "REDIS_ERROR" } });
+    for (const one of [a, c]) expect(one).toEqual({ status: "fulfilled", value: "OK" });
+  });
+
   it("that fail: what follows is each task's own", async () => {
     const crowd = await Crowd.of(bench, 3, { pauseAfterFailures: 1 });
     await bench.put({ id: "t1" });
@@ -213,6 +225,21 @@ describe("runs that start or end at one moment, where Redis", () => {
       expect(await crowd.states()).toEqual(["running", "running", "running"]);
     } finally {
       await admin.config("SET", "maxmemory", 0);
+      await bench.close();
+    }
+  });
+
+  it("has become a replica: each is told so, and the connection is left", async () => {
+    const bench = await Bench.open(redis.url);
+    try {
+      const crowd = await Crowd.of(bench, 3);
+      const left = once(bench.store.link.client, "reconnecting");
+      await admin.replicaof(redis.host, redis.port + 1);
+      const replica = { status: "rejected", reason: { code: "REDIS_READ_ONLY" } };
+      for (const one of await crowd.start()) expect(one).toMatchObject(replica);
+      await left;
+    } finally {
+      await admin.replicaof("NO", "ONE");
       await bench.close();
     }
   });

@@ -1,13 +1,14 @@
--- What a step answers about each of the script's runs (lib/about.lua). False: that one is to be asked about alone. Either the step
--- failed, for others have written where its keys are; then, alone, the error is the script's. Or as many records went with the runs
--- before it as one script may take.
+-- What a step answers about each of the script's runs (lib/about.lua). Of one for which it failed, the error: others have written where
+-- its keys are, or Redis takes no writes. False: not asked, for as many records went with the runs before it as one script may take.
 local function each(step)
   if RUNS == 1 then return { step(about(1)) } end
   local answers = {}
   for n = 1, RUNS do
-    local done, answer
+    local done, answer = true, false
     if forgotten < EXCESS_AT_MOST then done, answer = pcall(step, about(n)) end
-    answers[n] = done and answer or false
+    -- Redis 6 has the text only.
+    if not done and type(answer) ~= "table" then answer = redis.error_reply(answer) end
+    answers[n] = answer
   end
   return answers
 end
