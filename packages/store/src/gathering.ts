@@ -1,13 +1,13 @@
-// Taken once: a test may fake timers later, and Redis would hear of nothing.
-const later = globalThis.setImmediate;
-
 interface Asked<Item, Answer> {
   readonly item: Item;
   readonly resolve: (answer: Answer | PromiseLike<Answer>) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** What is asked about one thing within one turn of the event loop goes together: it costs Redis, and us, a fraction. */
+/**
+ * What is asked about one thing before the event loop goes on, as when the answers to many come in one packet, goes together: it costs
+ * Redis, and us, a fraction.
+ */
 export class Gathering<Item, Answer> {
   readonly #most: number;
   readonly #send: (about: string, items: readonly Item[]) => Promise<(Answer | Promise<Answer>)[]>;
@@ -31,7 +31,8 @@ export class Gathering<Item, Answer> {
         return;
       }
       this.#asked.set(about, [one]);
-      later(() => this.#sendAll(about));
+      // Unlike a timer or an immediate, nothing that tests fake.
+      process.nextTick(() => this.#sendAll(about));
     });
   }
 

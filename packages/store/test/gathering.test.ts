@@ -15,7 +15,7 @@ function gathering() {
   return { sent, ask: (about: string, item: number) => gathered.ask(about, item) };
 }
 
-it("what is asked for in one turn of the event loop goes together, of each thing by itself, and so many at most", async () => {
+it("what is asked for before the event loop goes on goes together, of each thing by itself, and so many at most", async () => {
   const { sent, ask } = gathering();
   const asked = [1, 2, 3, 4].map((item) => ask("a", item));
   asked.push(
