@@ -60,13 +60,14 @@ local function settle(run, fence, outcome, error, result, made, following)
     error = error, says = says, stamps = fence == "" and stampsOf(run), survived = survived, retried = after and after.retried,
   })
 
-  if after and redis.call("EXISTS", run.task) == 1 then
+  local follows = after and (after.superseded or after.replaced or after.note or after.pending)
+  if follows and redis.call("EXISTS", run.task) == 1 then
     redis.call("HINCRBY", run.task, "gen", 1)
-    local passed, replaced, note = after.superseded, after.replaced, after.note
+    local passed, replaced, note, pending = after.superseded, after.replaced, after.note, after.pending
     if passed then record(run.ledger, "retry-superseded", passed.nominal, passed.nominal, now, run.id, "-", passed.before) end
     if replaced then record(run.ledger, "superseded", replaced, replaced, now, run.id, "-", false) end
-    if after.pending then
-      redis.call("HSET", run.task, "pending", after.pending)
+    if pending then
+      redis.call("HSET", run.task, "pending", pending)
       if redis.call("HGET", run.task, "state") == "finished" then redis.call("HSET", run.task, "state", "scheduled") end
     end
     if note and redis.call("HGET", run.task, "state") == "scheduled" then

@@ -333,7 +333,9 @@ export class RunRepository {
         }
       }
     }
-    if (!retried && note === undefined && superseded === undefined) return undefined;
+    // Of several that fail at once each must see the others: one of them may be the one too many.
+    const counts = isFailure(outcome) && definition.pauseAfterFailures !== undefined;
+    if (!retried && note === undefined && superseded === undefined && !counts) return undefined;
     return {
       generation: task.generation,
       failures: count,

@@ -165,6 +165,27 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     for (const one of [a, c]) expect(one).toEqual({ status: "fulfilled", value: "OK" });
   });
 
+  it("of one task that all fail: it is paused by the one that is too many", async () => {
+    await bench.put({ id: "t", overlap: "allow", pauseAfterFailures: 4 });
+    for (const token of ["a", "b", "c", "d"]) {
+      await bench.clock.advance(10_000);
+      await bench.claim("t", token);
+    }
+    const runs = await bench.store.runs.open(bench.name("t"));
+    const started = await Promise.all(runs.map((run) => bench.store.runs.start(bench.name("t"), run, BY)));
+    const fences = fencesOf(started.map((value) => ({ status: "fulfilled", value }) as const));
+    const { generation } = await bench.stored("t");
+    const ends = runs.slice(0, 2).map((run, i) => ({ run, fence: fences[i] as number }));
+    const end = ({ run, fence }: { run: string; fence: number }) =>
+      bench.store.runs.settle(bench.name("t"), run, { fence, made: 0, outcome: "failed", error: "no" });
+    expect(await Promise.all(ends.map(end))).toEqual(["OK", "OK"]);
+    // Nothing follows from two: what is decided about the task meanwhile holds.
+    expect(await bench.stored("t")).toMatchObject({ state: "scheduled", generation });
+    const last = runs.slice(2).map((run, i) => ({ run, fence: fences[i + 2] as number }));
+    expect(await Promise.all(last.map(end))).toEqual(["OK", "OK"]);
+    expect((await bench.stored("t")).state).toBe("paused");
+  });
+
   it("that fail: what follows is each task's own", async () => {
     const crowd = await Crowd.of(bench, 3, { pauseAfterFailures: 1 });
     await bench.put({ id: "t1" });

@@ -22,15 +22,16 @@ local function enqueue(template, id, data, jobKey)
   return tostring(result)
 end
 
--- The run's record. Where it would not stay small (LONGEST), what makes it so stands by itself.
+-- The run's record. Where it would not stay small (LONGEST), and this helps, node and type stand by themselves.
 local function recordRun(runKey, name, enqueued, node, details)
-  local of, more = name .. " " .. enqueued .. " " .. node, {}
-  if #of > LONGEST then
-    of = name .. " " .. enqueued
+  local begin, more = name .. " " .. enqueued, {}
+  local of = begin .. " " .. node
+  if #of > LONGEST and #begin <= LONGEST then
+    of = begin
     more = { "node", node }
   end
   local type, rest = string.match(#details > LONGEST and details or "", '^{"type":"([%w._-]+)",(.*)$')
-  if type then
+  if type and #rest < LONGEST then
     details = "{" .. rest
     more[#more + 1] = "type"
     more[#more + 1] = type
