@@ -18,8 +18,11 @@ export interface LinkOptions {
 /** Before a call is sent again, in ms; twice as long each time. */
 const PAUSE = 20;
 
-/** Of a connection that was left because of an error: that one tells why. */
-const ECHO = /Stream isn't writeable/;
+/**
+ * Of a connection that was left because of an error: that one tells why. And one that Redis refuses may end before its word has come: the
+ * attempt before may have heard it.
+ */
+const ECHO = /Stream isn't writeable|ECONNRESET/;
 
 type Arg = string | number | Buffer;
 

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseTask } from "@carillon/core";
+import { type CarillonError, parseTask } from "@carillon/core";
 import { bullPrefix, Store } from "@carillon/store";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
@@ -180,10 +180,14 @@ describe("a Redis that refuses", () => {
     await admin.config("SET", "maxclients", "2");
     const late = new Store({ connection: redis.url, readyTimeout: 300 });
     try {
-      await expect(late.serverTime()).rejects.toMatchObject({
-        code: "REDIS_UNAVAILABLE",
-        remedy: expect.stringContaining("maxclients"),
-      });
+      // The end of the connection may be faster than what Redis says before it.
+      const told = await eventually(() =>
+        late.serverTime().then(
+          () => "connected",
+          (error: CarillonError) => (/maxclients/.test(error.remedy ?? "") ? error.code : false),
+        ),
+      );
+      expect(told).toBe("REDIS_UNAVAILABLE");
     } finally {
       await admin.config("SET", "maxclients", "10000");
     }
