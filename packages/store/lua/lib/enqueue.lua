@@ -24,14 +24,17 @@ end
 
 -- The run's record. Where it would not stay small (LONGEST), and this helps, node and type stand by themselves.
 local function recordRun(runKey, name, enqueued, node, details)
+  local of = name .. " " .. enqueued .. " " .. node
+  if #of <= LONGEST and #details <= LONGEST then
+    return redis.call("HSET", runKey, "state", "queued", "of", of, "info", details)
+  end
   local begin, more = name .. " " .. enqueued, {}
-  local of = begin .. " " .. node
   if #of > LONGEST and #begin <= LONGEST then
     of = begin
     more = { "node", node }
   end
-  local type, rest = string.match(#details > LONGEST and details or "", '^{"type":"([%w._-]+)",(.*)$')
-  if type and #rest < LONGEST then
+  local type, rest = string.match(details, '^{"type":"([%w._-]+)",(.*)$')
+  if type and #details > LONGEST and #rest < LONGEST then
     details = "{" .. rest
     more[#more + 1] = "type"
     more[#more + 1] = type
