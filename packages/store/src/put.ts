@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import {
   CarillonError,
   firstNext,
@@ -151,12 +152,16 @@ export class TaskWriter {
       for (const [i, { index, plan }] of open.entries()) {
         const [word, ...stored] = answers.each[i] as string[];
         try {
-          const same = word === "CONFLICT" && this.#asAnOlderVersionStored(queue, plan, stored);
-          if (same) {
-            results[index] = same;
-          } else if (word === "CONFLICT") {
-            await this.#learnCalendars(queue, plan.local, stored);
-            left.push({ index, plan: this.#planAgainst(queue, plan, stored, at, options) });
+          if (word === "CONFLICT") {
+            const task = decodeTask(queue, plan.local, stored);
+            if (task && isForeign(task)) throw unsupportedFormat(plan.local, task.version);
+            if (task && isDeepStrictEqual(task.fields, plan.fields)) {
+              // An older version stored long values in one piece.
+              results[index] = this.#result(queue, plan, "unchanged", [task.state, String(task.due ?? "")]);
+              continue;
+            }
+            await this.#learnCalendars(task);
+            left.push({ index, plan: this.#planAgainst(plan, task, at, options) });
           } else if (word === "LATE") {
             // The first time of a new task has passed meanwhile: the next one is strictly after the put.
             left.push({ index, plan: this.#planNew(plan.parsed, at, options) });
@@ -216,18 +221,8 @@ export class TaskWriter {
     };
   }
 
-  /** The same definition, with long values in one piece: unchanged. */
-  #asAnOlderVersionStored(queue: string, plan: Plan, flat: string[]): PutResult | undefined {
-    const stored = decodeTask(queue, plan.local, flat);
-    if (!stored || isForeign(stored) || revisionOf(stored.fields) !== revisionOf(plan.fields))
-      return undefined;
-    return this.#result(queue, plan, "unchanged", [stored.state, stored.due?.toString() ?? ""]);
-  }
-
   /** The task exists. Only an edited schedule moves its times; its state is never changed from paused. */
-  #planAgainst(queue: string, plan: Plan, flat: string[], now: number, options: PutOptions): Plan {
-    const stored = decodeTask(queue, plan.local, flat);
-    if (stored && isForeign(stored)) throw unsupportedFormat(plan.local, stored.version);
+  #planAgainst(plan: Plan, stored: StoredTask | undefined, now: number, options: PutOptions): Plan {
     assertRevision(plan.local, stored, options.ifRevision);
     if (!stored) return this.#planNew(plan.parsed, now, options);
     const { definition } = plan.parsed;
@@ -263,11 +258,8 @@ export class TaskWriter {
   }
 
   /** A task that was planned with newer calendars than ours is not planned with the older ones. */
-  async #learnCalendars(queue: string, local: string, flat: string[]): Promise<void> {
-    const task = decodeTask(queue, local, flat);
-    if (task && !isForeign(task) && task.calendarRevision > this.#calendars.revision) {
-      await this.#calendars.refresh();
-    }
+  async #learnCalendars(task: StoredTask | undefined): Promise<void> {
+    if (task && task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
   }
 
   /** The times of a stored task that are past and not decided yet. */

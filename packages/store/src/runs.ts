@@ -175,23 +175,21 @@ export class RunRepository {
   /** Sends a script about runs of one queue: what `lib/about.lua` asks for, then of each its own arguments. */
   async #aboutAll(script: Script, queue: string, all: readonly About[]): Promise<unknown> {
     const keys = this.#keys.queue(queue);
-    const sent: { keys: string[]; args: Argument[] } = {
-      keys: [keys.runs, keys.next, keys.journal, keys.alerts, keys.expected, keys.outcomes],
-      args: [queue, keys.run(""), keys.output(""), this.#keys.wake, ...this.#kept()],
-    };
-    for (const { local, run, own } of all) {
-      const shard = shardOf(local);
-      sent.keys.push(keys.run(run), keys.task(local), keys.open(local), keys.history(local));
-      sent.keys.push(
-        keys.failures(local),
-        keys.stats(local),
-        keys.due(shard),
-        keys.job(run),
-        keys.ledger(local),
-      );
-      sent.args.push(run, local, shard, ...own);
-    }
-    return this.#link.run(script, sent.keys, sent.args);
+    const keysOf = ({ local, run }: About) => [
+      ...[keys.run(run), keys.task(local), keys.open(local), keys.history(local), keys.failures(local)],
+      ...[keys.stats(local), keys.due(shardOf(local)), keys.job(run), keys.ledger(local)],
+    ];
+    return this.#link.run(
+      script,
+      [
+        ...[keys.runs, keys.next, keys.journal, keys.alerts, keys.expected, keys.outcomes],
+        ...all.flatMap(keysOf),
+      ],
+      [
+        ...[queue, keys.run(""), keys.output(""), this.#keys.wake, ...this.#kept()],
+        ...all.flatMap(({ local, run, own }) => [run, local, shardOf(local), ...own]),
+      ],
+    );
   }
 
   /** A script that does the same for several runs of a queue, and is asked about all that come at one moment together. */

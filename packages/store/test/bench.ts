@@ -116,6 +116,12 @@ export class Bench {
     return seen;
   }
 
+  /** How Redis keeps a key: `listpack` where it is small, whatever its version calls that. */
+  async encoding(key: string): Promise<string> {
+    const said = await this.store.link.ask((client) => client.object("ENCODING", key));
+    return String(said).replace("ziplist", "listpack");
+  }
+
   /** Something that happens at the worst moment: right before the next script of this name is sent. */
   before(script: string, act: () => Promise<unknown>): void {
     const { link } = this.store;

@@ -14,8 +14,6 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
   const name = () => bench.name("weekly-digest-of-sales", "team-north");
   const client = () => bench.store.link.client as Redis;
   const key = () => bench.store.keys.queue(QUEUE).run(run);
-  const encoding = async () =>
-    String(await client().object("ENCODING", key())).replace("ziplist", "listpack");
   const start = (by: Partial<typeof BY> = {}) => bench.store.runs.start(name(), run, { ...BY, ...by });
 
   beforeEach(async () => {
@@ -47,12 +45,12 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
       task: { queue: QUEUE, owner: "team-north", id: "weekly-digest-of-sales" },
     };
     expect(await bench.store.runs.get(QUEUE, run)).toEqual(enqueued);
-    expect(await encoding()).toBe("listpack");
+    expect(await bench.encoding(key())).toBe("listpack");
     const started = await start();
     expect(started).toMatchObject({ word: "OK", limit: 300_000, grace: 7_000 });
     if (started.word !== "OK") return;
     await bench.store.runs.settle(name(), run, { fence: started.fence, made: 0, outcome: "succeeded" });
-    expect(await encoding()).toBe("listpack");
+    expect(await bench.encoding(key())).toBe("listpack");
     expect(await bench.store.runs.get(QUEUE, run)).toEqual({
       ...enqueued,
       ...{

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { StartResult } from "@carillon/store";
 import { type RedisServer, startFaultProxy, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -49,10 +50,15 @@ class Crowd {
   }
 }
 
-const fencesOf = (started: PromiseSettledResult<{ word: string }>[]) =>
+function fenceOf(started: StartResult): number {
+  if (started.word !== "OK") throw new Error(started.word);
+  return started.fence;
+}
+
+const fencesOf = (started: PromiseSettledResult<StartResult>[]) =>
   started.map((one) => {
-    if (one.status === "rejected" || one.value.word !== "OK") throw new Error("not started");
-    return (one.value as { word: string; fence: number }).fence;
+    if (one.status === "rejected") throw one.reason;
+    return fenceOf(one.value);
   });
 
 /** Scripts that the store sends from now on. */
@@ -108,7 +114,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
       if (answer.outcome === "enqueued") runs.push(answer.run);
     }
     const started = await Promise.all(runs.map((run) => bench.store.runs.start(bench.name("t"), run, BY)));
-    const [first, ...others] = fencesOf(started.map((value) => ({ status: "fulfilled", value }) as const));
+    const [first, ...others] = started.map(fenceOf);
     expect(others).toEqual([(first as number) + 1, (first as number) + 2]);
     expect(await bench.store.runs.stats(bench.name("t"))).toMatchObject({ attempts: "3", crashes: "3" });
   });
@@ -173,7 +179,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     }
     const runs = await bench.store.runs.open(bench.name("t"));
     const started = await Promise.all(runs.map((run) => bench.store.runs.start(bench.name("t"), run, BY)));
-    const fences = fencesOf(started.map((value) => ({ status: "fulfilled", value }) as const));
+    const fences = started.map(fenceOf);
     const { generation } = await bench.stored("t");
     const ends = runs.slice(0, 2).map((run, i) => ({ run, fence: fences[i] as number }));
     const end = ({ run, fence }: { run: string; fence: number }) =>

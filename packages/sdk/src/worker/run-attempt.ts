@@ -21,7 +21,7 @@ export type Started = Extract<StartResult, { word: "OK" }>;
 /** How often a start or an end is tried to be recorded: for about a minute. */
 const TRIES = 16;
 
-/** Asked for once: the system is asked each time. */
+/** Each call of `hostname` asks the system. */
 const HOST = hostname();
 
 const FORGOTTEN =

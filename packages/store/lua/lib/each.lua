@@ -4,11 +4,9 @@ local function each(step)
   if RUNS == 1 then return { step(about(1)) } end
   local answers = {}
   for n = 1, RUNS do
-    local done, answer = true, false
-    if forgotten < EXCESS_AT_MOST then done, answer = pcall(step, about(n)) end
-    -- Redis 6 has the text only.
-    if not done and type(answer) ~= "table" then answer = redis.error_reply(answer) end
-    answers[n] = answer
+    local answer, failed = false, nil
+    if forgotten < EXCESS_AT_MOST then answer, failed = tried(step, about(n)) end
+    answers[n] = failed and redis.error_reply(failed) or answer
   end
   return answers
 end
