@@ -4,6 +4,7 @@
 // their next one. Once more with workers on our side too. Each step has a Redis of its own. Of our shards, the one that is least and
 // the one that is most behind tell whether the nodes share the work evenly.
 // With `--period 1` tasks come again each second (and so on); ours only with workers then, since a run is in the way of the next one.
+// With `--zones UTC,Europe/Paris` (and so on) they have cron expressions in these zones, and so are due at full seconds.
 import { shardOf } from "@carillon/core";
 import { writeChart } from "./lib/chart.mjs";
 import { readOptions } from "./lib/options.mjs";
@@ -16,7 +17,7 @@ const options = readOptions(
     ...{ from: [200, 40], factor: 1.5, steps: [12, 1], refine: [2, 0], tries: 2 },
     ...{ seconds: [10, 1], warmup: [5, 2], period: 0, nodes: 3, workers: 3 },
   },
-  ["chart"],
+  ["chart", "zones"],
 );
 const FROM = options.from;
 const FACTOR = options.factor;
@@ -32,12 +33,20 @@ const LIMIT = 1_000;
 let redis;
 
 /** Seconds between two times of a task; usually longer than is looked at, so that what nobody works is in no task's way. */
-const PERIOD = options.period || WARMUP + SECONDS + 5;
+const ZONES = options.zones?.split(",");
+const PERIOD = options.period || (ZONES ? 20 : WARMUP + SECONDS + 5);
+if (ZONES && 60 % PERIOD !== 0) throw new Error("With --zones a minute is a multiple of --period.");
 const begin = (i, second, rate) => second + Math.floor((i * 1000) / rate);
+const zone = (i) => ZONES[i % ZONES.length];
+function cron(i) {
+  const seconds = Array.from({ length: 60 / PERIOD }, (_, turn) => (i % PERIOD) + turn * PERIOD);
+  return `${seconds.join(",")} * * * * *`;
+}
 const ours = (workers) => (server, rate) =>
   startOurs(server, {
     ...{ nodes: NODES, workers, tasks: rate * PERIOD },
     schedule(i, second) {
+      if (ZONES) return { cron: cron(i), timezone: zone(i), start: new Date(second).toISOString() };
       const origin = new Date(begin(i, second, rate)).toISOString();
       return { every: `${PERIOD}s`, origin, start: origin };
     },
@@ -45,7 +54,10 @@ const ours = (workers) => (server, rate) =>
 const theirs = (server, rate) =>
   startTheirs(server, {
     ...{ workers: WORKERS, tasks: rate * PERIOD },
-    repeat: (i, second) => ({ every: 1000 * PERIOD, startDate: begin(i, second, rate) }),
+    repeat(i, second) {
+      if (ZONES) return { pattern: cron(i), tz: zone(i), startDate: second };
+      return { every: 1000 * PERIOD, startDate: begin(i, second, rate) };
+    },
   });
 
 async function step(who, start, rate) {
@@ -127,6 +139,7 @@ print(
       ),
     ],
     seen: {
+      schedules: ZONES ? `cron in ${ZONES.join(", ")}` : `every ${PERIOD} s`,
       "occurrences a second": said(mine),
       "with workers beside": said(worked),
       "Job Schedulers' a second": said(peer),

@@ -115,6 +115,12 @@ export function shortTokens({ token, operatorToken, viewerToken }: Config): stri
   );
 }
 
+/** What only shows when the settings are used: that the port is taken, or is not for us; that there is no such address. */
+export function cannotListen({ code, message }: NodeJS.ErrnoException): CarillonError {
+  const taken = code === "EADDRINUSE" || code === "EACCES";
+  return refused(taken ? "CARILLON_CONSOLE_PORT" : "CARILLON_HOST", `cannot listen: ${message}`);
+}
+
 function refused(field: string, what: string): CarillonError {
   return new CarillonError("INVALID_OPTION", `${what}.`, { field, remedy: REMEDIES[field] ?? "" });
 }

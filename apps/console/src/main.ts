@@ -6,7 +6,7 @@ import { type Logger, pino } from "pino";
 import { createApp } from "./app.js";
 import { newToken } from "./auth.js";
 import { answerTo } from "./command-line.js";
-import { type Config, readConfig, shortTokens } from "./environment.js";
+import { type Config, cannotListen, readConfig, shortTokens } from "./environment.js";
 import { EXIT } from "./exit-codes.js";
 
 /** How long requests under way may take once the console is told to stop. */
@@ -74,9 +74,10 @@ function watch(connection: ReturnType<typeof connect>, logger: Logger): void {
   });
 }
 
+/** @throws `INVALID_OPTION` where the port is taken, or there is no such address */
 function listen(server: Server, { host, port }: Config): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
-    server.once("error", reject);
+    server.once("error", (error) => reject(cannotListen(error)));
     server.listen(port, host, () => resolve(server.address() as AddressInfo));
   });
 }
@@ -106,8 +107,6 @@ function fail(error: unknown): never {
   const { code, message } = error as NodeJS.ErrnoException;
   const known = isCarillonError(error) || code !== undefined;
   console.error(`carillon-console: ${known ? message : ((error as Error).stack ?? error)}`);
-  if (code === "EADDRINUSE")
-    console.error("Set CARILLON_CONSOLE_PORT to another port; 0 takes any free one.");
   process.exit(isCarillonError(error) ? EXIT.config : EXIT.unexpected);
 }
 

@@ -163,10 +163,20 @@ test("a wrong Redis URL ends it with 2, without quoting it", async () => {
   expect(program.stderr()).not.toContain("hunter2");
 });
 
-test("a taken port ends it with a hint", async () => {
+test("a taken port ends it with 2 and one line that says what to do", async () => {
   const program = start({ REDIS_URL: redis.url, CARILLON_CONSOLE_PORT: String(redis.port) });
-  expect(await program.exit).toBe(1);
-  expect(program.stderr()).toContain("Set CARILLON_CONSOLE_PORT to another port");
+  expect(await program.exit).toBe(2);
+  expect(program.stderr()).toMatch(
+    /^carillon-console: CARILLON_CONSOLE_PORT: cannot listen: .*EADDRINUSE.* 0 takes any free port\.\n$/,
+  );
+});
+
+test("so does a host that does not exist", async () => {
+  const program = start({ REDIS_URL: redis.url, CARILLON_HOST: "no-such-host.invalid" });
+  expect(await program.exit).toBe(2);
+  expect(program.stderr()).toMatch(
+    /^carillon-console: CARILLON_HOST: cannot listen: .*no-such-host\.invalid\. Use an address of this machine.*\n$/,
+  );
 });
 
 test("SIGTERM ends it at once while Redis is down", async () => {

@@ -70,6 +70,8 @@ const UNSEEN = "?";
 const PUT_BATCH = 100;
 /** Characters of payload in one script, beyond the first task's: Redis reads, hashes and compares each several times. */
 const PAYLOAD_BATCH = 512 * 1024;
+/** Tags in one script, beyond the first task's: each has an index, of which other tasks may be members by the thousand. */
+const TAGS_BATCH = 250;
 /** Batches under way at once: Redis works on one while the next is planned. */
 const IN_FLIGHT = 3;
 
@@ -324,20 +326,22 @@ function assertRevision(local: string, stored: StoredTask | undefined, asked: st
 function* batches(tasks: readonly ParsedTask[]): Generator<ParsedTask[], undefined> {
   let batch: ParsedTask[] = [];
   let names = new Set<string>();
-  let payloads = 0;
+  let [payloads, tags] = [0, 0];
   for (const task of tasks) {
     const local = localName(task.definition);
-    const { length } = task.payloadJson;
-    const full = batch.length === PUT_BATCH || payloads + length > PAYLOAD_BATCH;
+    const more = { payload: task.payloadJson.length, tags: task.definition.tags.length };
+    const large = payloads + more.payload > PAYLOAD_BATCH || tags + more.tags > TAGS_BATCH;
+    const full = batch.length === PUT_BATCH || large;
     if (batch.length > 0 && (full || names.has(local))) {
       yield batch;
       batch = [];
       names = new Set();
-      payloads = 0;
+      [payloads, tags] = [0, 0];
     }
     batch.push(task);
     names.add(local);
-    payloads += length;
+    payloads += more.payload;
+    tags += more.tags;
   }
   if (batch.length > 0) yield batch;
 }

@@ -242,7 +242,7 @@ onEveryEngine("put", (connection) => {
     expect(Object.keys(await dueIndex())).toHaveLength(1_000);
   });
 
-  it("large payloads are sent few at a time, small ones a hundred at a time", async () => {
+  it("large payloads and many tags are sent few at a time, others a hundred at a time", async () => {
     const { link } = bench.store;
     const run = link.run.bind(link);
     let sizes: number[] = [];
@@ -250,16 +250,28 @@ onEveryEngine("put", (connection) => {
       if (script.name === "put") sizes.push(args.reduce<number>((sum, arg) => sum + String(arg).length, 0));
       return run(script, keys, args);
     };
-    const put = (length: number) => {
+    const put = (length: number, tagged = 0, id = "t") => {
       sizes = [];
       const tasks = Array.from({ length: 210 }, (_, i) => {
         const payload = "x".repeat(length);
-        return parseTask({ id: `t${i}`, type: "noop", queue: QUEUE, schedule: { every: "10s" }, payload });
+        const tags = Array.from({ length: tagged }, (_, n) => `tag-${n}`);
+        return parseTask({
+          id: id + i,
+          type: "noop",
+          queue: QUEUE,
+          schedule: { every: "10s" },
+          payload,
+          tags,
+        });
       });
       return bench.store.tasks.put(QUEUE, tasks);
     };
     expect(await put(10)).toHaveLength(210);
     expect(sizes).toHaveLength(3);
+    expect(await put(10, 2, "few-")).toHaveLength(210);
+    expect(sizes).toHaveLength(3);
+    expect(await put(10, 20, "many-")).toHaveLength(210);
+    expect(sizes).toHaveLength(18);
     const results = await put(200_000);
     expect(results.map(({ name, outcome }) => `${name.id} ${outcome}`)).toEqual(
       results.map((_, i) => `t${i} updated`),
