@@ -44,6 +44,11 @@ export function taskRef(text: string, queue: string | undefined, owner: string |
     : { owner: text.slice(0, slash), id: text.slice(slash + 1), queue };
 }
 
+/** For commander: an option that may be given several times. */
+export function collect(value: string, before: string[] = []): string[] {
+  return [...before, value];
+}
+
 /** For commander: a whole number; its range is checked where it is used. */
 export function wholeNumber(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);

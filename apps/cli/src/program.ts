@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import type { Register } from "./command.js";
 import { registerBackfill, registerBackfillCancel, registerBackfillStatus } from "./commands/backfill.js";
 import { registerCalendars } from "./commands/calendars.js";
+import { registerEdit } from "./commands/edit.js";
 import { registerExplain } from "./commands/explain.js";
 import { registerJournal } from "./commands/journal.js";
 import { registerList } from "./commands/list.js";
@@ -24,6 +25,7 @@ import { Output } from "./output.js";
 
 const COMMANDS: readonly Register[] = [
   registerPut,
+  registerEdit,
   registerValidate,
   registerList,
   registerShow,

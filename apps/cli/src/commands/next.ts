@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { readCalendars } from "../calendar-entries.js";
-import { type Globals, type Register, wholeNumber } from "../command.js";
+import { collect, type Globals, type Register, wholeNumber } from "../command.js";
 import { compose, flagsOf, type Limits } from "../compose.js";
 import { SYNTAXES } from "../expression.js";
 import { misuse } from "../failure.js";
@@ -70,10 +70,6 @@ function withLimits(command: Command): Command {
     .addOption(
       new Option("--anchor <what>", "count an interval from the finish of each run").choices(["finish"]),
     );
-}
-
-function collect(value: string, before: string[] = []): string[] {
-  return [...before, value];
 }
 
 function refuseMixtures(exprs: readonly string[], options: NextOptions): void {

@@ -2,6 +2,7 @@ import type { Client, Put, TaskInput } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import { parseJson, readAll } from "../input.js";
+import type { Output } from "../output.js";
 import { table } from "../text.js";
 import { when } from "../times.js";
 import { putLines } from "./put-lines.js";
@@ -38,10 +39,15 @@ export const registerPut: Register = (program, out) => {
       );
       const puts = await withClient(options, (client) => putDocument(client, input, options));
       if (options.json) return out.json(Array.isArray(input) ? puts : puts[0]);
-      await out.write(table(COLUMNS, puts, out.paint));
-      for (const { task, warnings } of puts) warn(`${task.owner}/${task.id}`, warnings);
+      await tellPuts(puts, out);
     });
 };
+
+/** What became of each, for people. */
+export async function tellPuts(puts: readonly Put[], out: Output): Promise<void> {
+  await out.write(table(COLUMNS, puts, out.paint));
+  for (const { task, warnings } of puts) warn(`${task.owner}/${task.id}`, warnings);
+}
 
 async function putDocument(client: Client, input: unknown, { ifRevision }: PutOptions): Promise<Put[]> {
   // The SDK's schema judges what is in it.

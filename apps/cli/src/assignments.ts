@@ -1,0 +1,56 @@
+import { misuse } from "./failure.js";
+
+type Fields = Record<string, unknown>;
+
+/** Names that would change what all objects are. */
+const UNSAFE = new Set(["__proto__", "constructor", "prototype"]);
+
+/**
+ * A copy of `definition` with fields set (`name=value`, the name with dots between) and taken away. What the fields mean, and whether
+ * there are such, the schema judges.
+ *
+ * @throws `INVALID_OPTION` for what is no assignment, or a path through what has no fields
+ */
+export function edited(definition: object, set: readonly string[], unset: readonly string[]): object {
+  const copy = structuredClone(definition) as Fields;
+  for (const text of set) {
+    const at = text.indexOf("=");
+    if (at < 1) throw misuse("set", `got ${text}.`, "Say FIELD=VALUE, for example priority=5.");
+    const [parent, name] = placeOf(copy, text.slice(0, at), "set");
+    parent[name] = parsed(text.slice(at + 1));
+  }
+  for (const path of unset) {
+    const [parent, name] = placeOf(copy, path, "unset");
+    delete parent[name];
+  }
+  return copy;
+}
+
+/** On the way to a field that is to be set, what is not there yet comes to be. */
+function placeOf(fields: Fields, path: string, option: "set" | "unset"): [parent: Fields, name: string] {
+  const names = path.split(".");
+  if (names.some((name) => name === "" || UNSAFE.has(name)))
+    throw misuse(option, `${path} is no field.`, "Name a field, with dots between a field and one in it.");
+  const name = names.pop() as string;
+  let parent = fields;
+  for (const [depth, each] of names.entries()) {
+    if (option === "set") parent[each] ??= {};
+    else if (parent[each] === undefined) return [{}, name];
+    const next = parent[each];
+    if (typeof next !== "object" || next === null || Array.isArray(next)) {
+      const whole = names.slice(0, depth + 1).join(".");
+      throw misuse(option, `${whole} has no fields.`, `Set ${whole} as a whole, as JSON.`);
+    }
+    parent = next as Fields;
+  }
+  return [parent, name];
+}
+
+/** What is not JSON is text. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}

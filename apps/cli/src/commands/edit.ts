@@ -1,0 +1,66 @@
+import type { Client, Put, TaskInput } from "@carillon/sdk";
+import { edited } from "../assignments.js";
+import { collect, type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
+import { Draft } from "../draft.js";
+import { Failure, reportOf } from "../failure.js";
+import { tellPuts } from "./put.js";
+
+interface EditOptions extends Globals {
+  queue?: string;
+  set?: string[];
+  unset?: string[];
+}
+
+/** What `Client.update` hands to its function. */
+type Definition = Parameters<Parameters<Client["update"]>[1]>[0];
+
+export const registerEdit: Register = (program, out) => {
+  taskCommand(program, "edit", "change a task: in an editor, or by --set and --unset")
+    .description(
+      "Changes a task as it is. Without --set and --unset its definition is opened as JSON in $VISUAL, else $EDITOR,\n" +
+        "and what is saved there is put, unless someone else has changed the task meanwhile.",
+    )
+    .option(
+      "--set <field=value>",
+      "JSON, or else text: priority=5, schedule.timezone=Europe/Paris; repeatable",
+      collect,
+    )
+    .option("--unset <field>", "goes back to its default; repeatable", collect)
+    .action(async (task: string, _: unknown, command) => {
+      const options: EditOptions = command.optsWithGlobals();
+      const { set = [], unset = [] } = options;
+      const change =
+        set.length + unset.length > 0
+          ? (client: Client) =>
+              client.update(ref(task, options), (definition) => edited(definition, set, unset) as TaskInput)
+          : (client: Client) => inEditor(client, task, options);
+      const put = await withClient(options, change);
+      await (options.json ? out.json(put) : tellPuts([put], out));
+    });
+};
+
+const ref = (task: string, { queue, owner }: EditOptions) => taskRef(task, queue, owner);
+
+async function inEditor(client: Client, task: string, options: EditOptions): Promise<Put> {
+  const draft = new Draft();
+  try {
+    const put = await client.update(ref(task, options), async (definition: Definition) => {
+      if (draft.begun) throw changedMeanwhile();
+      return (await draft.edit(definition)) as TaskInput;
+    });
+    await draft.discard();
+    return put;
+  } catch (error) {
+    // What was typed is not lost.
+    if (!draft.begun) throw error;
+    const report = reportOf(error);
+    const kept = `What you saved is in ${draft.file}.`;
+    throw new Failure({ ...report, message: `${report.message} ${kept}` }, error);
+  }
+}
+
+function changedMeanwhile(): Failure {
+  const remedy = "Look at it, and edit it again.";
+  const message = `Someone else has changed the task while you edited it. ${remedy}`;
+  return new Failure({ code: "CONFLICT", message, remedy });
+}

@@ -1,0 +1,46 @@
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { misuse } from "./failure.js";
+import { parseJson } from "./input.js";
+
+/** A definition in the user's editor. Its file is for the user's eyes only, and stays until it is discarded. */
+export class Draft {
+  #file: string | undefined;
+
+  get begun(): boolean {
+    return this.#file !== undefined;
+  }
+
+  get file(): string {
+    return this.#file ?? "";
+  }
+
+  /** @returns what was saved @throws `INVALID_OPTION` where there is no editor, or it fails; `INVALID_TASK` for what is not JSON */
+  async edit(definition: unknown): Promise<unknown> {
+    const editor = process.env.VISUAL || process.env.EDITOR;
+    if (!editor) throw misuse("EDITOR", "missing.", "Set it to your editor, or say --set FIELD=VALUE.");
+    const file = join(await mkdtemp(join(tmpdir(), "carillon-")), "task.json"); // a folder that only this user can enter
+    await writeFile(file, `${JSON.stringify(definition, undefined, 2)}\n`, { mode: 0o600 });
+    this.#file = file;
+    await run(editor, file);
+    return parseJson(await readFile(file, "utf8"), "Save one task as a JSON object.");
+  }
+
+  async discard(): Promise<void> {
+    if (this.#file !== undefined) await rm(dirname(this.#file), { recursive: true, force: true });
+  }
+}
+
+/** As git does: the shell reads what the variable says, so it may hold arguments. */
+async function run(editor: string, file: string): Promise<void> {
+  const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], {
+    stdio: ["inherit", "inherit", "inherit"],
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", resolve);
+  });
+  if (code !== 0) throw misuse("EDITOR", `${editor} ended with ${code}.`, "Nothing was changed.");
+}

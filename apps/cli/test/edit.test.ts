@@ -1,0 +1,162 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { harness, task } from "./harness.js";
+import { carillon } from "./helpers.js";
+
+const stage = harness("edit");
+
+const NIGHTLY = task("nightly", {
+  schedule: { cron: "0 3 * * *", timezone: "Europe/Berlin" },
+  payload: { format: "pdf", zip: "01234" },
+  retry: { attempts: 3, delay: "1m" },
+});
+const set = (...assignments: string[]) => assignments.flatMap((text) => ["--set", text]);
+const stored = () => stage.client.get("nightly");
+
+beforeEach(async () => {
+  await stage.client.put(NIGHTLY);
+});
+
+describe("edit --set", () => {
+  it("changes these fields, and nothing else", async () => {
+    const before = await stored();
+    const edit = ["edit", "nightly", ...set("schedule.cron=0 4 * * *", "priority=5", "payload.format=csv")];
+    expect(await stage.json(edit)).toMatchObject({ outcome: "updated", task: { id: "nightly" } });
+    const after = await stored();
+    expect(after).toMatchObject({
+      schedule: { ...before.schedule, cron: "0 4 * * *" },
+      payload: { format: "csv", zip: "01234" },
+      priority: 5,
+      retry: before.retry,
+    });
+    expect(await stage.json(edit)).toMatchObject({ outcome: "unchanged" });
+  });
+
+  it("takes JSON, and text for what is not JSON", async () => {
+    const values = [
+      "payload.n=007",
+      "payload.zip=01234",
+      'payload.text="7"',
+      "payload.no=null",
+      'tags=["a","b"]',
+    ];
+    await stage.json(["edit", "nightly", ...set(...values, "payload.deep.er=[1]", "description=a = b")]);
+    expect(await stored()).toMatchObject({
+      payload: { format: "pdf", n: "007", zip: "01234", text: "7", no: null, deep: { er: [1] } },
+      tags: ["a", "b"],
+      description: "a = b",
+    });
+  });
+
+  it("--unset brings a field's default back", async () => {
+    await stage.json(["edit", "nightly", ...set("priority=5"), "--unset", "retry", "--unset", "payload.zip"]);
+    await stage.json(["edit", "nightly", "--unset", "priority", "--unset", "expect.within"]);
+    const { priority, retry, payload } = await stored();
+    expect({ priority, retry, payload }).toEqual({
+      priority: 0,
+      retry: undefined,
+      payload: { format: "pdf" },
+    });
+  });
+
+  it.each([
+    ["priority", "INVALID_OPTION", "set: got priority. Say FIELD=VALUE"],
+    ["=5", "INVALID_OPTION", "set: got =5."],
+    ["a..b=5", "INVALID_OPTION", "set: a..b is no field."],
+    ["payload.__proto__.polluted=1", "INVALID_OPTION", "set: payload.__proto__.polluted is no field."],
+    [
+      "payload.format.x=1",
+      "INVALID_OPTION",
+      "set: payload.format has no fields. Set payload.format as a whole",
+    ],
+    ["schedule.cron=nonsense", "INVALID_SCHEDULE", "schedule.cron"],
+    ["prioritty=5", "INVALID_TASK", "priorit"],
+    ["owner=other", "INVALID_NAME", "owner"],
+  ])("%s is refused with %s, and nothing is changed", async (text, code, says) => {
+    const before = await stored();
+    const refused = await stage.refusal(["edit", "nightly", "--set", text]);
+    expect(refused).toMatchObject({ exit: 2, code, message: expect.stringContaining(says) });
+    expect(await stored()).toEqual(before);
+  });
+
+  it("of what is not there says so", async () => {
+    expect(await stage.refusal(["edit", "nothing", ...set("priority=1")])).toMatchObject({
+      exit: 3,
+      code: "TASK_NOT_FOUND",
+    });
+  });
+});
+
+describe("edit in an editor", () => {
+  let folder = "";
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "edit-test-"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  /** Runs it with an editor of this script, which finds the file's path in $1. */
+  function edit(script: string, args: string[] = [], more: Record<string, string> = {}) {
+    const editor = join(folder, "my editor");
+    writeFileSync(editor, `#!/bin/sh\necho "$1" > '${folder}/path'\n${script}\n`, { mode: 0o755 });
+    const env = { ...stage.env, VISUAL: `'${editor}'`, ...more };
+    return carillon(["edit", "nightly", ...args], { env });
+  }
+  const draft = () => readFileSync(join(folder, "path"), "utf8").trim();
+
+  it("puts what was saved, and keeps no file", async () => {
+    const { code, stdout, stderr } = await edit(`cp "$1" '${folder}/seen'; sed -i 's/"0 3 /"30 4 /' "$1"`);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/updated +bar +system\/nightly +scheduled/);
+    expect(await stored()).toMatchObject({ schedule: { cron: "30 4 * * *" }, payload: NIGHTLY.payload });
+    const seen = JSON.parse(readFileSync(join(folder, "seen"), "utf8"));
+    expect(seen).toMatchObject({ id: "nightly", type: "noop", retry: NIGHTLY.retry });
+    expect(existsSync(dirname(draft()))).toBe(false);
+  });
+
+  it("of what is saved as it was says that it is unchanged", async () => {
+    const { stdout } = await edit("true");
+    expect(stdout).toMatch(/unchanged/);
+  });
+
+  it("keeps what was typed where it is refused, for this user's eyes", async () => {
+    const { code, stderr } = await edit(`sed -i 's/"0 3 /"0 99 /' "$1"`);
+    expect(code).toBe(2);
+    expect(stderr).toContain(`What you saved is in ${draft()}. [INVALID_SCHEDULE]`);
+    expect(readFileSync(draft(), "utf8")).toContain('"0 99 * * *"');
+    expect([statSync(draft()).mode & 0o777, statSync(dirname(draft())).mode & 0o777]).toEqual([0o600, 0o700]);
+    rmSync(dirname(draft()), { recursive: true });
+    expect(await stored()).toMatchObject({ schedule: NIGHTLY.schedule });
+  });
+
+  it("is refused where others have changed the task meanwhile", async () => {
+    const put = `'${process.execPath}' '${join(import.meta.dirname, "../dist/main.js")}' edit nightly --set priority=9`;
+    const { code, stderr } = await edit(`${put} >/dev/null; sed -i 's/"0 3 /"0 5 /' "$1"`, ["--json"]);
+    expect(code).toBe(5);
+    const { error } = JSON.parse(stderr);
+    expect(error).toMatchObject({ code: "CONFLICT", message: expect.stringContaining(draft()) });
+    expect(await stored()).toMatchObject({ schedule: NIGHTLY.schedule, priority: 9 });
+    rmSync(dirname(draft()), { recursive: true });
+  });
+
+  it.each([
+    ["exit 7", "INVALID_OPTION", /EDITOR: .*my editor' ended with 7\. Nothing was changed\./],
+    [`echo '{' > "$1"`, "INVALID_TASK", /not JSON/],
+  ])("that does %j changes nothing", async (script, code, says) => {
+    const { code: exit, stderr } = await edit(script);
+    expect(exit).toBe(2);
+    expect(stderr).toMatch(says);
+    expect(stderr).toContain(`[${code}]`);
+    expect(await stored()).toMatchObject({ schedule: NIGHTLY.schedule });
+    rmSync(dirname(draft()), { recursive: true });
+  });
+
+  it("wants one", async () => {
+    const { code, stderr } = await edit("true", [], { VISUAL: "", EDITOR: "" });
+    expect(code).toBe(2);
+    expect(stderr).toBe(
+      "carillon: EDITOR: missing. Set it to your editor, or say --set FIELD=VALUE. [INVALID_OPTION]\n",
+    );
+  });
+});
