@@ -75,18 +75,17 @@ describe("what a handler can say", () => {
 
   it("a checkpoint goes on to later attempts and runs", async () => {
     const seen: (Json | undefined)[] = [];
-    const worker = await bench.work([
+    await bench.work([
       type(async ({ checkpoint, saveCheckpoint, attempt }) => {
         seen.push(checkpoint);
         await saveCheckpoint({ upTo: seen.length });
         if (attempt === 1 && seen.length === 1) throw new Error("once");
       }),
     ]);
-    const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
-    await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
-    const end = next(worker, "settled");
-    await bench.again("t");
-    await end;
+    const succeeded = (run: string) =>
+      eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
+    await succeeded(await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } }));
+    await succeeded(await bench.again("t"));
     expect(seen).toEqual([undefined, { upTo: 1 }, { upTo: 2 }]);
   });
 
