@@ -18,7 +18,11 @@ export type Register = (program: Command, out: Output) => void;
  * Opens a client for as long as `use` takes. The SDK is loaded here and not at the top: it brings BullMQ and
  * ioredis, which `--help` need not wait for.
  */
-export async function withClient<T>(options: Globals, use: (client: Client) => Promise<T>): Promise<T> {
+export async function withClient<T>(
+  options: Globals,
+  use: (client: Client) => Promise<T>,
+  more: { maxPayloadBytes?: number } = {},
+): Promise<T> {
   const sdk = await import("@carillon/sdk");
   const env = {
     ...process.env,
@@ -28,7 +32,12 @@ export async function withClient<T>(options: Globals, use: (client: Client) => P
   if (!env.REDIS_URL)
     throw misuse("REDIS_URL", "missing.", "Give --redis URL, or set REDIS_URL=redis://localhost:6379.");
   // Per try; the store tries four times.
-  const client = new sdk.Client({ ...sdk.readEnvironment(env), owner: options.owner, connectTimeout: 3_000 });
+  const client = new sdk.Client({
+    ...sdk.readEnvironment(env),
+    owner: options.owner,
+    connectTimeout: 3_000,
+    ...more,
+  });
   try {
     return await use(client);
   } finally {

@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { Client } from "@carillon/sdk";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { harness, task } from "./harness.js";
 import { carillon } from "./helpers.js";
@@ -59,6 +60,14 @@ describe("edit --set", () => {
       retry: undefined,
       payload: { format: "pdf" },
     });
+  });
+
+  it("puts a payload back that is larger than this program would take", async () => {
+    const { redis, namespace } = stage;
+    const client = new Client({ connection: redis.url, namespace, maxPayloadBytes: 1_000_000 });
+    await client.put({ ...NIGHTLY, payload: "x".repeat(500_000) });
+    await client.close();
+    expect(await stage.json(["edit", "nightly", ...set("priority=5")])).toMatchObject({ outcome: "updated" });
   });
 
   it.each([

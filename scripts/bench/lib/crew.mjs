@@ -37,6 +37,8 @@ export function home() {
     rows = [];
   };
   setInterval(flush, 200);
+  // The bench was killed: who would stop this program?
+  process.once("disconnect", () => process.exit());
   return {
     add: (row) => rows.push(row),
     /** @param {() => unknown} stop what is to be done before the end */

@@ -34,7 +34,8 @@ export const registerEdit: Register = (program, out) => {
           ? (client: Client) =>
               client.update(ref(task, options), (definition) => edited(definition, set, unset) as TaskInput)
           : (client: Client) => inEditor(client, task, options);
-      const put = await withClient(options, change);
+      // The payload that is put back was stored already: whoever stored it has set the limit.
+      const put = await withClient(options, change, { maxPayloadBytes: Number.MAX_SAFE_INTEGER });
       await (options.json ? out.json(put) : tellPuts([put], out));
     });
 };
