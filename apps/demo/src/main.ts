@@ -72,8 +72,11 @@ async function main(): Promise<void> {
   await listening;
   const types = demoTypes({ client, connection, folder });
   await seed(client, types, { consoleUrl, project });
-  view.start({ namespace, consoleUrl: signInUrl, redisUrl: withoutPassword(redisUrl) }, processes, tally);
+  const shownUrl = withoutPassword(redisUrl);
+  const cli = cliCommand(shownUrl);
+  view.start({ namespace, consoleUrl: signInUrl, redisUrl: shownUrl, cli }, processes, tally);
   view.say("demo", `Bull Board: ${signInUrl}`);
+  view.say("demo", `CLI: ${cli}`);
   keepTally();
   listenToKeys();
 }
@@ -144,6 +147,12 @@ async function firstFree(wanted: number): Promise<number> {
     if (found !== undefined) return found;
   }
   throw new Error("No free port for the console.");
+}
+
+/** A password is in no command line: whoever has one has set `REDIS_URL`. */
+function cliCommand(shownUrl: string): string {
+  const redis = shownUrl === redisUrl ? ` --redis ${redisUrl}` : "";
+  return `npx carillon${redis} --namespace ${namespace} list`;
 }
 
 function withoutPassword(url: string): string {

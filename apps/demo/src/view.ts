@@ -21,6 +21,8 @@ export interface Heading {
   namespace: string;
   consoleUrl: string;
   redisUrl: string;
+  /** A command line of the CLI that asks about these tasks. */
+  cli: string;
 }
 
 /** A compact live view on a terminal; plain lines everywhere else. */
@@ -103,6 +105,7 @@ export class View {
     const lines = [
       `${BOLD}Carillon${END}  namespace ${heading.namespace}  ${DIM}${heading.redisUrl}${END}`,
       `Bull Board  ${BOLD}${heading.consoleUrl}${END}`,
+      `CLI         ${heading.cli}`,
       "",
     ];
     for (const process of processes) lines.push(this.#row(process));

@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
 
 const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../../cli/dist/main.js", import.meta.url));
 
 let redis: RedisServer;
 let demo: ChildProcess;
@@ -41,6 +42,8 @@ it("shows claims of replicas and runs of workers, and Ctrl-C ends all that it st
   const address = /Bull Board: (\S+)/.exec(output)?.[1] as string;
   const { origin } = new URL(address);
   expect((await fetch(`${origin}/health`)).status).toBe(200);
+  const ask = /CLI: npx carillon (.+)/.exec(output)?.[1]?.split(" ") as string[];
+  expect(spawnSync(process.execPath, [CLI, ...ask], { encoding: "utf8" }).stdout).toMatch(/console-check/);
 
   const ended = new Promise((resolve) => demo.once("exit", resolve));
   demo.kill("SIGINT");
