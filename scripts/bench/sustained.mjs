@@ -32,8 +32,8 @@ const WORKERS = options.workers;
 const LIMIT = 1_000;
 let redis;
 
-/** Seconds between two times of a task; usually longer than is looked at, so that what nobody works is in no task's way. */
 const ZONES = options.zones?.split(",");
+/** Seconds between two times of a task; usually longer than is looked at, so that what nobody works is in no task's way. */
 const PERIOD = options.period || (ZONES ? 20 : WARMUP + SECONDS + 5);
 if (ZONES && 60 % PERIOD !== 0) throw new Error("With --zones a minute is a multiple of --period.");
 const begin = (i, second, rate) => second + Math.floor((i * 1000) / rate);

@@ -1,20 +1,17 @@
 import { spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { misuse } from "./failure.js";
-import { parseJson } from "./input.js";
+import { parseJson, readAll } from "./input.js";
 
 /** A definition in the user's editor. Its file is for the user's eyes only, and stays until it is discarded. */
 export class Draft {
   #file: string | undefined;
 
-  get begun(): boolean {
-    return this.#file !== undefined;
-  }
-
-  get file(): string {
-    return this.#file ?? "";
+  /** Undefined until the editor is begun. */
+  get file(): string | undefined {
+    return this.#file;
   }
 
   /** @returns what was saved @throws `INVALID_OPTION` where there is no editor, or it fails; `INVALID_TASK` for what is not JSON */
@@ -25,7 +22,8 @@ export class Draft {
     await writeFile(file, `${JSON.stringify(definition, undefined, 2)}\n`, { mode: 0o600 });
     this.#file = file;
     await run(editor, file);
-    return parseJson(await readFile(file, "utf8"), "Save one task as a JSON object.");
+    const hint = "Save one task as a JSON object.";
+    return parseJson(await readAll(file, hint), hint);
   }
 
   async discard(): Promise<void> {
@@ -35,9 +33,7 @@ export class Draft {
 
 /** As git does: the shell reads what the variable says, so it may hold arguments. */
 async function run(editor: string, file: string): Promise<void> {
-  const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], {
-    stdio: ["inherit", "inherit", "inherit"],
-  });
+  const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], { stdio: "inherit" });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", resolve);

@@ -152,6 +152,7 @@ describe("edit in an editor", () => {
   it.each([
     ["exit 7", "INVALID_OPTION", /EDITOR: .*my editor' ended with 7\. Nothing was changed\./],
     [`echo '{' > "$1"`, "INVALID_TASK", /not JSON/],
+    [`printf '"\\377"' > "$1"`, "INVALID_OPTION", /is not UTF-8/],
   ])("that does %j changes nothing", async (script, code, says) => {
     const { code: exit, stderr } = await edit(script);
     expect(exit).toBe(2);

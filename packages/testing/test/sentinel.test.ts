@@ -1,6 +1,7 @@
 import { Redis } from "ioredis";
 import { afterEach, describe, expect, it } from "vitest";
 import { eventually, type RedisSentinel, type SentinelOptions, startSentinel } from "../src/index.js";
+import { withConnection } from "../src/redis.js";
 
 const open: (() => unknown)[] = [];
 afterEach(async () => {
@@ -29,16 +30,12 @@ function connect(
  * between the write and it, ioredis asks it again of the new one, which says yes and never had the write.
  */
 async function hold(group: RedisSentinel, client: Redis, value: string): Promise<void> {
-  const direct = group.servers.map(({ host, port }) => {
-    const redis = new Redis(port, host);
-    redis.on("error", () => {});
-    open.push(() => redis.disconnect());
-    return redis;
-  });
+  const { servers } = group;
   await eventually(
     async () => {
       await client.set("bell", value);
-      expect(await Promise.all(direct.map((redis) => redis.get("bell")))).toEqual(direct.map(() => value));
+      const held = servers.map((server) => withConnection(server, (redis) => redis.get("bell")));
+      expect(await Promise.all(held)).toEqual(servers.map(() => value));
     },
     { timeoutMs: 20_000 },
   );

@@ -1,4 +1,4 @@
-import type { Client, Put, TaskInput } from "@carillon/sdk";
+import type { Client, Put, TaskInput, TaskRef } from "@carillon/sdk";
 import { edited } from "../assignments.js";
 import { collect, type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import { Draft } from "../draft.js";
@@ -10,9 +10,6 @@ interface EditOptions extends Globals {
   set?: string[];
   unset?: string[];
 }
-
-/** What `Client.update` hands to its function. */
-type Definition = Parameters<Parameters<Client["update"]>[1]>[0];
 
 export const registerEdit: Register = (program, out) => {
   taskCommand(program, "edit", "change a task: in an editor, or by --set and --unset")
@@ -29,31 +26,29 @@ export const registerEdit: Register = (program, out) => {
     .action(async (task: string, _: unknown, command) => {
       const options: EditOptions = command.optsWithGlobals();
       const { set = [], unset = [] } = options;
-      const change =
+      const ref = taskRef(task, options.queue, options.owner);
+      const change = (client: Client) =>
         set.length + unset.length > 0
-          ? (client: Client) =>
-              client.update(ref(task, options), (definition) => edited(definition, set, unset) as TaskInput)
-          : (client: Client) => inEditor(client, task, options);
+          ? client.update(ref, (definition) => edited(definition, set, unset) as TaskInput)
+          : inEditor(client, ref);
       // The payload that is put back was stored already: whoever stored it has set the limit.
       const put = await withClient(options, change, { maxPayloadBytes: Number.MAX_SAFE_INTEGER });
       await (options.json ? out.json(put) : tellPuts([put], out));
     });
 };
 
-const ref = (task: string, { queue, owner }: EditOptions) => taskRef(task, queue, owner);
-
-async function inEditor(client: Client, task: string, options: EditOptions): Promise<Put> {
+async function inEditor(client: Client, ref: TaskRef): Promise<Put> {
   const draft = new Draft();
   try {
-    const put = await client.update(ref(task, options), async (definition: Definition) => {
-      if (draft.begun) throw changedMeanwhile();
+    const put = await client.update(ref, async (definition) => {
+      if (draft.file !== undefined) throw changedMeanwhile();
       return (await draft.edit(definition)) as TaskInput;
     });
     await draft.discard();
     return put;
   } catch (error) {
     // What was typed is not lost.
-    if (!draft.begun) throw error;
+    if (draft.file === undefined) throw error;
     const report = reportOf(error);
     const kept = `What you saved is in ${draft.file}.`;
     throw new Failure({ ...report, message: `${report.message} ${kept}` }, error);
