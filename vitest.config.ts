@@ -1,17 +1,48 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+// Renews the module with the texts of the Lua files: an edited one is tested as it is now.
+import "./packages/store/lua/generate.mjs";
 
 // "carillon-source" is the condition in our packages' exports that leads to src/*.ts: tests need no build.
 const conditions = ["carillon-source", "module", "node", "development|production"];
 
-/** A short file that takes minutes, mostly waiting: begun last, as short ones are, it would end long after all others. */
-const LONGEST = "test/bench/smoke.test.ts";
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Which of its parts a file runs: `short` in `npm test`, `long` in `npm run test:long`. */
+    battery: "short" | "long";
+  }
+}
 
-class LongestFirst extends BaseSequencer {
+const ALL = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts", "test/**/*.test.ts"];
+
+/** Files that replace modules get a process each. All others share a few processes, which saves loading the modules for each file. */
+const ISOLATED = ["**/*.isolated.test.ts"];
+
+const BENCHES = "test/bench/smoke.test.ts";
+/** Only in `npm run test:long`: real processes under faults, random histories, packed packages. */
+const LONG = [
+  "test/chaos/*.test.ts",
+  "test/packages/consumers.test.ts",
+  "apps/scheduler/test/exactly-once.test.ts",
+  "packages/sdk/test/worker/{crash,frozen}.test.ts",
+  "packages/scheduler/test/{model,simulation}/*.test.ts",
+];
+
+/** The longest files: started last, they would end long after all others. */
+const SLOWEST = [
+  "test/chaos/",
+  "test/bench/",
+  "test/seeds/a-nodes",
+  "test/seeds/c-nodes",
+  "test/seeds/d-",
+  "scheduler/test/process",
+];
+
+class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    const isLongest = ({ moduleId }: TestSpecification) => moduleId.endsWith(LONGEST);
-    return [...sorted.filter(isLongest), ...sorted.filter((file) => !isLongest(file))];
+    const isSlow = ({ moduleId }: TestSpecification) => SLOWEST.some((path) => moduleId.includes(path));
+    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))];
   }
 }
 
@@ -19,12 +50,28 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: ["carillon-source", "node"] } },
   test: {
-    include: ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts", "test/**/*.test.ts"],
     pool: "forks",
-    maxWorkers: 2,
-    sequence: { sequencer: LongestFirst },
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // More than cores: most tests wait for Redis, or for processes that they start.
+    maxWorkers: 4,
+    sequence: { sequencer: SlowestFirst },
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     teardownTimeout: 10_000,
+    provide: { battery: "short" },
+    projects: [
+      {
+        extends: true,
+        test: { name: "shared", include: ALL, exclude: [...LONG, ...ISOLATED], isolate: false },
+      },
+      { extends: true, test: { name: "isolated", include: ISOLATED } },
+      {
+        extends: true,
+        test: {
+          ...{ name: "long", include: [...LONG, BENCHES], provide: { battery: "long" } },
+          // Chaos and benches need the cores.
+          ...{ maxWorkers: 3, sequence: { groupOrder: 1 } },
+        },
+      },
+    ],
   },
 });

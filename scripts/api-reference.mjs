@@ -113,7 +113,7 @@ function prose(doc, known) {
   const notes = [];
   const examples = [];
   for (const tag of tags) {
-    const [, word, rest = ""] = /^(\w+)\s*([\s\S]*)$/.exec(tag);
+    const [, word, rest = ""] = /^(\w+)\s*([\s\S]*)$/.exec(tag) ?? [];
     const line = rest.trim().replace(/\s*\n\s*/g, " ");
     if (word === "example") examples.push(`For example:\n\n${fenced(rest.trim())}`);
     else if (word === "param") notes.push(`- ${line.replace(/^(\S+)\s*/, "`$1`: ")}`);

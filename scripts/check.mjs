@@ -1,7 +1,6 @@
 // npm run check: everything that can be known without running the code. Every step runs, whatever failed before.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { checkLuaNames } from "./check/lua.mjs";
 import { packageSteps } from "./check/packages.mjs";
 import { supplyChainSteps } from "./check/supply-chain.mjs";
 import { main, root, say, stateDir } from "./lib/project.mjs";
@@ -10,6 +9,7 @@ import { setUp } from "./lib/setup.mjs";
 
 const tool = (file, ...args) => runTool(file, args, { capture: true, env: { FORCE_COLOR: "0" } });
 
+/** @type {import("./lib/run.mjs").Step[]} */
 const STEPS = [
   ["format", () => tool("@biomejs/biome/bin/biome", "format", ".")],
   ["lint", () => tool("@biomejs/biome/bin/biome", "lint", "--error-on-warnings", ".")],
@@ -25,8 +25,8 @@ const STEPS = [
     () => run(process.execPath, [join(root, "scripts/api-reference.mjs"), "--check"], { capture: true }),
   ],
   ["types of tests", () => tool("typescript/bin/tsc", "-p", "tsconfig.test.json", "--pretty", "false")],
+  ["types of scripts", () => tool("typescript/bin/tsc", "-p", "tsconfig.scripts.json", "--pretty", "false")],
   ["dead code", () => tool("knip/bin/knip.js", "--no-progress", "--no-config-hints")],
-  ["Lua files", checkLuaNames],
   ...supplyChainSteps,
   ...packageSteps(tool),
 ];

@@ -1,24 +1,33 @@
-// Adds up what `npm test` and `npm run check` left behind; its arguments are their exit codes.
+// Adds up what `npm test`, `npm run test:long` and `npm run check` left behind; its arguments are their exit codes.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { state } from "./lib/project.mjs";
 
-const [testCode, checkCode] = process.argv.slice(2).map(Number);
-const tests = read("test-report.json", (report) => ({
-  passed: report.numPassedTests,
-  // A file that cannot even be loaded has no tests that could fail.
-  failed: report.numFailedTests + report.testResults.filter(isBrokenFile).length,
-  skipped: report.numPendingTests + report.numTodoTests,
-}));
-const checks = read("check-report.json", (report) => ({ ...report, skipped: 0 }));
+const [testCode, longCode, checkCode] = process.argv.slice(2).map(Number);
+const parts = [
+  ["npm test", testCode, read("test-report.json", tests)],
+  ["npm run test:long", longCode, read("test-long-report.json", tests)],
+  ["npm run check", checkCode, read("check-report.json", (report) => ({ ...report, skipped: 0 }))],
+].map(([command, code, count]) => {
+  // An exit code without a counted failure (no report, an error outside all tests) is a failure too.
+  const failed = count.failed === 0 && code !== 0 ? 1 : count.failed;
+  return { command, ...count, failed };
+});
 
-const passed = tests.passed + checks.passed;
-const skipped = tests.skipped + checks.skipped;
-// An exit code without a counted failure (no report, an error outside all tests) is a failure still.
-const failed = atLeastOne(tests.failed, testCode) + atLeastOne(checks.failed, checkCode);
+for (const part of parts) console.log(`${part.command}: ${sentence(part)}`);
+const sum = (field) => parts.reduce((total, part) => total + part[field], 0);
+const total = { passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") };
+console.log(sentence(total));
+process.exitCode = total.failed === 0 ? 0 : 1;
 
-console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`);
-process.exitCode = failed === 0 ? 0 : 1;
+function tests(report) {
+  return {
+    passed: report.numPassedTests,
+    // A file that cannot even be loaded has no tests that could fail.
+    failed: report.numFailedTests + report.testResults.filter(isBrokenFile).length,
+    skipped: report.numPendingTests + report.numTodoTests,
+  };
+}
 
 function read(file, count) {
   try {
@@ -32,6 +41,6 @@ function isBrokenFile({ status, assertionResults }) {
   return status === "failed" && !assertionResults.some((test) => test.status === "failed");
 }
 
-function atLeastOne(failed, code) {
-  return failed === 0 && code !== 0 ? 1 : failed;
+function sentence({ passed, failed, skipped }) {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`;
 }

@@ -26,6 +26,7 @@ await main(async () => {
   const strays = tests.filter(({ row }) => !rows.some(({ id }) => id === row));
   for (const { title, file } of strays) say(`${file}: "${title}" names no row`);
   for (const file of broken) say(`${file} could not be run`);
+  for (const row of results.filter((row) => !row.passed)) say(`row ${row.id} ${row.reason}`);
 
   const passed = results.filter((row) => row.passed).length;
   console.log(`${passed} of ${rows.length} rows pass`);
@@ -34,9 +35,14 @@ await main(async () => {
 
 /** A row passes when it has a test and all of its tests passed; one that was skipped did not. */
 function judge(tests) {
-  if (tests.length === 0) return { passed: false, why: " (no test)" };
+  if (tests.length === 0) return { passed: false, why: " (no test)", reason: "has no test" };
   const bad = tests.filter(({ status }) => status !== "passed");
-  return { passed: bad.length === 0, why: ` (${bad.length} of ${tests.length} tests)` };
+  const [first] = bad;
+  return {
+    passed: bad.length === 0,
+    why: ` (${bad.length} of ${tests.length} tests)`,
+    reason: first && `${first.status}: ${first.title} (${first.file}): ${first.message}`,
+  };
 }
 
 /** The table is TypeScript, which this version of Node does not read: vitest's own loader does. */
@@ -68,15 +74,16 @@ async function runTests() {
       ...["run", ...(some ? [] : [`${FOLDER}/`]), ...args],
       ...["--reporter=default", "--reporter=json", `--outputFile.json=${file}`],
     ],
-    // The tests start servers of their own, and kill them: never on the Redis we were pointed at.
+    // The tests start and kill servers of their own: never on the Redis that we were pointed at.
     { env: { CARILLON_REDIS_SERVER: await redisBinary(), REDIS_URL: undefined } },
   );
   const report = read(file);
   const tests = report.testResults.flatMap(({ name, assertionResults }) =>
-    assertionResults.map(({ ancestorTitles, title, status }) => {
+    assertionResults.map(({ ancestorTitles, title, status, failureMessages }) => {
       const titles = [...ancestorTitles, title];
       const row = titles.map((one) => /^[A-E]\d+(?= )|^T\d+(?= )/.exec(one)?.[0]).find(Boolean);
-      return { row, status, title: titles.join(" > "), file: relative(root, name) };
+      const message = failureMessages?.[0]?.split("\n")[0] ?? "no message";
+      return { row, status, title: titles.join(" > "), file: relative(root, name), message };
     }),
   );
   const broken = report.testResults

@@ -24,7 +24,8 @@ await main(async () => {
     "vitest/vitest.mjs",
     [
       "run",
-      "packages/scheduler/test/simulation/simulation.test.ts",
+      "--project=long",
+      "packages/scheduler/test/simulation",
       "--disable-console-intercept",
       "--reporter=dot",
     ],

@@ -62,7 +62,7 @@ function supervise(url, stopping) {
  * so what comes within a second of the first counts as the same; a later one is handed on again.
  */
 function untilAskedToStop() {
-  const state = { asked: undefined, onSignal: () => {} };
+  const state = { asked: undefined, onSignal: (/** @type {NodeJS.Signals} */ _signal) => {} };
   let last = 0;
   const ask = (signal) => {
     if (Date.now() - last < 1_000) return;

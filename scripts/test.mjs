@@ -1,26 +1,27 @@
-// npm test: set-up, then vitest. Arguments are vitest's.
+// npm test and npm run test:long (--long): set-up, then vitest. Further arguments are vitest's.
 import { join } from "node:path";
 import { main, stateDir } from "./lib/project.mjs";
 import { redisBinary } from "./lib/redis-binary.mjs";
 import { runTool } from "./lib/run.mjs";
 import { setUp } from "./lib/setup.mjs";
 
-const REPORT = "test-report.json";
-
 await main(async () => {
-  const args = process.argv.slice(2);
+  const args = process.argv.slice(2).filter((arg) => arg !== "--long");
+  const isLong = process.argv.includes("--long");
+  const projects = isLong ? ["long"] : ["shared", "isolated"];
+  const reportFile = join(stateDir(), isLong ? "test-long-report.json" : "test-report.json");
   const asksForReport = args.some((arg) => arg.startsWith("--reporter"));
-  const report = process.env.CI || asksForReport;
+  const report = process.env.CI && !asksForReport;
   await setUp();
   const { code } = await runTool(
     "vitest/vitest.mjs",
     [
       "run",
+      ...projects.map((project) => `--project=${project}`),
       ...args,
-      ...(report && !asksForReport ? ["--reporter=default"] : []),
-      ...(report ? ["--reporter=json", `--outputFile.json=${join(stateDir(), REPORT)}`] : []),
+      ...(report ? ["--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`] : []),
     ],
-    // The tests start servers of their own, and kill them: never on the Redis we were pointed at.
+    // The tests start and kill servers of their own: never on the Redis that we were pointed at.
     { env: { CARILLON_REDIS_SERVER: await redisBinary(), REDIS_URL: undefined } },
   );
   return code;

@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { decide, shardOf } from "@carillon/core";
 import { Client } from "@carillon/sdk";
 import { dueTask } from "@carillon/store";
+import { storeOf } from "@carillon/store/internal";
 import { Queue } from "bullmq";
 import { Node, pause } from "../measure/nodes.mjs";
 import { writeChart } from "./lib/chart.mjs";
@@ -89,7 +90,7 @@ for (const node of Object.values(running)) await node.stop();
 
 /** One due task, from the read of its shard to the answer of the commit, in µs. No node is running. */
 async function claim(client, server, n) {
-  const { store } = client;
+  const store = storeOf(client);
   const id = `due-${n}`;
   let at;
   for (let ahead = 50, state; state !== "scheduled"; ahead *= 2) {
@@ -100,7 +101,9 @@ async function claim(client, server, n) {
   const shard = shardOf(`system/${id}`);
   const begin = performance.now();
   const { now, entries } = await store.claims.readDue(QUEUE, shard, 40);
-  const items = entries.map((entry) => ({
+  // The task was put by this version.
+  const readable = /** @type {import("@carillon/store").ClaimItem["entry"][]} */ (entries);
+  const items = readable.map((entry) => ({
     entry,
     decision: decide(dueTask(entry, store.calendars.schedules), now),
   }));

@@ -84,7 +84,7 @@ function warmUp(compiled, next) {
 /** ns a call, by engine and expression, one list of rounds each. */
 function measureNext() {
   const compiled = ENGINES.map((engine) => MIX.map((entry) => engine.compile(entry)));
-  const samples = ENGINES.map(() => MIX.map(() => []));
+  const samples = ENGINES.map(() => MIX.map(() => /** @type {number[]} */ ([])));
   let disagreements = 0;
   for (const [e, { next }] of ENGINES.entries()) warmUp(compiled[e], next);
   for (let round = 0; round < ROUNDS; round++) {
@@ -156,7 +156,7 @@ function measureMany(kept) {
 
 function version(name) {
   // Not through `require`: packages need not export their package.json.
-  for (const folder of require.resolve.paths(name)) {
+  for (const folder of require.resolve.paths(name) ?? []) {
     try {
       return JSON.parse(readFileSync(`${folder}/${name}/package.json`, "utf8")).version;
     } catch {}

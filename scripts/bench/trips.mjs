@@ -52,7 +52,7 @@ for (let round = -1; round < ROUNDS; round++) {
   const seen = log;
   log = [];
   const jobs = await queue.getJobs(["wait"]);
-  const { due, enqueued } = jobs.find((job) => job.data.occurrence.task === id).data.occurrence;
+  const { due, enqueued } = jobs.map(({ data }) => data.occurrence).find(({ task }) => task === id);
   // Else its run would be reconciled while a later one is watched.
   await client.delete({ queue: "q", id });
   const bySource = group(seen);

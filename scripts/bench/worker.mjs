@@ -43,6 +43,7 @@ const kinds = {
     const worker = new Worker({
       ...{ connection: server.url, namespace, types },
       concurrency: options.concurrency,
+      logger: { debug() {}, info() {}, warn() {}, error() {} },
     });
     return { start: () => worker.start(), stop: () => worker.stop() };
   },
@@ -87,7 +88,7 @@ async function drain(kind) {
   const { user, system } = process.cpuUsage(own);
   const cpu = (await server.cpu()) - before.cpu;
   const scripts = ((await server.calls()).get("evalsha") ?? 0) - before.scripts;
-  const { succeeded } = await client.outcomes(QUEUE);
+  const { succeeded } = await client.queues.outcomes(QUEUE);
   await worker.stop();
   await queue.close();
   connection.disconnect();

@@ -1,6 +1,7 @@
 // One run of the battery: servers, nodes, workers and a client as they are in production; faults by plan; then the checks.
 import { join } from "node:path";
 import { Client } from "@carillon/sdk";
+import { storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { pause, percentile, random } from "../measure/nodes.mjs";
 import { check } from "./checker.mjs";
@@ -134,7 +135,7 @@ class Battery {
   /** Until all that is due now is claimed, or looked at. */
   async #untilClaimed() {
     const { admin } = this.#servers;
-    const now = await this.#client.store.serverTime();
+    const now = await this.#client.serverTime();
     const shards = QUEUES.filter((queue) => queue !== NEXT).flatMap((queue) =>
       Array.from({ length: 8 }, (_, shard) => `{${NAMESPACE}:${queue}}:~due:${shard}`),
     );
@@ -149,9 +150,9 @@ class Battery {
   async settle() {
     await this.#editing.stop();
     await this.#crew.heal();
-    const end = await eventually(() => this.#client.store.serverTime(), PATIENCE);
+    const end = await eventually(() => this.#client.serverTime(), PATIENCE);
     await eventually(() => endSchedules(this.#client, this.#tasks, end), PATIENCE);
-    this.#deadline = await eventually(() => this.#client.store.serverTime(), PATIENCE);
+    this.#deadline = await eventually(() => this.#client.serverTime(), PATIENCE);
     const rest = async () => {
       const waiting = await this.#waiting();
       if (waiting.length > 0) throw new Error(`${waiting.length} wait: ${waiting.slice(0, 5).join(", ")}`);
@@ -191,7 +192,7 @@ class Battery {
     });
     found.indexes = [];
     for (const queue of QUEUES) {
-      const mended = await this.#client.store.tasks.audit(queue);
+      const mended = await storeOf(this.#client).tasks.audit(queue);
       if (mended > 0) found.indexes.push(`${queue}: ${mended} entries were wrong`);
     }
     for (const { node, task, queue, version } of acks.values()) {

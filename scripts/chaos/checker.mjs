@@ -6,10 +6,10 @@ const FINAL_SKIPS = new Set(["overlap", "missed", "paused", "excluded", "superse
 
 /**
  * @param {object} known
- * @param {object[]} known.tasks as load.mjs made them
- * @param {object[]} known.queues as evidence.mjs read them
- * @param {object} known.observer
- * @param {Map<string, object>} known.acks by run: what nodes were told is enqueued
+ * @param {any[]} known.tasks as load.mjs made them
+ * @param {any[]} known.queues as evidence.mjs read them
+ * @param {any} known.observer
+ * @param {Map<string, any>} known.acks by run: what nodes were told is enqueued
  * @param {number} known.deadline what was due by then must be decided; UTC ms of Redis time
  * @param {{ at: number, back?: number, forward?: number }[]} known.jumps of the Redis clock: its time before, and by how much
  * @param {boolean} known.mayLose whether Redis lost acknowledged writes, at a failover

@@ -42,6 +42,7 @@ export class Child {
   start() {
     if (!this.down) return;
     this.down = false;
+    /** @type {any} a pipe for each of the three */
     const child = spawn(process.execPath, [this.#file], {
       env: { ...process.env, ...this.env, CHAOS_BOX: this.box },
       stdio: ["pipe", "inherit", "inherit", "pipe"],

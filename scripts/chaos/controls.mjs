@@ -149,7 +149,7 @@ class Stage {
   async retryFirstJob() {
     const queue = new Queue(QUEUE, this.#bull);
     const job = await queue.getJob(this.#job.id);
-    await job.retry("failed");
+    await job?.retry("failed");
     await queue.close();
   }
 

@@ -24,7 +24,7 @@ export class Crew {
   #options;
 
   /**
-   * @param {{ servers: object, namespace: string, dir: string, version: string, library?: string, verbose?: boolean, onStarted?: (event: object) => void, onAck?: (event: object) => void }} options
+   * @param {{ servers: any, namespace: string, dir: string, version: string, library?: string, verbose?: boolean, onStarted?: (event: any) => void, onAck?: (event: any) => void }} options
    * `onAck`: instead of keeping them
    */
   constructor(options) {

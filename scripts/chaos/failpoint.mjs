@@ -38,7 +38,7 @@ const WIDTH = 96;
  * `{ stall }` blocks the event loop now.
  */
 export function obeyingFailpoint() {
-  const box = openSync(process.env.CHAOS_BOX, "w+");
+  const box = openSync(String(process.env.CHAOS_BOX), "w+");
   const orders = [];
   const underWay = new Map();
   let last = "";

@@ -129,7 +129,7 @@ function inputOf({ edited: _, ...input }) {
 }
 
 export async function putAll(client, tasks) {
-  await client.putCalendar(CALENDAR, ["2030-01-01"]);
+  await client.calendars.put(CALENDAR, ["2030-01-01"]);
   await client.putMany(tasks.map(inputOf));
 }
 
@@ -148,7 +148,7 @@ const EDITS = {
     client.put({ ...inputOf(task), schedule: { every: dice() < 0.5 ? "1s" : "700ms" } }),
   delete: (client, task, dice) => (dice() < 0.5 ? client.delete(task) : client.put(inputOf(task))),
   calendar: (client, _task, dice) =>
-    client.putCalendar(CALENDAR, [`20${30 + Math.floor(dice() * 60)}-01-01`]),
+    client.calendars.put(CALENDAR, [`20${30 + Math.floor(dice() * 60)}-01-01`]),
 };
 
 /** Edits until told to stop. What fails for want of Redis is tried again some other time. */

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { obeyingFailpoint, tell } from "./failpoint.mjs";
 
-const app = join(process.env.CHAOS_VERSION, "node_modules/@carillon/scheduler-app/dist");
-const { readConfig } = await import(pathToFileURL(join(app, "config.js")));
-const { runNode } = await import(pathToFileURL(join(app, "node.js")));
+const app = join(String(process.env.CHAOS_VERSION), "node_modules/@carillon/scheduler-app/dist");
+const { readConfig } = await import(pathToFileURL(join(app, "config.js")).href);
+const { runNode } = await import(pathToFileURL(join(app, "node.js")).href);
 
 const { config, problems } = readConfig(process.env);
 if (!config) throw new Error(JSON.stringify(problems));

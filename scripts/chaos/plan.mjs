@@ -37,7 +37,7 @@ function byKind(faults, dice) {
   // A kind with many variants comes more often.
   const cards = [...kinds].flatMap(([kind, variants]) => Array(Math.min(3, variants.length)).fill(kind));
   const next = deck(cards, dice);
-  return () => draws.get(next())();
+  return () => draws.get(next())?.();
 }
 
 function groupBy(faults) {
@@ -47,8 +47,8 @@ function groupBy(faults) {
 }
 
 /**
- * @param {{ faults: object[], probes: object[], ms: number, seed: number, pace?: Record<string, number> }} options
- * @returns {{ at: number, fault: object, dice: () => number, storm: number, probe?: true }[]} in order; `storm` is when the storm ends
+ * @param {{ faults: any[], probes: any[], ms: number, seed: number, pace?: Record<string, number> }} options
+ * @returns {{ at: number, fault: any, dice: () => number, storm: number, probe?: true }[]} in order; `storm` is when the storm ends
  */
 export function makePlan({ faults, probes, ms, seed, pace = PACE }) {
   const dice = random(seed);

@@ -20,7 +20,7 @@ export class Samples {
     this.series.set(name, [...(this.series.get(name) ?? []), Math.round(value * 10) / 10]);
   }
 
-  /** @param {object[]} children whose processes live all through */
+  /** @param {any[]} children whose processes live all through */
   async take(children, masters) {
     for (const child of children) if (!child.down) this.#add(`${child.id} MB`, residentMb(child.pid));
     let [used, keys] = [0, 0];

@@ -5,7 +5,11 @@ import { Cluster, Redis } from "ioredis";
 /** Nodes have a user of their own, so that an ACL can be taken from them alone. */
 const ACL = ["user default on nopass ~* &* +@all", "user node on nopass ~* &* +@all"].join("\n");
 
-/** Asks one server, once. */
+/**
+ * Asks one server, once.
+ *
+ * @returns {Promise<any>}
+ */
 export async function ask(server, ...command) {
   const redis = new Redis({
     host: server.host,
@@ -19,7 +23,7 @@ export async function ask(server, ...command) {
   redis.on("error", () => {});
   try {
     await redis.connect();
-    return await redis.call(...command);
+    return await redis.call(command[0], ...command.slice(1));
   } finally {
     redis.disconnect();
   }

@@ -100,7 +100,7 @@ async function run({ minutes, nodes, rate, seed, only, verbose }) {
     );
 
     await crew.heal();
-    const deadline = await client.store.serverTime();
+    const deadline = await client.serverTime();
     const cursors = await comeToRest(client, tally, deadline);
     clearInterval(timer);
     await crew.stop();
@@ -122,6 +122,7 @@ async function run({ minutes, nodes, rate, seed, only, verbose }) {
 }
 
 /** Due in four parts of each second. */
+/** @returns {import("@carillon/sdk").TaskInput[]} */
 function tasks(rate) {
   return Array.from({ length: rate }, (_, i) => ({
     id: `s${i}`,

@@ -14,8 +14,8 @@ export class Storm {
   #redis = { id: "redis", busy: undefined };
 
   /**
-   * @param {object} crew
-   * @param {object} world what faults get besides
+   * @param {any} crew
+   * @param {any} world what faults get besides
    * @param {{ verbose?: boolean, untilClaimed?: () => Promise<number> }} options `untilClaimed`: resolves with the monotonic time at
    * which all that was due at its call is claimed
    */

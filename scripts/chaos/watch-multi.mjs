@@ -1,6 +1,7 @@
 // What Carillon does not do: a claim by WATCH and MULTI on ioredis' default client, for the control that shows why.
 import { Scheduler } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
+import { internalsOf, withSeams } from "@carillon/store/internal";
 import { eventually, startFaultProxy } from "@carillon/testing";
 import { Redis } from "ioredis";
 
@@ -8,16 +9,18 @@ const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** A node whose commits go through WATCH, a look at each task's generation, MULTI and EXEC. The script itself checks no generation. */
 function optimisticNode(url, namespace, nodeId) {
-  const store = new Store({ connection: url, namespace }, { sabotage: ["fence", "mutex"] });
+  const store = new Store(withSeams({ connection: url, namespace }, { sabotage: ["fence", "mutex"] }));
   const client = new Redis(url);
   client.on("error", () => {});
-  const { claims, link } = store;
+  const { claims } = store;
+  const { link, keys: names } = internalsOf(store);
   const [commit, run] = [claims.commit.bind(claims), link.run.bind(link)];
 
   claims.commit = async (queue, shard, items, by, now) => {
-    const keys = items.map(({ entry }) => store.keys.queue(queue).task(entry.local));
+    const keys = items.map(({ entry }) => names.queue(queue).task(entry.local));
     await client.watch(...keys);
     const generations = await Promise.all(keys.map((key) => client.hget(key, "gen")));
+    /** @type {any} */
     const stale = { now, results: items.map((item) => ({ item, status: "STALE", run: undefined })) };
     if (items.some(({ entry }, i) => entry.task.generation !== generations[i])) return stale;
     try {

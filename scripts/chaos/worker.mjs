@@ -4,21 +4,21 @@ import { createHash } from "node:crypto";
 import { setTimeout as pause } from "node:timers/promises";
 import { bullPrefix, defineTask, Worker } from "@carillon/sdk";
 import { Store } from "@carillon/store";
+import { withSeams } from "@carillon/store/internal";
 import { Worker as BullWorker } from "bullmq";
 import { z } from "zod";
 import { obeyingFailpoint, tell } from "./failpoint.mjs";
 
 const {
-  REDIS_URL,
+  REDIS_URL: connection = "",
   CARILLON_NAMESPACE: namespace,
-  CHAOS_QUEUES,
+  CHAOS_QUEUES = "",
   CHAOS_PLAIN_QUEUE,
   CHAOS_LOCK_MS,
   CHAOS_RETENTION,
   CHAOS_CONCURRENCY = "40",
 } = process.env;
 const lockDuration = Number(CHAOS_LOCK_MS);
-const connection = REDIS_URL;
 
 /** 0 to 1, the same for the same text. */
 const share = (text) => createHash("sha1").update(text).digest().readUInt32BE(0) / 2 ** 32;
@@ -37,7 +37,7 @@ const job = defineTask("job", {
 });
 
 const retention = CHAOS_RETENTION && JSON.parse(CHAOS_RETENTION);
-const store = new Store({ connection, namespace, retention }, { failpoint: obeyingFailpoint() });
+const store = new Store(withSeams({ connection, namespace, retention }, { failpoint: obeyingFailpoint() }));
 const queues = CHAOS_QUEUES.split(",").filter(Boolean);
 const worker = new Worker({
   store,
@@ -51,7 +51,8 @@ const worker = new Worker({
     debug() {},
     info() {},
     warn() {},
-    error: (details, message) => tell({ what: "error", message, ...details }),
+    // The load's handlers fail on purpose.
+    error: (details, message) => message === "run failed" || tell({ what: "error", message, ...details }),
   },
 });
 worker.on("fenced", ({ run }) => tell({ what: "fenced", run }));
@@ -62,7 +63,7 @@ let plain;
 if (CHAOS_PLAIN_QUEUE) {
   plain = new BullWorker(CHAOS_PLAIN_QUEUE, () => pause(50), {
     connection: store.connect("patient"),
-    prefix: bullPrefix(namespace, CHAOS_PLAIN_QUEUE),
+    prefix: bullPrefix(store.namespace, CHAOS_PLAIN_QUEUE),
     lockDuration,
     stalledInterval: Math.max(500, Math.round(lockDuration / 2)),
     maxStalledCount: 1_000,

@@ -61,8 +61,9 @@ function askSystemd(expressions, base) {
     const canonical = value("Normalized form");
     if (canonical === undefined) continue;
     const times = lines
-      .filter((line) => line && /^(Next elapse|Iter\. #\d+)$/.test(line[1]))
-      .map((line) => line[2]);
+      .filter((line) => line !== null)
+      .filter(([, name]) => /^(Next elapse|Iter\. #\d+)$/.test(name))
+      .map(([, , text]) => text);
     const next = times
       .filter((text) => text !== "never")
       .map((text) => Date.parse(`${text.slice(4, 14)}T${text.slice(15, 23)}Z`));

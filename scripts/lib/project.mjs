@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -8,9 +8,16 @@ export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 export const state = join(root, ".carillon");
 
 export function stateDir(...parts) {
+  privateDir(state);
   const dir = join(state, ...parts);
   mkdirSync(dir, { recursive: true });
   return dir;
+}
+
+/** Makes a folder that only its owner can enter: our Redis stores payloads in it. */
+export function privateDir(dir) {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  if (statSync(dir).mode & 0o077) chmodSync(dir, 0o700);
 }
 
 /** The tools that we run report to nobody and ask nothing. */

@@ -10,7 +10,26 @@ export function onPath(name) {
   return folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
 }
 
-/** Runs a program and returns its exit code, with its output when `capture` is set. Never throws. */
+/** @typedef {{ code: number, output: string }} Result */
+
+/** @typedef {[name: string, run: () => Result | Promise<Result>]} Step of a command with several */
+
+/**
+ * @typedef {object} RunOptions
+ * @property {Record<string, string | undefined>} [env] further variables; undefined removes one
+ * @property {string} [cwd] default: the repository
+ * @property {boolean} [capture] keep the output instead of printing it
+ * @property {number} [timeoutMs] default: none
+ */
+
+/**
+ * Runs a program and returns its exit code, with its output when `capture` is set. Never throws.
+ *
+ * @param {string} command
+ * @param {string[]} args
+ * @param {RunOptions} [options]
+ * @returns {Promise<Result>}
+ */
 export function run(command, args, { env = {}, cwd = root, capture = false, timeoutMs } = {}) {
   return new Promise((resolve) => {
     const child = spawn(command, args, {
@@ -36,7 +55,13 @@ export function run(command, args, { env = {}, cwd = root, capture = false, time
   });
 }
 
-/** Runs a program of a dependency, by its file, so that nothing depends on PATH or a shell. */
+/**
+ * Runs a program of a dependency, by its file, so that nothing depends on PATH or a shell.
+ *
+ * @param {string} file
+ * @param {string[]} args
+ * @param {RunOptions} [options]
+ */
 export function runTool(file, args, options) {
   return run(process.execPath, [join(root, "node_modules", file), ...args], options);
 }

@@ -1,6 +1,8 @@
-import { readJson } from "./lock-file.mjs";
+import { readJson, readLock } from "./lock-file.mjs";
 import { root, Trouble } from "./project.mjs";
 import { run } from "./run.mjs";
+
+const DEVELOPMENT = "cdx:npm:package:development";
 
 /** The software bill of materials of the lock file, CycloneDX. Needs no network. What is for development only says so. */
 export async function makeSbom() {
@@ -12,5 +14,13 @@ export async function makeSbom() {
   const sbom = JSON.parse(text);
   // npm takes the folder's name for the project's.
   sbom.metadata.component.name = readJson("package.json").name;
+  // Nor does it see that of two copies of one version only one is for development.
+  const used = new Set(
+    readLock()
+      .foreign.filter(({ development }) => !development)
+      .map(({ name, version }) => `${name}@${version}`),
+  );
+  for (const component of sbom.components.filter((one) => used.has(one["bom-ref"])))
+    component.properties = component.properties?.filter(({ name }) => name !== DEVELOPMENT);
   return sbom;
 }

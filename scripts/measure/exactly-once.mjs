@@ -20,8 +20,9 @@ const { values } = parseArgs({
 });
 const dice = random(Number(values.seed));
 const namespace = "once";
-const server = values.cluster ? await startCluster({ masters: 3 }) : await startRedis({ appendonly: true });
-const url = values.cluster ? server.nodes.map((node) => node.url).join(",") : server.url;
+const cluster = values.cluster ? await startCluster({ masters: 3 }) : undefined;
+const server = cluster ?? (await startRedis({ appendonly: true }));
+const { url } = server;
 const env = {
   REDIS_URL: url,
   CARILLON_NAMESPACE: namespace,
@@ -55,7 +56,7 @@ while (Date.now() < end) {
 
 // Let the survivors catch up, then stop them; what is due by then must be there.
 const client = new Client({ connection: url, namespace });
-const deadline = await client.store.serverTime();
+const deadline = await client.serverTime();
 for (let open = tasks.length; open > 0; ) {
   await pause(200);
   const page = await client.list({ limit: 1000 });
@@ -63,8 +64,8 @@ for (let open = tasks.length; open > 0; ) {
 }
 await Promise.all(nodes.map((node) => node.stop()));
 
-const connection = values.cluster
-  ? new Cluster(server.nodes.map(({ host, port }) => ({ host, port })))
+const connection = cluster
+  ? new Cluster(cluster.nodes.map(({ host, port }) => ({ host, port })))
   : new Redis(url, { maxRetriesPerRequest: null });
 const queue = new Queue("bar", { connection, prefix: bullPrefix(namespace, "bar") });
 const jobs = await queue.getJobs(["wait"], 0, -1);

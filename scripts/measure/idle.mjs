@@ -30,9 +30,9 @@ await pause(Number(values.warmup) * 1000);
 const client = new Redis(redis.url);
 const stats = async () => {
   const text = await client.info("commandstats");
-  return new Map(
-    [...text.matchAll(/cmdstat_(\S+?):calls=(\d+)/g)].map(([, name, calls]) => [name, Number(calls)]),
-  );
+  const counts = new Map();
+  for (const [, name, calls] of text.matchAll(/cmdstat_(\S+?):calls=(\d+)/g)) counts.set(name, Number(calls));
+  return counts;
 };
 const before = await stats();
 await pause(Number(values.seconds) * 1000);

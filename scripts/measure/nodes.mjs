@@ -36,12 +36,12 @@ export class Node {
   }
 
   async kill() {
-    this.child.kill("SIGKILL");
+    this.child?.kill("SIGKILL");
     await this.ended;
   }
 
   async stop() {
-    this.child.kill("SIGTERM");
+    this.child?.kill("SIGTERM");
     await this.ended;
   }
 }

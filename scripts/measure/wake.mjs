@@ -34,7 +34,7 @@ await put("in-an-hour", Date.now() + 3_600_000);
 const queue = new Queue("q", { connection: admin, prefix: bullPrefix(namespace, "q") });
 const rounds = Number(values.rounds);
 for (let round = 0; round < rounds; round++) {
-  await put(`t${round}`, (await client.store.serverTime()) + 2_000);
+  await put(`t${round}`, (await client.serverTime()) + 2_000);
   await pause(values.mute ? 200 : 2_300);
 }
 for (let found = 0; found < rounds; ) {

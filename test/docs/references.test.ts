@@ -16,7 +16,7 @@ function pagesIn(folder: string): string[] {
 
 const pages = [
   ...["README.md", "CONTRIBUTING.md", "SECURITY.md"],
-  ...["docs", "packages", "apps"].flatMap(pagesIn),
+  ...["docs", "examples", "packages", "apps"].flatMap(pagesIn),
 ];
 const textOf = (page: string) => readFileSync(join(root, page), "utf8");
 
@@ -36,10 +36,14 @@ function anchorsOf(page: string): Set<string> {
   return anchors;
 }
 
+/** Address of the repository: READMEs of packages link there, because they are read outside of the checkout too. */
+const repository: string = JSON.parse(textOf("package.json")).homepage.replace("#readme", "");
+
 function wrongLink(page: string, link: string): string | undefined {
-  if (/^[a-z]+:/.test(link)) return undefined;
-  const [path = "", anchor] = link.split("#");
-  const target = path === "" ? page : relative(root, join(root, dirname(page), path));
+  const [path = "", anchor] = link.replace(new RegExp(`^${repository}/(blob|tree)/main`), "").split("#");
+  if (/^[a-z]+:/.test(path)) return undefined;
+  const at = path.startsWith("/") ? "" : dirname(page);
+  const target = path === "" ? page : relative(root, join(root, at, path));
   if (!existsSync(join(root, target))) return `${page}: ${link} leads to nothing`;
   if (anchor === undefined || statSync(join(root, target)).isDirectory()) return undefined;
   return anchorsOf(target).has(anchor) ? undefined : `${page}: ${link} names no headline`;
@@ -51,6 +55,15 @@ describe("the documentation", () => {
       [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link = ""]) => wrongLink(page, link) ?? []),
     );
     expect(wrong).toEqual([]);
+  });
+
+  it("links from a published package only to what is packed, or to the repository", () => {
+    const outside = ["packages", "apps"].flatMap(pagesIn).flatMap((page) => {
+      const manifest = JSON.parse(textOf(join(page.split("/", 2).join("/"), "package.json")));
+      const links = [...proseOf(page).matchAll(/\]\((\.\.[^)\s]*)\)/g)].map(([, link]) => `${page}: ${link}`);
+      return manifest.private ? [] : links;
+    });
+    expect(outside).toEqual([]);
   });
 
   it("names kinds of faults as `npm run chaos -- --only` takes them", () => {
@@ -65,6 +78,15 @@ describe("the documentation", () => {
         code.some((text) => text.includes(`"${kind}"`)),
         kind,
       ).toBe(true);
+  });
+
+  it("names npm scripts that there are, and so do the workflows", () => {
+    const { scripts } = JSON.parse(textOf("package.json"));
+    const workflows = readdirSync(join(root, ".github/workflows")).map((file) => `.github/workflows/${file}`);
+    for (const page of [...pages.filter((one) => !one.startsWith("packages")), ...workflows]) {
+      const named = textOf(page).matchAll(/\bnpm run ([a-z:-]+)/g);
+      for (const [, name = ""] of named) expect(Object.keys(scripts), page).toContain(name);
+    }
   });
 
   it("names tests that there are", () => {

@@ -2,14 +2,15 @@ import { readFileSync } from "node:fs";
 import { type Client, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { PGlite } from "@electric-sql/pglite";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import {
   billing,
   CHARGE,
   type Database,
   OPEN_STATEMENT,
   WRITE_STATEMENT,
-} from "../../examples/postgres-handler/handler.js";
+} from "../../examples/postgres-handler/handler.mjs";
+import { SILENT } from "../helpers.js";
 import { PATIENCE, Stand } from "../seeds/harness.js";
 
 /* The example's own code and the documents' own SQL, on a real PostgreSQL (compiled to WebAssembly) and a real Redis. */
@@ -87,7 +88,11 @@ describe("the SQL of docs/job-contract.md", () => {
 });
 
 describe("with workers", () => {
-  const stand = Stand.use();
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    vi.restoreAllMocks();
+  });
+  const stand = Stand.use({ appendonly: true });
   const pool: Database = { query: (sql, values) => database.query(sql, values) };
 
   /** A worker whose `collect` is the test's. */
@@ -96,6 +101,7 @@ describe("with workers", () => {
       connection: stand.redis.url,
       namespace: stand.namespace,
       types: [billing(pool, collect)],
+      logger: SILENT,
       stalledInterval: 200,
       concurrency: 1, // a zombie that is busy does not take its own job again
     });
@@ -114,6 +120,15 @@ describe("with workers", () => {
     return triggered.run;
   }
 
+  // In this process, where PostgreSQL is compiled already.
+  it("main.mjs runs to its end", async () => {
+    for (const [name, value] of Object.entries(stand.env)) vi.stubEnv(name, value);
+    const printed = vi.spyOn(console, "log").mockImplementation(() => {});
+    vi.spyOn(console, "warn").mockImplementation(() => {});
+    await import("../../examples/postgres-handler/main.mjs");
+    expect(printed).toHaveBeenLastCalledWith([{ account: "acme", cents: 500 }]);
+  });
+
   it("a retry after a failure charges once", async () => {
     const client = stand.client();
     let failing = true;
@@ -122,10 +137,10 @@ describe("with workers", () => {
       return { by: "the retry" };
     });
     const run = await trigger(client);
-    await eventually(async () => (await client.run(run)).outcome === "failed", PATIENCE);
+    await eventually(async () => (await client.runs.get(run)).outcome === "failed", PATIENCE);
     failing = false;
     await (await stand.queue("billing").getJob(run))?.retry();
-    await eventually(async () => (await client.run(run)).outcome === "succeeded", PATIENCE);
+    await eventually(async () => (await client.runs.get(run)).outcome === "succeeded", PATIENCE);
     expect(await rows("charge")).toMatchObject([{ account: "acme", cents: 500 }]);
     expect(await rows("statement")).toMatchObject([{ body: { by: "the retry" } }]);
   });
@@ -154,7 +169,7 @@ describe("with workers", () => {
     await settled;
     wake({ by: "the zombie" });
     await ended;
-    expect(await client.run(run)).toMatchObject({ outcome: "succeeded", attempts: 2 });
+    expect(await client.runs.get(run)).toMatchObject({ outcome: "succeeded", attempts: 2 });
     expect(await rows("charge")).toHaveLength(1);
     expect(await rows("statement")).toMatchObject([{ body: { by: "its successor" } }]);
   });

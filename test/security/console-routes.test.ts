@@ -1,4 +1,5 @@
 import { connect } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/store/internal";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../apps/console/src/app.js";
 import {
@@ -9,7 +10,7 @@ import {
   startConsole,
   VIEWER,
 } from "../../apps/console/test/harness.js";
-import { SILENT } from "../seeds/harness.js";
+import { SILENT } from "../helpers.js";
 
 /*
  * Every route of the console, Bull Board's included, read from the app itself: one that is added is tried as well. What
@@ -30,6 +31,8 @@ const OPEN = ["/health", "/ready", "/carillon.svg", "/login", "/logout"];
 const ACTS = [
   "POST /api/v1/tasks/pause",
   "POST /api/v1/tasks/resume",
+  "POST /api/v1/queues/q/pause",
+  "POST /api/v1/queues/q/resume",
   "POST /api/v1/tasks/q/system/a/pause",
   "POST /api/v1/tasks/q/system/a/resume",
   "POST /api/v1/tasks/q/system/a/trigger",
@@ -73,7 +76,10 @@ function readRoutes() {
   const connection = connect(console_.redis.url, "safe");
   connection.on("error", () => {});
   const { client } = console_;
-  const { app, board } = createApp({ client, connection, logger: SILENT as never, token: ADMIN });
+  const { app, board } = createApp({
+    ...{ client, store: storeOf(client), connection, logger: SILENT as never },
+    tokens: { admin: [ADMIN] },
+  });
   const layers = (app as unknown as { router: { stack: Layer[] } }).router.stack;
   const guard = layers.findIndex(({ name }) => name === "identify");
   const behind = layers.slice(guard);
@@ -138,7 +144,7 @@ async function tryAll(
 }
 
 async function dump(): Promise<Record<string, unknown>> {
-  const { client } = console_.client.store.link;
+  const { client } = internalsOf(storeOf(console_.client)).link;
   const keys = (await client.keys("*")).sort();
   const values = await Promise.all(
     // A hash that is read may change the order of its fields.
@@ -224,6 +230,8 @@ describe("each method of each route", () => {
     ["PUT", "/queues/api/queues/q/job-schedulers/system%2Fa/remove"],
     ["PATCH", "/queues/api/queues/q/job-schedulers/system%2Fa"],
     ["POST", "/api/v1/tasks/delete"],
+    ["DELETE", "/api/v1/queues/q"],
+    ["DELETE", "/api/v1/queues/pause"],
     ["DELETE", "/api/v1/tasks/q/system/a"],
     ["PUT", "/api/v1/tasks/q/system/pause"],
     ["POST", "/api/v1/tasks/q/system/a/pause/"],

@@ -3,7 +3,8 @@ import { type Client, defineTask, Worker } from "@carillon/sdk";
 import { namespaceKeys } from "@carillon/store";
 import { eventually } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
-import { anything, PATIENCE, SILENT, Stand } from "../seeds/harness.js";
+import { SILENT } from "../helpers.js";
+import { anything, PATIENCE, Stand } from "../seeds/harness.js";
 
 /*
  * Someone with the password of Redis writes nonsense beside the tasks: into the registry, the indexes, the channels, the queue.
@@ -39,7 +40,7 @@ async function node(): Promise<string[]> {
 /** Each of these tasks has come so many times at least. */
 async function fires(client: Client, ids: readonly string[], times: number): Promise<void> {
   await eventually(async () => {
-    const runs = await Promise.all(ids.map((id) => client.runs(id, { limit: 1_000 })));
+    const runs = await Promise.all(ids.map((id) => client.runs.list(id, { limit: 1_000 })));
     return runs.every((list) => new Set(list.map(({ nominal }) => nominal)).size >= times);
   }, PATIENCE);
 }
@@ -174,11 +175,11 @@ describe("nonsense beside the tasks", () => {
     await write(); // under a node that runs
     await fires(client, IDS, 3);
     expect((await client.list()).tasks.map(({ id }) => id)).toEqual(expect.arrayContaining(IDS));
-    expect(await client.queues()).toEqual([QUEUE]);
-    expect((await client.nodes()).filter(({ alive }) => alive).length).toBeGreaterThan(0);
-    await client.calendars();
+    expect(await client.queues.names()).toEqual([QUEUE]);
+    expect((await client.nodes.list()).filter(({ alive }) => alive).length).toBeGreaterThan(0);
+    await client.calendars.list();
     await client.upNext();
-    await client.journal();
+    await client.runs.journal();
     await client.trigger("a", { overlap: "allow" });
   });
 });
@@ -229,7 +230,12 @@ describe("a job that nobody enqueued", () => {
     await stand.admin.hset(queue.toKey(String(deep.id)), "data", DEEP);
     const broken = await queue.add("t", {});
     await stand.admin.hset(queue.toKey(String(broken.id)), "opts", `{"attempts":1e9,"backoff":${DEEP}}`);
-    const worker = new Worker({ connection: stand.redis.url, namespace: stand.namespace, types: [type] });
+    const worker = new Worker({
+      connection: stand.redis.url,
+      namespace: stand.namespace,
+      types: [type],
+      logger: SILENT,
+    });
     stand.later(() => worker.stop());
     await worker.start();
     await eventually(async () => {
@@ -241,7 +247,7 @@ describe("a job that nobody enqueued", () => {
 
     const triggered = await client.trigger("a");
     if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
-    await eventually(async () => (await client.run(triggered.run)).outcome === "succeeded", PATIENCE);
+    await eventually(async () => (await client.runs.get(triggered.run)).outcome === "succeeded", PATIENCE);
     expect(done).toEqual([triggered.run]);
   });
 
@@ -265,10 +271,11 @@ describe("a job that nobody enqueued", () => {
       namespace: stand.namespace,
       types: [type],
       concurrency: 1,
+      logger: SILENT,
     });
     stand.later(() => worker.stop());
     await worker.start();
-    await eventually(async () => (await client.run(triggered.run)).outcome === "succeeded", PATIENCE);
+    await eventually(async () => (await client.runs.get(triggered.run)).outcome === "succeeded", PATIENCE);
     expect(done).toEqual([{ own: true }]);
   });
 });

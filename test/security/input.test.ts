@@ -1,6 +1,8 @@
 import { CarillonError, Client, defineTask, type TaskInput, Worker } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
+import { SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "../seeds/harness.js";
 
 /*
@@ -10,6 +12,8 @@ import { anything, PATIENCE, Stand } from "../seeds/harness.js";
 
 const QUEUE = "bells";
 const stand = Stand.use({ appendonly: true });
+// Keys of earlier tests would expire between two dumps.
+beforeEach(async () => void (await stand.admin.flushall()));
 
 /** Looks like a name, or leads elsewhere: in Redis' keys, in BullMQ's, in a path, in a log, in Lua. */
 const NO_NAMES: [what: string, name: unknown][] = [
@@ -102,12 +106,12 @@ describe("what is no name", () => {
       ]),
       ["a tag", () => client.put(task({ tags: ["fine", name] }))],
       ["a batch", () => client.putMany([task({ id: "good" }), task({ id: name })])],
-      ["a calendar", () => client.putCalendar(name, ["2026-12-25"])],
+      ["a calendar", () => client.calendars.put(name, ["2026-12-25"])],
       [
         "a calendar that is named",
         () => client.put(task({ schedule: { every: "1h", except: [{ named: name }] } })),
       ],
-      ["a type that is allowed", () => client.allowTypes([name])],
+      ["a type that is allowed", () => client.types.allow([name])],
       ["a filter", () => client.list({ tag: name })],
       ["many", () => client.pauseAll({ owner: name })],
       ["a task", () => client.get({ id: name, queue: QUEUE })],
@@ -142,7 +146,7 @@ describe("what is no name", () => {
       expect(JSON.parse(stderr)).toMatchObject({ error: { code: "INVALID_NAME" } });
     }
     expect((await client.list()).tasks.map(({ id }) => id)).toEqual(["a"]);
-  }, 60_000);
+  });
 });
 
 it.each(TEXTS)("text is text from the put to the handler and back: %s", async (_, text) => {
@@ -186,7 +190,7 @@ it.each(TEXTS)("text is text from the put to the handler and back: %s", async (_
   await client.resume("a", { by: line.slice(0, 20) });
   await kit.advance("2m");
   expect(seen).toEqual(Array(2).fill({ payload, ...said }));
-  const [run] = await client.runs("a");
+  const [run] = await client.runs.list("a");
   expect(run).toMatchObject({ outcome: "succeeded", result: { text } });
   expect(await client.explain("a", run?.nominal ?? 0)).toMatchObject({ verdict: "enqueued" });
   expect(await stand.admin.exists("pwned")).toBe(0);
@@ -198,9 +202,10 @@ describe("too much", () => {
   async function cheaply(act: () => Promise<unknown>): Promise<CarillonError> {
     globalThis.gc?.();
     const before = process.memoryUsage().heapUsed;
-    const begun = performance.now();
+    const begun = process.cpuUsage();
     const error = await refused(act);
-    expect(performance.now() - begun).toBeLessThan(10_000);
+    const { user, system } = process.cpuUsage(begun);
+    expect((user + system) / 1_000).toBeLessThan(10_000);
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(256 * 1024 * 1024);
     return error;
   }
@@ -244,12 +249,12 @@ describe("too much", () => {
     const client = stand.client();
     await client.put(task());
     await cheaply(() => client.list({ limit: 1_000_000 }));
-    await cheaply(() => client.runs("a", { limit: 1e9 }));
+    await cheaply(() => client.runs.list("a", { limit: 1e9 }));
     await cheaply(() => client.upNext({ limit: 1e9 }));
     await cheaply(() => client.forecast({ within: "1h", limit: 1e9 }));
     await cheaply(() => client.pause("a", { note: "x".repeat(1_000_000) }));
     await cheaply(() =>
-      client.putCalendar(
+      client.calendars.put(
         "c",
         many(5_000).map(() => "2026-12-25"),
       ),
@@ -268,19 +273,24 @@ describe("too much", () => {
       },
     });
     const client = stand.client();
-    const worker = new Worker({ connection: stand.redis.url, namespace: stand.namespace, types: [type] });
+    const worker = new Worker({
+      connection: stand.redis.url,
+      namespace: stand.namespace,
+      types: [type],
+      logger: SILENT,
+    });
     stand.later(() => worker.stop());
     await client.put(type, { id: "a", schedule: { every: "1h" }, payload: {} });
     const triggered = await client.trigger("a");
     if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
     await worker.start();
-    await eventually(async () => (await client.run(triggered.run)).state === "final", PATIENCE);
-    const { result, output } = await client.run(triggered.run);
+    await eventually(async () => (await client.runs.get(triggered.run)).state === "final", PATIENCE);
+    const { result, output } = await client.runs.get(triggered.run);
     expect(result).toEqual({ cut: true, length: 1_000_002 });
     expect(output?.[0]?.cut).toBe(true);
     expect(output?.[0]?.text.length).toBeLessThanOrEqual(64 * 1024);
     expect(output?.[0]?.text).toContain("PAYLOAD_TOO_LARGE");
-    const own = client.store.keys.queue(QUEUE);
+    const own = internalsOf(storeOf(client)).keys.queue(QUEUE);
     for (const key of [own.run(triggered.run), own.output(triggered.run), own.stats("system/a")]) {
       expect(await stand.admin.memory("USAGE", key)).toBeLessThan(256 * 1024);
     }

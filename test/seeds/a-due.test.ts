@@ -1,8 +1,9 @@
 import { Scheduler } from "@carillon/scheduler";
 import { Client, defineTask, Worker } from "@carillon/sdk";
-import { type TestKit, virtualStore } from "@carillon/testing";
+import { eventually, type TestKit, virtualStore } from "@carillon/testing";
 import { describe, expect, test } from "vitest";
-import { anything, SILENT, Stand } from "./harness.js";
+import { SILENT } from "../helpers.js";
+import { anything, PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use();
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -71,6 +72,28 @@ describe("A2 what is due fires, the earliest first", () => {
     expect(jobs.map(({ data }) => data.occurrence.task)).toEqual(["a", "b", "c"]);
     await kit.expect("off").fired(0).state("paused");
   });
+
+  test("eight tasks due 2 ms apart while no node lives: enqueued in that order", async () => {
+    const client = stand.client();
+    const start = (await stand.time()) + 2_000;
+    // Their names have nothing to do with their times, nor have the shards that these lead to.
+    const ids = ["d", "h", "a", "f", "c", "g", "b", "e"];
+    const puts = await client.putMany(
+      ids.map((id, n) => ({ ...bell, id, schedule: { at: start + 2 * n }, overlap: "allow" })),
+    );
+    expect(puts.map(({ state }) => state)).toEqual(ids.map(() => "scheduled"));
+    await eventually(async () => expect(await stand.time()).toBeGreaterThan(start + 20), PATIENCE);
+    const node = new Scheduler({
+      ...{ connection: stand.redis.url, namespace: stand.namespace, logger: SILENT, unsafeRedis: "warn" },
+    });
+    stand.later(() => node.stop());
+    await node.start();
+    const queue = stand.queue("bells");
+    await eventually(async () => expect(await queue.getWaitingCount()).toBe(8), PATIENCE);
+    // In the order in which workers take them.
+    const jobs = await queue.getWaiting();
+    expect(jobs.map(({ data }) => data.occurrence.task)).toEqual(ids);
+  });
 });
 
 describe("A4 a run still going skips the next occurrence, and due moves on", () => {
@@ -83,7 +106,9 @@ describe("A4 a run still going skips the next occurrence, and due moves on", () 
       due: at(30),
       nextExecution: at(30),
     });
-    expect(await kit.client.ledger("t")).toMatchObject([{ reason: "overlap", from: at(20), to: at(20) }]);
+    expect(await kit.client.runs.ledger("t")).toMatchObject([
+      { reason: "overlap", from: at(20), to: at(20) },
+    ]);
     await kit.advanceTo("02:00");
     await kit
       .expect("t")
@@ -140,7 +165,7 @@ describe("A5 times missed while every node was down collapse into one", () => {
     stand.later(() => store.close());
     const client = new Client({ store });
     const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
-    const worker = new Worker({ store, types: [ring] });
+    const worker = new Worker({ store, types: [ring], logger: SILENT });
     await worker.start();
     stand.later(() => worker.stop());
     const settled = () => new Promise((resolve) => worker.once("settled", resolve));
@@ -158,19 +183,19 @@ describe("A5 times missed while every node was down collapse into one", () => {
     await nodeLooks();
     await nodeLooks();
     await second;
-    const runs = await client.runs("t");
+    const runs = await client.runs.list("t");
     expect(runs.map(({ nominal, trigger, missed }) => ({ nominal, trigger, missed }))).toEqual([
       { nominal: at(360), trigger: "catch-up", missed: { from: at(120), to: at(300) } },
       { nominal: at(60), trigger: "schedule", missed: undefined },
     ]);
-    expect(await client.ledger("t")).toMatchObject([{ reason: "missed", from: at(120), to: at(300) }]);
+    expect(await client.runs.ledger("t")).toMatchObject([{ reason: "missed", from: at(120), to: at(300) }]);
     expect(await client.get("t")).toMatchObject({ cursor: at(360), nextExecution: at(420) });
 
     await clock.set(at(420));
     const third = settled();
     await nodeLooks();
     await third;
-    expect((await client.runs("t"))[0]).toMatchObject({ nominal: at(420), trigger: "schedule" });
+    expect((await client.runs.list("t"))[0]).toMatchObject({ nominal: at(420), trigger: "schedule" });
     expect(await stand.queue("bells").getCompletedCount()).toBe(3);
   });
 });
@@ -239,7 +264,7 @@ describe("A9 a task runs once now", () => {
     await kit.advance("30s");
     expect(await due()).toEqual(paused);
     await kit.expect("t").firedAt(["01:30", "02:00"]).outcomes(["succeeded", "succeeded"]);
-    const { runs } = await kit.client.journal({ task: "t" });
+    const { runs } = await kit.client.runs.journal({ task: "t" });
     expect(runs.map(({ trigger, nominal }) => [trigger, nominal])).toEqual([
       ["manual", at(120)],
       ["manual", at(90)],

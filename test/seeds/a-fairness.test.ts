@@ -1,8 +1,10 @@
 import { Scheduler } from "@carillon/scheduler";
 import { Client } from "@carillon/sdk";
 import { virtualStore } from "@carillon/testing";
-import { describe, expect, test } from "vitest";
-import { SILENT, Stand } from "./harness.js";
+import { describe, expect, test, vi } from "vitest";
+import { BatchSize } from "../../packages/scheduler/src/claim/batch-size.js";
+import { SILENT } from "../helpers.js";
+import { Stand } from "./harness.js";
 
 const stand = Stand.use();
 const START = Date.parse("2026-01-01T00:00:00Z");
@@ -42,6 +44,9 @@ describe("A15 a crowd does not starve another owner's single task", () => {
     expect(slices.flat()).toHaveLength(CROWD + 1);
     expect(slice.length).toBeGreaterThan(80);
 
+    // Batches get smaller on a busy machine, and with them the window that is dealt.
+    const size = vi.spyOn(BatchSize.prototype, "current", "get").mockReturnValue(40);
+    stand.later(() => size.mockRestore());
     await clock.set(START + 20_000);
     await new Scheduler({ store, logger: SILENT }).tick();
     const jobs = await stand.queue("bells").getWaiting();

@@ -1,4 +1,4 @@
-import { Client, defineTask, type JobData, type Put } from "@carillon/sdk";
+import { Client, defineTask, type JobData, type PutResult } from "@carillon/sdk";
 import { describe, expect, test } from "vitest";
 import { anything, Stand } from "./harness.js";
 
@@ -74,26 +74,26 @@ describe("A10 owners are shut off from each other", () => {
       (ref) => acme.pause(ref),
       (ref) => acme.resume(ref),
       (ref) => acme.trigger(ref),
-      (ref) => acme.runs(ref),
-      (ref) => acme.ledger(ref),
-      (ref) => acme.stats(ref),
-      (ref) => acme.journal({ task: ref }),
+      (ref) => acme.runs.list(ref),
+      (ref) => acme.runs.ledger(ref),
+      (ref) => acme.runs.stats(ref),
+      (ref) => acme.runs.journal({ task: ref }),
       (ref) => acme.explain(ref, before.nextExecution ?? 0),
-      (ref) => acme.backfill(ref, { from: 0, to: 0 }),
+      (ref) => acme.backfills.start(ref, { from: 0, to: 0 }),
     ];
     for (const act of acts) {
       for (const ref of ["beta/only", "only", { id: "only", owner: "beta", queue: "bells" }]) {
         await expect(act(ref)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
       }
     }
-    await expect(acme.run(run)).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
-    await expect(acme.cancel(run)).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
+    await expect(acme.runs.get(run)).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
+    await expect(acme.runs.cancel(run)).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
     await expect(acme.put({ ...bell, owner: "beta" })).rejects.toMatchObject({
       code: "FORBIDDEN",
       field: "owner",
     });
     await expect(acme.deleteAll({ owner: "beta" })).rejects.toMatchObject({ code: "FORBIDDEN" });
-    expect(await acme.deleteAll({ queue: "bells" })).toBe(1);
+    expect(await acme.deleteAll({ queue: "bells" })).toMatchObject({ count: 1 });
     expect(await all.get("beta/only")).toEqual(before);
     expect((await all.list({ owner: "beta" })).tasks).toHaveLength(2);
   });
@@ -101,21 +101,21 @@ describe("A10 owners are shut off from each other", () => {
   test("a backfill of another's is not found, and no queue is a bound client's to delete", async () => {
     const { all, acme, beta } = await twoOwners();
     const range = { from: "2024-01-01T00:00:00Z", to: "2024-01-01T02:00:00Z" };
-    const { id, total } = await beta.backfill("only", range);
+    const { id, total } = await beta.backfills.start("only", range);
     expect(total).toBe(3);
     const missing = { code: "BACKFILL_NOT_FOUND" };
-    await expect(acme.backfillStatus(id as string)).rejects.toMatchObject(missing);
-    await expect(acme.cancelBackfill(id as string)).rejects.toMatchObject(missing);
-    await expect(acme.deleteQueue("bells")).rejects.toMatchObject({ code: "FORBIDDEN", field: "owner" });
-    await expect(acme.outcomes("bells")).rejects.toMatchObject({ code: "FORBIDDEN", field: "owner" });
+    await expect(acme.backfills.get(id as string)).rejects.toMatchObject(missing);
+    await expect(acme.backfills.cancel(id as string)).rejects.toMatchObject(missing);
+    await expect(acme.queues.delete("bells")).rejects.toMatchObject({ code: "FORBIDDEN", field: "owner" });
+    await expect(acme.queues.outcomes("bells")).rejects.toMatchObject({ code: "FORBIDDEN", field: "owner" });
     await expect(acme.pauseAll({ queue: "bells", owner: "beta" })).rejects.toMatchObject({
       code: "FORBIDDEN",
     });
-    expect(await beta.backfillStatus(id as string)).toMatchObject({
+    expect(await beta.backfills.get(id as string)).toMatchObject({
       id,
       task: { owner: "beta", id: "only" },
     });
-    expect(await beta.cancelBackfill(id as string)).toBe(true);
+    expect(await beta.backfills.cancel(id as string)).toBe(true);
     expect(await all.count()).toBe(3);
   });
 
@@ -126,9 +126,9 @@ describe("A10 owners are shut off from each other", () => {
       await kit.client.put(ring, { owner, id: "t", schedule: { every: "1h" }, payload: {} });
     }
     await kit.advance("2h");
-    expect((await kit.client.journal()).runs).toHaveLength(4);
+    expect((await kit.client.runs.journal()).runs).toHaveLength(4);
     const acme = new Client({ store: kit.store, owner: "acme" });
-    const owners = (await acme.journal()).runs.map(({ task }) => task.owner);
+    const owners = (await acme.runs.journal()).runs.map(({ task }) => task.owner);
     expect(owners).toEqual(["acme", "acme"]);
   });
 
@@ -141,12 +141,12 @@ describe("A10 owners are shut off from each other", () => {
     await acme.putMany(tasks);
     expect([await all.count(), await acme.count(), await beta.count()]).toEqual([39, 31, 3]);
     expect([await acme.count({ queue: "gongs" }), await beta.count({ queue: "gongs" })]).toEqual([0, 1]);
-    expect([await all.queues(), await acme.queues(), await beta.queues()]).toEqual([
+    expect([await all.queues.names(), await acme.queues.names(), await beta.queues.names()]).toEqual([
       ["bells", "gongs"],
       ["bells"],
       ["bells", "gongs"],
     ]);
-    expect(await stand.client({ owner: "none" }).queues()).toEqual([]);
+    expect(await stand.client({ owner: "none" }).queues.names()).toEqual([]);
   });
 
   test("namespaces share nothing", async () => {
@@ -197,8 +197,8 @@ describe("A11 one task per owner and id, put atomically", () => {
     const puts = await Promise.all(
       clients.map((client, n) => client.put(versions[n] as (typeof versions)[number])),
     );
-    expect(puts.filter(({ outcome }: Put) => outcome === "created")).toHaveLength(1);
-    expect(puts.filter(({ outcome }: Put) => outcome === "updated")).toHaveLength(9);
+    expect(puts.filter(({ outcome }: PutResult) => outcome === "created")).toHaveLength(1);
+    expect(puts.filter(({ outcome }: PutResult) => outcome === "updated")).toHaveLength(9);
 
     const [client] = clients as [Client];
     expect(await client.count()).toBe(1);

@@ -22,30 +22,30 @@ describe("A16 a worker told to stop lets the running job end well", () => {
 
     worker.signal("SIGTERM");
     await worker.says({ stopping: true });
-    expect(await client.run(first)).toMatchObject({ state: "running" });
+    expect(await client.runs.get(first)).toMatchObject({ state: "running" });
     expect(worker.child.exitCode).toBeNull();
 
     worker.tell("go on");
     expect(await worker.ended).toMatchObject({ code: 0, signal: null });
     expect(worker.said).toContainEqual({ done: 1, aborted: false });
     expect(worker.said).not.toContainEqual({ begun: 2 });
-    expect(await client.run(first)).toMatchObject({
+    expect(await client.runs.get(first)).toMatchObject({
       state: "final",
       outcome: "succeeded",
       result: { rung: 1 },
       attempts: 1,
     });
     expect(await queue.getJobState(first)).toBe("completed");
-    expect(await client.stats("t1")).toMatchObject({ successes: 1, failures: 0, crashes: 0 });
+    expect(await client.runs.stats("t1")).toMatchObject({ successes: 1, failures: 0, crashes: 0 });
 
     // The other job is the next worker's.
-    expect(await client.run(second)).toMatchObject({ state: "queued" });
+    expect(await client.runs.get(second)).toMatchObject({ state: "queued" });
     expect(await queue.getJobState(second)).toBe("waiting");
     const next = stand.program("test/seeds/worker.mjs");
     await next.says({ begun: 2 });
     next.tell("go on");
     await eventually(
-      async () => expect(await client.run(second)).toMatchObject({ outcome: "succeeded" }),
+      async () => expect(await client.runs.get(second)).toMatchObject({ outcome: "succeeded" }),
       PATIENCE,
     );
   });
@@ -59,7 +59,7 @@ describe("A16 a worker told to stop lets the running job end well", () => {
     await Promise.all([first.running(), second.running()]);
     await client.put({ ...bell, id: "t", schedule: { every: "200ms" }, overlap: "allow", catchUp: "all" });
     const nominals = async () =>
-      (await client.runs("t", { limit: 1_000 })).map(({ nominal }) => nominal).sort((a, b) => a - b);
+      (await client.runs.list("t", { limit: 1_000 })).map(({ nominal }) => nominal).sort((a, b) => a - b);
     await eventually(async () => expect((await nominals()).length).toBeGreaterThan(3), PATIENCE);
     first.signal("SIGTERM");
     expect(await first.ended).toMatchObject({ code: 0, signal: null });

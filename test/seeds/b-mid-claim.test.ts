@@ -66,9 +66,9 @@ const ACCIDENTS: [what: string, catchUp: "one" | "all", befall: (scene: Scene) =
 ];
 
 async function doneWithoutAnswer({ wire, client }: Scene): Promise<void> {
-  const before = (await client.runs("t", { limit: 1_000 })).length;
+  const before = (await client.runs.list("t", { limit: 1_000 })).length;
   await wire.withhold("answer", COMMIT);
-  await eventually(async () => (await client.runs("t", { limit: 1_000 })).length > before, PATIENCE);
+  await eventually(async () => (await client.runs.list("t", { limit: 1_000 })).length > before, PATIENCE);
 }
 
 describe("B1 enqueue and advance are one step", () => {
@@ -82,18 +82,18 @@ describe("B1 enqueue and advance are one step", () => {
       const end = start + 1_500;
       const schedule = { every: `${STEP}ms`, start: iso(start), end: iso(end) };
       await client.put({ id: "t", type: "ring", queue: "bells", schedule, overlap: "allow", catchUp });
-      await eventually(async () => (await client.runs("t")).length >= 3, PATIENCE);
+      await eventually(async () => (await client.runs.list("t")).length >= 3, PATIENCE);
 
       await befall({ wire, client });
       await eventually(async () => (await client.get("t")).state === "finished", PATIENCE);
 
       const jobs: { data: JobData }[] = await stand.queue("bells").getJobs();
       const enqueued = jobs.map(({ data }) => data.occurrence.nominal);
-      const skipped = (await client.ledger("t")).flatMap(({ from, to }) => range(from, to));
+      const skipped = (await client.runs.ledger("t")).flatMap(({ from, to }) => range(from, to));
       // Each time exactly once: a job, or an entry that says why there is none.
       expect([...enqueued, ...skipped].sort((a, b) => a - b)).toEqual(range(start, end));
       if (catchUp === "all") expect(skipped).toEqual([]);
-      const runs = await client.runs("t", { limit: 1_000 });
+      const runs = await client.runs.list("t", { limit: 1_000 });
       expect(runs.map(({ nominal }) => nominal).sort()).toEqual([...enqueued].sort());
       for (const { data } of jobs)
         expect(data.occurrence.enqueued).toBeGreaterThanOrEqual(data.occurrence.due);

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { type Client, httpRequest, type Run, type TypedTask, Worker } from "@carillon/sdk";
 import { describe, expect, it } from "vitest";
 import { startConsole } from "../../apps/console/test/harness.js";
+import { SILENT } from "../helpers.js";
 import { Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -48,14 +49,19 @@ describe("C9 a stored HTTP request is sent, and only to addresses that are allow
   ): Promise<Run> {
     client = stand.client();
     const http = httpRequest({ allow });
-    const worker = new Worker({ connection: stand.redis.url, namespace: stand.namespace, types: [http] });
+    const worker = new Worker({
+      connection: stand.redis.url,
+      namespace: stand.namespace,
+      types: [http],
+      logger: SILENT,
+    });
     stand.later(() => worker.stop());
     const settled = new Promise((resolve) => worker.once("settled", resolve));
     await worker.start();
     await client.put(http, { id: "call", schedule: { every: "1h" }, payload });
     await client.trigger("call");
     await settled;
-    const [done] = await client.runs("call");
+    const [done] = await client.runs.list("call");
     return done as Run;
   }
 

@@ -1,7 +1,9 @@
 import { hostname } from "node:os";
 import { type Client, defineTask, Worker } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/store/internal";
 import { describe, expect, it } from "vitest";
 import { startConsole } from "../../apps/console/test/harness.js";
+import { SILENT } from "../helpers.js";
 import { anything, Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -12,7 +14,12 @@ const report = defineTask("report", { queue: "reports", payload: anything, handl
 
 /** Runs the task once, to its end. */
 async function runOnce(client: Client, url: string): Promise<string> {
-  const worker = new Worker({ connection: url, namespace: client.namespace, types: [report] });
+  const worker = new Worker({
+    connection: url,
+    namespace: client.namespace,
+    types: [report],
+    logger: SILENT,
+  });
   const settled = new Promise<{ run: string }>((resolve) => worker.once("settled", resolve));
   await worker.start();
   try {
@@ -36,7 +43,7 @@ describe("C1 tasks are added, listed, updated, removed, validated and journalled
     expect(await client.put({ ...TASK, schedule: { every: "1h" } })).toMatchObject({ outcome: "updated" });
     expect(await client.get("nightly")).toMatchObject({ schedule: { every: "1h" } });
     const run = await runOnce(client, stand.redis.url);
-    expect((await client.journal({ task: "nightly" })).runs).toMatchObject([
+    expect((await client.runs.journal({ task: "nightly" })).runs).toMatchObject([
       { id: run, outcome: "succeeded", result: "printed" },
     ]);
     await client.delete("nightly");
@@ -98,7 +105,7 @@ describe("C1 tasks are added, listed, updated, removed, validated and journalled
 describe("C2 plain words and the next execution are computed when asked for, never stored", () => {
   it("the raw Redis hash has neither", async () => {
     const client = stand.client();
-    const key = client.store.keys.queue("reports").task("system/nightly");
+    const key = internalsOf(storeOf(client)).keys.queue("reports").task("system/nightly");
     await client.put({ ...TASK, schedule: NIGHTLY });
     const before = await stand.admin.hgetall(key);
     const task = await client.get("nightly");
@@ -119,7 +126,7 @@ describe("C2 plain words and the next execution are computed when asked for, nev
 
   it("they follow from what is stored, at once", async () => {
     const client = stand.client();
-    const key = client.store.keys.queue("reports").task("system/nightly");
+    const key = internalsOf(storeOf(client)).keys.queue("reports").task("system/nightly");
     await client.put({ ...TASK, schedule: NIGHTLY });
     await stand.admin.hset(key, "schedule", JSON.stringify({ every: "90s" }));
     expect((await client.get("nightly")).humanized).toMatch(/^every 1m30s/);
@@ -128,6 +135,38 @@ describe("C2 plain words and the next execution are computed when asked for, nev
     expect(await stand.admin.hget(key, "nominal")).not.toBeNull();
     expect((await client.get("nightly")).nextExecution).toBeUndefined();
   });
+});
+
+describe("C11 plain words and the next execution are in the answers of validate, put and list alike", () => {
+  const task = { ...TASK, schedule: { at: "2100-01-01T03:00:00Z" } };
+  const told = { humanized: "once, at 2100-01-01T03:00:00Z", nextExecution: Date.UTC(2100, 0, 1, 3) };
+  const valid = { humanized: told.humanized, next: [{ nominal: told.nextExecution }] };
+
+  it("SDK", async () => {
+    const client = stand.client();
+    expect(await client.validate(task)).toMatchObject(valid);
+    const put = await client.put(task);
+    expect(put).toMatchObject(told);
+    expect(JSON.parse(JSON.stringify(put))).toMatchObject(told);
+    expect(await client.putMany([task])).toMatchObject([told]);
+    expect((await client.list()).tasks).toMatchObject([told]);
+  });
+
+  it("HTTP API", async () => {
+    const { api, stop } = await startConsole();
+    stand.later(stop);
+    expect((await api("POST", "/validate", { task })).body).toMatchObject(valid);
+    expect((await api("POST", "/tasks", task)).body).toMatchObject(told);
+    expect((await api("GET", "/tasks")).body.tasks).toMatchObject([told]);
+  });
+
+  it("CLI", async () => {
+    const json = async (args: string[], input = "") =>
+      JSON.parse((await stand.carillon([...args, "--json"], input)).stdout);
+    expect(await json(["validate"], JSON.stringify(task))).toMatchObject(valid);
+    expect(await json(["put"], JSON.stringify(task))).toMatchObject(told);
+    expect(await json(["list"])).toMatchObject({ tasks: [told] });
+  }, 120_000);
 });
 
 describe("C4 the last status of a task is told and cannot be written", () => {
@@ -177,12 +216,16 @@ describe("C4 the last status of a task is told and cannot be written", () => {
     await expect(client.put(forged as never)).rejects.toMatchObject(refused);
     expect(await client.list()).toMatchObject({ tasks: [] });
     await client.put({ ...TASK, schedule: { every: "1h" } });
-    const before = await stand.admin.hgetall(client.store.keys.queue("reports").task("system/nightly"));
+    const before = await stand.admin.hgetall(
+      internalsOf(storeOf(client)).keys.queue("reports").task("system/nightly"),
+    );
     await expect(client.put(forged as never)).rejects.toMatchObject(refused);
     const cli = await stand.carillon(["put", "--json"], JSON.stringify(forged));
     expect(cli.code).toBe(2);
     expect(JSON.parse(cli.stderr)).toMatchObject({ error: refused });
-    const after = await stand.admin.hgetall(client.store.keys.queue("reports").task("system/nightly"));
+    const after = await stand.admin.hgetall(
+      internalsOf(storeOf(client)).keys.queue("reports").task("system/nightly"),
+    );
     expect(after).toEqual(before);
 
     const { api, stop } = await startConsole();
@@ -206,14 +249,14 @@ describe("C5 the journal filters by task, node, time and outcome, in pages", () 
     await client.put({ ...TASK, id: "one", schedule: { every: "1m" } });
     await client.put({ ...TASK, id: "two", schedule: { every: "2m" } });
     await kit.advance("30m");
-    const all = (await client.journal()).runs;
+    const all = (await client.runs.journal()).runs;
     expect(all).toHaveLength(45);
     // Newest first.
     const ends = all.map(({ finished }) => finished as number);
     expect(ends).toEqual([...ends].sort((a, b) => b - a));
 
-    const ids = async (filter: Parameters<typeof client.journal>[0]) =>
-      (await client.journal(filter)).runs.map(({ id }) => id).sort();
+    const ids = async (filter: Parameters<typeof client.runs.journal>[0]) =>
+      (await client.runs.journal(filter)).runs.map(({ id }) => id).sort();
     const those = (test: (run: (typeof all)[number]) => boolean) => {
       const found = all.filter(test).map(({ id }) => id);
       expect(found.length).toBeGreaterThan(0);
@@ -238,14 +281,14 @@ describe("C5 the journal filters by task, node, time and outcome, in pages", () 
         .map(({ id }) => id)
         .sort(),
     );
-    await expect(client.journal({ outcome: "fine" as never })).rejects.toMatchObject({
-      ...{ code: "INVALID_FILTER", field: "outcome" },
+    await expect(client.runs.journal({ outcome: "fine" as never })).rejects.toMatchObject({
+      ...{ code: "INVALID_OPTION", field: "outcome" },
     });
 
     const paged: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await client.journal({ limit: 7, cursor });
+      const page = await client.runs.journal({ limit: 7, cursor });
       expect(page.runs.length).toBeLessThanOrEqual(7);
       paged.push(...page.runs.map(({ id }) => id));
       cursor = page.cursor;
@@ -259,8 +302,8 @@ describe("C5 the journal filters by task, node, time and outcome, in pages", () 
     const client = stand.client();
     await client.put({ ...TASK, schedule: { every: "1h" } });
     const run = await runOnce(client, stand.redis.url);
-    const { worker } = await client.run(run);
-    expect((await client.journal({ node: worker })).runs.map(({ id }) => id)).toEqual([run]);
-    expect((await client.journal({ node: "nobody" })).runs).toEqual([]);
+    const { worker } = await client.runs.get(run);
+    expect((await client.runs.journal({ node: worker })).runs.map(({ id }) => id)).toEqual([run]);
+    expect((await client.runs.journal({ node: "nobody" })).runs).toEqual([]);
   });
 });

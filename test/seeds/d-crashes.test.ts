@@ -1,5 +1,6 @@
 import { type Client, defineTask } from "@carillon/sdk";
-import { eventually } from "@carillon/testing";
+import { internalsOf, storeOf } from "@carillon/store/internal";
+import { eventually, type TestKit } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
 import { anything, PATIENCE, type Program, Stand } from "./harness.js";
 
@@ -24,7 +25,9 @@ describe("D5 a start counts as a crash until its end takes it back", () => {
   let client: Client;
   /** As it is stored: what would be counted if the worker died now. */
   const stored = () =>
-    stand.admin.hget(client.store.keys.queue("bells").stats("system/t"), "crashes").then(Number);
+    stand.admin
+      .hget(internalsOf(storeOf(client)).keys.queue("bells").stats("system/t"), "crashes")
+      .then(Number);
   beforeEach(async () => {
     client = stand.client();
     const schedule = { every: "365d" };
@@ -35,7 +38,7 @@ describe("D5 a start counts as a crash until its end takes it back", () => {
     const program = await worker("work");
     for (const n of [1, 2]) {
       await program.says({ settled: await trigger(client), outcome: "succeeded" });
-      expect(await client.stats(NAME)).toMatchObject({ attempts: n, crashes: 0, consecutiveCrashes: 0 });
+      expect(await client.runs.stats(NAME)).toMatchObject({ attempts: n, crashes: 0, consecutiveCrashes: 0 });
       expect(await stored()).toBe(0);
     }
   });
@@ -46,17 +49,17 @@ describe("D5 a start counts as a crash until its end takes it back", () => {
     await doomed.says({ attempt: 1, run });
     expect(await stored()).toBe(1);
     // Provisional: nobody died yet.
-    expect(await client.stats(NAME)).toMatchObject({ attempts: 1, crashes: 0 });
+    expect(await client.runs.stats(NAME)).toMatchObject({ attempts: 1, crashes: 0 });
     await doomed.kill();
 
     const next = await worker("work");
     await next.says({ attempt: 2, run });
     await next.says({ settled: run, outcome: "succeeded" });
-    expect(await client.stats(NAME)).toMatchObject({
+    expect(await client.runs.stats(NAME)).toMatchObject({
       ...{ runs: 1, attempts: 2, crashes: 1, consecutiveCrashes: 0, successes: 1 },
     });
     expect(await stored()).toBe(1);
-    const { attemptList, crashes } = await client.run(run);
+    const { attemptList, crashes } = await client.runs.get(run);
     expect(crashes).toBe(1);
     expect(attemptList.map(({ pid }) => pid)).toEqual([doomed.child.pid, next.child.pid]);
   });
@@ -78,7 +81,7 @@ describe("D6 after a crash the wait is at least five minutes, stored, and does n
     /** The next start, by our record and by BullMQ's, in a job that waits; and how often it was looked at. */
     const look = () =>
       eventually(async () => {
-        const [{ notBefore, state }, job] = await Promise.all([client.run(run), queue.getJob(run)]);
+        const [{ notBefore, state }, job] = await Promise.all([client.runs.get(run), queue.getJob(run)]);
         const score = await stand.admin.zscore(queue.toKey("delayed"), run);
         if (!job || score === null || notBefore === undefined) return false;
         // BullMQ keeps the time in the upper bits of the score, a counter in the lower twelve.
@@ -107,8 +110,8 @@ describe("D6 after a crash the wait is at least five minutes, stored, and does n
       first = again;
       expect(program.said).not.toContainEqual(expect.objectContaining({ run }));
     }
-    expect(await client.stats(NAME)).toMatchObject({ attempts: 1, crashes: 1 });
-  }, 60_000);
+    expect(await client.runs.stats(NAME)).toMatchObject({ attempts: 1, crashes: 1 });
+  });
 
   it("it starts then, however often workers come and go meanwhile", async () => {
     const starts: number[] = [];
@@ -128,16 +131,16 @@ describe("D6 after a crash the wait is at least five minutes, stored, and does n
     };
     for (const at of ["01:10", "03:00", "05:00"] as const) kit.at(at, restart);
     await kit.advanceTo("02:30");
-    const [waiting] = await kit.client.runs("t");
+    const [waiting] = await kit.client.runs.list("t");
     const notBefore = waiting?.notBefore ?? 0;
     expect(notBefore).toBeGreaterThanOrEqual(Date.parse("2026-01-01T00:06:10Z"));
     await kit.advanceTo(notBefore - 1);
-    expect((await kit.client.runs("t"))[0]).toMatchObject({ state: "queued", attempts: 1, notBefore });
+    expect((await kit.client.runs.list("t"))[0]).toMatchObject({ state: "queued", attempts: 1, notBefore });
     // A worker that meets a suspect for the first time has a second look at it.
     await kit.advanceTo(notBefore + 5_000);
     expect(starts).toHaveLength(2);
     await kit.advance("1m");
-    expect(await kit.client.stats("t")).toMatchObject({ attempts: 2, crashes: 1 });
+    expect(await kit.client.runs.stats("t")).toMatchObject({ attempts: 2, crashes: 1 });
   });
 
   it("the wait is the task's to choose", async () => {
@@ -150,8 +153,109 @@ describe("D6 after a crash the wait is at least five minutes, stored, and does n
       await kit.worker.start();
     });
     await kit.advanceTo("1:59:59");
-    expect(await kit.client.stats("t")).toMatchObject({ attempts: 1 });
+    expect(await kit.client.runs.stats("t")).toMatchObject({ attempts: 1 });
     await kit.advanceTo("2:10:00");
-    expect(await kit.client.stats("t")).toMatchObject({ attempts: 2, crashes: 1, successes: 1 });
+    expect(await kit.client.runs.stats("t")).toMatchObject({ attempts: 2, crashes: 1, successes: 1 });
   });
+});
+
+describe("D16 a pause holds a crashed run in its wait", () => {
+  const START = Date.parse("2026-01-01T00:01:00Z");
+  const starts: { attempt: number; at: number }[] = [];
+  const type = defineTask("work", {
+    queue: "bells",
+    payload: anything,
+    handler: async (_payload, { attempt }) => {
+      starts.push({ attempt, at: kit.now });
+      await kit.sleep("30s");
+    },
+  });
+  let kit: TestKit;
+  /** A run of 01:00, and another worker that has found that the first one died at 01:10. */
+  async function crashed(): Promise<void> {
+    starts.length = 0;
+    kit = await stand.kit({ types: [type] });
+    const schedule = { every: "1d", origin: new Date(START).toISOString() };
+    await kit.client.put(type, { id: "t", schedule, payload: {} });
+    kit.at("01:10", async () => {
+      await kit.worker.crash();
+      await kit.worker.start();
+    });
+    await kit.advanceTo("04:00");
+    expect(starts).toEqual([{ attempt: 1, at: START }]);
+  }
+  const run = async () => (await kit.client.runs.list("t"))[0];
+  const explained = async () => (await kit.client.explain("t", START)).summary;
+
+  it("pause in the wait: no second start; resume: it starts, and that is one attempt", async () => {
+    await crashed();
+    await kit.client.pause("t", { by: "ann", note: "it kills its workers" });
+    const until = (await run())?.notBefore ?? 0;
+    const iso = new Date(until).toISOString().replace(".000Z", "Z");
+    expect(await explained()).toContain(`crashed; it waits until ${iso}, and until its task is resumed.`);
+    await kit.advanceTo("1:00:00");
+    expect(starts).toHaveLength(1);
+    expect(await run()).toMatchObject({ state: "queued", attempts: 1, crashes: 1, notBefore: until });
+    expect(await explained()).toContain("crashed; it waits until its task is resumed.");
+
+    const resumed = kit.now;
+    await kit.client.resume("t");
+    await kit.advance("2m");
+    expect(starts.map(({ attempt }) => attempt)).toEqual([1, 2]);
+    // A worker that meets a suspect for the first time has a second look at it.
+    expect(starts[1]?.at).toBeLessThan(resumed + 5_000);
+    expect(await run()).toMatchObject({ outcome: "succeeded", attempts: 2, crashes: 1 });
+    expect(await kit.client.runs.stats("t")).toMatchObject({ runs: 1, attempts: 2, crashes: 1 });
+  });
+
+  it("resume in the wait: it starts when the wait is over, and not before", async () => {
+    await crashed();
+    await kit.client.pause("t");
+    await kit.advanceTo("05:00");
+    await kit.client.resume("t");
+    const until = (await run())?.notBefore ?? 0;
+    const iso = new Date(until).toISOString().replace(".000Z", "Z");
+    expect(await explained()).toContain(`crashed; it waits until ${iso}.`);
+    await kit.advanceTo("20:00");
+    expect(starts.map(({ attempt }) => attempt)).toEqual([1, 2]);
+    expect(starts[1]?.at).toBeGreaterThanOrEqual(until);
+    expect(starts[1]?.at).toBeLessThan(until + 5_000);
+  });
+
+  it("a run that has not crashed starts while its task is paused", async () => {
+    await crashed();
+    await kit.advanceTo("10:00");
+    await kit.worker.pause();
+    await kit.client.trigger("t");
+    await kit.client.pause("t");
+    await kit.worker.resume();
+    await kit.advance("1m");
+    expect(starts.map(({ attempt }) => attempt)).toEqual([1, 2, 1]);
+  });
+
+  it("real processes: the worker that finds the crash leaves the run alone until the resume", async () => {
+    const client = stand.client();
+    await client.put({ ...NAME, type: "work", schedule: { every: "365d" }, crash: { wait: "1ms" } });
+    const doomed = await worker("hang");
+    const run = await trigger(client);
+    await doomed.says({ attempt: 1, run });
+    await client.pause(NAME);
+    await doomed.kill();
+
+    const next = await worker("work");
+    const queue = stand.queue("bells");
+    await eventually(async () => {
+      const { state, crashes, notBefore = Number.POSITIVE_INFINITY } = await client.runs.get(run);
+      expect({ state, crashes }).toEqual({ state: "queued", crashes: 1 });
+      // The wait is over, and the job is out of the worker's hands for much longer than that.
+      expect(await stand.time()).toBeGreaterThan(notBefore);
+      const score = Number(await stand.admin.zscore(queue.toKey("delayed"), run));
+      expect(score / 0x1000).toBeGreaterThan(notBefore + 10_000);
+    }, PATIENCE);
+    expect(next.said).not.toContainEqual(expect.objectContaining({ run }));
+    await client.resume(NAME);
+    await next.says({ attempt: 2, run });
+    await next.says({ settled: run, outcome: "succeeded" });
+    expect(await client.runs.stats(NAME)).toMatchObject({ attempts: 2, crashes: 1 });
+  }, 60_000);
 });

@@ -2,7 +2,8 @@ import { Scheduler } from "@carillon/scheduler";
 import { Client, type Context, defineTask, type Json, Worker } from "@carillon/sdk";
 import { eventually, type TestKit, virtualStore } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
-import { anything, PATIENCE, SILENT, Stand } from "./harness.js";
+import { SILENT } from "../helpers.js";
+import { anything, PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use();
 let kit: TestKit;
@@ -111,14 +112,14 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     });
     stand.later(() => store.close());
     const client = new Client({ store });
-    const worker = new Worker({ store, types: [failsAtOne] });
+    const worker = new Worker({ store, types: [failsAtOne], logger: SILENT });
     await worker.start();
     stand.later(() => worker.stop());
     // Each is a node that has just started; one look for each occurrence, and one more.
     const nodesLook = async () => {
       for (let looks = 0; looks < 4; looks++) await new Scheduler({ store, logger: SILENT }).tick();
       await eventually(async () => {
-        expect(await client.stats("t")).toMatchObject({ open: 0 });
+        expect(await client.runs.stats("t")).toMatchObject({ open: 0 });
       }, PATIENCE);
     };
 
@@ -129,12 +130,12 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
 
     await clock.set(START + 4 * HOUR + 60_000);
     await nodesLook();
-    const runs = (await client.runs("t")).sort((a, b) => a.nominal - b.nominal);
+    const runs = (await client.runs.list("t")).sort((a, b) => a.nominal - b.nominal);
     expect(runs.map(({ trigger, nominal }) => [trigger, inHours(nominal)])).toEqual([
       ["schedule", 1],
       ...given.runs,
     ]);
-    const skips = (await client.ledger("t")).reverse();
+    const skips = (await client.runs.ledger("t")).reverse();
     expect(skips.map(({ reason, from, to }) => [reason, inHours(from), inHours(to)])).toEqual([
       ...(given.missed ? [["missed", ...given.missed]] : []),
       ["retry-superseded", 1, 1],
@@ -201,14 +202,14 @@ describe("D8 a task is paused after n failures in a row, and starts from zero wh
       .state("paused")
       .nextAt(undefined);
     expect((await kit.client.get("t")).paused).toMatchObject({ note: expect.stringContaining("3 failures") });
-    expect(await kit.client.stats("t")).toMatchObject({ consecutiveFailures: 3, failures: 4 });
+    expect(await kit.client.runs.stats("t")).toMatchObject({ consecutiveFailures: 3, failures: 4 });
 
     expect(await kit.client.resume("t")).toBe(true);
-    expect(await kit.client.stats("t")).toMatchObject({ consecutiveFailures: 0, failures: 4 });
+    expect(await kit.client.runs.stats("t")).toMatchObject({ consecutiveFailures: 0, failures: 4 });
     await kit.expect("t").state("scheduled");
     await kit.advance("1h");
     await kit.expect("t").fired(8).state("paused");
-    expect(await kit.client.stats("t")).toMatchObject({ consecutiveFailures: 3, failures: 7 });
+    expect(await kit.client.runs.stats("t")).toMatchObject({ consecutiveFailures: 3, failures: 7 });
   });
 
   it("a run that is over because its workers died is a failure too", async () => {
@@ -242,7 +243,7 @@ describe("D9 a run past its time limit is ended and counts as a failure, not a c
     await kit.advanceTo("1:05:00");
     await kit.expect("t").ranAt(["1:00:00"]).finishedAt(["1:00:30"]).outcomes(["timed-out"]);
     expect(told).toEqual([[Date.parse("2026-01-01T01:00:30Z"), expect.stringContaining("30s")]]);
-    expect(await kit.client.stats("t")).toMatchObject({
+    expect(await kit.client.runs.stats("t")).toMatchObject({
       ...{ failures: 1, crashes: 0, consecutiveFailures: 1, consecutiveCrashes: 0 },
       outcomes: { "timed-out": 1, crashed: 0 },
     });
@@ -260,6 +261,6 @@ describe("D9 a run past its time limit is ended and counts as a failure, not a c
     });
     await kit.advanceTo("1:30:00");
     await kit.expect("t").finishedAt(["1:00:35"]).outcomes(["timed-out"]);
-    expect(await kit.client.stats("t")).toMatchObject({ failures: 1, crashes: 0 });
+    expect(await kit.client.runs.stats("t")).toMatchObject({ failures: 1, crashes: 0 });
   });
 });

@@ -223,7 +223,7 @@ describe("D12 a handler may say when its task runs next", () => {
     await kit.advanceTo("30:00");
     await kit.expect("t").ranAt(["1:00", "2:00", "3:00", "20:00"]).state("finished");
     const at = Date.parse("2026-01-01T00:10:00Z");
-    expect(await kit.client.ledger("t")).toMatchObject([{ reason: "superseded", from: at, to: at }]);
+    expect(await kit.client.runs.ledger("t")).toMatchObject([{ reason: "superseded", from: at, to: at }]);
     expect(await kit.client.explain("t", at)).toMatchObject({ verdict: "skipped" });
   });
 });

@@ -67,8 +67,8 @@ describe("D7 the statistics of a task add up", () => {
       schedule: { every: "1m" },
       ...{ overlap: "allow", timeLimit: "20s", minGap: "30s", crash: { most: 1 }, payload: {} },
     });
-    const openRun = async () => (await kit.client.runs("t", { limit: 1 }))[0]?.id ?? "";
-    kit.at("06:05", async () => void (await kit.client.cancel(await openRun())));
+    const openRun = async () => (await kit.client.runs.list("t", { limit: 1 }))[0]?.id ?? "";
+    kit.at("06:05", async () => void (await kit.client.runs.cancel(await openRun())));
     kit.at("07:05", async () => {
       await kit.worker.crash();
       await kit.worker.start();
@@ -83,7 +83,7 @@ describe("D7 the statistics of a task add up", () => {
 
     for (let seconds = 5; seconds <= 665; seconds += 15) {
       await kit.advanceTo(Date.parse("2026-01-01T00:00:00Z") + seconds * 1_000);
-      const [{ runs }, stats] = [await kit.history("t"), await kit.client.stats("t")];
+      const [{ runs }, stats] = [await kit.history("t"), await kit.client.runs.stats("t")];
       expect(stats).toMatchObject(expected(runs));
       // Invariant 6, from counters of records: each run is in one place.
       const sum = Object.values(stats.outcomes).reduce((a, b) => a + b, 0);
@@ -92,7 +92,7 @@ describe("D7 the statistics of a task add up", () => {
         expect(runs.filter((run) => run.outcome === outcome)).toHaveLength(count);
       expect(stats.attempts).toBe(calls);
     }
-    const stats = await kit.client.stats("t");
+    const stats = await kit.client.runs.stats("t");
     expect(stats.outcomes).toEqual({
       ...{ succeeded: 3, failed: 1, "timed-out": 1, quota: 1, "nothing-to-do": 1 },
       ...{ cancelled: 1, dropped: 1, crashed: 1, lost: 1 },
@@ -119,7 +119,7 @@ describe("D7 the statistics of a task add up", () => {
     const seen: unknown[] = [];
     for (let minutes = 15; minutes <= 55; minutes += 10) {
       await kit.advanceTo(`${minutes}:00`);
-      const { consecutiveFailures, consecutiveCrashes } = await kit.client.stats("t");
+      const { consecutiveFailures, consecutiveCrashes } = await kit.client.runs.stats("t");
       seen.push([consecutiveFailures, consecutiveCrashes]);
     }
     expect(seen).toEqual([
@@ -141,7 +141,7 @@ describe("D10 a task's display state goes through SCHEDULED, STARTING, TERMINATI
     const trace: unknown[] = [];
     const look = (at: string) =>
       kit.at(at, async () => {
-        const [seen, runs] = await Promise.all([kit.client.get("t"), kit.client.runs("t")]);
+        const [seen, runs] = await Promise.all([kit.client.get("t"), kit.client.runs.list("t")]);
         trace.push([at, seen.state, runs.map(({ state }) => state).join(), displayState(seen, runs)]);
         expect(seen.displayState).toBe(displayState(seen, runs));
       });
@@ -183,14 +183,14 @@ describe("D13 manual runs are in the journal", () => {
     kit.at("1:10:00", () => kit.client.pause("t"));
     kit.at("1:30:00", () => kit.client.trigger("t"));
     await kit.advanceTo("3:00:00");
-    const { runs } = await kit.client.journal({ task: "t" });
+    const { runs } = await kit.client.runs.journal({ task: "t" });
     expect(runs.map(({ trigger, started, outcome }) => [trigger, started, outcome])).toEqual([
       ["manual", Date.parse("2026-01-01T01:30:00Z"), "succeeded"],
       ["schedule", Date.parse("2026-01-01T01:00:00Z"), "succeeded"],
       ["manual", Date.parse("2026-01-01T00:30:00Z"), "succeeded"],
     ]);
     expect(runs[0]?.node).toMatch(/^client-/);
-    expect(await kit.client.stats("t")).toMatchObject({ runs: 3, successes: 3 });
+    expect(await kit.client.runs.stats("t")).toMatchObject({ runs: 3, successes: 3 });
   });
 });
 
@@ -208,25 +208,25 @@ describe("D14 history is pruned by count and age, per task", () => {
       return kit.client.put(type, { id, schedule: { every: "1m", maxRuns }, payload: {}, ...more });
     };
     await put("t", { maxRuns: 1_200, retention: { successes: 50, failures: 20 } });
-    await put("failures-only", { maxRuns: 1_200, retention: { successes: 0, failures: 1_000 } });
+    await put("failures-only", { maxRuns: 300, retention: { successes: 0, failures: 1_000 } });
     // As the node's operator says, where the task says nothing.
     await put("good", { maxRuns: 50 });
     await kit.advance("21h");
 
-    const kept = { t: [1_200, 50, 20], "failures-only": [1_200, 0, 300], good: [50, 5, 0] } as const;
+    const kept = { t: [1_200, 50, 20], "failures-only": [300, 0, 75], good: [50, 5, 0] } as const;
     for (const [id, [all, successes, failures]] of Object.entries(kept)) {
-      expect(await kit.client.stats(id)).toMatchObject({ runs: all });
-      const { runs } = await kit.client.journal({ task: id, limit: 1_000 });
+      expect(await kit.client.runs.stats(id)).toMatchObject({ runs: all });
+      const { runs } = await kit.client.runs.journal({ task: id, limit: 1_000 });
       expect(runs.filter(({ outcome }) => outcome === "succeeded")).toHaveLength(successes);
       expect(runs.filter(({ outcome }) => outcome === "failed")).toHaveLength(failures);
-      expect(await kit.client.runs(id, { limit: 1_000 })).toHaveLength(successes + failures);
+      expect(await kit.client.runs.list(id, { limit: 1_000 })).toHaveLength(successes + failures);
       expect(await stand.admin.keys(record(`${id}@*`))).toHaveLength(successes + failures);
     }
     // The newest are left, without a gap.
-    const { runs } = await kit.client.journal({ task: "t", outcome: "failed" });
+    const { runs } = await kit.client.runs.journal({ task: "t", outcome: "failed" });
     const end = Date.parse("2026-01-01T20:00:00Z");
     expect(runs.map(({ nominal }) => (end - nominal) / 240_000)).toEqual(runs.map((_, i) => i));
-  }, 60_000);
+  });
 
   it("what is too old goes before the cap is reached", async () => {
     const type = task(() => {});
@@ -234,7 +234,7 @@ describe("D14 history is pruned by count and age, per task", () => {
     const retention = { successes: 1_000, successesFor: "3h" };
     await kit.client.put(type, { id: "t", schedule: { every: "10m" }, retention, payload: {} });
     await kit.advance("10h");
-    const { runs } = await kit.client.journal({ task: "t" });
+    const { runs } = await kit.client.runs.journal({ task: "t" });
     expect(runs).toHaveLength(19);
     expect(await stand.admin.keys(record("t@*"))).toHaveLength(19);
     expect(Math.min(...runs.map(({ finished }) => finished ?? 0))).toBe(kit.now - 3 * 3_600_000);

@@ -32,6 +32,7 @@ const worker = new Worker({
   types: [work, fanOut],
   lockDuration: 1_000,
   stalledInterval: 200,
+  logger: { debug() {}, info() {}, warn() {}, error() {} },
 });
 worker.on("settled", ({ run, outcome }) => say({ settled: run, outcome }));
 worker.on("error", () => {});

@@ -5,12 +5,12 @@ import { Scheduler } from "@carillon/scheduler";
 import { alertWebhook, type Context, defineTask, type Json, verifySignature, Worker } from "@carillon/sdk";
 import { eventually, type TestKit } from "@carillon/testing";
 import { describe, expect, it } from "vitest";
+import { SILENT } from "../helpers.js";
 import { anything, PATIENCE, Stand } from "./harness.js";
 
 const stand = Stand.use();
 let kit: TestKit;
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const NO = () => Promise.reject(new Error("out of paper"));
 
 function task(handler: (context: Context) => unknown) {
@@ -52,7 +52,7 @@ describe("E7 a failing task says so where tasks are listed, and an alert hook is
     const heard: { kind: string; run?: string; error?: string }[] = [];
     const nodes = Array.from({ length: 3 }, () => {
       return new Scheduler({
-        ...{ connection: stand.redis.url, namespace: stand.namespace, logger: silent, unsafeRedis: "warn" },
+        ...{ connection: stand.redis.url, namespace: stand.namespace, logger: SILENT, unsafeRedis: "warn" },
         onAlert: (alert) => void heard.push(alert),
       });
     });
@@ -60,6 +60,7 @@ describe("E7 a failing task says so where tasks are listed, and an alert hook is
       connection: stand.redis.url,
       namespace: stand.namespace,
       types: [task(NO), alertWebhook({ signingKey: KEY, allow: [host] })],
+      logger: SILENT,
     });
     stand.later(() => Promise.all([worker.stop(), ...nodes.map((node) => node.stop())]));
     await Promise.all([worker.start(), ...nodes.map((node) => node.start())]);
@@ -88,10 +89,11 @@ describe("E7 a failing task says so where tasks are listed, and an alert hook is
     expect(received.map(({ body }) => JSON.parse(body).run)).toEqual(runs);
     for (const { headers, body } of received) {
       expect(verifySignature(body, headers["carillon-signature"], KEY)).toBe(true);
-      expect(JSON.parse(body)).toMatchObject({
-        kind: "failed",
-        task: { queue: "bells", owner: "system", id: "t" },
-        error: expect.stringContaining("out of paper"),
+      expect(JSON.parse(body)).toEqual({
+        ...{ kind: "failed", namespace: stand.namespace, task: { queue: "bells", owner: "system", id: "t" } },
+        ...{ type: "work", outcome: "failed", attempts: 1, error: "Error: out of paper" },
+        ...{ nominal: expect.any(Number), at: expect.any(Number), run: expect.any(String) },
+        consecutiveFailures: expect.any(Number),
       });
     }
     // One job each, by BullMQ's own count.
@@ -146,7 +148,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     await kit.client.put(type, { id: "t", schedule: { every: "1h" }, retry, payload: {} });
     await kit.advanceTo("1:30:00");
     expect(starts).toEqual(["01:00:00", "01:00:10", "01:00:30", "01:01:10"].map(at));
-    const [run] = await kit.client.runs("t");
+    const [run] = await kit.client.runs.list("t");
     expect(run).toMatchObject({ outcome: "failed", attempts: 4, maxAttempts: 4, finished: at("01:01:10") });
     expect((await kit.client.get("t")).retry).toMatchObject({ attempts: 4, backoff: "exponential" });
   });
@@ -161,10 +163,10 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     await put({ attempts: 3 });
     await kit.advanceTo("1:05:00");
     await put();
-    const [run] = await kit.client.runs("t");
+    const [run] = await kit.client.runs.list("t");
     expect(run).toMatchObject({ state: "running", attempts: 1, maxAttempts: 3 });
     await kit.advanceTo("2:05:00");
-    const [second, first] = await kit.client.runs("t");
+    const [second, first] = await kit.client.runs.list("t");
     expect(first).toMatchObject({ attempts: 3, maxAttempts: 3, outcome: "failed" });
     expect(second).toMatchObject({ attempts: 1 });
     expect(second).not.toHaveProperty("maxAttempts");
@@ -190,7 +192,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     await kit.advanceTo("1:30:00");
     const [first, second, third] = ["01:00:00", "01:00:10", "01:00:30"].map(at);
     expect(tries).toEqual({ good: [first], twice: [first, second, third], never: [first, second, third] });
-    const [run] = await kit.client.runs("t");
+    const [run] = await kit.client.runs.list("t");
     expect(run).toMatchObject({
       outcome: "failed",
       result: { total: 3, succeeded: 2, failed: 1, failures: [{ index: 2 }] },
@@ -204,7 +206,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     await kit.client.put(type, { id: "t", schedule: { every: "1h" }, backoff, payload: {} });
     await kit.advanceTo("2:30:00");
     await kit.expect("t").ranAt(["1:00:00", "2:00:00"]).outcomes(["failed", "succeeded"]);
-    expect(await kit.client.ledger("t")).toMatchObject([
+    expect(await kit.client.runs.ledger("t")).toMatchObject([
       { reason: "retry-superseded", from: at("01:00:00"), to: at("01:00:00"), decisions: 1 },
     ]);
     const { runs } = await kit.history("t");
@@ -230,7 +232,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
       ["manual", at("01:29:30")],
       ["schedule", at("02:00:00")],
     ]);
-    expect(await kit.client.ledger("t")).toMatchObject([
+    expect(await kit.client.runs.ledger("t")).toMatchObject([
       { reason: "retry-superseded", from: at("01:00:00"), to: at("01:00:00"), decisions: 1 },
     ]);
   });
@@ -248,6 +250,6 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     await kit.expect("t").fired(1).skipped("overlap", 1);
     await kit.advanceTo("1:40:00");
     await kit.expect("t").ranAt(["45:00"]).finishedAt(["1:35:00"]).outcomes(["succeeded"]);
-    expect((await kit.client.ledger("t"))[0]).toMatchObject({ reason: "overlap", from: at("01:00:00") });
+    expect((await kit.client.runs.ledger("t"))[0]).toMatchObject({ reason: "overlap", from: at("01:00:00") });
   });
 });

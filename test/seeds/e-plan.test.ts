@@ -1,4 +1,5 @@
 import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
+import { storeOf } from "@carillon/store/internal";
 import { describe, expect, it } from "vitest";
 import { anything, Stand } from "./harness.js";
 
@@ -86,8 +87,8 @@ describe("E10 an unknown task type is refused and nothing is stored", () => {
 
   it("by any client, in any way of putting, also from the command line", async () => {
     const operator = stand.client();
-    await operator.allowTypes(["report", "mail"]);
-    expect(await operator.allowedTypes()).toEqual(expect.arrayContaining(["report", "mail"]));
+    await operator.types.allow(["report", "mail"]);
+    expect(await operator.types.list()).toEqual(expect.arrayContaining(["report", "mail"]));
     await operator.put(good);
     const before = await everything();
 
@@ -109,7 +110,7 @@ describe("E10 an unknown task type is refused and nothing is stored", () => {
 
   it("of many tasks none is stored where one is of an unknown type", async () => {
     const client = stand.client();
-    await client.allowTypes(["report"]);
+    await client.types.allow(["report"]);
     const before = await everything();
     const put = client.putMany([good, { ...good, id: "another" }, bad]);
     await expect(put).rejects.toMatchObject({ code: "UNKNOWN_TASK_TYPE" });
@@ -120,9 +121,9 @@ describe("E10 an unknown task type is refused and nothing is stored", () => {
 
   it("a bound client cannot widen the list; a task of a user can be disabled", async () => {
     const client = stand.client();
-    await client.allowTypes(["report"]);
-    const user = new Client({ store: client.store, owner: "acme" });
-    await expect(user.allowTypes(["rm-rf"])).rejects.toMatchObject({ code: "FORBIDDEN" });
+    await client.types.allow(["report"]);
+    const user = new Client({ store: storeOf(client), owner: "acme" });
+    await expect(user.types.allow(["rm-rf"])).rejects.toMatchObject({ code: "FORBIDDEN" });
     await user.put({ ...good, enabled: false });
     expect(await user.get("good")).toMatchObject({ state: "paused", owner: "acme" });
     expect((await user.get("good")).nextExecution).toBeUndefined();

@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { type Context, defineTask, type Json } from "@carillon/sdk";
+import { internalsOf } from "@carillon/store/internal";
 import type { TestKit } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { anything, Stand } from "./harness.js";
@@ -51,18 +52,18 @@ describe("E3 a run's record says when it was planned, created, started and finis
     await kit.client.put(type, { id: "t", schedule: { every: "1h" }, timeLimit: "30s", payload: {} });
 
     await kit.advanceTo("1:00:02");
-    const [planned] = await kit.client.runs("t");
+    const [planned] = await kit.client.runs.list("t");
     const place = { nominal: at("01:00:00"), due: at("01:00:00"), enqueued: at("01:00:00"), node: "node-1" };
     expect(planned).toMatchObject({ ...place, state: "queued", attempts: 0 });
     expect(planned).not.toHaveProperty("started");
 
     await kit.advanceTo("1:00:05");
     const process_ = { pid: process.pid, host: hostname(), worker: expect.stringContaining(hostname()) };
-    const run = await kit.client.run(planned?.id ?? "");
+    const run = await kit.client.runs.get(planned?.id ?? "");
     expect(run).toMatchObject({ ...place, ...process_, started: at("01:00:05"), attempts: 1 });
 
     await kit.advanceTo("1:01:00");
-    expect(await kit.client.run(planned?.id ?? "")).toMatchObject({
+    expect(await kit.client.runs.get(planned?.id ?? "")).toMatchObject({
       ...place,
       ...process_,
       ...{ started: at("01:00:05"), state: "final", trigger: "schedule" },
@@ -94,10 +95,10 @@ describe("E4 what a handler logs and prints is kept with its attempt, cut to siz
     const retry = { attempts: 2, delay: "1s" };
     await kit.client.put(type, { id: "t", schedule: { every: "1h" }, retry, payload: {} });
     await kit.advanceTo("1:00:10");
-    const [run] = await kit.client.runs("t");
+    const [run] = await kit.client.runs.list("t");
     expect(run).toMatchObject({ outcome: "succeeded", attempts: 2 });
     const id = run?.id ?? "";
-    const { output } = await kit.client.run(id);
+    const { output } = await kit.client.runs.get(id);
     expect(output).toHaveLength(2);
     expect(output[0]).toEqual({
       attempt: 1,
@@ -110,7 +111,7 @@ describe("E4 what a handler logs and prints is kept with its attempt, cut to siz
     expect(second?.text.endsWith("x\nerr the end\n")).toBe(true);
     expect(Buffer.byteLength(second?.text ?? "")).toBeLessThan(64 * 1024 + 100);
     // In Redis too, whatever was printed.
-    const key = kit.store.keys.queue("bells").output(id);
+    const key = internalsOf(kit.store).keys.queue("bells").output(id);
     expect(await stand.admin.hstrlen(key, "2")).toBeLessThan(80 * 1024);
   });
 
@@ -120,14 +121,18 @@ describe("E4 what a handler logs and prints is kept with its attempt, cut to siz
     const retention = { successes: 1 };
     await kit.client.put(type, { id: "t", schedule: { every: "1h" }, retention, payload: {} });
     await kit.advanceTo("1:00:10");
-    const [first] = await kit.client.runs("t");
-    const { output } = await kit.client.run(first?.id ?? "");
+    const [first] = await kit.client.runs.list("t");
+    const { output } = await kit.client.runs.get(first?.id ?? "");
     expect(output).toMatchObject([{ attempt: 1, cut: true, text: expect.stringMatching(/y\n$/) }]);
     expect(output[0]?.text.length).toBeLessThan(64 * 1024 + 100);
     await kit.advanceTo("2:00:10");
     const keys = await stand.admin.keys(`{${stand.namespace}:bells}:~out:*`);
     expect(keys).toHaveLength(1);
-    expect(keys).not.toContain(kit.store.keys.queue("bells").output(first?.id ?? ""));
+    expect(keys).not.toContain(
+      internalsOf(kit.store)
+        .keys.queue("bells")
+        .output(first?.id ?? ""),
+    );
   });
 });
 
@@ -150,7 +155,7 @@ describe("E5 nothing to do is an outcome of its own: checked moves on, the last 
     kit = await stand.kit({ types: [type] });
     await kit.client.put({ id: "t", type: type.type, queue: "bells", schedule: { every: "1h" } });
     await kit.advanceTo("1:30:00");
-    const before = await kit.client.stats("t");
+    const before = await kit.client.runs.stats("t");
     expect(before).toMatchObject({ lastStart: at("01:00:00"), lastFinish: at("01:00:05") });
     expect(before.lastChecked).toBeUndefined();
 
@@ -162,7 +167,7 @@ describe("E5 nothing to do is an outcome of its own: checked moves on, the last 
       ["03", 3],
     ] as const) {
       await kit.advanceTo(at(`${hour}:30:00`));
-      const stats = await kit.client.stats("t");
+      const stats = await kit.client.runs.stats("t");
       expect(stats).toMatchObject({ ...stays, lastChecked: at(`${hour}:00:00`), runs, successes: runs });
     }
     await kit.expect("t").outcomes(["succeeded", "nothing-to-do", "nothing-to-do"]);
@@ -182,7 +187,7 @@ describe("E6 clean runs are deleted when old, failures are kept longer", () => {
     await kit.client.put(type, { id: "t", schedule: { every: "1d" }, retention, payload: {} });
     /** The days of the runs that are on record. */
     const days = async () => {
-      const { runs } = await kit.client.journal({ task: "t" });
+      const { runs } = await kit.client.runs.journal({ task: "t" });
       const keys = await stand.admin.keys(`{${stand.namespace}:bells}:~r:*`);
       expect(keys).toHaveLength(runs.length);
       return runs.map(({ finished }) => new Date(finished ?? 0).getUTCDate());

@@ -18,17 +18,15 @@ import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { z } from "zod";
+import { carillon } from "../../apps/cli/test/helpers.js";
 
 /** A payload that does not matter. */
 export const anything = z.looseObject({});
 
-/** For nodes whose word does not matter. */
-export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
-
 /** For what other processes, or a Redis that comes back, must do: a busy machine is slow, not wrong. */
-export const PATIENCE = { timeoutMs: 25_000, intervalMs: 25 };
+export const PATIENCE = { intervalMs: 25 };
 
-const fileOf = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const fileOf = (path: string) => fileURLToPath(new URL(path, new URL("../../", import.meta.url)));
 
 type ClientChoice = Omit<ConstructorParameters<typeof Client>[0], "connection">;
 
@@ -113,11 +111,9 @@ export class Stand {
     return program;
   }
 
-  /** The `carillon` command, to its end. */
-  async carillon(args: readonly string[], input = ""): Promise<Ended> {
-    const program = new Program("apps/cli/dist/main.js", args, this.env);
-    this.later(() => program.kill());
-    return program.toItsEnd(input);
+  /** The `carillon` command, to its end, in this process. */
+  carillon(args: readonly string[], input = ""): ReturnType<typeof carillon> {
+    return carillon(args, { env: this.env, input });
   }
 
   /** A way to this Redis on which accidents can be ordered. */
@@ -203,15 +199,15 @@ export class Program {
   /** The first line that has all of these, once there is one. */
   async says(part: Line): Promise<Line> {
     const matches = (line: Line) => Object.entries(part).every(([key, value]) => line[key] === value);
-    const silent = () =>
+    const SILENT = () =>
       new Error(`It never said ${JSON.stringify(part)}, but:\n${this.#stdout}\n${this.#stderr}`);
     const line = await eventually(() => {
       const found = this.said.find(matches);
       if (found || this.#over) return found;
-      throw silent();
+      throw SILENT();
     }, PATIENCE);
     if (line) return line;
-    throw silent();
+    throw SILENT();
   }
 
   /** Of a node: armed, and able to write. */

@@ -10,7 +10,7 @@ export interface Row {
 
 const docspell: readonly (readonly [id: string, behaviour: string])[] = [
   ["A1", "the periodic part only submits: with no worker alive, the due job waits in its queue"],
-  ["A2", "what is due exactly now fires; the earliest due task goes first"],
+  ["A2", "what is due exactly now fires; in a small backlog of a queue the earliest due task goes first"],
   ["A3", "five nodes share the work: 100 occurrences become 100 jobs of 100 nominal times"],
   ["A4", "a run still going skips the next occurrence and due moves on, also with a foreign worker"],
   ["A5", "times missed while every node was down collapse into one run"],
@@ -51,6 +51,7 @@ const kuzzle: typeof docspell = [
   ["C8", "nodes with wrong clocks agree: one run for each of 20 occurrences"],
   ["C9", "a stored HTTP request is sent, and only to addresses that are allowed"],
   ["C10", "a cron field like /5 is refused, with the hint */5"],
+  ["C11", "plain words and the next execution are in the answers of validate, put and list alike"],
 ];
 
 const timescale: typeof docspell = [
@@ -68,6 +69,7 @@ const timescale: typeof docspell = [
   ["D12", "a handler may say when its task runs next"],
   ["D13", "manual runs are in the journal"],
   ["D14", "history is pruned by count and age, per task"],
+  ["D16", "a pause in the wait after a crash holds the run: no second start until the resume"],
   ["T5", "timeline: a drifting task fails until it is paused, linear and exponential backoff"],
   ["T6", "timeline: a fixed task fails, each retry held to the next slot"],
   ["T7", "timeline: a crash, five minutes of waiting, then a success that ends the streak"],

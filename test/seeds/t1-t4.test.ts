@@ -46,7 +46,7 @@ class Mailbox {
 
   /** When the last run began, after the kit's start. */
   async lastRun(): Promise<string> {
-    const { lastStart } = await this.kit.client.stats("a");
+    const { lastStart } = await this.kit.client.runs.stats("a");
     return new Date(lastStart ?? 0).toISOString().slice(14, 19);
   }
 }
@@ -87,7 +87,11 @@ describe("T2 a worker that is a minute late", () => {
       .skipped(0)
       .nextAt("03:30");
     expect(await mail.lastRun()).toBe("02:37");
-    expect(await mail.kit.client.stats("a")).toMatchObject({ runs: 3, open: 1, outcomes: { dropped: 0 } });
+    expect(await mail.kit.client.runs.stats("a")).toMatchObject({
+      runs: 3,
+      open: 1,
+      outcomes: { dropped: 0 },
+    });
   });
 });
 
@@ -103,7 +107,7 @@ describe("T3 the second run starts 28 s after the first", () => {
     mail.takesOneAt("02:56");
     await mail.kit.advanceTo("02:55");
     expect(await mail.lastRun()).toBe("01:35");
-    const { runs } = await mail.kit.client.journal({ task: "a", outcome: "dropped" });
+    const { runs } = await mail.kit.client.runs.journal({ task: "a", outcome: "dropped" });
     expect(runs).toMatchObject([
       { nominal: mail.kit.now - 85_000, error: expect.stringContaining("28000 ms") },
     ]);

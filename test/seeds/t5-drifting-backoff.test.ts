@@ -36,7 +36,11 @@ describe("T5 timeline: a drifting task fails until it is paused, linear and expo
       .outcomes(starts.map(() => "failed" as const))
       .state("paused")
       .nextAt(undefined);
-    expect(await kit.client.stats("t")).toMatchObject({ attempts: 5, failures: 5, consecutiveFailures: 5 });
+    expect(await kit.client.runs.stats("t")).toMatchObject({
+      attempts: 5,
+      failures: 5,
+      consecutiveFailures: 5,
+    });
     // The first is the schedule's own occurrence, the others do it again.
     const { runs } = await kit.history("t");
     expect(runs.map(({ trigger }) => trigger)).toEqual(["schedule", "retry", "retry", "retry", "retry"]);

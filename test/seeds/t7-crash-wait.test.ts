@@ -29,16 +29,20 @@ describe("T7 timeline: a crash, five minutes of waiting, then a success that end
     });
 
     await kit.advanceTo("04:00");
-    const [waiting] = await kit.client.runs("t");
+    const [waiting] = await kit.client.runs.list("t");
     expect(waiting).toMatchObject({ state: "queued", attempts: 1, crashes: 1 });
     expect(waiting?.notBefore).toBeGreaterThanOrEqual(crashed + FIVE_MINUTES);
-    expect(await kit.client.stats("t")).toMatchObject({ attempts: 1, crashes: 1, consecutiveCrashes: 1 });
+    expect(await kit.client.runs.stats("t")).toMatchObject({
+      attempts: 1,
+      crashes: 1,
+      consecutiveCrashes: 1,
+    });
 
     await kit.advanceTo("30:00");
     expect(starts).toHaveLength(2);
     expect(starts[1]).toBe(waiting?.notBefore);
     await kit.expect("t").fired(1).outcomes(["succeeded"]);
-    expect(await kit.client.stats("t")).toMatchObject({
+    expect(await kit.client.runs.stats("t")).toMatchObject({
       attempts: 2,
       crashes: 1,
       consecutiveCrashes: 0,

@@ -30,8 +30,8 @@ describe("the last run of a task", () => {
 
   const minutes = (time: number | undefined) => (time === undefined ? undefined : (time - START) / MINUTE);
   async function last() {
-    const { lastStart, lastFinish, lastOutcome, lastRun } = await kit.client.stats("t");
-    const run = lastRun === undefined ? undefined : await kit.client.run(lastRun);
+    const { lastStart, lastFinish, lastOutcome, lastRun } = await kit.client.runs.stats("t");
+    const run = lastRun === undefined ? undefined : await kit.client.runs.get(lastRun);
     expect(run?.outcome).toBe(lastOutcome);
     expect(run?.finished).toBe(lastFinish);
     return { started: minutes(lastStart), finished: minutes(lastFinish), outcome: lastOutcome };
@@ -58,8 +58,8 @@ describe("the last run of a task", () => {
     act = () => kit.sleep("5m");
     await kit.client.put(work, { id: "t", schedule: { every: "10m" }, timeLimitGrace: "1m", payload: {} });
     kit.at("11:00", async () => {
-      const [run] = await kit.client.runs("t");
-      await kit.client.cancel(run?.id as string);
+      const [run] = await kit.client.runs.list("t");
+      await kit.client.runs.cancel(run?.id as string);
     });
     await kit.advance("16m");
     expect(await last()).toMatchObject({ started: 10, outcome: "cancelled" });
@@ -81,7 +81,7 @@ describe("the last run of a task", () => {
     const retry = { attempts: 2, delay: "1s" };
     await kit.client.put(work, { id: "t", schedule: { every: "10m" }, retry, payload: {} });
     await kit.advance("11m");
-    const [run] = await kit.client.runs("t");
+    const [run] = await kit.client.runs.list("t");
     expect(run).toMatchObject({ outcome: "succeeded", error: expect.stringContaining("out of paper") });
     expect(await status()).toMatchObject({ outcome: "succeeded", result: "done" });
     expect(await status()).not.toHaveProperty("error");
@@ -93,10 +93,10 @@ describe("the last run of a task", () => {
     act = (call) => (call === 1 ? Promise.reject(new PermanentError("out of paper")) : kit.sleep("5m"));
     await kit.client.put(work, { id: "t", schedule: { every: "1h" }, payload: {} });
     await kit.advance("61m");
-    const [run] = await kit.client.runs("t");
+    const [run] = await kit.client.runs.list("t");
     await (await stand.queue("bells").getJob(run?.id as string))?.retry();
     await kit.advance("1m");
-    expect((await kit.client.runs("t"))[0]).toMatchObject({ state: "running" });
+    expect((await kit.client.runs.list("t"))[0]).toMatchObject({ state: "running" });
     expect(await status()).toBeUndefined();
     await kit.advance("10m");
     expect(await status()).toMatchObject({ run: run?.id, outcome: "succeeded" });
@@ -113,7 +113,7 @@ describe("the last run of a task", () => {
       const schedule = { every: "1m", maxRuns: of.length } as const;
       await kit.client.put(work, { id: "t", schedule, overlap: "allow", payload: {} });
       await kit.advance("2h");
-      const ended = (await kit.client.runs("t", { limit: 100 })).sort((a, b) => a.nominal - b.nominal);
+      const ended = (await kit.client.runs.list("t", { limit: 100 })).sort((a, b) => a.nominal - b.nominal);
       expect(ended.map(({ outcome }) => outcome === "nothing-to-do")).toEqual(
         of.map(([, nothing]) => nothing),
       );

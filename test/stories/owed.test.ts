@@ -20,7 +20,7 @@ describe("occurrences that are past", () => {
     kit.client.put({ id: "t", type: "noop", queue: QUEUE, schedule: { every: "60s" }, ...task });
   const minutes = (time: number) => (time - START) / 60_000;
   async function fired(): Promise<{ nominal: number; at: number; trigger: string }[]> {
-    const runs = await kit.client.runs("t", { limit: 1_000 });
+    const runs = await kit.client.runs.list("t", { limit: 1_000 });
     return runs
       .sort((a, b) => a.enqueued - b.enqueued || a.nominal - b.nominal)
       .map(({ nominal, enqueued, trigger }) => ({
@@ -38,7 +38,7 @@ describe("occurrences that are past", () => {
       expect(await fired()).toEqual([]);
       await kit.client.resume("t", { from: "catch-up" });
       await kit.advance("2m");
-      return { runs: await fired(), ledger: await kit.client.ledger("t") };
+      return { runs: await fired(), ledger: await kit.client.runs.ledger("t") };
     }
 
     it("skip: none of them", async () => {
@@ -92,7 +92,7 @@ describe("occurrences that are past", () => {
       await kit.client.resume("t", { from: "catch-up" });
       await kit.advance("1s");
       expect((await fired()).map(({ nominal }) => nominal)).toEqual([7, 8, 9, 10]);
-      expect(await kit.client.ledger("t")).toMatchObject([
+      expect(await kit.client.runs.ledger("t")).toMatchObject([
         { reason: "missed", from: START + 60_000, to: START + 360_000 },
       ]);
     });
@@ -116,7 +116,7 @@ describe("occurrences that are past", () => {
       await kit.client.resume("t", { by: "eve" });
       await kit.advance("1m");
       expect((await fired()).map(({ nominal }) => nominal)).toEqual([11]);
-      expect(await kit.client.ledger("t")).toMatchObject([
+      expect(await kit.client.runs.ledger("t")).toMatchObject([
         { reason: "paused", from: START + 60_000, to: START + 600_000, by: "eve" },
       ]);
     });
@@ -150,11 +150,14 @@ describe("occurrences that are past", () => {
       await kit.client.pause("t");
       await kit.advance("30m");
       const range = { from: START + 60_000, to: START + 300_000 };
-      expect(await kit.client.backfill("t", { ...range, dryRun: true })).toEqual({ id: undefined, total: 5 });
+      expect(await kit.client.backfills.start("t", { ...range, dryRun: true })).toEqual({
+        id: undefined,
+        total: 5,
+      });
       expect(await fired()).toEqual([]);
-      const { id } = await kit.client.backfill("t", { ...range, ...options });
+      const { id } = await kit.client.backfills.start("t", { ...range, ...options });
       await kit.advance("1m");
-      return { status: await kit.client.backfillStatus(id as string), runs: await fired() };
+      return { status: await kit.client.backfills.get(id as string), runs: await fired() };
     }
 
     it("allow: all at once", async () => {
@@ -184,12 +187,12 @@ describe("occurrences that are past", () => {
       await kit.client.pause("t");
       await kit.advance("30m");
       const range = { from: START + 60_000, to: START + 1_800_000 };
-      const { id } = await kit.client.backfill("t", { ...range, every: "10s" });
+      const { id } = await kit.client.backfills.start("t", { ...range, every: "10s" });
       await kit.advance("25s");
-      expect(await kit.client.cancelBackfill(id as string)).toBe(true);
+      expect(await kit.client.backfills.cancel(id as string)).toBe(true);
       await kit.advance("5m");
       expect(await fired()).toHaveLength(3);
-      expect(await kit.client.backfillStatus(id as string)).toMatchObject({
+      expect(await kit.client.backfills.get(id as string)).toMatchObject({
         state: "cancelled",
         enqueued: 3,
       });

@@ -1,4 +1,5 @@
 import { compileSchedule, type OverlapPolicy, type Run } from "@carillon/core";
+import { internalsOf } from "@carillon/store/internal";
 import { type TestKit, testKit } from "@carillon/testing";
 import { afterEach, describe, expect, it } from "vitest";
 
@@ -17,7 +18,7 @@ describe("a plain BullMQ worker, jobs longer than their interval", () => {
     await kit.bullWorker(QUEUE, async () => kit.sleep("25s"), { concurrency: 10 });
     await kit.client.put({ id: "t", type: "noop", queue: QUEUE, schedule: SCHEDULE, overlap, ...options });
     await kit.advance("5m");
-    const runs = await kit.client.runs("t", { limit: 1_000 });
+    const runs = await kit.client.runs.list("t", { limit: 1_000 });
     await promisesHold(overlap);
     return runs.sort((a, b) => a.enqueued - b.enqueued);
   }
@@ -25,8 +26,8 @@ describe("a plain BullMQ worker, jobs longer than their interval", () => {
   /** From run records, ledger and the task alone: each time decided once, none missing, none beside another. */
   async function promisesHold(overlap: OverlapPolicy): Promise<void> {
     const [runs, ledger, stored] = await Promise.all([
-      kit.client.runs("t", { limit: 1_000 }),
-      kit.client.ledger("t"),
+      kit.client.runs.list("t", { limit: 1_000 }),
+      kit.client.runs.ledger("t"),
       kit.store.tasks.get({ queue: QUEUE, owner: "system", id: "t" }),
     ]);
     const decided = [...runs, ...(stored?.pending ?? [])].map(({ nominal }) => nominal);
@@ -40,8 +41,10 @@ describe("a plain BullMQ worker, jobs longer than their interval", () => {
     for (const run of runs) expect(run.enqueued).toBeGreaterThanOrEqual(run.due);
     if (overlap === "allow") return;
     // When a job ended is BullMQ's to say: of a plain worker's, the record is made later.
-    const ends = await kit.store.link.ask((client) =>
-      Promise.all(runs.map(({ id }) => client.hget(kit.store.keys.queue(QUEUE).job(id), "finishedOn"))),
+    const ends = await internalsOf(kit.store).link.ask((client) =>
+      Promise.all(
+        runs.map(({ id }) => client.hget(internalsOf(kit.store).keys.queue(QUEUE).job(id), "finishedOn")),
+      ),
     );
     const spans = runs.map(
       ({ enqueued }, i) => [enqueued, Number(ends[i] ?? Number.POSITIVE_INFINITY)] as const,

@@ -8,7 +8,7 @@ test("one server, by REDIS_URL alone", async () => {
   const site = await Site.open({ node: env, app: env });
   try {
     await site.story();
-    expect(await site.client.nodes()).toHaveLength(1);
+    expect(await site.client.nodes.list()).toHaveLength(1);
   } finally {
     await site.close();
     await redis.stop();

@@ -2,6 +2,7 @@ import { Client, defineTask, readEnvironment, type TaskRef, Worker } from "@cari
 import { eventually } from "@carillon/testing";
 import { expect } from "vitest";
 import { z } from "zod";
+import { SILENT } from "../helpers.js";
 import { type Ended, PATIENCE, Program } from "../seeds/harness.js";
 
 type Variables = Record<string, string>;
@@ -54,6 +55,7 @@ export class Site {
       concurrency: 5,
       lockDuration: 3_000,
       stalledInterval: 500,
+      logger: SILENT,
     });
     this.worker.on("error", () => {});
   }
@@ -81,7 +83,7 @@ export class Site {
     await this.#ringsOnce();
     await this.client.pause(BELL);
     await this.#nothingLostNothingTwice();
-    const [last] = await this.client.runs(BELL, { limit: 1 });
+    const [last] = await this.client.runs.list(BELL, { limit: 1 });
     const when = new Date(last?.nominal ?? 0).toISOString();
     expect(await this.cli(["explain", "bell", when])).toMatchObject({ verdict: "enqueued" });
     expect(await this.console("/api/v1/tasks/bells/system/bell")).toMatchObject({ state: "paused" });
@@ -103,14 +105,14 @@ export class Site {
   /** Of what Redis knows: each nominal time has one run, and there is none without. */
   async #nothingLostNothingTwice(): Promise<void> {
     const runs = await eventually(async () => {
-      const all = await this.client.runs(BELL, { limit: 1_000 });
+      const all = await this.client.runs.list(BELL, { limit: 1_000 });
       expect(all.filter(({ state }) => state !== "final")).toEqual([]);
       return all;
     }, PATIENCE);
     const nominals = runs.map(({ nominal }) => nominal).sort((a, b) => a - b);
     const first = nominals[0] ?? 0;
     expect(nominals).toEqual(nominals.map((_, index) => first + index * EVERY));
-    expect(await this.client.ledger(BELL)).toEqual([]);
+    expect(await this.client.runs.ledger(BELL)).toEqual([]);
     expect(nominals.filter((nominal) => !this.#rung.includes(nominal))).toEqual([]);
   }
 

@@ -13,9 +13,10 @@ export interface Answer {
 }
 
 /** @throws coded errors about the expression */
-export function answer(sdk: typeof Sdk, { schedule, from, count, id }: Question): Answer {
+export function answer(sdk: typeof Sdk, { schedule, from, count, task }: Question): Answer {
   const parsed = parseSchedule(sdk, schedule);
-  const compiled = sdk.compileSchedule(parsed, id);
+  const seed = sdk.seedOf(task);
+  const compiled = sdk.compileSchedule(parsed, seed);
   const next: string[] = [];
   let time = compiled.next(from);
   while (time !== undefined && next.length < count) {
@@ -23,8 +24,8 @@ export function answer(sdk: typeof Sdk, { schedule, from, count, id }: Question)
     time = compiled.next(time);
   }
   return {
-    canonical: sdk.canonicalSchedule(parsed, id),
-    description: sdk.describeSchedule(parsed, id),
+    canonical: sdk.canonicalSchedule(parsed, seed),
+    description: sdk.describeSchedule(parsed, seed),
     next,
     exhausted: time === undefined,
   };

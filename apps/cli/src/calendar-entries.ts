@@ -1,13 +1,14 @@
 import { misuse } from "./failure.js";
 import { parseJson, readAll } from "./input.js";
+import type { Io } from "./io.js";
 
 /**
  * The entries of a calendar, from a JSON list or one a line; the SDK judges each of them.
  *
  * @throws `INVALID_OPTION` for a file that cannot be read or is empty, `INVALID_SCHEDULE` for broken JSON
  */
-export async function readEntries(file: string | undefined): Promise<string[]> {
-  const text = await readAll(file, "A calendar is far smaller.");
+export async function readEntries(io: Io, file: string | undefined): Promise<string[]> {
+  const text = await readAll(io, file, "A calendar is far smaller.");
   if (text.trim() === "") {
     throw misuse(
       "FILE",
@@ -36,7 +37,7 @@ export function entriesOf(text: string): string[] {
  *
  * @throws `INVALID_OPTION`, and as `readEntries`
  */
-export async function readCalendars(specs: readonly string[]): Promise<Map<string, string[]>> {
+export async function readCalendars(io: Io, specs: readonly string[]): Promise<Map<string, string[]>> {
   const calendars = new Map<string, string[]>();
   for (const spec of specs) {
     const [, name, file] = /^([^=]+)=(.+)$/s.exec(spec) ?? [];
@@ -44,7 +45,7 @@ export async function readCalendars(specs: readonly string[]): Promise<Map<strin
       throw misuse("calendar", "not NAME=FILE.", "Write --calendar holidays=holidays.txt.");
     }
     if (calendars.has(name)) throw misuse("calendar", `${name} is given twice.`, "Leave one of the two out.");
-    calendars.set(name, await readEntries(file));
+    calendars.set(name, await readEntries(io, file));
   }
   return calendars;
 }

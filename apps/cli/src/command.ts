@@ -1,10 +1,13 @@
 import type { Client, TaskRef } from "@carillon/sdk";
 import { type Command, InvalidArgumentError } from "commander";
 import { misuse } from "./failure.js";
+import type { Io } from "./io.js";
 import type { Output } from "./output.js";
 
 /** Options that every command takes, before or after its name. */
 export interface Globals {
+  /** Not an option: `run` adds it. */
+  io: Io;
   redis?: string;
   namespace?: string;
   owner?: string;
@@ -24,10 +27,11 @@ export async function withClient<T>(
   more: { maxPayloadBytes?: number } = {},
 ): Promise<T> {
   const sdk = await import("@carillon/sdk");
+  const given = options.io.env;
   const env = {
-    ...process.env,
-    REDIS_URL: options.redis ?? process.env.REDIS_URL,
-    CARILLON_NAMESPACE: options.namespace ?? process.env.CARILLON_NAMESPACE,
+    ...given,
+    REDIS_URL: options.redis ?? given.REDIS_URL,
+    CARILLON_NAMESPACE: options.namespace ?? given.CARILLON_NAMESPACE,
   };
   if (!env.REDIS_URL)
     throw misuse("REDIS_URL", "missing.", "Give --redis URL, or set REDIS_URL=redis://localhost:6379.");
@@ -46,7 +50,11 @@ export async function withClient<T>(
 }
 
 /** `[owner/]id` with the queue beside it. */
-export function taskRef(text: string, queue: string | undefined, owner: string | undefined): TaskRef {
+export function taskRef(
+  text: string,
+  queue: string | undefined,
+  owner: string | undefined,
+): Exclude<TaskRef, string> {
   const slash = text.indexOf("/");
   return slash < 0
     ? { id: text, owner, queue }
@@ -83,7 +91,8 @@ export function tasksCommand(program: Command, name: string, summary: string): C
     .argument("[task]", TASK)
     .option("-q, --queue <queue>", "the task's queue; without a task: those of this queue")
     .option("-t, --tag <tag>", "without a task: those with this tag")
-    .option("--all", "without a task: all of --owner, --tag and --queue; refused without it");
+    .option("--all", "without a task: all of --owner, --tag and --queue; refused without it")
+    .option("--dry-run", "without a task: change nothing, show how many tasks and which are meant");
 }
 
 const TASK = "[owner/]id; no owner means --owner, else system";

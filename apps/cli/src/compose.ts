@@ -1,4 +1,4 @@
-import { type Expression, expressionOf, guessSyntax } from "./expression.js";
+import { type Expression, expressionOf, guessSyntax, type Syntax } from "./expression.js";
 import { misuse } from "./failure.js";
 
 /** What the command line says beside its expressions. */
@@ -46,12 +46,12 @@ export function compose(
 ): object {
   const dst = { gap: limits.dstGap, overlap: limits.dstOverlap };
   const clock = dst.gap !== undefined || dst.overlap !== undefined;
-  refuseUnused(expressions, "origin", limits.origin !== undefined, isInterval, "intervals (10s, '1 month')");
-  refuseUnused(expressions, "dst", clock, isOnClock, "cron and calendar events");
+  refuseUnused(expressions, "origin", limits.origin !== undefined, "intervals (10s, '1 month')");
+  refuseUnused(expressions, "dst", clock, "cron and calendar events");
   const members = expressions.map((expression) => ({
     ...expression,
-    ...(limits.origin !== undefined && isInterval(expression) ? { origin: limits.origin } : {}),
-    ...(clock && isOnClock(expression) ? { dst } : {}),
+    ...(limits.origin !== undefined && takes(expression, "origin") ? { origin: limits.origin } : {}),
+    ...(clock && takes(expression, "dst") ? { dst } : {}),
   }));
   const { start, end, jitter, maxRuns, anchor } = limits;
   const except = limits.except?.map((text) => exclusionOf(text, calendars));
@@ -59,23 +59,21 @@ export function compose(
   return members.length === 1 ? { ...members[0], ...whole } : { any: members, ...whole };
 }
 
+/** The syntaxes that take an option. */
+const TAKERS: Record<"origin" | "dst", readonly Syntax[]> = { origin: ["every"], dst: ["cron", "calendar"] };
+
+function takes(expression: Expression, field: keyof typeof TAKERS): boolean {
+  return TAKERS[field].some((syntax) => syntax in expression);
+}
+
 function refuseUnused(
   expressions: readonly Expression[],
-  field: string,
+  field: keyof typeof TAKERS,
   given: boolean,
-  takes: (expression: Expression) => boolean,
   where: string,
 ): void {
-  if (!given || expressions.some(takes)) return;
+  if (!given || expressions.some((expression) => takes(expression, field))) return;
   throw misuse(field, `belongs to ${where}.`, "Leave it out here.");
-}
-
-function isInterval(expression: Expression): boolean {
-  return "every" in expression;
-}
-
-function isOnClock(expression: Expression): boolean {
-  return "cron" in expression || "calendar" in expression;
 }
 
 /** Without a zone of its own: an exclusion is read on the clock of what it is taken from. */

@@ -4,10 +4,16 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { misuse } from "./failure.js";
 import { parseJson, readAll } from "./input.js";
+import type { Io } from "./io.js";
 
 /** A definition in the user's editor. Its file is for the user's eyes only, and stays until it is discarded. */
 export class Draft {
+  readonly #io: Io;
   #file: string | undefined;
+
+  constructor(io: Io) {
+    this.#io = io;
+  }
 
   /** Undefined until the editor is begun. */
   get file(): string | undefined {
@@ -16,14 +22,15 @@ export class Draft {
 
   /** @returns what was saved @throws `INVALID_OPTION` where there is no editor, or it fails; `INVALID_TASK` for what is not JSON */
   async edit(definition: unknown): Promise<unknown> {
-    const editor = process.env.VISUAL || process.env.EDITOR;
+    const { env } = this.#io;
+    const editor = env.VISUAL || env.EDITOR;
     if (!editor) throw misuse("EDITOR", "missing.", "Set it to your editor, or say --set FIELD=VALUE.");
     const file = join(await mkdtemp(join(tmpdir(), "carillon-")), "task.json"); // a folder that only this user can enter
     await writeFile(file, `${JSON.stringify(definition, undefined, 2)}\n`, { mode: 0o600 });
     this.#file = file;
-    await run(editor, file);
+    await run(editor, file, env);
     const hint = "Save one task as a JSON object.";
-    return parseJson(await readAll(file, hint), hint);
+    return parseJson(await readAll(this.#io, file, hint), hint);
   }
 
   async discard(): Promise<void> {
@@ -32,8 +39,8 @@ export class Draft {
 }
 
 /** As git does: the shell reads what the variable says, so it may hold arguments. */
-async function run(editor: string, file: string): Promise<void> {
-  const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], { stdio: "inherit" });
+async function run(editor: string, file: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], { stdio: "inherit", env });
   const code = await new Promise<number | null>((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", resolve);

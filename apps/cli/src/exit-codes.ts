@@ -17,7 +17,7 @@ Exit codes:
   0  done
   1  unexpected error
   2  wrong usage or invalid input; nothing was written (but see put --batch)
-  3  no such task, run, backfill or calendar, or several answer to the name (say --queue)
+  3  no such task, run, queue, backfill or calendar, or several answer to the name (say --queue)
   4  Redis: unreachable, refused the password, read-only, out of memory
   5  refused by the state of things: trigger met a running run (overlap), a finished task cannot be paused,
      a run that is over cannot be cancelled, put --if-revision found another revision, a calendar that
@@ -33,13 +33,13 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   INVALID_PAYLOAD: EXIT.usage,
   PAYLOAD_TOO_LARGE: EXIT.usage,
   INVALID_OPTION: EXIT.usage,
-  INVALID_FILTER: EXIT.usage,
   NEVER_FIRES: EXIT.usage,
   UNKNOWN_TASK_TYPE: EXIT.usage,
   FORBIDDEN: EXIT.usage,
   UNAUTHORIZED: EXIT.usage,
   TASK_NOT_FOUND: EXIT.notFound,
   RUN_NOT_FOUND: EXIT.notFound,
+  QUEUE_NOT_FOUND: EXIT.notFound,
   CALENDAR_NOT_FOUND: EXIT.notFound,
   BACKFILL_NOT_FOUND: EXIT.notFound,
   AMBIGUOUS_TASK: EXIT.notFound,

@@ -1,3 +1,4 @@
+import type { Writable } from "node:stream";
 import type { CarillonError, ErrorCode } from "@carillon/sdk";
 import { CommanderError } from "commander";
 import { type ExitCode, exitCodeOf } from "./exit-codes.js";
@@ -41,12 +42,12 @@ function isCoded(error: unknown): error is CarillonError {
   return error instanceof Error && error.name === "CarillonError" && "code" in error;
 }
 
-/** Prints what went wrong to stderr and says how to exit. */
-export function fail(error: unknown, json: boolean): ExitCode {
+/** Prints what went wrong and says how to exit. */
+export function fail(error: unknown, json: boolean, stderr: Writable): ExitCode {
   const report = reportOf(error);
   const text = json
     ? JSON.stringify({ error: report })
     : `carillon: ${printable(report.message)} [${report.code}]`;
-  process.stderr.write(`${text}\n`);
+  stderr.write(`${text}\n`);
   return exitCodeOf(report.code);
 }

@@ -6,6 +6,7 @@ import type { Range } from "./question.js";
 /** What a schedule means, and when it fires. */
 export interface Forecast {
   readonly schedule: Sdk.Schedule;
+  readonly kind: Sdk.ScheduleKind;
   readonly canonical: string;
   readonly description: string;
   readonly warnings: ReturnType<typeof Sdk.lintSchedule>;
@@ -21,18 +22,20 @@ export interface Forecast {
 export function forecast(
   sdk: typeof Sdk,
   input: unknown,
-  { from, count, id, timezone }: Range,
+  { from, count, task, timezone }: Range,
   calendars: ReadonlyMap<string, readonly string[]>,
 ): Forecast {
   const schedule = parseSchedule(sdk, input);
   matchCalendars(namedBy(schedule), calendars);
   const context = { calendars };
+  const seed = sdk.seedOf(task);
   return {
     schedule,
-    canonical: sdk.canonicalSchedule(schedule, id),
-    description: sdk.describeSchedule(schedule, id),
+    kind: sdk.scheduleKind(schedule),
+    canonical: sdk.canonicalSchedule(schedule, seed),
+    description: sdk.describeSchedule(schedule, seed),
     warnings: sdk.lintSchedule(schedule, context),
-    preview: sdk.previewSchedule(schedule, { from, count, seed: id, context, timezone }),
+    preview: sdk.previewSchedule(schedule, { from, count, seed, context, timezone }),
   };
 }
 

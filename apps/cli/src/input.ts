@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { Failure, misuse, type Report } from "./failure.js";
+import type { Io } from "./io.js";
 
 /** A line may be this long, in bytes; far more than the largest task. */
 const LONGEST_LINE = 8 * 1024 * 1024;
@@ -19,17 +20,19 @@ export interface Line {
 const LINE_END = 0x0a;
 const NOTHING = Buffer.alloc(0);
 
-let stdinTaken = false;
+/** Streams that something reads or has read. */
+const taken = new WeakSet<Readable>();
 
 /** A file, or standard input for `-` and for nothing. */
-function open(file: string | undefined): Readable {
+function open({ stdin }: Io, file: string | undefined): Readable {
   if (file !== undefined && file !== "-") return createReadStream(file);
-  if (file === undefined && process.stdin.isTTY) {
+  if (file === undefined && stdin.isTTY) {
     throw misuse("FILE", "missing.", "Give a file, or - to type into standard input.");
   }
-  if (stdinTaken) throw misuse("FILE", "standard input is asked for twice.", "Give a file for one of them.");
-  stdinTaken = true;
-  return process.stdin;
+  if (taken.has(stdin))
+    throw misuse("FILE", "standard input is asked for twice.", "Give a file for one of them.");
+  taken.add(stdin);
+  return stdin;
 }
 
 /** What reading failed with: a missing file is the caller's mistake. */
@@ -54,11 +57,11 @@ const withoutMark = (text: string) => text.replace(/^\uFEFF/, "");
  * @param instead what to do about an input that is too large
  * @throws `INVALID_OPTION` for what cannot be read or is no UTF-8, `INVALID_TASK` for too much
  */
-export async function readAll(file: string | undefined, instead: string): Promise<string> {
+export async function readAll(io: Io, file: string | undefined, instead: string): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    for await (const chunk of open(file) as AsyncIterable<Buffer>) {
+    for await (const chunk of open(io, file) as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       size += chunk.length;
       if (size > LARGEST_FILE) break;
@@ -83,7 +86,7 @@ export async function readAll(file: string | undefined, instead: string): Promis
  * The lines of each chunk as it comes, blank ones left out: memory holds one chunk, and who asks line by line gets
  * each answer before the next question.
  */
-export async function* readLines(file: string | undefined): AsyncGenerator<Line[]> {
+export async function* readLines(io: Io, file: string | undefined): AsyncGenerator<Line[]> {
   let number = 0;
   let carry: Buffer = NOTHING;
   let tooLong = false;
@@ -102,7 +105,7 @@ export async function* readLines(file: string | undefined): AsyncGenerator<Line[
     return splitLines(bytes).flatMap((line) => take(decode(line), line.length));
   };
   try {
-    for await (const chunk of open(file) as AsyncIterable<Buffer>) {
+    for await (const chunk of open(io, file) as AsyncIterable<Buffer>) {
       const ends = chunk.lastIndexOf(LINE_END);
       if (ends < 0) {
         carry = Buffer.concat([carry, chunk]);

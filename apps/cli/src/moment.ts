@@ -96,7 +96,8 @@ function instantsOf(sdk: typeof Sdk, text: string, zone: string): number[] {
   // A date or a time that there is not.
   if (!schedule.success) return [];
   const compiled = sdk.compileSchedule(schedule.data, "");
-  const first = compiled.next(0);
+  // East of Greenwich, 1970 began before the epoch.
+  const first = compiled.next(-DAY);
   const second = first === undefined ? undefined : compiled.next(first);
   return [first, second].filter((one) => one !== undefined);
 }

@@ -1,6 +1,8 @@
-import type { Writable } from "node:stream";
+import type { PutResult } from "@carillon/sdk";
+import { EXIT, type ExitCode } from "./exit-codes.js";
 import { Failure } from "./failure.js";
-import { type Paint, painter } from "./text.js";
+import type { Io } from "./io.js";
+import { type Paint, painter, printable } from "./text.js";
 
 /**
  * Standard output that waits for a slow reader and survives one that left (`carillon list --all | head`). Whoever
@@ -8,14 +10,18 @@ import { type Paint, painter } from "./text.js";
  */
 export class Output {
   readonly paint: Paint;
+  readonly stderr: Io["stderr"];
+  /** Exit code of a command that does not fail. */
+  exitCode: ExitCode = EXIT.ok;
   #closed = false;
-  readonly #stream: Writable;
+  readonly #stdout: Io["stdout"];
 
-  constructor(stream: Writable & { isTTY?: boolean } = process.stdout) {
-    this.#stream = stream;
-    this.paint = painter(stream);
+  constructor({ stdout, stderr, env }: Io) {
+    this.#stdout = stdout;
+    this.stderr = stderr;
+    this.paint = painter(stdout, env);
     // Whoever writes gets it too.
-    stream.on("error", (error: NodeJS.ErrnoException) => {
+    stdout.on("error", (error: NodeJS.ErrnoException) => {
       this.#closed ||= error.code === "EPIPE";
     });
   }
@@ -28,7 +34,7 @@ export class Output {
   async write(text: string): Promise<void> {
     if (this.#closed || text === "") return;
     const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) =>
-      this.#stream.write(text, resolve),
+      this.#stdout.write(text, resolve),
     );
     if (error?.code === "EPIPE") this.#closed = true;
     if (!error || this.#closed) return;
@@ -39,5 +45,15 @@ export class Output {
   /** One JSON document. */
   async json(value: unknown): Promise<void> {
     await this.write(`${JSON.stringify(value)}\n`);
+  }
+
+  /** To stderr: stdout holds results only. */
+  warn(where: string, warnings: PutResult["warnings"]): void {
+    for (const { code, message } of warnings) this.note(`warning: ${where}: ${message} [${code}]`);
+  }
+
+  /** Writes a hint about the answer to stderr. */
+  note(text: string): void {
+    this.stderr.write(`carillon: ${printable(text)}\n`);
   }
 }

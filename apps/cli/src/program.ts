@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
-import type { Register } from "./command.js";
+import type { Globals, Register } from "./command.js";
 import { registerBackfill, registerBackfillCancel, registerBackfillStatus } from "./commands/backfill.js";
 import { registerCalendars } from "./commands/calendars.js";
 import { registerEdit } from "./commands/edit.js";
@@ -10,6 +10,7 @@ import { registerList } from "./commands/list.js";
 import { registerNext } from "./commands/next.js";
 import { registerNodes } from "./commands/nodes.js";
 import { registerPut } from "./commands/put.js";
+import { registerQueue } from "./commands/queue.js";
 import { registerQueues } from "./commands/queues.js";
 import { registerCancel, registerRun } from "./commands/run.js";
 import { registerRuns } from "./commands/runs.js";
@@ -21,6 +22,7 @@ import { registerForecast, registerUpNext } from "./commands/upcoming.js";
 import { registerValidate } from "./commands/validate.js";
 import { EXIT, EXIT_HELP, type ExitCode } from "./exit-codes.js";
 import { fail, misuse } from "./failure.js";
+import type { Io } from "./io.js";
 import { Output } from "./output.js";
 
 const COMMANDS: readonly Register[] = [
@@ -46,18 +48,20 @@ const COMMANDS: readonly Register[] = [
   registerBackfillCancel,
   registerNodes,
   registerQueues,
+  registerQueue,
   registerTypes,
   registerCalendars,
   registerNext,
 ];
 
-function createProgram(out: Output, json: boolean): Command {
+function createProgram(io: Io, out: Output, json: boolean): Command {
   const program = new Command("carillon");
   // Before the commands: they inherit it. Errors are printed in one place, by `fail`.
   program.exitOverride().configureOutput({
     outputError: () => {},
+    writeOut: (text) => void io.stdout.write(text),
     // Help where a command is missing: text is no answer to --json.
-    ...(json ? { writeErr: () => {} } : {}),
+    writeErr: json ? () => {} : (text) => void io.stderr.write(text),
   });
   program
     .description("Puts tasks into Carillon and asks about them.")
@@ -76,6 +80,7 @@ function createProgram(out: Output, json: boolean): Command {
     .addHelpText("after", EXIT_HELP);
   // Every command knows the global options; its help shows them too.
   program.configureHelp({ showGlobalOptions: true });
+  program.setOptionValue("io" satisfies keyof Globals, io);
   for (const register of COMMANDS) register(program, out);
   return program;
 }
@@ -86,18 +91,20 @@ function version(): string {
 }
 
 /** Runs one command line, `argv` without node and script. Never throws. */
-export async function run(argv: readonly string[]): Promise<ExitCode> {
+export async function run(argv: readonly string[], io: Io): Promise<ExitCode> {
   const json = argv.includes("--json");
-  const program = createProgram(new Output(), json);
+  const out = new Output(io);
+  const program = createProgram(io, out, json);
   try {
     await program.parseAsync(argv, { from: "user" });
-    return (process.exitCode as ExitCode | undefined) ?? EXIT.ok;
+    return out.exitCode;
   } catch (error) {
     // Help and version end this way too.
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
-    if (!(error instanceof CommanderError && error.code === "commander.help")) return fail(error, json);
+    if (!(error instanceof CommanderError && error.code === "commander.help"))
+      return fail(error, json, io.stderr);
     return json
-      ? fail(misuse("COMMAND", "missing.", "Give one; carillon --help lists them."), json)
+      ? fail(misuse("COMMAND", "missing.", "Give one; carillon --help lists them."), json, io.stderr)
       : EXIT.usage;
   }
 }

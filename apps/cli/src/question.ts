@@ -1,3 +1,4 @@
+import { taskRef } from "./command.js";
 import { type Expression, expressionOf, guessSyntax, SYNTAXES, type Syntax } from "./expression.js";
 import { Failure, misuse } from "./failure.js";
 import { localIso, parseInstant } from "./times.js";
@@ -12,8 +13,8 @@ export interface Range {
   /** Epoch ms; the times are strictly after it. */
   readonly from: number;
   readonly count: number;
-  /** The task id that `H` in a cron expression, and jitter, are derived from. */
-  readonly id: string;
+  /** The task that `H` in a cron expression, and jitter, are derived from. */
+  readonly task: ReturnType<typeof taskRef>;
 }
 
 /** One expression and its range: a line of a batch. */
@@ -37,13 +38,15 @@ export function readQuestion(input: unknown, now: number): Question {
 }
 
 /** @throws `INVALID_OPTION` */
-export function readRange({ timezone, from, count, id }: Record<string, unknown>, now: number): Range {
+export function readRange(input: Record<string, unknown>, now: number): Range {
+  const { timezone, from, count, id, owner } = input;
   if (id != null && typeof id !== "string") throw misuse("id", "not a string.", "Give a task id.");
+  if (owner != null && typeof owner !== "string") throw misuse("owner", "not a string.", "Give an owner.");
   return {
     timezone: timezone == null ? undefined : zoneOf(timezone),
     from: from == null ? now : fromOf(from),
     count: count == null ? 5 : countOf(count),
-    id: id ?? "",
+    task: taskRef(id ?? "", undefined, owner ?? undefined),
   };
 }
 

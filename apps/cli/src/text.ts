@@ -16,7 +16,7 @@ export type Paint = (colour: keyof typeof COLOURS, text: string) => string;
 const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
 
 /** Colours only for eyes: a terminal that did not ask for none. */
-export function painter(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv = process.env): Paint {
+export function painter(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv): Paint {
   const coloured = stream.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
   return coloured ? (colour, text) => `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : (_, text) => text;
 }

@@ -118,7 +118,7 @@ describe("with a node", () => {
     const main = fileURLToPath(new URL("../../scheduler/dist/main.js", import.meta.url));
     const env = { ...process.env, ...bench.env, CARILLON_PORT: "0", CARILLON_LOG_LEVEL: "silent" };
     node = spawn(process.execPath, [main], { env, stdio: "ignore" });
-    await eventually(async () => (await bench.client.nodes()).length > 0, { timeoutMs: 20_000 });
+    await eventually(async () => (await bench.client.nodes.list()).length > 0);
   });
   afterAll(async () => {
     node.kill("SIGTERM");
@@ -132,12 +132,10 @@ describe("with a node", () => {
     expect(stdout).toMatch(/^backfill [0-9a-f]{16}: 3 occurrences of fast\ndone: 3 enqueued, 0 skipped\n$/);
     expect(stderr).toMatch(/^0 of 3 \(0%\)|^1 of 3 \(33%\)/);
     expect(stderr.trimEnd().split("\n").at(-1)).toBe("3 of 3 (100%): 3 enqueued, 0 skipped");
-    const runs = await bench.client.runs("fast");
+    const runs = await bench.client.runs.list("fast");
     expect(runs.map(({ trigger }) => trigger)).toEqual(["backfill", "backfill", "backfill"]);
     const { stdout: told } = await cli(["explain", "fast", new Date(to).toISOString()]);
-    expect(told).toMatch(
-      /QUEUED {2}A backfill ran it .* after it was due, and has been waiting for a worker/,
-    );
+    expect(told).toMatch(/QUEUED {2}A backfill ran it .* after it was due, and has been waiting/);
   });
 
   it("is waited for silently by programs", async () => {
@@ -151,9 +149,9 @@ describe("with a node", () => {
     const child = spawnCarillon(["backfill", "slow", ...range, "--wait", "--every", "1h"], bench.env);
     const [line] = await once(child.stdout!.setEncoding("utf8"), "data");
     const [, id] = /^backfill (\w+):/.exec(line) ?? [];
-    await eventually(async () => (await bench.client.backfillStatus(id!)).enqueued === 1);
+    await eventually(async () => (await bench.client.backfills.get(id!)).enqueued === 1);
     const ended = once(child, "close");
-    await bench.client.cancelBackfill(id!);
+    await bench.client.backfills.cancel(id!);
     expect((await ended)[0]).toBe(5);
   });
 });

@@ -1,38 +1,8 @@
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { carillon, type RunOptions } from "./helpers.js";
+import { describe, expect, it } from "vitest";
+import { harness } from "./harness.js";
+import { carillon } from "./helpers.js";
 
-let redis: RedisServer;
-let namespace = "";
-let serial = 0;
-
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(async () => {
-  await redis.stop();
-});
-beforeEach(() => {
-  serial += 1;
-  namespace = `calendars-${serial}`;
-});
-
-const cli = (args: string[], options: RunOptions = {}) =>
-  carillon(args, { ...options, env: { REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace } });
-
-/** Runs it with --json, expects success, returns the document. */
-async function json(args: string[], input?: string) {
-  const { code, stdout, stderr } = await cli([...args, "--json"], input === undefined ? {} : { input });
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  return JSON.parse(stdout);
-}
-
-async function refusal(args: string[], input = "") {
-  const { code, stdout, stderr } = await cli([...args, "--json"], { input });
-  expect(stdout).toBe("");
-  return { exit: code, ...JSON.parse(stderr).error };
-}
-
+const { cli, json, refusal } = harness("calendars");
 const put = (input: string) => json(["calendars", "put", "holidays"], input);
 
 /** A task that would run tomorrow and on the day after, at noon UTC, but for the holidays. */
@@ -85,17 +55,18 @@ describe("a calendar", () => {
   });
 
   it("is shown to people as text that put reads again", async () => {
-    const created = await cli(["calendars", "put", "holidays", "-", "--by", "eve"], {
-      input: "2026-12-25\n*-05-01 Europe/Berlin\n",
-    });
+    const created = await cli(
+      ["calendars", "put", "holidays", "-", "--by", "eve"],
+      "2026-12-25\n*-05-01 Europe/Berlin\n",
+    );
     expect(created.stdout).toMatch(/^created holidays: 2 entries, revision \d+\n$/);
     const shown = await cli(["calendars", "show", "holidays"]);
     expect(shown.stdout).toMatch(
       /^# holidays: revision \d+, changed .* by eve\n2026-12-25\n\*-05-01 Europe\/Berlin\n$/,
     );
-    const again = await cli(["calendars", "put", "holidays"], { input: shown.stdout });
+    const again = await cli(["calendars", "put", "holidays"], shown.stdout);
     expect(again.stdout).toMatch(/^unchanged holidays: 2 entries/);
-    await cli(["calendars", "put", "other"], { input: "2026-12-25" });
+    await cli(["calendars", "put", "other"], "2026-12-25");
     expect((await cli(["calendars", "show", "other"])).stdout).toMatch(/^# .*\)\n2026-12-25\n$/);
     await cli(["calendars", "rm", "other"]);
     const { stdout } = await cli(["calendars", "list"]);

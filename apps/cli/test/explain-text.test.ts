@@ -5,7 +5,17 @@ import { type Account, told } from "../src/commands/explain-text.js";
 const time = Date.parse("2026-11-20T08:00:00Z");
 
 const node: NodeView = {
-  ...{ id: "node-1", host: "vm", pid: 812, version: "0", tzdata: "", clockOffset: 0, alive: true },
+  ...{
+    id: "node-1",
+    host: "vm",
+    pid: 812,
+    version: "0",
+    tzdata: "",
+    clockOffset: 0,
+    alive: true,
+    ready: true,
+    state: "ready",
+  },
   ...{ started: time - 1_000, beat: time, every: 10_000 },
 };
 
@@ -96,6 +106,17 @@ describe("the verdict", () => {
     ],
     [{ trigger: "manual" }, "SUCCEEDED  It was asked for by hand, and succeeded after 1 s."],
   ])("of %j", (more, expected) => expect(verdict(more)).toBe(expected));
+
+  it("says until when a crashed run waits, on the clock that was asked for", () => {
+    const queued = run({ state: "queued", outcome: undefined as never, attempts: 1 });
+    const text = "waits until 2026-11-20T08:05:00Z, and until its task is resumed";
+    const lines = tell({ run: queued }, { events: [claimed, event("crash-wait", undefined, text)] });
+    const waits = "waits until 09:05:00, and until its task is resumed";
+    expect(lines.split("\n")[4]).toBe(
+      `QUEUED  It was enqueued on time, 5 ms after it was due, and crashed; it ${waits}.`,
+    );
+    expect(lines).toMatch(new RegExp(`^ +${waits}$`, "m"));
+  });
 
   it("counts the runs of an occurrence", () => {
     const events = [

@@ -53,7 +53,7 @@ beforeAll(async () => {
   await kit.client.resume("resumed", { by: "eve" });
   await kit.advanceTo(midnight - 1);
   await kit.close();
-}, 120_000);
+});
 
 /** What people are told, and the verdict that programs get. */
 async function explain(...args: string[]): Promise<{ text: string; verdict: string; stderr: string }> {
@@ -201,11 +201,18 @@ describe("an occurrence to come", () => {
     const { text, verdict } = await explain("queues", String(pending[0].nominal));
     expect(verdict).toBe("waiting");
     expect(text).toContain("WAITING  It waits: ");
-    const [run] = await bench.client.runs("queues");
+    const [run] = await bench.client.runs.list("queues");
     const asked = await explain("queues", String(run?.nominal));
     expect(asked.text).toMatch(
-      /QUEUED {2}It was asked for by hand, and has been waiting for a worker for \d+/,
+      /QUEUED {2}It was asked for by hand, and has been waiting for \d+ \w+: no worker works the queue reports\./,
     );
+    expect(text).toContain("The run in its way waits: no worker works the queue reports.");
+    await bench.client.queues.pause("reports", { by: "ann", note: "deploy" });
+    const paused = await explain("queues", String(run?.nominal));
+    expect(paused.text).toMatch(
+      /waiting for \d+ \w+: the queue is paused \(by ann since [\d: .-]+: deploy\)\./,
+    );
+    await bench.client.queues.resume("reports");
   });
 });
 

@@ -3,18 +3,20 @@ import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, beforeEach, expect } from "vitest";
 import { carillon, type Ended, type RunOptions } from "./helpers.js";
 
+type Input = NonNullable<RunOptions["input"]>;
+
 export interface Harness {
   readonly redis: RedisServer;
   readonly namespace: string;
   readonly env: Record<string, string>;
   /** To set the stage with: faster than the program. */
   readonly client: Client;
-  cli(args: string[], input?: string): Promise<Ended>;
+  cli(args: string[], input?: Input): Promise<Ended>;
   /** Runs it with --json, expects success and nothing on stderr, returns the document. */
   // biome-ignore lint/suspicious/noExplicitAny: documents of any shape
-  json(args: string[], input?: string): Promise<any>;
+  json(args: string[], input?: Input): Promise<any>;
   /** Runs it with --json, expects nothing on stdout, returns the error and the exit code. */
-  refusal(args: string[], input?: string): Promise<{ exit: number | null; code: string; message: string }>;
+  refusal(args: string[], input?: Input): Promise<{ exit: number | null; code: string; message: string }>;
 }
 
 /** The program on a Redis of this file, in a namespace of this test, or of all of them. */
@@ -36,10 +38,7 @@ export function harness(name: string, { shared = false } = {}): Harness {
     await client?.close();
     client = undefined;
   });
-  const cli = (args: string[], input?: string) => {
-    const options: RunOptions = { env: self.env, ...(input === undefined ? {} : { input }) };
-    return carillon(args, options);
-  };
+  const cli = (args: string[], input: Input = "") => carillon(args, { env: self.env, input });
   const self: Harness = {
     get redis() {
       return redis;

@@ -1,6 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import type { Io } from "../src/io.js";
+import { run } from "../src/program.js";
 
 export const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 
@@ -10,18 +13,63 @@ export interface Ended {
   stderr: string;
 }
 
-/** The built program, with an environment of its own: no REDIS_URL unless given. */
-export function spawnCarillon(args: readonly string[], env: Record<string, string> = {}): ChildProcess {
-  const { REDIS_URL: _, CARILLON_NAMESPACE: __, ...rest } = process.env;
-  return spawn(process.execPath, [MAIN, ...args], { env: { ...rest, ...env }, stdio: "pipe" });
-}
-
 export interface RunOptions {
+  /** No variable of Redis or Carillon unless given here. */
   env?: Record<string, string>;
   input?: string | Iterable<string | Uint8Array>;
 }
 
+function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const clean = Object.entries(process.env).filter(([name]) => !/^(CARILLON_|REDIS_)/.test(name));
+  return { ...Object.fromEntries(clean), ...env };
+}
+
+/** Runs one command line in this process. */
 export async function carillon(
+  args: readonly string[],
+  { env, input = "" }: RunOptions = {},
+): Promise<Ended> {
+  const stdin = Readable.from(bytesOf(typeof input === "string" ? [input] : input), { objectMode: false });
+  const stdout = new Sink();
+  const ended = await carillonOn({ stdin, stdout }, args, env);
+  return { ...ended, stdout: stdout.text };
+}
+
+/** Runs one command line in this process, on other streams. */
+export async function carillonOn(
+  streams: Pick<Io, "stdin" | "stdout">,
+  args: readonly string[],
+  env?: Record<string, string>,
+): Promise<Omit<Ended, "stdout">> {
+  const stderr = new Sink();
+  const code = await run(args, { ...streams, stderr, env: environment(env) });
+  return { code, stderr: stderr.text };
+}
+
+function* bytesOf(parts: Iterable<string | Uint8Array>): Generator<Uint8Array> {
+  for (const part of parts) if (part.length > 0) yield Buffer.from(part as string);
+}
+
+export class Sink extends Writable {
+  readonly #chunks: Buffer[] = [];
+
+  get text(): string {
+    return Buffer.concat(this.#chunks).toString();
+  }
+
+  override _write(chunk: Buffer, _: unknown, done: () => void): void {
+    this.#chunks.push(chunk);
+    done();
+  }
+}
+
+/** Starts the built program: for what only a process has. */
+export function spawnCarillon(args: readonly string[], env?: Record<string, string>): ChildProcess {
+  return spawn(process.execPath, [MAIN, ...args], { env: environment(env), stdio: "pipe" });
+}
+
+/** Runs the built program to its end. */
+export async function carillonProcess(
   args: readonly string[],
   { env, input = "" }: RunOptions = {},
 ): Promise<Ended> {

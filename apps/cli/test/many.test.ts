@@ -26,7 +26,7 @@ describe("all of a tag, an owner or a queue", () => {
   it("are paused and resumed, with why and by whom", async () => {
     const paused = await json(["pause", "--tag", "ops", "--all", "--note", "down", "--by", "ann"]);
     // d is finished.
-    expect(paused).toEqual({ count: 2 });
+    expect(paused).toMatchObject({ count: 2, sample: [{ id: "b" }, { id: "a" }] });
     expect(await named("paused")).toBe("ab");
     expect((await bench.client.get("a")).paused).toMatchObject({ note: "down", by: "ann" });
     expect((await cli(["pause", "--tag", "ops", "--all"])).stdout).toBe("paused 0 tasks\n");
@@ -34,14 +34,39 @@ describe("all of a tag, an owner or a queue", () => {
       "resumed 1 task\n",
     );
     expect(await named("paused")).toBe("a");
-    expect(await json(["resume", "-q", "bar", "--all", "--from", "catch-up"])).toEqual({ count: 1 });
+    expect(await json(["resume", "-q", "bar", "--all", "--from", "catch-up"])).toMatchObject({ count: 1 });
+    expect(await named("paused")).toBe("");
+  });
+
+  it("are shown by a dry run, with the notes of their pauses, and nothing is done", async () => {
+    await cli(["pause", "a", "--note", "retired, do NOT resume", "--by", "ann"]);
+    const { stdout } = await cli(["resume", "--tag", "ops", "--dry-run"]);
+    expect(stdout).toMatch(/^resume means 1 task\n/);
+    expect(stdout).toMatch(/system\/a +bar +.* ann +retired, do NOT resume/);
+    expect(await json(["rm", "--tag", "ops", "--all", "--dry-run"])).toMatchObject({
+      count: 3,
+      sample: [{ id: "b" }, { id: "a", paused: { by: "ann" } }, { id: "d" }],
+    });
+    expect((await named()).length).toBe(4);
+    expect(await named("paused")).toBe("a");
+  });
+
+  it("are resumed only if they were paused with this note, or by this name", async () => {
+    await cli(["pause", "a", "--note", "retired, do NOT resume", "--by", "ann"]);
+    await cli(["pause", "--tag", "ops", "--all", "--note", "INC-43", "--by", "eve"]);
+    expect(await named("paused")).toBe("ab");
+    expect(await json(["resume", "--tag", "ops", "--all", "--note", "INC-44"])).toMatchObject({ count: 0 });
+    expect(await json(["resume", "--tag", "ops", "--all", "--note", "INC-43"])).toMatchObject({ count: 1 });
+    expect(await named("paused")).toBe("a");
+    expect(await json(["resume", "-q", "bar", "--all", "--paused-by", "eve"])).toMatchObject({ count: 0 });
+    expect(await json(["resume", "-q", "bar", "--all", "--paused-by", "ann"])).toMatchObject({ count: 1 });
     expect(await named("paused")).toBe("");
   });
 
   it("are deleted", async () => {
     expect((await cli(["rm", "-q", "foo", "--all"])).stdout).toBe("deleted 2 tasks\n");
     expect(await named()).toBe("ab");
-    expect(await json(["rm", "--tag", "ops", "--owner", "acme", "--all"])).toEqual({ count: 1 });
+    expect(await json(["rm", "--tag", "ops", "--owner", "acme", "--all"])).toMatchObject({ count: 1 });
     expect(await named()).toBe("a");
   });
 
@@ -56,7 +81,7 @@ describe("all of a tag, an owner or a queue", () => {
       expect([exit, code, message]).toEqual([
         2,
         "INVALID_OPTION",
-        `all: missing. ${said} Add --all to go on.`,
+        `all: missing. ${said} Add --dry-run to see which, --all to go on.`,
       ]);
     }
     expect((await named()).length).toBe(4);
@@ -70,6 +95,8 @@ describe("what goes wrong", () => {
     ["nothing says which of all", ["rm", "--all"]],
     ["a task and --all", ["rm", "a", "--all"]],
     ["a task and a tag", ["pause", "a", "--tag", "ops"]],
+    ["a task and --dry-run", ["rm", "a", "--dry-run"]],
+    ["a task and the note of a pause", ["resume", "a", "--note", "down"]],
     ["a tag that is no name", ["rm", "--tag", "a b", "--all"]],
     ["a queue that is no name", ["resume", "-q", "*", "--all"]],
     ["an owner that is no name", ["pause", "--owner", "a/b", "--all"]],
@@ -82,7 +109,7 @@ describe("what goes wrong", () => {
   });
 
   it("nothing that matches is no error", async () => {
-    expect(await json(["rm", "--tag", "none", "--all"])).toEqual({ count: 0 });
+    expect(await json(["rm", "--tag", "none", "--all"])).toEqual({ count: 0, sample: [] });
   });
 
   it("one task is still meant by its name", async () => {

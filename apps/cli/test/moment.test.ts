@@ -26,6 +26,12 @@ describe("a time", () => {
     ["now", "2026-11-21T12:00:00.000Z"],
   ])("is read from %j", (text, expected) => expect(read(text)).toEqual([expected, undefined]));
 
+  it("may be the epoch itself, and the first hours of 1970 east of it", () => {
+    expect(read("1970-01-01", "UTC")).toEqual(["1970-01-01T00:00:00.000Z", undefined]);
+    expect(read("1970-01-01", "Europe/Berlin")).toEqual(["1969-12-31T23:00:00.000Z", undefined]);
+    expect(read("1970-01-01", "Pacific/Kiritimati")).toEqual(["1970-01-01T10:40:00.000Z", undefined]);
+  });
+
   it("is of the day that the zone has", () => {
     expect(read("00:30", "Pacific/Auckland")).toEqual(["2026-11-21T11:30:00.000Z", undefined]);
     expect(read("yesterday 23:00", "America/Los_Angeles")).toEqual(["2026-11-21T07:00:00.000Z", undefined]);

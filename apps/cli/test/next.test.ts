@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { describe, expect, it } from "vitest";
 import { guessSyntax } from "../src/expression.js";
-import { carillon, jsonLines, spawnCarillon } from "./helpers.js";
+import { carillon, carillonProcess, jsonLines, spawnCarillon } from "./helpers.js";
 
 const FROM = "2026-01-01T00:00:00Z";
 
@@ -88,16 +88,16 @@ describe("carillon next --batch", () => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
-  it("holds neither input nor output: 400,000 lines in a heap of 40 MB", async () => {
-    const line = `${JSON.stringify({ syntax: "every", expr: "10s", from: FROM, count: 1 })}\n`;
-    function* input() {
-      for (let i = 0; i < 400; i++) yield line.repeat(1_000);
-    }
+  it("holds neither input nor output: 30 MB each in a heap of 40 MB", async () => {
+    // 1,000 bytes to read and 1,000 to write.
+    const line = `${JSON.stringify({ expr: "10s", from: FROM, count: 40, id: "x".repeat(920) })}\n`;
+    const input = Array.from({ length: 30 }, () => line.repeat(1_000));
     const env = { NODE_OPTIONS: "--max-old-space-size=40" };
-    const { code, stdout } = await carillon(["next", "--batch"], { env, input: input() });
+    const { code, stdout } = await carillonProcess(["next", "--batch"], { env, input });
     expect(code).toBe(0);
-    expect(stdout.split("\n")).toHaveLength(400_001);
-  });
+    expect(stdout.split("\n")).toHaveLength(30_001);
+    // So little memory makes it slow on a busy machine, which is not what is tested.
+  }, 180_000);
 
   it("ends quietly when its reader leaves", async () => {
     const child = spawnCarillon(["next", "--batch"]);

@@ -2,6 +2,7 @@ import { defineTask, type Run, type TaskInput, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { SILENT } from "../../../test/helpers.js";
 import { harness } from "./harness.js";
 
 const bench = harness("runs", { shared: true });
@@ -35,6 +36,7 @@ beforeAll(async () => {
     connection: bench.redis.url,
     namespace: bench.namespace,
     types: [report],
+    logger: SILENT,
   });
   await worker.start();
   await put("good", {});
@@ -50,7 +52,7 @@ afterAll(async () => {
 /** Triggers it and waits until its run is in this state. */
 async function runOf(id: string, state: Run["state"] = "final"): Promise<string> {
   const run = await trigger(id);
-  return eventually(async () => (await bench.client.run(run)).state === state && run, { timeoutMs: 15_000 });
+  return eventually(async () => (await bench.client.runs.get(run)).state === state && run);
 }
 
 describe("run", () => {
@@ -104,13 +106,10 @@ describe("cancel", () => {
     const run = await runOf("long", "running");
     const { stdout } = await cli(["cancel", run, "--by", "ann"]);
     expect(stdout).toBe(`asked for the end of ${run}\n`);
-    const ended = await eventually(
-      async () => {
-        const found = await bench.client.run(run);
-        return found.state === "final" && found;
-      },
-      { timeoutMs: 15_000 },
-    );
+    const ended = await eventually(async () => {
+      const found = await bench.client.runs.get(run);
+      return found.state === "final" && found;
+    });
     expect(ended).toMatchObject({ outcome: "cancelled", cancel: { by: "ann", at: expect.any(Number) } });
     expect(await refusal(["cancel", run])).toMatchObject({ exit: 5, code: "CONFLICT" });
     expect((await cli(["run", run])).stdout).toContain("\ncancel    asked for by ann, ");
@@ -145,7 +144,7 @@ describe("journal", () => {
 
   it("of a node or a worker, and of a time", async () => {
     const id = await runOf("good");
-    const { worker: name = "", finished = 0 } = await bench.client.run(id);
+    const { worker: name = "", finished = 0 } = await bench.client.runs.get(id);
     const ids = async (...args: string[]) =>
       (await json(["journal", ...args])).runs.map((run: Run) => run.id) as string[];
     expect(await ids("--node", name, "-n", "1")).toEqual([id]);
@@ -285,7 +284,7 @@ describe("pause", () => {
     await put("queued", { queue: IDLE });
     const run = await trigger("queued");
     await json(["pause", "queued", "--cancel-queued", "--by", "ann"]);
-    expect((await bench.client.run(run)).cancel).toMatchObject({ by: "ann" });
+    expect((await bench.client.runs.get(run)).cancel).toMatchObject({ by: "ann" });
     const many = await refusal(["pause", "-q", IDLE, "--all", "--cancel-queued"]);
     expect(many).toMatchObject({ exit: 2, field: "cancel-queued" });
   });

@@ -1,47 +1,21 @@
 import { spawnSync } from "node:child_process";
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
-import { type RedisServer, startRedis } from "@carillon/testing";
+import { closeSync, createWriteStream, existsSync, openSync, readFileSync } from "node:fs";
+import { Readable } from "node:stream";
+import { startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { carillon, jsonLines, MAIN, type RunOptions } from "./helpers.js";
+import { describe, expect, it } from "vitest";
+import { harness } from "./harness.js";
+import { carillon, carillonOn, carillonProcess, jsonLines, MAIN, Sink } from "./helpers.js";
 
-let redis: RedisServer;
-let namespace = "";
-let serial = 0;
-
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(async () => {
-  await redis.stop();
-});
-beforeEach(() => {
-  serial += 1;
-  namespace = `cli-${serial}`;
-});
-
-const cli = (args: string[], options: RunOptions = {}) =>
-  carillon(args, { ...options, env: { REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace } });
-
-/** Runs it with --json, expects success, returns the document. */
-async function json(args: string[], options: RunOptions = {}) {
-  const { code, stdout, stderr } = await cli([...args, "--json"], options);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  return JSON.parse(stdout);
-}
-
-async function refusal(args: string[], options: RunOptions = {}) {
-  const { code, stdout, stderr } = await cli([...args, "--json"], options);
-  expect(stdout).toBe("");
-  return { exit: code, ...JSON.parse(stderr).error };
-}
+const stage = harness("tasks");
+const { cli, json, refusal } = stage;
 
 const task = (id: string, more: object = {}) =>
   JSON.stringify({ id, type: "noop", queue: "bar", schedule: { every: "1h" }, ...more });
 
 describe("one task", () => {
   it("is put, changed, paused, resumed, triggered and deleted", async () => {
-    const put = () => json(["put"], { input: task("a", { tags: ["x"] }) });
+    const put = () => json(["put"], task("a", { tags: ["x"] }));
     expect(await put()).toMatchObject({
       outcome: "created",
       task: { queue: "bar", owner: "system", id: "a" },
@@ -69,7 +43,7 @@ describe("one task", () => {
 
   it("is put on a condition: as it was shown, or not there yet", async () => {
     const on = (revision: string) => ["put", "--if-revision", revision];
-    const a = (priority: number) => ({ input: task("a", { priority }) });
+    const a = (priority: number) => task("a", { priority });
     expect(await json(on("absent"), a(1))).toMatchObject({ outcome: "created" });
     const { revision } = await json(["show", "a"]);
     expect(await json(on(revision), a(2))).toMatchObject({ outcome: "updated" });
@@ -79,7 +53,7 @@ describe("one task", () => {
     // As one in 64 revisions begins.
     expect(await refusal(on(`-${revision.slice(1)}`), a(3))).toMatchObject(conflict);
     const misuse = { exit: 2, field: "--if-revision" };
-    expect(await refusal(on(revision), { input: `[${task("a")}]` })).toMatchObject(misuse);
+    expect(await refusal(on(revision), `[${task("a")}]`)).toMatchObject(misuse);
     expect(await refusal([...on(revision), "--batch"], a(3))).toMatchObject(misuse);
     expect(await json(["show", "a"])).toMatchObject({ priority: 2 });
   });
@@ -87,23 +61,23 @@ describe("one task", () => {
   it("is exported as the docs say: what is left can be put again", async () => {
     const docs = readFileSync(new URL("../../../docs/deployment.md", import.meta.url), "utf8");
     const computed: string[] = docs.match(/del\(([^)]*)\)/)?.[1]?.match(/\w+/g) ?? [];
-    await json(["put"], { input: task("a", { tags: ["x"], retry: { attempts: 2 } }) });
+    await json(["put"], task("a", { tags: ["x"], retry: { attempts: 2 } }));
     await json(["pause", "a"]);
     const exported = await json(["list", "--all"]);
     const left = Object.entries(exported).filter(([field]) => !computed.includes(field));
-    expect(await json(["put"], { input: JSON.stringify(Object.fromEntries(left)) })).toMatchObject({
+    expect(await json(["put"], JSON.stringify(Object.fromEntries(left)))).toMatchObject({
       outcome: "unchanged",
     });
   });
 
   it("is shown to people as aligned text, control characters made visible", async () => {
-    expect(await refusal(["put"], { input: task("a", { description: "red \u001b[31m" }) })).toMatchObject({
+    expect(await refusal(["put"], task("a", { description: "red \u001b[31m" }))).toMatchObject({
       ...{ exit: 2, code: "INVALID_TASK", field: "description" },
     });
-    await json(["put"], { input: task("a") });
+    await json(["put"], task("a"));
     // Someone else has written it.
-    const admin = new Redis(redis.url);
-    await admin.hset(`{${namespace}:bar}:~t:system/a`, "description", "red \u001b[31m");
+    const admin = new Redis(stage.redis.url);
+    await admin.hset(`{${stage.namespace}:bar}:~t:system/a`, "description", "red \u001b[31m");
     admin.disconnect();
     const shown = await cli(["show", "a"]);
     expect(shown.stdout).toMatch(/^task {10}system\/a\nqueue {9}bar\n/);
@@ -117,26 +91,32 @@ describe("one task", () => {
 
 describe("names", () => {
   it("asks for the queue when an id is in several", async () => {
-    await json(["put"], { input: `[${task("a")},${task("a", { queue: "foo" })}]` });
+    await json(["put"], `[${task("a")},${task("a", { queue: "foo" })}]`);
     expect(await refusal(["show", "a"])).toMatchObject({ exit: 3, code: "AMBIGUOUS_TASK", field: "queue" });
     expect(await json(["show", "a", "-q", "foo"])).toMatchObject({ queue: "foo" });
   });
 
   it("binds everything to --owner", async () => {
-    await json(["put", "--owner", "acme"], { input: task("a") });
-    await json(["put"], { input: task("b") });
+    await json(["put", "--owner", "acme"], task("a"));
+    await json(["put"], task("b"));
     const { tasks } = await json(["list", "--owner", "acme"]);
     expect(tasks).toMatchObject([{ owner: "acme", id: "a" }]);
     expect(await refusal(["show", "b", "--owner", "acme"])).toMatchObject({ exit: 3 });
     expect(await refusal(["show", "system/b", "--owner", "acme"])).toMatchObject({ exit: 3 });
-    const foreign = await refusal(["put", "--owner", "acme"], { input: task("c", { owner: "other" }) });
+    const foreign = await refusal(["put", "--owner", "acme"], task("c", { owner: "other" }));
     expect(foreign).toMatchObject({ exit: 2, code: "FORBIDDEN", field: "owner" });
   });
 });
 
 describe("list", () => {
+  it("shows that a task whose times are all past has a run that waits", async () => {
+    await cli(["put"], task("once", { schedule: { at: 0 } }));
+    await cli(["trigger", "once"]);
+    expect((await cli(["list"])).stdout).toMatch(/system\/once +noop +queued /);
+  });
+
   it("pages, and goes through all pages", async () => {
-    await json(["put"], { input: `[${Array.from({ length: 7 }, (_, i) => task(`t${i}`)).join(",")}]` });
+    await json(["put"], `[${Array.from({ length: 7 }, (_, i) => task(`t${i}`)).join(",")}]`);
     const first = await json(["list", "--limit", "4"]);
     const second = await json(["list", "--limit", "4", "--cursor", first.cursor]);
     const ids = (tasks: { id: string }[]) => tasks.map(({ id }) => id);
@@ -146,6 +126,14 @@ describe("list", () => {
     // One header, however many pages.
     const people = await cli(["list", "--all", "--limit", "3"]);
     expect(people.stdout.match(/QUEUE/g)).toHaveLength(1);
+  });
+});
+
+describe("deliveries of alerts", () => {
+  it("are left out of a list unless it asks for them", async () => {
+    await json(["put"], task("alert-1", { queue: "carillon-alerts" }));
+    expect(await json(["list"])).toEqual({ tasks: [] });
+    expect(await json(["list", "--deliveries"])).toMatchObject({ tasks: [{ id: "alert-1" }] });
   });
 });
 
@@ -164,13 +152,13 @@ describe("what goes wrong", () => {
     ["no document", "", "INVALID_TASK", undefined],
     ["a number", "5", "INVALID_TASK", undefined],
   ])("refuses %s with 2", async (_, input, code, field) => {
-    const found = await refusal(["put"], { input });
+    const found = await refusal(["put"], input);
     expect(found).toMatchObject({ exit: 2, ...(code ? { code } : {}), ...(field ? { field } : {}) });
     expect(await json(["list"])).toEqual({ tasks: [] });
   });
 
   it("checks all of an array before it writes the first", async () => {
-    const found = await refusal(["put"], { input: `[${task("a")},${task("b", { queue: "x y" })}]` });
+    const found = await refusal(["put"], `[${task("a")},${task("b", { queue: "x y" })}]`);
     expect(found).toMatchObject({ exit: 2, code: "INVALID_NAME", field: "[1].queue" });
     expect(await json(["list"])).toEqual({ tasks: [] });
   });
@@ -196,10 +184,10 @@ describe("what goes wrong", () => {
 
   it("answers an unreachable Redis with 4, in seconds, and bad input all the same with 2", async () => {
     const env = { REDIS_URL: "redis://127.0.0.1:1" };
-    const down = await carillon(["list", "--json"], { env });
+    const down = await carillonProcess(["list", "--json"], { env });
     expect(down.code).toBe(4);
     expect(JSON.parse(down.stderr).error.code).toBe("REDIS_UNAVAILABLE");
-    expect(await carillon(["put"], { env, input: task("a:b") })).toMatchObject({ code: 2 });
+    expect(await carillonProcess(["put"], { env, input: task("a:b") })).toMatchObject({ code: 2 });
   });
 
   it("answers a missing password with 4", async () => {
@@ -211,45 +199,78 @@ describe("what goes wrong", () => {
   });
 });
 
-it("lists the queues: how many tasks each has and how its runs ended; of one owner the tasks only", async () => {
-  expect((await cli(["queues"])).stdout).toBe("No queues.\n");
-  await cli(["put"], { input: task("a") });
-  await cli(["put", "--owner", "acme"], { input: task("b") });
-  const client = new Redis(redis.url);
-  await client.hset(`{${namespace}:bar}:~outcomes`, "succeeded", 3, "timed-out", 1);
-  client.disconnect();
-  expect((await cli(["queues"])).stdout).toBe("QUEUE  TASKS  RUNS\nbar        2  3 succeeded, 1 timed-out\n");
-  expect(await json(["queues"])).toMatchObject([
-    { name: "bar", tasks: 2, outcomes: { succeeded: 3, lost: 0 } },
-  ]);
-  expect(await json(["queues", "--owner", "acme"])).toEqual([{ name: "bar", tasks: 1 }]);
-});
-
 it("lists no nodes where there are none", async () => {
   expect(await json(["nodes"])).toEqual([]);
 });
 
+it("lists nodes with their state, and why one that is not ready is not", async () => {
+  const client = new Redis(stage.redis.url);
+  const [seconds = 0] = await client.time();
+  const beat = async (id: string, more: object) => {
+    const node = {
+      id,
+      host: "h",
+      pid: 1,
+      version: "0",
+      started: 1,
+      every: 10_000,
+      tzdata: "2026a",
+      clockOffset: 0,
+    };
+    const text = JSON.stringify({ ...node, beat: Number(seconds) * 1000, ready: true, ...more });
+    await client.hset(`{${stage.namespace}}:nodes`, id, text);
+  };
+  await beat("n1", {});
+  const columns = async () => {
+    const [head = "", ...rows] = (await cli(["nodes"])).stdout.trimEnd().split("\n");
+    return [
+      head
+        .trimEnd()
+        .split(/\s{2,}/)
+        .at(-1),
+      ...rows.map((row) => row.split(/\s+/).slice(0, 2).join(" ")),
+    ];
+  };
+  expect(await columns()).toEqual(["LAST BEAT", "n1 ready"]);
+  await beat("n2", { beat: (Number(seconds) - 1_000) * 1000 });
+  expect(await columns()).toEqual(["WHY", "n1 ready", "n2 dead"]);
+  expect((await cli(["nodes"])).stdout).toMatch(/ no beat for 10\d\d s\n/);
+  client.disconnect();
+});
+
 it("refuses a task that is no UTF-8, rather than store something else", async () => {
   const text = '{"id":"a","type":"noop","queue":"bar","schedule":{"every":"1h"},"payload":"caf\u00e9"}';
-  const { code, stderr } = await cli(["put", "--json"], { input: [Buffer.from(text, "latin1")] });
+  const { code, stderr } = await cli(["put", "--json"], [Buffer.from(text, "latin1")]);
   expect([code, JSON.parse(stderr).error.code]).toEqual([2, "INVALID_OPTION"]);
   expect(stderr).toContain("standard input is not UTF-8");
   expect((await json(["list"])).tasks).toEqual([]);
 });
 
 it.runIf(existsSync("/dev/full"))("says in one line that its answer cannot be written", async () => {
-  const full = openSync("/dev/full", "w");
-  const env = { ...process.env, REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace };
+  const refusal = /^carillon: standard output cannot be written: ENOSPC.* \[INTERNAL\]\n$/;
+  const { env } = stage;
   for (const args of [["list"], ["list", "--all"], ["next", "10s"]]) {
-    const { status, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
-      env,
-      stdio: ["ignore", full, "pipe"],
-      encoding: "utf8",
-    });
-    expect(stderr).toMatch(/^carillon: standard output cannot be written: ENOSPC.* \[INTERNAL\]\n$/);
-    expect(status).toBe(1);
+    const stdout = createWriteStream("/dev/full");
+    const { code, stderr } = await carillonOn({ stdin: Readable.from([]), stdout }, args, env);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(refusal)]);
   }
+  const full = openSync("/dev/full", "w");
+  const { status, stderr } = spawnSync(process.execPath, [MAIN, "next", "10s"], {
+    stdio: ["ignore", full, "pipe"],
+    encoding: "utf8",
+  });
+  expect([status, stderr]).toEqual([1, expect.stringMatching(refusal)]);
   closeSync(full);
+});
+
+it("on a terminal paints, and does not wait for input that nobody types", async () => {
+  const env = { ...stage.env, NO_COLOR: "", TERM: "xterm" };
+  const terminal = { stdin: Object.assign(new Readable(), { isTTY: true }), stdout: new Sink() };
+  const { code, stderr } = await carillonOn(terminal, ["put"], env);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("FILE: missing.")]);
+  const stdout = Object.assign(new Sink(), { isTTY: true });
+  await carillonOn({ ...terminal, stdout }, ["next", "10s"], env);
+  expect(stdout.text).toContain("\u001b[1m");
 });
 
 it.each([[["--json"]], [["calendars", "--json"]]])("%j, no command, is refused as JSON", async (args) => {

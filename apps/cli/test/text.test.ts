@@ -46,7 +46,7 @@ describe("tables", () => {
     { title: "NAME", value: (row: { name: string; n: number }) => row.name },
     { title: "N", right: true, value: (row: { name: string; n: number }) => String(row.n) },
   ];
-  const plain = painter({ isTTY: false });
+  const plain = painter({ isTTY: false }, {});
 
   it("are aligned, page after page, under one header", () => {
     const widths: number[] = [];

@@ -98,7 +98,7 @@ describe("forecast", () => {
     }
     expect(await refusal(["forecast", "5"])).toMatchObject({
       exit: 2,
-      code: "INVALID_DURATION",
+      code: "INVALID_OPTION",
       field: "within",
     });
   });

@@ -26,7 +26,7 @@ describe("validate", () => {
       /^task {6}system\/a in queue bar\nschedule {2}0 3 \* \* \*\nmeans {5}at 03:00, every day/,
     );
     expect(stdout).toContain("\n2026-01-01T02:00:00Z  ");
-    expect(await bench.client.queues()).toEqual([]);
+    expect(await bench.client.queues.names()).toEqual([]);
   });
 
   it("names the task as a put for an owner would", async () => {
@@ -49,6 +49,26 @@ describe("validate", () => {
     expect(stdout).toContain(`\nmeans  at ${hour}:${minute}`);
   });
 
+  it("spreads one id over its owners, and next does so without Redis", async () => {
+    const body = text("a", { schedule: { cron: "H H * * *" } });
+    const asked = ["--from", FROM, "-n", "1"];
+    const [system, acme] = [
+      await json(["validate", ...asked], body),
+      await json(["--owner", "acme", "validate", ...asked], body),
+    ];
+    expect(acme.canonical).not.toBe(system.canonical);
+    const next = ["next", "H H * * *", ...asked, "--json"];
+    expect(await json([...next, "--id", "a"])).toMatchObject({ canonical: system.canonical });
+    expect(await json(["--owner", "acme", ...next, "--id", "a"])).toMatchObject({
+      canonical: acme.canonical,
+    });
+    expect(await json([...next, "--id", "acme/a"])).toMatchObject({ canonical: acme.canonical });
+    const line = JSON.stringify({ expr: "H H * * *", id: "a", owner: "acme", from: FROM, count: 1 });
+    expect(JSON.parse((await cli(["next", "--batch"], line)).stdout)).toMatchObject({
+      canonical: acme.canonical,
+    });
+  });
+
   it("takes many, and shows jitter, warnings and ends", async () => {
     const tasks = [
       task("a", { schedule: { every: "1h", jitter: "10m" } }),
@@ -66,10 +86,10 @@ describe("validate", () => {
   it("knows shared calendars and the types that may be put", async () => {
     const holidays = text("a", { schedule: { cron: "0 9 * * *", except: [{ named: "holidays" }] } });
     expect(await refusal(["validate"], holidays)).toMatchObject({ exit: 2, code: "INVALID_SCHEDULE" });
-    await bench.client.putCalendar("holidays", ["2026-12-25"]);
+    await bench.client.calendars.put("holidays", ["2026-12-25"]);
     const found = await json(["validate", "--from", "2026-12-24T12:00:00Z", "-n", "1"], holidays);
     expect(found.next[0].nominal).toBe(Date.parse("2026-12-26T09:00:00Z"));
-    await bench.client.allowTypes(["report"]);
+    await bench.client.types.allow(["report"]);
     expect(await refusal(["validate"], holidays)).toMatchObject({ exit: 2, code: "UNKNOWN_TASK_TYPE" });
   });
 
@@ -134,6 +154,6 @@ describe("types", () => {
     ["one owner's wish", ["types", "any", "--owner", "acme"]],
   ])("%s is refused with 2", async (_, args) => {
     expect(await cli(args)).toMatchObject({ code: 2, stdout: "" });
-    expect(await bench.client.allowedTypes()).toEqual([]);
+    expect(await bench.client.types.list()).toEqual([]);
   });
 });

@@ -1,8 +1,9 @@
 import { Client } from "@carillon/sdk";
+import type { Store } from "@carillon/sdk/internal";
 import express, { type Express } from "express";
 import type { Logger } from "pino";
 import { apiRouter } from "./api/router.js";
-import { Auth, FailureLimiter } from "./auth.js";
+import { Auth, FailureLimiter, type Tokens } from "./auth.js";
 import { Board, type Connection } from "./board.js";
 import { errorHandler, RequestError, refuse } from "./errors.js";
 import { Guard, identityOf } from "./guard.js";
@@ -12,48 +13,52 @@ import { API_PATH, BOARD_PATH } from "./paths.js";
 import { Redactor } from "./redact.js";
 
 export interface AppOptions {
+  /** Uses `store`. The caller closes it. */
   client: Client;
-  /** For BullMQ's queues; `connect(spec, "safe")`. Stays the caller's to close. */
+  store: Store;
+  /** For BullMQ's queues; `connect(spec, "safe")`. The caller closes it. */
   connection: Connection;
   logger: Logger;
-  token: string;
-  operatorToken?: string | undefined;
-  viewerToken?: string | undefined;
-  /** Fields of payloads whose values nobody sees; default none. */
+  tokens: Tokens;
+  /** Fields of payloads whose values are hidden from everyone; default none. */
   redact?: readonly string[] | undefined;
   /** How often the list of queues is read, in ms; default 3,000. */
   refreshEvery?: number | undefined;
-  /** Default: 10 failures a minute from one address. */
+  /** Number of proxies in front of the console that add to `X-Forwarded-For`; default 0: the header is ignored. */
+  trustedProxies?: number | undefined;
+  /** Default: 10 wrong tokens per minute and address are answered at once. */
   limiter?: FailureLimiter | undefined;
 }
 
-/** The console without its listening: the order of these lines is the order in which a request meets them. */
+/** Creates the console's app, which does not listen yet. A request passes the handlers in the order of these lines. */
 export function createApp(options: AppOptions): { app: Express; board: Board } {
   const {
     client,
+    store,
     connection,
     logger,
-    token,
-    operatorToken,
-    viewerToken,
+    tokens,
     redact = [],
     refreshEvery,
+    trustedProxies = 0,
     limiter = new FailureLimiter(),
   } = options;
   const redactor = new Redactor(redact);
-  const board = new Board({ client, connection, logger, redactor, refreshEvery });
-  const auth = new Auth({ token, operatorToken, viewerToken, namespace: client.namespace });
-  const guard = new Guard({ auth, limiter, logger });
+  const board = new Board({ client, store, connection, logger, redactor, refreshEvery });
+  const auth = new Auth({ tokens, namespace: client.namespace });
+  const guard = new Guard({ auth, store, limiter, logger });
   const app = express();
   app.disable("x-powered-by");
+  app.set("trust proxy", trustedProxies);
   app.set("query parser", "simple");
   app.set("json replacer", redactor.replacer);
 
   app.use(securityHeaders);
   app.get("/health", (_req, res) => void res.json({ status: "ok" }));
   app.get("/ready", (_req, res) => {
-    const { problem } = board;
+    const { problem, writeProblem } = board;
     if (problem) res.status(503).json({ status: "unavailable", code: problem.code });
+    else if (writeProblem) res.status(503).json({ status: "read-only", code: writeProblem.code });
     else res.json({ status: "ready" });
   });
   app.get("/carillon.svg", (_req, res) => {
@@ -65,8 +70,8 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
   app.get("/logout", guard.signOut);
   app.use(guard.link, guard.identify, guard.roleAllows, guard.audit);
 
-  // A client of its own: what is sent to it has the payload limit of every client.
-  app.use(API_PATH, apiRouter(new Client({ store: client.store }), redactor));
+  // The API has its own client, with the usual payload limit.
+  app.use(API_PATH, apiRouter(new Client({ store }), store, redactor));
   app.get("/", (_req, res) => res.redirect(303, `${BOARD_PATH}/`));
   app.use(`${BOARD_PATH}/api`, (_req, res, next) => {
     const { problem } = board;

@@ -1,16 +1,16 @@
 import { Job, Queue } from "bullmq";
 
 /** Shown as the name of a job that is not JSON. */
-const UNREADABLE = "(what is stored is not JSON)";
+const UNREADABLE = "(the stored job is not JSON)";
 
-/** A queue that can be shown although one of its jobs, written by someone else, cannot be read. */
+/** A queue that can be shown even if one of its jobs is corrupt. */
 export class BoardQueue extends Queue {
-  /** Of what cannot be read, enough to be seen, mended (its data) and removed. */
+  /** For a corrupt job, returns enough to show it, repair its data and remove it. */
   override async getJob(id: string): Promise<Job | undefined> {
     try {
       return await super.getJob(id);
     } catch (error) {
-      // Its message quotes what is stored.
+      // The error's message quotes the stored text.
       if (error instanceof SyntaxError) return new Job(this, UNREADABLE, {}, { timestamp: 0 }, id);
       throw error;
     }

@@ -3,21 +3,23 @@ import { createBullBoard } from "@bull-board/api";
 import type {
   AppControllerRoute,
   AppViewRoute,
+  BullBoardRequest,
   ControllerHandlerReturnType,
   UIConfig,
 } from "@bull-board/api/typings/app";
 import { ExpressAdapter } from "@bull-board/express";
-import { bullPrefix, type CarillonError, type Client, type connect } from "@carillon/sdk";
+import { ALERTS_QUEUE, bullPrefix, type CarillonError, type Client, type connect } from "@carillon/sdk";
+import type { Store } from "@carillon/sdk/internal";
 import type { Queue } from "bullmq";
 import express, { type RequestHandler } from "express";
 import type { Logger } from "pino";
 import { jsonBody } from "./api/body.js";
 import { ROLES, type Role } from "./auth.js";
 import { BoardQueue } from "./board-queue.js";
-import { boardErrorBody, coded, logFailure, statusOf, unreachable } from "./errors.js";
+import { boardErrorBody, coded, logFailure, unreachable } from "./errors.js";
 import { KEPT_FOR_AN_HOUR } from "./headers.js";
 import { BOARD_PATH } from "./paths.js";
-import type { Redactor } from "./redact.js";
+import { hostsOnly, type Redactor } from "./redact.js";
 import { answered } from "./refusals.js";
 import { TaskAdapter } from "./task-adapter.js";
 
@@ -25,7 +27,8 @@ export type Connection = ReturnType<typeof connect>;
 
 export interface BoardOptions {
   client: Client;
-  /** Shared by all queues. Of the profile "safe": what an operator asked for must not be sent twice. */
+  store: Store;
+  /** Shared by all queues. Of the profile "safe", so that an operator's command is never sent twice. */
   connection: Connection;
   logger: Logger;
   redactor: Redactor;
@@ -36,6 +39,7 @@ export interface BoardOptions {
 /** Bull Board over all queues of the namespace, once for each role. */
 export class Board {
   readonly #client: Client;
+  readonly #store: Store;
   readonly #connection: Connection;
   readonly #logger: Logger;
   readonly #redactor: Redactor;
@@ -43,12 +47,16 @@ export class Board {
   readonly #views: Record<Role, View>;
   readonly #queues = new Map<string, { queue: Queue; adapters: Record<Role, TaskAdapter> }>();
   #problem: CarillonError | undefined = unreachable();
+  #writeProblem: CarillonError | undefined;
+  /** Whether its Redis user may only read. Checked once, because Redis logs each refusal. */
+  #onlyLooks = false;
   #refreshing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor({ client, connection, logger, redactor, refreshEvery = 3_000 }: BoardOptions) {
+  constructor({ client, store, connection, logger, redactor, refreshEvery = 3_000 }: BoardOptions) {
     this.#client = client;
+    this.#store = store;
     this.#connection = connection;
     this.#logger = logger;
     this.#redactor = redactor;
@@ -60,10 +68,15 @@ export class Board {
     return this.#views[role].router;
   }
 
-  /** Why the board cannot answer now. */
+  /** Why the board cannot answer now, if it cannot. */
   get problem(): CarillonError | undefined {
     if (this.#connection.status === "ready") return this.#problem;
     return this.#problem ?? unreachable();
+  }
+
+  /** Why Redis accepts no writes now, if so: nothing is scheduled then, and the board is read-only. */
+  get writeProblem(): CarillonError | undefined {
+    return this.#writeProblem;
   }
 
   /** Looks for queues now and every few seconds, and whenever Redis is back. */
@@ -76,7 +89,7 @@ export class Board {
     void loop();
   }
 
-  /** Takes in queues that came, and drops those that went. Never throws; calls do not overlap. */
+  /** Adds new queues, and removes deleted ones. Never throws; calls do not overlap. */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#refresh().finally(() => {
       this.#refreshing = undefined;
@@ -86,20 +99,33 @@ export class Board {
 
   async #refresh(): Promise<void> {
     try {
-      const names = new Set(await this.#client.queues());
+      const names = new Set(await this.#client.queues.names());
       for (const name of this.#queues.keys()) if (!names.has(name)) await this.#drop(name);
       for (const name of names) if (!this.#queues.has(name) && !this.#closed) await this.#add(name);
       if (this.#problem) this.#logger.info({ queues: names.size }, "the board is ready");
       this.#problem = undefined;
+      await this.#findWriteProblem();
     } catch (error) {
       const problem = coded(error);
       if (this.#closed) return;
       if (problem.code !== this.#problem?.code) {
         const { code, message } = problem;
-        this.#logger.error({ code, error: message }, "the board cannot be kept up to date");
+        this.#logger.error({ code, error: message }, "the board could not be updated");
       }
       this.#problem = problem;
     }
+  }
+
+  async #findWriteProblem(): Promise<void> {
+    if (this.#onlyLooks) return;
+    const problem = await this.#store.registry.assertWritable().then(() => undefined, coded);
+    this.#onlyLooks = problem?.code === "REDIS_AUTH";
+    const found = this.#onlyLooks ? undefined : problem;
+    if (found && found.message !== this.#writeProblem?.message && !this.#closed) {
+      this.#logger.error({ code: found.code, error: found.message }, "Redis accepts no writes");
+    }
+    if (!found && this.#writeProblem) this.#logger.info("Redis accepts writes again");
+    this.#writeProblem = found;
   }
 
   async #add(name: string): Promise<void> {
@@ -118,14 +144,14 @@ export class Board {
       throw error;
     }
     const adapters = forEachRole(
-      (role) => new TaskAdapter(queue, this.#client, this.#redactor, { readOnly: role === "viewer" }),
+      (role) => new TaskAdapter(queue, this.#client, this.#store, this.#redactor, role),
     );
     this.#queues.set(name, { queue, adapters });
     this.#showInOrder();
     this.#logger.info({ queue: name }, "queue added");
   }
 
-  /** Bull Board shows queues in the order in which it got them. */
+  /** Sorts the queues, because Bull Board shows them in the order in which it got them. */
   #showInOrder(): void {
     const sorted = [...this.#queues].sort(([a], [b]) => (a < b ? -1 : 1));
     for (const [name, { adapters }] of sorted) {
@@ -143,7 +169,7 @@ export class Board {
     this.#logger.info({ queue: name }, "queue removed");
   }
 
-  /** Leaves the connection open: it is the caller's. */
+  /** Leaves the connection open, because it belongs to the caller. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -162,7 +188,7 @@ interface View {
 }
 
 function view(role: Role, logger: Logger, redactor: Redactor): View {
-  const adapter = new BoardAdapter(logger, redactor).setBasePath(BOARD_PATH) as BoardAdapter;
+  const adapter = new BoardAdapter(role, logger, redactor).setBasePath(BOARD_PATH) as BoardAdapter;
   const { addQueue, removeQueue } = createBullBoard({
     queues: [],
     serverAdapter: adapter,
@@ -173,12 +199,14 @@ function view(role: Role, logger: Logger, redactor: Redactor): View {
   return { router, addQueue, removeQueue };
 }
 
-/** Bull Board's Express adapter, with our errors and without a page that loads fonts from elsewhere. */
+/** Bull Board's Express adapter, with our errors and without fonts from other sites. */
 class BoardAdapter extends ExpressAdapter {
+  readonly #role: Role;
   readonly #logger: Logger;
 
-  constructor(logger: Logger, redactor: Redactor) {
+  constructor(role: Role, logger: Logger, redactor: Redactor) {
     super();
+    this.#role = role;
     this.app.set("json replacer", redactor.replacer);
     this.#logger = logger;
   }
@@ -200,29 +228,42 @@ class BoardAdapter extends ExpressAdapter {
     return this;
   }
 
-  /** What Bull Board refuses by itself has a key of its page's texts and no code; programs get both. */
+  /** Bull Board's own refusals have a key of its page's texts and no code; this adds the code for programs. */
   override setApiRoutes(routes: AppControllerRoute[]): this {
-    // Before Bull Board's own, which takes no more than 100 KB: a payload may be larger.
+    // Before Bull Board's own parser, whose limit of 100 KB is too small for payloads.
     this.app.use("/api", jsonBody);
     return super.setApiRoutes(
       routes.map((route) => ({
         ...route,
-        handler: async (request) => answered(await route.handler(request)),
+        handler: async (request) => {
+          const asked = request && route.route === PAUSE_ALL ? withoutAlerts(request) : request;
+          const answer = answered(await route.handler(asked));
+          return this.#role === "viewer" ? { ...answer, body: hostsOnly(answer.body) as object } : answer;
+        },
       })),
     ) as this;
   }
 
-  /** Bull Board answers every error with 500; ours say what they are. */
+  /** Bull Board answers every error with 500; this uses the status of ours. */
   override setErrorHandler(): this {
     return super.setErrorHandler((thrown) => {
       const error = coded(thrown);
       if (error.code === "INTERNAL") logFailure(this.#logger, thrown);
       return {
-        status: statusOf(error),
+        status: error.statusCode,
         body: boardErrorBody(error),
       } as unknown as ControllerHandlerReturnType;
     });
   }
+}
+
+const PAUSE_ALL = "/api/queues/pause";
+
+/** Excludes the queue of alerts from a pause of all queues: alerts must be delivered when nothing runs. */
+function withoutAlerts(request: BullBoardRequest): BullBoardRequest {
+  const queues = new Map(request.queues);
+  queues.delete(ALERTS_QUEUE);
+  return { ...request, queues };
 }
 
 const FOREIGN_FONTS = /<link[^>]+fonts\.googleapis\.com[^>]*>/;

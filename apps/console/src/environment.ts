@@ -1,31 +1,42 @@
 import { CarillonError, type Environment, readEnvironment } from "@carillon/sdk";
 import { z } from "zod";
+import type { Role } from "./auth.js";
 
 export interface Config extends Environment {
   host: string;
   port: number;
   logLevel: string;
-  /** Undefined: one is made at start. */
-  token: string | undefined;
-  operatorToken: string | undefined;
-  viewerToken: string | undefined;
+  /** Without a token of an admin, one is created at start. */
+  tokens: Readonly<Record<Role, readonly string[]>>;
   redact: readonly string[];
+  trustedProxies: number;
 }
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 
-/** What Compose writes for a variable that is not set; the same as none. */
+/** Treats an empty text as not set, because Compose passes that for variables that are not set. */
 const optional = (value: unknown) => (value === "" ? undefined : value);
 
-// No control characters: what cannot be typed into a form or sent in a header is a mistake.
-const token = (what: string) =>
-  z.preprocess(
-    optional,
-    z
-      .string()
-      .regex(/^[\x21-\x7e]{1,512}$/, `${what} must be 1 to 512 visible ASCII characters without spaces`)
-      .optional(),
-  );
+const list = z
+  .string()
+  .default("")
+  .transform((text) => (text === "" ? [] : text.split(",")));
+
+/** Most tokens of a role. A rotation needs few, and each costs time at the start. */
+const MAX_TOKENS = 10;
+/**
+ * No control characters, because they cannot be typed into a form or sent in a header. Not short, because wrong tokens never lock out
+ * a right one, so a short one could be guessed.
+ */
+const TOKEN = /^[\x21-\x7e]{16,512}$/;
+const WANTED = "a token must be 16 to 512 visible ASCII characters without spaces";
+
+const tokens = z.preprocess(
+  optional,
+  list
+    .refine((given) => given.length <= MAX_TOKENS, `more than ${MAX_TOKENS} tokens`)
+    .refine((given) => given.every((token) => TOKEN.test(token)), WANTED),
+);
 
 const MAX_FIELDS = 100;
 /** A name, or several with dots between. */
@@ -48,37 +59,44 @@ const schema = z.object({
       .regex(/^[A-Za-z0-9.:_-]{1,253}$/, "not a host name or address")
       .default("127.0.0.1"),
   ),
-  CARILLON_LOG_LEVEL: z.preprocess(optional, z.enum(LOG_LEVELS, "not a log level").default("info")),
-  CARILLON_TOKEN: token("the token"),
-  CARILLON_OPERATOR_TOKEN: token("the token"),
-  CARILLON_VIEWER_TOKEN: token("the token"),
-  CARILLON_REDACT: z.preprocess(
+  CARILLON_TRUSTED_PROXIES: z.preprocess(
     optional,
     z
       .string()
-      .default("")
-      .transform((list) => list.split(",").map((field) => field.trim()))
-      .transform((fields) => (fields.join() === "" ? [] : fields))
+      .regex(/^(\d|10)$/, "not a number of proxies")
+      .transform(Number)
+      .default(0),
+  ),
+  CARILLON_LOG_LEVEL: z.preprocess(optional, z.enum(LOG_LEVELS, "not a log level").default("info")),
+  CARILLON_TOKEN: tokens,
+  CARILLON_OPERATOR_TOKEN: tokens,
+  CARILLON_VIEWER_TOKEN: tokens,
+  CARILLON_REDACT: z.preprocess(
+    optional,
+    list
+      .transform((fields) => fields.map((field) => field.trim()))
       .refine((fields) => fields.length <= MAX_FIELDS, `more than ${MAX_FIELDS} fields`)
       .refine((fields) => fields.every((field) => FIELD.test(field)), "not a list of fields"),
   ),
 });
 
-/** Each must differ from the others: of a token that two roles have, nobody could say which role it gives. */
 const TOKENS = ["CARILLON_TOKEN", "CARILLON_OPERATOR_TOKEN", "CARILLON_VIEWER_TOKEN"] as const;
 
 const REMEDIES: Readonly<Record<string, string>> = {
   CARILLON_CONSOLE_PORT: "Use a number from 0 to 65535; 0 takes any free port.",
   CARILLON_HOST: "Use an address of this machine, for example 127.0.0.1, or 0.0.0.0 for all.",
+  CARILLON_TRUSTED_PROXIES:
+    "Use the number of your proxies that a request passes, from 0 to 10, for example 1.",
   CARILLON_LOG_LEVEL: `Use one of ${LOG_LEVELS.join(", ")}.`,
-  CARILLON_TOKEN: "Use a long random one, for example from `openssl rand -hex 32`.",
-  CARILLON_OPERATOR_TOKEN: "Use a long random one that is not CARILLON_TOKEN, or leave it out.",
-  CARILLON_VIEWER_TOKEN: "Use a long random one that is none of the other two, or leave it out.",
+  CARILLON_TOKEN:
+    "Use a long random one, for example from `openssl rand -hex 32`, or several with commas between: new,old.",
+  CARILLON_OPERATOR_TOKEN: "Use long random ones that no other role has, or leave it out.",
+  CARILLON_VIEWER_TOKEN: "Use long random ones that no other role has, or leave it out.",
   CARILLON_REDACT:
     "Use names of payload fields with commas between, for example password,headers.authorization.",
 };
 
-/** @throws `INVALID_OPTION`, `INVALID_NAME` naming the variable; no value of a token is ever quoted. */
+/** @throws `INVALID_OPTION`, `INVALID_NAME` with the variable; errors never quote a token */
 export function readConfig(env: Record<string, string | undefined>): Config {
   const shared = readEnvironment(env);
   const parsed = schema.safeParse(env);
@@ -87,35 +105,29 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     throw refused(String(issue?.path[0]), issue?.message ?? parsed.error.message);
   }
   const given = parsed.data;
-  for (const [i, variable] of TOKENS.entries()) {
-    const same = TOKENS.slice(0, i).find(
-      (other) => given[other] !== undefined && given[other] === given[variable],
-    );
-    if (same !== undefined) throw refused(variable, `the same as ${same}`);
+  // If two roles had the same token, its role would be ambiguous.
+  const all = TOKENS.flatMap((variable) => given[variable].map((token) => ({ variable, token })));
+  for (const [i, { variable, token }] of all.entries()) {
+    const other = all.slice(0, i).find((one) => one.token === token);
+    if (other?.variable === variable) throw refused(variable, "contains a token twice");
+    if (other) throw refused(variable, `contains a token of ${other.variable}`);
   }
   return {
     ...shared,
     host: given.CARILLON_HOST,
     port: given.CARILLON_CONSOLE_PORT,
     logLevel: given.CARILLON_LOG_LEVEL,
-    token: given.CARILLON_TOKEN,
-    operatorToken: given.CARILLON_OPERATOR_TOKEN,
-    viewerToken: given.CARILLON_VIEWER_TOKEN,
+    tokens: {
+      admin: given.CARILLON_TOKEN,
+      operator: given.CARILLON_OPERATOR_TOKEN,
+      viewer: given.CARILLON_VIEWER_TOKEN,
+    },
     redact: given.CARILLON_REDACT,
+    trustedProxies: given.CARILLON_TRUSTED_PROXIES,
   };
 }
 
-/** Tokens of fewer characters can be guessed. */
-const SHORT = 16;
-
-/** The variables whose tokens are short. */
-export function shortTokens({ token, operatorToken, viewerToken }: Config): string[] {
-  return [token, operatorToken, viewerToken].flatMap((given, i) =>
-    given !== undefined && given.length < SHORT ? [TOKENS[i] as string] : [],
-  );
-}
-
-/** What only shows when the settings are used: that the port is taken, or is not for us; that there is no such address. */
+/** Error of `listen`: the port is taken or not permitted, or there is no such address. */
 export function cannotListen({ code, message }: NodeJS.ErrnoException): CarillonError {
   const taken = code === "EADDRINUSE" || code === "EACCES";
   return refused(taken ? "CARILLON_CONSOLE_PORT" : "CARILLON_HOST", `cannot listen: ${message}`);

@@ -4,42 +4,21 @@ import { type Logger, stdSerializers } from "pino";
 import { isBoard } from "./paths.js";
 import { refusedByBull } from "./refusals.js";
 
-/** Beside these: what begins with `INVALID_` is a 400, with `REDIS_` a 503, and what ends with `_NOT_FOUND` a 404. */
-const STATUS: Partial<Record<ErrorCode, number>> = {
-  PAYLOAD_TOO_LARGE: 413,
-  NEVER_FIRES: 400,
-  UNKNOWN_TASK_TYPE: 400,
-  UNSUPPORTED_FORMAT: 409,
-  CALENDAR_IN_USE: 409,
-  AMBIGUOUS_TASK: 409,
-  CONFLICT: 409,
-  SKIPPED_OVERLAP: 409,
-  UNAUTHORIZED: 401,
-  RATE_LIMITED: 429,
-  FORBIDDEN: 403,
-  INTERNAL: 500,
-};
-
-/** What HTTP itself refuses. Our codes have no words for it; the status says what it is. */
+/** An error of the HTTP request itself, for which we have no code; the status describes it. */
 export class RequestError extends CarillonError {
-  readonly status: number;
+  readonly #status: number;
 
   constructor(status: number, what: string, options: ConstructorParameters<typeof CarillonError>[2]) {
     super(status === 413 ? "PAYLOAD_TOO_LARGE" : "INVALID_OPTION", what, options);
-    this.status = status;
+    this.#status = status;
+  }
+
+  override get statusCode(): number {
+    return this.#status;
   }
 }
 
-export function statusOf(error: CarillonError): number {
-  if (error instanceof RequestError) return error.status;
-  const known = STATUS[error.code];
-  if (known !== undefined) return known;
-  if (error.code.startsWith("INVALID_")) return 400;
-  if (error.code.endsWith("_NOT_FOUND")) return 404;
-  return error.code.startsWith("REDIS_") ? 503 : 500;
-}
-
-/** Headlines that Bull Board's page can translate; any other code is shown as it is. */
+/** Headlines that Bull Board's page can translate; other codes are shown unchanged. */
 const BOARD_KEYS: Partial<Record<ErrorCode, string>> = {
   TASK_NOT_FOUND: "ERRORS.JOB_SCHEDULER_NOT_FOUND",
   RUN_NOT_FOUND: "ERRORS.JOB_NOT_FOUND",
@@ -57,7 +36,7 @@ export function boardErrorBody(error: CarillonError): BoardErrorBody {
   return { error: { key: BOARD_KEYS[error.code] ?? error.code, ...error.toJSON() }, message: error.message };
 }
 
-/** Whatever was thrown, as one of our codes. Express' errors, BullMQ's and those of Redis have none of their own. */
+/** Converts any thrown value to an error with a code; errors of Express, BullMQ and Redis have none. */
 export function coded(error: unknown): CarillonError {
   if (isCarillonError(error)) return error;
   const refused = refusedByBull(error);
@@ -67,13 +46,13 @@ export function coded(error: unknown): CarillonError {
   if (typeof status === "number" && status >= 400 && status < 500) {
     return new RequestError(status, `${text}.`, { field: "request", cause: error });
   }
-  // A mistake of a program may speak of connections too.
+  // The text of a programming error may mention connections too.
   const ofRedis = error instanceof TypeError || isBull(error) ? undefined : redisError(error);
   if (ofRedis && ofRedis.code !== "REDIS_ERROR") return ofRedis;
   return new CarillonError("INTERNAL", text, { cause: error });
 }
 
-/** Whatever else BullMQ says, by its number or first word. It names jobs, and a job `connector-sync` is no connection. */
+/** Recognises other errors of BullMQ by number or first word: their texts name jobs, and a job `connector-sync` is not a connection. */
 function isBull(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return typeof (error as { code?: unknown }).code === "number" || error.message.startsWith("Job ");
@@ -88,10 +67,10 @@ export function unreachable(cause?: unknown): CarillonError {
 
 export function refuse(res: Response, error: CarillonError): void {
   const body = isBoard(res.req) ? boardErrorBody(error) : { error: error.toJSON() };
-  res.status(statusOf(error)).json(body);
+  res.status(error.statusCode).json(body);
 }
 
-/** Of the error only what says what went wrong: one of ioredis holds its command, and so data of jobs. */
+/** Logs only message, stack and code of an error: one of ioredis holds its command, and so data of jobs. */
 export function logFailure(logger: Logger, thrown: unknown): void {
   const { message, stack, code } = stdSerializers.err(
     thrown instanceof Error ? thrown : new Error(String(thrown)),
@@ -99,7 +78,7 @@ export function logFailure(logger: Logger, thrown: unknown): void {
   logger.error({ err: Object.assign(new Error(message), { stack, code }) }, "a request failed");
 }
 
-/** Express finds an error handler by its four parameters. */
+/** Express recognises an error handler by its four parameters. */
 export function errorHandler(logger: Logger) {
   return (thrown: unknown, _req: Request, res: Response, next: NextFunction): void => {
     if (res.headersSent) {

@@ -1,4 +1,4 @@
-/** How the process ends; in the README too. */
+/** Exit codes; also listed in the README. */
 export const EXIT = {
   stopped: 0,
   unexpected: 1,

@@ -1,19 +1,30 @@
 import { CarillonError } from "@carillon/sdk";
+import type { Store } from "@carillon/sdk/internal";
 import type { Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
-import type { Auth, FailureLimiter, Role } from "./auth.js";
-import { refuse } from "./errors.js";
-import { loginPage } from "./pages.js";
+import {
+  type Auth,
+  type Credential,
+  type FailureLimiter,
+  type Role,
+  SESSION_MS,
+  type Session,
+} from "./auth.js";
+import { coded, refuse, unreachable } from "./errors.js";
+import { type LoginPage, loginPage } from "./pages.js";
 import { isApi, isBoard, isForPrograms, isRead, onlyActs, onlyAsks } from "./paths.js";
 
-/** Who asks, and how we know. */
+/** The role of a request, and how it was authenticated. */
 interface Identity {
   role: Role;
+  credential: Credential;
   by: "bearer" | "session";
 }
 
 export interface GuardOptions {
   auth: Auth;
+  /** Stores the sessions that were ended. */
+  store: Store;
   limiter: FailureLimiter;
   logger: Logger;
 }
@@ -23,77 +34,107 @@ export function identityOf(res: Response): Identity {
   return res.locals["identity"] as Identity;
 }
 
-/** The front door: sign-in by link, form or header; without one of them nothing behind it is reached. */
+/** Authenticates requests by link, form or header, and turns away all others. */
 export class Guard {
   readonly #auth: Auth;
+  readonly #store: Store;
   readonly #limiter: FailureLimiter;
   readonly #logger: Logger;
 
-  constructor({ auth, limiter, logger }: GuardOptions) {
+  constructor({ auth, store, limiter, logger }: GuardOptions) {
     this.#auth = auth;
+    this.#store = store;
     this.#limiter = limiter;
     this.#logger = logger;
   }
 
-  /** `?token=…` opens a session, and the answer leads to the address without it: it stays out of the address bar and the history. */
+  /** `?token=…` opens a session and redirects to the address without it, which keeps the token out of the address bar and the history. */
   readonly link: RequestHandler = (req, res, next) => {
     const [path = "/", query = ""] = req.originalUrl.split(/\?(.*)/s, 2);
     const params = new URLSearchParams(query);
     const token = params.get("token");
     if (token === null || !isRead(req) || isApi(req) || !opensPage(req)) return next();
     params.delete("token");
-    this.#signIn(req, res, token, params.size > 0 ? `${path}?${params}` : path);
+    const to = params.size > 0 ? `${path}?${params}` : path;
+    // A page of another site can open this address any number of times, but only the user can press the button.
+    if (isFromElsewhere(req)) return this.#turnAway(req, res, 401, { next: to, token });
+    return this.#signIn(req, res, token, to);
   };
 
   readonly form: RequestHandler = (req, res) => {
     const body = (req.body ?? {}) as Record<string, unknown>;
     const token = typeof body["token"] === "string" ? body["token"] : "";
-    this.#signIn(req, res, token, typeof body["next"] === "string" ? body["next"] : "/");
+    return this.#signIn(req, res, token, typeof body["next"] === "string" ? body["next"] : "/");
   };
 
-  #signIn(req: Request, res: Response, token: string, next: string): void {
-    const role = this.#roleOfToken(req, res, token, next);
-    if (!role) return;
-    const { value, maxAgeMs } = this.#auth.openSession(role);
-    res.cookie(this.#auth.cookie, value, { ...cookieOptions(req), maxAge: maxAgeMs });
-    this.#logger.info({ role, from: req.ip }, "signed in");
+  async #signIn(req: Request, res: Response, token: string, next: string): Promise<void> {
+    const credential = await this.#credential(req, res, token, next);
+    if (!credential) return;
+    const session = this.#auth.openSession(credential);
+    res.cookie(this.#auth.cookie, session, { ...cookieOptions(req), maxAge: SESSION_MS });
+    this.#logger.info({ role: credential.role, from: req.ip }, "signed in");
     res.redirect(303, localPath(next));
   }
 
-  /** Undefined: the answer is sent already. */
-  #roleOfToken(req: Request, res: Response, token: string, next: string): Role | undefined {
-    const from = req.ip ?? "";
-    const locked = this.#limiter.lockedFor(from);
-    if (locked > 0) {
-      res.set("Retry-After", String(Math.ceil(locked / 1000)));
-      this.#turnAway(req, res, 429, "Too many failed sign-ins. Try again in a minute.", next);
-      return undefined;
-    }
-    const role = this.#auth.roleOfToken(token);
-    if (role) return role;
-    this.#limiter.failed(from);
-    this.#logger.warn({ from }, "sign-in failed");
-    this.#turnAway(req, res, 401, "This token is not the right one.", next);
-    return undefined;
+  /** Undefined for a wrong token, which is answered here. A right token is always accepted, even after wrong ones from its address. */
+  async #credential(
+    req: Request,
+    res: Response,
+    token: string,
+    next: string,
+  ): Promise<Credential | undefined> {
+    const credential = this.#auth.credential(token);
+    if (!credential) await this.#turnAwayWrong(req, res, next);
+    return credential;
   }
 
-  readonly signOut: RequestHandler = (req, res) => {
+  async #turnAwayWrong(req: Request, res: Response, next: string): Promise<void> {
+    const from = req.ip ?? "";
+    const answered = await this.#limiter.failed(from);
+    if (answered === "too many") {
+      res.set("Retry-After", "5");
+      return this.#turnAway(req, res, 429, {
+        next,
+        problem: "Too many wrong tokens. Try again in a moment.",
+      });
+    }
+    // Late answers are not logged, because they would fill the log.
+    if (answered === "at once") this.#logger.warn({ from }, "sign-in failed");
+    this.#turnAway(req, res, 401, { next, problem: "This token is not valid." });
+  }
+
+  readonly signOut: RequestHandler = async (req, res) => {
     // A page of another site cannot send the session (SameSite=Strict), so it cannot end one either.
-    if (this.#sessionRole(req)) res.clearCookie(this.#auth.cookie, cookieOptions(req));
+    const session = this.#session(req);
+    if (session) res.clearCookie(this.#auth.cookie, cookieOptions(req));
+    try {
+      if (session) await this.#store.registry.endSession(session.id, SESSION_MS);
+    } catch (thrown) {
+      const error = coded(thrown);
+      this.#logger.error({ code: error.code, error: error.message }, "a session could not be ended");
+      if (!wantsPage(req)) return refuse(res, error);
+      const problem = `Signed out in this browser only. The session could not be ended elsewhere: ${error.message}`;
+      return void res
+        .status(503)
+        .type("html")
+        .send(loginPage({ next: "/", problem }));
+    }
     res.redirect(303, "/");
   };
 
-  readonly identify: RequestHandler = (req, res, next) => {
+  readonly identify: RequestHandler = async (req, res, next) => {
     const [scheme, bearer] = (req.get("authorization") ?? "").split(/ +/, 2);
     if (scheme?.toLowerCase() === "bearer" && bearer) {
-      const role = this.#roleOfToken(req, res, bearer, "/");
-      if (!role) return;
-      res.locals["identity"] = { role, by: "bearer" } satisfies Identity;
+      const credential = await this.#credential(req, res, bearer, "/");
+      if (!credential) return;
+      res.locals["identity"] = { role: credential.role, credential, by: "bearer" } satisfies Identity;
       return next();
     }
-    const role = this.#sessionRole(req);
-    if (!role) return this.#turnAway(req, res, 401, undefined, req.originalUrl);
-    // A cookie is sent by the browser whoever wrote the page: without an Origin nobody vouches for the request.
+    const session = this.#session(req);
+    if (!session || (await this.#hasEnded(session))) {
+      return this.#turnAway(req, res, 401, { next: req.originalUrl });
+    }
+    // Browsers send the cookie for pages of any site, so a write without an Origin cannot be trusted.
     if (!isRead(req) && req.get("origin") === undefined) {
       return refuse(
         res,
@@ -103,13 +144,20 @@ export class Guard {
         }),
       );
     }
-    res.locals["identity"] = { role, by: "session" } satisfies Identity;
+    const { credential } = session;
+    res.locals["identity"] = { role: credential.role, credential, by: "session" } satisfies Identity;
     next();
   };
 
-  #sessionRole(req: Request): Role | undefined {
-    const session = cookieOf(req, this.#auth.cookie);
-    return session === undefined ? undefined : this.#auth.roleOfSession(session);
+  #session(req: Request): Session | undefined {
+    const cookie = cookieOf(req, this.#auth.cookie);
+    return cookie === undefined ? undefined : this.#auth.session(cookie);
+  }
+
+  /** Whether the session was ended, here or on another console. @throws `REDIS_UNAVAILABLE` at once while Redis is down */
+  async #hasEnded({ id }: Session): Promise<boolean> {
+    if (!this.#store.ready) throw unreachable();
+    return this.#store.registry.sessionHasEnded(id);
   }
 
   readonly roleAllows: RequestHandler = (req, res, next) => {
@@ -117,24 +165,24 @@ export class Guard {
     if (role === "admin" || onlyAsks(req) || (role === "operator" && onlyActs(req))) return next();
     const [what, whose] =
       role === "operator"
-        ? ["an operator defines, edits and removes nothing", "an admin"]
-        : ["a viewer can only look", onlyActs(req) ? "an operator or an admin" : "an admin"];
+        ? ["an operator may not define, edit or remove anything", "an admin"]
+        : ["a viewer may only read", onlyActs(req) ? "an operator or an admin" : "an admin"];
     const remedy = `Sign in with the token of ${whose}.`;
     refuse(res, new CarillonError("FORBIDDEN", `${what}.`, { remedy }));
   };
 
-  /** Who changed what. Paths hold names of queues, tasks and jobs, never a token. */
+  /** Logs changes and who made them. Paths contain names of queues, tasks and jobs, never a token. */
   readonly audit: RequestHandler = (req, res, next) => {
     if (onlyAsks(req)) return next();
     const { role, by } = identityOf(res);
-    // Not "finish": whoever leaves before the answer has asked for it all the same.
+    // Not "finish", because the request counts even if the client left before the answer.
     res.once("close", () => {
       const { method, originalUrl } = req;
       const outcome = res.writableFinished ? { status: res.statusCode } : { left: true };
       this.#logger.info(
         {
           ...{ role, by, from: req.ip, method, path: originalUrl.split("?")[0], ...outcome },
-          // Where the path alone does not say which task it was.
+          // Names the task if the path does not.
           location: res.get("location"),
         },
         "write",
@@ -143,11 +191,14 @@ export class Guard {
     next();
   };
 
-  #turnAway(req: Request, res: Response, status: 401 | 429, problem: string | undefined, next: string): void {
+  #turnAway(req: Request, res: Response, status: 401 | 429, page: LoginPage): void {
+    const { problem } = page;
     res.status(status);
     if (status === 401) res.set("WWW-Authenticate", 'Bearer realm="carillon"');
-    if (wantsPage(req)) return void res.type("html").send(loginPage(localPath(next), problem));
-    // The board's page shows it to whoever had signed in, and is no more.
+    if (wantsPage(req)) {
+      return void res.type("html").send(loginPage({ ...page, next: localPath(page.next) }));
+    }
+    // The board's page shows this to users whose session has ended.
     const how = isBoard(req) ? "Load the page again to sign in" : "Open the console in a browser";
     const remedy = `${how}, or send \`Authorization: Bearer <token>\`.`;
     refuse(
@@ -163,12 +214,14 @@ function wantsPage(req: Request): boolean {
   return !isForPrograms(req) && (req.get("accept") ?? "").includes("text/html");
 }
 
-/**
- * Whether the browser opens a page. It may also fetch an image, a frame or a script for a page of someone else, which could fail to
- * sign in so often that this address is locked. Old browsers do not say what they fetch.
- */
+/** Whether the browser opens a page, and does not fetch an image, a frame or a script for another page. */
 function opensPage(req: Request): boolean {
   return (req.get("sec-fetch-dest") ?? "document") === "document";
+}
+
+/** Whether a page of another site made the browser open this one. Browsers do not send this to `http:` addresses of other machines. */
+function isFromElsewhere(req: Request): boolean {
+  return !["none", "same-origin", undefined].includes(req.get("sec-fetch-site"));
 }
 
 function cookieOptions(req: Request) {
@@ -186,7 +239,7 @@ function cookieOf(req: Request, name: string): string | undefined {
   return undefined;
 }
 
-/** Only ever a path of this console: not `//elsewhere`, not `/\elsewhere`, not a whole URL. The form itself is no place to go to. */
+/** The path, if it is one of this console: not `//elsewhere`, `/\elsewhere`, a whole URL, or the form itself. Else `/`. */
 function localPath(path: string): string {
   return /^\/(?![/\\]|log(?:in|out)(?:\?|$))[\x21-\x5b\x5d-\x7e]*$/.test(path) ? path : "/";
 }

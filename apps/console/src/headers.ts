@@ -16,7 +16,7 @@ const CSP = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** `Cache-Control` of files that are served. Not of refusals and 404s: the file may be there after the next sign-in, or upgrade. */
+/** `Cache-Control` of files. Not for refusals and 404s, because the file may exist after the next sign-in or upgrade. */
 export const KEPT_FOR_AN_HOUR = "private, max-age=3600";
 
 export const securityHeaders: RequestHandler = (_req, res, next) => {
@@ -24,7 +24,7 @@ export const securityHeaders: RequestHandler = (_req, res, next) => {
     "Content-Security-Policy": CSP,
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
-    // Not "no-referrer": with it browsers send `Origin: null` with our own login form.
+    // Not "no-referrer", with which browsers send `Origin: null` with our own login form.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -33,7 +33,7 @@ export const securityHeaders: RequestHandler = (_req, res, next) => {
   next();
 };
 
-/** A write from another site is refused before anybody asks who it is. Programs send no Origin, browsers always do. */
+/** Refuses writes from other sites before authentication. Programs send no Origin, browsers always do. */
 export const sameOrigin: RequestHandler = (req, res, next) => {
   const origin = req.get("origin");
   if (isRead(req) || origin === undefined || isOurs(origin, req)) return next();
@@ -43,11 +43,11 @@ export const sameOrigin: RequestHandler = (req, res, next) => {
 function isOurs(origin: string, req: Request): boolean {
   const from = urlOf(origin);
   if (!from?.host) return false; // "null" too, and "file://"
-  // Behind a proxy the name that the browser used is in X-Forwarded-Host, behind several the first in it; no page of another
-  // site can set that.
+  // Behind a proxy the name that the browser used is in X-Forwarded-Host, behind several proxies it is the first one; pages of other
+  // sites cannot set this header.
   const [forwarded] = (req.get("x-forwarded-host") ?? "").split(",");
   return [req.get("host"), forwarded].some(
-    // As the browser writes an origin: in small letters, without the port that goes without saying. Proxies may add that.
+    // Normalised as the browser writes an origin: in lower case, without the default port, which proxies may add.
     (own) => own !== undefined && urlOf(`${from.protocol}//${own.trim()}`)?.host === from.host,
   );
 }

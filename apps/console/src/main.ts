@@ -1,59 +1,61 @@
 #!/usr/bin/env node
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CarillonError, Client, connect, isCarillonError } from "@carillon/sdk";
+import { Store } from "@carillon/sdk/internal";
 import { type Logger, pino } from "pino";
 import { createApp } from "./app.js";
 import { newToken } from "./auth.js";
 import { answerTo } from "./command-line.js";
-import { type Config, cannotListen, readConfig, shortTokens } from "./environment.js";
+import { type Config, cannotListen, readConfig } from "./environment.js";
 import { EXIT } from "./exit-codes.js";
+import { consoleServer } from "./server.js";
 
-/** How long requests under way may take once the console is told to stop. */
+/** How long pending requests may take once the console stops. */
 const GRACE_MS = 3_000;
-/** How much of a log that cannot be written is kept for later, in bytes. */
+/** Most log text that is kept while it cannot be written, in bytes. */
 const UNWRITTEN_LOG = 64 * 1024;
 
 async function main(config: Config): Promise<void> {
   const logger = pino({ name: "carillon-console", level: config.logLevel }, standardOutput());
-  const token = config.token ?? newToken();
-  const { client, connection } = open(config);
+  const made = config.tokens.admin.length === 0 ? newToken() : undefined;
+  const tokens = made === undefined ? config.tokens : { ...config.tokens, admin: [made] };
+  const { client, store, connection } = open(config);
   watch(connection, logger);
-  const { app, board } = createApp({ ...config, token, client, connection, logger });
+  const { app, board } = createApp({ ...config, tokens, client, store, connection, logger });
 
-  const server = createServer(app);
+  const server = consoleServer(app);
   const { port } = await listen(server, config);
   const url = `http://${urlHost(config.host)}:${port}`;
   logger.info({ port, url }, "listening");
-  if (config.token === undefined) logger.info({ url: `${url}/?token=${token}` }, "sign in");
-  for (const variable of shortTokens(config))
-    logger.warn({ variable }, "a token is short: anybody might guess it");
+  if (made !== undefined) logger.info({ url: `${url}/?token=${made}` }, "sign in");
   board.start();
 
   await signal();
   logger.info("stopping");
   await closeServer(server); // first: what is under way still needs Redis
   await board.close();
-  await client.close();
+  await store.close();
   connection.disconnect();
   logger.info("stopped");
   process.exit(); // a call that waits for Redis holds the process for seconds more
 }
 
 /**
- * Where the log goes. Synchronous, which is not pino's default: that one tries for ever, at the exit, to write what a
- * reader that left, or a full disk, does not take. A log that cannot be written is no reason to end: lines get lost.
+ * Destination of the log. Synchronous, unlike pino's default, which at the exit tries for ever to write to a closed pipe or a
+ * full disk. A log that cannot be written does not end the process: lines are lost.
  */
 function standardOutput() {
   return pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_LOG }).on("error", () => {});
 }
 
-/** Neither waits for Redis. @throws `INVALID_OPTION` for a URL that is none */
+/** Opens store and client without waiting for Redis. @throws `INVALID_OPTION` for an invalid URL */
 function open({ connection, namespace }: Config) {
   try {
-    // An edit here puts back the payload that is stored; whoever stored it has set the limit.
-    const client = new Client({ connection, namespace, maxPayloadBytes: Number.MAX_SAFE_INTEGER });
-    return { client, connection: connect(connection, "safe") };
+    // An edit here puts the stored payload back, which passed the limit of the client that stored it.
+    const store = new Store({ connection, namespace });
+    const client = new Client({ store, maxPayloadBytes: Number.MAX_SAFE_INTEGER });
+    return { client, store, connection: connect(connection, "safe") };
   } catch (error) {
     if (!isCarillonError(error, "INVALID_OPTION") || error.field !== "connection") throw error;
     const remedy = error.remedy ?? "";
@@ -61,7 +63,7 @@ function open({ connection, namespace }: Config) {
   }
 }
 
-/** One line when Redis goes and one when it is back, whatever number of attempts lies between. */
+/** Logs one line when Redis is lost and one when it is back, however many attempts lie between. */
 function watch(connection: ReturnType<typeof connect>, logger: Logger): void {
   let down = false;
   connection.on("error", (error: Error) => {
@@ -74,7 +76,7 @@ function watch(connection: ReturnType<typeof connect>, logger: Logger): void {
   });
 }
 
-/** @throws `INVALID_OPTION` where the port is taken, or there is no such address */
+/** @throws `INVALID_OPTION` if the port is taken, or there is no such address */
 function listen(server: Server, { host, port }: Config): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once("error", (error) => reject(cannotListen(error)));
@@ -90,7 +92,7 @@ function urlHost(host: string): string {
 
 function signal(): Promise<void> {
   return new Promise((resolve) => {
-    // A second one of the same kind finds no listener and ends the process at once.
+    // A second signal of the same kind finds no listener, and so ends the process at once.
     for (const name of ["SIGTERM", "SIGINT"] as const) process.once(name, () => resolve());
   });
 }

@@ -10,7 +10,7 @@ const STYLE = `
 :root { color-scheme: light dark }
 body { margin: 0; min-height: 100vh; display: grid; place-items: center; font: 16px/1.5 system-ui, sans-serif;
   background: #f3f5f6; color: #1b2a30 }
-main { width: min(22rem, calc(100vw - 3rem)); padding: 2rem; border-radius: 12px; background: #fff;
+main { box-sizing: border-box; width: min(26rem, calc(100vw - 2rem)); padding: 2rem; border-radius: 12px; background: #fff;
   box-shadow: 0 1px 3px rgb(0 0 0 / .16) }
 h1 { display: flex; gap: .6rem; align-items: center; margin: 0 0 1rem; font-size: 1.35rem }
 label { display: block; margin-bottom: .35rem }
@@ -25,8 +25,15 @@ small { display: block; margin-top: 1rem; color: #5b6b72 }
   [role=alert] { background: #4a1d17; color: #ffd9d3 }
 }`;
 
-/** @param next where to go afterwards: a path of ours */
-export function loginPage(next: string, problem?: string): string {
+export interface LoginPage {
+  /** Path of this console to go to afterwards. */
+  next: string;
+  problem?: string;
+  /** Already filled in. */
+  token?: string;
+}
+
+export function loginPage({ next, problem, token }: LoginPage): string {
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -39,8 +46,8 @@ ${problem === undefined ? "" : `<p role="alert" id="problem">${escapeHtml(proble
 <input type="hidden" name="next" value="${escapeHtml(next)}">
 <label for="token">Token</label>
 <input id="token" name="token" type="password" required autofocus autocomplete="current-password"${
-    problem === undefined ? "" : ' aria-invalid="true" aria-describedby="problem"'
-  }>
+    token === undefined ? "" : ` value="${escapeHtml(token)}"`
+  }${problem === undefined ? "" : ' aria-invalid="true" aria-describedby="problem"'}>
 <button>Sign in</button>
 </form>
 <small>It is what CARILLON_TOKEN says, or the token of another role; without CARILLON_TOKEN, the console's log holds a

@@ -3,7 +3,7 @@ import type { Request } from "express";
 export const BOARD_PATH = "/queues";
 export const API_PATH = "/api/v1";
 
-/** Of the whole address, also inside of a router. */
+/** Path of the whole address, also inside a router. */
 function pathOf(req: Request): string {
   return req.baseUrl + req.path;
 }
@@ -13,12 +13,12 @@ export function isBoard(req: Request): boolean {
   return pathOf(req).startsWith(`${BOARD_PATH}/`);
 }
 
-/** Ours, for programs; in any case of letters, as Express finds it. */
+/** Whether it is a path of our API; ignores case, as Express does. */
 export function isApi(req: Request): boolean {
   return /^\/api(\/|$)/i.test(pathOf(req));
 }
 
-/** A page is of no use to whoever calls this. */
+/** Whether programs call it, so that errors must not be pages. */
 export function isForPrograms(req: Request): boolean {
   return isApi(req) || /^\/queues\/api(\/|$)/.test(pathOf(req));
 }
@@ -27,17 +27,18 @@ export function isRead(req: Request): boolean {
   return req.method === "GET" || req.method === "HEAD";
 }
 
-/** It changes nothing; a question that needs a body is a POST. */
+/** Whether it changes nothing; a query that needs a body is a POST. */
 export function onlyAsks(req: Request): boolean {
   return isRead(req) || (req.method === "POST" && pathOf(req) === `${API_PATH}/validate`);
 }
 
 /**
- * What acts on what there is, and defines, edits or removes none of it. Names are any part of a path; a job whose id is
- * `clean` is not among them, for that is another route of the board.
+ * Requests that act on existing tasks and jobs, but do not define, edit or remove any. A name may be any part of a path, except a job
+ * id `clean`, which is another route of the board.
  */
 const ACTS: readonly RegExp[] = [
   /^POST \/api\/v1\/tasks\/(pause|resume)$/,
+  /^POST \/api\/v1\/queues\/[^/]+\/(pause|resume)$/,
   /^POST \/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger|backfills)$/,
   /^DELETE \/api\/v1\/backfills\/[^/]+$/,
   /^POST \/api\/v1\/runs\/[^/]+\/cancel$/,
@@ -48,7 +49,7 @@ const ACTS: readonly RegExp[] = [
   /^PUT \/queues\/api\/queues\/[^/]+\/job-schedulers\/[^/]+\/run$/,
 ];
 
-/** It triggers, pauses, resumes, cancels, retries or backfills. */
+/** Whether it triggers, pauses, resumes, cancels, retries or backfills. */
 export function onlyActs(req: Request): boolean {
   const asked = `${req.method} ${pathOf(req)}`;
   return ACTS.some((path) => path.test(asked));

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
 import { CarillonError } from "@carillon/sdk";
 
-/** What is shown in place of a value. */
+/** Text that replaces a value. */
 const REDACTED = "[redacted]";
 
-/** How deep what is to be stored may be nested: a payload's 64 levels, and one for the data of a job that holds it. */
+/** Deepest nesting of new data: a payload's 64 levels, and one for the data of a job that holds it. */
 const MAX_DEPTH = 65;
 
-/** How deep what is stored is looked into. Others than Carillon may nest without end, and a stack has one. */
+/** Deepest nesting of stored data that is searched. Foreign data may be nested so deeply that it would overflow the stack. */
 const SHOWN_DEPTH = 500;
 
-/** The fields of our answers, and of Bull Board's, that hold what users put in; by the path that theirs begin with. */
+/** The fields of our answers, and of Bull Board's, that hold users' data, and the prefix of its paths. */
 const HOLDERS: ReadonlyMap<string, string> = new Map([
   ["payload", ".payload"],
   ["data", ".payload"],
@@ -18,11 +18,47 @@ const HOLDERS: ReadonlyMap<string, string> = new Map([
   ["returnValue", ".result"],
   ["checkpoint", ".checkpoint"],
   ["progress", ".progress"],
+  ["alerts", ".alerts"],
 ]);
 
+/** The type of the tasks, and the name of the jobs, that deliver alerts: their payloads hold the URLs. */
+const DELIVERY = "carillon.webhook";
+
 /**
- * Hides the values of fields by their names, whoever asks: a secret that is in Redis does not leave it through the
- * console. Text is not searched.
+ * Hides URLs of alerts from a viewer: such a URL may be a credential, so only its host is shown. A host alone is not a URL, so
+ * it cannot be put back. A task with alerts has no revision here, because that is a hash by which the URL could be guessed.
+ *
+ * @param within the answer is a part of a delivery
+ */
+export function hostsOnly(answer: unknown, within = false): unknown {
+  if (Array.isArray(answer)) return answer.map((one) => hostsOnly(one, within));
+  if (typeof answer !== "object" || answer === null || "toJSON" in answer) return answer;
+  const { type, name, alerts } = answer as { type?: unknown; name?: unknown; alerts?: unknown };
+  const delivers = within || type === DELIVERY || name === DELIVERY;
+  const shown = Object.entries(answer).map(([key, value]) => {
+    if (key === "alerts" || (delivers && HOLDERS.has(key))) return [key, withHosts(value)];
+    return [key, HOLDERS.has(key) ? value : hostsOnly(value, delivers)];
+  });
+  return Object.fromEntries(
+    shown.filter(([key]) => key !== "revision" || !(delivers || Array.isArray(alerts))),
+  );
+}
+
+/** Replaces URLs in alerts, or in a delivery's payload or job data. */
+function withHosts(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withHosts);
+  if (typeof value !== "object" || value === null) return value;
+  const { url, payload } = value as { url?: unknown; payload?: unknown };
+  return {
+    ...value,
+    ...(typeof url === "string" ? { url: URL.canParse(url) ? new URL(url).host : REDACTED } : {}),
+    ...(payload === undefined ? {} : { payload: withHosts(payload) }),
+  };
+}
+
+/**
+ * Hides the values of fields by their names, for every role: secrets in Redis do not leave it through the
+ * console. Does not search texts.
  */
 export class Redactor {
   readonly #ends: readonly string[];
@@ -33,9 +69,9 @@ export class Redactor {
   }
 
   /**
-   * For `JSON.stringify`, and so for Express' "json replacer". Undefined: nothing is to be hidden.
+   * Replacer for `JSON.stringify`, and so for Express' "json replacer". Undefined if no field is hidden.
    *
-   * A task of which something is hidden has no revision: that is a hash, by which the value could be guessed.
+   * A task with a hidden value has no revision here, because that is a hash by which the value could be guessed.
    */
   get replacer(): ((this: unknown, key: string, value: unknown) => unknown) | undefined {
     if (this.#ends.length === 0) return undefined;
@@ -48,16 +84,17 @@ export class Redactor {
   }
 
   #hidesOf(task: unknown): boolean {
-    const { payload } = Object(task) as { payload?: unknown };
-    return !isDeepStrictEqual(this.#shown(payload, ".payload"), payload);
+    const { payload, alerts } = Object(task) as { payload?: unknown; alerts?: unknown };
+    const hides = (value: unknown, path: string) => !isDeepStrictEqual(this.#shown(value, path), value);
+    return hides(payload, ".payload") || hides(alerts, ".alerts");
   }
 
   /**
-   * What was shown is not what is stored.
+   * Refuses a payload in which a hidden value would be replaced by the text that was shown for it.
    *
-   * @param payload what is to be stored, not checked yet
-   * @param field what the error calls it
-   * @throws `INVALID_PAYLOAD` where it has `[redacted]` for a field that is hidden, or is nested deeper than anything stored may be
+   * @param payload new data, not checked yet
+   * @param field its name in the error
+   * @throws `INVALID_PAYLOAD` if it has `[redacted]` in a hidden field, or is nested too deeply
    */
   refuseShown(payload: unknown, field = "payload"): void {
     const at = this.#findShown(payload, ".payload", field, MAX_DEPTH);

@@ -11,7 +11,7 @@ interface Refusal {
   readonly remedy: string;
 }
 
-/** What BullMQ refuses because of a job as it is now. Its other numbers are of what only workers and schedulers do. */
+/** BullMQ's refusals because of the state of a job. Its other numbers only concern workers and schedulers. */
 const BY_NUMBER: ReadonlyMap<unknown, Refusal> = new Map([
   [BullCode.JobNotExist, { code: "RUN_NOT_FOUND", remedy: "It was removed: load the page again." }],
   [
@@ -27,7 +27,7 @@ const BY_NUMBER: ReadonlyMap<unknown, Refusal> = new Map([
     {
       code: "CONFLICT",
       field: "options.parent",
-      remedy: "Name a job that there is, or leave it out.",
+      remedy: "Name an existing job, or leave it out.",
     },
   ],
   [
@@ -37,7 +37,7 @@ const BY_NUMBER: ReadonlyMap<unknown, Refusal> = new Map([
   [BullCode.JobBelongsToJobScheduler, { code: "CONFLICT", remedy: "Remove its scheduler instead." }],
 ]);
 
-/** What it refuses without a number: of a job that is locked, and of options. */
+/** BullMQ's refusals without a number: for locked jobs, and for options. */
 const BY_TEXT: ReadonlyArray<readonly [RegExp, Refusal]> = [
   [
     /^Job .+ could not be removed because it is locked by another worker$/s,
@@ -45,11 +45,11 @@ const BY_TEXT: ReadonlyArray<readonly [RegExp, Refusal]> = [
   ],
   [
     /^(The following options cannot be used together|Priority should|Deduplication |Debounce option|Jitter should|Custom Id|JobId cannot|The size of job )/,
-    { code: "INVALID_OPTION", field: "options", remedy: "Give options that BullMQ takes." },
+    { code: "INVALID_OPTION", field: "options", remedy: "Give options that BullMQ accepts." },
   ],
 ];
 
-/** What BullMQ has refused, with what to do about it. Undefined: it is another kind of error. */
+/** BullMQ's refusal as a coded error with a remedy. Undefined for other errors. */
 export function refusedByBull(error: unknown): CarillonError | undefined {
   if (!(error instanceof Error)) return undefined;
   const { message, code } = error as Error & { code?: unknown };
@@ -59,12 +59,12 @@ export function refusedByBull(error: unknown): CarillonError | undefined {
   return new CarillonError(ours, sentence(message), { ...options, cause: error });
 }
 
-/** With a number, the message ends with BullMQ's own word for what was asked. */
+/** Removes the name of BullMQ's command, with which messages of numbered errors end. */
 function sentence(message: string): string {
   return message.replace(/\. \w+$/, "").replace(/\.?$/, ".");
 }
 
-/** What Bull Board refuses by itself because of what there is now, and what its text leaves out of what to do. */
+/** Bull Board's own refusals because of the current state, and remedies that its texts lack. */
 const BY_KEY: ReadonlyMap<string, { readonly code: ErrorCode; readonly remedy?: string }> = new Map([
   ["ERRORS.JOB_NOT_FOUND", { code: "RUN_NOT_FOUND", remedy: "It was removed: load the page again." }],
   ["ERRORS.JOB_SCHEDULER_NOT_FOUND", { code: "TASK_NOT_FOUND" }],
@@ -80,13 +80,13 @@ const BY_KEY: ReadonlyMap<string, { readonly code: ErrorCode; readonly remedy?: 
   ["ERRORS.QUEUE_HAS_ACTIVE_JOBS", { code: "CONFLICT" }],
 ]);
 
-/** A key of Bull Board's texts, and what stands in its gaps. */
+/** A key of Bull Board's texts, and the values of its placeholders. */
 interface Text {
   readonly key: string;
   readonly options?: Readonly<Record<string, unknown>>;
 }
 
-/** An answer of Bull Board's, with a code and a text where it refuses by a key of its page alone. */
+/** An answer of Bull Board's; a refusal that has only a key of its page gets a code and a text. */
 export function answered(result: ControllerHandlerReturnType): ControllerHandlerReturnType {
   const body = result.body as { error?: Text; message?: Text | string };
   const { error, message } = body;
@@ -107,7 +107,7 @@ function textOf({ key, options = {} }: Text): string {
   return text.replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(options[name] ?? ""));
 }
 
-/** As its page says them, in English. */
+/** The English texts of its page. */
 const TEXTS = readTexts();
 
 function readTexts(): Readonly<Record<string, string>> {

@@ -5,12 +5,13 @@ import {
   parseDuration,
   parseInstant,
   type Schedule,
+  type ScheduleKind,
+  scheduleKind,
 } from "@carillon/sdk";
 
-type EverySchedule = Extract<Schedule, { every: string }>;
 type Exclusion = NonNullable<Schedule["except"]>[number];
 
-/** What an edit on Bull Board's Schedulers page sends: a pattern with a zone, or an interval in ms, and what limits it. */
+/** An edit on Bull Board's Schedulers page: a pattern with a zone, or an interval in ms, and limits. */
 export interface ScheduleEdit {
   pattern?: string;
   tz?: string;
@@ -21,84 +22,95 @@ export interface ScheduleEdit {
   endDate?: number;
 }
 
-/** A schedule as that page shows it. */
+/** A schedule as Bull Board's Schedulers page shows it. */
 export interface ScheduleForm extends ScheduleEdit {
   /** `start`, UTC ms. The page has no field to edit it. */
   startDate?: number;
 }
 
 /**
- * The page knows cron and fixed intervals. Everything else is shown as a pattern that says what it is, and read back from
+ * The page supports cron and fixed intervals. Every other kind is shown as a pattern that begins with its name, and read back from
  * it; no cron expression begins with these words.
  */
 const CALENDAR = "calendar ";
 const AT = "at ";
 const EVERY = "every ";
+const PREFIXES = [
+  ["at", AT],
+  ["calendar", CALENDAR],
+  ["every", EVERY],
+] as const;
 const UTC = "UTC";
 const MINUTE = 60_000;
 
 /**
- * @param id the task's: `H` is its own time
- * @throws where others have stored what cannot be read
+ * @param seed of the task, from `seedOf`, from which `H` derives its values
+ * @throws for corrupt or foreign data
  */
-export function showSchedule(schedule: Schedule, id: string): ScheduleForm {
+export function showSchedule(schedule: Schedule, seed: string): ScheduleForm {
   const { start, end, maxRuns } = schedule;
   return {
-    ...showSyntax(schedule, id),
+    ...showSyntax(schedule, seed),
     ...(maxRuns === undefined ? {} : { limit: maxRuns }),
     ...(start === undefined ? {} : { startDate: parseInstant(start, "schedule.start") }),
     ...(end === undefined ? {} : { endDate: parseInstant(end, "schedule.end") }),
   };
 }
 
-function showSyntax(schedule: Schedule, id: string): Pick<ScheduleForm, "pattern" | "tz" | "every"> {
-  if ("cron" in schedule) return { pattern: schedule.cron, tz: schedule.timezone ?? UTC };
-  if ("calendar" in schedule) return { pattern: CALENDAR + schedule.calendar, tz: schedule.timezone ?? UTC };
-  if ("at" in schedule) return { pattern: AT + isoTime(schedule.at) };
-  if ("any" in schedule) return { pattern: canonicalSchedule(schedule, id) };
-  const every = intervalOf(schedule);
-  if (every !== undefined) return { every };
-  return { pattern: EVERY + schedule.every, tz: schedule.timezone ?? UTC };
+type Syntax = Pick<ScheduleForm, "pattern" | "tz" | "every">;
+type Of<Kind extends ScheduleKind> = Extract<Schedule, Record<Kind, unknown>>;
+
+const SHOWN: { readonly [Kind in ScheduleKind]: (schedule: Of<Kind>, seed: string) => Syntax } = {
+  cron: ({ cron, timezone = UTC }) => ({ pattern: cron, tz: timezone }),
+  calendar: ({ calendar, timezone = UTC }) => ({ pattern: CALENDAR + calendar, tz: timezone }),
+  at: ({ at }) => ({ pattern: AT + isoTime(at) }),
+  any: (schedule, seed) => ({ pattern: canonicalSchedule(schedule, seed) }),
+  every({ every, timezone = UTC }) {
+    const ms = intervalOf(every);
+    return ms === undefined ? { pattern: EVERY + every, tz: timezone } : { every: ms };
+  },
+};
+
+function showSyntax(schedule: Schedule, seed: string): Syntax {
+  const show = SHOWN[scheduleKind(schedule)] as (schedule: Schedule, seed: string) => Syntax;
+  return show(schedule, seed);
 }
 
 /**
- * The schedule after an edit. What the page cannot show of it (an origin, for example) stays as it was. Of another kind it
- * keeps what every kind has: start, end, except, jitter and maxRuns.
+ * The schedule after an edit. Fields that the page cannot show (an origin, for example) stay as they were. If its kind changes, it
+ * keeps the fields of all kinds: start, end, except, jitter and maxRuns.
  *
- * @param id the task's, as it was shown
- * @throws `INVALID_SCHEDULE` for what cannot be read, or not be edited here
+ * @param seed of the task, as it was shown
+ * @throws `INVALID_SCHEDULE` for a pattern that is not valid, or that cannot be edited here
  */
-export function editSchedule(before: Schedule, edit: ScheduleEdit, id: string): Schedule {
-  return { ...editSyntax(before, edit, id), ...editLimits(before, edit) };
+export function editSchedule(before: Schedule, edit: ScheduleEdit, seed: string): Schedule {
+  return { ...editSyntax(before, edit, seed), ...editLimits(before, edit) };
 }
 
-function editSyntax(before: Schedule, edit: ScheduleEdit, id: string): Schedule {
-  if ("any" in before) return sameUnion(before, edit, id);
+function editSyntax(before: Schedule, edit: ScheduleEdit, seed: string): Schedule {
+  const had = scheduleKind(before);
+  if (had === "any") return sameUnion(before, edit, seed);
   if (edit.every !== undefined) return everyOf(before, edit.every);
-  const pattern = (edit.pattern ?? "").trim();
-  const zone = (had: string | undefined) => zoneOf(edit.tz, had);
-  if (pattern.startsWith(AT)) {
-    const text = pattern.slice(AT.length).trim();
-    if ("at" in before && text === isoTime(before.at)) return before;
-    return { ...("at" in before ? before : ofEveryKind(before, UTC)), at: text };
+  const [kind, text] = readPattern(edit.pattern ?? "");
+  if (kind === "cron" && (had === "calendar" || had === "at")) refuseForeignPattern(had, before, text, seed);
+  if (kind === "at") {
+    if (showSyntax(before, seed).pattern === AT + text) return before;
+    return { ...(had === kind ? before : ofEveryKind(before, UTC)), at: text } as Schedule;
   }
-  const foreign = (clock = edit.tz ?? UTC) => ({ ...ofEveryKind(before, clock), timezone: undefined });
-  if (pattern.startsWith(CALENDAR)) {
-    const calendar = pattern.slice(CALENDAR.length).trim();
-    const other = () => ({ ...foreign(clockOf({ calendar, timezone: edit.tz })), ...dstOf(before) });
-    const { timezone, ...rest } = "calendar" in before ? before : other();
-    return { ...rest, calendar, ...zone(timezone) };
-  }
-  if (pattern.startsWith(EVERY)) {
-    const { timezone, ...rest } = "every" in before ? before : foreign();
-    return { ...rest, every: pattern.slice(EVERY.length).trim(), ...zone(timezone) };
-  }
-  if ("calendar" in before || "at" in before) refuseForeignPattern(before, pattern, id);
-  const { timezone, ...rest } = "cron" in before ? before : { ...foreign(), ...dstOf(before) };
-  return { ...rest, cron: pattern, ...zone(timezone) };
+  const clock = (kind === "calendar" ? calendarZone(text) : undefined) ?? edit.tz ?? UTC;
+  const other = () => ({ ...ofEveryKind(before, clock), ...(kind === "every" ? {} : dstOf(before)) });
+  const { timezone, ...rest } = (had === kind ? before : other()) as { timezone?: string };
+  return { ...rest, [kind]: text, ...zoneOf(edit.tz, timezone) } as Schedule;
 }
 
-/** The page sends no empty field: what it leaves out stays as it was. */
+/** The kind of a pattern, and its expression. */
+function readPattern(pattern: string): ["cron" | "calendar" | "every" | "at", text: string] {
+  const text = pattern.trim();
+  const [kind, prefix] = PREFIXES.find(([, word]) => text.startsWith(word)) ?? ["cron", ""];
+  return [kind, text.slice(prefix.length).trim()];
+}
+
+/** The page sends no empty fields, so missing ones stay as they were. */
 function editLimits({ end }: Schedule, { limit, endDate }: ScheduleEdit): Pick<Schedule, "maxRuns" | "end"> {
   return {
     ...(limit === undefined ? {} : { maxRuns: limit }),
@@ -122,7 +134,7 @@ function endText(ms: number): string {
 }
 
 /**
- * What outlives a change of kind. Exclusions that go by the clock of their schedule go on by the same one.
+ * The fields that remain after a change of kind. Exclusions on the clock of their schedule stay on the same clock.
  *
  * @param zone the clock of the new schedule
  */
@@ -141,32 +153,34 @@ function ofEveryKind(before: Schedule, zone: string) {
   };
 }
 
-/** A time and a fixed interval are the same on every clock, and take no zone. */
+/** Whether its times are independent of its schedule's clock: those of single times and fixed intervals are, and take no zone. */
 function hasOwnClock(one: Exclusion): boolean {
-  if ("at" in one || one.timezone !== undefined) return true;
-  return "every" in one && intervalOf(one) !== undefined;
+  const { at, every, timezone } = one as { at?: unknown; every?: string; timezone?: string };
+  return (
+    at !== undefined || timezone !== undefined || (every !== undefined && intervalOf(every) !== undefined)
+  );
 }
 
-/** A calendar event may have a zone of its own, which counts before any other. */
+/** Zone of a schedule; a calendar event may have one of its own, which takes precedence. */
 function clockOf(schedule: Schedule): string {
-  const own = "calendar" in schedule ? calendarZone(schedule.calendar) : undefined;
-  return own ?? ("timezone" in schedule ? schedule.timezone : undefined) ?? UTC;
+  const { calendar, timezone } = schedule as { calendar?: string; timezone?: string };
+  return (calendar === undefined ? undefined : calendarZone(calendar)) ?? timezone ?? UTC;
 }
 
-/** Cron and calendar events understand each other's. */
+/** The `dst` rule, which cron and calendar events have in common. */
 function dstOf(before: Schedule) {
   return "dst" in before && before.dst !== undefined ? { dst: before.dst } : {};
 }
 
-/** UTC is what no zone means: it is shown, but only written where it was. */
+/** UTC is the default zone: it is shown, but only stored if it was before. */
 function zoneOf(given: string | undefined, had: string | undefined): { timezone?: string } {
   if (given === undefined || (given === UTC && had === undefined)) return {};
   return { timezone: given };
 }
 
-/** A union is too much for one line; it can be looked at here. */
-function sameUnion(before: Schedule, edit: ScheduleEdit, id: string): Schedule {
-  if (edit.every === undefined && edit.pattern?.trim() === showSyntax(before, id).pattern) return before;
+/** A union does not fit into one line, so it can be read here but not edited. */
+function sameUnion(before: Schedule, edit: ScheduleEdit, seed: string): Schedule {
+  if (edit.every === undefined && edit.pattern?.trim() === showSyntax(before, seed).pattern) return before;
   throw new CarillonError("INVALID_SCHEDULE", "a union of schedules cannot be edited here.", {
     field: "schedule.any",
     remedy: "Put the task with its new schedule.",
@@ -180,17 +194,17 @@ function everyOf(before: Schedule, ms: number): Schedule {
       remedy: "Give a whole number of milliseconds.",
     });
   }
-  if (!("every" in before)) return { ...ofEveryKind(before, UTC), every: durationText(ms) };
-  return intervalOf(before) === ms ? before : { ...before, every: durationText(ms) };
+  if (showSyntax(before, "").every === ms) return before;
+  const rest = scheduleKind(before) === "every" ? before : ofEveryKind(before, UTC);
+  return { ...rest, every: durationText(ms) } as Schedule;
 }
 
-/** Leaving the word out is a slip more often than the wish for a cron schedule. */
-function refuseForeignPattern(before: Schedule, pattern: string, id: string): void {
-  const kind = "at" in before ? "at" : "calendar";
+/** Refuses a pattern without its first word, which is more often a slip than the wish for a cron schedule. */
+function refuseForeignPattern(kind: ScheduleKind, before: Schedule, pattern: string, seed: string): void {
   if (/^(\S+\s+){4,5}\S+$/.test(pattern)) return;
   throw new CarillonError("INVALID_SCHEDULE", `neither "${kind} …" nor a cron pattern of 5 or 6 fields.`, {
     field: `schedule.${kind}`,
-    remedy: `Give one of them, for example ${showSyntax(before, id).pattern}.`,
+    remedy: `Give one of them, for example ${showSyntax(before, seed).pattern}.`,
   });
 }
 
@@ -198,10 +212,10 @@ function isoTime(at: string | number): string {
   return typeof at === "number" ? new Date(at).toISOString() : at;
 }
 
-/** Milliseconds, where the interval has a fixed number of them: a month has not. */
-function intervalOf(schedule: Pick<EverySchedule, "every">): number | undefined {
+/** Milliseconds of an interval; undefined if their number is not fixed, as for a month. */
+function intervalOf(every: string): number | undefined {
   try {
-    return parseDuration(schedule.every);
+    return parseDuration(every);
   } catch {
     return undefined;
   }

@@ -8,64 +8,78 @@ import type {
   QueueJob,
   QueueJobOptions,
 } from "@bull-board/api/typings/app";
-import { CarillonError, type Client, definitionOf, type Task } from "@carillon/sdk";
+import { CarillonError, type Client, definitionOf, isCarillonError, seedOf, type Task } from "@carillon/sdk";
+import type { Store } from "@carillon/sdk/internal";
 import type { Job, Queue } from "bullmq";
+import type { Role } from "./auth.js";
 import { assertJobOptions } from "./job-options.js";
 import type { Redactor } from "./redact.js";
 import { editSchedule, type ScheduleForm, showSchedule } from "./schedule-form.js";
 
 type Scheduler = Omit<AppJobScheduler, "queueName">;
 
-/** The page is one plain table that asks again every few seconds: more than this would help nobody. */
+/** Most tasks on the page, which is one plain table that reloads every few seconds. */
 const SHOWN_TASKS = 500;
 
-/** As many as the page's own settings allow. An address could ask for all, and more than fits into memory. */
+/** Most jobs that the page's own settings allow. A URL could request all, which might not fit into memory. */
 const SHOWN_JOBS = 300;
 
-/** Those whose jobs BullMQ removes all at once; `wait` is its own word for `waiting`. */
+/** Statuses whose jobs BullMQ can remove all at once; `wait` is its own word for `waiting`. */
 const CLEANED: readonly string[] = [
-  ...["active", "completed", "delayed", "failed", "paused"],
-  ...["prioritized", "wait", "waiting", "waiting-children"],
+  "active",
+  "completed",
+  "delayed",
+  "failed",
+  "paused",
+  "prioritized",
+  "wait",
+  "waiting",
+  "waiting-children",
 ];
 
 /**
- * A queue in Bull Board whose Schedulers are our tasks. Everything about jobs is BullMQ's; everything about schedules
+ * A queue in Bull Board whose Schedulers are our tasks. BullMQ handles everything about jobs; everything about schedules
  * goes through the client to our store. A scheduler's id is `owner/id`, which Bull Board's page encodes in its URLs.
  */
 export class TaskAdapter extends BullMQAdapter {
   readonly #queue: Queue;
   readonly #client: Client;
+  readonly #store: Store;
   readonly #redactor: Redactor;
+  readonly #role: Role;
   #tasks = 0;
 
-  constructor(queue: Queue, client: Client, redactor: Redactor, options: { readOnly: boolean }) {
-    super(queue, { readOnlyMode: options.readOnly });
+  constructor(queue: Queue, client: Client, store: Store, redactor: Redactor, role: Role) {
+    super(queue, { readOnlyMode: role === "viewer" });
+    this.#role = role;
     this.#queue = queue;
     this.#client = client;
+    this.#store = store;
     this.#redactor = redactor;
   }
 
-  /** Undefined for what is no job's id: BullMQ's own keys of a queue, and of its jobs (`<id>:logs`), are named like jobs. */
+  /** Undefined for ids that are not jobs: BullMQ's own keys of a queue, and of its jobs (`<id>:logs`), are named like jobs. */
   override async getJob(id: string): Promise<Job | undefined> {
     if (this.#isKey(id)) return undefined;
     const job = await super.getJob(id).catch(undefinedIfNoHash);
-    // Every job has the time when it was added, and no other hash of BullMQ's, which have a colon in their names, has.
+    // Every job has a timestamp. BullMQ's other hashes, which have a colon in their names, do not.
     if (!job || (id.includes(":") && Number.isNaN(job.timestamp))) return undefined;
     this.#guardData(job);
     return job;
   }
 
   /**
-   * @throws `INVALID_OPTION` for an id that BullMQ refuses, or that is a word of its own: a job `active` would be written where
-   * the list of active jobs belongs, and nobody could work or look at the queue any more, and for other options that it chokes on; `INVALID_PAYLOAD` for what is shown in place of a value
+   * @throws `INVALID_OPTION` for an id that BullMQ refuses or that is one of its key names (a job `active` would replace the list of
+   * active jobs, and break the queue), and for other options that make its script fail; `INVALID_PAYLOAD` for `[redacted]` in a
+   * hidden field
    */
   override async addJob(name: string, data: unknown, options: QueueJobOptions): Promise<Job> {
     const { jobId = "" } = (options ?? {}) as { jobId?: unknown };
-    // Without one, or with an empty one, BullMQ counts.
+    // Without an id, or with an empty one, BullMQ uses a counter.
     if (jobId !== "" && (typeof jobId !== "string" || /^\d+$|:/.test(jobId) || this.#isKey(jobId))) {
-      throw new CarillonError("INVALID_OPTION", "not for a job to have.", {
+      throw new CarillonError("INVALID_OPTION", "reserved.", {
         field: "options.jobId",
-        remedy: "Leave it out, or give a text that is no number, holds no colon and is no word of BullMQ's.",
+        remedy: 'Omit it, or use a string that is not a number, has no ":" and is not a BullMQ key name.',
       });
     }
     assertJobOptions(options);
@@ -73,10 +87,10 @@ export class TaskAdapter extends BullMQAdapter {
     return super.addJob(name, data, options);
   }
 
-  /** @throws `INVALID_OPTION` for what is no status: BullMQ would look for jobs under any of its keys */
+  /** @throws `INVALID_OPTION` for an unknown status, because BullMQ would look for jobs under any of its keys */
   override async clean(status: JobCleanStatus, grace: number): Promise<void> {
     if (!CLEANED.includes(status)) {
-      throw new CarillonError("INVALID_OPTION", "not one whose jobs can be removed.", {
+      throw new CarillonError("INVALID_OPTION", "jobs of this status cannot be removed.", {
         field: "status",
         remedy: `Known are ${CLEANED.join(", ")}.`,
       });
@@ -84,11 +98,21 @@ export class TaskAdapter extends BullMQAdapter {
     await super.clean(status, grace);
   }
 
+  /** Records the time and the role. @throws `FORBIDDEN` for the queue of alerts */
+  override async pause(): Promise<void> {
+    const by = `Bull Board (${this.#role})`;
+    await unlessGone(this.#client.queues.pause(this.#queue.name, { by }));
+  }
+
+  override async resume(): Promise<void> {
+    await unlessGone(this.#client.queues.resume(this.#queue.name));
+  }
+
   override getJobs(statuses: JobStatus[], start = 0, end = Number.POSITIVE_INFINITY): Promise<Job[]> {
     return super.getJobs(statuses, start, Math.min(end, start + SHOWN_JOBS - 1));
   }
 
-  /** Who edits a job's data begins with what is shown of it. */
+  /** Checks edits of a job's data, which begin with the data as shown, hidden values included. */
   #guardData(job: Job): void {
     const update = job.updateData.bind(job);
     job.updateData = async (data: unknown) => {
@@ -120,8 +144,8 @@ export class TaskAdapter extends BullMQAdapter {
   }
 
   async #lastRun(task: Task): Promise<{ lastRun?: number; lastRunJobId?: string }> {
-    // Not the client's `runs`: a task that was deleted since it was listed is no reason to show none.
-    const [run] = await this.#client.store.runs.list(task, 1);
+    // Not the client's `runs`, which throws if the task was deleted since it was listed.
+    const [run] = await this.#store.runs.list(task, 1);
     if (!run) return {};
     // A run's record outlives its job; without the job there is nothing to link to.
     const redis = await this.#queue.getBackend().client;
@@ -129,20 +153,23 @@ export class TaskAdapter extends BullMQAdapter {
     return { lastRun: run.started ?? run.enqueued, ...(exists === 1 ? { lastRunJobId: run.id } : {}) };
   }
 
-  /** @throws `SKIPPED_OVERLAP`, `TASK_NOT_FOUND`; `CONFLICT` where it waits, for the page wants a job to show */
+  /** @throws `SKIPPED_OVERLAP`, `TASK_NOT_FOUND`; `CONFLICT` if it waits, because the page needs a job to show */
   override async runJobSchedulerNow(id: string): Promise<QueueJob> {
     const triggered = await this.#client.trigger(this.#ref(id));
     if (triggered.outcome === "skipped") {
-      throw new CarillonError(triggered.code, `an earlier run of ${id} is not over.`, {
+      throw new CarillonError(triggered.code, `an earlier run of ${id} has not ended.`, {
         remedy: "Wait for it, or let the task overlap.",
       });
     }
     if (triggered.outcome === "queued") {
-      throw new CarillonError("CONFLICT", `an earlier run of ${id} is not over; this one begins after it.`);
+      throw new CarillonError("CONFLICT", `an earlier run of ${id} has not ended; this one starts after it.`);
     }
     const job = await this.getJob(triggered.run);
     if (job) return job as QueueJob;
-    throw new CarillonError("RUN_NOT_FOUND", `${triggered.run} was enqueued, and its job is gone already.`);
+    throw new CarillonError(
+      "RUN_NOT_FOUND",
+      `${triggered.run} was enqueued, but its job has been deleted already.`,
+    );
   }
 
   /** @throws `TASK_NOT_FOUND` */
@@ -158,7 +185,7 @@ export class TaskAdapter extends BullMQAdapter {
   ): Promise<JobSchedulerUpdateResult> {
     await this.#client.update(this.#ref(id), (task) => ({
       ...task,
-      schedule: editSchedule(task.schedule, repeat, task.id),
+      schedule: editSchedule(task.schedule, repeat, seedOf(task)),
     }));
     return "updated";
   }
@@ -168,6 +195,13 @@ export class TaskAdapter extends BullMQAdapter {
     const slash = id.indexOf("/");
     return slash < 0 ? { queue, id } : { queue, owner: id.slice(0, slash), id: id.slice(slash + 1) };
   }
+}
+
+/** Ignores a queue that was just deleted but is still shown, so that the others are paused with it. */
+async function unlessGone(act: Promise<boolean>): Promise<void> {
+  await act.catch((error: unknown) => {
+    if (!isCarillonError(error, "QUEUE_NOT_FOUND")) throw error;
+  });
 }
 
 function undefinedIfNoHash(error: unknown): undefined {
@@ -186,16 +220,16 @@ function schedulerView(task: Task): Scheduler {
   };
 }
 
-/** Stored by someone else than Carillon, it may mean nothing; the page must go on. */
-function shownSchedule({ schedule, id, humanized }: Task): ScheduleForm {
+/** Schedule of a task for the page, which must work even if the stored one is corrupt. */
+function shownSchedule(task: Task): ScheduleForm {
   try {
-    return showSchedule(schedule, id);
+    return showSchedule(task.schedule, seedOf(task));
   } catch {
-    return { pattern: humanized };
+    return { pattern: task.humanized };
   }
 }
 
-/** What the page has no column for: policies, and what was computed. */
+/** Details for which the page has no column: policies and computed fields. */
 function detailsOf(task: Task): Record<string, unknown> {
   const time = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
   const { state, humanized } = task;

@@ -11,9 +11,13 @@ const PAUSE = "/queues/api/queues/pause";
 
 let console_: Console;
 let now = 0;
-let limiter = new FailureLimiter();
+/** Ends the delays of wrong tokens. */
+const endDelays: (() => void)[] = [];
+const FAILURES = 3;
+const WAITING = 5;
 beforeAll(async () => {
-  limiter = new FailureLimiter({ failures: 3, now: () => now });
+  const sleep = () => new Promise<void>((resolve) => void endDelays.push(resolve));
+  const limiter = new FailureLimiter({ failures: FAILURES, waiting: WAITING, now: () => now, sleep });
   console_ = await startConsole({ limiter });
   await console_.board.refresh();
 });
@@ -156,7 +160,7 @@ describe("signing in", () => {
       expect(answer.headers.getSetCookie()).toEqual([]);
       const page = await answer.text();
       // The field has the focus at once: who cannot see the page hears of it what is wrong.
-      expect(page).toContain('<p role="alert" id="problem">This token is not the right one.</p>');
+      expect(page).toContain('<p role="alert" id="problem">This token is not valid.</p>');
       expect(page).toMatch(
         /<input id="token"[^>]* autofocus [^>]*aria-invalid="true" aria-describedby="problem">/,
       );
@@ -174,13 +178,6 @@ describe("signing in", () => {
     expect((await postLogin({ token: "x".repeat(5_000) })).status).toBe(413);
   });
 
-  test("signing out ends the session of this browser", async () => {
-    const cookie = await signIn(ADMIN);
-    const answer = await ask("/logout", { headers: { cookie } });
-    expect(answer.headers.getSetCookie()[0]).toMatch(/^carillon_console-test=;.*Expires=Thu, 01 Jan 1970/);
-    expect((await ask("/logout")).headers.getSetCookie()).toEqual([]);
-  });
-
   test("no token is ever logged", async () => {
     await ask(`/?token=${ADMIN}`);
     await ask(`/?token=${VIEWER}x`);
@@ -193,34 +190,152 @@ describe("signing in", () => {
   });
 });
 
-describe("guessing", () => {
-  test("is stopped after a few tries, by whatever door, and not even the right token opens then", async () => {
-    const tries = [
-      await postLogin({ token: "a" }),
-      await ask("/?token=b"),
-      await ask(JOBS, { headers: bearer("c") }),
-      await ask(JOBS, { headers: bearer(ADMIN) }),
-    ];
-    expect(tries.map(({ status }) => status)).toEqual([401, 401, 401, 429]);
-    expect(tries[3]?.headers.get("retry-after")).toBe("60");
-    now += 60_000;
-    expect((await ask(JOBS, { headers: bearer(ADMIN) })).status).toBe(200);
+describe("signing out", () => {
+  const signOut = (cookie: string, headers: Record<string, string> = HTML) =>
+    ask("/logout", { headers: { ...headers, cookie } });
+  const CLEARED = /^carillon_console-test=;.*Expires=Thu, 01 Jan 1970/;
+
+  test("ends the session on the server, on every console of the namespace, and no other session", async () => {
+    const replica = await startConsole({}, console_.redis);
+    await replica.board.refresh();
+    const [cookie, other] = [await signIn(ADMIN), await signIn(ADMIN)];
+    const answer = await signOut(cookie);
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, "/"]);
+    expect(answer.headers.getSetCookie()[0]).toMatch(CLEARED);
+    for (const path of ["/", "/queues/", JOBS, "/api/v1/tasks"]) {
+      for (const at of [console_, replica]) {
+        expect([path, (await at.ask(path, { headers: { cookie } })).status]).toEqual([path, 401]);
+      }
+    }
+    const write = { method: "PUT", headers: { cookie, origin: console_.url } };
+    expect((await ask(PAUSE, write)).status).toBe(401);
+    expect((await replica.ask(JOBS, { headers: { cookie: other } })).status).toBe(200);
+    await replica.stop();
   });
 
-  test("by images, frames and scripts of a page of another site locks nobody out", async () => {
+  test("is remembered for as long as a session lasts, and no longer", async () => {
+    const redis = connect(console_.redis.url, "safe");
+    await eventually(() => redis.status === "ready");
+    const ends = () => redis.keys("*:ended:*");
+    const before = await ends();
+    const cookie = await signIn(ADMIN);
+    await signOut(cookie);
+    await signOut(cookie);
+    const [key = "", ...rest] = (await ends()).filter((one) => !before.includes(one));
+    expect(rest).toEqual([]);
+    const hours = (await redis.pttl(key)) / 3_600_000;
+    expect(hours).toBeGreaterThan(11);
+    expect(hours).toBeLessThanOrEqual(12);
+    redis.disconnect();
+  });
+
+  test("without a session does nothing", async () => {
+    expect((await signOut("")).headers.getSetCookie()).toEqual([]);
+    expect((await signOut(`carillon_console-test=admin.zzzzzzzz.x.y`)).headers.getSetCookie()).toEqual([]);
+  });
+
+  test("that Redis does not take note of ends it in this browser, and says so", async () => {
+    const redis = connect(console_.redis.url, "safe");
+    await eventually(() => redis.status === "ready");
+    const cookie = await signIn(ADMIN);
+    await redis.config("SET", "maxmemory", "1");
+    const answers = [await signOut(cookie), await signOut(cookie, {})];
+    await redis.config("SET", "maxmemory", "0");
+    redis.disconnect();
+    expect(answers.map(({ status }) => status)).toEqual([503, 503]);
+    for (const answer of answers) expect(answer.headers.getSetCookie()[0]).toMatch(CLEARED);
+    expect(await answers[0]?.text()).toMatch(/role="alert"[^>]*>Signed out in this browser only/);
+    expect(await answers[1]?.json()).toMatchObject({ error: { code: "REDIS_OUT_OF_MEMORY" } });
+    expect((await ask(JOBS, { headers: { cookie } })).status).toBe(200);
+  });
+});
+
+describe("wrong tokens", () => {
+  const FROM_ELSEWHERE = { ...HTML, "sec-fetch-dest": "document", "sec-fetch-site": "cross-site" };
+
+  /** Sends wrong tokens until the address has no free ones left and as many as may wait do. Returns the answers that wait. */
+  async function storm(send: () => Promise<Response>): Promise<Promise<Response>[]> {
+    for (let i = 0; i < FAILURES; i++) expect((await send()).status).toBe(401);
+    const waiting = Array.from({ length: WAITING }, send);
+    await eventually(() => endDelays.length === WAITING);
+    return waiting;
+  }
+
+  async function calm(waiting: Promise<Response>[]): Promise<void> {
+    for (const end of endDelays.splice(0)) end();
+    for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(401);
+  }
+
+  test.each([
+    ["by form", () => postLogin({ token: "wrong" })],
+    ["by link", () => ask("/?token=wrong")],
+    ["by header, as a client with yesterday's token does", () => ask(JOBS, { headers: bearer("old") })],
+  ])("%s, in a storm: a right token is taken at once by every door", async (_, send) => {
+    const waiting = await storm(send);
+    expect((await ask(JOBS, { headers: bearer(ADMIN) })).status).toBe(200);
+    expect((await postLogin({ token: VIEWER })).status).toBe(303);
+    const cookie = await signIn(OPERATOR);
+    expect((await ask(JOBS, { headers: { cookie } })).status).toBe(200);
+    await calm(waiting);
+  });
+
+  test("are answered late after a few, and while too many wait not even late", async () => {
+    const send = () => ask(JOBS, { headers: bearer("wrong") });
+    const waiting = await storm(send);
+    const refused = await Promise.all(Array.from({ length: 50 }, send));
+    expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([429]));
+    expect(refused[0]?.headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
+    expect(endDelays).toHaveLength(WAITING);
+    await calm(waiting);
+    now += 120_000;
+    expect((await send()).status).toBe(401);
+  });
+
+  test("that a page of another site makes the browser open do not count", async () => {
+    for (let i = 0; i < 4 * FAILURES; i++) {
+      expect((await ask("/?token=wrong", { headers: FROM_ELSEWHERE })).status).toBe(401);
+    }
+    for (let i = 0; i < FAILURES; i++) {
+      expect((await ask(JOBS, { headers: bearer("wrong") })).status).toBe(401);
+    }
+    expect(endDelays).toEqual([]);
+  });
+
+  test("a link on another site's page fills in the form, and the reader signs in", async () => {
+    const answer = await ask(`/queues/queue/q?status=failed&token=${ADMIN}"`, { headers: FROM_ELSEWHERE });
+    expect([answer.status, answer.headers.getSetCookie()]).toEqual([401, []]);
+    const page = await answer.text();
+    expect(page).toMatch(new RegExp(`<input id="token"[^>]* value="${ADMIN}&#34;"`));
+    expect(page).toContain('name="next" value="/queues/queue/q?status=failed"');
+  });
+
+  test("in images, frames and scripts of a page of another site are not read", async () => {
     for (const dest of ["image", "iframe", "script", "empty"]) {
       const answer = await ask("/?token=wrong", { headers: { "sec-fetch-dest": dest } });
       expect([dest, answer.status, answer.headers.getSetCookie()]).toEqual([dest, 401, []]);
     }
-    const opened = await ask(`/?token=${ADMIN}`, { headers: { "sec-fetch-dest": "document" } });
-    expect(opened.status).toBe(303);
+    for (const site of ["none", "same-origin"]) {
+      const headers = { "sec-fetch-dest": "document", "sec-fetch-site": site };
+      expect((await ask(`/?token=${ADMIN}`, { headers })).status).toBe(303);
+    }
   });
 
-  test("does not end sessions that are open", async () => {
-    const cookie = await signIn(ADMIN);
-    for (let i = 0; i < 4; i++) await ask("/?token=wrong");
-    expect((await ask(`/?token=${ADMIN}`)).status).toBe(429);
-    expect((await ask(JOBS, { headers: { cookie } })).status).toBe(200);
+  test("count for the client's own address behind as many proxies as are trusted", async () => {
+    const limiter = new FailureLimiter({ failures: 1, waiting: 0, now: () => now });
+    const send = async (to: Console, forwarded: string) => {
+      const headers = { ...bearer("wrong"), "x-forwarded-for": forwarded };
+      return (await to.ask(JOBS, { headers })).status;
+    };
+    const behind = await startConsole({ limiter, trustedProxies: 1 });
+    // The client can write all but the last, which the proxy adds.
+    expect(await send(behind, "10.0.0.1")).toBe(401);
+    expect(await send(behind, "10.9.9.9, 10.0.0.1")).toBe(429);
+    expect(await send(behind, "10.0.0.1, 10.0.0.2")).toBe(401);
+    expect(behind.log()).toContain('"from":"10.0.0.2","msg":"sign-in failed"');
+    await behind.stop();
+    const direct = await startConsole({ limiter });
+    expect([await send(direct, "10.0.0.3"), await send(direct, "10.0.0.4")]).toEqual([401, 429]);
+    await direct.stop();
   });
 });
 
@@ -289,6 +404,8 @@ describe("an operator", () => {
       ["POST", "/api/v1/tasks/pause", { queue: "q" }, 200],
       ["POST", "/api/v1/tasks/resume", { queue: "q" }, 200],
       ["POST", `/api/v1/runs/${run.job.id}/cancel`, {}, 200],
+      ["POST", "/api/v1/queues/q/pause", { note: "deploy", by: "ann" }, 200],
+      ["POST", "/api/v1/queues/q/resume", {}, 200],
       ["PUT", PAUSE, {}, 200],
       ["PUT", "/queues/api/queues/resume", {}, 200],
     ] as const) {
@@ -308,6 +425,7 @@ describe("an operator", () => {
       ["POST", "/api/v1/tasks/delete"],
       ["PUT", "/api/v1/types"],
       ["PUT", "/api/v1/calendars/c"],
+      ["DELETE", "/api/v1/queues/q"],
     ] as const) {
       const answer = await send(method, path);
       expect([path, answer.status]).toEqual([path, 403]);
@@ -320,7 +438,7 @@ describe("an operator", () => {
   });
 
   test("is one only where there is a token for it", async () => {
-    const alone = await startConsole({ operatorToken: undefined });
+    const alone = await startConsole({ tokens: { admin: [ADMIN] } });
     const answer = await alone.ask(JOBS, { headers: bearer(OPERATOR) });
     expect(answer.status).toBe(401);
     await alone.stop();

@@ -2,6 +2,7 @@ import { defineTask, type Run, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
+import { SILENT } from "../../../test/helpers.js";
 import { type Console, startConsole } from "./harness.js";
 
 const report = defineTask("report", {
@@ -20,7 +21,12 @@ let runs: Run[];
 
 beforeAll(async () => {
   console_ = await startConsole();
-  worker = new Worker({ connection: console_.redis.url, namespace: "console-test", types: [report] });
+  worker = new Worker({
+    connection: console_.redis.url,
+    namespace: "console-test",
+    types: [report],
+    logger: SILENT,
+  });
   await worker.start();
   const path = (id: string, owner = "system") => `/tasks/reports/${owner}/${id}`;
   const schedule = { at: "2100-01-01T00:00:00Z" };
@@ -89,7 +95,7 @@ test("with an outcome, by a node, in a time", async () => {
   expect(await journal(`?from=${Number(last) + 1}`)).toEqual([]);
   const turned = await console_.api("GET", `/journal?from=${middle}&to=${first}`);
   expect(turned.status).toBe(400);
-  expect(turned.body["error"]).toMatchObject({ code: "INVALID_FILTER", field: "from" });
+  expect(turned.body["error"]).toMatchObject({ code: "INVALID_OPTION", field: "from" });
 });
 
 test("in pages", async () => {

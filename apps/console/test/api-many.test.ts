@@ -10,7 +10,7 @@ afterAll(() => console_.stop());
 afterEach(async () => {
   const { tasks } = await console_.client.list({ limit: 1_000 });
   await Promise.all(tasks.map((task) => console_.client.delete(task)));
-  await console_.client.allowTypes([]);
+  await console_.client.types.allow([]);
 });
 
 const api: Console["api"] = (...asked) => console_.api(...asked);
@@ -44,31 +44,52 @@ describe("many tasks at once", () => {
 
   test("are paused and resumed", async () => {
     const paused = await api("POST", "/tasks/pause", { tag: "ops", note: "down", by: "ann" });
-    expect([paused.status, paused.body]).toEqual([200, { count: 2 }]);
+    expect([paused.status, paused.body]).toMatchObject([200, { count: 2 }]);
     expect(await named("paused")).toBe("ab");
     expect((await console_.client.get("a")).paused).toMatchObject({ note: "down", by: "ann" });
-    expect((await api("POST", "/tasks/pause", { queue: "q" })).body).toEqual({ count: 0 });
-    expect((await api("POST", "/tasks/resume", { owner: "acme", from: "catch-up" })).body).toEqual({
+    expect((await api("POST", "/tasks/pause", { queue: "q" })).body).toMatchObject({ count: 0 });
+    expect((await api("POST", "/tasks/resume", { owner: "acme", from: "catch-up" })).body).toMatchObject({
       count: 1,
     });
-    expect((await api("POST", "/tasks/resume", { tag: "ops", by: "eve" })).body).toEqual({ count: 1 });
+    expect((await api("POST", "/tasks/resume", { tag: "ops", by: "eve" })).body).toMatchObject({ count: 1 });
     expect(await named("paused")).toBe("");
   });
 
+  test("are resumed by the note of their pause, after a dry run", async () => {
+    await api("POST", "/tasks/q/system/a/pause", { note: "retired", by: "ann" });
+    await api("POST", "/tasks/pause", { tag: "ops", note: "INC-43", by: "eve" });
+    const { body } = await api("POST", "/tasks/resume", { tag: "ops", dryRun: true });
+    expect(body).toMatchObject({
+      count: 2,
+      sample: [
+        { id: "b", paused: { note: "INC-43" } },
+        { id: "a", paused: { by: "ann", note: "retired" } },
+      ],
+    });
+    expect((await api("POST", "/tasks/resume", { tag: "ops", note: "INC-43" })).body).toMatchObject({
+      count: 1,
+    });
+    expect(await named("paused")).toBe("a");
+    expect((await api("POST", "/tasks/delete", { tag: "ops", dryRun: true })).body).toMatchObject({
+      count: 2,
+    });
+    expect(await named()).toBe("abc");
+  });
+
   test("are deleted", async () => {
-    expect((await api("POST", "/tasks/delete", { owner: "acme", queue: "other" })).body).toEqual({
+    expect((await api("POST", "/tasks/delete", { owner: "acme", queue: "other" })).body).toMatchObject({
       count: 1,
     });
     expect(await named()).toBe("ab");
-    expect((await api("POST", "/tasks/delete", { tag: "none" })).body).toEqual({ count: 0 });
-    expect((await api("POST", "/tasks/delete", { tag: "ops" })).body).toEqual({ count: 2 });
+    expect((await api("POST", "/tasks/delete", { tag: "none" })).body).toMatchObject({ count: 0 });
+    expect((await api("POST", "/tasks/delete", { tag: "ops" })).body).toMatchObject({ count: 2 });
   });
 
   test.each<[string, unknown, string, string | undefined]>([
-    ["pause", {}, "INVALID_FILTER", undefined],
-    ["pause", undefined, "INVALID_FILTER", undefined],
-    ["resume", { from: "now" }, "INVALID_FILTER", undefined],
-    ["delete", {}, "INVALID_FILTER", undefined],
+    ["pause", {}, "INVALID_OPTION", undefined],
+    ["pause", undefined, "INVALID_OPTION", undefined],
+    ["resume", { from: "now" }, "INVALID_OPTION", undefined],
+    ["delete", {}, "INVALID_OPTION", undefined],
     ["delete", { tags: "ops" }, "INVALID_OPTION", "tags"],
     ["delete", { tag: ["ops"] }, "INVALID_OPTION", "tag"],
     ["delete", { tag: "*" }, "INVALID_NAME", "tag"],
@@ -78,7 +99,9 @@ describe("many tasks at once", () => {
     ["pause", { tag: "ops", note: 1 }, "INVALID_OPTION", "note"],
     ["pause", { tag: "ops", note: "x".repeat(501) }, "INVALID_OPTION", "note"],
     ["resume", { tag: "ops", from: "then" }, "INVALID_OPTION", "from"],
-    ["resume", { tag: "ops", note: "x" }, "INVALID_OPTION", "note"],
+    ["resume", { tag: "ops", note: "x".repeat(501) }, "INVALID_OPTION", "note"],
+    ["resume", { tag: "ops", pausedBy: 1 }, "INVALID_OPTION", "pausedBy"],
+    ["pause", { tag: "ops", pausedBy: "ann" }, "INVALID_OPTION", "pausedBy"],
   ])("%s %j is refused, and nothing is done", async (verb, body, code, field) => {
     const answer = await api("POST", `/tasks/${verb}`, body);
     expect([answer.status, answer.body.error?.code, answer.body.error?.field]).toEqual([400, code, field]);
@@ -219,7 +242,7 @@ describe("backfills", () => {
   test("are not for viewers, who may look", async () => {
     const viewer = { authorization: `Bearer ${VIEWER}` };
     expect((await api("POST", BACKFILLS, { from, to, dryRun: true }, viewer)).status).toBe(403);
-    const { id } = await console_.client.backfill("a", { from, to });
+    const { id } = await console_.client.backfills.start("a", { from, to });
     expect((await api("DELETE", `/backfills/${id}`, undefined, viewer)).status).toBe(403);
     expect((await api("GET", `/backfills/${id}`, undefined, viewer)).body["state"]).toBe("running");
   });

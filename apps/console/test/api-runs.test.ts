@@ -2,6 +2,7 @@ import { defineTask, type Run, type TaskInput, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { SILENT } from "../../../test/helpers.js";
 import { type Console, startConsole, VIEWER } from "./harness.js";
 
 const schedule = { at: "2100-01-01T00:00:00Z" };
@@ -20,7 +21,12 @@ let console_: Console;
 let worker: Worker;
 beforeAll(async () => {
   console_ = await startConsole();
-  worker = new Worker({ connection: console_.redis.url, namespace: "console-test", types: [report] });
+  worker = new Worker({
+    connection: console_.redis.url,
+    namespace: "console-test",
+    types: [report],
+    logger: SILENT,
+  });
   await worker.start();
   const put = (id: string, more: Partial<TaskInput> = {}) =>
     console_.client.put({ id, type: "report", queue: "reports", schedule, ...more });
@@ -42,16 +48,14 @@ async function trigger(id: string): Promise<string> {
 }
 
 async function reached(run: string, state: Run["state"]): Promise<string> {
-  return eventually(async () => (await console_.client.run(run)).state === state && run, {
-    timeoutMs: 15_000,
-  });
+  return eventually(async () => (await console_.client.runs.get(run)).state === state && run);
 }
 
 describe("a run", () => {
   test("is looked at by its id, as it is or encoded", async () => {
     const run = await reached(await trigger("good"), "final");
     const { status, body } = await api("GET", `/runs/${run}`);
-    expect([status, body]).toEqual([200, JSON.parse(JSON.stringify(await console_.client.run(run)))]);
+    expect([status, body]).toEqual([200, JSON.parse(JSON.stringify(await console_.client.runs.get(run)))]);
     expect(body).toMatchObject({
       id: run,
       outcome: "succeeded",
@@ -108,7 +112,10 @@ describe("a task's statistics", () => {
   test("are counted", async () => {
     const run = await reached(await trigger("good"), "final");
     const { status, body } = await api("GET", "/tasks/reports/system/good/stats");
-    expect([status, body]).toEqual([200, JSON.parse(JSON.stringify(await console_.client.stats("good")))]);
+    expect([status, body]).toEqual([
+      200,
+      JSON.parse(JSON.stringify(await console_.client.runs.stats("good"))),
+    ]);
     expect(body).toMatchObject({ lastRun: run, lastOutcome: "succeeded", failures: 0 });
     expect(body["runs"]).toBeGreaterThan(0);
   });
@@ -120,7 +127,7 @@ describe("a task's statistics", () => {
       outcome: "succeeded",
       result: { pages: 3 },
     });
-    const { started } = await console_.client.run(run);
+    const { started } = await console_.client.runs.get(run);
     expect(started).toBeTypeOf("number");
     await console_.board.refresh();
     const { body } = await console_.admin("GET", "/queues/api/job-schedulers?queueName=reports");
@@ -133,7 +140,7 @@ describe("explain", () => {
 
   test("tells what became of an occurrence", async () => {
     const run = await reached(await trigger("good"), "final");
-    const { nominal } = await console_.client.run(run);
+    const { nominal } = await console_.client.runs.get(run);
     const { status, body } = await api("GET", `${EXPLAIN}?time=${nominal}`);
     expect([status, body]).toMatchObject([200, { task: "system/good", time: nominal, verdict: "enqueued" }]);
     expect((body["events"] as { what: string; run: string }[]).map(({ what }) => what)).toEqual([
@@ -166,7 +173,7 @@ describe("explain", () => {
     ["?time=1&zone=UTC", "zone"],
   ])("%j is refused", async (query, field) => {
     const { status, body } = await api("GET", `${EXPLAIN}${query}`);
-    expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_FILTER", field]);
+    expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_OPTION", field]);
   });
 });
 

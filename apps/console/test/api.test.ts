@@ -1,4 +1,5 @@
-import { OUTCOMES, type Run, type Task, type TaskInput } from "@carillon/sdk";
+import type { Run, Task, TaskInput } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Console, startConsole } from "./harness.js";
@@ -33,7 +34,7 @@ beforeAll(async () => {
 });
 afterAll(() => console_.stop());
 afterEach(async () => {
-  const { tasks } = await console_.client.list({ limit: 1_000 });
+  const { tasks } = await console_.client.list({ deliveries: true, limit: 1_000 });
   await Promise.all(tasks.map((task) => console_.client.delete(task)));
 });
 
@@ -50,6 +51,7 @@ describe("one call each", () => {
       outcome: "created",
       state: "scheduled",
       nextExecution: task.nextExecution,
+      humanized: "at 03:00, every day (Europe/Berlin)",
       warnings: [],
     });
     const again = await api("POST", "/tasks", full);
@@ -136,7 +138,7 @@ describe("one call each", () => {
       exhausted: false,
     });
     expect(await listed()).toEqual([]);
-    expect(await console_.client.queues()).toEqual([]);
+    expect(await console_.client.queues.names()).toEqual([]);
   });
 });
 
@@ -169,6 +171,9 @@ describe("tasks", () => {
     expect(await ids("?tag=disk")).toEqual(["nightly"]);
     expect(await ids("?state=paused")).toEqual(["b"]);
     expect(await ids("?state=finished")).toEqual(["c"]);
+    await api("POST", "/tasks", minimal("alert-1", { queue: "carillon-alerts" }));
+    expect(await ids("?owner=system")).toEqual(["a", "c"]);
+    expect(await ids("?owner=system&deliveries=true")).toEqual(["alert-1", "a", "c"]);
   });
 
   test("are listed in pages", async () => {
@@ -182,7 +187,7 @@ describe("tasks", () => {
 
   test("of a newer version are left alone", async () => {
     await api("POST", "/tasks", full);
-    const { keys, link } = console_.client.store;
+    const { keys, link } = internalsOf(storeOf(console_.client));
     const key = keys.queue("reports").task("tenant-a/nightly");
     await link.client.hset(key, "v", "99");
     const { status, body } = await api("POST", "/tasks", { ...full, priority: 8 });
@@ -204,7 +209,7 @@ describe("validate", () => {
     expect(body["next"]).toEqual([10_000, 20_000, 30_000].map((nominal) => ({ nominal, notes: [] })));
   });
 
-  test("spreads H by the id, as the task will", async () => {
+  test("spreads H by owner and id, as the task will", async () => {
     const schedule = { cron: "H H * * *" };
     const nextOf = async (question: object) => {
       const { body } = await api("POST", "/validate", { ...question, count: 1 });
@@ -214,6 +219,11 @@ describe("validate", () => {
     expect(alone).toBe(await nextOf({ task: minimal("spread", { schedule }) }));
     expect(alone).toBe((await api("POST", "/tasks", minimal("spread", { schedule }))).body["nextExecution"]);
     expect(alone).not.toBe(await nextOf({ schedule }));
+    const owned = await nextOf({ schedule, id: "spread", owner: "acme" });
+    expect(owned).not.toBe(alone);
+    expect(owned).toBe(await nextOf({ task: minimal("spread", { schedule, owner: "acme" }) }));
+    const beside = await api("POST", "/validate", { task: minimal("spread"), owner: "acme" });
+    expect([beside.status, beside.body.error?.field]).toEqual([400, "owner"]);
   });
 
   test("takes shared calendars into account", async () => {
@@ -229,7 +239,7 @@ describe("validate", () => {
   });
 
   test("reads shared calendars only where they have changed", async () => {
-    const { calendars } = console_.client.store;
+    const { calendars } = storeOf(console_.client);
     const schedule = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
     await api("PUT", "/calendars/holidays", { entries: ["2026-12-25"] });
     await api("POST", "/validate", { schedule });
@@ -291,7 +301,7 @@ describe("verbs", () => {
     for (const id of ids) await api("POST", "/tasks", minimal(id, { schedule }));
     await api("POST", "/tasks/pause", { queue: "q" });
     const fellDue = Math.max(...(await listed()).map(({ nominal = 0 }) => nominal));
-    await eventually(async () => (await console_.client.store.serverTime()) > fellDue);
+    await eventually(async () => (await storeOf(console_.client).serverTime()) > fellDue);
     await api("POST", "/tasks/q/system/a/resume", { from: "catch-up" });
     await api("POST", "/tasks/q/system/b/resume");
     await api("POST", "/tasks/resume", { tag: "none", from: "catch-up" });
@@ -306,9 +316,9 @@ describe("verbs", () => {
     await api("POST", "/tasks", minimal("a"));
     const { run } = (await api("POST", "/tasks/q/system/a/trigger")).body as { run: string };
     await api("POST", "/tasks/q/system/a/pause", { cancelQueued: false });
-    expect(await console_.client.run(run)).not.toHaveProperty("cancel");
+    expect(await console_.client.runs.get(run)).not.toHaveProperty("cancel");
     await api("POST", "/tasks/q/system/a/pause", { cancelQueued: true, by: "ann" });
-    expect((await console_.client.run(run)).cancel).toMatchObject({ by: "ann" });
+    expect((await console_.client.runs.get(run)).cancel).toMatchObject({ by: "ann" });
   });
 
   test("a finished task cannot be paused", async () => {
@@ -343,7 +353,7 @@ describe("verbs", () => {
     const put = await api("POST", "/tasks", minimal("a", { schedule: { every: "500ms" } }));
     const due = put.body["nextExecution"] as number;
     expect((await api("GET", "/tasks/q/system/a/ledger")).body).toEqual({ ledger: [] });
-    await eventually(async () => (await console_.client.store.serverTime()) > due);
+    await eventually(async () => (await storeOf(console_.client).serverTime()) > due);
     await api("PUT", "/tasks/q/system/a", minimal("a"));
     const { body } = await api("GET", "/tasks/q/system/a/ledger");
     expect(body["ledger"]).toMatchObject([{ reason: "superseded", from: expect.any(Number) }]);
@@ -360,23 +370,8 @@ describe("verbs", () => {
 });
 
 describe("the namespace", () => {
-  test("its queues, with how many tasks each has, and how their runs ended", async () => {
-    await api("POST", "/tasks", minimal("a"));
-    await api("POST", "/tasks", minimal("b"));
-    await api("POST", "/tasks", full);
-    const { outcomes } = console_.client.store.keys.queue("q");
-    await console_.client.store.link.ask((client) => client.hset(outcomes, "failed", 2));
-    const none = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0]));
-    expect((await api("GET", "/queues")).body).toEqual({
-      queues: [
-        { name: "q", tasks: 2, outcomes: { ...none, failed: 2 } },
-        { name: "reports", tasks: 1, outcomes: none },
-      ],
-    });
-  });
-
   test("its nodes", async () => {
-    const now = await console_.client.store.serverTime();
+    const now = await storeOf(console_.client).serverTime();
     const node = {
       id: "n1",
       host: "h",
@@ -387,10 +382,12 @@ describe("the namespace", () => {
       every: 5_000,
       tzdata: "",
       clockOffset: 0,
+      ready: true,
     };
-    await console_.client.store.registry.beat(node);
-    expect((await api("GET", "/nodes")).body).toEqual({ nodes: [{ ...node, alive: true }] });
-    await console_.client.store.registry.removeNode("n1");
+    await storeOf(console_.client).registry.beat(node);
+    const view = { ...node, alive: true, state: "ready" };
+    expect((await api("GET", "/nodes")).body).toEqual({ nodes: [view] });
+    await storeOf(console_.client).registry.removeNode("n1");
   });
 
   test("its shared calendars", async () => {

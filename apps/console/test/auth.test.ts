@@ -1,111 +1,145 @@
 import { describe, expect, test } from "vitest";
-import { Auth, FailureLimiter } from "../src/auth.js";
+import { Auth, FailureLimiter, type LimiterOptions } from "../src/auth.js";
 
 describe("sessions", () => {
   let now = 1_000_000;
   const options = {
-    ...{ token: "admin", operatorToken: "operator", viewerToken: "viewer" },
+    tokens: { admin: ["admin"], operator: ["operator"], viewer: ["viewer"] },
     ...{ namespace: "n", now: () => now },
   };
   const auth = new Auth(options);
+  const open = (token: string, by = auth) => by.openSession(by.credential(token)!);
+  const roleOf = (session: string, by = auth) => by.session(session)?.credential.role;
 
   test("hold the role of the token, and end", () => {
-    const { value, maxAgeMs } = auth.openSession("viewer");
-    expect(maxAgeMs).toBe(12 * 3_600_000);
-    expect(auth.roleOfSession(value)).toBe("viewer");
-    now += maxAgeMs - 1;
-    expect(auth.roleOfSession(value)).toBe("viewer");
+    const session = open("viewer");
+    expect(roleOf(session)).toBe("viewer");
+    now += 12 * 3_600_000 - 1;
+    expect(roleOf(session)).toBe("viewer");
     now += 1;
-    expect(auth.roleOfSession(value)).toBeUndefined();
+    expect(roleOf(session)).toBeUndefined();
   });
 
-  test("cannot be made into another role's, prolonged or shortened", () => {
-    const { value } = auth.openSession("viewer");
-    const [, expiry, nonce, mac] = value.split(".");
+  test("have ids that never repeat", () => {
+    const [one, other] = [auth.session(open("admin")), auth.session(open("admin"))];
+    expect(one?.id).toMatch(/^[\w-]{22}$/);
+    expect(one?.id).not.toBe(other?.id);
+  });
+
+  test("cannot be made into another role's, prolonged, shortened or renamed", () => {
+    const session = open("viewer");
+    const [, expiry, id, mac] = session.split(".");
     const forged = [
-      `admin.${expiry}.${nonce}.${mac}`,
-      `operator.${expiry}.${nonce}.${mac}`,
-      `viewer.zzzzzzzz.${nonce}.${mac}`,
+      `admin.${expiry}.${id}.${mac}`,
+      `operator.${expiry}.${id}.${mac}`,
+      `viewer.zzzzzzzz.${id}.${mac}`,
       `viewer.${expiry}.other.${mac}`,
-      `viewer.${expiry}.${nonce}`,
-      `viewer.${expiry}.${nonce}.`,
-      `${value}.x`,
+      `viewer.${expiry}.${id}`,
+      `viewer.${expiry}.${id}.`,
+      `${session}.x`,
       "",
     ];
-    expect(forged.map((session) => auth.roleOfSession(session))).toEqual(forged.map(() => undefined));
+    expect(forged.map((one) => roleOf(one))).toEqual(forged.map(() => undefined));
   });
 
   test("hold on another console with the same tokens, and on none with others", () => {
-    const { value } = auth.openSession("admin");
-    expect(new Auth(options).roleOfSession(value)).toBe("admin");
-    expect(new Auth({ ...options, token: "new" }).roleOfSession(value)).toBeUndefined();
-    expect(new Auth({ ...options, namespace: "m" }).roleOfSession(value)).toBeUndefined();
+    const session = open("admin");
+    expect(roleOf(session, new Auth(options))).toBe("admin");
+    expect(roleOf(session, new Auth({ ...options, tokens: { admin: ["new"] } }))).toBeUndefined();
+    expect(roleOf(session, new Auth({ ...options, namespace: "m" }))).toBeUndefined();
+  });
+
+  test("go on while a new token replaces theirs, and end with it", () => {
+    const session = open("admin");
+    const both = new Auth({ ...options, tokens: { admin: ["new", "admin"] } });
+    expect(roleOf(session, both)).toBe("admin");
+    expect(["new", "admin"].map((token) => both.credential(token)?.role)).toEqual(["admin", "admin"]);
+    const renewed = open("new", both);
+    const after = new Auth({ ...options, tokens: { admin: ["new"] } });
+    expect([roleOf(session, after), roleOf(renewed, after)]).toEqual([undefined, "admin"]);
+    expect(after.credential("admin")).toBeUndefined();
   });
 
   test("no token is the start of another, and an absent viewer token opens nothing", () => {
+    const role = (by: Auth) => (token: string) => by.credential(token)?.role;
     expect(
-      ["admin", "operator", "viewer", "admi", "admin ", "", "undefined"].map((token) =>
-        auth.roleOfToken(token),
-      ),
-    ).toEqual(["admin", "operator", "viewer", undefined, undefined, undefined, undefined]);
-    const alone = new Auth({ token: "admin", namespace: "n" });
-    expect(["", "undefined", "viewer", "operator"].map((token) => alone.roleOfToken(token))).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ]);
+      ["admin", "operator", "viewer", "admi", "admin ", "", "undefined", "admin,viewer"].map(role(auth)),
+    ).toEqual(["admin", "operator", "viewer", ...new Array(5).fill(undefined)]);
+    const alone = new Auth({ tokens: { admin: ["admin"] }, namespace: "n" });
+    expect(["", "undefined", "viewer", "operator"].map(role(alone))).toEqual(new Array(4).fill(undefined));
   });
 });
 
-describe("the limiter of failures", () => {
-  test("locks an address for the rest of its window", () => {
+describe("the limiter of wrong tokens", () => {
+  /** One that refuses at once what it would hold back. */
+  const strict = (options: LimiterOptions) => new FailureLimiter({ waiting: 0, ...options });
+  const isFree = async (limiter: FailureLimiter, address: string) =>
+    (await limiter.failed(address)) === "at once";
+
+  test("lets some of an address pass, and gives them back one by one", async () => {
     let now = 0;
-    const limiter = new FailureLimiter({ failures: 2, windowMs: 100, now: () => now });
-    limiter.failed("10.0.0.1");
-    expect(limiter.lockedFor("10.0.0.1")).toBe(0);
-    now = 30;
-    limiter.failed("10.0.0.1");
-    expect(limiter.lockedFor("10.0.0.1")).toBe(70);
-    expect(limiter.lockedFor("10.0.0.2")).toBe(0);
-    now = 100;
-    expect(limiter.lockedFor("10.0.0.1")).toBe(0);
-    limiter.failed("10.0.0.1");
-    expect(limiter.lockedFor("10.0.0.1")).toBe(0);
+    const limiter = strict({ failures: 2, windowMs: 100, now: () => now });
+    const next = () => isFree(limiter, "10.0.0.1");
+    expect([await next(), await next(), await next()]).toEqual([true, true, false]);
+    expect(await isFree(limiter, "10.0.0.2")).toBe(true);
+    now = 49;
+    expect(await next()).toBe(false);
+    now = 50;
+    expect([await next(), await next()]).toEqual([true, false]);
+    now = 1_000_000;
+    expect([await next(), await next(), await next()]).toEqual([true, true, false]);
   });
 
-  test("locks it, if nothing else is said, at the tenth failure within a minute of the first", () => {
+  test("lets 10 pass, if nothing else is said, and one more every 6 s", async () => {
     let now = 0;
-    const limiter = new FailureLimiter({ now: () => now });
-    const fail = (times: number) => {
-      for (let i = 0; i < times; i++) limiter.failed("10.0.0.1");
-      return limiter.lockedFor("10.0.0.1");
+    const limiter = strict({ now: () => now });
+    const free = async (tries: number) => {
+      let count = 0;
+      for (let i = 0; i < tries; i++) if (await isFree(limiter, "10.0.0.1")) count += 1;
+      return count;
     };
-    expect(fail(9)).toBe(0);
-    now = 60_000;
-    expect([fail(9), fail(1)]).toEqual([0, 60_000]);
+    expect(await free(20)).toBe(10);
+    now = 6_000;
+    expect(await free(20)).toBe(1);
   });
 
-  test("takes an IPv6 network for one address", () => {
-    const limiter = new FailureLimiter({ failures: 1 });
-    limiter.failed("2001:db8:1:2::5");
-    expect(limiter.lockedFor("2001:db8:1:2:aaaa:bbbb:cccc:dddd")).toBeGreaterThan(0);
-    expect(limiter.lockedFor("2001:db8:1:3::5")).toBe(0);
-    limiter.failed("::1");
-    expect(limiter.lockedFor("::1")).toBeGreaterThan(0);
-    limiter.failed("::ffff:10.0.0.1");
-    expect(limiter.lockedFor("::ffff:10.0.0.2")).toBe(0);
+  test("holds back the answers to the others, not more at once than it may", async () => {
+    const ends: (() => void)[] = [];
+    const sleep = (ms: number) => {
+      expect(ms).toBe(1_000);
+      return new Promise<void>((resolve) => void ends.push(resolve));
+    };
+    const limiter = new FailureLimiter({ failures: 0, waiting: 2, sleep });
+    const late = [limiter.failed("a"), limiter.failed("b")];
+    expect([await limiter.failed("a"), await limiter.failed("c")]).toEqual(["too many", "too many"]);
+    ends[0]?.();
+    expect(await late[0]).toBe("late");
+    late.push(limiter.failed("c"));
+    for (const end of ends) end();
+    expect(await Promise.all(late)).toEqual(["late", "late", "late"]);
   });
 
-  test("remembers no more addresses than it may", () => {
-    const limiter = new FailureLimiter({ failures: 1, addresses: 2 });
-    for (const address of ["a", "b", "c"]) limiter.failed(address);
-    expect(["a", "b", "c"].map((address) => limiter.lockedFor(address) > 0)).toEqual([false, true, true]);
+  test("takes an IPv6 network for one address", async () => {
+    const limiter = strict({ failures: 1 });
+    expect(await isFree(limiter, "2001:db8:1:2::5")).toBe(true);
+    expect(await isFree(limiter, "2001:db8:1:2:aaaa:bbbb:cccc:dddd")).toBe(false);
+    expect(await isFree(limiter, "2001:db8:1:3::5")).toBe(true);
+    expect([await isFree(limiter, "::1"), await isFree(limiter, "::1")]).toEqual([true, false]);
+    expect(await isFree(limiter, "::ffff:10.0.0.1")).toBe(true);
+    expect(await isFree(limiter, "::ffff:10.0.0.2")).toBe(true);
+  });
+
+  test("remembers no more addresses than it may, and little of each", async () => {
+    const limiter = strict({ failures: 1, addresses: 2 });
+    for (const address of ["a", "b", "c"]) await limiter.failed(address);
     // Whoever goes on is remembered.
-    for (const address of ["b", "d"]) limiter.failed(address);
-    expect(["b", "c", "d"].map((address) => limiter.lockedFor(address) > 0)).toEqual([true, false, true]);
-    const many = new FailureLimiter({ failures: 1 });
-    for (let i = 0; i < 10_000; i++) many.failed(`10.0.${i}`);
-    expect(many.lockedFor("10.0.0")).toBeGreaterThan(0);
+    expect(await isFree(limiter, "b")).toBe(false);
+    expect(await isFree(limiter, "a")).toBe(true);
+    expect([await isFree(limiter, "b"), await isFree(limiter, "c")]).toEqual([false, true]);
+    const many = strict({ failures: 1 });
+    for (let i = 0; i < 10_000; i++) await many.failed(`10.0.${i}`);
+    expect(await isFree(many, "10.0.0")).toBe(false);
+    const long = "x".repeat(64);
+    expect([await isFree(many, `${long}1`), await isFree(many, `${long}2`)]).toEqual([true, false]);
   });
 });

@@ -1,4 +1,5 @@
 import { bullPrefix } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { Queue, Worker } from "bullmq";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { coded } from "../src/errors.js";
@@ -50,7 +51,7 @@ test("BullMQ's own keys are no jobs: they can be neither read nor removed as suc
 });
 
 test("what else BullMQ keeps of a queue and its jobs is no job either", async () => {
-  const redis = console_.client.store.link.client;
+  const redis = internalsOf(storeOf(console_.client)).link.client;
   const run = await trigger("a");
   const key = (id: string) => `${PREFIX}:q:${id}`;
   await redis.hset(key("metrics:completed"), { count: "1", prevTS: "0", prevCount: "0" });
@@ -69,7 +70,7 @@ test("what else BullMQ keeps of a queue and its jobs is no job either", async ()
 
 test("a job that is no JSON leaves the page to the others, and can be removed", async () => {
   const [run, other] = [await trigger("a"), await trigger("a")];
-  const redis = console_.client.store.link.client;
+  const redis = internalsOf(storeOf(console_.client)).link.client;
   for (const [field, text] of [
     ["data", '{"password":s3cret-0f-a-job}'],
     ["opts", "nonsense"],
@@ -121,7 +122,7 @@ describe("what is refused because of a job as it is", () => {
 
   test("by a worker that has it", async () => {
     const run = await trigger("a");
-    const redis = console_.client.store.link.client;
+    const redis = internalsOf(storeOf(console_.client)).link.client;
     await redis.set(`${PREFIX}:q:${run}:lock`, "token");
     const { status, body } = await console_.admin("PUT", `${JOBS}/${run}/clean`);
     expect([status, body.error?.code]).toEqual([409, "CONFLICT"]);

@@ -1,6 +1,10 @@
-import { connect } from "@carillon/sdk";
+import { Client, connect } from "@carillon/sdk";
+import { Store } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
+import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Board } from "../src/board.js";
+import { Redactor } from "../src/redact.js";
 import { type Console, startConsole } from "./harness.js";
 
 let console_: Console;
@@ -32,6 +36,40 @@ test("a job that Redis refuses is answered with the reason", async () => {
   await redis.replicaof("NO", "ONE");
   // After READONLY the connection is made anew.
   await eventually(async () => (await add())[0] === 200);
+});
+
+test("/ready says that Redis takes no writes, and the board goes on showing", async () => {
+  const ready = async () => {
+    await console_.board.refresh();
+    const response = await console_.ask("/ready");
+    return [response.status, await response.json()];
+  };
+  await redis.config("SET", "min-replicas-to-write", "1");
+  expect(await ready()).toEqual([503, { status: "read-only", code: "REDIS_UNAVAILABLE" }]);
+  expect((await console_.admin("GET", "/queues/api/queues")).status).toBe(200);
+  await redis.config("SET", "min-replicas-to-write", "0");
+  await redis.config("SET", "maxmemory", "1");
+  expect(await ready()).toEqual([503, { status: "read-only", code: "REDIS_OUT_OF_MEMORY" }]);
+  await redis.config("SET", "maxmemory", "0");
+  expect(await ready()).toEqual([200, { status: "ready" }]);
+});
+
+test("a console that may only look is ready, and asks once whether it may write", async () => {
+  const viewer = ["on", ">secret", "~{console-test}:*", "-@all", "+hkeys", "+info", "+select"];
+  await redis.call("ACL", "SETUSER", "viewer", ...viewer);
+  const url = console_.redis.url.replace("redis://", "redis://viewer:secret@");
+  const store = new Store({ connection: url, namespace: "console-test" });
+  const client = new Client({ store });
+  const logger = pino({ level: "silent" });
+  const board = new Board({ client, store, connection: redis, logger, redactor: new Redactor([]) });
+  await redis.call("ACL", "LOG", "RESET");
+  for (let i = 0; i < 3; i++) await board.refresh();
+  expect([board.problem, board.writeProblem]).toEqual([undefined, undefined]);
+  // Redis logs equal refusals as one, with their number.
+  const [refusal = []] = (await redis.call("ACL", "LOG")) as unknown[][];
+  expect(refusal.slice(0, 2)).toEqual(["count", 1]);
+  await board.close();
+  await store.close();
 });
 
 test("a connection that breaks while a job is sent is a 503", async () => {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { readConfig, shortTokens } from "../src/environment.js";
+import { readConfig } from "../src/environment.js";
 
 const REDIS_URL = "redis://localhost:6379";
+/** Long enough. */
+const [TOKEN, OTHER, SAME] = ["a".repeat(16), "b".repeat(16), "c".repeat(16)];
 
 describe("the environment", () => {
   test("has defaults for all but Redis", () => {
@@ -11,10 +13,9 @@ describe("the environment", () => {
       host: "127.0.0.1",
       port: 3000,
       logLevel: "info",
-      token: undefined,
-      operatorToken: undefined,
-      viewerToken: undefined,
+      tokens: { admin: [], operator: [], viewer: [] },
       redact: [],
+      trustedProxies: 0,
     });
   });
 
@@ -26,22 +27,30 @@ describe("the environment", () => {
       CARILLON_REDACT: "",
       CARILLON_CONSOLE_PORT: "",
       CARILLON_HOST: "",
+      CARILLON_TRUSTED_PROXIES: "",
     };
     expect(readConfig({ REDIS_URL, ...empty })).toEqual(readConfig({ REDIS_URL }));
   });
 
-  test("tells whose tokens are short enough to be guessed", () => {
-    const long = "x".repeat(16);
-    const config = readConfig({ REDIS_URL, CARILLON_TOKEN: long, CARILLON_OPERATOR_TOKEN: long.slice(1) });
-    expect(shortTokens(config)).toEqual(["CARILLON_OPERATOR_TOKEN"]);
-    const all = { CARILLON_TOKEN: "a", CARILLON_OPERATOR_TOKEN: "b", CARILLON_VIEWER_TOKEN: "c" };
-    expect(shortTokens(readConfig({ REDIS_URL, ...all }))).toEqual(Object.keys(all));
-    expect(shortTokens(readConfig({ REDIS_URL }))).toEqual([]);
+  test("takes several tokens of a role, so that one can replace another", () => {
+    const [a, b, c, d] = ["a", "b", "c", "d"].map((letter) => letter.repeat(16)) as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    const env = { CARILLON_TOKEN: `${a},${b}`, CARILLON_OPERATOR_TOKEN: c, CARILLON_VIEWER_TOKEN: d };
+    const tokens = { admin: [a, b], operator: [c], viewer: [d] };
+    expect(readConfig({ REDIS_URL, ...env }).tokens).toEqual(tokens);
   });
 
   test("names the fields to hide", () => {
     const { redact } = readConfig({ REDIS_URL, CARILLON_REDACT: "password, headers.Authorization" });
     expect(redact).toEqual(["password", "headers.Authorization"]);
+  });
+
+  test("takes the number of proxies", () => {
+    expect(readConfig({ REDIS_URL, CARILLON_TRUSTED_PROXIES: "2" }).trustedProxies).toBe(2);
   });
 
   test.each([
@@ -52,8 +61,13 @@ describe("the environment", () => {
     [{ CARILLON_CONSOLE_PORT: "-1" }, "CARILLON_CONSOLE_PORT"],
     [{ CARILLON_CONSOLE_PORT: "3000x" }, "CARILLON_CONSOLE_PORT"],
     [{ CARILLON_HOST: "a b" }, "CARILLON_HOST"],
+    [{ CARILLON_TRUSTED_PROXIES: "true" }, "CARILLON_TRUSTED_PROXIES"],
+    [{ CARILLON_TRUSTED_PROXIES: "11" }, "CARILLON_TRUSTED_PROXIES"],
+    [{ CARILLON_TRUSTED_PROXIES: "-1" }, "CARILLON_TRUSTED_PROXIES"],
     [{ CARILLON_LOG_LEVEL: "loud" }, "CARILLON_LOG_LEVEL"],
-    [{ CARILLON_TOKEN: "with space" }, "CARILLON_TOKEN"],
+    [{ CARILLON_TOKEN: "a long one with spaces" }, "CARILLON_TOKEN"],
+    [{ CARILLON_TOKEN: "x".repeat(15) }, "CARILLON_TOKEN"],
+    [{ CARILLON_VIEWER_TOKEN: `${TOKEN},short` }, "CARILLON_VIEWER_TOKEN"],
     [{ CARILLON_REDACT: "a,,b" }, "CARILLON_REDACT"],
     [{ CARILLON_REDACT: "," }, "CARILLON_REDACT"],
     [{ CARILLON_REDACT: "a b" }, "CARILLON_REDACT"],
@@ -61,11 +75,23 @@ describe("the environment", () => {
     [{ CARILLON_REDACT: "a..b" }, "CARILLON_REDACT"],
     [{ CARILLON_REDACT: "x".repeat(200) }, "CARILLON_REDACT"],
     [{ CARILLON_REDACT: Array(101).fill("a").join() }, "CARILLON_REDACT"],
-    [{ CARILLON_VIEWER_TOKEN: "new\nline" }, "CARILLON_VIEWER_TOKEN"],
-    [{ CARILLON_OPERATOR_TOKEN: "with space" }, "CARILLON_OPERATOR_TOKEN"],
-    [{ CARILLON_TOKEN: "same", CARILLON_VIEWER_TOKEN: "same" }, "CARILLON_VIEWER_TOKEN"],
-    [{ CARILLON_TOKEN: "same", CARILLON_OPERATOR_TOKEN: "same" }, "CARILLON_OPERATOR_TOKEN"],
-    [{ CARILLON_OPERATOR_TOKEN: "same", CARILLON_VIEWER_TOKEN: "same" }, "CARILLON_VIEWER_TOKEN"],
+    [{ CARILLON_VIEWER_TOKEN: "a-long-one-with-a-new\nline" }, "CARILLON_VIEWER_TOKEN"],
+    [{ CARILLON_OPERATOR_TOKEN: "a long one with spaces" }, "CARILLON_OPERATOR_TOKEN"],
+    [{ CARILLON_TOKEN: SAME, CARILLON_VIEWER_TOKEN: SAME }, "CARILLON_VIEWER_TOKEN"],
+    [{ CARILLON_TOKEN: SAME, CARILLON_OPERATOR_TOKEN: SAME }, "CARILLON_OPERATOR_TOKEN"],
+    [{ CARILLON_OPERATOR_TOKEN: SAME, CARILLON_VIEWER_TOKEN: SAME }, "CARILLON_VIEWER_TOKEN"],
+    [{ CARILLON_TOKEN: `${TOKEN},${OTHER},${TOKEN}` }, "CARILLON_TOKEN"],
+    [
+      { CARILLON_TOKEN: `${TOKEN},${SAME}`, CARILLON_VIEWER_TOKEN: `${OTHER},${SAME}` },
+      "CARILLON_VIEWER_TOKEN",
+    ],
+    [{ CARILLON_TOKEN: `${TOKEN},` }, "CARILLON_TOKEN"],
+    [{ CARILLON_TOKEN: "," }, "CARILLON_TOKEN"],
+    [{ CARILLON_TOKEN: `${TOKEN}, with a space in it` }, "CARILLON_TOKEN"],
+    [
+      { CARILLON_VIEWER_TOKEN: Array.from({ length: 11 }, (_, i) => TOKEN + i).join() },
+      "CARILLON_VIEWER_TOKEN",
+    ],
   ])("%o is refused by name, with a remedy", (env, field) => {
     let error: unknown;
     try {
@@ -75,6 +101,6 @@ describe("the environment", () => {
     }
     expect(error).toMatchObject({ field, remedy: expect.stringMatching(/\w/) });
     expect((error as Error).message).toMatch(new RegExp(`^${field}: `));
-    expect((error as Error).message).not.toMatch(/with space|same\b(?! as)/);
+    expect((error as Error).message).not.toMatch(/with space|\bsame\b/);
   });
 });

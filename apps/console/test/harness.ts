@@ -1,10 +1,12 @@
-import { createServer, type Server } from "node:http";
+import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Client, connect } from "@carillon/sdk";
+import { Store } from "@carillon/sdk/internal";
 import { eventually, type RedisCluster, type RedisServer, startCluster, startRedis } from "@carillon/testing";
 import { pino } from "pino";
 import { type AppOptions, createApp } from "../src/app.js";
 import type { Board } from "../src/board.js";
+import { consoleServer } from "../src/server.js";
 
 export const ADMIN = "the-token-of-an-admin";
 export const OPERATOR = "the-token-of-an-operator";
@@ -40,9 +42,13 @@ export interface Answer {
   job?: { id: string; name: string; data: { payload: unknown; occurrence: Record<string, unknown> } };
 }
 
-export async function startConsole(options: Partial<AppOptions> = {}): Promise<Console> {
-  const redis = await startRedis({ appendonly: true });
-  return { redis, ...(await startOn(redis.url, redis, options)) };
+/** @param beside the Redis of another console, which stays when this one stops; default: one of its own */
+export async function startConsole(
+  options: Partial<AppOptions> = {},
+  beside?: RedisServer,
+): Promise<Console> {
+  const redis = beside ?? (await startRedis({ appendonly: true }));
+  return { redis, ...(await startOn(redis.url, beside ? undefined : redis, options)) };
 }
 
 /** A console on three masters. */
@@ -53,35 +59,28 @@ export async function startOnCluster(): Promise<Omit<Console, "redis">> {
 
 async function startOn(
   redisUrl: string,
-  engine: RedisServer | RedisCluster,
+  engine: RedisServer | RedisCluster | undefined,
   options: Partial<AppOptions>,
 ): Promise<Omit<Console, "redis">> {
-  const client = new Client({
-    connection: redisUrl,
-    namespace: "console-test",
-    connectTimeout: 500,
-    maxPayloadBytes: Number.MAX_SAFE_INTEGER, // as the program's
-  });
+  const store = new Store({ connection: redisUrl, namespace: "console-test", readyTimeout: 500 });
+  const client = new Client({ store, maxPayloadBytes: Number.MAX_SAFE_INTEGER }); // as the program's
   const connection = connect(redisUrl, "safe");
   connection.on("error", () => {});
   const lines: string[] = [];
   const logger = pino({ level: "trace" }, { write: (line: string) => void lines.push(line) });
   const { app, board } = createApp({
     client,
+    store,
     connection,
     logger,
-    token: ADMIN,
-    operatorToken: OPERATOR,
-    viewerToken: VIEWER,
+    tokens: { admin: [ADMIN], operator: [OPERATOR], viewer: [VIEWER] },
     refreshEvery: 50,
     ...options,
   });
-  const server = createServer(app);
+  const server = consoleServer(app);
   const url = `http://127.0.0.1:${await listen(server)}`;
-  // On a busy machine it takes longer to connect than a test waits for its first answer.
-  const wait = { timeoutMs: 20_000 };
-  await eventually(() => connection.status === "ready", wait);
-  await eventually(() => client.queues(), wait);
+  await eventually(() => connection.status === "ready");
+  await eventually(() => client.queues.names());
   const ask: Console["ask"] = (path, init) => fetch(url + path, { redirect: "manual", ...init });
   const call = async (method: string, path: string, body: unknown, more: Record<string, string>) => {
     const response = await ask(path, {
@@ -108,9 +107,9 @@ async function startOn(
       server.closeAllConnections();
       server.close();
       await board.close();
-      await client.close();
+      await store.close();
       connection.disconnect();
-      await engine.stop();
+      await engine?.stop();
     },
   };
 }

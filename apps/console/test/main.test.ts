@@ -46,13 +46,10 @@ function start(env: Record<string, string>): Program {
     exit: once(child, "close").then(([code, signal]) => code ?? signal),
     stderr: () => stderr,
     line: (msg) =>
-      eventually(
-        () => {
-          const lines = stdout.split("\n").filter(Boolean);
-          return lines.map((line) => JSON.parse(line)).find((line) => line.msg === msg) ?? false;
-        },
-        { timeoutMs: 10_000 },
-      ),
+      eventually(() => {
+        const lines = stdout.split("\n").filter(Boolean);
+        return lines.map((line) => JSON.parse(line)).find((line) => line.msg === msg) ?? false;
+      }),
   };
 }
 
@@ -83,13 +80,10 @@ test("with Redis down it starts, says so, and finds Redis later", async () => {
     const client = new Client({ connection: url });
     await client.put({ id: "a", type: "t", queue: "q", schedule: { every: "1h" } });
     await client.close();
-    await eventually(
-      async () => {
-        const found = await fetch(`${console_}/queues/api/job-schedulers`, { headers });
-        expect(await found.json()).toMatchObject({ schedulers: [{ id: "system/a" }] });
-      },
-      { timeoutMs: 15_000 },
-    );
+    await eventually(async () => {
+      const found = await fetch(`${console_}/queues/api/job-schedulers`, { headers });
+      expect(await found.json()).toMatchObject({ schedulers: [{ id: "system/a" }] });
+    });
   } finally {
     await late.stop();
   }
@@ -143,7 +137,7 @@ test.runIf(existsSync("/dev/full"))("a log that cannot be written neither ends n
   running.push(child);
   const exit = once(child, "exit");
   const ready = async () => (await fetch(`http://127.0.0.1:${port}/ready`)).ok;
-  await eventually(() => ready().catch(() => false), { timeoutMs: 10_000 });
+  await eventually(() => ready().catch(() => false));
   child.kill("SIGTERM");
   expect(await exit).toEqual([0, null]);
 });
@@ -188,7 +182,7 @@ test("SIGTERM ends it at once while Redis is down", async () => {
   const begun = performance.now();
   program.child.kill("SIGTERM");
   expect(await program.exit).toBe(0);
-  expect(performance.now() - begun).toBeLessThan(2_000);
+  expect(performance.now() - begun).toBeLessThan(5_000);
 });
 
 test.each([

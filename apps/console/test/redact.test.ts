@@ -1,4 +1,5 @@
 import { bullPrefix } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { type Job, Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Redactor } from "../src/redact.js";
@@ -114,6 +115,70 @@ describe("a redactor", () => {
   });
 });
 
+describe("URLs of alerts", () => {
+  const SECRET = "T0/B0/s3cret-0f-a-webhook";
+  const url = `https://hooks.example.com/services/${SECRET}`;
+  const alerts = [{ on: ["failed" as const], url }];
+  const task = { id: "a", type: "t", queue: "q", schedule: { every: "1h" }, alerts } as const;
+  const delivery = {
+    ...{ id: "alert-1", type: "carillon.webhook", queue: "carillon-alerts", schedule: { every: "1h" } },
+    payload: { url, alert: { kind: "failed" } },
+  };
+  const paths = [
+    "/api/v1/tasks?deliveries=true",
+    "/api/v1/tasks/q/system/a",
+    "/api/v1/tasks/carillon-alerts/system/alert-1",
+    "/queues/api/queues?activeQueue=carillon-alerts",
+    "/queues/api/job-schedulers",
+  ];
+  async function open(redact: string[]) {
+    const console_ = await startConsole({ redact });
+    await console_.client.put(task);
+    await console_.client.put(delivery);
+    await console_.client.trigger({ queue: "carillon-alerts", id: "alert-1" });
+    await console_.board.refresh();
+    const shown = async (token: string) => {
+      const texts: string[] = [];
+      for (const path of paths) {
+        const answer = await console_.ask(path, { headers: { authorization: `Bearer ${token}` } });
+        expect([path, answer.status]).toEqual([path, 200]);
+        texts.push(await answer.text());
+      }
+      return texts;
+    };
+    return { console_, shown };
+  }
+
+  test("are shown to viewers as hosts, without the task's revision", async () => {
+    const { console_, shown } = await open([]);
+    const texts = await shown(VIEWER);
+    expect(texts.join()).not.toContain(SECRET);
+    const { revision, ...rest } = JSON.parse(texts[1] as string) as Record<string, unknown>;
+    expect(revision).toBeUndefined();
+    expect(rest).toMatchObject({ id: "a", alerts: [{ on: ["failed"], url: "hooks.example.com" }] });
+    expect(JSON.parse(texts[2] as string)).toMatchObject({
+      payload: { url: "hooks.example.com", alert: { kind: "failed" } },
+    });
+    for (const token of [OPERATOR, ADMIN]) {
+      const [, full] = await shown(token);
+      expect(JSON.parse(full as string)).toMatchObject({ alerts, revision: expect.any(String) });
+    }
+    await console_.stop();
+  });
+
+  test("are hidden from everybody by the name of their field", async () => {
+    const { console_, shown } = await open(["alerts.url", "payload.url"]);
+    for (const token of [VIEWER, OPERATOR, ADMIN]) {
+      const texts = await shown(token);
+      expect(texts.join()).not.toContain(SECRET);
+      const one = JSON.parse(texts[1] as string) as Record<string, unknown>;
+      expect(one).toMatchObject({ alerts: [{ on: ["failed"], url: hidden }] });
+      expect(one).not.toHaveProperty("revision");
+    }
+    await console_.stop();
+  });
+});
+
 describe("a console that hides fields", () => {
   const SECRET = "s3cret-0f-a-payload";
   const payload = { user: "ann", password: SECRET, steps: [{ headers: { Authorization: SECRET } }] };
@@ -145,7 +210,7 @@ describe("a console that hides fields", () => {
 
   test("shows them to nobody, by no route", async () => {
     // As its worker would leave it.
-    const { keys, link } = console_.client.store;
+    const { keys, link } = internalsOf(storeOf(console_.client));
     const record = keys.queue("q").run(run);
     await link.ask((redis) => redis.hset(record, "result", JSON.stringify({ password: SECRET })));
     await link.ask((redis) => redis.hset(record, "checkpoint", JSON.stringify({ password: SECRET })));

@@ -1,4 +1,5 @@
 import { bullPrefix, canonicalSchedule, type TaskInput } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
@@ -110,7 +111,7 @@ describe("the list", () => {
   test("goes on where others have stored a schedule that cannot be read", async () => {
     const ids = ["end", "start", "at", "any"];
     await put(minimal("a"), ...ids.map((id) => minimal(id)));
-    const { keys, link } = console_.client.store;
+    const { keys, link } = internalsOf(storeOf(console_.client));
     for (const [id, schedule] of [
       ["end", { every: "1h", end: "nonsense" }],
       ["start", { every: "1h", start: "nonsense" }],
@@ -156,8 +157,10 @@ describe("the list", () => {
   test("counts the occurrences that a schedule has enqueued", async () => {
     await put(minimal("a"));
     expect(await schedulers()).toMatchObject([{ iterationCount: 0 }]);
-    const { store } = console_.client;
-    await store.link.ask((client) => client.hset(store.keys.queue("q").task("system/a"), "fired", 3));
+    const store = storeOf(console_.client);
+    await internalsOf(store).link.ask((client) =>
+      client.hset(internalsOf(store).keys.queue("q").task("system/a"), "fired", 3),
+    );
     expect(await schedulers()).toMatchObject([{ iterationCount: 3 }]);
   });
 
@@ -191,7 +194,7 @@ describe("run now", () => {
     });
     const after = await console_.client.get({ owner: "tenant-a", id: "nightly" });
     expect([after.state, after.due]).toEqual(["paused", before.due]);
-    const runs = await console_.client.runs({ owner: "tenant-a", id: "nightly" });
+    const runs = await console_.client.runs.list({ owner: "tenant-a", id: "nightly" });
     expect(runs.map(({ id, state, trigger }) => ({ id, state, trigger }))).toEqual([
       { id: body.job?.id, state: "queued", trigger: "manual" },
     ]);
@@ -205,9 +208,9 @@ describe("run now", () => {
     expect(status).toBe(409);
     expect(body.error).toMatchObject({
       code: "SKIPPED_OVERLAP",
-      message: expect.stringContaining("system/a is not over"),
+      message: expect.stringContaining("system/a has not ended"),
     });
-    expect(await console_.client.runs("a")).toHaveLength(1);
+    expect(await console_.client.runs.list("a")).toHaveLength(1);
   });
 
   test("that waits for an earlier run has no job to show, and says so", async () => {
@@ -216,7 +219,7 @@ describe("run now", () => {
     expect((await run()).status).toBe(200);
     const { status, body } = await run();
     expect([status, body.error?.code]).toEqual([409, "CONFLICT"]);
-    expect(body.error?.message).toContain("begins after it");
+    expect(body.error?.message).toContain("starts after it");
   });
 });
 
@@ -409,7 +412,8 @@ describe("queues", () => {
 
   test("looking at a queue writes nothing into Redis", async () => {
     await console_.client.put(minimal("a", { queue: "untouched" }));
-    const keys = async () => (await console_.client.store.link.ask((redis) => redis.keys("*"))).sort();
+    const keys = async () =>
+      (await internalsOf(storeOf(console_.client)).link.ask((redis) => redis.keys("*"))).sort();
     const before = await keys();
     await console_.board.refresh();
     expect(await schedulers()).toHaveLength(1);
@@ -434,6 +438,6 @@ test("Redis may go and come back: an error meanwhile, and no restart after", asy
   const page = await console_.ask("/queues/", { headers: { authorization: "Bearer the-token-of-an-admin" } });
   expect(page.status).toBe(200);
   await console_.redis.start();
-  await eventually(async () => (await console_.ask("/ready")).status === 200, { timeoutMs: 15_000 });
+  await eventually(async () => (await console_.ask("/ready")).status === 200);
   expect((await schedulers()).map(({ id }) => id)).toEqual(["system/a"]);
 });

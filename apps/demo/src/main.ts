@@ -46,7 +46,7 @@ function makeProcesses(): Managed[] {
     return new Managed(name, "replica", "../../scheduler/dist/main.js", env, hear);
   });
   const workers = ["worker-1", "worker-2"].map((name) => {
-    const env = { ...shared, DEMO_WORKER: name, DEMO_FOLDER: folder, CARILLON_LOG_LEVEL: "info" };
+    const env = { ...shared, DEMO_WORKER: name, DEMO_FOLDER: folder, CARILLON_LOG_LEVEL: "debug" };
     return new Managed(name, "worker", "./worker.js", env, hear);
   });
   const env = {

@@ -1,4 +1,4 @@
-import type { Client, Put } from "@carillon/sdk";
+import type { Client, PutResult } from "@carillon/sdk";
 import type { demoTypes } from "./types.js";
 
 const TENANTS = ["acme", "globex", "initech"] as const;
@@ -8,9 +8,9 @@ export async function seed(
   client: Client,
   types: ReturnType<typeof demoTypes>,
   { consoleUrl, project }: { consoleUrl: string; project: string },
-): Promise<Put[]> {
+): Promise<PutResult[]> {
   const now = Date.now();
-  const puts: Promise<Put>[] = [
+  const puts: Promise<PutResult>[] = [
     client.put(types.diskUsage, {
       id: "disk-usage",
       schedule: { every: "10s" },

@@ -1,4 +1,4 @@
-import { type Client, compileSchedule, type LedgerEntry, type Run, type Task } from "@carillon/sdk";
+import { type Client, compileSchedule, type LedgerEntry, type Run, seedOf, type Task } from "@carillon/sdk";
 
 /** Nominal times remembered of each task. */
 const MEMORY = 500;
@@ -41,7 +41,10 @@ export class Tally {
     const { tasks } = await client.list({ limit: 1_000 });
     for (const task of tasks) {
       const ref = { queue: task.queue, owner: task.owner, id: task.id };
-      const [runs, ledger] = await Promise.all([client.runs(ref, { limit: 100 }), client.ledger(ref)]);
+      const [runs, ledger] = await Promise.all([
+        client.runs.list(ref, { limit: 100 }),
+        client.runs.ledger(ref),
+      ]);
       this.learn(task, runs, ledger);
     }
   }
@@ -59,7 +62,7 @@ export class Tally {
     history.skipped = ledger.reduce((sum, entry) => sum + entry.decisions, 0);
     if (history.runs.size === 0 || task.cursor === undefined) return;
 
-    const schedule = compileSchedule(task.schedule, task.id);
+    const schedule = compileSchedule(task.schedule, seedOf(task));
     const recorded = (time: number) =>
       history.runs.has(time) || ledger.some(({ from, to }) => from <= time && time <= to);
     const nominals = [...history.runs.keys()].sort((a, b) => a - b).slice(-MEMORY);

@@ -90,7 +90,7 @@ export function demoTypes({ client, connection, folder }: Surroundings) {
     payload: z.object({ tenant: z.string() }),
     async handler({ tenant }, { occurrence }) {
       const { tasks } = await client.list({ owner: tenant });
-      const runs = await client.runs(
+      const runs = await client.runs.list(
         { queue: occurrence.queue, owner: tenant, id: occurrence.task },
         { limit: 50 },
       );

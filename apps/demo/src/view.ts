@@ -68,17 +68,20 @@ export class View {
           line.from.name,
           `skipped  ${task}  ${String(line.reason)} ${clock(Number(line.nominal))}`,
         );
-      case "started":
+      case "attempt started":
         said.running.add(task);
         return this.say(line.from.name, `started  ${task}`);
-      case "settled": {
+      case "attempt failed":
+      case "run cancelled":
+      case "run failed":
+      case "run ended": {
         said.running.delete(task);
         if (line.outcome === "failed") said.failed += 1;
         else said.done += 1;
         const why = line.error ? `  ${String(line.error).split("\n")[0]}` : "";
         return this.say(line.from.name, `${String(line.outcome)}  ${task}  ${String(line.ms)} ms${why}`);
       }
-      case "fenced":
+      case "attempt fenced":
         said.running.delete(task);
         return this.say(line.from.name, `fenced   ${task}  another attempt took over`);
       default:

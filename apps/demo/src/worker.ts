@@ -21,21 +21,17 @@ const types = demoTypes({
 });
 const worker = new Worker({ connection, namespace, types: Object.values(types), concurrency: 4, logger });
 
-worker.on("started", (details) => logger.info(details, "started"));
-worker.on("settled", (details) => logger.info(details, "settled"));
-worker.on("fenced", (details) => logger.info(details, "fenced"));
-worker.on("error", () => {});
-await worker.start();
-logger.info({ queues: worker.queues }, "working");
-
 let stopping = false;
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, async () => {
     if (stopping) process.exit(130);
     stopping = true;
-    // Running jobs end well; a second signal does not wait.
-    await worker.stop();
+    // Running jobs end well, but one that hangs must not keep the process. A second signal does not wait.
+    setTimeout(() => process.exit(1), 30_000).unref();
+    await worker.stop({ within: 20_000 });
     await client.close();
     process.exit(0);
   });
 }
+
+await worker.start();

@@ -33,7 +33,7 @@ it("a child ends by itself where the demo was killed", async () => {
   expect(isAlive(pid)).toBe(true);
   try {
     demo.kill("SIGKILL");
-    await eventually(() => !isAlive(pid), { timeoutMs: 15_000 });
+    await eventually(() => !isAlive(pid));
   } finally {
     if (isAlive(pid)) process.kill(pid, "SIGKILL");
   }
@@ -49,8 +49,8 @@ it.runIf(existsSync("/dev/full"))("a worker goes on where its log cannot be writ
   });
   const ended = once(worker, "exit");
   try {
-    const outcomes = async () => (await client.runs("a")).map(({ outcome }) => outcome);
-    await eventually(async () => expect(await outcomes()).toEqual(["succeeded"]), { timeoutMs: 10_000 });
+    const outcomes = async () => (await client.runs.list("a")).map(({ outcome }) => outcome);
+    await eventually(async () => expect(await outcomes()).toEqual(["succeeded"]));
     worker.kill("SIGTERM");
     expect(await ended).toEqual([0, null]);
   } finally {

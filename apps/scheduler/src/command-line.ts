@@ -6,7 +6,7 @@ const USAGE = `Usage: carillon-scheduler
 One Carillon node as a process. It takes no arguments: what it is to do is in the environment.
 REDIS_URL is required. All variables, with their defaults, are in README.md of this package.`;
 
-/** What is said instead of starting, and with which exit code. Undefined: there are no arguments, it may start. */
+/** Text to print instead of starting, and the exit code. Undefined if there are no arguments. */
 export function answerTo([argument]: readonly string[]): { text: string; code: number } | undefined {
   if (argument === undefined) return undefined;
   if (argument === "--help" || argument === "-h") return { text: USAGE, code: EXIT.stopped };

@@ -1,6 +1,6 @@
 import { CarillonError, type Environment, readEnvironment } from "@carillon/sdk";
+import { nearest } from "@carillon/sdk/internal";
 import { z } from "zod";
-import { nearest } from "./nearest.js";
 
 const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const SABOTAGE = ["mutex", "fence", "overlap-guard"] as const;
@@ -18,7 +18,7 @@ function oneOf<const Values extends readonly [string, ...string[]]>(values: Valu
   return z.enum(values, { error: `Use one of ${values.join(", ")}.` });
 }
 
-/** Each variable's own meaning; bounds are those of the scheduler's options, said here in the variable's name. */
+/** The variables of this program. Bounds are those of the scheduler's options, repeated so that errors name the variable. */
 const variables = z.object({
   CARILLON_NODE_ID: z
     .string()
@@ -62,7 +62,7 @@ export interface Config extends Environment {
   readonly sabotage: readonly (typeof SABOTAGE)[number][];
 }
 
-/** One thing to mend. */
+/** A fault in one variable. */
 interface Problem {
   readonly variable: string;
   readonly message: string;
@@ -75,9 +75,9 @@ export interface Reading {
   readonly warnings: readonly Problem[];
 }
 
-/** Reads the whole environment at once, so that all mistakes are told together. Never throws. */
+/** Reads the whole environment at once, so that all mistakes are reported together. Never throws. */
 export function readConfig(env: NodeJS.ProcessEnv): Reading {
-  // Compose files and shells hand over empty strings for what is not set.
+  // Compose files and shells pass empty strings for variables that are not set.
   const given = Object.fromEntries(
     Object.entries(env).filter(([, value]) => value !== "" && value !== undefined),
   );
@@ -118,7 +118,7 @@ function named(own: z.output<typeof variables>): Omit<Config, keyof Environment>
   };
 }
 
-/** A misspelt variable is otherwise a setting that silently does nothing. */
+/** Reports misspelt variables, which would otherwise silently do nothing. */
 function unknownVariables(env: Record<string, string | undefined>): Problem[] {
   const known = [...Object.keys(variables.shape), ...SHARED];
   return Object.keys(env)

@@ -1,15 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-
-/** Whether the node does its work, and why not. */
-export type Readiness = { readonly ready: true } | { readonly ready: false; readonly why: string };
+import type { Readiness } from "@carillon/scheduler";
 
 export interface Endpoints {
   readiness(): Readiness;
   metrics(): Promise<{ type: string; text: string }>;
 }
 
-/** `/health`, `/ready`, `/metrics`; resolves when it listens. @throws what `listen` says, EADDRINUSE for one */
+/** Serves `/health`, `/ready`, `/metrics`; resolves when it listens. @throws errors of `listen`, such as EADDRINUSE */
 export async function serve(endpoints: Endpoints, host: string, port: number): Promise<Server> {
   const server = createServer((request, response) => {
     answer(endpoints, request, response).catch((error: unknown) => {

@@ -5,7 +5,7 @@ import { readConfig } from "./config.js";
 import { EXIT } from "./exit-codes.js";
 import { runNode } from "./node.js";
 
-/** How much of a log that cannot be written is kept for later, in bytes. */
+/** Most log text that is kept while it cannot be written, in bytes. */
 const UNWRITTEN_LOG = 64 * 1024;
 
 const answer = answerTo(process.argv.slice(2));
@@ -15,9 +15,9 @@ if (answer) {
 }
 
 const { config, problems, warnings } = readConfig(process.env);
-// Synchronous, which is not pino's default: otherwise what is logged last before the exit overtakes what came before.
+// Synchronous, unlike pino's default: otherwise the last line before the exit overtakes earlier ones.
 const stdout = pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_LOG });
-// A full disk, a reader that left: lines get lost, tasks must not.
+// With a full disk or a closed pipe, log lines may be lost, but the node must go on.
 stdout.on("error", () => {});
 const logger = pino({ name: "carillon", level: config?.logLevel ?? "info" }, stdout);
 
@@ -29,10 +29,10 @@ process.on("uncaughtException", (error) => {
   process.exit(EXIT.unexpected);
 });
 
-// Nothing is left to write, and no open handle can hold the process.
+// Everything is written, and an open handle must not keep the process alive.
 process.exit(config ? await runNode(config, logger).catch(mistake) : EXIT.config);
 
-/** What only shows when the settings are used. */
+/** Reports mistakes that only show when the settings are used. */
 function mistake(error: unknown): number {
   const { code, syscall } = error as NodeJS.ErrnoException;
   if (syscall === "listen" || syscall === "getaddrinfo") {

@@ -1,21 +1,19 @@
-import { setTimeout as pause } from "node:timers/promises";
 import type { Scheduler } from "@carillon/scheduler";
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Store } from "@carillon/scheduler/internal";
+import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { claimMetrics } from "./claim-metrics.js";
+import { withinASecond } from "./within.js";
 
-/** From a good claim (a few ms) to a catch-up after an outage (hours). */
-const LATENESS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
-
-/** Longest wait for Redis when metrics are asked for, in ms: all others are told without it. */
-const WAIT_AT_MOST = 1_000;
-
-/** What this node does, counted from the scheduler's events; and how runs end, which Redis counts for all processes. */
-export function schedulerMetrics(scheduler: Scheduler): Registry {
+/** Metrics of this node, counted from the scheduler's events; and outcomes of runs, which Redis counts for all processes. */
+export function schedulerMetrics(scheduler: Scheduler, store: Store): Registry {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  countRuns(scheduler, registers);
+  countRuns(store, registers);
+  claimMetrics(scheduler, store, registers);
+  measureQueues(store, registers);
 
-  // Counted here and handed over when asked for: looking up labels thousands of times a second costs more than the rest.
+  // Counted here and copied at each scrape: looking up labels thousands of times a second costs more than the rest.
   const decided = new Map<
     string,
     { labels: Record<"outcome" | "trigger" | "reason", string>; count: number }
@@ -30,21 +28,9 @@ export function schedulerMetrics(scheduler: Scheduler): Registry {
       for (const { labels, count } of decided.values()) this.inc(labels, count);
     },
   });
-  const lateness = new Histogram({
-    name: "carillon_lateness_seconds",
-    help: "From an occurrence's due time to the commit of its enqueueing, in Redis time.",
-    buckets: LATENESS_BUCKETS,
-    registers,
-  });
-  const refused = new Counter({
-    name: "carillon_claims_refused_total",
-    help: "Claims that were not committed: another node was first (STALE, OVERLAP), too early, or an error.",
-    labelNames: ["status"] as const,
-    registers,
-  });
   const reconciled = new Counter({
     name: "carillon_reconciled_total",
-    help: "Runs that no Carillon worker settled, and jobs cleared away.",
+    help: "Runs that the reconciler settled or reopened, and finished tasks that it removed.",
     labelNames: ["what"] as const,
     registers,
   });
@@ -61,49 +47,89 @@ export function schedulerMetrics(scheduler: Scheduler): Registry {
       this.set(scheduler.clockOffset / 1000);
     },
   });
-  new Gauge({
-    name: "carillon_redis_ready",
-    help: "1 while Redis can be asked.",
-    registers,
-    collect() {
-      this.set(scheduler.store.link.ready ? 1 : 0);
-    },
-  });
-
-  scheduler.on("decided", ({ outcome, trigger = "", reason = "", at, due }) => {
+  scheduler.on("decided", ({ outcome, trigger = "", reason = "" }) => {
     const key = `${outcome} ${trigger} ${reason}`;
     const known = decided.get(key);
     if (known) known.count += 1;
     else decided.set(key, { labels: { outcome, trigger, reason }, count: 1 });
-    if (outcome === "enqueued") lateness.observe(Math.max(0, at - due) / 1000);
   });
-  // An error's text stays out of the label: it could be anything.
-  scheduler.on("refused", ({ status }) => refused.inc({ status: status.split(" ")[0] ?? "" }));
   scheduler.on("reconciled", ({ what }) => reconciled.inc({ what }));
   scheduler.on("lost", () => lost.inc());
   return registry;
 }
 
-/** Where Redis does not answer, these numbers are left out: none of them is this node's own. */
-function countRuns({ store }: Scheduler, registers: Registry[]): void {
+/** Omitted if Redis does not answer, because they are not this node's own numbers. */
+function countRuns(store: Store, registers: Registry[]): void {
   async function read() {
-    if (!store.link.ready) return [];
+    if (!store.ready) return [];
     const queues = await store.registry.queues();
     return Promise.all(queues.map(async (queue) => ({ queue, outcomes: await store.runs.outcomes(queue) })));
   }
   new Counter({
     name: "carillon_runs_total",
-    help: "Runs that ended, over all processes. Each node tells the same: take the maximum of all nodes, not their sum.",
+    help: "Runs that ended, over all processes. All nodes report the same: take the maximum, not the sum.",
     labelNames: ["queue", "outcome"] as const,
     registers,
     async collect() {
-      const late = pause(WAIT_AT_MOST, [], { ref: false });
-      const found = await Promise.race([read(), late]).catch(() => []);
-      // Nothing is awaited from here on: two that ask at once are both told the truth.
+      const found = (await withinASecond(read)) ?? [];
+      // No await from here on, so that two concurrent scrapes both get complete values.
       this.reset();
       for (const { queue, outcomes } of found) {
         for (const [outcome, count] of Object.entries(outcomes)) this.inc({ queue, outcome }, count);
       }
     },
   });
+}
+
+/** Waiting jobs by queue, read once per scrape. Also omitted if Redis does not answer, and the same from each node. */
+function measureQueues(store: Store, registers: Registry[]): void {
+  async function read() {
+    if (!store.ready) return [];
+    const names = await store.registry.queues();
+    const [workers, states] = await Promise.all([
+      store.queues.workers(names),
+      Promise.all(names.map((name) => store.queues.state(name))),
+    ]);
+    return names.map((queue, i) => ({ queue, workers: workers?.get(queue), ...states[i] }));
+  }
+  type Measured = Awaited<ReturnType<typeof read>>[number];
+  let reading: Promise<Measured[] | undefined> | undefined;
+  function readOnce(): Promise<Measured[] | undefined> {
+    reading ??= withinASecond(read).finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  }
+  function gauge(name: string, help: string, measure: (queue: Measured) => number | undefined): void {
+    new Gauge({
+      name: `carillon_queue_${name}`,
+      help: `${help} Each node reports the same: take the maximum of all nodes, not their sum.`,
+      labelNames: ["queue"] as const,
+      registers,
+      async collect() {
+        const found = await readOnce();
+        this.reset();
+        for (const queue of found ?? []) {
+          const value = measure(queue);
+          if (value !== undefined) this.set({ queue: queue.queue }, value);
+        }
+      },
+    });
+  }
+  // A queue whose keys are corrupt has no state.
+  gauge("paused", "1 while workers take no jobs of the queue.", ({ waiting, paused }) =>
+    waiting === undefined ? undefined : paused ? 1 : 0,
+  );
+  gauge("waiting_jobs", "Jobs that wait for a worker.", ({ waiting }) => waiting);
+  gauge("active_jobs", "Jobs that workers hold.", ({ active }) => active);
+  gauge(
+    "oldest_waiting_seconds",
+    "Age of the job that has waited longest; 0 if none waits.",
+    ({ waiting, oldestWaitingMs = 0 }) => (waiting === undefined ? undefined : oldestWaitingMs / 1000),
+  );
+  gauge(
+    "workers",
+    "BullMQ workers that are connected. Missing if Redis does not list clients.",
+    ({ workers }) => workers,
+  );
 }

@@ -35,7 +35,7 @@ export class Node {
 
   async logged(msg: string | RegExp): Promise<Entry> {
     const matches = (entry: Entry) => (typeof msg === "string" ? entry.msg === msg : msg.test(entry.msg));
-    return eventually(() => this.log.find(matches) ?? false, { timeoutMs: 10_000 });
+    return eventually(() => this.log.find(matches) ?? false);
   }
 
   async get(path: string, method = "GET"): Promise<{ status: number; text: string }> {
@@ -45,13 +45,10 @@ export class Node {
   }
 
   async ready(wanted: 200 | 503): Promise<{ ready: boolean; why?: string }> {
-    const answer = await eventually(
-      async () => {
-        const { status, text } = await this.get("/ready");
-        return status === wanted && text;
-      },
-      { timeoutMs: 15_000 },
-    );
+    const answer = await eventually(async () => {
+      const { status, text } = await this.get("/ready");
+      return status === wanted && text;
+    });
     return JSON.parse(answer as string);
   }
 

@@ -28,8 +28,9 @@ const json = { type: "application/json", kept: "no-store", allow: null };
 it("says that it lives, and whether it is ready", async () => {
   expect(await ask("/health")).toEqual({ ...json, status: 200, text: '{"status":"ok"}' });
   expect(await ask("/ready?verbose")).toEqual({ ...json, status: 200, text: '{"ready":true}' });
-  endpoints.readiness = () => ({ ready: false, why: "stopping" });
-  expect(await ask("/ready")).toEqual({ ...json, status: 503, text: '{"ready":false,"why":"stopping"}' });
+  const stopping = { ready: false, reason: "STOPPING", why: "stopping" } as const;
+  endpoints.readiness = () => stopping;
+  expect(await ask("/ready")).toEqual({ ...json, status: 503, text: JSON.stringify(stopping) });
 });
 
 it("hands metrics over as they are, and says what they failed with", async () => {

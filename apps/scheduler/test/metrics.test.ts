@@ -1,17 +1,22 @@
 import { Scheduler } from "@carillon/scheduler";
+import { Store } from "@carillon/sdk/internal";
 import type { Registry } from "prom-client";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { SILENT } from "../../../test/helpers.js";
 import { schedulerMetrics } from "../src/metrics.js";
 
-const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
-
 let scheduler: Scheduler;
+let store: Store;
 let registry: Registry;
 beforeEach(() => {
-  scheduler = new Scheduler({ connection: "redis://127.0.0.1:1", logger: SILENT });
-  registry = schedulerMetrics(scheduler);
+  store = new Store({ connection: "redis://127.0.0.1:1" });
+  scheduler = new Scheduler({ store, logger: SILENT });
+  registry = schedulerMetrics(scheduler, store);
 });
-afterEach(() => scheduler.stop());
+afterEach(async () => {
+  await scheduler.stop();
+  await store.close();
+});
 
 /** The lines of one metric, without its name and without what is 0. */
 async function lines(name: string): Promise<string[]> {
@@ -35,31 +40,61 @@ it("counts what was decided, by what and why, however often it is asked", async 
   expect(await lines("carillon_occurrences_total")).toEqual(counted);
 });
 
-it("measures in seconds how late what was enqueued is; what came early is not late", async () => {
-  decided(1_000, 1_004, { outcome: "enqueued", trigger: "schedule" });
-  decided(9_000, 1_000, { outcome: "enqueued", trigger: "schedule" });
+it("measures apart how long what was enqueued waited by its policy, and how late it was then", async () => {
+  decided(1_000, 1_004, { outcome: "enqueued", trigger: "schedule", claimable: 1_004 });
+  decided(9_000, 1_000, { outcome: "enqueued", trigger: "schedule", claimable: 7_000 });
   decided(9_000_000, 0, { outcome: "skipped", reason: "missed" });
   const late = await lines("carillon_lateness_seconds");
   const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];
   expect(late).toEqual([
-    ...bounds.map((bound) => `_bucket{le="${bound}"} ${bound < 8 ? 1 : 2}`),
-    ...['_bucket{le="+Inf"} 2', "_sum 8", "_count 2"],
+    ...bounds.map((bound) => `_bucket{le="${bound}",queue="q"} ${bound < 2 ? 1 : 2}`),
+    ...['_bucket{le="+Inf",queue="q"} 2', '_sum{queue="q"} 2', '_count{queue="q"} 2'],
   ]);
+  const waited = await lines("carillon_policy_wait_seconds");
+  expect(waited.slice(-2)).toEqual(['_sum{queue="q"} 6', '_count{queue="q"} 1']);
+  expect(await lines("carillon_last_claim_timestamp_seconds")).toEqual(['{queue="q"} 9000']);
 });
 
-it("counts refused claims by their first word, runs by what became of them, and parts that others had", async () => {
-  for (const status of ["STALE", "ERROR with a secret"]) {
-    scheduler.emit("refused", { queue: "q", task: "system/t", status });
-  }
+it("counts refused and failed claims, runs by what became of them, and parts that others had", async () => {
+  scheduler.emit("refused", { queue: "q", task: "system/t", status: "STALE" });
+  scheduler.emit("failed", { queue: "q", code: "REDIS_READ_ONLY" });
   scheduler.emit("reconciled", { queue: "q", run: "r", what: "crashed" });
   scheduler.emit("lost", { queue: "q", part: "1" });
-  expect(await lines("carillon_claims_refused_total")).toEqual(['{status="STALE"} 1', '{status="ERROR"} 1']);
+  expect(await lines("carillon_claims_refused_total")).toEqual(['{status="STALE"} 1']);
+  expect(await lines("carillon_claims_failed_total")).toEqual(['{queue="q",code="REDIS_READ_ONLY"} 1']);
   expect(await lines("carillon_reconciled_total")).toEqual(['{what="crashed"} 1']);
   expect(await lines("carillon_mutex_lost_total")).toEqual([" 1"]);
 });
 
-it("says how far the clock is ahead, in seconds, and whether Redis is there", async () => {
+it("has a series for each refusal from the start, and for each failure once it knows the queue", async () => {
+  const all = async (name: string) => (await registry.getSingleMetricAsString(name)).match(/(?<==")[A-Z_]+/g);
+  expect(await all("carillon_claims_refused_total")).toEqual(["STALE", "OVERLAP", "EARLY"]);
+  expect(await all("carillon_claims_failed_total")).toBeNull();
+  decided(1_000, 1_000, { outcome: "enqueued", trigger: "schedule" });
+  expect(await all("carillon_claims_failed_total")).toEqual([
+    "REDIS_UNAVAILABLE",
+    "REDIS_AUTH",
+    "REDIS_READ_ONLY",
+    "REDIS_OUT_OF_MEMORY",
+    "REDIS_ERROR",
+  ]);
+});
+
+it("says how far the clock is ahead, in seconds, and whether the node is ready", async () => {
   Object.defineProperty(scheduler, "clockOffset", { value: 1_500 });
   expect(await lines("carillon_clock_offset_seconds")).toEqual([" 1.5"]);
-  expect(await lines("carillon_redis_ready")).toEqual([]);
+  const ready = () => registry.getSingleMetricAsString("carillon_ready");
+  const reason = scheduler.readiness.ready ? "" : scheduler.readiness.reason;
+  expect(await ready()).toContain(`carillon_ready{reason="${reason}"} 0`);
+  Object.defineProperty(scheduler, "readiness", { value: { ready: true } });
+  expect((await ready()).match(/^carillon_ready.*$/gm)).toEqual(['carillon_ready{reason=""} 1']);
+});
+
+it("shows how overdue a queue is while the server of another one hangs", async () => {
+  const own = {
+    ...{ ready: true, serverTime: async () => 5_000, registry: { queues: async () => ["hangs", "q"] } },
+    claims: { earliestDue: async (queue: string) => (queue === "q" ? 2_000 : new Promise(() => {})) },
+  };
+  registry = schedulerMetrics(scheduler, own as unknown as Store);
+  expect(await lines("carillon_overdue_seconds")).toEqual(['{queue="q"} 3']);
 });

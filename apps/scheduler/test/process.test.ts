@@ -3,10 +3,12 @@ import { once } from "node:events";
 import { existsSync, openSync } from "node:fs";
 import { createServer } from "node:net";
 import { Client, defineTask, Worker } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { SILENT } from "../../../test/helpers.js";
 import { killNodes, MAIN, Node } from "./helpers.js";
 
 let redis: RedisServer;
@@ -84,6 +86,7 @@ describe("a node that cannot start", () => {
     expect(lenient.log.filter(({ level }) => level === 40).map(({ what }) => what)).toEqual([
       "eviction",
       "aof",
+      "empty",
     ]);
     lenient.kill("SIGTERM");
     expect(await lenient.ended).toEqual([0, null]);
@@ -101,7 +104,7 @@ describe("a running node", () => {
     const ended = once(child, "exit");
     try {
       const ready = async () => (await fetch(`http://127.0.0.1:${port}/ready`)).ok;
-      await eventually(() => ready().catch(() => false), { timeoutMs: 10_000 });
+      await eventually(() => ready().catch(() => false));
       child.kill("SIGTERM");
       expect(await ended).toEqual([0, null]);
     } finally {
@@ -115,11 +118,11 @@ describe("a running node", () => {
     const node = new Node({ REDIS_URL: flaky.url });
     expect(await node.get("/health")).toEqual({ status: 200, text: '{"status":"ok"}' });
     await eventually(async () => expect((await node.ready(503)).why).toContain("ECONNREFUSED"));
-    expect(await node.metric("carillon_redis_ready")).toBe(0);
+    expect(await node.metric('carillon_ready{reason="REDIS_UNAVAILABLE"}')).toBe(0);
 
     await flaky.start();
     expect(await node.ready(200)).toEqual({ ready: true });
-    expect(await node.metric("carillon_redis_ready")).toBe(1);
+    expect(await node.metric('carillon_ready{reason=""}')).toBe(1);
     await flaky.kill();
     expect((await node.ready(503)).ready).toBe(false);
     await flaky.start();
@@ -134,7 +137,7 @@ describe("a running node", () => {
     const frozen = await startRedis({ appendonly: true });
     frozen.pause();
     const node = new Node({ REDIS_URL: frozen.url });
-    expect(await node.ready(503)).toEqual({ ready: false, why: "waiting for Redis" });
+    expect(await node.ready(503)).toEqual({ ready: false, reason: "STARTING", why: "waiting for Redis" });
     await frozen.stop();
   });
 
@@ -151,18 +154,18 @@ describe("a running node", () => {
       expect(await of('outcome="skipped",trigger="",reason="overlap"')).toBeGreaterThan(0);
     });
     expect(await of('outcome="enqueued",trigger="schedule",reason=""')).toBe(1);
-    expect(await node.metric("carillon_lateness_seconds_count")).toBe(1);
-    expect(await node.metric('carillon_lateness_seconds_bucket{le="5"}')).toBe(1);
+    expect(await node.metric('carillon_lateness_seconds_count{queue="q"}')).toBe(1);
+    expect(await node.metric('carillon_lateness_seconds_bucket{le="5",queue="q"}')).toBe(1);
     expect(Math.abs((await node.metric("carillon_clock_offset_seconds")) ?? Number.NaN)).toBeLessThan(5);
     expect(await node.metric("carillon_mutex_lost_total")).toBe(0);
     expect(await node.metric("process_start_time_seconds")).toBeGreaterThan(0);
-    expect(await client.nodes()).toMatchObject([{ id: "n1", alive: true }]);
+    expect(await client.nodes.list()).toMatchObject([{ id: "n1", alive: true }]);
 
     node.kill("SIGTERM");
     expect(await node.ended).toEqual([0, null]);
     const end = [{ msg: "stopping", signal: "SIGTERM" }, { msg: "stopped" }];
     expect(node.log.slice(-2)).toMatchObject(end);
-    expect(await client.nodes()).toEqual([]);
+    expect(await client.nodes.list()).toEqual([]);
     await client.close();
   });
 
@@ -175,7 +178,11 @@ describe("a running node", () => {
     const of = (outcome: string) => node.metric(`carillon_runs_total{queue="q",outcome="${outcome}"}`);
     expect(await of("succeeded")).toBe(0);
     const noop = defineTask("noop", { queue: "q", payload: z.object({}), handler: () => {} });
-    const worker = new Worker({ connection: server.url, types: [noop] });
+    const worker = new Worker({
+      connection: server.url,
+      types: [noop],
+      logger: SILENT,
+    });
     await worker.start();
     await client.trigger("a");
     await eventually(async () => expect(await of("succeeded")).toBe(1));
@@ -185,7 +192,8 @@ describe("a running node", () => {
 
     server.pause();
     expect(await of("succeeded")).toBeUndefined();
-    expect(await node.metric("carillon_lateness_seconds_count")).toBe(0);
+    expect(await node.metric('carillon_overdue_seconds{queue="q"}')).toBeUndefined();
+    expect(await node.metric('carillon_lateness_seconds_count{queue="q"}')).toBe(0);
     server.continue();
     await eventually(async () => expect(await of("succeeded")).toBe(1));
     await server.stop();
@@ -195,7 +203,7 @@ describe("a running node", () => {
     const namespace = "strict";
     const client = new Client({ connection: redis.url, namespace });
     // A put that no node hears of.
-    Object.assign(client.store.keys, { wake: "{nobody}:wake" });
+    Object.assign(internalsOf(storeOf(client)).keys, { wake: "{nobody}:wake" });
     const strict = { CARILLON_REREAD_MS: "50", CARILLON_GRACE_MS: "0" };
     const node = new Node({ REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace, ...strict });
     await node.ready(200);
@@ -228,6 +236,49 @@ it("says on /ready that its Redis takes no writes", async () => {
   await server.stop();
 });
 
+it.each([
+  ["has too few replicas", "min-replicas-to-write", "1", "0", "REDIS_UNAVAILABLE"],
+  ["is out of memory", "maxmemory", "1", "0", "REDIS_OUT_OF_MEMORY"],
+])(
+  "metrics and the list of nodes tell that nothing is claimed: Redis %s",
+  async (_, setting, on, off, code) => {
+    const server = await startRedis({ appendonly: true });
+    const admin = new Redis(server.url);
+    const client = new Client({ connection: server.url });
+    const node = new Node({ REDIS_URL: server.url, CARILLON_HEARTBEAT_MS: "100" });
+    await node.ready(200);
+    await client.put({ id: "a", type: "noop", queue: "q", schedule: { every: "1s" }, overlap: "allow" });
+    const last = () => node.metric('carillon_last_claim_timestamp_seconds{queue="q"}');
+    const failed = () => node.metric(`carillon_claims_failed_total{queue="q",code="${code}"}`);
+    await eventually(async () => expect(await last()).toBeGreaterThan(0));
+    expect(await node.metric('carillon_ready{reason=""}')).toBe(1);
+    expect(await failed()).toBe(0);
+
+    await admin.config("SET", setting, on);
+    await eventually(async () => {
+      expect(await node.metric('carillon_overdue_seconds{queue="q"}')).toBeGreaterThan(1);
+      expect(await node.metric(`carillon_ready{reason="${code}"}`)).toBe(0);
+      expect(await failed()).toBeGreaterThan(0);
+      const [listed] = await client.nodes.list();
+      expect(listed).toMatchObject({ ready: false, why: expect.stringMatching(/^no beat for/) });
+    });
+    expect(await node.metric('carillon_ready{reason=""}')).toBeUndefined();
+    expect(await node.ready(503)).toMatchObject({ ready: false, reason: code });
+
+    const before = await last();
+    await admin.config("SET", setting, off);
+    await node.ready(200);
+    await eventually(async () => {
+      expect(await last()).toBeGreaterThan(before ?? Number.NaN);
+      expect(await node.metric('carillon_overdue_seconds{queue="q"}')).toBeLessThan(1);
+      expect(await client.nodes.list()).toMatchObject([{ ready: true, state: "ready" }]);
+    });
+    await client.close();
+    admin.disconnect();
+    await server.stop();
+  },
+);
+
 describe("stopping", () => {
   it("says so on /ready, and a second signal ends it at once with 130", async () => {
     const frozen = await startRedis({ appendonly: true });
@@ -236,7 +287,7 @@ describe("stopping", () => {
     frozen.pause();
     node.kill("SIGTERM");
     await node.logged("stopping");
-    expect(await node.ready(503)).toEqual({ ready: false, why: "stopping" });
+    expect(await node.ready(503)).toEqual({ ready: false, reason: "STOPPING", why: "stopping" });
     node.kill("SIGTERM");
     expect(await node.ended).toEqual([130, null]);
     expect(node.log.at(-1)).toMatchObject({ msg: "second signal: exiting at once", signal: "SIGTERM" });

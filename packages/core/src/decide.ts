@@ -3,9 +3,9 @@ import type { CatchUpPolicy, OverlapPolicy, Policies } from "./policies.js";
 import { parseDuration } from "./schedule/index.js";
 import type { Slot, TaskSchedule } from "./task-schedule.js";
 
-/** A lone occurrence later than this is missed, where catch-up is `skip`. Milliseconds. */
-export const DEFAULT_GRACE = 60_000;
-/** Occurrences that may wait under `queue-all`. */
+/** With catch-up `skip`, a single occurrence that is later than this counts as missed. Milliseconds. */
+export const DEFAULT_CATCH_UP_GRACE = 60_000;
+/** Most occurrences that may wait under `queue-all`. */
 export const DEFAULT_MAX_QUEUED = 100;
 
 export const SKIP_REASONS = [
@@ -18,10 +18,13 @@ export const SKIP_REASONS = [
   "superseded",
   "retry-superseded",
 ] as const;
-/** `manual-overlap`: what was asked for by hand; `superseded`: another occurrence took its place; `retry-superseded`: of a run that failed, the next occurrence came first. */
+/**
+ * Why an occurrence was skipped. `manual-overlap`: the overlap policy refused a manual trigger; `superseded`: another occurrence took
+ * its place; `retry-superseded`: the next occurrence came before the retry of a failed run.
+ */
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
-/** An occurrence that is to be enqueued later: it waits for a run's end, or for its own time. Kept on the task. */
+/** An occurrence that waits, for the end of a run or for its own time. Stored with the task. */
 export interface Pending {
   /** The occurrence's idempotency key. */
   readonly key: string;
@@ -29,26 +32,26 @@ export interface Pending {
   readonly due: number;
   readonly trigger: Trigger;
   readonly missed?: { readonly from: number; readonly to: number };
-  /** Not before this time. Undefined: as soon as no run is in its way. */
+  /** Earliest time at which it may be enqueued. Undefined: as soon as no run blocks it. */
   readonly at?: number;
-  /** Instead of the task's policy. */
+  /** Overrides the task's policy. */
   readonly overlap?: OverlapPolicy;
 }
 
-/** What a claim knows of a due task. Times in UTC ms of Redis time. */
+/** A due task as a claim sees it. Times in UTC ms of Redis time. */
 export interface DueTask {
-  /** The schedule's next time; undefined: none is left, or it hangs on a run's end. */
+  /** The schedule's next time; undefined if none is left, or if it follows the end of a run. */
   readonly slot: Slot | undefined;
   readonly overlap: OverlapPolicy;
   readonly catchUp: CatchUpPolicy;
   readonly policies: Pick<Policies, "maxQueued" | "catchUpLimits">;
   readonly schedule: TaskSchedule;
-  /** How many occurrences of the schedule were enqueued before. */
+  /** Number of occurrences of the schedule that were enqueued before. */
   readonly fired: number;
   /** Whether an earlier run's job is not finished, by the job's own state. */
   readonly running: boolean;
   readonly pending: readonly Pending[];
-  /** The idempotency key of a nominal time. */
+  /** Returns the idempotency key of a nominal time. */
   readonly keyOf: (nominal: number) => string;
 }
 
@@ -59,40 +62,40 @@ export interface Skipped {
   readonly to: number;
 }
 
-/** What a task waits for next: a time, or the end of the run that is being enqueued and a delay (ms) after it. */
+/** The next time of a task, or a delay in ms after the end of the run that is being enqueued. */
 export type Next = Slot | { readonly afterFinish: number };
 
 /** An occurrence that becomes a job. */
 export type Enqueue = Omit<Pending, "at" | "overlap">;
 
 /**
- * What becomes of a due task: at most one occurrence is enqueued, or kept for later; everything else between the old cursor
- * and the new one is skipped with its reason.
+ * The decision about a due task: at most one occurrence is enqueued, or kept for later; all others between the old cursor
+ * and the new one are skipped, each with its reason.
  */
 export interface Decision {
   readonly enqueue?: Enqueue;
   readonly skipped: readonly Skipped[];
-  /** The last nominal time that is now decided; undefined: as before. */
+  /** The last nominal time that is now decided; undefined if unchanged. */
   readonly cursor?: number;
-  /** `kept`: as before. Undefined: the schedule has no time left. */
+  /** `kept` if unchanged; undefined if the schedule has no time left. */
   readonly next: Next | "kept" | undefined;
-  /** What waits from here on. */
+  /** Occurrences that wait from now on. */
   readonly pending: readonly Pending[];
-  /** The runs in the way are to be cancelled. */
+  /** Cancel the runs that block the occurrence. */
   readonly cancel?: true;
 }
 
 /**
- * The claim's decision, pure: the same task at the same time is decided alike on every node. What waits and may go comes
- * first, then the schedule. But for retries: they give way to a due time of the schedule, whatever becomes of that.
+ * The claim's decision. Pure: every node decides the same for the same task at the same time. Pending occurrences that are ready come
+ * first, then the schedule. Retries are an exception: they give way to a due time of the schedule, even if that is skipped.
  *
- * A backlog exists when the time after the due one has come as well. `all` walks it one by one, `one`
- * enqueues its latest time, `skip` none of it (nor a lone one that is later than the grace).
+ * There is a backlog if the time after the due one has passed as well. `all` enqueues its times one by one, `one`
+ * enqueues the latest, `skip` none (nor a single one that is later than the grace).
  */
-export function decide(task: DueTask, now: number, grace: number = DEFAULT_GRACE): Decision {
+export function decide(task: DueTask, now: number, grace: number = DEFAULT_CATCH_UP_GRACE): Decision {
   const { slot } = task;
   const due = slot !== undefined && slot.due <= now;
-  // By a backfill, since it was planned.
+  // A backfill may have used up `maxRuns` since the slot was planned.
   const spent = task.schedule.spent(task.fired + counted(task.pending));
   const outdated = due && !spent && task.schedule.delay === undefined;
   const ready = task.pending.find(
@@ -109,7 +112,7 @@ export function decide(task: DueTask, now: number, grace: number = DEFAULT_GRACE
     : decideDelayed(task, slot, task.schedule.delay, now, grace);
 }
 
-/** A manual occurrence, now: the schedule is left alone, unless what its next time hangs on is superseded. */
+/** Decides a manual occurrence, now. The schedule is unchanged, unless its next time depends on an occurrence that is superseded. */
 export function decideTrigger(
   task: DueTask,
   now: number,
@@ -122,19 +125,56 @@ export function decideTrigger(
   return { ...decision, next: nextAfterTrigger(task, decision, now) };
 }
 
-/** The next time may have hung on an occurrence that is now superseded: its run's end, or its share of `maxRuns`. */
+/** A walk through past occurrences. Times in UTC ms. */
+export interface BackfillWalk {
+  readonly id: string;
+  /** The nominal time of the last step. */
+  readonly at: number;
+  /** The last nominal time that may be enqueued. */
+  readonly to: number;
+  readonly overlap: OverlapPolicy;
+}
+
+/**
+ * The next step of a backfill: one past occurrence, under the backfill's overlap policy. A decision that neither enqueues nor skips waits
+ * for the run that blocks it. Undefined if no time is left, or `maxRuns` is used up.
+ */
+export function decideStep(
+  task: DueTask,
+  walk: BackfillWalk,
+): { nominal: number; decision: Decision } | undefined {
+  const { schedule, pending } = task;
+  const taken = task.fired + counted(pending);
+  const nominal = schedule.next(walk.at);
+  if (nominal === undefined || nominal > walk.to || schedule.spent(taken)) return undefined;
+  const kept = { skipped: [], next: "kept", pending } as const;
+  const key = `${task.keyOf(nominal)}/${walk.id}`;
+  const enqueue: Enqueue = { key, nominal, due: nominal, trigger: "backfill" };
+  const last = task.slot !== undefined && schedule.spent(taken + 1);
+  const decisions: Record<OverlapAnswer, Decision> = {
+    start: { ...kept, enqueue, next: last ? undefined : "kept" },
+    skip: { ...kept, skipped: [skip("overlap", enqueue)] },
+    wait: kept,
+    cancel: { ...kept, cancel: true },
+  };
+  return { nominal, decision: decisions[overlapAnswer(walk.overlap, task.running)] };
+}
+
+/** Next time after a trigger. It may have depended on an occurrence that is now superseded: its run's end, or its share of `maxRuns`. */
 function nextAfterTrigger(task: DueTask, { pending, next }: Decision, now: number): Decision["next"] {
   const gone = task.pending.filter((one) => one.trigger !== "manual" && !pending.includes(one));
   if (task.slot !== undefined || gone.length === 0) return next;
+  if (task.schedule.spent(task.fired + counted(pending))) return undefined;
   const cursor = Math.max(...gone.map(({ nominal }) => nominal));
-  return firstNext(task.schedule, { cursor, fired: task.fired + counted(pending) }, now);
+  // Times that passed while `maxRuns` was used up are owed again; a delay after finish counts from now.
+  return task.schedule.slotAfter(task.schedule.delay === undefined ? cursor : Math.max(cursor, now));
 }
 
 function isReady(one: Pending, now: number): boolean {
   return readyAt(one) <= now;
 }
 
-/** What waits, or is tried again, is not enqueued before its own due time either, should the clock have gone back since. */
+/** Earliest time at which a pending occurrence may be enqueued: never before its own due time, even if the clock went back. */
 export function readyAt({ at = 0, due }: Pending): number {
   return Math.max(at, due);
 }
@@ -177,11 +217,11 @@ function decideBacklog(task: DueTask, slot: Slot, now: number, grace: number): D
   return settleOverlap(task, enqueue, { skipped: [{ reason: "missed", ...missed }], next });
 }
 
-/** The first owed time within the limits of catching up; undefined: none is. */
+/** The first owed time within the catch-up limits, if there is one. */
 function firstOwed({ schedule, catchUp, policies }: DueTask, slot: Slot, now: number): Slot | undefined {
   const { window, most } = policies.catchUpLimits ?? {};
   let first: Slot | undefined = slot;
-  // Its own due time: the pace has put off the slot's.
+  // The time's own due time, because the pace may have postponed the slot's.
   if (window !== undefined && schedule.due(slot.nominal) < now - parseDuration(window)) {
     const oldest = now - parseDuration(window);
     const before = schedule.latest(oldest - 1);
@@ -199,14 +239,14 @@ function firstOwed({ schedule, catchUp, policies }: DueTask, slot: Slot, now: nu
   return first === undefined || first.due > now ? undefined : first;
 }
 
-/** The walk through a backlog takes one step each `every`. */
+/** Postpones the next time of a backlog by the pace, `every`. */
 function paced(task: DueTask, next: Slot | undefined, now: number): Slot | undefined {
   const every = task.policies.catchUpLimits?.every;
   if (next === undefined || every === undefined || next.due > now) return next;
   return { nominal: next.nominal, due: now + parseDuration(every) };
 }
 
-/** A fixed delay after finish: there is never more than one time at once, and the next one follows this run's end. */
+/** Decides for a fixed delay after finish: there is only one time at once, and the next one follows this run's end. */
 function decideDelayed(task: DueTask, slot: Slot, delay: number, now: number, grace: number): Decision {
   const { schedule, pending } = task;
   const { nominal, due } = slot;
@@ -224,7 +264,7 @@ function decideDelayed(task: DueTask, slot: Slot, delay: number, now: number, gr
   if (decision.enqueue) {
     return { ...decision, next: schedule.spent(task.fired + 1) ? undefined : { afterFinish: delay } };
   }
-  // Passed over, there is no end to wait for; kept for later, its own run's end gives the next time.
+  // If it is kept for later, the end of its own run gives the next time. If it is skipped, there is no such end.
   const kept = decision.pending.some(({ nominal: its }) => its === nominal);
   return kept ? decision : { ...decision, next: schedule.slotAfter(now) };
 }
@@ -233,7 +273,7 @@ function scheduled(task: DueTask, { nominal, due }: Slot, trigger: Trigger): Enq
   return { key: task.keyOf(nominal), nominal, due, trigger };
 }
 
-/** Enqueues an occurrence, or does with it what its overlap policy says beside a run that is not final. */
+/** Enqueues an occurrence, or applies its overlap policy if a run is not final. */
 function settleOverlap(
   task: DueTask,
   enqueue: Enqueue,
@@ -250,11 +290,12 @@ function settleOverlap(
     const next = more.enqueue || pending.length > others.length ? (gone ? undefined : rest.next) : rest.next;
     return { skipped, cursor, ...more, next, pending };
   };
-  if (!forbidden(policy, task.running)) return answer(others, { enqueue });
+  const asked = overlapAnswer(policy, task.running);
+  if (asked === "start") return answer(others, { enqueue });
 
   const waiting = others.filter(({ at }) => at === undefined);
   const full = policy === "queue-one" ? 1 : (task.policies.maxQueued ?? DEFAULT_MAX_QUEUED);
-  if (policy === "cancel-running") {
+  if (asked === "cancel") {
     const replaced = waiting.map((one) =>
       skip(one.trigger === "manual" ? "manual-superseded" : "superseded", one),
     );
@@ -264,7 +305,7 @@ function settleOverlap(
       cancel: true,
     });
   }
-  if (policy === "skip" || waiting.length >= full) {
+  if (asked === "skip" || waiting.length >= full) {
     const reason = enqueue.trigger === "manual" ? "manual-overlap" : "overlap";
     return answer(others, { skipped: [...skipped, skip(reason, enqueue)] });
   }
@@ -275,12 +316,12 @@ function skip(reason: SkipReason, { nominal }: Pick<Pending, "nominal">): Skippe
   return { reason, from: nominal, to: nominal };
 }
 
-/** How many of these `maxRuns` counts: occurrences of the schedule, not retries nor what was asked for by hand. */
+/** Number of these that count towards `maxRuns`: occurrences of the schedule, not retries or manual triggers. */
 export function counted(occurrences: readonly Pick<Pending, "trigger">[]): number {
   return occurrences.filter(({ trigger }) => ["schedule", "catch-up", "backfill"].includes(trigger)).length;
 }
 
-/** The next occurrence does what a retry that has not come yet would have done. */
+/** Drops pending retries, because the next occurrence takes their place. */
 function withoutRetries({ pending }: DueTask): { others: readonly Pending[]; outdated: Skipped[] } {
   const retries = pending.filter(({ trigger }) => trigger === "retry");
   return {
@@ -300,14 +341,23 @@ function passOver(task: DueTask, skipped: readonly Skipped[]): Decision {
   };
 }
 
-/** May an occurrence not start beside a run that is not final? */
+/** Whether an occurrence may not start while a run is not final. */
 export function forbidden(overlap: OverlapPolicy, running: boolean): boolean {
   return running && overlap !== "allow";
 }
 
+/** `wait`: the occurrence starts after the run that blocks it; `cancel`: it also cancels that run. */
+type OverlapAnswer = "start" | "skip" | "wait" | "cancel";
+
+function overlapAnswer(policy: OverlapPolicy, running: boolean): OverlapAnswer {
+  if (!forbidden(policy, running)) return "start";
+  if (policy === "skip") return "skip";
+  return policy === "cancel-running" ? "cancel" : "wait";
+}
+
 /**
- * Where a schedule starts when nothing is owed: a new task, an edited schedule, a resume "from now". Strictly
- * after both the last decided time and now. Undefined: nothing is left, of its times or of its `maxRuns`.
+ * First time of a schedule when nothing is owed: for a new task, an edited schedule, a resume "from now". Strictly
+ * after both the last decided time and now. Undefined if no time is left, or `maxRuns` is used up.
  */
 export function firstNext(
   schedule: TaskSchedule,
@@ -318,9 +368,9 @@ export function firstNext(
 }
 
 /**
- * The next time of a task whose schedule means something else than when it was planned: a calendar that it names or the
- * time zone data has changed. What is owed stays owed, from its first time that still holds. `passed`: times since the last
- * decided one that are past only now that the schedule means something else; nobody owed them.
+ * The next time of a task whose schedule has other times than when it was planned, because a calendar that it names or the
+ * time zone data has changed. Owed times stay owed, from the first that still exists. `passed`: past times since the last
+ * decided one that exist only since the change, and so were never owed.
  */
 export function replan(
   schedule: TaskSchedule,

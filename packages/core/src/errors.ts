@@ -1,6 +1,6 @@
 /**
- * Every error that Carillon raises on purpose, by its stable code. Codes are public: scripts, tests and
- * the HTTP API compare them, so one is never renamed.
+ * Stable codes of all errors that Carillon raises on purpose. Codes are public: scripts, tests and
+ * the HTTP API compare them, so they are never renamed.
  */
 export const ERROR_CODES = [
   // input
@@ -12,7 +12,6 @@ export const ERROR_CODES = [
   "INVALID_PAYLOAD",
   "PAYLOAD_TOO_LARGE",
   "INVALID_OPTION",
-  "INVALID_FILTER",
   "NEVER_FIRES",
   "UNKNOWN_TASK_TYPE",
   "UNSUPPORTED_FORMAT",
@@ -20,6 +19,7 @@ export const ERROR_CODES = [
   "TASK_NOT_FOUND",
   "AMBIGUOUS_TASK",
   "RUN_NOT_FOUND",
+  "QUEUE_NOT_FOUND",
   "BACKFILL_NOT_FOUND",
   "CALENDAR_NOT_FOUND",
   "CALENDAR_IN_USE",
@@ -40,17 +40,35 @@ export const ERROR_CODES = [
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
+/** HTTP statuses of codes that neither begin with `INVALID_` (400) or `REDIS_` (503) nor end with `_NOT_FOUND` (404). */
+const STATUS: Partial<Record<ErrorCode, number>> = {
+  PAYLOAD_TOO_LARGE: 413,
+  NEVER_FIRES: 400,
+  UNKNOWN_TASK_TYPE: 400,
+  UNSUPPORTED_FORMAT: 409,
+  CALENDAR_IN_USE: 409,
+  AMBIGUOUS_TASK: 409,
+  CONFLICT: 409,
+  SKIPPED_OVERLAP: 409,
+  UNAUTHORIZED: 401,
+  RATE_LIMITED: 429,
+  FORBIDDEN: 403,
+};
+
+/** Marks our errors, including those of another copy of this package. */
+const BRAND = Symbol.for("carillon.error");
+
 export interface CarillonErrorOptions {
   /** The input at fault, as a path: `schedule.cron`, `tags[2]`. */
   field?: string;
-  /** What to do about it, one sentence. */
+  /** How to fix it, in one sentence. */
   remedy?: string;
   cause?: unknown;
 }
 
 /**
- * The one error class. `message` already contains the field and the remedy, so printing it is enough;
- * `code`, `field` and `remedy` are there for programs.
+ * The only error class. `message` already contains the field and the remedy, so printing it is enough;
+ * `code`, `field`, `remedy` and `statusCode` are for programs. `instanceof` works across copies of this package.
  */
 export class CarillonError extends Error {
   readonly code: ErrorCode;
@@ -67,6 +85,19 @@ export class CarillonError extends Error {
     this.remedy = options.remedy;
   }
 
+  get [BRAND](): true {
+    return true;
+  }
+
+  /** A suitable HTTP status, from 400 to 503; Fastify and NestJS answer with it. */
+  get statusCode(): number {
+    const known = STATUS[this.code];
+    if (known !== undefined) return known;
+    if (this.code.startsWith("INVALID_")) return 400;
+    if (this.code.endsWith("_NOT_FOUND")) return 404;
+    return this.code.startsWith("REDIS_") ? 503 : 500;
+  }
+
   toJSON(): { code: ErrorCode; message: string; field?: string; remedy?: string } {
     return {
       code: this.code,
@@ -77,11 +108,19 @@ export class CarillonError extends Error {
   }
 }
 
+// For a subclass, `instanceof` keeps its usual meaning.
+Object.defineProperty(CarillonError, Symbol.hasInstance, {
+  value(this: unknown, value: unknown): boolean {
+    if (this !== CarillonError) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return typeof value === "object" && value !== null && BRAND in value;
+  },
+});
+
 export function isCarillonError(error: unknown, code?: ErrorCode): error is CarillonError {
   return error instanceof CarillonError && (code === undefined || error.code === code);
 }
 
-/** A user's text, made safe to print in one line of a message: quoted, escaped, cut at `max` characters. */
+/** Makes a user's text safe to print in one line of a message: quoted, escaped, cut at `max` characters. */
 export function quote(value: unknown, max = 60): string {
   const text = typeof value === "string" ? value : shown(value);
   const cut = text.length > max ? `${text.slice(0, max)}…` : text;
@@ -95,10 +134,10 @@ function shown(value: unknown): string {
   try {
     return JSON.stringify(value) ?? String(value);
   } catch {
-    // A BigInt, a circle, a toJSON that throws.
+    // A BigInt, a cycle, or a toJSON that throws.
     return typeof value === "bigint" ? `${value}n` : Object.prototype.toString.call(value);
   }
 }
 
-/** Beside what JSON escapes: ends a line somewhere, cannot be seen, or turns text round. */
+/** Characters that JSON does not escape, but that may end a line, are invisible, or reverse the text direction. */
 const UNSAFE = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;

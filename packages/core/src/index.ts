@@ -1,8 +1,10 @@
 export * from "./decide.js";
+export * from "./decide-end.js";
 export * from "./errors.js";
 export * from "./job.js";
 export * from "./json.js";
 export * from "./names.js";
+export * from "./nearest.js";
 export * from "./options.js";
 export * from "./policies.js";
 export * from "./run.js";
@@ -10,4 +12,6 @@ export * from "./schedule/index.js";
 export * from "./schedule-cache.js";
 export * from "./shard.js";
 export * from "./task.js";
+export type * from "./task-input.js";
 export * from "./task-schedule.js";
+export * from "./task-state.js";

@@ -5,8 +5,8 @@ import type { OverlapPolicy } from "./policies.js";
 export type Trigger = "schedule" | "catch-up" | "retry" | "manual" | "backfill" | "self";
 
 /**
- * What every job says about itself. Times are UTC milliseconds of Redis time. Public: workers that are not
- * Carillon's read it too.
+ * The occurrence that a job is for. Times are UTC milliseconds of Redis time. Public: plain BullMQ workers
+ * read it too.
  */
 export interface Occurrence {
   /**
@@ -18,18 +18,18 @@ export interface Occurrence {
   task: string;
   owner: string;
   queue: string;
-  /** The time that the schedule names. */
+  /** The time that the schedule gives. */
   nominal: number;
-  /** When it was to be acted on: the nominal time plus jitter. */
+  /** When it was due: the nominal time plus jitter. */
   due: number;
   /** When the claim committed. */
   enqueued: number;
-  /** The task's generation that this claim made. */
+  /** The task's generation after this claim. */
   generation: number;
   trigger: Trigger;
-  /** Why, where the trigger alone does not say it. */
+  /** The reason, if the trigger alone does not show it. */
   reason?: string;
-  /** The nominal times that this occurrence stands for, besides its own: both ends included. */
+  /** Range of missed nominal times that this occurrence also stands for, both ends included. */
   missed?: { from: number; to: number };
   /** The run's id, which is the job's id. */
   run: string;
@@ -49,19 +49,19 @@ export function occurrenceKey(task: { queue: string; owner: string; id: string }
 }
 
 /**
- * Run and job id in one: readable in Bull Board, and safe there: BullMQ refuses `:` and all-digit ids, and an id
- * that equals one of its own key names would brick the queue. `@` rules all three out.
+ * The id of a run and of its job: readable in Bull Board, and safe. BullMQ refuses ids with `:` and all-digit ids, and an id
+ * that equals one of its key names would break the queue. `@` rules all three out.
  */
 export function runId(taskId: string, nominal: number, token: string): string {
   return `${taskId}@${nominal.toString(36)}.${token}`;
 }
 
-/** What comes after the nominal time in a run's id: the claim's token, and in a batch which of its tasks it was. */
+/** The part of a run's id after the nominal time: the claim's token, and the task's number within a batch. */
 export function tokenOf(runId: string): string {
   return runId.slice(runId.indexOf(".", runId.lastIndexOf("@")) + 1);
 }
 
-/** What is asked of one manual trigger. */
+/** Options of one manual trigger. */
 export interface TriggerOptions {
   /** Overrides the task's overlap policy for this occurrence. */
   overlap?: OverlapPolicy | undefined;

@@ -12,9 +12,9 @@ export interface PayloadLimits {
 export const DEFAULT_PAYLOAD_LIMITS: PayloadLimits = { maxBytes: 256 * 1024, maxDepth: 64 };
 
 /**
- * Turns a payload into the JSON text that is stored, or refuses it. Only plain JSON passes: what
- * `JSON.stringify` would silently drop or change (functions, dates, NaN, cycles) is an error here, as is an own
- * `__proto__` key, which turns into a prototype wherever a handler merges objects.
+ * Turns a payload into the JSON text that is stored, or refuses it. Only plain JSON passes: values that
+ * `JSON.stringify` would silently drop or change (functions, dates, NaN, cycles) are errors, as is an own
+ * `__proto__` key, which becomes a prototype when a handler merges objects.
  *
  * @throws `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`
  */
@@ -43,7 +43,7 @@ function assertPlainJson(value: unknown, path: string, depthLeft: number): asser
       if (value === null) return;
       if (depthLeft === 0) {
         throw new CarillonError("INVALID_PAYLOAD", "nested too deeply (or refers to itself).", {
-          field: path.slice(0, 80),
+          field: `${path.slice(0, 24)}…`,
           remedy: "Flatten the payload.",
         });
       }
@@ -72,7 +72,7 @@ function assertPlainMembers(object: Record<string, unknown>, path: string, depth
         remedy: "Rename the key.",
       });
     }
-    // An undefined member is what an optional field looks like; JSON leaves it out.
+    // Optional fields may be undefined; JSON omits them.
     if (object[key] !== undefined) assertPlainJson(object[key], `${path}.${key}`, depthLeft - 1);
   }
 }

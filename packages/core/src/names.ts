@@ -1,12 +1,14 @@
 import { CarillonError, quote } from "./errors.js";
 
-/** What namespace, queue, owner, id, tag and task type are made of; nothing else ever reaches a Redis key. */
+/** Pattern of namespace, queue, owner, id, tag and task type; no other user text ever reaches a Redis key. */
 export const NAME_PATTERN = /^[A-Za-z0-9._-]{1,128}$/;
 
 export const NAME_REMEDY = "Use 1 to 128 letters, digits, '.', '_' or '-'.";
 
 export const DEFAULT_OWNER = "system";
 export const DEFAULT_NAMESPACE = "carillon";
+/** The queue of the jobs that carry alerts to webhooks. */
+export const ALERTS_QUEUE = "carillon-alerts";
 
 /** A task's full address. Queue, owner and id of a task never change. */
 export interface TaskName {
@@ -18,7 +20,7 @@ export interface TaskName {
 /** How a caller names a task: `"id"`, `"owner/id"`, or the parts. Without a queue it is searched for. */
 export type TaskRef = string | { id: string; owner?: string | undefined; queue?: string | undefined };
 
-/** A ref with its owner settled; the queue may still have to be found. */
+/** A ref whose owner is known; the queue may still be unknown. */
 export interface ResolvedRef {
   readonly queue: string | undefined;
   readonly owner: string;
@@ -29,7 +31,7 @@ export function isName(value: unknown): value is string {
   return typeof value === "string" && NAME_PATTERN.test(value);
 }
 
-/** @throws `INVALID_NAME` naming `field` and what is allowed. */
+/** @throws `INVALID_NAME` with `field` and the allowed characters */
 export function assertName(value: unknown, field: string): string {
   if (isName(value)) return value;
   throw new CarillonError("INVALID_NAME", `got ${quote(value)}.`, {
@@ -56,9 +58,17 @@ export function parseRef(ref: TaskRef, fallbackOwner: string = DEFAULT_OWNER): R
   };
 }
 
-/** `owner/id`: a task's name within its queue, and the member that stands for it in every index. */
+/** `owner/id`: a task's name within its queue, and its member in every index. */
 export function localName(name: { owner: string; id: string }): string {
   return `${name.owner}/${name.id}`;
+}
+
+/**
+ * The seed of `H` in a cron expression and of jitter: `owner/id`, so that tasks with the same id but different
+ * owners get different times; for owner `system` the id alone. Never change it: stored schedules would move to other times.
+ */
+export function seedOf({ owner = DEFAULT_OWNER, id }: { owner?: string | undefined; id: string }): string {
+  return owner === DEFAULT_OWNER ? id : localName({ owner, id });
 }
 
 export function parseLocalName(local: string): { owner: string; id: string } {

@@ -1,34 +1,80 @@
-import { CarillonError, type ErrorCode } from "./errors.js";
+import { CarillonError, quote } from "./errors.js";
+import { nearestRemedy } from "./nearest.js";
+import { type Duration, formatDuration, parseDuration } from "./schedule/text/duration.js";
 
-/** @param path of the option that these are, where they are one's @throws `INVALID_OPTION` where a name is misspelt, or these are no options at all */
+/**
+ * @param path of the option that holds these, if they are nested
+ * @throws `INVALID_OPTION` for an unknown name, or if `options` is not an object
+ */
 export function assertOptions<Options extends object>(
   options: Options,
   known: readonly (keyof Options & string)[],
   path?: string,
 ): void {
   const names: readonly string[] = known;
-  const remedy = `Known: ${names.join(", ")}.`;
   if (typeof options !== "object" || options === null) {
-    throw new CarillonError("INVALID_OPTION", "not an object.", { field: path ?? "options", remedy });
+    throw new CarillonError("INVALID_OPTION", "not an object.", {
+      field: path ?? "options",
+      remedy: `Known: ${names.join(", ")}.`,
+    });
   }
   const unknown = Object.keys(options).find((key) => !names.includes(key));
   if (unknown !== undefined) {
     const field = path === undefined ? unknown : `${path}.${unknown}`;
-    throw new CarillonError("INVALID_OPTION", "there is no such option.", { field, remedy });
+    throw new CarillonError("INVALID_OPTION", "there is no such option.", {
+      field,
+      remedy: nearestRemedy(unknown, names),
+    });
   }
 }
 
-/** What is undefined is left out. @throws `INVALID_OPTION`, or another code */
-export function assertWhole(
-  value: number | undefined,
-  field: string,
-  least: number,
-  most: number,
-  code: ErrorCode = "INVALID_OPTION",
-): void {
+/** Accepts undefined, which means that the option is not set. @throws `INVALID_OPTION` */
+export function assertWhole(value: number | undefined, field: string, least: number, most: number): void {
   if (value === undefined || (Number.isInteger(value) && value >= least && value <= most)) return;
-  throw new CarillonError(code, `got ${String(value)}.`, {
+  throw new CarillonError("INVALID_OPTION", `got ${String(value)}.`, {
     field,
     remedy: `Give a whole number from ${least} to ${most}.`,
   });
+}
+
+/**
+ * Milliseconds of an option that is a duration: `"30s"`, or whole milliseconds. Undefined stays undefined.
+ *
+ * @param least, most the bounds in ms
+ * @throws `INVALID_OPTION`, also for text that is not a duration
+ */
+export function durationOption(value: Duration, field: string, least: number, most: number): number;
+export function durationOption(
+  value: Duration | undefined,
+  field: string,
+  least: number,
+  most: number,
+): number | undefined;
+export function durationOption(
+  value: Duration | undefined,
+  field: string,
+  least: number,
+  most: number,
+): number | undefined {
+  if (value === undefined) return undefined;
+  const ms = typeof value === "string" ? millisecondsOf(value, field) : value;
+  if (Number.isInteger(ms) && ms >= least && ms <= most) return ms;
+  throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
+    field,
+    remedy: `Give a duration from ${formatDuration(least)} to ${formatDuration(most)}: "30s", or whole milliseconds.`,
+  });
+}
+
+/** `parseDuration`, with the one code that options have. */
+function millisecondsOf(text: string, field: string): number {
+  try {
+    return parseDuration(text, field);
+  } catch (cause) {
+    if (!(cause instanceof CarillonError)) throw cause;
+    throw new CarillonError("INVALID_OPTION", `${quote(text)} is not a duration.`, {
+      field,
+      ...(cause.remedy === undefined ? {} : { remedy: cause.remedy }),
+      cause,
+    });
+  }
 }

@@ -1,7 +1,7 @@
 import type { Trigger } from "./job.js";
 import type { Json } from "./json.js";
 
-/** How a run ended. `lost`: its job was gone before anyone could say. */
+/** How a run ended. `lost`: its job was removed before its end was recorded. */
 export const OUTCOMES = [
   "succeeded",
   "failed",
@@ -32,17 +32,17 @@ export type Outcome = (typeof OUTCOMES)[number];
 export const RUN_STATES = ["queued", "running", "terminating", "final"] as const;
 export type RunState = (typeof RUN_STATES)[number];
 
-/** Ends that count as a failure: for alerts, backoff, pausing, and for how long they are kept. */
-const FAILURES: ReadonlySet<Outcome> = new Set(["failed", "timed-out", "crashed", "lost"]);
+/** Outcomes that count as failures: for alerts, backoff, pausing and retention. */
+export const FAILURES: ReadonlySet<Outcome> = new Set(["failed", "timed-out", "crashed", "lost"]);
 
 export function isFailure(outcome: Outcome): boolean {
   return FAILURES.has(outcome);
 }
 
-/** Ends that count as a success: they end a row of failures. */
-const SUCCESSES: ReadonlySet<Outcome> = new Set(["succeeded", "quota", "nothing-to-do"]);
+/** Outcomes that count as successes: they reset the count of consecutive failures. */
+export const SUCCESSES: ReadonlySet<Outcome> = new Set(["succeeded", "quota", "nothing-to-do"]);
 
-/** What a run failed with; undefined where it succeeded, also after an attempt that had failed. */
+/** The error of a run; undefined if it succeeded, even after an attempt that failed. */
 export function errorOf({ outcome, error }: Pick<Run, "outcome" | "error">): string | undefined {
   return outcome !== undefined && SUCCESSES.has(outcome) ? undefined : error;
 }
@@ -64,17 +64,20 @@ export interface Run {
   node: string;
   started?: number;
   finished?: number;
-  /** Attempts that were started, those whose worker died among them. */
+  /** Attempts that were started, including those whose worker died. */
   attempts: number;
-  /** Attempts that may end, as its task's `retry` said when it was enqueued: one whose worker died does not count. Undefined: one. */
+  /**
+   * Limit of attempts, from the task's `retry` when the run was enqueued; attempts whose worker died do not count towards it.
+   * Undefined: one.
+   */
   maxAttempts?: number;
   /** Attempts whose worker died. */
   crashes?: number;
-  /** Someone wants it cancelled. */
+  /** When it was asked to cancel, and by whom. */
   cancel?: { at: number; by: string };
-  /** The wait after a crash is over then. */
+  /** End of the wait after a crash. */
   notBefore?: number;
-  /** What its handler saved for the next run. */
+  /** Data that its handler saved for the next run. */
   checkpoint?: Json;
   worker?: string;
   pid?: number;

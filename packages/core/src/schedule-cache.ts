@@ -1,15 +1,16 @@
 import { CarillonError, isCarillonError } from "./errors.js";
+import { seedOf } from "./names.js";
 import { calendarsOf, compileSchedule, usesSeed } from "./schedule/index.js";
 import type { CompiledSchedule, Schedule, ScheduleContext } from "./schedule/types.js";
-import { TaskSchedule } from "./task-schedule.js";
+import { type Scheduled, TaskSchedule } from "./task-schedule.js";
 
-/** What a schedule's text alone says of how far it may be shared. */
+/** How far a compiled schedule may be shared, by its text alone. */
 interface Traits {
   readonly seeded: boolean;
   readonly named: boolean;
 }
 
-/** Compiled schedules by their text: thousands of tasks share a few dozen schedules. Bounded; oldest use goes first. */
+/** Compiled schedules by their text: thousands of tasks share a few dozen schedules. Bounded; drops the least recently used. */
 export class ScheduleCache {
   readonly #entries = new Map<string, CompiledSchedule>();
   readonly #traits = new Map<string, Traits>();
@@ -21,43 +22,43 @@ export class ScheduleCache {
     this.#capacity = capacity;
   }
 
-  /** What schedules refer to by name. */
+  /** Calendars that schedules refer to by name. */
   get context(): ScheduleContext {
     return this.#context;
   }
 
-  /** What schedules refer to by name from now on. */
+  /** Replaces the calendars; schedules that name one are then compiled again. */
   setContext(context: ScheduleContext): void {
     this.#context = context;
     this.#contexts += 1;
   }
 
   /**
-   * @param seed what `H` in a cron expression and jitter are derived from: the task's id
-   * @param text the schedule as JSON, where it is at hand
+   * @param task `H` in a cron expression and jitter are derived from its owner and id
+   * @param text the schedule as JSON, if the caller has it
    * @throws `INVALID_SCHEDULE` for a calendar that the context does not have
    */
-  get(schedule: Schedule, seed: string, text?: string): TaskSchedule {
-    return new TaskSchedule(schedule, seed, this.compiled(schedule, seed, text));
+  get(task: Scheduled, text?: string): TaskSchedule {
+    return new TaskSchedule(task, this.compiled(task.schedule, seedOf(task), text));
   }
 
-  /** As `get`, without what depends on the task: one object for all that share it. */
+  /** As `get`, without the parts that depend on the task: one object for all tasks that share it. */
   compiled(schedule: Schedule, seed: string, text?: string): CompiledSchedule {
     try {
       return this.#compiled(schedule, seed, text ?? JSON.stringify(schedule));
     } catch (error) {
       if (isCarillonError(error)) throw error;
-      // Not from a put: those were checked.
-      throw new CarillonError("INVALID_SCHEDULE", "what is stored is no schedule.", { cause: error });
+      // Corrupt or foreign data, because puts are checked.
+      throw new CarillonError("INVALID_SCHEDULE", "the stored schedule is corrupt.", { cause: error });
     }
   }
 
   #compiled(schedule: Schedule, seed: string, text: string): CompiledSchedule {
     const { seeded, named } = this.#traitsOf(schedule, text);
-    // What does not depend on the seed may be shared.
+    // Schedules that do not depend on the seed are shared.
     const key = `${text}${seeded ? `\n${seed}` : ""}${named ? `\n${this.#contexts}` : ""}`;
     const known = this.#entries.get(key);
-    // As long as there is room, nobody asks which was used last.
+    // Skips the LRU bookkeeping while the cache has room.
     if (known && this.#entries.size < this.#capacity) return known;
     this.#entries.delete(key);
     const compiled = known ?? compileSchedule(schedule, seed, this.#context);

@@ -1,7 +1,7 @@
-/** Slices of a queue's due index, one mutex each: enough that several nodes drain a burst side by side. */
+/** Number of slices of a queue's due index. Each has a mutex, so that several nodes can drain a burst concurrently. */
 export const SHARDS = 8;
 
-/** FNV-1a over `owner/id`: the same on every node and in every version, or tasks would change shards. */
+/** FNV-1a over `owner/id`. Never change it: tasks would move to other shards. */
 export function shardOf(localName: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < localName.length; i++) {

@@ -1,26 +1,30 @@
-import { delayOf, dueOf, maxRunsOf } from "./schedule/index.js";
+import { seedOf } from "./names.js";
+import { delayOf, dueOf } from "./schedule/index.js";
 import type { CompiledSchedule, Schedule } from "./schedule/types.js";
+import type { TaskDefinition } from "./task.js";
 
-/** A time that a schedule names, and when it is acted on: later by the jitter. UTC ms. */
+/** A nominal time of a schedule, and when it is due: later by the jitter. UTC ms. */
 export interface Slot {
   readonly nominal: number;
   readonly due: number;
 }
 
-/** One task's schedule: what it compiles to, and what depends on the task. */
+/** The fields of a task on which its times depend. */
+export type Scheduled = Pick<TaskDefinition, "owner" | "id" | "schedule">;
+
+/** The compiled schedule of one task, with its jitter and `maxRuns`. */
 export class TaskSchedule implements CompiledSchedule {
-  /** Milliseconds from the end of a run to the next one; undefined: times come from the clock. */
+  /** Milliseconds from the end of a run to the next one; undefined if the times do not depend on runs. */
   readonly delay: number | undefined;
   readonly #schedule: Schedule;
   readonly #seed: string;
   readonly #compiled: CompiledSchedule;
 
-  /** @param seed the task's id */
-  constructor(schedule: Schedule, seed: string, compiled: CompiledSchedule) {
-    this.#schedule = schedule;
-    this.#seed = seed;
+  constructor(task: Scheduled, compiled: CompiledSchedule) {
+    this.#schedule = task.schedule;
+    this.#seed = seedOf(task);
     this.#compiled = compiled;
-    this.delay = delayOf(schedule);
+    this.delay = delayOf(task.schedule);
   }
 
   next(after: number): number | undefined {
@@ -47,9 +51,9 @@ export class TaskSchedule implements CompiledSchedule {
     return latest !== undefined && this.due(latest) > now ? this.latest(latest - 1) : latest;
   }
 
-  /** Whether `fired` occurrences are all that `maxRuns` allows. */
+  /** Whether `fired` occurrences use up `maxRuns`. */
   spent(fired: number): boolean {
-    const most = maxRunsOf(this.#schedule);
+    const most = this.#schedule.maxRuns;
     return most !== undefined && fired >= most;
   }
 }

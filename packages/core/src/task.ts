@@ -2,6 +2,7 @@ import { z } from "zod";
 import { CarillonError, type ErrorCode, quote } from "./errors.js";
 import { DEFAULT_PAYLOAD_LIMITS, encodePayload, type Json, type PayloadLimits } from "./json.js";
 import { DEFAULT_OWNER, NAME_PATTERN, NAME_REMEDY } from "./names.js";
+import { nearestRemedy } from "./nearest.js";
 import {
   CATCH_UP_POLICIES,
   type CatchUpPolicy,
@@ -11,7 +12,9 @@ import {
   policySchema,
 } from "./policies.js";
 import { scheduleSchema } from "./schedule/index.js";
+import { KINDS } from "./schedule/kinds/index.js";
 import { SCHEDULE_FIELDS } from "./schedule/shape.js";
+import { list } from "./schedule/text/english.js";
 import type { Schedule } from "./schedule/types.js";
 
 /** Written into every stored definition. A node that meets a newer one leaves the task alone and warns. */
@@ -25,11 +28,14 @@ export const MAX_PRIORITY = 2_097_152;
 
 const name = (what: string) =>
   z.string(`${what} must be a string`).regex(NAME_PATTERN, { error: (issue) => `got ${quote(issue.input)}` });
-/** Control characters but for tab and line ends would reach terminals and logs; none is stored. */
+/** Refuses control characters except tab and line ends, because texts reach terminals and logs. */
 export const PRINTABLE: RegExp = /^(?:\P{Cc}|[\t\n\r])*$/u;
 const line = (max: number) => z.string().max(max).regex(PRINTABLE, "has control characters in it");
 
-/** The one schema of a task definition, shared by SDK, CLI and API. Payloads are checked apart, by `parseTask`. */
+/**
+ * The schema of a task definition, shared by SDK, CLI and API; `TaskInput` documents each field. Payloads are checked separately,
+ * by `parseTask`.
+ */
 export const taskSchema = z.strictObject({
   ...policySchema.shape,
   id: name("id"),
@@ -43,9 +49,7 @@ export const taskSchema = z.strictObject({
     .max(32)
     .default([])
     .transform((tags) => [...new Set(tags)].sort()),
-  /** How a new task starts; a put never resumes or pauses an existing one. */
   enabled: z.boolean().default(true),
-  /** BullMQ's order: 0 (the default) goes before all, then 1, 2, …. */
   priority: z.int().min(0).max(MAX_PRIORITY).default(0),
   overlap: z.enum(OVERLAP_POLICIES).default("skip"),
   catchUp: z.enum(CATCH_UP_POLICIES).default("one"),
@@ -55,10 +59,7 @@ export const taskSchema = z.strictObject({
   group: line(256).optional(),
 });
 
-/** What a caller writes: only `id`, `type`, `queue` and `schedule` are required. */
-export type TaskInput = z.input<typeof taskSchema>;
-
-/** A definition that passed: defaults filled in, payload as JSON. */
+/** A valid definition: defaults filled in, payload as JSON. */
 export interface TaskDefinition extends Policies {
   readonly id: string;
   readonly type: string;
@@ -79,20 +80,20 @@ export interface TaskDefinition extends Policies {
 
 export interface ParsedTask {
   definition: TaskDefinition;
-  /** The payload's JSON, encoded once: what is stored and what the job carries. */
+  /** The payload's JSON, encoded once, as it is stored and as the job carries it. */
   payloadJson: string;
 }
 
 /**
- * The boundary: whatever comes from outside passes here before anything is written.
+ * Checks a task from outside before anything is written.
  *
  * @throws `INVALID_TASK`, `INVALID_NAME`, `INVALID_SCHEDULE`, `INVALID_TIMEZONE`, `INVALID_DURATION`,
- * `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`; each names the field.
+ * `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`, each with the field.
  */
 export function parseTask(input: unknown, limits: PayloadLimits = DEFAULT_PAYLOAD_LIMITS): ParsedTask {
   const parsed = taskSchema.safeParse(input);
   if (!parsed.success) throw fromZod(parsed.error);
-  // Only what was not given is empty: null is a payload.
+  // Only a missing payload becomes empty: null is a payload.
   const payload = parsed.data.payload === undefined ? {} : parsed.data.payload;
   const payloadJson = encodePayload(payload, limits);
   return { definition: { ...parsed.data, payload: payload as Json }, payloadJson };
@@ -100,7 +101,7 @@ export function parseTask(input: unknown, limits: PayloadLimits = DEFAULT_PAYLOA
 
 const NAME_FIELDS = new Set(["id", "type", "queue", "owner", "tags"]);
 
-/** The first zod issue as a coded error: one clear thing to mend beats a list. */
+/** The first zod issue as a coded error: one clear fault is better than a list. */
 export function fromZod(error: z.ZodError, fallback: ErrorCode = "INVALID_TASK"): CarillonError {
   const issue = error.issues[0];
   if (!issue) return new CarillonError(fallback, error.message);
@@ -124,18 +125,12 @@ export function fromZod(error: z.ZodError, fallback: ErrorCode = "INVALID_TASK")
   });
 }
 
-const KINDS: Readonly<Record<string, string>> = {
+const TYPE_NAMES: Readonly<Record<string, string>> = {
   array: "a list",
   boolean: "true or false, a boolean",
   int: "a whole number",
 };
-/** What others call the fields of a task and of its schedule. */
-const ALIASES: Readonly<Record<string, string>> = {
-  ...{ tz: "timezone", pattern: "cron", limit: "maxRuns" },
-  ...{ data: "payload", timeout: "timeLimit", attempts: "retry" },
-};
-
-/** The fault and what to do about it. An issue of our own says both in its message, the remedy last. */
+/** The fault and its remedy. The message of an issue of our own contains both, the remedy last. */
 function saidOf(issue: z.core.$ZodIssue, root: string): { what: string; remedy: string | undefined } {
   if (issue.code === "unrecognized_keys")
     return { what: "there is no such field", remedy: remedyOf(issue, root) };
@@ -145,17 +140,17 @@ function saidOf(issue: z.core.$ZodIssue, root: string): { what: string; remedy: 
 
 function remedyOf(issue: z.core.$ZodIssue, root: string): string | undefined {
   if (issue.code === "unrecognized_keys") {
-    const known = fieldsAt(issue.path);
-    return known.length === 0 ? "Remove it." : nearest(issue.keys[0] ?? "", known);
+    return nearestRemedy(issue.keys[0] ?? "", fieldsAt(issue.path));
   }
-  if (root === "schedule" && issue.path.length === 1) return "Give one of cron, calendar, every and at.";
+  if (root === "schedule" && issue.path.length === 1)
+    return `Give one of ${list(KINDS.map(({ key }) => key))}.`;
   switch (issue.code) {
     case "invalid_format":
       return NAME_REMEDY;
     case "invalid_type":
       if (issue.expected === "string" && NAME_FIELDS.has(root)) return NAME_REMEDY;
       if (issue.expected === "object") return `Give ${objectAt(issue.path)}.`;
-      return `Give ${KINDS[issue.expected] ?? `a ${issue.expected}`}.`;
+      return `Give ${TYPE_NAMES[issue.expected] ?? `a ${issue.expected}`}.`;
     case "invalid_value":
       return `Use one of ${issue.values.map(String).join(", ")}.`;
     case "too_small":
@@ -163,7 +158,9 @@ function remedyOf(issue: z.core.$ZodIssue, root: string): string | undefined {
     case "too_big":
       return `Use at most ${String(issue.maximum)}${unitOf(issue.origin)}.`;
     case "invalid_union":
-      return "Give a string or a finite number.";
+      return issue.path.at(-1) === "at"
+        ? "Give ISO 8601 with an offset, or epoch milliseconds."
+        : `Give a text with a unit, "30s", or whole milliseconds.`;
     default:
       return undefined;
   }
@@ -173,7 +170,7 @@ function unitOf(origin: string): string {
   return origin === "string" ? " characters" : origin === "array" ? " entries" : "";
 }
 
-/** The fields of a task, of its schedule, or of a policy that is an object; none: of what is deeper. */
+/** The fields of a task, of its schedule, or of a policy that is an object; empty for deeper paths. */
 function fieldsAt([root, ...deeper]: readonly PropertyKey[]): readonly string[] {
   if (root === undefined) return Object.keys(taskSchema.shape);
   if (root === "schedule") return deeper.at(-1) === "dst" ? [] : SCHEDULE_FIELDS;
@@ -185,16 +182,4 @@ function objectAt(path: readonly PropertyKey[]): string {
   if (path.length === 0) return "an object with id, type, queue and schedule";
   const fields = fieldsAt(path);
   return fields.length === 0 ? "an object" : `an object with fields: ${fields.join(", ")}`;
-}
-
-function nearest(unknown: string, known: readonly string[]): string {
-  const lower = unknown.toLowerCase();
-  const near =
-    known.find((key) => key === ALIASES[lower]) ??
-    known.find((key) => key.toLowerCase() === lower) ??
-    known.find(
-      (key) =>
-        lower.length > 2 && (key.toLowerCase().startsWith(lower) || lower.startsWith(key.toLowerCase())),
-    );
-  return near === undefined ? `Known are ${known.join(", ")}.` : `Did you mean ${near}?`;
 }

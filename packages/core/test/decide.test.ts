@@ -4,9 +4,11 @@ import {
   type Decision,
   type DueTask,
   decide,
+  decideStep,
   decideTrigger,
   firstNext,
   forbidden,
+  OVERLAP_POLICIES,
   type OverlapPolicy,
   type Pending,
   replan,
@@ -24,7 +26,7 @@ function minutely(end?: number): TaskSchedule {
   return taskSchedule({ every: "1m", ...(end === undefined ? {} : { end: new Date(end).toISOString() }) });
 }
 function taskSchedule(schedule: Schedule): TaskSchedule {
-  return new TaskSchedule(schedule, "t", compileSchedule(schedule, "t"));
+  return new TaskSchedule({ owner: "system", id: "t", schedule }, compileSchedule(schedule, "t"));
 }
 const m = (minutes: number) => minutes * MINUTE;
 const at = (minutes: number) => ({ nominal: m(minutes), due: m(minutes) });
@@ -538,7 +540,12 @@ describe("a trigger that supersedes what waits", () => {
   it.each<[string, Schedule, fired: number, Decision["next"]]>([
     ["of a fixed delay: a delay from now", { every: "2m", anchor: "finish" }, 0, at(14)],
     ["of a fixed delay, its last by maxRuns", { every: "2m", anchor: "finish", maxRuns: 3 }, 2, at(14)],
-    ["the last of maxRuns: the first time after now", { every: "1m", maxRuns: 3 }, 2, at(13)],
+    [
+      "the last of maxRuns: the first time after it, also if that is past",
+      { every: "1m", maxRuns: 3 },
+      2,
+      at(11),
+    ],
     ["the last of maxRuns, which are spent meanwhile", { every: "1m", maxRuns: 3 }, 3, undefined],
     ["the last before its end", { every: "1m", end: new Date(m(10)).toISOString() }, 2, undefined],
   ])("gives the schedule a next time: %s", (_what, schedule, fired, next) => {
@@ -659,4 +666,56 @@ it("what waits by a policy of its own goes by that one, not by the task's", () =
     );
   expect(decided("queue-one", "allow").enqueue).toBeUndefined();
   expect(decided("allow", "skip").enqueue).toMatchObject({ key: "k" });
+});
+
+describe("a step of a backfill", () => {
+  const walk = { id: "b", at: m(3), to: m(5), overlap: "allow" } as const;
+  const waits: Pending = { key: "w", ...at(9), trigger: "retry" };
+  const given = { ...at(10), schedule: minutely(), pending: [waits] };
+  const enqueue = { key: `k${m(4)}/b`, ...at(4), trigger: "backfill" } as const;
+  const kept = { skipped: [], next: "kept", pending: [waits] } as const;
+
+  it.each<[what: string, overlap: OverlapPolicy, running: boolean, decision: Decision]>([
+    ...OVERLAP_POLICIES.map((overlap): [string, OverlapPolicy, boolean, Decision] => [
+      `${overlap}: enqueues if no run is in its way`,
+      overlap,
+      false,
+      { ...kept, enqueue },
+    ]),
+    ["allow: enqueues alongside a run", "allow", true, { ...kept, enqueue }],
+    ["skip: skips", "skip", true, { ...kept, skipped: [{ reason: "overlap", from: m(4), to: m(4) }] }],
+    ["queue-one: the backfill waits", "queue-one", true, kept],
+    ["queue-all: the backfill waits", "queue-all", true, kept],
+    [
+      "cancel-running: cancels the run, and the backfill waits",
+      "cancel-running",
+      true,
+      { ...kept, cancel: true },
+    ],
+  ])("%s", (_, overlap, running, decision) => {
+    const step = decideStep(dueTask({ ...given, running }), { ...walk, overlap });
+    expect(step).toEqual({ nominal: m(4), decision });
+  });
+
+  it("is over after the last time of its range, or of the schedule", () => {
+    expect(decideStep(dueTask(given), { ...walk, at: m(4) })?.nominal).toBe(m(5));
+    expect(decideStep(dueTask(given), { ...walk, at: m(5) })).toBeUndefined();
+    expect(
+      decideStep(dueTask({ ...given, schedule: minutely(m(4)) }), { ...walk, at: m(4) }),
+    ).toBeUndefined();
+  });
+
+  it("counts for maxRuns: the schedule has no time left after the last one", () => {
+    const schedule = taskSchedule({ every: "1m", maxRuns: 3 });
+    const task = dueTask({ ...given, schedule });
+    expect(decideStep({ ...task, fired: 1 }, walk)?.decision).toMatchObject({ enqueue, next: "kept" });
+    expect(decideStep({ ...task, fired: 2 }, walk)?.decision).toEqual({ ...kept, enqueue, next: undefined });
+    // There is no next time to take away.
+    const delayed = decideStep({ ...task, fired: 2, slot: undefined }, walk);
+    expect(delayed?.decision.next).toBe("kept");
+    expect(decideStep({ ...task, fired: 3 }, walk)).toBeUndefined();
+    // An occurrence of the schedule that waits for a run's end counts too.
+    const waiting = { key: "s", ...at(9), trigger: "schedule" } as const;
+    expect(decideStep({ ...task, fired: 2, pending: [waiting] }, walk)).toBeUndefined();
+  });
 });

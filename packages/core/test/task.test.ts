@@ -141,7 +141,7 @@ describe("a task definition", () => {
     [{ schedule: { cron: "* * * * *", tz: "UTC" } }, "Did you mean timezone?"],
     [{ schedule: { pattern: "* * * * *" } }, "Did you mean cron?"],
     [{ schedule: { every: "1m", startDate: "2026-01-01T00:00:00Z" } }, "Did you mean start?"],
-    [{ schedule: { every: "1m", immediately: true } }, "Known are cron, calendar, "],
+    [{ schedule: { every: "1m", immediately: true } }, "Known: cron, calendar, "],
     [{ schedule: { any: [{ cron: "* * * * *", timeZone: "UTC" }] } }, "Did you mean timezone?"],
     [{ schedule: { cron: "* * * * *", dst: { shift: 1 } } }, "Remove it."],
     [{ retry: 3 }, "Give an object with fields: attempts, backoff, delay, max."],
@@ -151,7 +151,9 @@ describe("a task definition", () => {
     [{ timeout: "5m" }, "Did you mean timeLimit?"],
     [{ data: {} }, "Did you mean payload?"],
     [{ alerts: ["failed"] }, "Give an object."],
-    [{ schedule: { every: 60_000 } }, '"60000ms" for milliseconds'],
+    [{ alerts: [{ on: ["failed"], url: "https://u:p@example.com/" }] }, "Put a token into the path"],
+    [{ alerts: [{ on: ["failed"], url: "https://u@example.com/" }] }, "Put a token into the path"],
+    [{ schedule: { every: "60000" } }, "60000ms for milliseconds"],
   ])("is refused with what to write instead: %j", (wrong, remedy) => {
     expect(refused({ ...LEAST, ...wrong }).remedy).toContain(remedy);
   });
@@ -187,7 +189,7 @@ describe("a task definition", () => {
     ["every 0", { every: "0" }, ["INVALID_DURATION"]],
     ["every 0h0m0s", { every: "0h0m0s" }, ["INVALID_DURATION"]],
     ["every -5s", { every: "-5s" }, ["INVALID_DURATION"]],
-    ["every a number", { every: 5 }, ["INVALID_DURATION", "INVALID_SCHEDULE"]],
+    ["every a fraction", { every: 0.5 }, ["INVALID_DURATION"]],
     ["at no time", { at: "soon" }, ["INVALID_SCHEDULE"]],
     ["at without an offset", { at: "2026-01-01T00:00:00" }, ["INVALID_SCHEDULE"]],
     ["at NaN", { at: Number.NaN }, ["INVALID_SCHEDULE"]],

@@ -1,6 +1,6 @@
 import type { EventEmitter } from "node:events";
-import type { SkipReason, Trigger } from "@carillon/core";
-import type { Logger } from "./options.js";
+import type { ErrorCode, SkipReason, Trigger } from "@carillon/core";
+import type { Logger } from "@carillon/store";
 
 /** One decision that this node committed. Times in UTC ms of Redis time. */
 export interface Decided {
@@ -9,8 +9,13 @@ export interface Decided {
   readonly task: string;
   readonly nominal: number;
   readonly due: number;
-  /** When it was committed: `at - due` is the lateness. */
+  /** When it was committed. */
   readonly at: number;
+  /**
+   * Earliest time at which it could have been enqueued: its due time, the time of its retry, the end of the run that it waited for,
+   * or the task's last change (a resume) if that is later. `at - claimable` is the scheduler's lateness.
+   */
+  readonly claimable?: number;
   readonly outcome: "enqueued" | "skipped";
   readonly trigger?: Trigger;
   readonly reason?: SkipReason;
@@ -19,17 +24,19 @@ export interface Decided {
 
 export interface Reconciled {
   readonly queue: string;
-  /** The run's id; of a finished task that was removed, `owner/id`. */
+  /** The run's id, or `owner/id` for a finished task that was removed. */
   readonly run: string;
   /** An outcome, `removed` or `reopened`. */
   readonly what: string;
 }
 
-/** What a node tells while it runs; for metrics and tests. */
+/** Events of a running node; for metrics and tests. */
 export interface SchedulerEvents {
   decided: [Decided];
-  /** A claim that was not committed. `status`: `STALE` or `OVERLAP` (something else came first), `EARLY`, or `ERROR` and a text. */
+  /** A claim that was not committed: the task or its runs changed meanwhile (`STALE`, `OVERLAP`), or it is not due yet (`EARLY`). */
   refused: [{ queue: string; task: string; status: string }];
+  /** A claim of one task failed; without `task`, the claim of everything that is due in one part of the queue, or in all parts. */
+  failed: [{ queue: string; task?: string; code: ErrorCode }];
   reconciled: [Reconciled];
   /** A part of a queue was due and another node held its mutex. Not an error. */
   lost: [{ queue: string; part: string }];
@@ -37,7 +44,7 @@ export interface SchedulerEvents {
   connection: [{ ready: boolean; message?: string }];
 }
 
-/** A listener that throws is said, and is nobody else's matter. */
+/** Emits an event. Logs what a listener throws; it never reaches the caller. */
 export function tell<Event extends keyof SchedulerEvents>(
   events: EventEmitter<SchedulerEvents>,
   logger: Logger,

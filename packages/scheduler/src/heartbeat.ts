@@ -1,21 +1,24 @@
 import { hostname } from "node:os";
 import type { CarillonError } from "@carillon/core";
 import { type NodeInfo, redisError, type Store } from "@carillon/store";
+import { AlertWatch } from "./alerts/alert-watch.js";
+import type { ServerClock } from "./loop/server-clock.js";
 import type { Settings } from "./options.js";
-import type { ServerClock } from "./server-clock.js";
 import { VERSION } from "./version.js";
 
-/** A node whose last beat is so far from now is taken off the list, in ms. */
+/** A node is removed from the list if its last beat is further from now than this, in ms. */
 const FORGET_AFTER = 3_600_000;
 
 /** Leaving the list of nodes must not hold up a stop for longer than this, in ms. */
 const LEAVE_WITHIN = 3_000;
 
-/** Tells the others, every few seconds, that this node is alive. */
+/** Announces regularly that this node is alive. */
 export class Heartbeat {
   readonly #store: Store;
   readonly #clock: ServerClock;
   readonly #settings: Settings;
+  readonly #held: () => string | undefined;
+  readonly #alerts: AlertWatch;
   #timer: NodeJS.Timeout | undefined;
   #started = 0;
   #beats = 0;
@@ -23,13 +26,16 @@ export class Heartbeat {
   #beating: Promise<void> | undefined;
   /** When the last beat was written, on the monotonic clock. */
   #answered = Number.NEGATIVE_INFINITY;
-  /** Why the last beat failed: this Redis takes no writes, say. */
+  /** Why the last beat failed, for example because this Redis is read-only. */
   #trouble: CarillonError | undefined;
 
-  constructor(store: Store, clock: ServerClock, settings: Settings) {
+  /** @param held why this node claims nothing although it can write; undefined if it claims */
+  constructor(store: Store, clock: ServerClock, settings: Settings, held: () => string | undefined) {
     this.#store = store;
     this.#clock = clock;
     this.#settings = settings;
+    this.#held = held;
+    this.#alerts = new AlertWatch(store, settings);
   }
 
   async start(): Promise<void> {
@@ -39,22 +45,22 @@ export class Heartbeat {
     this.#timer = setInterval(() => void this.#beat(), this.#settings.heartbeatEvery);
   }
 
-  /** Why beats are not written: a node that cannot write cannot claim either. Undefined: they are. */
-  get trouble(): string | undefined {
-    if (this.#trouble) return this.#trouble.message;
-    // Of a Redis that does not answer at all one hears no error.
+  /** Why beats are not written, or undefined if they are. A node that cannot write cannot claim either. */
+  get trouble(): Pick<CarillonError, "code" | "message"> | undefined {
+    if (this.#trouble) return this.#trouble;
+    // A Redis that does not answer at all causes no error.
     const answers = performance.now() - this.#answered < 2 * this.#settings.heartbeatEvery;
-    return answers ? undefined : "Redis does not answer.";
+    return answers ? undefined : { code: "REDIS_UNAVAILABLE", message: "Redis does not answer." };
   }
 
-  /** The connection is there again: no need to wait for the next beat to know that all is well. */
+  /** Beats at once, so that a node that has reconnected is ready again without waiting for the next beat. */
   reconnected(): void {
     if (this.#trouble?.code === "REDIS_UNAVAILABLE") void this.#beat();
   }
 
-  /** A beat that fails is followed by another one; what is wrong is said each time. */
+  /** Never throws: logs the failure, and the next beat tries again. */
   #beat(): Promise<void> {
-    // One at a time: a Redis that hangs must not gather them.
+    // One at a time, so that beats do not pile up while Redis hangs.
     this.#beating ??= this.#beatOnce().finally(() => {
       this.#beating = undefined;
     });
@@ -73,14 +79,17 @@ export class Heartbeat {
     }
   }
 
-  /** One beat; now and then also a look for nodes that are long gone. */
+  /** One beat. Also checks for undelivered alerts and, at every 60th beat, for nodes that are long dead. */
   async tick(): Promise<void> {
     await this.#store.registry.beat(this.info());
+    // If Redis fails, the next beat reports it.
+    await this.#alerts.check(this.#clock.now()).catch(() => {});
     this.#beats += 1;
     if (this.#beats % 60 === 1) await this.#forgetTheGone();
   }
 
   info(): NodeInfo {
+    const why = this.#held();
     return {
       id: this.#settings.nodeId,
       host: hostname(),
@@ -92,22 +101,24 @@ export class Heartbeat {
       tzdata: process.versions.tz ?? "unknown",
       clockOffset: this.#clock.wallOffset,
       onAlert: this.#settings.onAlert !== undefined,
+      ready: why === undefined,
+      ...(why === undefined ? {} : { why }),
     };
   }
 
   async #forgetTheGone(): Promise<void> {
     const now = this.#clock.now();
     for (const node of await this.#store.registry.nodes()) {
-      // From the future: the server's clock was ahead, and the node has not beaten since.
+      // A beat in the future means that the server's clock was ahead, and that the node has not beaten since.
       if (Math.abs(now - node.beat) > FORGET_AFTER) await this.#store.registry.removeNode(node.id);
     }
   }
 
-  /** Last of all, so that the node is listed until its work is done. */
+  /** Called last, so that the node is listed until its work is done. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearInterval(this.#timer);
-    if (!this.#store.link.ready) return;
+    if (!this.#store.ready) return;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, LEAVE_WITHIN);

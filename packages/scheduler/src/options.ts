@@ -1,25 +1,29 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { assertName, assertOptions, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
+import {
+  assertName,
+  assertOptions,
+  CarillonError,
+  DEFAULT_CATCH_UP_GRACE,
+  DEFAULT_NAMESPACE,
+  type Duration,
+  durationOption,
+  MAX_DURATION,
+} from "@carillon/core";
 import {
   type Alert,
   assertConnection,
   type ConnectionSpec,
+  defaultLogger,
+  type Logger,
   type Retention,
   type Store,
 } from "@carillon/store";
-import { pino } from "pino";
-
-/** What the node says goes here: pino, or anything with its four methods. */
-export interface Logger {
-  debug(details: object, message: string): void;
-  info(details: object, message: string): void;
-  warn(details: object, message: string): void;
-  error(details: object, message: string): void;
-}
+import type { BurstSettings } from "./burst/bursts.js";
+import { burstsOf } from "./seams.js";
 
 export interface SchedulerOptions {
-  /** A Redis URL, several for a cluster, or an ioredis client whose options are taken over. */
+  /** A Redis URL, several for a cluster, or an ioredis client whose options are used. */
   connection?: ConnectionSpec | undefined;
   /** Instead of `connection`: a store of your own; `stop` leaves it open. */
   store?: Store | undefined;
@@ -29,25 +33,25 @@ export interface SchedulerOptions {
   nodeId?: string | undefined;
   /** Default: pino, as JSON lines on stdout. */
   logger?: Logger | undefined;
-  /** A dead node's work is taken over within this time, in ms; 100 to 60,000, default 3,000. Its mutexes end a tenth before. */
-  mutexTtl?: number | undefined;
-  /** All due times are read again at least this often, in ms; 10 to 30,000, default 30,000. */
-  rereadEvery?: number | undefined;
-  /** Time between two entries of this node in the list of nodes, in ms; 100 to 300,000, default 10,000. */
-  heartbeatEvery?: number | undefined;
-  /** A lone occurrence later than this is missed where `catchUp` is `skip`, in ms; default 60,000. */
-  grace?: number | undefined;
+  /** Other nodes take over a dead node's work within this time; 100 ms to 60 s, default 3 s. Its mutexes end a tenth earlier. */
+  mutexTtl?: Duration | undefined;
+  /** All due times are read again at least this often; 10 ms to 30 s, default 30 s. */
+  rereadEvery?: Duration | undefined;
+  /** Time between two entries of this node in the list of nodes; 100 ms to 5 min, default 10 s. */
+  heartbeatEvery?: Duration | undefined;
+  /** A lone occurrence later than this is missed if `catchUp` is `skip`; up to ten years, default 60 s. */
+  grace?: Duration | undefined;
   /**
-   * A Redis that evicts keys or has no AOF: `refuse` to start (default), or only `warn`. What cannot be read
-   * (managed servers hide it) is a warning in either case.
+   * For a Redis that evicts keys or has no AOF: `refuse` to start (default), or only `warn`. A setting that cannot be read
+   * (managed servers hide them) is a warning in either case.
    */
   unsafeRedis?: "refuse" | "warn" | undefined;
-  /** What is kept of runs that this node settles, where their task says nothing. Not used with `store`, which has its own. */
+  /** Default retention for runs that this node settles; the task's own retention comes first. Not used with `store`, which has its own. */
   retention?: Partial<Retention> | undefined;
   /**
-   * Told of each run that failed or crashed, each task that was paused for it, and each missed deadline: by one node of those
-   * that have it, and again where that one dies meanwhile. Nodes without it leave alerts to these while one of them is alive. What
-   * it throws is logged, and so is that it takes longer than 10 s: then the next is told.
+   * Called for each run that failed or crashed, each task that was paused for it, and each missed deadline. One of the nodes that
+   * have `onAlert` calls it; if that node dies meanwhile, another one calls it again. Nodes without it leave alerts to them while
+   * one of them is alive. Errors are logged. A call that takes longer than 10 s is logged too, and the next alert follows.
    */
   onAlert?: ((alert: Alert) => void | Promise<void>) | undefined;
 }
@@ -56,13 +60,14 @@ export interface Settings {
   readonly namespace: string;
   readonly nodeId: string;
   readonly logger: Logger;
-  /** How long a mutex is taken for, in ms: what is left of the option's time is for whoever takes over. */
+  /** Time-to-live of a mutex in ms; the rest of the option's time is for the node that takes over. */
   readonly mutexTtl: number;
   readonly rereadEvery: number;
   readonly heartbeatEvery: number;
   readonly grace: number;
   readonly unsafeRedis: "refuse" | "warn";
   readonly onAlert: ((alert: Alert) => void | Promise<void>) | undefined;
+  readonly bursts: BurstSettings;
 }
 
 const KNOWN = [
@@ -91,23 +96,14 @@ export function settle(options: SchedulerOptions): Settings {
   return Object.freeze({
     namespace: assertName(options.store?.namespace ?? options.namespace ?? DEFAULT_NAMESPACE, "namespace"),
     nodeId: assertName(options.nodeId ?? defaultNodeId(), "nodeId"),
-    // Synchronous: the last lines before an exit must not be lost or overtaken.
-    logger: options.logger ?? pino({ name: "carillon" }, pino.destination({ sync: true })),
-    mutexTtl: Math.floor(0.9 * ms(options.mutexTtl, "mutexTtl", 3_000, 100, 60_000)),
-    rereadEvery: ms(options.rereadEvery, "rereadEvery", 30_000, 10, 30_000),
-    heartbeatEvery: ms(options.heartbeatEvery, "heartbeatEvery", 10_000, 100, 300_000),
-    grace: ms(options.grace, "grace", 60_000, 0, Number.MAX_SAFE_INTEGER),
+    logger: options.logger ?? defaultLogger(),
+    mutexTtl: Math.floor(0.9 * (durationOption(options.mutexTtl, "mutexTtl", 100, 60_000) ?? 3_000)),
+    rereadEvery: durationOption(options.rereadEvery, "rereadEvery", 10, 30_000) ?? 30_000,
+    heartbeatEvery: durationOption(options.heartbeatEvery, "heartbeatEvery", 100, 300_000) ?? 10_000,
+    grace: durationOption(options.grace, "grace", 0, MAX_DURATION) ?? DEFAULT_CATCH_UP_GRACE,
     unsafeRedis,
     onAlert: options.onAlert,
-  });
-}
-
-function ms(value: number | undefined, field: string, fallback: number, least: number, most: number): number {
-  if (value === undefined) return fallback;
-  if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new CarillonError("INVALID_OPTION", `got ${String(value)}.`, {
-    field,
-    remedy: `Give whole milliseconds from ${least} to ${most}.`,
+    bursts: burstsOf(options),
   });
 }
 

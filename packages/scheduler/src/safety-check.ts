@@ -1,5 +1,5 @@
 import { CarillonError } from "@carillon/core";
-import type { RedisClient, Store } from "@carillon/store";
+import type { Store } from "@carillon/store";
 
 export interface SafetyFinding {
   readonly what: "eviction" | "aof" | "unknown";
@@ -7,14 +7,11 @@ export interface SafetyFinding {
 }
 
 /**
- * Whether this Redis keeps what it is given. Read from INFO (managed servers often forbid CONFIG); what it does not
- * say is a finding of its own.
+ * Checks whether this Redis keeps its data. Reads INFO, because managed servers often forbid CONFIG; a field that is missing there
+ * is a finding of its own.
  */
 export async function inspectRedis(store: Store): Promise<SafetyFinding[]> {
-  const infos = await store.link.ask(async (client) => {
-    const servers: Pick<RedisClient, "info">[] = "nodes" in client ? client.nodes("master") : [client];
-    return Promise.all(servers.map((server) => server.info()));
-  });
+  const infos = await store.info();
   return infos.flatMap((info) => judge(info));
 }
 
@@ -24,18 +21,18 @@ export function judge(info: string): SafetyFinding[] {
   const policy = field("maxmemory_policy");
   const aof = field("aof_enabled");
   if (policy === undefined)
-    findings.push({ what: "unknown", message: "INFO does not tell maxmemory-policy." });
+    findings.push({ what: "unknown", message: "INFO does not show maxmemory-policy." });
   else if (policy !== "noeviction") {
     findings.push({
       what: "eviction",
       message: `maxmemory-policy is ${policy}: Redis may drop tasks and jobs.`,
     });
   }
-  if (aof === undefined) findings.push({ what: "unknown", message: "INFO does not tell whether AOF is on." });
+  if (aof === undefined) findings.push({ what: "unknown", message: "INFO does not show whether AOF is on." });
   else if (aof !== "1") {
     findings.push({
       what: "aof",
-      message: "appendonly is off: a restart of Redis loses what it acknowledged.",
+      message: "appendonly is off: a restart of Redis loses acknowledged writes.",
     });
   }
   return findings;

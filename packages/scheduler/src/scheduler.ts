@@ -1,24 +1,25 @@
 import { EventEmitter } from "node:events";
 import type { CarillonError } from "@carillon/core";
-import { redisError, Store, type Subscription, type TestSeams } from "@carillon/store";
-import { backoff } from "./backoff.js";
+import { Store, type Subscription, untilRedisAnswers } from "@carillon/store";
+import { internalsOf, rememberStore } from "@carillon/store/internal";
 import { type Decided, type Reconciled, type SchedulerEvents, tell } from "./events.js";
 import { Heartbeat } from "./heartbeat.js";
-import { Loop } from "./loop.js";
+import { Loop } from "./loop/loop.js";
+import { ServerClock } from "./loop/server-clock.js";
+import { listenForWakes } from "./loop/wake.js";
 import { type SchedulerOptions, type Settings, settle } from "./options.js";
+import { type NotReady, notReady, type Readiness, redisNotReady } from "./readiness.js";
 import { inspectRedis, refusal } from "./safety-check.js";
-import { ServerClock } from "./server-clock.js";
-import { listenForWakes } from "./wake.js";
 
-/** What one `tick` has done. */
+/** Results of one `tick`. */
 export interface TickReport {
   readonly decided: readonly Decided[];
   readonly reconciled: readonly Reconciled[];
 }
 
 /**
- * One node. Any number may run on the same namespace; each arms a single timer for the earliest due time, and
- * whichever comes first does the work.
+ * One node. Any number may run on the same namespace: each arms a single timer for the earliest due time, and
+ * the first one to take the mutex does the work.
  *
  * @example
  * const scheduler = new Scheduler({ connection: "redis://localhost:6379", namespace: "shop" });
@@ -27,7 +28,7 @@ export interface TickReport {
  */
 export class Scheduler extends EventEmitter<SchedulerEvents> {
   readonly nodeId: string;
-  readonly store: Store;
+  readonly #store: Store;
   readonly #settings: Settings;
   readonly #ownsStore: boolean;
   readonly #clock: ServerClock;
@@ -36,63 +37,88 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   #listener: Subscription | undefined;
   #state: "idle" | "starting" | "running" | "stopped" = "idle";
   #stopped: Promise<void> | undefined;
-  readonly #onReady = () => this.#connectionBack();
-  readonly #onError = (error: unknown) => this.#connectionLost(redisError(error));
+  /** Why there is no connection, as last reported. */
+  #lost: CarillonError | undefined;
+  readonly #stopping = new AbortController();
+  #unwatch = () => {};
 
-  /** @param seams for tests only @throws `INVALID_OPTION` */
-  constructor(options: SchedulerOptions, seams: TestSeams = {}) {
+  /** @throws `INVALID_OPTION` */
+  constructor(options: SchedulerOptions) {
     super();
     this.#settings = settle(options);
     this.nodeId = this.#settings.nodeId;
     this.#ownsStore = options.store === undefined;
-    this.store =
+    this.#store =
       options.store ??
-      new Store(
-        {
-          connection: options.connection as NonNullable<SchedulerOptions["connection"]>,
-          namespace: this.#settings.namespace,
-          retention: options.retention,
-          onError: this.#onError,
-          onReady: this.#onReady,
-        },
-        seams,
-      );
-    if (seams.sabotage?.length) {
-      this.#settings.logger.warn({ sabotage: seams.sabotage }, "TEST ONLY: safety parts are switched off");
+      new Store({
+        connection: options.connection as NonNullable<SchedulerOptions["connection"]>,
+        namespace: this.#settings.namespace,
+        retention: options.retention,
+      });
+    rememberStore(this, this.#store);
+    const { time, sabotage } = internalsOf(this.#store).seams;
+    if (sabotage?.length) {
+      this.#settings.logger.warn({ sabotage }, "TEST ONLY: safety parts are switched off");
     }
-    // A test's clock jumps as it likes.
-    this.#clock = new ServerClock(undefined, this.store.virtualTime ? Number.POSITIVE_INFINITY : undefined);
-    this.#loop = new Loop(this.store, this.#clock, this.#settings, this);
-    this.#heartbeat = new Heartbeat(this.store, this.#clock, this.#settings);
+    // A test's clock may jump by any amount.
+    this.#clock = new ServerClock(undefined, time && Number.POSITIVE_INFINITY);
+    this.#loop = new Loop(this.#store, this.#clock, this.#settings, this);
+    this.#heartbeat = new Heartbeat(this.#store, this.#clock, this.#settings, () => this.#held()?.why);
   }
 
-  /** Connected, checked, armed, and able to write. */
   get ready(): boolean {
-    return this.#state === "running" && this.store.link.ready && this.trouble === undefined;
+    return this.readiness.ready;
   }
 
-  /** Why a node that runs cannot write: its Redis takes no writes, say, or does not answer. Undefined: it can, or does not run. */
-  get trouble(): string | undefined {
-    return this.#state === "running" ? this.#heartbeat.trouble : undefined;
+  /** Whether the node is connected, checked, armed, able to write, and claiming; if not, why. */
+  get readiness(): Readiness {
+    if (this.#state !== "stopped") {
+      if (!this.#store.ready) return this.#disconnected();
+      if (this.#state !== "running") return notReady("STARTING", "starting");
+      const { trouble } = this.#heartbeat;
+      if (trouble) return redisNotReady(trouble);
+    }
+    return this.#held() ?? { ready: true };
   }
 
-  /** How far this machine's clock is ahead of the server's, in ms. It does no harm; it is worth a warning. */
+  #disconnected(): NotReady {
+    if (this.#lost) return redisNotReady(this.#lost);
+    if (this.#state !== "running") return notReady("STARTING", "waiting for Redis");
+    // The connection may have been closed because of an answer, for example a read-only replica's.
+    const { trouble } = this.#heartbeat;
+    return trouble ? redisNotReady(trouble) : notReady("REDIS_UNAVAILABLE", "Redis cannot be reached.");
+  }
+
+  /** Why a node that can write does not claim, if it does not. */
+  #held(): NotReady | undefined {
+    if (this.#state === "stopped") return notReady("STOPPING", "stopping");
+    if (!this.#clock.holding) return undefined;
+    return notReady(
+      "CLOCK_HELD",
+      "The clock of Redis jumped forward; claims are held until a second read agrees.",
+    );
+  }
+
+  /** How far this machine's clock is ahead of the server's, in ms. Harmless, but worth a warning. */
   get clockOffset(): number {
     return this.#clock.wallOffset;
   }
 
   /**
-   * Resolves when the node runs, or when it is stopped before. While Redis cannot be reached it keeps trying, and logs that. A node
-   * that was stopped stays so: make another one.
+   * Resolves when the node runs, or when it is stopped first. While Redis cannot be reached it keeps trying, and logs that. A node
+   * that was stopped cannot be started again: create a new one.
    *
-   * @throws `REDIS_UNSAFE` where this Redis would lose tasks (see `unsafeRedis`)
+   * @throws `REDIS_UNSAFE` if this Redis would lose tasks (see `unsafeRedis`)
    */
   async start(): Promise<void> {
     if (this.#state !== "idle") return;
     this.#state = "starting";
-    this.#watchGivenStore();
+    this.#unwatch = this.#store.watch({
+      lost: (error) => this.#connectionLost(error),
+      back: () => this.#connectionBack(),
+    });
     try {
-      await this.#untilRedisAnswers();
+      await untilRedisAnswers(() => this.#askRedis(), this.#settings.logger, this.#stopping.signal);
     } catch (error) {
       this.#unwatch();
       if ((this.#state as string) === "starting") this.#state = "idle";
@@ -100,9 +126,9 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     }
     if ((this.#state as string) === "stopped") return;
     await this.#heartbeat.start();
-    // Stopped meanwhile: nothing may be opened or armed any more.
+    // If it was stopped meanwhile, nothing may be opened or armed any more.
     if ((this.#state as string) === "stopped") return;
-    this.#listener = listenForWakes(this.store, {
+    this.#listener = listenForWakes(this.#store, {
       heard: (queue, part, at) => this.#loop.heard(queue, part, at),
       missed: () => this.#loop.rereadSoon(),
       failed: (error) =>
@@ -119,45 +145,24 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     this.#loop.start();
   }
 
-  /** A store of our own tells by the options that it got. */
-  #watchGivenStore(): void {
-    if (this.#ownsStore) return;
-    const { client } = this.store.link;
-    // As many as there are nodes on this store, which is no leak.
-    client.setMaxListeners(0);
-    client.on("error", this.#onError).on("ready", this.#onReady);
-  }
-
-  #unwatch(): void {
-    this.store.link.client.off("error", this.#onError).off("ready", this.#onReady);
-  }
-
-  /** Clock, then the safety check; again and again until Redis answers both. */
-  async #untilRedisAnswers(): Promise<void> {
-    for (let failures = 0; this.#state === "starting"; failures++) {
-      try {
-        await this.#loop.readClock();
-        await this.#checkSafety();
-        return;
-      } catch (error) {
-        const coded = redisError(error);
-        if (coded.code === "REDIS_UNSAFE") throw coded;
-        const { code, message } = coded;
-        this.#settings.logger.error({ code, failures, error: message }, "waiting for Redis");
-        await new Promise((resolve) => setTimeout(resolve, backoff(failures)));
-      }
+  /** @throws `REDIS_UNSAFE` */
+  async #askRedis(): Promise<void> {
+    await this.#loop.readClock();
+    const findings = await inspectRedis(this.#store);
+    const error = refusal(findings);
+    if (error && this.#settings.unsafeRedis === "refuse") throw error;
+    const { logger, namespace } = this.#settings;
+    for (const { what, message } of findings) logger.warn({ what }, message);
+    if ((await this.#store.registry.queues()).length === 0) {
+      logger.warn(
+        { what: "empty", namespace },
+        "this namespace holds no tasks: expected if it is new; after a restore, its data is missing",
+      );
     }
   }
 
-  async #checkSafety(): Promise<void> {
-    const findings = await inspectRedis(this.store);
-    const error = refusal(findings);
-    if (error && this.#settings.unsafeRedis === "refuse") throw error;
-    for (const { what, message } of findings) this.#settings.logger.warn({ what }, message);
-  }
-
   /**
-   * Does everything that is due now and returns what was done. `start` does this by itself; tests with a clock of
+   * Does everything that is due now and returns the results. A started node does this by itself; tests with a clock of
    * their own call it.
    */
   async tick(): Promise<TickReport> {
@@ -176,11 +181,13 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
 
   #connectionLost(error: CarillonError): void {
     if (this.#state === "stopped") return;
+    this.#lost = error;
     tell(this, this.#settings.logger, "connection", { ready: false, message: error.message });
     this.#settings.logger.error({ code: error.code, error: error.message }, "Redis cannot be reached");
   }
 
   #connectionBack(): void {
+    this.#lost = undefined;
     tell(this, this.#settings.logger, "connection", { ready: true });
     if (this.#state !== "running") return;
     this.#settings.logger.info({}, "connected to Redis again");
@@ -189,20 +196,25 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
   }
 
   /**
-   * In order: no new work; finish what is under way; then leave the list of nodes; then the connection. Each call resolves
-   * when that is done.
+   * In this order: accepts no new work, finishes the work in progress, leaves the list of nodes, closes the connection. Each call
+   * resolves when all of it is done.
    */
   stop(): Promise<void> {
     this.#stopped ??= this.#end();
     return this.#stopped;
   }
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
   async #end(): Promise<void> {
     this.#state = "stopped";
+    this.#stopping.abort();
     this.#listener?.stop();
     await this.#loop.stop();
     await this.#heartbeat.stop();
     this.#unwatch();
-    if (this.#ownsStore) await this.store.close();
+    if (this.#ownsStore) await this.#store.close();
   }
 }

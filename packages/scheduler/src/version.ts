@@ -1,7 +1,2 @@
-import { readFileSync } from "node:fs";
-
-const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
-  version: string;
-};
-
-export const VERSION = manifest.version;
+/** The version in package.json; `npm run release:version` keeps them equal. */
+export const VERSION: string = "0.0.0";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Agenda } from "../src/agenda.js";
+import { Bursts } from "../src/burst/bursts.js";
+import { Agenda } from "../src/loop/agenda.js";
 
 describe("the agenda", () => {
   it("knows the earliest part over all queues, and what is due", () => {
@@ -81,16 +82,20 @@ describe("the agenda", () => {
   });
 
   it("knows of a burst while all shards come due at one instant, and no longer", () => {
-    const agenda = new Agenda();
+    const bursts = new Bursts();
+    const agenda = new Agenda((queue, parts) => bursts.find(queue, parts));
     const shards = Array.from({ length: 8 }, (_, shard): [string, number] => [String(shard), 500]);
     agenda.set("a", new Map(shards));
-    expect([...agenda.bursts]).toEqual([["a", [500]]]);
+    expect([...bursts]).toEqual([["a", [500]]]);
     agenda.nearer("a", "3", 400);
-    expect([...agenda.bursts]).toEqual([]);
+    expect([...bursts]).toEqual([]);
     agenda.nearer("b", "0", 500);
     for (const [part, at] of shards) agenda.nearer("b", part, at);
-    expect([...agenda.bursts]).toEqual([["b", [500]]]);
+    expect([...bursts]).toEqual([["b", [500]]]);
     agenda.set("b", new Map([...shards.slice(1), ["r", 500]]));
-    expect([...agenda.bursts]).toEqual([]);
+    expect([...bursts]).toEqual([]);
+    agenda.set("b", new Map(shards));
+    agenda.keepOnly([], agenda.mark());
+    expect([...bursts]).toEqual([]);
   });
 });

@@ -2,11 +2,14 @@ import { once } from "node:events";
 import { CarillonError, parseTask } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
 import { type Alert, type Failpoint, type Lease, Store } from "@carillon/store";
+import { internalsOf, storeOf, withSeams } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Alerter } from "../src/alerter.js";
+import { SILENT } from "../../../test/helpers.js";
+import { AlertWatch } from "../src/alerts/alert-watch.js";
+import { Alerter } from "../src/alerts/alerter.js";
 import { type SchedulerOptions, settle } from "../src/options.js";
-import { LEASE, nodeInfo, SILENT } from "./claiming.js";
+import { LEASE, nodeInfo } from "./claiming.js";
 
 const QUEUE = "bells";
 const ALWAYS = () => true;
@@ -30,7 +33,9 @@ describe("alerts handed on", () => {
     heard = [];
     failpoint = undefined;
     const namespace = `alerts${serial}`;
-    store = new Store({ connection: redis.url, namespace }, { failpoint: (point) => failpoint?.(point) });
+    store = new Store(
+      withSeams({ connection: redis.url, namespace }, { failpoint: (point: string) => failpoint?.(point) }),
+    );
   });
   afterEach(async () => {
     await store.close();
@@ -45,9 +50,9 @@ describe("alerts handed on", () => {
     await failedAt(1, task, ...runs);
   }
   async function failedAt(at: number, task: string, ...runs: string[]): Promise<void> {
-    const { alerts } = store.keys.queue(QUEUE);
+    const { alerts } = internalsOf(store).keys.queue(QUEUE);
     const lines = runs.map((run) => JSON.stringify({ kind: "failed", task: `system/${task}`, run, at }));
-    await store.link.ask((client) => client.rpush(alerts, ...lines));
+    await internalsOf(store).link.ask((client) => client.rpush(alerts, ...lines));
   }
   const runs = (count: number) => Array.from({ length: count }, (_, i) => `r${i}`);
   const left = async () => (await store.alerts.waiting(QUEUE)).map(({ alert }) => alert.run);
@@ -90,7 +95,7 @@ describe("alerts handed on", () => {
   });
 
   it("what Carillon did not write among them is dropped, and the others are told", async () => {
-    const { alerts } = store.keys.queue(QUEUE);
+    const { alerts } = internalsOf(store).keys.queue(QUEUE);
     const nonsense = [
       "{",
       "null",
@@ -99,11 +104,11 @@ describe("alerts handed on", () => {
       '{"kind":"failed","task":{}}',
       '{"kind":"failed","task":"x"}',
     ];
-    await store.link.ask((client) => client.rpush(alerts, ...Array(30).fill(nonsense).flat()));
+    await internalsOf(store).link.ask((client) => client.rpush(alerts, ...Array(30).fill(nonsense).flat()));
     await failed("t", "r1");
     expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
     expect(heard).toEqual(["r1"]);
-    expect(await store.link.ask((client) => client.exists(alerts))).toBe(0);
+    expect(await internalsOf(store).link.ask((client) => client.exists(alerts))).toBe(0);
   });
 
   it("one after the other, until the turn is over: the others are left for another one", async () => {
@@ -126,10 +131,12 @@ describe("alerts handed on", () => {
     };
     const armed = async () => {
       await store.registry.leave(QUEUE, await store.registry.enter(QUEUE));
-      const { next } = store.keys.queue(QUEUE);
+      const { next } = internalsOf(store).keys.queue(QUEUE);
       const now = await store.serverTime();
-      await store.link.ask((client) => client.zadd(next, now, "a"));
-      await store.link.ask((client) => client.publish(store.keys.wake, `${QUEUE} a ${now}`));
+      await internalsOf(store).link.ask((client) => client.zadd(next, now, "a"));
+      await internalsOf(store).link.ask((client) =>
+        client.publish(internalsOf(store).keys.wake, `${QUEUE} a ${now}`),
+      );
     };
     const alive = async (ago = 0) => {
       const beat = (await store.serverTime()) - ago;
@@ -160,7 +167,7 @@ describe("alerts handed on", () => {
       await armed();
       await alive();
       const quiet = node("n2");
-      const { registry } = quiet.store;
+      const { registry } = storeOf(quiet);
       const { nodes: list } = registry;
       const asked: number[] = [];
       registry.nodes = () => {
@@ -228,7 +235,7 @@ describe("alerts handed on", () => {
     const settings = settle({ store, nodeId: "n1", logger, onAlert });
     expect(await new Alerter(store, settings, 50).tell(QUEUE, LEASE, ALWAYS)).toBe(false);
     expect(heard).toEqual(runs(2));
-    expect(said).toEqual(Array(2).fill("onAlert takes too long: no longer waited for"));
+    expect(said).toEqual(Array(2).fill("onAlert timed out: continuing without it"));
     expect(await left()).toEqual([]);
   });
 
@@ -275,6 +282,62 @@ describe("alerts handed on", () => {
       expect(await store.registry.queues()).not.toContain("carillon-alerts");
     });
 
+    it("with what the run's record and the task's statistics say, and without the stack", async () => {
+      await put("t", { alerts: [{ on: ["failed", "missed-deadline"], url: "https://example.com/" }] });
+      const run = { id: "r1", task: { queue: QUEUE, owner: "system", id: "t" }, type: "noop" };
+      store.runs.get = async () => ({
+        ...{ ...run, state: "final", outcome: "timed-out", key: "k", nominal: 5, due: 5, enqueued: 6 },
+        ...{ trigger: "schedule", node: "n1", attempts: 2 },
+      });
+      store.runs.stats = async () => ({ consecutiveFailures: "3" });
+      const error = "TimeLimitError: over\nError: boom\n    at f (/srv/app/f.js:1:1)\n    at g (/srv/ap";
+      const line = { kind: "failed", task: "system/t", run: "r1", at: 7, error };
+      const missed = { kind: "missed-deadline", task: "system/t", at: 8 };
+      const key = internalsOf(store).keys.queue(QUEUE).alerts;
+      await internalsOf(store).link.ask((client) =>
+        client.rpush(key, JSON.stringify(line), JSON.stringify(missed)),
+      );
+      await alerter().tell(QUEUE, LEASE, ALWAYS);
+      const { tasks } = await store.tasks.list({ queue: "carillon-alerts" }, 10);
+      const common = { namespace: store.namespace, task: run.task, type: "noop", consecutiveFailures: 3 };
+      expect(
+        tasks
+          .map(({ definition }) => definition.payload)
+          .sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
+      ).toEqual([
+        {
+          url: "https://example.com/",
+          alert: {
+            ...{ ...common, kind: "failed", outcome: "timed-out", nominal: 5, at: 7, run: "r1", attempts: 2 },
+            error: "TimeLimitError: over\nError: boom",
+          },
+        },
+        { url: "https://example.com/", alert: { ...common, kind: "missed-deadline", at: 8 } },
+      ]);
+    });
+
+    it("that no worker takes for a minute are logged, once a minute, until one does", async () => {
+      await put("t", { alerts });
+      await failed("t", "r1", "r2");
+      await alerter().tell(QUEUE, LEASE, ALWAYS);
+      const warned: object[] = [];
+      const logger = { ...SILENT, warn: (details: object) => void warned.push(details) };
+      const watch = new AlertWatch(store, settle({ store, nodeId: "n1", logger }));
+      const now = await store.serverTime();
+      await watch.check(now);
+      expect(warned).toEqual([]);
+      await watch.check(now + 61_000);
+      expect(warned).toEqual([{ queue: "carillon-alerts", waiting: 2, oldest: expect.any(Number) }]);
+      await watch.check(now + 90_000);
+      expect(warned).toHaveLength(1);
+      await watch.check(now + 121_000);
+      expect(warned).toHaveLength(2);
+      const { link, keys } = internalsOf(store);
+      await link.ask((client) => client.del(`${keys.queue("carillon-alerts").bull}wait`));
+      await watch.check(now + 200_000);
+      expect(warned).toHaveLength(2);
+    });
+
     it("tried again where Redis did not say which ones", async () => {
       await put("t", { alerts });
       await failed("t", "r1", "r2");
@@ -291,8 +354,8 @@ describe("alerts handed on", () => {
 
     it("of a task in a newer format are left to a newer node, and the others are told", async () => {
       for (const id of ["t", "u"]) await put(id, { alerts });
-      const key = store.keys.queue(QUEUE).task("system/t");
-      await store.link.ask((client) => client.hset(key, "v", "2"));
+      const key = internalsOf(store).keys.queue(QUEUE).task("system/t");
+      await internalsOf(store).link.ask((client) => client.hset(key, "v", "2"));
       const now = await store.serverTime();
       await failedAt(now, "t", ...runs(150));
       await failedAt(now, "u", "u1");
@@ -300,7 +363,7 @@ describe("alerts handed on", () => {
       expect(heard).toEqual(["u1"]);
       expect(await hooks()).toBe(1);
       // As the newer node reads it.
-      await store.link.ask((client) => client.hdel(key, "v"));
+      await internalsOf(store).link.ask((client) => client.hdel(key, "v"));
       expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
       expect(heard).toEqual(["u1", ...runs(150)]);
       expect(await hooks()).toBe(151);
@@ -310,7 +373,9 @@ describe("alerts handed on", () => {
     it("not where the task is in a newer format: that is said, and the others are told", async () => {
       await put("t", { alerts });
       await put("u", { alerts });
-      await store.link.ask((client) => client.hset(store.keys.queue(QUEUE).task("system/t"), "v", "2"));
+      await internalsOf(store).link.ask((client) =>
+        client.hset(internalsOf(store).keys.queue(QUEUE).task("system/t"), "v", "2"),
+      );
       await failed("t", "r1");
       await failed("u", "r2");
       const said: object[] = [];
@@ -323,7 +388,7 @@ describe("alerts handed on", () => {
       expect(said).toMatchObject([
         {
           ...{ code: "UNSUPPORTED_FORMAT", alert: { run: "r1" } },
-          ...{ message: "webhooks are not told", error: expect.stringContaining("system/t") },
+          ...{ message: "webhooks could not be called", error: expect.stringContaining("system/t") },
         },
       ]);
       expect(await hooks()).toBe(1);
@@ -331,7 +396,9 @@ describe("alerts handed on", () => {
 
     it("not where someone else has written in the task's place: the others are told", async () => {
       await put("u", { alerts });
-      await store.link.ask((client) => client.set(store.keys.queue(QUEUE).task("system/t"), "in the way"));
+      await internalsOf(store).link.ask((client) =>
+        client.set(internalsOf(store).keys.queue(QUEUE).task("system/t"), "in the way"),
+      );
       await failed("t", "r1");
       await failed("u", "r2");
       expect(await alerter().tell(QUEUE, LEASE, ALWAYS)).toBe(false);
@@ -342,9 +409,9 @@ describe("alerts handed on", () => {
     it("nor is what no version can read left to a newer node, nor an alert of the future for longer", async () => {
       await put("t", { alerts });
       await put("u", { alerts });
-      const key = (id: string) => store.keys.queue(QUEUE).task(`system/${id}`);
-      await store.link.ask((client) => client.hset(key("t"), "pending", "nonsense"));
-      await store.link.ask((client) => client.hset(key("u"), "v", "2"));
+      const key = (id: string) => internalsOf(store).keys.queue(QUEUE).task(`system/${id}`);
+      await internalsOf(store).link.ask((client) => client.hset(key("t"), "pending", "nonsense"));
+      await internalsOf(store).link.ask((client) => client.hset(key("u"), "v", "2"));
       const now = await store.serverTime();
       await failedAt(now, "t", "r1");
       await failedAt(now + 7_200_000, "u", "r2");

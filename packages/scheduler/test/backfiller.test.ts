@@ -1,11 +1,12 @@
 import { CarillonError, FORMAT_VERSION, type OverlapPolicy } from "@carillon/core";
 import type { Backfill } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { SILENT } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
-import { Backfiller } from "../src/backfiller.js";
 import { settle } from "../src/options.js";
-import { SILENT } from "./claiming.js";
+import { Backfiller } from "../src/upkeep/backfiller.js";
 
 const MINUTE = 60_000;
 const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
@@ -42,8 +43,8 @@ describe("the backfiller", () => {
   const stateOf = (id: string) => bench.store.backfills.get(QUEUE, id);
   const work = () => backfiller.work(QUEUE, () => true);
   const setField = (task: string, field: string, value: string) =>
-    bench.store.link.ask((client) =>
-      client.hset(bench.store.keys.queue(QUEUE).task(`system/${task}`), field, value),
+    internalsOf(bench.store).link.ask((client) =>
+      client.hset(internalsOf(bench.store).keys.queue(QUEUE).task(`system/${task}`), field, value),
     );
 
   it("under cancel-running cancels the run in the way, and goes on when it has ended", async () => {
@@ -188,7 +189,8 @@ describe("the backfiller", () => {
   });
 
   it("leaves one alone that was ended; it can be asked about for a week, and leaves nothing", async () => {
-    const { backfills, claims, keys } = bench.store;
+    const { backfills, claims } = bench.store;
+    const { keys } = internalsOf(bench.store);
     const next = async () => (await claims.next(QUEUE)).get("b");
     const heard: string[] = [];
     const ears = bench.connect();
@@ -239,7 +241,8 @@ describe("the backfiller", () => {
     await work();
     expect(await bench.jobs()).toEqual([]);
     if (left) expect(await stateOf("b")).toMatchObject(left);
-    else expect(await bench.ownKeys()).not.toContain(bench.store.keys.queue(QUEUE).backfill("b"));
+    else
+      expect(await bench.ownKeys()).not.toContain(internalsOf(bench.store).keys.queue(QUEUE).backfill("b"));
   });
 
   it("what it skips in a row is one range", async () => {

@@ -1,10 +1,10 @@
 import { Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
-import { BatchSize } from "../src/batch-size.js";
-import type { Claimer } from "../src/claimer.js";
-import { claimerOn, idsOf, LEASE, SHARD } from "./claiming.js";
+import { BatchSize } from "../src/claim/batch-size.js";
+import { type Claims, claimsOn, idsOf } from "./claiming.js";
 
 /** What a claim starts with, the fewest and the most. */
 const [FIRST, FEWEST, MOST] = [40, 10, 60];
@@ -17,7 +17,7 @@ describe("how many tasks go into one commit", () => {
   /** How long reads and commits take, in ms. */
   let takes: { read: number; commit: number };
   let limits: number[];
-  let claimer: Claimer;
+  let node: Claims;
   beforeAll(async () => {
     redis = await startRedis();
   });
@@ -40,7 +40,7 @@ describe("how many tasks go into one commit", () => {
       send.call(claims, commit).finally(() => {
         elapsed += takes.commit;
       });
-    ({ claimer } = claimerOn(bench, () => elapsed));
+    node = claimsOn(bench, () => elapsed);
     for (const id of idsOf(300)) await bench.put({ id });
     await bench.clock.set(START + 10_000);
   });
@@ -51,7 +51,7 @@ describe("how many tasks go into one commit", () => {
   /** Batch sizes of all reads, until nothing is due. */
   async function sizes(read: number, commit: number): Promise<number[]> {
     takes = { read, commit };
-    const { decided } = await claimer.claim(QUEUE, SHARD, LEASE, () => true);
+    const { decided } = await node.claim(QUEUE);
     expect(decided).toHaveLength(300);
     expect(limits[0]).toBe(FIRST);
     return limits;
@@ -73,7 +73,7 @@ describe("how many tasks go into one commit", () => {
 
   it("does not shrink for what this node asked of Redis before, whoever asked for it", async () => {
     // The reconciler settles many runs at once, on the same connection.
-    Object.defineProperty(bench.store.link, "underWay", { get: () => 20 });
+    Object.defineProperty(internalsOf(bench.store).link, "underWay", { get: () => 20 });
     expect(Math.min(...(await sizes(1, 40)))).toBe(FIRST);
   });
 });
@@ -89,13 +89,13 @@ it("counts the scripts that are sent and not answered", async () => {
   const store = new Store({ connection: redis.url });
   await store.registry.queues();
   const reads = [store.claims.readDue(QUEUE, 0, 1), store.claims.readDue(QUEUE, 1, 1)];
-  expect(store.link.underWay).toBe(2);
+  expect(internalsOf(store).link.underWay).toBe(2);
   await Promise.all(reads);
-  expect(store.link.underWay).toBe(0);
+  expect(internalsOf(store).link.underWay).toBe(0);
   const refused = store.claims.readDue(QUEUE, 0, Number.NaN);
-  expect(store.link.underWay).toBe(1);
+  expect(internalsOf(store).link.underWay).toBe(1);
   await expect(refused).rejects.toThrow();
-  expect(store.link.underWay).toBe(0);
+  expect(internalsOf(store).link.underWay).toBe(0);
   await store.close();
   await redis.stop();
 });

@@ -1,6 +1,7 @@
 import { parseTask } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
 import { bullPrefix, type Sabotage, type Store } from "@carillon/store";
+import { withSeams } from "@carillon/store/internal";
 import {
   checkOccurrences,
   type RedisServer,
@@ -10,9 +11,9 @@ import {
 } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SILENT } from "../../../test/helpers.js";
 
 const QUEUE = "bells";
-const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 let serial = 0;
 
 describe("several nodes, every occurrence once", () => {
@@ -33,7 +34,7 @@ describe("several nodes, every occurrence once", () => {
     const nodes: Scheduler[] = [];
     let clock: VirtualClock | undefined;
     for (let i = 0; i < 5; i++) {
-      const made = await virtualStore({ connection, namespace, queues: [QUEUE], sabotage });
+      const made = await virtualStore(withSeams({ connection, namespace, queues: [QUEUE] }, { sabotage }));
       clock = made.clock;
       stores.push(made.store);
       nodes.push(new Scheduler({ store: made.store, nodeId: `node-${i}`, logger: SILENT }));

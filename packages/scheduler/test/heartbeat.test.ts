@@ -2,8 +2,8 @@ import { Store } from "@carillon/store";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Heartbeat } from "../src/heartbeat.js";
+import { ServerClock } from "../src/loop/server-clock.js";
 import { settle } from "../src/options.js";
-import { ServerClock } from "../src/server-clock.js";
 
 const HOUR = 3_600_000;
 
@@ -21,7 +21,7 @@ it("nodes that are long gone leave the list, also those that beat before the clo
   const sentAt = clock.mark();
   const now = await store.serverTime();
   clock.observe(now, sentAt);
-  const heartbeat = new Heartbeat(store, clock, settle({ store, nodeId: "n1" }));
+  const heartbeat = new Heartbeat(store, clock, settle({ store, nodeId: "n1" }), () => "held");
   const beats = {
     old: now - 2 * HOUR,
     recent: now - HOUR / 2,
@@ -31,6 +31,9 @@ it("nodes that are long gone leave the list, also those that beat before the clo
   for (const [id, beat] of Object.entries(beats))
     await store.registry.beat({ ...heartbeat.info(), id, beat });
   await heartbeat.tick();
-  expect((await store.registry.nodes()).map(({ id }) => id)).toEqual(["ahead", "n1", "recent"]);
+  const nodes = await store.registry.nodes();
+  expect(nodes.map(({ id }) => id)).toEqual(["ahead", "n1", "recent"]);
+  // Why it does nothing goes with the beat.
+  expect(nodes[1]).toMatchObject({ ready: false, why: "held" });
   await store.close();
 });

@@ -1,17 +1,20 @@
 import { parseTask, type TaskInput } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { SILENT } from "../../../test/helpers.js";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
-import { Agenda } from "../src/agenda.js";
-import type { Claimer } from "../src/claimer.js";
-import { Lookahead } from "../src/lookahead.js";
+import { Bursts } from "../src/burst/bursts.js";
+import { Lookahead } from "../src/burst/lookahead.js";
+import type { Preparer } from "../src/burst/preparer.js";
+import { Agenda } from "../src/loop/agenda.js";
+import { Reader } from "../src/loop/reader.js";
+import { ServerClock } from "../src/loop/server-clock.js";
 import { settle } from "../src/options.js";
-import { Reader } from "../src/reader.js";
-import { Replanner } from "../src/replanner.js";
-import { ServerClock } from "../src/server-clock.js";
-import { claimerOn, idsOf, LEASE, nodeInfo, SHARD, SILENT } from "./claiming.js";
+import { Replanner } from "../src/upkeep/replanner.js";
+import { type Claims, claimsOn, idsOf, LEASE, nodeInfo, SHARD } from "./claiming.js";
 
 const AT = START + 10_000;
 const go = () => true;
@@ -19,8 +22,7 @@ const go = () => true;
 describe("a burst that is prepared ahead", () => {
   let redis: RedisServer;
   let bench: Bench;
-  let clock: ServerClock;
-  let claimer: Claimer;
+  let node: Claims;
   beforeAll(async () => {
     redis = await startRedis();
   });
@@ -29,7 +31,7 @@ describe("a burst that is prepared ahead", () => {
   });
   beforeEach(async () => {
     bench = await Bench.open(redis.url);
-    ({ clock, claimer } = claimerOn(bench));
+    node = claimsOn(bench);
   });
   afterEach(async () => {
     await bench.close();
@@ -38,11 +40,11 @@ describe("a burst that is prepared ahead", () => {
   /** The node knows the time. */
   async function to(time: number): Promise<void> {
     await bench.clock.set(time);
-    clock.observe(time, clock.mark());
+    node.clock.observe(time, node.clock.mark());
   }
   const put = (input: Partial<TaskInput> = {}) => bench.put({ id: "t", ...input });
-  const prepare = () => claimer.prepare(QUEUE, SHARD, AT, go);
-  const claim = () => claimer.claim(QUEUE, SHARD, LEASE, go);
+  const prepare = () => node.preparer.prepare(QUEUE, SHARD, AT, go);
+  const claim = () => node.claim(QUEUE);
   /** How often due tasks are read. */
   function reads(): () => number {
     const { claims } = bench.store;
@@ -78,7 +80,7 @@ describe("a burst that is prepared ahead", () => {
     await to(AT - 1);
     expect(await claim()).toMatchObject({ decided: [], refused: [] });
     // The node's estimate is ahead.
-    clock.observe(AT, clock.mark());
+    node.clock.observe(AT, node.clock.mark());
     expect(await claim()).toEqual({ progress: true, decided: [], refused: [] });
     await to(AT);
     expect((await claim()).decided).toHaveLength(1);
@@ -134,7 +136,7 @@ describe("a burst that is prepared ahead", () => {
 
   it("what is of no use any more after a while is read anew", async () => {
     await put({ schedule: { every: "1s" } });
-    await claimer.prepare(QUEUE, SHARD, START + 1_000, go);
+    await node.preparer.prepare(QUEUE, SHARD, START + 1_000, go);
     await to(START + 5_000);
     expect((await claim()).decided).toMatchObject([
       { outcome: "skipped", reason: "missed" },
@@ -143,7 +145,7 @@ describe("a burst that is prepared ahead", () => {
   });
 
   it("what has come to be too late for its policy is decided anew", async () => {
-    ({ clock, claimer } = claimerOn(bench, undefined, { grace: 500 }));
+    node = claimsOn(bench, undefined, { grace: 500 });
     await put({ catchUp: "skip" });
     await prepare();
     await to(AT + 501);
@@ -155,7 +157,7 @@ describe("a burst that is prepared ahead", () => {
     await prepare();
     await to(AT);
     const count = reads();
-    expect((await claimer.claim(QUEUE, SHARD, LEASE, () => false)).decided).toHaveLength(40);
+    expect((await node.claim(QUEUE, () => false)).decided).toHaveLength(40);
     expect(count()).toBe(0);
     expect((await claim()).decided).toHaveLength(20);
     expect(count()).toBe(1);
@@ -169,7 +171,7 @@ describe("a burst that is prepared ahead", () => {
       await to(AT);
       const extended: number[] = [];
       const extend = async (ttl: number) => void extended.push(ttl);
-      await claimer.claim(QUEUE, SHARD, { ...LEASE, remaining: 1_000, extend }, go);
+      await node.claim(QUEUE, go, { ...LEASE, remaining: 1_000, extend });
       expect(extended[0]).toBe(2_700);
     },
   );
@@ -184,7 +186,7 @@ describe("a burst that is prepared ahead", () => {
     const { send } = claims;
     claims.send = async (commit) => {
       claims.send = send;
-      await claimer.prepare(QUEUE, SHARD, AT + 1, go);
+      await node.preparer.prepare(QUEUE, SHARD, AT + 1, go);
       return send.call(claims, commit);
     };
     expect((await claim()).decided).toHaveLength(1);
@@ -201,7 +203,7 @@ describe("a burst that is prepared ahead", () => {
     const [often, seldom] = idsOf(2) as [string, string];
     await bench.put({ id: often, schedule: { every: "1s" } });
     await bench.put({ id: seldom, schedule: { every: "1h" } });
-    await claimer.prepare(QUEUE, SHARD, START + 1_000, go);
+    await node.preparer.prepare(QUEUE, SHARD, START + 1_000, go);
     await to(START + 2_000);
     expect((await claim()).decided).toMatchObject([
       { outcome: "skipped", reason: "missed", nominal: START + 1_000 },
@@ -270,12 +272,12 @@ describe("a burst that is prepared ahead", () => {
       bench.store.registry.beat(nodeInfo(id, { started: START, beat: at }));
     /** What a node prepares 400 ms before, and what it leaves to others at first. */
     async function shareOf(nodeId: string, due: readonly number[] = Array(8).fill(AT)) {
-      const agenda = new Agenda();
-      agenda.set(QUEUE, new Map(due.map((at, shard) => [String(shard), at])));
+      const bursts = new Bursts();
+      bursts.find(QUEUE, new Map(due.map((at, shard) => [String(shard), at])));
       const prepared: number[] = [];
       const told = { prepare: async (_: string, shard: number) => prepared.push(shard), forget() {} };
       const settings = settle({ store: bench.store, nodeId, logger: SILENT });
-      const lookahead = new Lookahead(bench.store, clock, settings, agenda, told as unknown as Claimer);
+      const lookahead = new Lookahead(bench.store, node.clock, settings, bursts, told as unknown as Preparer);
       expect(lookahead.nextAt(AT - 2_000)).toBe(due.every((at) => at === AT) ? AT - 500 : Infinity);
       lookahead.look(AT - 501);
       await lookahead.idle();
@@ -341,9 +343,10 @@ describe("what another node is ready for, looked at again", () => {
     const reader = new Reader(bench.store, clock, settings, agenda, new Replanner(bench.store, settings), {
       news() {},
       lost() {},
+      unreadable() {},
     });
-    const { mutex } = bench.store;
-    await mutex.take(bench.store.keys.queue(QUEUE).mutex(part), 50_000);
+    const { mutex } = internalsOf(bench.store);
+    await mutex.take(internalsOf(bench.store).keys.queue(QUEUE).mutex(part), 50_000);
     const { remaining } = mutex;
     mutex.remaining = async (key) => {
       // As the loop does, once it has the mutex.
@@ -397,7 +400,7 @@ describe("nodes on real time", () => {
       await nodes[1]?.stop();
       for (const beat of beats) if (beat.id === "n1") await client.registry.beat(beat);
     }
-    const at = (await client.serverTime()) + 1_000;
+    const at = (await client.serverTime()) + 5_000;
     await client.tasks.put(
       queue,
       Array.from({ length: 80 }, (_, i) => parseTask({ id: `t${i}`, type: "noop", queue, schedule: { at } })),

@@ -4,6 +4,7 @@ import { Store } from "@carillon/store";
 import { eventually, type RedisCluster, type RedisServer, startCluster } from "@carillon/testing";
 import { Cluster } from "ioredis";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SILENT } from "../../../test/helpers.js";
 
 // One server of a cluster freezes: its connections stay open, nothing is answered.
 describe("while one server of a cluster does not answer", () => {
@@ -52,7 +53,7 @@ describe("while one server of a cluster does not answer", () => {
       }
     }
     const count = new Map<string, number>();
-    const logger = { debug() {}, info() {}, warn() {}, error() {} };
+    const logger = SILENT;
     const node = new Scheduler({ connection: url(), namespace: "frozen", unsafeRedis: "warn", logger });
     node.on("decided", ({ queue }) => count.set(queue, (count.get(queue) ?? 0) + 1));
     await node.start();

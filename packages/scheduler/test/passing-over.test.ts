@@ -1,9 +1,10 @@
 import { FORMAT_VERSION, localName, parseTask, shardOf } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
+import { internalsOf } from "@carillon/store/internal";
 import { type RedisServer, startRedis, virtualStore } from "@carillon/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { Bench, START } from "../../store/test/bench.js";
-import { claimerOn, LEASE, SHARD } from "./claiming.js";
+import { claimsOn } from "./claiming.js";
 
 const QUEUE = "bells";
 let redis: RedisServer;
@@ -39,8 +40,8 @@ it("leaves tasks of a newer format alone without keeping the others of their sha
     parseTask({ id, type: "noop", queue: QUEUE, schedule: { every } });
   await store.tasks.put(QUEUE, [...ids.map((id) => task(id, "10s")), task(known, "20s")]);
   for (const id of ids) {
-    await store.link.ask((client) =>
-      client.hset(store.keys.queue(QUEUE).task(`system/${id}`), "v", String(FORMAT_VERSION + 1)),
+    await internalsOf(store).link.ask((client) =>
+      client.hset(internalsOf(store).keys.queue(QUEUE).task(`system/${id}`), "v", String(FORMAT_VERSION + 1)),
     );
   }
   await clock.advance(20_000);
@@ -52,13 +53,13 @@ it("leaves tasks of a newer format alone without keeping the others of their sha
 
 it("where nothing else is due it is no progress, so that the shard is left alone for a while", async () => {
   const bench = await Bench.open(redis.url);
-  const { claimer } = claimerOn(bench);
-  const claim = () => claimer.claim(bench.name("t").queue, SHARD, LEASE, () => true);
+  const node = claimsOn(bench);
+  const claim = () => node.claim(bench.name("t").queue);
   await bench.put({ id: "t" });
   // A timer that is a little early, or another node, is no reason to rest.
   expect(await claim()).toEqual({ progress: true, decided: [], refused: [] });
-  const key = bench.store.keys.queue(bench.name("t").queue).task("system/t");
-  await bench.store.link.ask((client) => client.hset(key, "v", String(FORMAT_VERSION + 1)));
+  const key = internalsOf(bench.store).keys.queue(bench.name("t").queue).task("system/t");
+  await internalsOf(bench.store).link.ask((client) => client.hset(key, "v", String(FORMAT_VERSION + 1)));
   await bench.clock.set(START + 10_000);
   expect(await claim()).toEqual({ progress: false, decided: [], refused: [] });
   await bench.close();

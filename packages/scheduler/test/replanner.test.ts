@@ -1,14 +1,13 @@
 import { parseTask, shardOf, type TaskInput } from "@carillon/core";
 import { type Logger, Scheduler } from "@carillon/scheduler";
 import type { Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
-import { Claimer } from "../src/claimer.js";
 import { settle } from "../src/options.js";
-import { Replanner } from "../src/replanner.js";
-import { ServerClock } from "../src/server-clock.js";
-import { nodeInfo } from "./claiming.js";
+import { Replanner } from "../src/upkeep/replanner.js";
+import { claimsOn, nodeInfo } from "./claiming.js";
 
 const HOUR = 3_600_000;
 const DAY = 86_400_000;
@@ -62,15 +61,8 @@ describe("planning anew", () => {
   const settings = (nodeId = "n1") => settle({ store: node.store, nodeId, logger });
 
   describe("by what a claim meets", () => {
-    const lease = { remaining: Number.POSITIVE_INFINITY, extend: async () => {}, release: async () => {} };
     /** The node's claimer alone: nothing else of a node tells it of calendars. */
-    const claim = (from: Store = node.store) =>
-      new Claimer(from, new ServerClock(undefined, Number.POSITIVE_INFINITY), settings()).claim(
-        QUEUE,
-        shardOf("system/t"),
-        lease,
-        () => true,
-      );
+    const claim = (from: Store = node.store) => claimsOn({ store: from }, undefined, { logger }).claim(QUEUE);
 
     it.each([
       ["knows older calendars", async () => void (await node.store.calendars.refresh())],
@@ -117,7 +109,7 @@ describe("planning anew", () => {
       await bench.clock.set(nine(1));
       const { decided } = await claim();
       expect(decided.map(({ task }) => task)).toEqual([`system/${beside}`]);
-      expect(said).toMatchObject([["warn", "cannot be decided here: left alone", { task: "system/t" }]]);
+      expect(said).toMatchObject([["warn", "cannot be decided on this node: skipped", { task: "system/t" }]]);
     });
   });
 
@@ -162,7 +154,7 @@ describe("planning anew", () => {
       await store([]);
       for (const queue of [QUEUE, "other"]) await put({ queue });
       await store(["2026-01-01"]);
-      const { link, keys } = bench.store;
+      const { link, keys } = internalsOf(bench.store);
       await link.ask((client) => client.del(keys.queue(QUEUE).planned("holidays")));
       await link.ask((client) => client.set(keys.queue(QUEUE).planned("holidays"), "not ours"));
       await replanner()
@@ -172,14 +164,14 @@ describe("planning anew", () => {
     });
 
     it.each([
-      ["the index of a calendar", (name: string) => bench.store.keys.queue(QUEUE).planned(name)],
-      ["the names of its tasks", () => bench.store.keys.queue(QUEUE).tasks],
+      ["the index of a calendar", (name: string) => internalsOf(bench.store).keys.queue(QUEUE).planned(name)],
+      ["the names of its tasks", () => internalsOf(bench.store).keys.queue(QUEUE).tasks],
     ])("also zones and indexes of the others, where %s cannot be read", async (_what, keyOf) => {
       await store([]);
       const schedule = { cron: "0 9 * * *", timezone: "Europe/Berlin" };
       for (const queue of [QUEUE, "other"]) await put({ queue, schedule });
       for (const queue of [QUEUE, "other"]) await bench.store.registry.setZone(queue, "2020a");
-      const { link } = bench.store;
+      const { link } = internalsOf(bench.store);
       await link.ask((client) => client.del(keyOf("holidays")));
       await link.ask((client) => client.set(keyOf("holidays"), "not ours"));
       await store(["2026-01-01"]);
@@ -199,7 +191,7 @@ describe("planning anew", () => {
       look.look([QUEUE]);
       await look.stop();
       expect(said.filter(([level]) => level === "error")).toEqual([
-        ["error", "planning anew failed", { code: "REDIS_ERROR", error: expect.stringContaining("cut") }],
+        ["error", "replanning failed", { code: "REDIS_ERROR", error: expect.stringContaining("cut") }],
       ]);
       expect(await bench.stored("t")).toMatchObject({ nominal: nine(1) });
       look.look([QUEUE]);
@@ -245,7 +237,8 @@ describe("planning anew", () => {
       await put({ id: "before" });
       const scheduler = new Scheduler({ store: node.store, logger });
       await scheduler.tick();
-      const { calendars, link } = bench.store;
+      const { calendars } = bench.store;
+      const { link } = internalsOf(bench.store);
       const { run } = link;
       link.run = async (sent, keys, args) => {
         if (sent.name !== "put") return run.call(link, sent, keys, args);
@@ -276,12 +269,14 @@ describe("planning anew", () => {
 
     /** What a node with other data would have computed: an hour off. */
     async function tamper(id: string, nominal: number): Promise<void> {
-      const keys = bench.store.keys.queue(QUEUE);
+      const keys = internalsOf(bench.store).keys.queue(QUEUE);
       const shard = shardOf(`system/${id}`);
-      await bench.store.link.ask((client) =>
+      await internalsOf(bench.store).link.ask((client) =>
         client.hset(keys.task(`system/${id}`), { nominal: String(nominal), due: String(nominal) }),
       );
-      await bench.store.link.ask((client) => client.zadd(keys.due(shard), nominal, `system/${id}`));
+      await internalsOf(bench.store).link.ask((client) =>
+        client.zadd(keys.due(shard), nominal, `system/${id}`),
+      );
     }
     async function beat(id: string, tzdata: string, ago = 0): Promise<void> {
       const at = (await bench.store.serverTime()) - ago;
@@ -335,7 +330,7 @@ describe("planning anew", () => {
       expect([await bench.stored("right"), await bench.stored("every")]).toEqual(untouched);
       expect(await zones()).toEqual({ [QUEUE]: NEW });
       expect(said).toEqual([
-        ["info", expect.stringContaining("planned anew"), { queue: QUEUE, replanned: 1, tzdata: NEW }],
+        ["info", expect.stringContaining("replanned"), { queue: QUEUE, replanned: 1, tzdata: NEW }],
       ]);
       expect(await bench.ownKeys()).not.toContainEqual(expect.stringContaining(":~lock:"));
     });
@@ -545,8 +540,8 @@ describe("planning anew", () => {
 
     it("another node is on it: left to that one, and looked at again later", async () => {
       await outdated();
-      const key = bench.store.keys.queue(QUEUE).mutex("zone");
-      const lease = await bench.store.mutex.take(key, 60_000);
+      const key = internalsOf(bench.store).keys.queue(QUEUE).mutex("zone");
+      const lease = await internalsOf(bench.store).mutex.take(key, 60_000);
       const look = replanner();
       await look.check([QUEUE]);
       await expectOff();
@@ -584,8 +579,8 @@ describe("planning anew", () => {
     it("one task that cannot be read does not keep the others from it", async () => {
       await outdated();
       await put({ id: "a", schedule });
-      const key = bench.store.keys.queue(QUEUE).task("system/a");
-      await bench.store.link.ask((client) => client.hset(key, "schedule", "{broken"));
+      const key = internalsOf(bench.store).keys.queue(QUEUE).task("system/a");
+      await internalsOf(bench.store).link.ask((client) => client.hset(key, "schedule", "{broken"));
       await replanner()
         .check([QUEUE])
         .catch(() => {});
@@ -595,10 +590,10 @@ describe("planning anew", () => {
     it("what could not be planned is said, with how many they are", async () => {
       await outdated();
       await put({ id: "a", schedule });
-      const key = bench.store.keys.queue(QUEUE).task("system/a");
-      await bench.store.link.ask((client) => client.hset(key, "schedule", "{broken"));
+      const key = internalsOf(bench.store).keys.queue(QUEUE).task("system/a");
+      await internalsOf(bench.store).link.ask((client) => client.hset(key, "schedule", "{broken"));
       await replanner().check([QUEUE]);
-      const message = "tasks that could not be planned anew: put them again";
+      const message = "tasks could not be replanned: put them again";
       expect(said).toContainEqual(["error", message, { queue: QUEUE, left: 1 }]);
     });
   });

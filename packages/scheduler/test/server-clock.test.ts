@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ServerClock } from "../src/server-clock.js";
+import { ServerClock } from "../src/loop/server-clock.js";
 
 describe("the server's clock, seen from here", () => {
   function make() {

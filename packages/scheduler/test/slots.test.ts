@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Slots } from "../src/slots.js";
+import { Slots } from "../src/loop/slots.js";
 
 const HANGS = () => new Promise<void>(() => {});
 

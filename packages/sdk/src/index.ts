@@ -1,8 +1,20 @@
+export type {
+  AlertInput,
+  BackoffInput,
+  CatchUpLimitsInput,
+  CrashInput,
+  PoliciesInput,
+  RetentionInput,
+  RetryInput,
+  ScheduleInput,
+} from "@carillon/core";
 export {
+  ALERTS_QUEUE,
   CarillonError,
   calendarZone,
   canonicalSchedule,
   compileSchedule,
+  type Duration,
   describeSchedule,
   ERROR_CODES,
   type ErrorCode,
@@ -18,7 +30,10 @@ export {
   previewSchedule,
   type Run,
   type Schedule,
+  type ScheduleKind,
+  scheduleKind,
   scheduleSchema,
+  seedOf,
   TASK_STATES,
   type TaskInput,
   type TaskName,
@@ -34,17 +49,39 @@ export {
   bullPrefix,
   type ConnectionSpec,
   connect,
+  type IoredisClient,
   type LedgerEntry,
+  type Logger,
+  type QueuePause,
   redisError,
   type SharedCalendar,
 } from "@carillon/store";
-export type { BackfillOptions, PutBackfill } from "./backfill.js";
-export type { BulkFilter } from "./bulk.js";
+export type { BackfillOptions, Backfills, StartBackfillResult } from "./client/backfills.js";
+export type { BulkFilter, BulkOptions, BulkResult, BulkSample, ResumeFilter } from "./client/bulk.js";
+export type { Calendars, CalendarView, PutCalendarResult } from "./client/calendars.js";
+export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
+export type { JournalFilter, JournalPage } from "./client/journal.js";
+export type { Nodes } from "./client/nodes.js";
+export type { Queues, QueueView } from "./client/queues.js";
+export type { RunDetails, Runs } from "./client/runs.js";
+export type { TaskStats } from "./client/stats.js";
+export type { TaskTypes } from "./client/task-types.js";
+export type * from "./client/types.js";
+export type { Upcoming } from "./client/up-next.js";
+export type { Validation } from "./client/validation.js";
+export {
+  type Definition,
+  type DisplayState,
+  definitionOf,
+  displayState,
+  type LastStatus,
+  type NodeState,
+  type NodeView,
+  type Task,
+} from "./client/view.js";
 export { Client } from "./client.js";
-export type * from "./client-types.js";
 export type { AttemptContext, Context, ItemContext } from "./context.js";
 export { type Environment, readEnvironment } from "./environment.js";
-export type { ExplainedEvent, Explanation, Verdict } from "./explain.js";
 export {
   alertWebhook,
   createGuard,
@@ -70,8 +107,6 @@ export {
   type VerifyOptions,
   verifySignature,
 } from "./http/index.js";
-export type { JournalFilter, JournalPage } from "./journal.js";
-export type { TaskStats } from "./stats.js";
 export {
   type AnyTaskType,
   defineTask,
@@ -80,19 +115,8 @@ export {
   type TaskType,
   type TaskTypeOptions,
   type TypedTask,
+  task,
 } from "./task-type.js";
-export type { Upcoming } from "./up-next.js";
-export type { Validation } from "./validation.js";
-export {
-  type Definition,
-  type DisplayState,
-  definitionOf,
-  displayState,
-  type LastStatus,
-  type NodeView,
-  type Task,
-} from "./view.js";
-export type { WorkerClock } from "./worker/clock.js";
 export type { Ending } from "./worker/ending.js";
 export {
   CancelledError,
@@ -106,7 +130,6 @@ export type {
   RunEvent,
   StopOptions,
   WorkerEvents,
-  WorkerLogger,
   WorkerOptions,
 } from "./worker/options.js";
 export { Worker } from "./worker.js";

@@ -1,10 +1,11 @@
-import { assertName, CarillonError, isName, type Json, type TaskInput } from "@carillon/core";
+import { assertName, CarillonError, isName, nearestRemedy, type TaskInput, taskSchema } from "@carillon/core";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Context, ItemContext } from "./context.js";
-import type { Ending } from "./worker/ending.js";
 import { assertFanOut, type ItemBackoff } from "./worker/item-options.js";
 
 type Awaitable<T> = T | Promise<T>;
+/** Values that become JSON, interfaces and dates too. An `Ending` is an object, a promise is not a result. */
+type Result = string | number | boolean | (object & { then?: never }) | null | undefined | void;
 
 interface CommonOptions<Schema extends StandardSchemaV1> {
   /** Any Standard Schema (zod, valibot, arktype, …): checked when a task is put, and again before the handler. */
@@ -15,13 +16,10 @@ interface CommonOptions<Schema extends StandardSchemaV1> {
 
 export interface TaskTypeOptions<Schema extends StandardSchemaV1> extends CommonOptions<Schema> {
   /**
-   * Gets the schema's output. What it returns is kept as the run's result (JSON), or says how the run ended:
-   * `context.quota()`, `context.nothingToDo()`.
+   * Gets the schema's output. What it returns is kept as the run's result, as `JSON.stringify` writes it (a Date as text), or says
+   * how the run ended: `context.quota()`, `context.nothingToDo()`.
    */
-  handler: (
-    payload: StandardSchemaV1.InferOutput<Schema>,
-    context: Context,
-  ) => Awaitable<Json | Ending | undefined | void>;
+  handler: (payload: StandardSchemaV1.InferOutput<Schema>, context: Context) => Awaitable<Result>;
 }
 
 export interface FanOutOptions<Schema extends StandardSchemaV1, Item> extends CommonOptions<Schema> {
@@ -34,7 +32,7 @@ export interface FanOutOptions<Schema extends StandardSchemaV1, Item> extends Co
    * Does one item, as a job of its own: whatever befalls it, the other items go on. The run succeeded when all did. The task's
    * time limit bounds `generate` and each attempt at an item, not their sum.
    */
-  process: (item: Item, context: ItemContext) => Awaitable<Json | undefined | void>;
+  process: (item: Item, context: ItemContext) => Awaitable<Result>;
   /**
    * Items of this type at a time in one worker; default: as many as the worker does jobs. An item that waits for its turn takes
    * one of the worker's places.
@@ -64,11 +62,24 @@ export type AnyFanOutType = FanOutType<any, any>;
 export type AnyTaskType = TaskType<any> | AnyFanOutType;
 
 /** What a caller writes of a task whose type is given apart. */
-export type TypedTask<Type extends AnyTaskType> = Omit<TaskInput, "type" | "queue" | "payload"> & {
+export interface TypedTask<Type extends AnyTaskType> extends Omit<TaskInput, "type" | "queue" | "payload"> {
+  /** Input of the handler, as the type's schema takes it. */
   payload: StandardSchemaV1.InferInput<Type["payload"]>;
-  /** Default: the type's queue. */
+  /** The queue that its jobs go to. Default: the type's. */
   queue?: string | undefined;
-};
+}
+
+/**
+ * A task of a type, checked by the compiler: what `put` and `putMany` take, and one list of all tasks can hold.
+ *
+ * @example
+ * await client.putMany(tenants.map((owner) => task(digest, { id: "digest", owner, payload: { owner }, schedule })));
+ * @throws `INVALID_OPTION` for what is not a task type
+ */
+export function task<Type extends AnyTaskType>(type: Type, input: TypedTask<Type>): TaskInput {
+  assertTaskType(type, "type");
+  return { ...input, queue: input.queue ?? type.queue, type: type.type };
+}
 
 /**
  * Defines a task type: with a `handler`, or with `generate` and `process` where a run is many items.
@@ -87,7 +98,7 @@ export type TypedTask<Type extends AnyTaskType> = Omit<TaskInput, "type" | "queu
  *   process: (customer, { idempotencyKey }) => invoice(customer, idempotencyKey),
  *   itemAttempts: 3,
  * });
- * @throws `INVALID_NAME`, `INVALID_OPTION`, `INVALID_DURATION` (of `itemBackoff`)
+ * @throws `INVALID_NAME`, `INVALID_OPTION`
  */
 export function defineTask<Schema extends StandardSchemaV1, Item>(
   name: string,
@@ -108,6 +119,7 @@ export function defineTask(
       remedy: "Give the queue, the payload's schema and the handler.",
     });
   }
+  assertKnown(options);
   assertName(options.queue, "queue");
   if (!isSchema(options.payload)) {
     throw new CarillonError("INVALID_OPTION", "not a Standard Schema.", {
@@ -124,6 +136,37 @@ export function defineTask(
     });
   }
   return Object.freeze({ type: name, ...options });
+}
+
+const COMMON = ["payload", "queue", "handler"] as const;
+const OF_ITEMS = [...COMMON, "generate", "process", "concurrency", "itemAttempts", "itemBackoff"] as const;
+
+/** Policies are often looked for here. @throws `INVALID_OPTION` */
+function assertKnown(options: object): void {
+  const known: readonly string[] = "generate" in options || "process" in options ? OF_ITEMS : COMMON;
+  const unknown = Object.keys(options).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  throw new CarillonError("INVALID_OPTION", "there is no such option.", {
+    field: unknown,
+    remedy: Object.hasOwn(taskSchema.shape, unknown)
+      ? `Give it to the task: put(type, { …, ${unknown} }).`
+      : nearestRemedy(unknown, known),
+  });
+}
+
+/** Task types by name. @throws `INVALID_OPTION` where two have one name */
+export function typesByName(types: readonly AnyTaskType[]): Map<string, AnyTaskType> {
+  const known = new Map<string, AnyTaskType>();
+  for (const [i, type] of types.entries()) {
+    if (known.has(type.type)) {
+      throw new CarillonError("INVALID_OPTION", `there are two task types ${type.type}.`, {
+        field: `types[${i}]`,
+        remedy: "Give each name once.",
+      });
+    }
+    known.set(type.type, type);
+  }
+  return known;
 }
 
 /** @throws `INVALID_OPTION` for what has no name of a task type, or no schema */

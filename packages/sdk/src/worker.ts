@@ -1,28 +1,35 @@
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
-import { assertOptions, assertWhole } from "@carillon/core";
-import { bullPrefix, type ConnectionSpec, type RedisClient, Store, withoutPassword } from "@carillon/store";
+import { assertOptions, durationOption } from "@carillon/core";
+import {
+  bullPrefix,
+  type ConnectionSpec,
+  defaultLogger,
+  failsForAll,
+  type Logger,
+  PatientWorker,
+  type RedisClient,
+  redisError,
+  Store,
+  untilRedisAnswers,
+} from "@carillon/store";
+import { seamsOf } from "@carillon/store/internal";
 import type { Job } from "bullmq";
 import { MOST_MS } from "./options.js";
+import { typesByName } from "./task-type.js";
 import { ActiveJobs } from "./worker/active.js";
 import { backoffStrategy } from "./worker/backoff.js";
 import { CancelListener } from "./worker/cancels.js";
 import { monotonicClock, type WorkerClock } from "./worker/clock.js";
 import { closeWorker } from "./worker/closing.js";
 import { captureConsole } from "./worker/console-capture.js";
+import { logEvent } from "./worker/event-log.js";
 import { ItemQueues } from "./worker/item-queues.js";
-import {
-  checkOptions,
-  SILENT,
-  type StopOptions,
-  type WorkerEvents,
-  type WorkerLogger,
-  type WorkerOptions,
-} from "./worker/options.js";
+import { checkOptions, type StopOptions, type WorkerEvents, type WorkerOptions } from "./worker/options.js";
 import { OutputSaver } from "./worker/output-saver.js";
 import type { Parts } from "./worker/parts.js";
-import { PatientWorker } from "./worker/patient-worker.js";
 import { Processor } from "./worker/processor.js";
+import type { WorkerSeams } from "./worker/seams.js";
 
 /** How often output that grew is saved, and cancels are asked for, in ms. */
 const ROUND = 5_000;
@@ -40,7 +47,7 @@ const NEVER = 1_000_000;
 export class Worker extends EventEmitter<WorkerEvents> {
   readonly #options: WorkerOptions;
   readonly #store: Store;
-  readonly #logger: WorkerLogger;
+  readonly #logger: Logger;
   readonly #clock: WorkerClock;
   readonly #active = new ActiveJobs();
   readonly #outputs: OutputSaver;
@@ -49,16 +56,17 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #workers: { readonly worker: PatientWorker; readonly connection: RedisClient }[] = [];
   /** What `start` began, to be ended in this order. */
   readonly #ends: (() => void)[] = [];
+  readonly #stopping = new AbortController();
   #running = 0;
-  #stopping = false;
+  #started: Promise<void> | undefined;
 
-  /** @param seams for tests only @throws `INVALID_OPTION` */
-  constructor(options: WorkerOptions, seams: { clock?: WorkerClock } = {}) {
+  /** @throws `INVALID_OPTION` */
+  constructor(options: WorkerOptions) {
     super();
     checkOptions(options);
     this.#options = options;
-    this.#logger = options.logger ?? SILENT;
-    this.#clock = seams.clock ?? monotonicClock;
+    this.#logger = options.logger ?? defaultLogger();
+    this.#clock = seamsOf<WorkerSeams>(options).clock ?? monotonicClock;
     this.#store =
       options.store ??
       new Store({
@@ -67,6 +75,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
         retention: options.retention,
         onError: ({ code, message }) =>
           this.#logger.error({ code, error: message }, "Redis cannot be reached"),
+        onReady: () => {
+          if (this.#workers.length > 0) this.#logger.info({}, "connected to Redis again");
+        },
       });
     this.#outputs = new OutputSaver(this.#store, this.#logger);
     this.#items = new ItemQueues(this.#store);
@@ -76,7 +87,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   #parts(): Parts {
     return {
       store: this.#store,
-      types: new Map(this.#options.types.map((type) => [type.type, type])),
+      types: typesByName(this.#options.types),
       logger: this.#logger,
       clock: this.#clock,
       active: this.#active,
@@ -84,13 +95,16 @@ export class Worker extends EventEmitter<WorkerEvents> {
       items: this.#items,
       maxOutput: this.#options.maxOutput ?? 64 * 1024,
       lockDuration: this.#lockDuration,
-      stopping: () => this.#stopping,
-      emit: (event, ...about) => this.#tell(event, ...about),
+      stopping: () => this.#stopping.signal.aborted,
+      emit: (event, about) => {
+        logEvent(this.#logger, event, about);
+        this.#tell(event, about);
+      },
     };
   }
 
   get #lockDuration(): number {
-    return this.#options.lockDuration ?? 30_000;
+    return durationOption(this.#options.lockDuration ?? 30_000, "lockDuration", 1_000, MOST_MS);
   }
 
   get queues(): string[] {
@@ -98,9 +112,19 @@ export class Worker extends EventEmitter<WorkerEvents> {
     return [...new Set([...named, ...(this.#options.queues ?? [])])].sort();
   }
 
-  /** Begins to take jobs. While Redis cannot be reached it waits. A worker that was stopped stays so: make another one. */
-  async start(): Promise<void> {
-    if (this.#stopping || this.#workers.length > 0) return;
+  /**
+   * Begins to take jobs. Resolves when Redis has answered, or when the worker is stopped before. While Redis cannot be reached, or
+   * refuses the password, it keeps trying and logs that. A worker that was stopped stays so: make another one.
+   */
+  start(): Promise<void> {
+    this.#started ??= this.#begin();
+    return this.#started;
+  }
+
+  async #begin(): Promise<void> {
+    const { signal } = this.#stopping;
+    await untilRedisAnswers(() => this.#store.serverTime(), this.#logger, signal);
+    if (signal.aborted) return;
     if (this.#options.captureOutput ?? true) this.#ends.push(captureConsole());
     const cancels = new CancelListener(this.#store, this.#active, this.#logger);
     this.#ends.push(() => cancels.stop());
@@ -110,6 +134,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     }, ROUND).unref();
     this.#ends.push(() => clearInterval(round));
     for (const queue of this.queues) this.#workers.push(this.#open(queue));
+    this.#logger.info({ queues: this.queues, namespace: this.#store.namespace }, "worker is running");
   }
 
   #open(queue: string): { worker: PatientWorker; connection: RedisClient } {
@@ -128,13 +153,16 @@ export class Worker extends EventEmitter<WorkerEvents> {
       prefix: bullPrefix(this.#store.namespace, queue),
       concurrency: this.#options.concurrency ?? 10,
       lockDuration: this.#lockDuration,
-      stalledInterval: this.#options.stalledInterval ?? 30_000,
+      stalledInterval: durationOption(this.#options.stalledInterval ?? 30_000, "stalledInterval", 1, MOST_MS),
       maxStalledCount: NEVER,
       settings: { backoffStrategy },
     });
     worker.on("error", (error) => {
-      withoutPassword(error); // BullMQ has a connection of its own besides ours
-      this.#logger.error({ queue, error: error.message }, "worker");
+      const coded = redisError(error); // It also takes the password out of the error.
+      const { code, message } = coded;
+      // Each queue has two connections besides the store's, which logs the same.
+      const logged = !this.#options.store && !this.#store.ready && failsForAll(coded);
+      this.#logger[logged ? "debug" : "error"]({ queue, code, error: message }, "worker");
       if (this.listenerCount("error") > 0) this.#tell("error", error);
     });
     worker.on("lockRenewalFailed", (ids) => {
@@ -145,13 +173,13 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   /** Jobs cannot be handed back over this connection, or ends of runs not be recorded; and no code is at work any more. */
   #stranded(connection: RedisClient): boolean {
-    const lost = connection.status !== "ready" || !this.#store.link.ready;
+    const lost = connection.status !== "ready" || !this.#store.ready;
     return lost && !this.#active.atWork;
   }
 
-  #tell<Event extends keyof WorkerEvents>(event: Event, ...about: WorkerEvents[Event]): void {
+  #tell<Event extends keyof WorkerEvents>(event: Event, about: WorkerEvents[Event][0]): void {
     try {
-      (this as EventEmitter).emit(event, ...about);
+      (this as EventEmitter).emit(event, about);
     } catch (error) {
       this.#logger.error({ event, error: String(error) }, "a listener threw");
     }
@@ -164,9 +192,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
    */
   async stop(options: StopOptions = {}): Promise<void> {
     assertOptions(options, ["within"]);
-    const { within } = options;
-    assertWhole(within, "within", 0, MOST_MS);
-    this.#stopping = true;
+    const within = durationOption(options.within, "within", 0, MOST_MS);
+    this.#stopping.abort();
     this.#processor.stop();
     const hurry = within === undefined ? () => {} : this.#clock.after(within, () => this.#active.stop());
     const closes = this.#workers.map(({ worker, connection }) =>
@@ -181,5 +208,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
     for (const { connection } of this.#workers) connection.disconnect();
     this.#items.close();
     if (!this.#options.store) await this.#store.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
   }
 }

@@ -1,5 +1,6 @@
 import type { TaskInput } from "@carillon/core";
 import { Client } from "@carillon/sdk";
+import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
 import { onEveryEngine } from "../../store/test/engines.js";
@@ -38,7 +39,7 @@ onEveryEngine("a client's calendars", (connection) => {
   const next = async (id: string) => (await client.get(id)).nextExecution;
 
   it("puts one, tells what that did, and plans its tasks anew in every queue", async () => {
-    const created = await client.putCalendar("holidays", [], { by: "ann" });
+    const created = await client.calendars.put("holidays", [], { by: "ann" });
     expect(created).toEqual({
       name: "holidays",
       outcome: "created",
@@ -48,20 +49,20 @@ onEveryEngine("a client's calendars", (connection) => {
     expect(await client.put(daily("a"))).toMatchObject({ nextExecution: nine(1) });
     await client.put(daily("b", { queue: "other" }));
     await client.put(daily("c", { schedule: { cron: "0 9 * * *" } }));
-    expect(await client.putCalendar("holidays", ["2026-01-01"], { by: "bob" })).toEqual({
+    expect(await client.calendars.put("holidays", ["2026-01-01"], { by: "bob" })).toEqual({
       name: "holidays",
       outcome: "updated",
       revision: created.revision + 1,
       replanned: 2,
     });
     expect([await next("a"), await next("b"), await next("c")]).toEqual([nine(2), nine(2), nine(1)]);
-    expect(await client.putCalendar("holidays", ["2026-01-01"])).toEqual({
+    expect(await client.calendars.put("holidays", ["2026-01-01"])).toEqual({
       name: "holidays",
       outcome: "unchanged",
       revision: created.revision + 1,
       replanned: 0,
     });
-    expect(await client.calendar("holidays")).toEqual({
+    expect(await client.calendars.get("holidays")).toEqual({
       name: "holidays",
       entries: ["2026-01-01"],
       revision: created.revision + 1,
@@ -71,29 +72,29 @@ onEveryEngine("a client's calendars", (connection) => {
   });
 
   it("lists them with their size and how many tasks name each, of all queues and owners", async () => {
-    expect(await client.calendars()).toEqual([]);
-    await client.putCalendar("holidays", ["2026-01-01", "*-05-01"]);
-    await client.putCalendar("closing", []);
+    expect(await client.calendars.list()).toEqual([]);
+    await client.calendars.put("holidays", ["2026-01-01", "*-05-01"]);
+    await client.calendars.put("closing", []);
     await client.put(daily("a"));
     await client.put(daily("b", { queue: "other" }));
     await bound.put(daily("c"));
     // A finished task names it still.
     await client.put(daily("d", { schedule: { at: START - 1, except: [{ named: "holidays" }] } }));
     const about = { revision: expect.any(Number), updated: START, by: "-" };
-    expect(await client.calendars()).toEqual([
+    expect(await client.calendars.list()).toEqual([
       { name: "closing", entries: 0, tasks: 0, ...about },
       { name: "holidays", entries: 2, tasks: 4, ...about },
     ]);
-    expect(await bound.calendars()).toEqual(await client.calendars());
+    expect(await bound.calendars.list()).toEqual(await client.calendars.list());
   });
 
   it("what was cut off is done by the same put once more", async () => {
-    await client.putCalendar("holidays", []);
+    await client.calendars.put("holidays", []);
     await client.put(daily("a"));
     vi.spyOn(bench.store.calendars, "replanStale").mockRejectedValueOnce(new Error("cut"));
-    await expect(client.putCalendar("holidays", ["2026-01-01"])).rejects.toThrow("cut");
+    await expect(client.calendars.put("holidays", ["2026-01-01"])).rejects.toThrow("cut");
     expect(await next("a")).toBe(nine(1));
-    expect(await client.putCalendar("holidays", ["2026-01-01"])).toMatchObject({
+    expect(await client.calendars.put("holidays", ["2026-01-01"])).toMatchObject({
       outcome: "unchanged",
       replanned: 1,
     });
@@ -101,13 +102,13 @@ onEveryEngine("a client's calendars", (connection) => {
   });
 
   it("what was cut off of a task's put is done by the same put once more", async () => {
-    await client.putCalendar("holidays", []);
-    const { link } = bench.store;
+    await client.calendars.put("holidays", []);
+    const { link } = internalsOf(bench.store);
     const { run } = link;
     link.run = async (sent, keys, args) => {
       if (sent.name !== "put") return run.call(link, sent, keys, args);
       link.run = run;
-      await new Client({ store: far.store }).putCalendar("holidays", ["2026-01-01"]);
+      await new Client({ store: far.store }).calendars.put("holidays", ["2026-01-01"]);
       const answer = await run.call(link, sent, keys, args);
       vi.spyOn(bench.store.calendars, "refresh").mockRejectedValueOnce(new Error("cut"));
       return answer;
@@ -118,20 +119,20 @@ onEveryEngine("a client's calendars", (connection) => {
   });
 
   it("is deleted when nobody names it, not before", async () => {
-    await client.putCalendar("holidays", ["2026-01-01"]);
+    await client.calendars.put("holidays", ["2026-01-01"]);
     await client.put(daily("a", { queue: "other" }));
     await bound.put(daily("b"));
     const before = await bench.dump();
     await bench.clock.advance(1_000);
-    await expect(client.deleteCalendar("holidays")).rejects.toMatchObject({
+    await expect(client.calendars.delete("holidays")).rejects.toMatchObject({
       code: "CALENDAR_IN_USE",
       message: expect.stringContaining("2 tasks"),
     });
     expect(await bench.dump()).toEqual(before);
     await client.delete("a");
     await bound.put(daily("b", { schedule: { cron: "0 9 * * *" } }));
-    await client.deleteCalendar("holidays");
-    expect(await client.calendars()).toEqual([]);
+    await client.calendars.delete("holidays");
+    expect(await client.calendars.list()).toEqual([]);
     await expect(client.put(daily("a"))).rejects.toMatchObject({ code: "INVALID_SCHEDULE" });
     await bound.delete("b");
     expect((await bench.ownKeys()).filter((key) => !key.endsWith(":queues"))).toEqual([]);
@@ -141,72 +142,72 @@ onEveryEngine("a client's calendars", (connection) => {
     [
       "is deleted right before a task's put is written",
       "put",
-      () => client.deleteCalendar("holidays"),
+      () => client.calendars.delete("holidays"),
       () => bound.put(daily("b")),
     ],
     [
       "is named by a task right before its deletion is written",
       "put-calendar",
       () => bound.put(daily("b")),
-      () => client.deleteCalendar("holidays"),
+      () => client.calendars.delete("holidays"),
     ],
   ])("%s: never is there a task without its calendar", async (_what, script, first, then) => {
-    await client.putCalendar("holidays", ["2026-01-01"]);
-    for (const { link } of [bench.store, far.store]) {
+    await client.calendars.put("holidays", ["2026-01-01"]);
+    for (const { link } of [bench.store, far.store].map(internalsOf)) {
       const { run } = link;
       link.run = async (sent, keys, args) => {
         if (sent.name === script) {
-          for (const store of [bench.store, far.store]) store.link.run = run.bind(store.link);
+          for (const one of [bench.store, far.store].map(internalsOf)) one.link.run = run.bind(one.link);
           await first();
         }
         return run.call(link, sent, keys, args);
       };
     }
     await then().catch(() => {});
-    const named = (await client.calendars()).map(({ name }) => name);
+    const named = (await client.calendars.list()).map(({ name }) => name);
     const stored = (await client.list()).tasks.map(({ id }) => id);
     expect([stored, named]).not.toEqual([["b"], []]);
   });
 
   it("once put anew after it was deleted, every process goes by the new one", async () => {
-    await client.putCalendar("holidays", ["2026-01-01"]);
+    await client.calendars.put("holidays", ["2026-01-01"]);
     await bound.put(daily("b"));
     await bound.delete("b");
-    await client.deleteCalendar("holidays");
+    await client.calendars.delete("holidays");
     await bench.clock.advance(1);
-    await client.putCalendar("holidays", ["2026-01-02"]);
+    await client.calendars.put("holidays", ["2026-01-02"]);
     expect(await bound.put(daily("b"))).toMatchObject({ nextExecution: nine(1) });
     await bench.clock.set(nine(1));
     expect(await bound.put(daily("c"))).toMatchObject({ nextExecution: nine(3) });
   });
 
   it("leaves no key behind once tasks and calendars are gone", async () => {
-    await client.putCalendar("holidays", []);
-    await client.putCalendar("closing", []);
+    await client.calendars.put("holidays", []);
+    await client.calendars.put("closing", []);
     await client.put(daily("a", { tags: ["x"] }));
     await client.put(daily("b", { queue: "other" }));
-    await client.putCalendar("holidays", ["2026-01-01"]);
+    await client.calendars.put("holidays", ["2026-01-01"]);
     for (const id of ["a", "b"]) await client.delete(id);
-    for (const name of ["holidays", "closing"]) await client.deleteCalendar(name);
+    for (const name of ["holidays", "closing"]) await client.calendars.delete(name);
     expect(await bench.ownKeys()).toEqual([]);
   });
 
   it("belongs to the namespace: a bound client names and reads one, and changes none", async () => {
-    await client.putCalendar("holidays", ["2026-01-01"]);
+    await client.calendars.put("holidays", ["2026-01-01"]);
     const before = await bench.dump();
     const forbidden = { code: "FORBIDDEN", field: "owner" };
-    await expect(bound.putCalendar("holidays", [])).rejects.toMatchObject(forbidden);
-    await expect(bound.putCalendar("own", [])).rejects.toMatchObject(forbidden);
-    await expect(bound.deleteCalendar("holidays")).rejects.toMatchObject(forbidden);
+    await expect(bound.calendars.put("holidays", [])).rejects.toMatchObject(forbidden);
+    await expect(bound.calendars.put("own", [])).rejects.toMatchObject(forbidden);
+    await expect(bound.calendars.delete("holidays")).rejects.toMatchObject(forbidden);
     expect(await bench.dump()).toEqual(before);
-    expect(await bound.calendar("holidays")).toMatchObject({ entries: ["2026-01-01"] });
+    expect(await bound.calendars.get("holidays")).toMatchObject({ entries: ["2026-01-01"] });
     expect(await bound.put(daily("b"))).toMatchObject({ nextExecution: nine(2) });
   });
 
   it("that is not there is told", async () => {
     const missing = { code: "CALENDAR_NOT_FOUND", message: expect.stringContaining("nowhere") };
-    await expect(client.calendar("nowhere")).rejects.toMatchObject(missing);
-    await expect(client.deleteCalendar("nowhere")).rejects.toMatchObject(missing);
+    await expect(client.calendars.get("nowhere")).rejects.toMatchObject(missing);
+    await expect(client.calendars.delete("nowhere")).rejects.toMatchObject(missing);
     await expect(client.put(daily("a"))).rejects.toMatchObject({
       code: "INVALID_SCHEDULE",
       field: "schedule.except[0].named",
@@ -227,12 +228,12 @@ onEveryEngine("a client's calendars", (connection) => {
     ],
     ["an unknown zone", "c", ["*-05-01 Mars/Base"], { code: "INVALID_TIMEZONE", field: "entries[0]" }],
   ])("refuses %s, and stores nothing", async (_what, name, entries, refused) => {
-    await expect(client.putCalendar(name as string, entries as string[])).rejects.toMatchObject(refused);
+    await expect(client.calendars.put(name as string, entries as string[])).rejects.toMatchObject(refused);
     expect(await bench.ownKeys()).toEqual([]);
   });
 
   it("refuses to say at length who it was", async () => {
-    await expect(client.putCalendar("c", [], { by: "x".repeat(501) })).rejects.toMatchObject({
+    await expect(client.calendars.put("c", [], { by: "x".repeat(501) })).rejects.toMatchObject({
       code: "INVALID_OPTION",
       field: "by",
     });
@@ -249,11 +250,11 @@ onEveryEngine("a client's calendars", (connection) => {
   });
 
   it("three hundred tasks are planned anew by one change", async () => {
-    await client.putCalendar("holidays", []);
+    await client.calendars.put("holidays", []);
     await client.putMany(
       Array.from({ length: 300 }, (_, i) => daily(`t${i}`, { queue: i % 2 === 0 ? QUEUE : "other" })),
     );
-    expect(await client.putCalendar("holidays", ["2026-01-01"])).toMatchObject({ replanned: 300 });
+    expect(await client.calendars.put("holidays", ["2026-01-01"])).toMatchObject({ replanned: 300 });
     const { tasks } = await client.list({ limit: 1_000 });
     expect(new Set(tasks.map(({ nextExecution }) => nextExecution))).toEqual(new Set([nine(2)]));
   });

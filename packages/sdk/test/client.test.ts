@@ -1,4 +1,5 @@
 import { Client, defineTask } from "@carillon/sdk";
+import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
@@ -14,7 +15,7 @@ onEveryEngine("the client", (connection) => {
   let bench: Bench;
   let client: Client;
   beforeEach(async () => {
-    bench = await Bench.open(connection(), { queues: [QUEUE, "other"] });
+    bench = await Bench.open(connection(), { queues: [QUEUE, "other", "carillon-alerts"] });
     client = new Client({ store: bench.store });
   });
   afterEach(async () => {
@@ -36,10 +37,46 @@ onEveryEngine("the client", (connection) => {
       outcome: "created",
       state: "scheduled",
       nextExecution: START + 10_000,
+      humanized: "every 10s, counted from the Unix epoch",
       warnings: [],
     });
     expect(await client.put(noop("t"))).toMatchObject({ outcome: "unchanged" });
     expect(await client.put(noop("t", { priority: 1 }))).toMatchObject({ outcome: "updated" });
+  });
+
+  it.each([
+    ["http://127.0.0.1:9/x", "127.0.0.1 is a loopback address"],
+    ["http://2130706433/", "127.0.0.1 is a loopback address"],
+    ["http://169.254.169.254/hook", "169.254.169.254 is a link-local (cloud metadata) address"],
+    ["http://10.1.2.3/hook", "10.1.2.3 is a private address"],
+    ["http://[::1]/hook", "::1 is a loopback address"],
+    ["http://[::ffff:10.0.0.1]/hook", "is a private address"],
+    ["http://alertmanager.internal/hook", "alertmanager.internal is a name of a private network"],
+    ["http://localhost:8080/hook", "localhost is a name of a private network"],
+    ["http://alertmanager/hook", "alertmanager is a name of a private network"],
+  ])("warns of alerts to %s, which workers refuse by default", async (url, what) => {
+    const alerts = [
+      { on: ["failed" as const], url: "https://hooks.example.com/carillon" },
+      { on: ["failed" as const], url },
+    ];
+    const warning = { code: "ALERT_NOT_PUBLIC", message: expect.stringContaining(`alerts[1].url: `) };
+    const put = await client.put(noop("t", { alerts }));
+    expect(put.warnings).toEqual([warning]);
+    expect(put.warnings[0]?.message).toContain(what);
+    expect((await client.validate(noop("t", { alerts }))).warnings).toEqual([warning]);
+  });
+
+  it("lists deliveries of alerts only if asked to", async () => {
+    await client.put(noop("t", { owner: "acme" }));
+    const delivery = { type: "carillon.webhook", queue: "carillon-alerts", owner: "acme" };
+    await client.put(noop("alert-1", delivery));
+    const ids = async (options: object) => (await client.list(options)).tasks.map(({ id }) => id);
+    expect(await ids({})).toEqual(["t"]);
+    expect(await ids({ owner: "acme" })).toEqual(["t"]);
+    expect(await ids({ deliveries: true })).toEqual(["t", "alert-1"]);
+    expect(await ids({ queue: "carillon-alerts" })).toEqual(["alert-1"]);
+    // Deliveries belong to the owner and are deleted with the owner's tasks.
+    expect(await client.deleteAll({ owner: "acme" })).toMatchObject({ count: 2 });
   });
 
   it("puts a typed task: the type names queue and handler, its schema checks the payload", async () => {
@@ -85,13 +122,17 @@ onEveryEngine("the client", (connection) => {
     expect(await client.pause("r", { note: text, by: text, cancelQueued: undefined })).toBe(true);
     expect(await client.resume("r", { from: undefined, by: text })).toBe(true);
     const { run } = (await client.trigger("r", { overlap: undefined })) as { run: string };
-    expect(await client.runs("r", { limit: number, offset: number })).toHaveLength(1);
-    expect(await client.cancel(run, { by: text })).toBe(true);
+    expect(await client.runs.list("r", { limit: number, offset: number })).toHaveLength(1);
+    expect(await client.runs.cancel(run, { by: text })).toBe(true);
     expect(await client.upNext({ queue: text, limit: number })).toHaveLength(1);
     expect(await client.forecast({ within: "2h", queue: text, limit: number })).not.toHaveLength(0);
-    expect(await client.pauseAll({ queue: name.queue, tag: text }, { note: text, by: text })).toBe(1);
-    expect(await client.resumeAll({ queue: name.queue }, { from: undefined, by: text })).toBe(1);
-    expect(await client.putCalendar("days", ["2026-12-25"], { by: text })).toMatchObject({
+    expect(await client.pauseAll({ queue: name.queue, tag: text }, { note: text, by: text })).toMatchObject({
+      count: 1,
+    });
+    expect(await client.resumeAll({ queue: name.queue }, { from: undefined, by: text })).toMatchObject({
+      count: 1,
+    });
+    expect(await client.calendars.put("days", ["2026-12-25"], { by: text })).toMatchObject({
       outcome: "created",
     });
   });
@@ -128,12 +169,21 @@ onEveryEngine("the client", (connection) => {
     await expect(client.get("t")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
   });
 
+  it("says of a one-off that its run waits, though no time of its schedule is left", async () => {
+    const { task } = await client.enqueue(report, { tenant: "acme" }, { id: "once" });
+    const seen = { state: "finished", openRuns: { queued: 1, running: 0 }, displayState: "DISABLED" };
+    expect(await client.get(task)).toMatchObject(seen);
+    expect((await client.list()).tasks).toMatchObject([seen]);
+    await client.put(noop("idle"));
+    expect(await client.get("idle")).not.toHaveProperty("openRuns");
+  });
+
   it("gets a task with very many open runs, of which it reads those that it looks at", async () => {
     await client.put(noop("t", { overlap: "allow" }));
     for (let n = 0; n < 2; n++) await client.trigger("t");
-    const { open } = bench.store.keys.queue(QUEUE);
+    const { open } = internalsOf(bench.store).keys.queue(QUEUE);
     const ids = Array.from({ length: 300 }, (_, n) => [START + n, `t@many.${n}`]).flat();
-    await bench.store.link.ask((redis) => redis.zadd(open("system/t"), ...ids));
+    await internalsOf(bench.store).link.ask((redis) => redis.zadd(open("system/t"), ...ids));
     const { runs } = bench.store;
     const all = runs.open.bind(runs);
     const read: number[] = [];
@@ -147,15 +197,20 @@ onEveryEngine("the client", (connection) => {
   });
 
   it("puts many over several queues, answers in order, and writes none where one is wrong", async () => {
-    const many = [noop("a"), noop("b", { queue: "other" }), noop("c"), noop("a", { priority: 2 })];
+    const many = [noop("a"), noop("b", { queue: "other" }), noop("c"), noop("a", { owner: "acme" })];
     const results = await client.putMany(many);
     expect(results.map(({ task, outcome }) => `${task.queue} ${task.id} ${outcome}`)).toEqual([
       `${QUEUE} a created`,
       "other b created",
       `${QUEUE} c created`,
-      `${QUEUE} a updated`,
+      `${QUEUE} a created`,
     ]);
     const before = await bench.dump();
+    await expect(client.putMany([...many, noop("c", { priority: 2 })])).rejects.toMatchObject({
+      code: "INVALID_TASK",
+      field: "[4].id",
+      message: `[4].id: system/c in queue ${QUEUE} is [2] already. Give each task once.`,
+    });
     await expect(client.putMany([noop("new"), noop("x:y")])).rejects.toMatchObject({
       code: "INVALID_NAME",
       field: "[1].id",
@@ -166,7 +221,7 @@ onEveryEngine("the client", (connection) => {
       field: "[1].payload.f",
     });
     expect(await bench.dump()).toEqual(before);
-    await client.allowTypes(["noop"]);
+    await client.types.allow(["noop"]);
     const other = noop("other", { queue: "other", type: "report", payload: { tenant: "a" } });
     await expect(client.putMany([noop("new"), other])).rejects.toMatchObject({
       code: "UNKNOWN_TASK_TYPE",
@@ -196,13 +251,13 @@ onEveryEngine("the client", (connection) => {
   });
 
   it.each([
-    [{ limit: 0 }, "limit", "INVALID_FILTER"],
-    [{ limit: 1_001 }, "limit", "INVALID_FILTER"],
-    [{ limit: 1.5 }, "limit", "INVALID_FILTER"],
+    [{ limit: 0 }, "limit", "INVALID_OPTION"],
+    [{ limit: 1_001 }, "limit", "INVALID_OPTION"],
+    [{ limit: 1.5 }, "limit", "INVALID_OPTION"],
     [{ queue: "a:b" }, "queue", "INVALID_NAME"],
     [{ owner: "a/b" }, "owner", "INVALID_NAME"],
     [{ tag: "" }, "tag", "INVALID_NAME"],
-    [{ cursor: "nonsense" }, "cursor", "INVALID_FILTER"],
+    [{ cursor: "nonsense" }, "cursor", "INVALID_OPTION"],
   ])("refuses to list %j", async (options, field, code) => {
     await expect(client.list(options)).rejects.toMatchObject({ code, field, remedy: expect.any(String) });
   });
@@ -227,7 +282,7 @@ onEveryEngine("the client", (connection) => {
     await bench.clock.advance(25_000);
     expect(await client.resume("t", { by: "ann b" })).toBe(true);
     expect(await client.resume("t")).toBe(false);
-    expect(await client.ledger("t")).toEqual([
+    expect(await client.runs.ledger("t")).toEqual([
       {
         reason: "paused",
         from: START + 10_000,
@@ -235,6 +290,7 @@ onEveryEngine("the client", (connection) => {
         decisions: 1,
         at: START + 25_000,
         by: "ann_b",
+        note: "two lines\nof note",
       },
     ]);
     const triggered = await client.trigger("t");
@@ -246,21 +302,19 @@ onEveryEngine("the client", (connection) => {
     });
     expect(await client.trigger("t")).toEqual({ outcome: "skipped", code: "SKIPPED_OVERLAP" });
     expect(await client.trigger("t", { overlap: "allow" })).toMatchObject({ outcome: "enqueued" });
-    expect(await client.runs("t")).toHaveLength(2);
-    expect(await client.runs("t", { limit: 1, offset: 1 })).toHaveLength(1);
+    expect(await client.runs.list("t")).toHaveLength(2);
+    expect(await client.runs.list("t", { limit: 1, offset: 1 })).toHaveLength(1);
     await client.delete("t");
     await expect(client.delete("t")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
     for (const act of [
-      client.get,
-      client.pause,
-      client.resume,
-      client.trigger,
-      client.runs,
-      client.ledger,
-    ] as const) {
-      await expect((act as (ref: string) => Promise<unknown>).call(client, "t")).rejects.toMatchObject({
-        code: "TASK_NOT_FOUND",
-      });
+      () => client.get("t"),
+      () => client.pause("t"),
+      () => client.resume("t"),
+      () => client.trigger("t"),
+      () => client.runs.list("t"),
+      () => client.runs.ledger("t"),
+    ]) {
+      await expect(act()).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
     }
     expect(await bench.ownKeys()).toEqual([]);
   });
@@ -276,7 +330,7 @@ onEveryEngine("the client", (connection) => {
       code: "INVALID_OPTION",
       field: "note",
     });
-    await expect(client.runs("over", { limit: -1 })).rejects.toMatchObject({ field: "limit" });
+    await expect(client.runs.list("over", { limit: -1 })).rejects.toMatchObject({ field: "limit" });
     expect(() => new Client({})).toThrow(
       expect.objectContaining({ code: "INVALID_OPTION", field: "connection" }),
     );
@@ -321,6 +375,7 @@ onEveryEngine("the client", (connection) => {
 
     it.each([
       ["delay", { delay: 5_000 }],
+      ["a delay in words", { delay: "5s" }],
       ["a date", { at: new Date(START + 5_000) }],
       ["a text", { at: new Date(START + 5_000).toISOString() }],
       ["a number", { at: START + 5_000 }],
@@ -354,7 +409,7 @@ onEveryEngine("the client", (connection) => {
       const { tasks } = await live.list();
       expect(tasks).toHaveLength(20);
       for (const { id, state } of tasks) {
-        const runs = await live.runs(id);
+        const runs = await live.runs.list(id);
         expect([id, runs.length]).toEqual([id, state === "finished" ? 1 : 0]);
       }
       expect(tasks.some(({ state }) => state === "finished")).toBe(true);
@@ -369,7 +424,7 @@ onEveryEngine("the client", (connection) => {
           field: "at",
         });
         await client.put(noop("t"));
-        const range = client.backfill("t", { from: at, to: START });
+        const range = client.backfills.start("t", { from: at, to: START });
         await expect(range).rejects.toMatchObject({ code: "INVALID_OPTION", field: "from" });
       },
     );
@@ -412,21 +467,17 @@ onEveryEngine("the client", (connection) => {
       const before = await bench.dump();
       for (const owner of ["a.b", "a-", "system"]) {
         const ref = { id: "t", owner, queue: QUEUE };
-        for (const act of [
-          bound.get,
-          bound.pause,
-          bound.resume,
-          bound.trigger,
-          bound.delete,
-          bound.runs,
-          bound.ledger,
-        ]) {
-          for (const form of [ref, `${owner}/t`]) {
-            await expect((act as (ref: unknown) => Promise<unknown>).call(bound, form)).rejects.toMatchObject(
-              {
-                code: "TASK_NOT_FOUND",
-              },
-            );
+        for (const form of [ref, `${owner}/t`]) {
+          for (const act of [
+            () => bound.get(form),
+            () => bound.pause(form),
+            () => bound.resume(form),
+            () => bound.trigger(form),
+            () => bound.delete(form),
+            () => bound.runs.list(form),
+            () => bound.runs.ledger(form),
+          ]) {
+            await expect(act()).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
           }
         }
         await expect(bound.put(noop("t", { owner }))).rejects.toMatchObject({
@@ -470,7 +521,7 @@ onEveryEngine("the client", (connection) => {
     });
   });
 
-  it("shows nodes, and which of them are alive", async () => {
+  it("shows nodes, which of them are alive, and what each does", async () => {
     const now = await bench.store.serverTime();
     const node = {
       host: "h",
@@ -480,15 +531,27 @@ onEveryEngine("the client", (connection) => {
       every: 5_000,
       tzdata: "2026a",
       clockOffset: 0,
+      ready: true,
     };
     await bench.store.registry.beat({ ...node, id: "dead", beat: now - 15_001 });
+    await bench.store.registry.beat({ ...node, id: "held", beat: now, ready: false, why: "held" });
     await bench.store.registry.beat({ ...node, id: "live", beat: now });
     // It has not beaten since the server's clock went back.
     await bench.store.registry.beat({ ...node, id: "out of time", beat: now + 60_000 });
-    expect((await client.nodes()).map(({ id, alive }) => [id, alive])).toEqual([
-      ["dead", false],
-      ["live", true],
-      ["out of time", false],
+    await bench.store.registry.beat({ ...node, id: "silent", beat: now - 8_000, every: 5_000 });
+    const seen = (await client.nodes.list()).map(({ id, alive, state, ready, why }) => [
+      id,
+      alive,
+      state,
+      ready,
+      why,
+    ]);
+    expect(seen).toEqual([
+      ["dead", false, "dead", false, expect.stringMatching(/^no beat for 1\d s$/)],
+      ["held", true, "not-ready", false, "held"],
+      ["live", true, "ready", true, undefined],
+      ["out of time", false, "dead", false, "no beat since the clock of Redis went back"],
+      ["silent", true, "silent", false, expect.stringMatching(/^no beat for \d+ s$/)],
     ]);
   });
 });

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 let dir: string;
 let nothing: string;
+const files = tlsFiles();
 
 beforeAll(async () => {
   dir = await mkdtemp(join(tmpdir(), "environment-"));
@@ -43,13 +44,13 @@ describe("readEnvironment", () => {
   it("reads the certificates", async () => {
     const env = {
       REDIS_URL,
-      REDIS_TLS_CA_FILE: tlsFiles.ca,
-      REDIS_TLS_CERT_FILE: tlsFiles.cert,
-      REDIS_TLS_KEY_FILE: tlsFiles.key,
+      REDIS_TLS_CA_FILE: files.ca,
+      REDIS_TLS_CERT_FILE: files.cert,
+      REDIS_TLS_KEY_FILE: files.key,
       REDIS_TLS_SERVERNAME: "localhost",
     };
     const [ca, cert, key] = await Promise.all(
-      [tlsFiles.ca, tlsFiles.cert, tlsFiles.key].map((file) => readFile(file, "utf8")),
+      [files.ca, files.cert, files.key].map((file) => readFile(file, "utf8")),
     );
     expect(readEnvironment(env).connection).toEqual({
       url: REDIS_URL,
@@ -62,21 +63,21 @@ describe("readEnvironment", () => {
     ["REDIS_URL", () => ({ REDIS_URL: "" })],
     ["REDIS_URL", () => ({ REDIS_URL: "http://:hunter2@localhost" })],
     ["REDIS_URL", () => ({ REDIS_URL: "redis+sentinel://:hunter2@localhost" })],
-    ["REDIS_URL", () => ({ REDIS_URL: "redis://:hunter2@localhost", REDIS_TLS_CA_FILE: tlsFiles.ca })],
+    ["REDIS_URL", () => ({ REDIS_URL: "redis://:hunter2@localhost", REDIS_TLS_CA_FILE: files.ca })],
     ["REDIS_URL", () => ({ REDIS_URL, CARILLON_TOPOLOGY: "sentinel" })],
     ["CARILLON_TOPOLOGY", () => ({ REDIS_URL, CARILLON_TOPOLOGY: "ring" })],
     ["REDIS_TLS_CA_FILE", () => ({ REDIS_URL, REDIS_TLS_CA_FILE: join(dir, "none.pem") })],
     ["REDIS_TLS_CA_FILE", () => ({ REDIS_URL, REDIS_TLS_CA_FILE: nothing })],
-    ["REDIS_TLS_CA_FILE", () => ({ REDIS_URL, REDIS_TLS_CA_FILE: tlsFiles.key })],
-    ["REDIS_TLS_KEY_FILE", () => ({ REDIS_URL, REDIS_TLS_CERT_FILE: tlsFiles.cert })],
-    ["REDIS_TLS_CERT_FILE", () => ({ REDIS_URL, REDIS_TLS_KEY_FILE: tlsFiles.key })],
+    ["REDIS_TLS_CA_FILE", () => ({ REDIS_URL, REDIS_TLS_CA_FILE: files.key })],
+    ["REDIS_TLS_KEY_FILE", () => ({ REDIS_URL, REDIS_TLS_CERT_FILE: files.cert })],
+    ["REDIS_TLS_CERT_FILE", () => ({ REDIS_URL, REDIS_TLS_KEY_FILE: files.key })],
     [
       "REDIS_TLS_KEY_FILE",
-      () => ({ REDIS_URL, REDIS_TLS_CERT_FILE: tlsFiles.cert, REDIS_TLS_KEY_FILE: tlsFiles.serverKey }),
+      () => ({ REDIS_URL, REDIS_TLS_CERT_FILE: files.cert, REDIS_TLS_KEY_FILE: files.serverKey }),
     ],
     [
       "REDIS_TLS_KEY_FILE",
-      () => ({ REDIS_URL, REDIS_TLS_CERT_FILE: tlsFiles.cert, REDIS_TLS_KEY_FILE: nothing }),
+      () => ({ REDIS_URL, REDIS_TLS_CERT_FILE: files.cert, REDIS_TLS_KEY_FILE: nothing }),
     ],
   ])("names the variable that is wrong, and quotes no secret: %s", (field, env) => {
     expect(() => readEnvironment(env())).toThrow(

@@ -1,4 +1,5 @@
 import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
+import { internalsOf } from "@carillon/store/internal";
 import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
@@ -43,6 +44,44 @@ describe("what a client says of times to come", () => {
   const named = (list: readonly Upcoming[]) =>
     list.map(({ task, due }) => [task.id, (due - START) / MINUTE] as const);
 
+  it.each<[string, TaskInput["schedule"]]>([
+    ["jitter", { every: "1h", jitter: "30m" }],
+    ["H", { cron: "H H * * *" }],
+  ])(
+    "%s: each owner's task of one id has its own times, and everything names the same",
+    async (_what, schedule) => {
+      const owners = ["system", "acme", "beta", "coda"];
+      const dues = new Set<number>();
+      for (const owner of owners) {
+        const task: TaskInput = { id: "digest", owner, type: "fine", queue: QUEUE, schedule };
+        Object.assign(task, { catchUp: "all", catchUpLimits: { most: 3 } });
+        const { next } = await kit.client.validate(task, { count: 1 });
+        await kit.client.put(task);
+        const { nextExecution = 0, humanized } = await kit.client.get({ id: "digest", owner });
+        expect(next[0]?.due).toBe(nextExecution);
+        expect(humanized).toBe((await kit.client.validate(task)).humanized);
+        const found = await kit.client.explain({ id: "digest", owner }, next[0]?.nominal ?? 0);
+        expect(found.summary).toContain(
+          `due at ${new Date(nextExecution).toISOString().replace(".000Z", "Z")}`,
+        );
+        dues.add(nextExecution);
+      }
+      expect(dues.size).toBe(owners.length);
+      const expected = [...dues].sort((a, b) => a - b);
+      expect((await kit.client.upNext()).map(({ due }) => due)).toEqual(expected);
+      const times = await kit.client.forecast({ within: "1d", limit: 1_000 });
+      const first = owners.map((owner) => times.find(({ task }) => task.owner === owner)?.due ?? 0);
+      expect(first.sort((a, b) => a - b)).toEqual(expected);
+      await kit.advance("1d");
+      const firstDue = async (owner: string) => {
+        const runs = await kit.client.runs.list({ id: "digest", owner }, { limit: 100 });
+        return Math.min(...runs.map(({ due }) => due));
+      };
+      const fired = await Promise.all(owners.map(firstDue));
+      expect(fired.sort((a, b) => a - b)).toEqual(expected);
+    },
+  );
+
   it("what was asked for, and what is tried again, is among what is next, at its time", async () => {
     await put("once", "asking", { schedule: { at: START + MINUTE } });
     await put("again", "failing", { backoff: { period: "20m", jitter: 0 } });
@@ -68,7 +107,10 @@ describe("what a client says of times to come", () => {
     ];
     expect(named(await kit.client.forecast({ within: "1h" }))).toEqual(forecast);
     await kit.advanceTo(START + 80 * MINUTE);
-    expect((await kit.client.runs("again")).map(({ trigger }) => trigger)).toEqual(["retry", "schedule"]);
+    expect((await kit.client.runs.list("again")).map(({ trigger }) => trigger)).toEqual([
+      "retry",
+      "schedule",
+    ]);
   });
 
   it("an owner's tasks as well", async () => {
@@ -80,7 +122,7 @@ describe("what a client says of times to come", () => {
   });
 
   it("a time that is excluded is said to be, and by what", async () => {
-    await kit.client.putCalendar("holidays", ["2026-01-02", "2026-01-05"]);
+    await kit.client.calendars.put("holidays", ["2026-01-02", "2026-01-05"]);
     const except = [{ named: "holidays" }, { calendar: "Sat" }, { cron: "0 9 4 * *" }];
     await put("t", "fine", { schedule: { cron: "0 9 * * *", except } });
     await put("any", "fine", { schedule: { any: [{ cron: "0 9 * * *", except }, { cron: "0 9 2 * *" }] } });
@@ -110,7 +152,7 @@ describe("what a client says of times to come", () => {
     const rest = { backoff: { period: "2h", max: "2h", jitter: 0 }, retention: { failures: 1 } };
     await put("t", "failing", rest);
     await kit.advance("5h");
-    expect(await kit.client.runs("t")).toHaveLength(1);
+    expect(await kit.client.runs.list("t")).toHaveLength(1);
     const { verdict, summary, events } = await kit.client.explain("t", START + 120 * MINUTE);
     expect(verdict).toBe("enqueued");
     expect(summary).toBe(
@@ -204,14 +246,31 @@ describe("what a client says of times to come", () => {
       const at = async (hours: number) => (await kit.client.explain("t", START + hours * 3_600_000)).summary;
       const longest = await slow.longestTurn(async () => {
         expect(await at(1)).toBe("It is due at 2026-01-01T01:00:00Z, in 1 h.");
-        expect(await at(10)).toBe(
-          "It is due at 2026-01-01T10:00:00Z, in 10 h, unless maxRuns is reached before.",
+        expect(await at(100)).toBe(
+          "It is due at 2026-01-05T04:00:00Z, in 4 d 4 h, unless maxRuns is reached before.",
         );
       });
       expect(longest).toBeLessThanOrEqual(30);
     } finally {
       vi.restoreAllMocks();
     }
+  });
+
+  it("the note of a pause outlives its resume, in the ledger and in explain", async () => {
+    await put("held", "fine", {});
+    await kit.client.pause("held", { note: "INC-43: upstream  is down", by: "ann" });
+    await kit.advance("3h");
+    await kit.client.resume("held", { by: "eve" });
+    expect(await kit.client.runs.ledger("held")).toMatchObject([
+      { reason: "paused", by: "eve", note: "INC-43: upstream  is down" },
+    ]);
+    const { events } = await kit.client.explain("held", START + 60 * MINUTE);
+    expect(events.map(({ text }) => text).join()).toContain("(paused: INC-43: upstream  is down)");
+    // A pause without a note leaves none.
+    await kit.client.pause("held");
+    await kit.advance("2h");
+    await kit.client.resume("held");
+    expect((await kit.client.runs.ledger("held"))[0]).not.toHaveProperty("note");
   });
 
   describe("the journal, page by page", () => {
@@ -226,16 +285,16 @@ describe("what a client says of times to come", () => {
 
     it("goes on where it was, also where the last run of a page is gone", async () => {
       const ids = await ended(5);
-      const first = await kit.client.journal({ limit: 2 });
+      const first = await kit.client.runs.journal({ limit: 2 });
       await kit.client.delete(ids[1] as string);
-      const rest = await kit.client.journal({ cursor: first.cursor });
+      const rest = await kit.client.runs.journal({ cursor: first.cursor });
       expect([...idsOf(first.runs), ...idsOf(rest.runs)]).toEqual(ids);
     });
 
     it("names each run once, and all, while others come and go", async () => {
       const ids = await ended(450);
-      const { journal } = kit.store.keys.queue(QUEUE);
-      const redis = kit.store.link.client;
+      const { journal } = internalsOf(kit.store).keys.queue(QUEUE);
+      const redis = internalsOf(kit.store).link.client;
       const members = await redis.zrevrange(journal, 0, -1);
       // In pairs of one millisecond, as they are listed.
       for (const [n, member] of members.entries())
@@ -250,16 +309,39 @@ describe("what a client says of times to come", () => {
           await act();
           return found;
         });
-        expect(idsOf((await kit.client.journal({ limit: 1_000 })).runs)).toEqual(ids);
+        expect(idsOf((await kit.client.runs.journal({ limit: 1_000 })).runs)).toEqual(ids);
+      }
+    });
+
+    it("lists all queues together, newest first, on every page", async () => {
+      const queues = ["zz", "aa", "mm"];
+      const types = queues.map((queue) => defineTask(queue, { queue, payload, handler: () => {} }));
+      await kit.close();
+      kit = await testKit({ types, redis, start: START });
+      for (const [n, queue] of ["zz", "aa", "mm", "zz", "aa", "zz"].entries())
+        await put(`t${n}`, queue, { queue, schedule: { at: START + (n + 1) * MINUTE } });
+      // It ends in the same millisecond as t5 of another queue.
+      await put("t6", "aa", { queue: "aa", schedule: { at: START + 6 * MINUTE } });
+      await kit.advance("6m");
+      for (let limit = 1; limit <= 8; limit++) {
+        const seen: string[] = [];
+        let cursor: string | undefined;
+        do {
+          const page = await kit.client.runs.journal({ limit, cursor });
+          seen.push(...idsOf(page.runs));
+          cursor = page.cursor;
+        } while (cursor !== undefined);
+        expect({ limit, seen }).toEqual({ limit, seen: ["t6", "t5", "t4", "t3", "t2", "t1", "t0"] });
       }
     });
 
     it("also where very many ended in one millisecond", async () => {
       const ids = await ended(450);
+      await kit.client.put({ id: "other", type: "fine", queue: "another", schedule: { every: "1h" } });
       const seen: string[] = [];
       let cursor: string | undefined;
       do {
-        const page = await kit.client.journal({ limit: 130, cursor });
+        const page = await kit.client.runs.journal({ limit: 130, cursor });
         seen.push(...idsOf(page.runs));
         cursor = page.cursor;
       } while (cursor !== undefined);

@@ -1,4 +1,5 @@
 import { Client, defineTask } from "@carillon/sdk";
+import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it, test } from "vitest";
 import { z } from "zod";
 import { Bench, QUEUE, START } from "../../store/test/bench.js";
@@ -128,7 +129,7 @@ onEveryEngine("a put on a condition", (connection) => {
 
   it("counts, though another has made the same change and a third has undone that", async () => {
     await client.put(task({ payload: { n: 0 } }));
-    const { link } = bench.store;
+    const { link } = internalsOf(bench.store);
     const { run } = link;
     let asked = 0;
     await client.update("t", async (now) => {

@@ -1,15 +1,15 @@
 import { TaskSchedule } from "@carillon/core";
 import { vi } from "vitest";
 
-/** From here on each step of a schedule takes a millisecond, and nothing else takes time; until `vi.restoreAllMocks`. */
+/** From here on each step of a schedule takes `pace` ms, and nothing else takes time; until `vi.restoreAllMocks`. */
 export class SlowSchedules {
   /** Milliseconds so far. */
   worked = 0;
 
-  constructor() {
+  constructor(pace = 1) {
     vi.spyOn(performance, "now").mockImplementation(() => this.worked);
     const step = () => {
-      this.worked += 1;
+      this.worked += pace;
     };
     for (const name of ["next", "latest"] as const) {
       const does = TaskSchedule.prototype[name];

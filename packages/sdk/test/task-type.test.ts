@@ -32,6 +32,19 @@ describe("a task type", () => {
     ["handler", "a", { ...options, handler: "x" }, { field: "handler", remedy: both }],
     ["lack of a process", "a", { ...options, generate: () => [] }, { field: "process" }],
     ["lack of a generate", "a", { ...options, process: () => {} }, { field: "generate" }],
+    [
+      "policy of a task",
+      "a",
+      { ...options, retry: { attempts: 3 } },
+      { field: "retry", remedy: /^Give it to the task: put\(type, { …, retry }\)\.$/ },
+    ],
+    ["misspelt option", "a", { ...options, handlr: 1 }, { field: "handlr", remedy: "Did you mean handler?" }],
+    [
+      "option of items",
+      "a",
+      { ...options, concurrency: 2 },
+      { field: "concurrency", remedy: /^Known: payload/ },
+    ],
     ["handler beside items", "a", { ...options, ...items }, { field: "handler", remedy: both }],
   ])("is refused for its %s", (_what, name, given, { remedy, ...error }: { remedy?: string | RegExp }) => {
     const says = remedy === undefined ? expect.any(String) : expect.stringMatching(remedy);

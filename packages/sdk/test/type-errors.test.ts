@@ -2,11 +2,12 @@ import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 let folder: string;
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+/** By statement. */
+let errors: Map<string, string>;
 
 /** What the compiler says of a program, in a folder from which our packages are found. */
 function compile(program: string): Promise<string> {
@@ -22,18 +23,90 @@ function compile(program: string): Promise<string> {
   });
 }
 
-it("a mistake in a task type with a handler is told of the handler, not of a fan-out", {
-  timeout: 90_000,
-}, async () => {
-  const said = await compile(`
-    import { defineTask } from "@carillon/sdk";
-    import { z } from "zod";
-    interface Row { id: string }
-    const payload = z.object({});
-    defineTask("rows", { queue: "q", payload, handler: async (): Promise<{ rows: Row[] }> => ({ rows: [] }) });
-    defineTask("lost", { payload, handler: () => {} });
-  `);
-  expect(said).toContain("Index signature for type 'string' is missing in type 'Row'");
-  expect(said).toContain("Property 'queue' is missing");
-  expect(said).not.toContain("FanOutOptions");
+/** Errors of a program by line: the statement, and the compiler's message. */
+async function errorsOf(statements: readonly string[]): Promise<Map<string, string>> {
+  const head = [
+    'import { Client, defineTask, task, type TaskInput } from "@carillon/sdk";',
+    'import { z } from "zod";',
+    "declare const client: Client;",
+    "interface Row { id: number; at: Date }",
+    "const payload = z.object({ tenant: z.string() });",
+    'const report = defineTask("report", { queue: "q", payload, handler: () => {} });',
+    'const base = { id: "a", type: "t", queue: "q" };',
+    'const input = { id: "a", payload: { tenant: "x" } };',
+    'const schedule = { every: "1h" };',
+  ];
+  const said = await compile([...head, ...statements].join("\n"));
+  const errors = new Map<string, string>();
+  let statement = "";
+  for (const line of said.split("\n")) {
+    const at = /program\.ts\((\d+),\d+\): error TS\d+: (.*)/.exec(line);
+    if (at) statement = statements[Number(at[1]) - head.length - 1] ?? `line ${at[1]}`;
+    if (line !== "") errors.set(statement, `${errors.get(statement) ?? ""}${at ? at[2] : line}\n`);
+  }
+  return errors;
+}
+
+const RIGHT = [
+  'client.put({ ...base, schedule: { every: 60_000, jitter: 500 }, timeLimit: "50%", linger: 1_000 });',
+  'client.put({ ...base, schedule: { any: [{ cron: "* * * * *" }, { at: 5 }], except: [{ named: "x" }] } });',
+  'client.put({ ...base, schedule: { every: "1h", anchor: "finish" } }, { ifRevision: "absent" });',
+  'client.put(report, { ...input, schedule: { calendar: "Sat" } }, { ifRevision: "absent" });',
+  "client.put(task(report, { ...input, schedule }));",
+  'client.putMany([1, 2].map((n) => task(report, { ...input, id: "a" + n, schedule })));',
+  "client.putMany(new Set<TaskInput>());",
+  'client.update("a", (stored) => ({ ...stored, priority: 1 }));',
+  'defineTask("row", { queue: "q", payload, handler: async (): Promise<Row> => ({ id: 1, at: new Date() }) });',
+  'defineTask("date", { queue: "q", payload, handler: () => new Date() });',
+  'defineTask("end", { queue: "q", payload, handler: (_, { quota }) => (_.tenant ? quota() : { a: 1 }) });',
+];
+
+/** Each with words of its error. */
+const MISTAKES: Record<string, RegExp> = {
+  'client.put({ ...base, schedule: { cron: "* * * * *", every: "1h" } });': /^Type '{ cron.*'ScheduleInput'/,
+  'client.put({ ...base, schedule: { any: [{ cron: "* * * * *", jitter: "1s" }] } });': /'undefined'/,
+  'client.put({ ...base, schedule: { ...schedule, except: [{ cron: "* * * * *", at: 5 }] } });': /Exclusion/,
+  'client.put({ ...base, schedule: { every: "1h", anchor: "finish", origin: "x" } });': /'origin'/,
+  "client.put({ ...base, schedule: { every: true } });": /'Duration/,
+  "client.put({ ...base, schedule, attemps: 3 });": /'attemps' does not exist in type 'TaskInput'/,
+  'client.put({ ...base, schedule, overlap: "queue" });': /"queue-all"/,
+  'client.put({ id: "a", type: "t", schedule });': /^Property 'queue' is missing .* 'TaskInput'/,
+  "client.put({ ...base, schedule }, { ifRevison: 'absent' });": /Did you mean to write 'ifRevision'/,
+  "client.put(report, { ...input, payload: { tenant: 1 }, schedule });": /^Type 'number' is not assignable/,
+  'client.put(report, { ...input, schedule, catchup: "all" });': /Did you mean to write 'catchUp'/,
+  "client.put(report, { ...input, schedule }, { ifRevison: 'absent' });":
+    /Did you mean to write 'ifRevision'/,
+  'task(report, { id: "a", payload: { tenant: 1 }, schedule });': /^Type 'number' is not assignable/,
+  'client.putMany([{ id: "b", type: "t", schedule }]);': /^Property 'queue' is missing .* 'TaskInput'/,
+};
+
+const MISTAKES_IN_TYPES: Record<string, string> = {
+  'defineTask("big", { queue: "q", payload, handler: async () => 1n });':
+    "Type 'bigint' is not assignable to type 'Result'",
+  'defineTask("lost", { payload, handler: () => {} });': "Property 'queue' is missing",
+};
+
+// One program: the compiler takes seconds to start.
+beforeAll(async () => {
+  errors = await errorsOf([...RIGHT, ...Object.keys(MISTAKES), ...Object.keys(MISTAKES_IN_TYPES)]);
 });
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+it.each(RIGHT)("the compiler takes what is right: %s", (statement) => {
+  expect(errors.get(statement)).toBeUndefined();
+});
+
+it.each(Object.entries(MISTAKES))("a mistake in a put has one clear error: %s", (mistake, words) => {
+  const said = errors.get(mistake);
+  expect(said).toMatch(words);
+  expect(said).not.toMatch(/No overload|Iterator/);
+  expect(said?.split("\n").length, said).toBeLessThanOrEqual(4);
+});
+
+it.each(Object.entries(MISTAKES_IN_TYPES))(
+  "is reported for the handler, not for a fan-out: %s",
+  (mistake, words) => {
+    expect(errors.get(mistake)).toContain(words);
+    expect(errors.get(mistake)).not.toContain("FanOutOptions");
+  },
+);

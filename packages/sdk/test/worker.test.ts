@@ -8,26 +8,17 @@ import {
   Worker,
   type WorkerOptions,
 } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/store/internal";
 import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { Worker as BullWorker, Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { gate, SILENT } from "../../../test/helpers.js";
 
 const QUEUE = "bells";
 const nothing = z.object({}).loose();
 let serial = 0;
-
-/** A promise, and what ends it. */
-function gate<T = void>() {
-  let resolve!: (value: T) => void;
-  let reject!: (error: Error) => void;
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
-}
 
 describe("the worker", () => {
   let redis: RedisServer;
@@ -54,7 +45,14 @@ describe("the worker", () => {
   });
 
   async function work(types: WorkerOptions["types"], options: Partial<WorkerOptions> = {}): Promise<Worker> {
-    const worker = new Worker({ connection: redis.url, namespace, types, queues: [QUEUE], ...options });
+    const worker = new Worker({
+      connection: redis.url,
+      namespace,
+      types,
+      queues: [QUEUE],
+      logger: SILENT,
+      ...options,
+    });
     workers.push(worker);
     await worker.start();
     return worker;
@@ -69,7 +67,7 @@ describe("the worker", () => {
   /** A task that fires in an hour, to be triggered. */
   const put = (id: string, type: string, payload: unknown = {}) =>
     client.put({ id, type, queue: QUEUE, schedule: { every: "1h" }, payload, overlap: "allow" });
-  const runOf = async (id: string) => (await client.runs(id))[0];
+  const runOf = async (id: string) => (await client.runs.list(id))[0];
   const jobKey = (id: string) => `${bullPrefix(namespace, QUEUE)}:${QUEUE}:${id}`;
 
   it("runs a handler by its type, with the schema's output and all of the context", async () => {
@@ -114,7 +112,7 @@ describe("the worker", () => {
     expect(context.signal.aborted).toBe(false);
     expect(await end).toMatchObject({ run: triggered.run, task: "system/t", outcome: "succeeded" });
     expect((await end).ms).toBeLessThanOrEqual(Math.ceil(performance.now() - before));
-    expect(lines).toEqual([
+    expect(lines.filter(([message]) => message !== "worker is running")).toEqual([
       ["half way", { queue: QUEUE, run: triggered.run, task: "system/t", percent: 50 }],
     ]);
     expect(await runOf("t")).toMatchObject({
@@ -260,7 +258,7 @@ describe("the worker", () => {
     const triggered = await client.trigger("gone");
     if (triggered.outcome !== "enqueued") throw new Error("skipped");
     // As if the delete came when a worker had just taken the job: the task goes, the job stays.
-    const { keys } = client.store;
+    const { keys } = internalsOf(storeOf(client));
     await admin.del(keys.queue(QUEUE).task("system/gone"));
     const worker = await work([type], { concurrency: 1 });
     const end = settled(worker);
@@ -332,12 +330,12 @@ describe("the worker", () => {
       stopped = true;
     });
     // A round trip or two later it still waits.
-    expect((await client.runs(task))[0]).toMatchObject({ state: "running" });
+    expect((await client.runs.list(task))[0]).toMatchObject({ state: "running" });
     expect(stopped).toBe(false);
     finish.resolve();
     await stopping;
     expect(ran).toEqual([1]);
-    expect((await client.runs(task))[0]).toMatchObject({ state: "final", outcome: "succeeded" });
+    expect((await client.runs.list(task))[0]).toMatchObject({ state: "final", outcome: "succeeded" });
   });
 
   it("a zombie: the attempt that lost its job is told to stop, and its word does not count", async () => {
@@ -484,7 +482,7 @@ describe("the worker", () => {
         "This run is over, and its record is no longer kept: it cannot be done again. Trigger its task instead.",
       );
       expect(calls).toBe(1);
-      expect(await client.stats("t")).toMatchObject({ runs: 1, failures: 1 });
+      expect(await client.runs.stats("t")).toMatchObject({ runs: 1, failures: 1 });
       await jobs.close();
     },
   );
@@ -531,7 +529,7 @@ describe("the worker", () => {
         },
       },
     });
-    expect(Math.abs(data.occurrence.nominal - at)).toBeLessThan(1_000);
+    expect(Math.abs(data.occurrence.nominal - at)).toBeLessThan(60_000);
     await plain.close();
   });
 
@@ -563,11 +561,11 @@ describe("without Redis", () => {
       () => client.put(task),
       () => client.list(),
       () => client.get("t"),
-      () => client.nodes(),
+      () => client.nodes.list(),
     ]) {
       const begun = performance.now();
       await expect(act()).rejects.toMatchObject({ code: "REDIS_UNAVAILABLE", remedy: expect.any(String) });
-      expect(performance.now() - begun).toBeLessThan(2_000);
+      expect(performance.now() - begun).toBeLessThan(4_500);
     }
     const redis = await startRedis({ port });
     await eventually(async () => expect(await client.put(task)).toMatchObject({ state: "scheduled" }));
@@ -583,8 +581,9 @@ describe("without Redis", () => {
       types: [type],
       logger: { debug() {}, info() {}, warn() {}, error: (details) => logged.push(JSON.stringify(details)) },
     });
-    await worker.start();
+    const started = worker.start();
     const redis = await startRedis({ port, appendonly: true });
+    await started;
     const client = new Client({ connection: redis.url });
     const first = once(worker, "settled");
     await client.enqueue(type, {});

@@ -1,9 +1,15 @@
-import { type AlertKind, isName, parseLocalName, type TaskName } from "@carillon/core";
+import { ALERTS_QUEUE, type AlertKind, isName, parseLocalName, type TaskName } from "@carillon/core";
+import { waitingJobs } from "./bull/queues.js";
 import type { NamespaceKeys } from "./keys.js";
-import type { Link } from "./link.js";
-import type { Scripts } from "./scripts.js";
+import type { Link } from "./redis/link.js";
+import { ALERT, NEXT } from "./script/libraries.js";
+import { answers, script } from "./script/script.js";
+import type { Scripts } from "./script/scripts.js";
 
-/** Something that someone wants to know of. */
+/** The type of the one-off tasks that deliver alerts to webhooks; a worker with `alertWebhook` runs them. */
+export const ALERT_TYPE = "carillon.webhook";
+
+/** A failed or crashed run, a paused task, or a missed deadline. */
 export interface Alert {
   readonly kind: AlertKind;
   readonly task: TaskName;
@@ -15,17 +21,26 @@ export interface Alert {
   readonly error?: string;
 }
 
-/** One that is to be handed on, and the line that it is kept as. */
+/** An alert that waits for delivery, and the line that stores it. */
 interface WaitingAlert {
   readonly alert: Alert;
-  /** As its bytes: what is no UTF-8 would be another one as text, and stay for ever. */
+  /** Raw bytes: a line that is not UTF-8 would change as text, and could never be removed. */
   readonly line: Buffer;
 }
 
-/** Alerts handed on, and deadlines looked at, in one step. */
+/** Alerts delivered, and deadlines checked, in one step. */
 const BATCH = 100;
 
-/** What alerts are about, kept from the moment it happens until a node has handed it on. */
+const TOLD = script("told", { keys: ["alerts", "next"], args: ["lines[]"], answer: answers<number>() });
+
+const EXPECTED = script("expected", {
+  keys: ["expected", "next", "alerts"],
+  args: ["most"],
+  uses: [NEXT, ALERT],
+  answer: answers<number>(),
+});
+
+/** Alerts, stored until a node has delivered them. */
 export class AlertRepository {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
@@ -37,14 +52,14 @@ export class AlertRepository {
     this.#scripts = scripts;
   }
 
-  /** The oldest ones; they stay until they are `told`. @param passed so many are passed over */
+  /** The oldest ones; they stay until `told` removes them. @param passed number of alerts to skip */
   async waiting(queue: string, passed = 0): Promise<WaitingAlert[]> {
     const lines = await this.#link.ask((client) =>
       client.lrangeBuffer(this.#keys.queue(queue).alerts, passed, passed + BATCH - 1),
     );
     const waiting = lines.flatMap((line) => decode(queue, line));
     if (waiting.length === lines.length) return waiting;
-    // What Carillon did not write must not keep the others from being told.
+    // Corrupt or foreign lines must not block the delivery of the others.
     const sound = new Set(waiting.map(({ line }) => line));
     await this.told(
       queue,
@@ -53,21 +68,22 @@ export class AlertRepository {
     return this.waiting(queue, passed);
   }
 
-  /** What these `lines` are was handed on. Returns how many are left. */
+  /** Removes alerts that were delivered, by their lines. Returns the number left. */
   async told(queue: string, lines: readonly Buffer[]): Promise<number> {
-    const keys = this.#keys.queue(queue);
-    return (await this.#link.run(this.#scripts.told, [keys.alerts, keys.next], lines)) as number;
+    const { alerts, next } = this.#keys.queue(queue);
+    return this.#scripts.run(TOLD, { alerts, next }, { lines });
+  }
+
+  /** Number of deliveries that wait for a worker, and the time since which the oldest one does, UTC ms. */
+  async undelivered(): Promise<{ waiting: number; since: number }> {
+    const { bull } = this.#keys.queue(ALERTS_QUEUE);
+    return this.#link.ask((client) => waitingJobs(client, bull));
   }
 
   /** Looks for deadlines that passed. Returns whether there may be more. */
   async missed(queue: string): Promise<boolean> {
-    const keys = this.#keys.queue(queue);
-    const found = await this.#link.run(
-      this.#scripts.expected,
-      [keys.expected, keys.next, keys.alerts],
-      [BATCH, keys.task("")],
-    );
-    return (found as number) >= BATCH;
+    const { expected, next, alerts } = this.#keys.queue(queue);
+    return (await this.#scripts.run(EXPECTED, { expected, next, alerts }, { most: BATCH })) >= BATCH;
   }
 }
 

@@ -1,8 +1,10 @@
 import { localName, type OverlapPolicy, parseLocalName, type TaskName } from "@carillon/core";
 import type { NamespaceKeys } from "./keys.js";
-import type { Link } from "./link.js";
-import type { Scripts } from "./scripts.js";
-import { noHash } from "./task-errors.js";
+import type { Link } from "./redis/link.js";
+import { NEXT } from "./script/libraries.js";
+import { answers, script } from "./script/script.js";
+import type { Scripts } from "./script/scripts.js";
+import { noHash } from "./task/errors.js";
 
 /** Past occurrences of a task that are run again, or for the first time. Times in UTC ms. */
 export interface Backfill {
@@ -18,7 +20,7 @@ export interface Backfill {
   readonly total: number;
   readonly enqueued: number;
   readonly skipped: number;
-  /** At most one occurrence in so many ms; 0: as fast as they can be. */
+  /** Minimum interval between occurrences in ms; 0: as fast as possible. */
   readonly every: number;
   /** Instead of the task's overlap policy. */
   readonly overlap: OverlapPolicy | undefined;
@@ -26,8 +28,21 @@ export interface Backfill {
   readonly created: number;
 }
 
-/** A backfill that is over can be asked about for, in ms. */
+/** Retention of a backfill that has ended, in ms. */
 const KEPT = 7 * 86_400_000;
+
+const PUT_BACKFILL = script("put-backfill", {
+  keys: ["backfill", "backfills", "next"],
+  args: ["id", "state", "after", "fields[]"],
+  uses: [NEXT],
+  answer: answers<"OK" | "MISSING" | "STALE">(),
+});
+
+const DROP_BACKFILL = script("drop-backfill", {
+  keys: ["backfill", "backfills", "next"],
+  args: ["id"],
+  uses: [NEXT],
+});
 
 export class BackfillRepository {
   readonly #link: Link;
@@ -46,12 +61,12 @@ export class BackfillRepository {
     await this.#write(task.queue, id, "", 0, { ...fields, enqueued: 0, skipped: 0 });
   }
 
-  /** Its work is done, or it is to stop. Returns whether it was running. */
+  /** Marks a backfill as done or cancelled. Returns whether it was running. */
   async end(queue: string, id: string, state: "done" | "cancelled"): Promise<boolean> {
     return (await this.#write(queue, id, "running", KEPT, { state })) === "OK";
   }
 
-  /** To be looked at again, after this many ms. */
+  /** Postpones the next check of a backfill by `ms`. */
   async later(queue: string, id: string, ms: number): Promise<void> {
     await this.#write(queue, id, "running", ms, { state: "running" });
   }
@@ -63,22 +78,14 @@ export class BackfillRepository {
     after: number,
     fields: Record<string, string | number>,
   ): Promise<string> {
-    const keys = this.#keys.queue(queue);
-    const word = await this.#link.run(
-      this.#scripts["put-backfill"],
-      [keys.backfill(id), keys.backfills, keys.next],
-      [id, state, after, this.#keys.wake, queue, ...Object.entries(fields).flat()],
-    );
-    return word as string;
+    const { backfill, backfills, next } = this.#keys.queue(queue);
+    const keys = { backfill: backfill(id), backfills, next };
+    return this.#scripts.run(PUT_BACKFILL, keys, { id, state, after, fields: Object.entries(fields).flat() });
   }
 
   async drop(queue: string, id: string): Promise<void> {
-    const keys = this.#keys.queue(queue);
-    await this.#link.run(
-      this.#scripts["drop-backfill"],
-      [keys.backfill(id), keys.backfills, keys.next],
-      [id],
-    );
+    const { backfill, backfills, next } = this.#keys.queue(queue);
+    await this.#scripts.run(DROP_BACKFILL, { backfill: backfill(id), backfills, next }, { id });
   }
 
   async get(queue: string, id: string): Promise<Backfill | undefined> {
@@ -87,7 +94,7 @@ export class BackfillRepository {
     return decode(queue, id, hash);
   }
 
-  /** Those of a queue, the next to be looked at first. @param until only those that are due by then */
+  /** Backfills of a queue by the time of their next check. @param until only those that are due by then */
   async list(queue: string, until: number | "+inf" = "+inf", limit = 1_000): Promise<Backfill[]> {
     const ids = await this.#link.ask((client) =>
       client.zrangebyscore(this.#keys.queue(queue).backfills, "-inf", until, "LIMIT", 0, limit),

@@ -2,6 +2,7 @@ import {
   CarillonError,
   checkCalendar,
   isName,
+  isOver,
   localName,
   replan,
   ScheduleCache,
@@ -10,11 +11,14 @@ import {
   type TaskState,
 } from "@carillon/core";
 import type { NamespaceKeys } from "./keys.js";
-import type { Link } from "./link.js";
-import { failsForAll } from "./redis-error.js";
-import type { Scripts } from "./scripts.js";
-import { DEFAULT_LINGER, decodeTask, isForeign, type StoredTask } from "./task-codec.js";
-import { noHash, refused } from "./task-errors.js";
+import type { Link } from "./redis/link.js";
+import { failsForAll } from "./redis/redis-error.js";
+import { FACTS } from "./script/facts.js";
+import { LEDGER, TASK, TRIED } from "./script/libraries.js";
+import { answers, script } from "./script/script.js";
+import type { Scripts } from "./script/scripts.js";
+import { decodeTask, isForeign, type StoredTask } from "./task/codec.js";
+import { noHash, refused } from "./task/errors.js";
 
 /** A shared calendar: dates and calendar events that schedules may name as exclusions. */
 export interface SharedCalendar {
@@ -29,9 +33,26 @@ export interface SharedCalendar {
 
 export type CalendarOutcome = "created" | "updated" | "unchanged";
 
-/** Field of the calendars' hash that counts changes; no calendar can have this name. */
-const REVISION = "~revision";
-/** Tasks planned anew in one script. */
+const PUT_CALENDAR = script("put-calendar", {
+  keys: ["calendars"],
+  args: ["name", "entries", "by"],
+  answer: answers<[word: string, revision: string]>(),
+});
+
+const REPLAN = script("replan", {
+  keys: ["next", "expected", "runs"],
+  args: ["revision"],
+  each: {
+    keys: ["task", "due", "ledger"],
+    args: ["name", "shard", "gen", "state", "nominal", "dueAt", "passedFrom", "passedTo"],
+  },
+  uses: [TASK, LEDGER, TRIED],
+  answer: answers<string[]>(),
+});
+
+export const READ_TIME = script("read-time", { keys: ["any"], answer: answers<number>() });
+
+/** Tasks replanned in one script. */
 const REPLAN_BATCH = 100;
 const REPLAN_TRIES = 12;
 
@@ -59,10 +80,10 @@ export class CalendarRepository {
     return this.#revision;
   }
 
-  /** Reads the calendars where they have changed since. Returns whether they had. */
+  /** Reads the calendars if they have changed. Returns whether they had. */
   async refresh(): Promise<boolean> {
     const revision = Number(
-      (await this.#link.ask((client) => client.hget(this.#keys.calendars, REVISION))) ?? 0,
+      (await this.#link.ask((client) => client.hget(this.#keys.calendars, FACTS.revision))) ?? 0,
     );
     if (revision === this.#revision) return false;
     await this.list();
@@ -83,7 +104,7 @@ export class CalendarRepository {
   /** All calendars by name, as stored now. */
   async list(): Promise<SharedCalendar[]> {
     const all = await this.#link.ask((client) => client.hgetall(this.#keys.calendars));
-    const { [REVISION]: revision = "0", ...stored } = all;
+    const { [FACTS.revision]: revision = "0", ...stored } = all;
     const calendars = Object.entries(stored)
       .flatMap(([name, text]) => decode(name, text))
       .sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -115,12 +136,8 @@ export class CalendarRepository {
   }
 
   async #send(name: string, entries: string, by: string): Promise<[word: string, revision: string]> {
-    const answer = await this.#link.run(
-      this.#scripts["put-calendar"],
-      [this.#keys.calendars],
-      [name, entries, by],
-    );
-    return answer as [string, string];
+    const { calendars } = this.#keys;
+    return this.#scripts.run(PUT_CALENDAR, { calendars }, { name, entries, by });
   }
 
   /** How many tasks of a queue name the calendar. */
@@ -129,8 +146,8 @@ export class CalendarRepository {
   }
 
   /**
-   * Plans anew the tasks of a queue that were planned before their calendars last changed. Idempotent: what is up to date
-   * is not touched. Returns how many were.
+   * Replans the tasks of a queue that were planned before their calendars last changed. Idempotent: up-to-date tasks are left
+   * alone. Returns the number of replanned tasks.
    */
   async replanStale(queue: string): Promise<number> {
     let replanned = 0;
@@ -170,7 +187,7 @@ export class CalendarRepository {
    * Gives these tasks the next time that their schedules mean now.
    *
    * @param all also those whose next time stays the same: what was decided meanwhile with older knowledge must not count
-   * @returns how many were written; `left`: those that cannot be planned, for what this version does not know or others have written
+   * @returns how many were written; `left`: number of tasks that cannot be planned: from a newer version, or corrupt
    */
   async replan(
     queue: string,
@@ -180,7 +197,7 @@ export class CalendarRepository {
     if (locals.length === 0) return { done: 0, left: 0 };
     const keys = this.#keys.queue(queue);
     const [now, hashes] = await Promise.all([
-      this.#link.run(this.#scripts["read-time"], [keys.tasks], []) as Promise<number>,
+      this.#scripts.run(READ_TIME, { any: keys.tasks }),
       this.#link.ask((client) =>
         Promise.all(locals.map((local) => client.hgetall(keys.task(local)).catch(noHash))),
       ),
@@ -197,24 +214,29 @@ export class CalendarRepository {
       return [];
     });
     if (plans.length === 0) return { done: 0, left };
-    const words = (await this.#link.run(
-      this.#scripts.replan,
-      [
-        ...[keys.next, ...keys.dues, keys.runs, keys.expected],
-        ...plans.flatMap(({ task }) => {
-          const local = localName(task.definition);
-          return [keys.task(local), keys.ledger(local)];
-        }),
-      ],
-      [
-        ...[this.#keys.wake, queue, keys.planned(""), this.#revision, DEFAULT_LINGER, plans.length],
-        ...plans.flatMap(({ task, state, nominal, due, passed }) => {
-          const local = localName(task.definition);
-          const plan = [local, shardOf(local), task.generation, state, nominal ?? "", due ?? ""];
-          return [...plan, passed?.from ?? "", passed?.to ?? ""];
-        }),
-      ],
-    )) as string[];
+    const { next, expected, runs } = keys;
+    const words = await this.#scripts.run(
+      REPLAN,
+      { next, expected, runs },
+      { revision: this.#revision },
+      plans.map(({ task, state, nominal, due, passed }) => {
+        const name = localName(task.definition);
+        const shard = shardOf(name);
+        return {
+          task: keys.task(name),
+          due: keys.due(shard),
+          ledger: keys.ledger(name),
+          name,
+          shard,
+          gen: task.generation,
+          state,
+          nominal,
+          dueAt: due,
+          passedFrom: passed?.from,
+          passedTo: passed?.to,
+        };
+      }),
+    );
     let done = 0;
     for (const [i, word] of words.entries()) {
       if (word === "OK") done += 1;
@@ -228,20 +250,20 @@ export class CalendarRepository {
 
   #planAnew(task: StoredTask, now: number, all: boolean): Replanned[] {
     const { definition, state, nominal, due, waiting } = task;
-    const schedule = this.schedules.get(definition.schedule, definition.id);
+    const schedule = this.schedules.get(definition);
     // Its next time hangs on a run's end, not on the calendar.
     const kept = schedule.delay !== undefined && (nominal !== undefined || waiting !== undefined);
     const { slot, passed } = kept
       ? { slot: { nominal, due }, passed: undefined }
       : replan(schedule, task, now);
     if (!all && slot?.nominal === nominal && slot?.due === due) return [];
-    const over = slot === undefined && task.pending.length === 0;
+    const over = isOver({ nominal: slot?.nominal, pending: task.pending });
     const next = kept || state === "paused" ? state : over ? "finished" : "scheduled";
     return [{ task, state: next, nominal: slot?.nominal, due: slot?.due, passed }];
   }
 }
 
-/** What a task is planned anew to. */
+/** New state and times of a replanned task. */
 interface Replanned {
   readonly task: StoredTask;
   readonly state: TaskState;
@@ -250,7 +272,7 @@ interface Replanned {
   readonly passed: Skipped | undefined;
 }
 
-/** None where someone else than Carillon has written it: to a task that names it, there is no such calendar. */
+/** Empty if the text is corrupt or foreign: for a task that names it, the calendar does not exist. */
 function decode(name: string, text: string): SharedCalendar[] {
   try {
     const [revision, updated, by] = text.split(" ", 3) as [string, string, string];

@@ -1,32 +1,41 @@
-export type { Alert } from "./alerts.js";
+export { ALERT_TYPE, type Alert } from "./alerts.js";
 export type { Backfill } from "./backfills.js";
-export { jobOptions } from "./bullmq.js";
+export { bullChildren } from "./bull/bull-keys.js";
+export { jobOptions } from "./bull/bullmq.js";
+export { PatientWorker } from "./bull/patient-worker.js";
+export type { QueuePause, QueueState } from "./bull/queues.js";
 export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
-export * from "./claims.js";
-export type { DueEntry } from "./commit.js";
-export type { BackfillStep, ClaimItem } from "./commit-items.js";
+export * from "./claim/claims.js";
+export type { DueBatch, WhichDue } from "./claim/due.js";
+export type { BackfillStep, ClaimItem } from "./claim/pack.js";
+export type { DueEntry } from "./claim/writes.js";
+export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from "./keys.js";
+export { defaultLogger, type Logger } from "./logger.js";
 export {
   assertConnection,
   type ConnectionProfile,
   type ConnectionSpec,
   connect,
   failsForAll,
+  type IoredisClient,
   isUnknown,
   type RedisClient,
   readConnection,
   redisError,
   withoutPassword,
-} from "./connection.js";
-export type { Failpoint } from "./failpoints.js";
-export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from "./keys.js";
-export type { Lease, Mutex } from "./mutex.js";
-export { ABSENT, type PutOutcome, type PutResult } from "./put.js";
-export { assertKnown, isAlive, type NodeInfo } from "./registry.js";
-export { type Attempt, decodeOutcomes } from "./run-codec.js";
-export type { EndWord, LedgerEntry, Settlement, SettleWord, StartResult, Worked } from "./runs.js";
-export { REDIS_TIME, type Sabotage, type TimeSource } from "./scripts.js";
-export { Store, type StoreOptions, type TestSeams } from "./store.js";
-export type { Subscription } from "./subscription.js";
+} from "./redis/connection.js";
+export type { Failpoint } from "./redis/failpoints.js";
+export type { ConnectionEars } from "./redis/link.js";
+export type { Lease, Mutex } from "./redis/mutex.js";
+export type { Subscription } from "./redis/subscription.js";
+export { untilRedisAnswers } from "./redis/until-redis-answers.js";
+export { assertKnown, isAlive, isSilent, type NodeInfo } from "./registry.js";
+export { type Attempt, decodeOutcomes } from "./run/codec.js";
+export type { LedgerEntry } from "./run/run-reads.js";
+export type { EndWord, Settlement, SettleWord, StartResult, Worked } from "./run/run-scripts.js";
+export { REDIS_TIME, type Sabotage, type TimeSource } from "./script/context.js";
+export { PARTS } from "./script/facts.js";
+export { type Channel, Store, type StoreOptions } from "./store.js";
 export {
   DEFAULT_CRASH,
   DEFAULT_RETENTION,
@@ -36,5 +45,6 @@ export {
   type Retention,
   revisionOf,
   type StoredTask,
-} from "./task-codec.js";
-export type { TaskFilter, TaskPage } from "./tasks.js";
+} from "./task/codec.js";
+export { ABSENT, type PutOutcome, type PutResult } from "./task/put.js";
+export type { TaskFilter, TaskPage } from "./task/task-reads.js";

@@ -1,4 +1,5 @@
 import { SHARDS } from "@carillon/core";
+import { FACTS } from "./script/facts.js";
 
 /**
  * Every Redis key name of Carillon, and there is no other place that makes one.
@@ -16,7 +17,7 @@ export interface QueueKeys {
   readonly tasks: string;
   /** Sorted set: shard number, `r` the reconciler, `a` alerts, `e` what is expected, `b` backfills, by the earliest time each must be looked at. */
   readonly next: string;
-  /** Sorted set: run id by the time the reconciler must look at it. */
+  /** Sorted set: run id by the time the reconciler must check it. */
   readonly runs: string;
   /** Sorted set, one a shard: `owner/id` by due time. */
   due(shard: number): string;
@@ -35,21 +36,21 @@ export interface QueueKeys {
   stats(local: string): string;
   /** Sorted set: final runs of all tasks, by finish time. */
   readonly journal: string;
-  /** Hash: how many runs of all tasks ended how. */
+  /** Hash: number of ended runs of all tasks, by outcome. */
   readonly outcomes: string;
   /** Sorted set: runs that a deleted task left, by a mark that stands in `runs`. */
   gone(mark: string): string;
-  /** List: what alerts are to be told of. */
+  /** List: alerts to deliver. */
   readonly alerts: string;
   /** Sorted set: `owner/id` by the time until which a run must have succeeded. */
   readonly expected: string;
-  /** List, newest first: what was not enqueued, and why. */
+  /** List, newest first: occurrences that were not enqueued, and why. */
   ledger(local: string): string;
   /** Sorted set: `owner/id` of the tasks with this tag. */
   tagged(tag: string): string;
   /** Sorted set: `owner/id` of the tasks that name this calendar, by the revision they were planned with. */
   planned(calendar: string): string;
-  /** Sorted set: backfills by the time they are looked at next. */
+  /** Sorted set: backfills by the time of their next check. */
   readonly backfills: string;
   /** Hash: a backfill. */
   backfill(id: string): string;
@@ -57,7 +58,7 @@ export interface QueueKeys {
   /** Hash: captured output by attempt. */
   output(id: string): string;
   job(id: string): string;
-  /** The redlock mutex of a part of `next`, of planning all tasks anew (`zone`), or of comparing the indexes (`audit`). */
+  /** The redlock mutex of a part of `next`, of replanning all tasks (`zone`), or of comparing the indexes (`audit`). */
   mutex(part: string): string;
 }
 
@@ -74,6 +75,10 @@ export interface NamespaceKeys {
   readonly types: string;
   /** Hash: shared calendars by name, as JSON; `~revision` counts their changes. */
   readonly calendars: string;
+  /** Never exists: for writes that only test whether Redis accepts writes. */
+  readonly probe: string;
+  /** A session of the console that was ended by signing out; deleted when the session would have expired. */
+  ended(session: string): string;
   /** Channel on which an earlier due time is announced. */
   readonly wake: string;
   /** Channel on which the cancel of a run is announced: `queue run`. */
@@ -93,8 +98,10 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     audits: `{${namespace}}:audits`,
     types: `{${namespace}}:types`,
     calendars: `{${namespace}}:calendars`,
-    wake: `{${namespace}}:wake`,
-    cancel: `{${namespace}}:cancel`,
+    probe: `{${namespace}}:probe`,
+    ended: (session) => `{${namespace}}:ended:${session}`,
+    wake: `{${namespace}}${FACTS.channels.wake}`,
+    cancel: `{${namespace}}${FACTS.channels.cancel}`,
     queue(queue) {
       let keys = cache.get(queue);
       if (!keys) {
@@ -111,7 +118,8 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
   const tag = `{${namespace}:${queue}}`;
   const ours = `${tag}:~`;
   const bull = `${tag}:${queue}:`;
-  const due = Array.from({ length: SHARDS }, (_, shard) => `${ours}due:${shard}`);
+  const prefix = FACTS.keys;
+  const due = Array.from({ length: SHARDS }, (_, shard) => `${ours}${prefix.due}${shard}`);
   return {
     tag,
     bull,
@@ -121,25 +129,25 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     due: (shard) => due[shard] as string,
     dues: due,
     priorities: `${ours}priorities`,
-    task: (local) => `${ours}t:${local}`,
-    open: (local) => `${ours}open:${local}`,
-    history: (local) => `${ours}hist:${local}`,
-    failures: (local) => `${ours}fail:${local}`,
-    stats: (local) => `${ours}s:${local}`,
+    task: (local) => `${ours}${prefix.task}${local}`,
+    open: (local) => `${ours}${prefix.open}${local}`,
+    history: (local) => `${ours}${prefix.history}${local}`,
+    failures: (local) => `${ours}${prefix.failures}${local}`,
+    stats: (local) => `${ours}${prefix.stats}${local}`,
     gone: (mark) => `${ours}${mark}`,
     journal: `${ours}journal`,
     outcomes: `${ours}outcomes`,
     alerts: `${ours}alerts`,
     expected: `${ours}expected`,
-    ledger: (local) => `${ours}ledger:${local}`,
-    tagged: (tagName) => `${ours}tag:${tagName}`,
-    planned: (calendar) => `${ours}cal:${calendar}`,
+    ledger: (local) => `${ours}${prefix.ledger}${local}`,
+    tagged: (tagName) => `${ours}${prefix.tagged}${tagName}`,
+    planned: (calendar) => `${ours}${prefix.planned}${calendar}`,
     backfills: `${ours}backfills`,
-    backfill: (id) => `${ours}bf:${id}`,
-    run: (id) => `${ours}r:${id}`,
-    output: (id) => `${ours}out:${id}`,
+    backfill: (id) => `${ours}${prefix.backfill}${id}`,
+    run: (id) => `${ours}${prefix.run}${id}`,
+    output: (id) => `${ours}${prefix.output}${id}`,
     job: (id) => `${bull}${id}`,
-    mutex: (part) => `${ours}lock:${part}`,
+    mutex: (part) => `${ours}${prefix.mutex}${part}`,
   };
 }
 

@@ -1,10 +1,29 @@
 import { randomBytes } from "node:crypto";
 import { CarillonError, isName } from "@carillon/core";
+import { bullIdleKeys, bullJobKeys, bullMeta } from "./bull/bull-keys.js";
 import type { NamespaceKeys } from "./keys.js";
-import type { Link } from "./link.js";
-import type { Scripts } from "./scripts.js";
+import type { Link } from "./redis/link.js";
+import { BULL } from "./script/libraries.js";
+import { answers, script } from "./script/script.js";
+import type { Scripts } from "./script/scripts.js";
 
-/** What a node says of itself with each heartbeat. Times in UTC ms of Redis time. */
+const MARK_QUEUE = script("mark-queue", { keys: ["queues"], args: ["queue", "mark", "begins"] });
+
+const STAMP_QUEUE = script("stamp-queue", { keys: ["queues", "notes"], args: ["queue", "note"] });
+
+const CLEAR_QUEUE = script("clear-queue", {
+  keys: ["tasks", "runs", "outcomes", "meta", "bull[]", "jobs[]"],
+  uses: [BULL],
+  answer: answers<0 | 1>(),
+});
+
+const UNREGISTER_QUEUE = script("unregister-queue", {
+  keys: ["queues", "zones", "audits"],
+  args: ["queue", "value"],
+  answer: answers<0 | 1>(),
+});
+
+/** Status that a node reports with each heartbeat. Times in UTC ms of Redis time. */
 export interface NodeInfo {
   id: string;
   host: string;
@@ -21,10 +40,13 @@ export interface NodeInfo {
   clockOffset: number;
   /** Whether it has an `onAlert`. */
   onAlert?: boolean;
+  /** Whether it claims; if not, `why`. A node that cannot write cannot report that: its last heartbeat gets old. */
+  ready: boolean;
+  why?: string;
 }
 
 /**
- * The queues of a namespace and its nodes. These live in another cluster slot than the queues themselves, so no
+ * The queues of a namespace, its nodes, and the console's sessions that were ended. These live in another cluster slot than the queues themselves, so no
  * script can hold both: a put marks its queue before it writes and takes the mark off after, and a delete takes a
  * queue out only if its value has not moved since it saw the queue empty.
  */
@@ -41,36 +63,45 @@ export class Registry {
 
   async queues(): Promise<string[]> {
     const names = await this.#link.ask((client) => client.hkeys(this.#keys.queues));
-    // Names lead to keys: what is none was not written by Carillon.
+    // Names become parts of keys: an invalid name is corrupt or foreign data.
     return names.filter(isName).sort();
+  }
+
+  async has(queue: string): Promise<boolean> {
+    return (await this.#link.ask((client) => client.hexists(this.#keys.queues, queue))) === 1;
   }
 
   /** A put into the queue begins. Returns its mark; random, so that a queue that left and came back is never taken for the old one. */
   async enter(queue: string): Promise<string> {
     const mark = randomBytes(8).toString("hex");
-    await this.#link.run(this.#scripts["mark-queue"], [this.#keys.queues], [queue, mark, 1]);
+    await this.#scripts.run(MARK_QUEUE, { queues: this.#keys.queues }, { queue, mark, begins: true });
     return mark;
   }
 
   /** The put has ended. */
   async leave(queue: string, mark: string): Promise<void> {
-    await this.#link.run(this.#scripts["mark-queue"], [this.#keys.queues], [queue, mark, 0]);
+    await this.#scripts.run(MARK_QUEUE, { queues: this.#keys.queues }, { queue, mark, begins: false });
   }
 
-  /** Takes the queue out of the registry if nothing of ours is left in it and nobody is putting into it. */
+  /**
+   * Takes the queue out of the registry if nothing of ours is left in it and nobody is putting into it. BullMQ's own keys are deleted too,
+   * unless it has jobs of others; its settings stay if there are any, a pause among them.
+   */
   async forgetIfEmpty(queue: string): Promise<boolean> {
     const value = await this.#link.ask((client) => client.hget(this.#keys.queues, queue));
     if (value === null || value.includes(" ")) return false;
-    const { tasks, runs, outcomes } = this.#keys.queue(queue);
-    const left = await this.#link.ask((client) => client.exists(tasks, runs));
-    if (left > 0) return false;
-    await this.#link.ask((client) => client.del(outcomes));
-    const gone = await this.#link.run(
-      this.#scripts["unregister-queue"],
-      [this.#keys.queues, this.#keys.zones, this.#keys.audits],
-      [queue, value],
-    );
-    return gone === 1;
+    const { tasks, runs, outcomes, bull } = this.#keys.queue(queue);
+    const cleared = await this.#scripts.run(CLEAR_QUEUE, {
+      tasks,
+      runs,
+      outcomes,
+      meta: bullMeta(bull),
+      bull: bullIdleKeys(bull),
+      jobs: bullJobKeys(bull),
+    });
+    if (cleared === 0) return false;
+    const { queues, zones, audits } = this.#keys;
+    return (await this.#scripts.run(UNREGISTER_QUEUE, { queues, zones, audits }, { queue, value })) === 1;
   }
 
   /** The only task types that may be put; none: any may. */
@@ -111,9 +142,10 @@ export class Registry {
     await this.#stamp(this.#keys.zones, queue, version);
   }
 
-  /** A queue that is gone meanwhile gets none. */
+  /** Does nothing if the queue has left the registry. */
   async #stamp(key: string, queue: string, value: string | number): Promise<void> {
-    await this.#link.run(this.#scripts["stamp-queue"], [this.#keys.queues, key], [queue, value]);
+    const { queues } = this.#keys;
+    await this.#scripts.run(STAMP_QUEUE, { queues, notes: key }, { queue, note: value });
   }
 
   async beat(node: NodeInfo): Promise<void> {
@@ -125,6 +157,21 @@ export class Registry {
     return Object.entries(all)
       .flatMap(([id, text]) => readNode(id, text))
       .sort((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  /** Tests whether Redis accepts writes, without writing anything. @throws coded Redis errors */
+  async assertWritable(): Promise<void> {
+    // Redis refuses it as it refuses any write; XX adds nothing.
+    await this.#link.ask((client) => client.zadd(this.#keys.probe, "XX", 0, "-"));
+  }
+
+  /** From now on no console takes this session. @param ms how long that has to be remembered */
+  async endSession(id: string, ms: number): Promise<void> {
+    await this.#link.ask((client) => client.set(this.#keys.ended(id), "", "PX", ms));
+  }
+
+  async sessionHasEnded(id: string): Promise<boolean> {
+    return (await this.#link.ask((client) => client.exists(this.#keys.ended(id)))) === 1;
   }
 
   async removeNode(id: string): Promise<void> {
@@ -141,12 +188,20 @@ export function isAlive({ beat, every }: NodeInfo, now: number): boolean {
   return Math.abs(now - beat) <= 3 * every;
 }
 
-/** None where it is no node's word. */
+/** Whether a node has missed a heartbeat: it hangs, is cut off, or its Redis takes no writes. */
+export function isSilent({ beat, every }: NodeInfo, now: number): boolean {
+  return Math.abs(now - beat) > 1.5 * every;
+}
+
+/** Empty if the text is corrupt or foreign data. */
 function readNode(id: string, text: string): NodeInfo[] {
   try {
     const node = JSON.parse(text) as NodeInfo;
     const sound =
-      node.id === id && typeof node.tzdata === "string" && Number.isFinite(node.beat + node.every);
+      node.id === id &&
+      typeof node.tzdata === "string" &&
+      typeof node.ready === "boolean" &&
+      Number.isFinite(node.beat + node.every);
     return sound ? [node] : [];
   } catch {
     return [];
@@ -158,6 +213,6 @@ export function assertKnown(type: string, known: readonly string[]): void {
   if (known.length === 0 || known.includes(type)) return;
   throw new CarillonError("UNKNOWN_TASK_TYPE", `this namespace has no task type ${type}.`, {
     field: "type",
-    remedy: `Use one of ${known.slice(0, 20).join(", ")}, or let the namespace know it: client.allowTypes([...]).`,
+    remedy: `Use one of ${known.slice(0, 20).join(", ")}, or let the namespace know it: client.types.allow([...]).`,
   });
 }

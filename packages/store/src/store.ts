@@ -1,21 +1,32 @@
 import { assertName, CarillonError, DEFAULT_NAMESPACE, parseLocalName } from "@carillon/core";
 import { AlertRepository } from "./alerts.js";
 import { BackfillRepository } from "./backfills.js";
-import { obliterate } from "./bullmq.js";
+import { obliterate } from "./bull/bullmq.js";
+import { ItemRepository } from "./bull/items.js";
+import { QueueRepository } from "./bull/queues.js";
 import { CalendarRepository } from "./calendars.js";
-import { ClaimRepository } from "./claims.js";
-import { type ConnectionProfile, type ConnectionSpec, connect, type RedisClient } from "./connection.js";
-import { Contention } from "./contention.js";
-import { type Failpoint, failing } from "./failpoints.js";
-import { type NamespaceKeys, namespaceKeys } from "./keys.js";
-import { Link, type LinkOptions } from "./link.js";
-import { type Mutex, NO_MUTEX, redlockMutex } from "./mutex.js";
+import { ClaimRepository } from "./claim/claims.js";
+import { rememberInternals, type StoreInternals } from "./internals.js";
+import { namespaceKeys } from "./keys.js";
+import { OptimisticWrites } from "./optimistic.js";
+import {
+  type ConnectionProfile,
+  type ConnectionSpec,
+  connect,
+  type RedisClient,
+} from "./redis/connection.js";
+import { failing } from "./redis/failpoints.js";
+import { type ConnectionEars, Link, type LinkOptions } from "./redis/link.js";
+import { type Lease, NO_MUTEX, redlockMutex } from "./redis/mutex.js";
+import { type Ears, Subscription } from "./redis/subscription.js";
 import { Registry } from "./registry.js";
-import { RunRepository } from "./runs.js";
-import { loadScripts, REDIS_TIME, type Sabotage, type TimeSource } from "./scripts.js";
-import { type Ears, Subscription } from "./subscription.js";
-import { DEFAULT_RETENTION, type Retention } from "./task-codec.js";
-import { TaskRepository } from "./tasks.js";
+import { RunRepository } from "./run/runs.js";
+import { REDIS_TIME } from "./script/context.js";
+import { FACTS } from "./script/facts.js";
+import { Scripts } from "./script/scripts.js";
+import { seamsOf } from "./seams.js";
+import { DEFAULT_RETENTION, type Retention } from "./task/codec.js";
+import { TaskRepository } from "./task/tasks.js";
 
 export interface StoreOptions extends Omit<LinkOptions, "connection"> {
   connection: ConnectionSpec;
@@ -24,27 +35,12 @@ export interface StoreOptions extends Omit<LinkOptions, "connection"> {
   retention?: Partial<Retention> | undefined;
 }
 
-/** What is a burst, and so prepared ahead. */
-export interface BurstSeam {
-  /** So many shards that come due at one instant; default all. */
-  shards: number;
-  /** How long before, in ms; default 500. */
-  ahead: number;
-}
-
-/** What only tests may change. Not reachable from any option of a node, a client or the environment. */
-export interface TestSeams {
-  time?: TimeSource;
-  /** Parts of the protocol to leave out, to see the check for them fail. */
-  sabotage?: readonly (Sabotage | "mutex")[];
-  failpoint?: Failpoint;
-  burst?: BurstSeam;
-}
+/** Channels of a namespace: due times that came nearer (`queue part at`), and cancelled runs (`queue run`). */
+export type Channel = "wake" | "cancel";
 
 /** Everything Carillon keeps in Redis, by what it is about. One connection. */
 export class Store {
   readonly namespace: string;
-  readonly keys: NamespaceKeys;
   readonly tasks: TaskRepository;
   readonly claims: ClaimRepository;
   readonly runs: RunRepository;
@@ -52,44 +48,80 @@ export class Store {
   readonly calendars: CalendarRepository;
   readonly alerts: AlertRepository;
   readonly backfills: BackfillRepository;
-  readonly mutex: Mutex;
-  readonly link: Link;
-  readonly contention = new Contention();
-  /** Scripts go by a test's clock, which may jump. */
-  readonly virtualTime: boolean;
-  /** A test's, see `TestSeams`. */
-  readonly burst: BurstSeam | undefined;
+  readonly queues: QueueRepository;
+  readonly items: ItemRepository;
+  readonly #internals: StoreInternals;
   readonly #connection: ConnectionSpec;
 
-  constructor(options: StoreOptions, seams: TestSeams = {}) {
+  constructor(options: StoreOptions) {
     this.namespace = assertName(options.namespace ?? DEFAULT_NAMESPACE, "namespace");
     this.#connection = options.connection;
-    this.keys = namespaceKeys(this.namespace);
-    this.virtualTime = seams.time !== undefined;
+    const seams = seamsOf(options);
     const sabotage = seams.sabotage ?? [];
-    // What is shared out beforehand keeps nodes apart, as the mutex does.
-    const apart = sabotage.includes("mutex") ? { shards: Number.POSITIVE_INFINITY, ahead: 0 } : undefined;
-    this.burst = seams.burst ?? apart;
-    const scripts = loadScripts(
-      seams.time ?? REDIS_TIME,
-      sabotage.filter((part) => part !== "mutex"),
-    );
-    this.link = new Link(options, seams.failpoint);
-    this.registry = new Registry(this.link, this.keys, scripts);
-    this.calendars = new CalendarRepository(this.link, this.keys, scripts);
-    const { link, keys, registry, calendars, contention } = this;
-    this.tasks = new TaskRepository(link, keys, scripts, registry, calendars, contention);
-    this.claims = new ClaimRepository(link, keys, scripts, calendars.schedules, contention);
-    this.runs = new RunRepository(link, keys, scripts, calendars, contention, retention(options.retention));
+    const keys = namespaceKeys(this.namespace);
+    const link = new Link(options, seams.failpoint);
+    const checks = sabotage.filter((part) => part !== "mutex");
+    const scripts = new Scripts(link, seams.time ?? REDIS_TIME, checks);
+    const optimistic = new OptimisticWrites();
+    this.registry = new Registry(link, keys, scripts);
+    this.calendars = new CalendarRepository(link, keys, scripts);
+    const { registry, calendars } = this;
+    this.tasks = new TaskRepository(link, keys, scripts, registry, calendars, optimistic);
+    this.claims = new ClaimRepository(link, keys, scripts, calendars.schedules, optimistic);
+    this.runs = new RunRepository(link, keys, scripts, calendars, optimistic, retention(options.retention));
     this.backfills = new BackfillRepository(link, keys, scripts);
     this.alerts = new AlertRepository(link, keys, scripts);
-    const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(this.link.client);
-    this.mutex = seams.failpoint ? failing(mutex, seams.failpoint) : mutex;
+    this.queues = new QueueRepository(link, this.namespace, keys, scripts);
+    this.items = new ItemRepository(link, keys);
+    const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(link.client);
+    this.#internals = {
+      link,
+      keys,
+      optimistic,
+      seams,
+      mutex: seams.failpoint ? failing(mutex, seams.failpoint) : mutex,
+    };
+    rememberInternals(this, this.#internals);
+  }
+
+  /** Whether the connection is ready for commands now. */
+  get ready(): boolean {
+    return this.#internals.link.ready;
+  }
+
+  /** Number of scripts that were sent and not answered yet; Redis runs them in this order. */
+  get underWay(): number {
+    return this.#internals.link.underWay;
+  }
+
+  /** Listens for lost and restored connections. @returns ends it */
+  watch(ears: ConnectionEars): () => void {
+    return this.#internals.link.watch(ears);
   }
 
   /** Listens to a channel, on a connection of its own, until `stop`. */
-  subscribe(channel: string, ears: Ears): Subscription {
-    return new Subscription(this.connect("subscriber"), channel, ears);
+  listen(channel: Channel, ears: Ears): Subscription {
+    return new Subscription(this.connect("subscriber"), this.#internals.keys[channel], ears);
+  }
+
+  /** Takes the mutex of a queue's part for `ttl` ms. Undefined: another node has it. */
+  lease(queue: string, part: string, ttl: number): Promise<Lease | undefined> {
+    const { mutex, keys } = this.#internals;
+    return mutex.take(keys.queue(queue).mutex(part), ttl);
+  }
+
+  /** How long whoever has the mutex of a queue's part may keep it, in ms; 0: nobody has it. */
+  leasedFor(queue: string, part: string): Promise<number> {
+    const { mutex, keys } = this.#internals;
+    return mutex.remaining(keys.queue(queue).mutex(part));
+  }
+
+  /** Reply to INFO from each master. */
+  info(): Promise<string[]> {
+    return this.#internals.link.ask((client) => {
+      const servers: Pick<RedisClient, "info">[] = "nodes" in client ? client.nodes("master") : [client];
+      return Promise.all(servers.map((server) => server.info()));
+    });
   }
 
   /** Another connection to the same Redis, for BullMQ's workers say. */
@@ -99,13 +131,16 @@ export class Store {
 
   /** The server's time in ms, with how long the answer took. */
   async serverTime(): Promise<number> {
-    const [seconds, micros] = (await this.link.ask((client) => client.time())) as unknown as [string, string];
+    const [seconds, micros] = (await this.#internals.link.ask((client) => client.time())) as unknown as [
+      string,
+      string,
+    ];
     return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
   }
 
   /**
-   * Deletes a queue: its tasks with their records, and all that BullMQ keeps of it. Returns how many tasks there were. Jobs that
-   * are being worked lose their ground: stop the workers first.
+   * Deletes a queue: its tasks with their records, and all that BullMQ keeps of it. Returns how many tasks there were. Active
+   * jobs are deleted too: stop the workers first.
    */
   async deleteQueue(queue: string): Promise<number> {
     let deleted = 0;
@@ -120,12 +155,12 @@ export class Store {
     const client = this.connect("patient");
     try {
       await obliterate(client, this.namespace, queue);
-      await this.tasks.clearGone(queue);
+      await this.tasks.clearDeletedRuns(queue);
       const { runs, next, alerts, journal, outcomes, expected, backfills, priorities } =
-        this.keys.queue(queue);
+        this.#internals.keys.queue(queue);
       await client.del(runs, alerts, journal, outcomes, expected, backfills, priorities);
       // Not the shards': of a task that was put meanwhile nobody would know.
-      await client.zrem(next, "r", "a", "e", "b");
+      await client.zrem(next, ...Object.values(FACTS.parts));
     } finally {
       client.disconnect();
     }
@@ -134,7 +169,7 @@ export class Store {
   }
 
   async close(): Promise<void> {
-    await this.link.close();
+    await this.#internals.link.close();
   }
 }
 

@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { REDIS_TIME } from "@carillon/store";
+import { REDIS_TIME, Store } from "@carillon/store";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { loadScripts } from "../src/scripts.js";
+import { assemble } from "../src/script/assemble.js";
+import { DECLARED } from "../src/script/script.js";
 
 const FILE = readFileSync(new URL("../../../deploy/redis/carillon.acl", import.meta.url), "utf8");
 const USERS = new Map(
@@ -24,15 +25,17 @@ const CONNECTION = ["ping", "select", "info", "time", "eval", "evalsha", "client
 const CLUSTER = ["cluster|slots", "cluster|info", "asking", "readonly"];
 const SUBSCRIBER = ["subscribe", "unsubscribe"];
 /** Sent from TypeScript and in no script. */
-const OURS = ["hkeys", "zrangebylex"];
+const OURS = ["hkeys", "zlexcount", "zrangebylex", "client|list"];
 const FAN_OUT = ["unlink"];
-const BULLMQ = ["bzpopmin", "client|list", "hscan", "multi", "exec", "sscan"];
+const BULLMQ = ["bzpopmin", "hscan", "multi", "exec", "sscan"];
 /** BullMQ 6.7's other product: nothing of ours calls it. */
 const UNUSED = /^relay/;
 
 const calls = (lua: string) =>
   [...lua.matchAll(/call\(\s*['"](\w+)['"]/g)].map(([, name]) => `${name}`.toLowerCase());
-const ours = Object.values(loadScripts(REDIS_TIME, [])).flatMap(({ lua }) => calls(lua));
+const ours = [...DECLARED.values()].flatMap((script) =>
+  calls(assemble(script, { time: REDIS_TIME, sabotage: [] })),
+);
 const theirs = bullScripts().flatMap(([name, lua]) => (UNUSED.test(name) ? [] : calls(lua)));
 // redlock
 const mutex = ["exists", "get", "set", "del"];
@@ -98,6 +101,17 @@ describe("deploy/redis/carillon.acl", () => {
     const facts = (await admin.call("COMMAND", "INFO", ...commands)) as [string, number, string[]][];
     const reading = facts.filter(([, , flags]) => flags.includes("readonly")).map(([name]) => name);
     expect(granted("viewer")).toEqual(sorted([...always, ...reading]));
+  });
+
+  it("lets a viewer end no session and put nothing, and says why", async () => {
+    const connection = `redis://carillon-viewer:change-me-viewer@127.0.0.1:${redis.port}`;
+    const store = new Store({ connection });
+    const refused = { code: "REDIS_AUTH", remedy: expect.stringContaining("may only read") };
+    expect(await store.registry.sessionHasEnded("a")).toBe(false);
+    // By a command, and in a script.
+    await expect(store.registry.endSession("a", 1_000)).rejects.toMatchObject(refused);
+    await expect(store.registry.enter("q")).rejects.toMatchObject(refused);
+    await store.close();
   });
 
   it("grants an application what our TypeScript sends", async () => {

@@ -1,3 +1,4 @@
+import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
@@ -147,7 +148,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const heard: string[] = [];
     const ears = bench.connect();
-    await ears.subscribe(bench.store.keys.wake);
+    await ears.subscribe(internalsOf(bench.store).keys.wake);
     ears.on("message", (_channel: string, text: string) => void heard.push(text));
     await ran("failed");
     await eventually(() => expect(heard).toContain(`${QUEUE} a ${bench.clock.now}`));
@@ -169,9 +170,9 @@ onEveryEngine("deadlines and alerts", (connection) => {
   });
 
   it("what is no text stands in no other's way, and goes", async () => {
-    const { alerts } = bench.store.keys.queue(QUEUE);
+    const { alerts } = internalsOf(bench.store).keys.queue(QUEUE);
     const cut = Buffer.from('{"kind":"failed","task":"system/t","at":1,"error":"\u00e2\u0082"}', "latin1");
-    await bench.store.link.ask((client) => client.rpush(alerts, Buffer.from([0xff, 0xfe]), cut));
+    await internalsOf(bench.store).link.ask((client) => client.rpush(alerts, Buffer.from([0xff, 0xfe]), cut));
     const waiting = await bench.store.alerts.waiting(QUEUE);
     expect(waiting.map(({ alert }) => alert.task.id)).toEqual(["t"]);
     expect(

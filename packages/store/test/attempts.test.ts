@@ -1,3 +1,4 @@
+import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, QUEUE } from "./bench.js";
@@ -26,7 +27,7 @@ onEveryEngine("the number of an attempt", (connection) => {
   });
 
   const name = () => bench.name("t");
-  const client = () => bench.store.link.client as Redis;
+  const client = () => internalsOf(bench.store).link.client as Redis;
   const start = (by: Partial<typeof BY & { token: string }> = {}) =>
     bench.store.runs.start(name(), run, { ...BY, ...by });
   async function begin(by: Partial<typeof BY & { token: string }> = {}) {
@@ -57,7 +58,7 @@ onEveryEngine("the number of an attempt", (connection) => {
   });
 
   it("is given to nobody who has lost the job: who has it now is not taken for dead", async () => {
-    const lock = `${bench.store.keys.queue(QUEUE).job(run)}:lock`;
+    const lock = `${internalsOf(bench.store).keys.queue(QUEUE).job(run)}:lock`;
     await client().set(lock, "second");
     const { fence } = await begin({ worker: "w2", token: "second" });
     const before = await bench.dump();
@@ -125,7 +126,7 @@ onEveryEngine("the number of an attempt", (connection) => {
     async (_who, own) => {
       const { fence } = await begin();
       await settle(fence, own ? { outcome: "failed", error: "no" } : {});
-      const { job, bull } = bench.store.keys.queue(QUEUE);
+      const { job, bull } = internalsOf(bench.store).keys.queue(QUEUE);
       await client().lrem(`${bull}wait`, 0, run);
       const end = {
         finishedOn: String(bench.clock.now),
@@ -154,7 +155,7 @@ onEveryEngine("the number of an attempt", (connection) => {
   });
 
   it("goes on from what a worker of an older version recorded", async () => {
-    const key = bench.store.keys.queue(QUEUE).run(run);
+    const key = internalsOf(bench.store).keys.queue(QUEUE).run(run);
     const older = { state: "running", fence: 7, worker: "old", attempts: 2, "a:2": "1 old 1 h" };
     await client().hset(key, older);
     expect(await start({ worker: "w2", attempt: 3 })).toMatchObject({ word: "WAIT" });

@@ -1,4 +1,5 @@
 import { parseTask, shardOf } from "@carillon/core";
+import { internalsOf } from "@carillon/store/internal";
 import { Cluster } from "ioredis";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, QUEUE } from "./bench.js";
@@ -13,7 +14,10 @@ onEveryEngine("the indexes", (connection) => {
     await bench.close();
   });
 
-  const due = (id: string) => bench.store.keys.queue(QUEUE).due(shardOf(`system/${id}`));
+  const due = (id: string) =>
+    internalsOf(bench.store)
+      .keys.queue(QUEUE)
+      .due(shardOf(`system/${id}`));
 
   it("that say what the definitions say are left as they are", async () => {
     await bench.put({ id: "a" });
@@ -50,7 +54,7 @@ onEveryEngine("the indexes", (connection) => {
     await bench.reconcile();
     await bench.clock.advance(10_000);
     await bench.reconcile();
-    await bench.store.link.client.zrem(due("a"), "system/a");
+    await internalsOf(bench.store).link.client.zrem(due("a"), "system/a");
     expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
     expect(await bench.claim("a", "u")).toEqual(["OK"]);
     expect((await bench.stored("a")).pending).toEqual([]);
@@ -69,14 +73,14 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.stored("a")).toMatchObject({ due: undefined, pending: [{ trigger: "retry" }] });
     await bench.clock.advance(10_000);
     await bench.trigger("a", "m");
-    expect(await bench.store.link.client.zscore(due("a"), "system/a")).toBeNull();
+    expect(await internalsOf(bench.store).link.client.zscore(due("a"), "system/a")).toBeNull();
     expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
   });
 
   it("that lost a task get it back, and it fires", async () => {
     await bench.put({ id: "a" });
-    await bench.store.link.client.zrem(due("a"), "system/a");
-    await bench.store.link.client.del(bench.store.keys.queue(QUEUE).next);
+    await internalsOf(bench.store).link.client.zrem(due("a"), "system/a");
+    await internalsOf(bench.store).link.client.del(internalsOf(bench.store).keys.queue(QUEUE).next);
     await bench.clock.advance(10_000);
     expect(await bench.claim("a", "t")).toEqual([]);
     expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
@@ -86,8 +90,8 @@ onEveryEngine("the indexes", (connection) => {
 
   it("one that cannot be read keeps no other from being put right", async () => {
     for (const id of ["a", "b"]) await bench.put({ id, priority: 3 });
-    const { client } = bench.store.link;
-    const { priorities, task } = bench.store.keys.queue(QUEUE);
+    const { client } = internalsOf(bench.store).link;
+    const { priorities, task } = internalsOf(bench.store).keys.queue(QUEUE);
     await client.set(task("system/a"), "in the way");
     await client.hdel(priorities, "system/b");
     expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
@@ -97,23 +101,27 @@ onEveryEngine("the indexes", (connection) => {
 
   it("that still hold a paused task let it go, and until then it does not fire", async () => {
     await bench.put({ id: "a", enabled: false });
-    await bench.store.link.client.zadd(due("a"), 1, "system/a");
+    await internalsOf(bench.store).link.client.zadd(due("a"), 1, "system/a");
     await bench.clock.advance(10_000);
     expect(await bench.claim("a", "t")).toEqual(["STALE"]);
     expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
-    expect(await bench.store.link.client.zscore(due("a"), "system/a")).toBeNull();
+    expect(await internalsOf(bench.store).link.client.zscore(due("a"), "system/a")).toBeNull();
   });
 
   it.each([
-    ["gone", (key: string) => bench.store.link.client.del(key)],
-    ["over", (key: string) => bench.store.link.client.hset(key, "state", "final")],
+    ["gone", (key: string) => internalsOf(bench.store).link.client.del(key)],
+    ["over", (key: string) => internalsOf(bench.store).link.client.hset(key, "state", "final")],
   ])("a task that waits for a run that is %s has a next time again", async (_what, end) => {
     await bench.put({ id: "a", schedule: { every: "1m", anchor: "finish" } });
     await bench.clock.advance(60_000);
     await bench.claim("a", "t");
     const [run] = await bench.store.runs.list(bench.name("a"), 1);
     const { generation } = await bench.stored("a");
-    await end(bench.store.keys.queue(QUEUE).run(run?.id as string));
+    await end(
+      internalsOf(bench.store)
+        .keys.queue(QUEUE)
+        .run(run?.id as string),
+    );
     expect(await bench.store.tasks.audit(QUEUE)).toBe(1);
     expect(await bench.stored("a")).toMatchObject({
       ...{ due: bench.clock.now + 60_000, waiting: undefined },
@@ -124,10 +132,14 @@ onEveryEngine("the indexes", (connection) => {
 
   it("of which the parts know nothing any more are known again", async () => {
     for (const id of ["a", "b", "c"]) await bench.put({ id });
-    const { next } = bench.store.keys.queue(QUEUE);
+    const { next } = internalsOf(bench.store).keys.queue(QUEUE);
     const before = await bench.store.claims.next(QUEUE);
-    await bench.store.link.client.del(next);
-    await bench.store.link.client.zadd(next, bench.clock.now + 60_000, String(shardOf("system/b")));
+    await internalsOf(bench.store).link.client.del(next);
+    await internalsOf(bench.store).link.client.zadd(
+      next,
+      bench.clock.now + 60_000,
+      String(shardOf("system/b")),
+    );
     expect(await bench.store.tasks.audit(QUEUE)).toBe(before.size);
     expect(await bench.store.claims.next(QUEUE)).toEqual(before);
     expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
@@ -138,9 +150,9 @@ onEveryEngine("the indexes", (connection) => {
       parseTask({ id: `t${i}`, type: "noop", queue: QUEUE, schedule: { every: "10s" } }),
     );
     await bench.store.tasks.put(QUEUE, many);
-    await bench.store.link.client.zrem(due("t0"), "system/t0");
-    await bench.store.link.client.del(bench.store.keys.queue(QUEUE).next);
-    const { link } = bench.store;
+    await internalsOf(bench.store).link.client.zrem(due("t0"), "system/t0");
+    await internalsOf(bench.store).link.client.del(internalsOf(bench.store).keys.queue(QUEUE).next);
+    const { link } = internalsOf(bench.store);
     const masters = link.client instanceof Cluster ? link.client.nodes("master") : [link.client];
     await Promise.all(masters.map((master) => master.config("RESETSTAT")));
     // The one that its task mended is as it should be by then.

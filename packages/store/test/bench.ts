@@ -19,6 +19,7 @@ import {
   type Store,
   type StoredTask,
 } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { type VirtualClock, virtualStore } from "@carillon/testing";
 import { type Job, Queue, Worker } from "bullmq";
 import { Cluster, type Redis } from "ioredis";
@@ -118,13 +119,13 @@ export class Bench {
 
   /** How Redis keeps a key: `listpack` where it is small, whatever its version calls that. */
   async encoding(key: string): Promise<string> {
-    const said = await this.store.link.ask((client) => client.object("ENCODING", key));
+    const said = await internalsOf(this.store).link.ask((client) => client.object("ENCODING", key));
     return String(said).replace("ziplist", "listpack");
   }
 
   /** Something that happens at the worst moment: right before the next script of this name is sent. */
   before(script: string, act: () => Promise<unknown>): void {
-    const { link } = this.store;
+    const { link } = internalsOf(this.store);
     const { run } = link;
     link.run = async (sent, keys, args) => {
       if (sent.name === script) {
@@ -137,7 +138,7 @@ export class Bench {
 
   /** What dies before it can send a script of this name. */
   async cutOff(script: string, act: () => Promise<unknown>): Promise<void> {
-    const { link } = this.store;
+    const { link } = internalsOf(this.store);
     const { run } = link;
     link.run = async (sent, keys, args) => {
       if (sent.name === script) throw new Error("cut off");
@@ -194,13 +195,12 @@ export class Bench {
   async dump(): Promise<Record<string, unknown>> {
     const { namespace } = this.store;
     return dump(
-      this.store.link.client,
+      internalsOf(this.store).link.client,
       (key) =>
         (key.startsWith(`{${namespace}}`) || key.startsWith(`{${namespace}:`)) && !key.endsWith(":~clock"),
     );
   }
 
-  /** Keys of Carillon's own; BullMQ's apart. */
   /** As a node: looks at runs, deletes what has lingered, and hands on alerts. */
   async reconcile(): Promise<[run: string, what: string][]> {
     const { seen, lingered } = await this.store.runs.reconcile(QUEUE);
@@ -210,6 +210,7 @@ export class Bench {
     return seen;
   }
 
+  /** Keys of Carillon's own; BullMQ's apart. */
   async ownKeys(): Promise<string[]> {
     const all = Object.keys(await this.dump());
     const tag = `{${this.store.namespace}`;

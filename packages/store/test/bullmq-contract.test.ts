@@ -1,17 +1,21 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { type RedisServer, startRedis } from "@carillon/testing";
-import { type Job, UnrecoverableError, Worker } from "bullmq";
+import { internalsOf } from "@carillon/store/internal";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
+import { FlowProducer, type Job, UnrecoverableError, Worker } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { bullAddLua, bullKeys, bullScript, JobPacker, jobOptions } from "../src/bullmq.js";
+import { bullChildren, bullKeys, bullMeta } from "../src/bull/bull-keys.js";
+import { bullAddLua, bullPromoteLua, bullScript, JobPacker, jobOptions } from "../src/bull/bullmq.js";
+import { PatientWorker } from "../src/bull/patient-worker.js";
 import { bullPrefix } from "../src/keys.js";
+import { luaText } from "../src/script/script.js";
 import { Bench, QUEUE, START } from "./bench.js";
 
 /**
- * What packages/store/src/bullmq.ts leans on, all of it inside BullMQ and none of it promised. When a new version makes
- * one of these fail: read the diff of that script, mend bullmq.ts, and only then change the pin here.
+ * Everything that packages/store/src/bull leans on, all of it inside BullMQ and none of it promised. When a new version makes
+ * one of these fail: read the diff of that script or method, mend the folder, and only then change the pin here.
  */
 const REVIEW: Record<string, { sha1: string; review: string }> = {
   addStandardJob: {
@@ -27,9 +31,39 @@ const REVIEW: Record<string, { sha1: string; review: string }> = {
     sha1: "574af105e7df948fdf7e5410f3190a87f037d7f3",
     review: "that it refuses a locked job with 0, answers 1, and reads no key but those under its prefix",
   },
+  promote: {
+    sha1: "1d740f19fe984343737df70206877be7cbab6913",
+    review: "its KEYS, and that it leaves a job that is not delayed and answers -3",
+  },
+  pause: {
+    sha1: "8c25f7be363de2a28428dae13ddc20ffb3f6e7aa",
+    review:
+      "its KEYS and arguments, that a pause is the field `paused` of meta, and that a resume answers how many jobs it left aside",
+  },
 };
 
-describe("BullMQ's internals are those that bullmq.ts knows", () => {
+/** Methods of BullMQ's worker that PatientWorker overrides or calls. */
+const MEMBERS: Record<string, { sha1: string; review: string }> = {
+  moveToActive: {
+    sha1: "c20d7353def8c25406c6da10e8a1492c105fdb64",
+    review: "that it rejects if Redis refuses to hand out a job, and is asked again at once",
+  },
+  handleCompleted: {
+    sha1: "7c39649e296b88008cd83be5ef27faad8eaf38be",
+    review: "that it writes the end of a job, and rejects if Redis refuses",
+  },
+  handleFailed: {
+    sha1: "38785786d35e23e53114e5988b058bb6f198f5a0",
+    review:
+      "as handleCompleted; that it adds to job.stacktrace, and only fetches the next job for MOVED errors",
+  },
+  close: {
+    sha1: "cb5bb1e77abd75a3967717f2392bac3ea8408905",
+    review: "that abandon() stops what it would stop last",
+  },
+};
+
+describe("BullMQ's internals are those that the folder bull knows", () => {
   let redis: RedisServer;
   let client: Redis;
   let bench: Bench;
@@ -64,6 +98,28 @@ describe("BullMQ's internals are those that bullmq.ts knows", () => {
   it.each(Object.entries(REVIEW))("the text of %s is the reviewed one", (name, { sha1, review }) => {
     const found = createHash("sha1").update(bullScript(name)).digest("hex");
     expect(found, `BullMQ changed ${name}. Review in its diff: ${review}. Then pin ${found}.`).toBe(sha1);
+  });
+
+  it.each(Object.entries(MEMBERS))("the worker's %s is the reviewed one", (name, { sha1, review }) => {
+    const text = String((Worker.prototype as unknown as Record<string, unknown>)[name]);
+    const found = createHash("sha1").update(text).digest("hex");
+    expect(found, `BullMQ changed ${name}. Review in its diff: ${review}. Then pin ${found}.`).toBe(sha1);
+  });
+
+  it("a worker has what keeps its process alive where `abandon` stops it", async () => {
+    const worker = new PatientWorker(QUEUE, null, {
+      connection: bench.connect(),
+      prefix: bullPrefix(bench.store.namespace, QUEUE),
+    });
+    await worker.waitUntilReady();
+    await worker.startStalledCheckTimer();
+    const members = worker as unknown as Record<string, unknown>;
+    // Set after the first check.
+    await eventually(() => expect(members.stalledCheckStopper).toBeInstanceOf(Function));
+    expect(members.lockManager).toMatchObject({ close: expect.any(Function) });
+    expect(members.backend).toMatchObject({ close: expect.any(Function) });
+    await worker.abandon();
+    await worker.close(true);
   });
 
   it("a script that is not there is missed by name", () => {
@@ -236,5 +292,134 @@ describe("BullMQ's internals are those that bullmq.ts knows", () => {
     });
     expect(await remove()).toBe(1);
     expect(await queue.getJob(id)).toBeUndefined();
+  });
+
+  it.each([0, 3])("a promoted job equals one that Job.promote promoted (priority %d)", async (priority) => {
+    const queue = bench.queue();
+    const prefix = `${bullPrefix(bench.store.namespace, QUEUE)}:${QUEUE}:`;
+    const promote = (id: string) =>
+      client.eval(`${bullPromoteLua()}\nreturn bullPromote(ARGV[1], ARGV[2])`, 0, prefix, id);
+    const delayed = { ...options(priority), delay: 60_000 };
+    const theirs = (await queue.add("noop", {}, delayed)) as Job;
+    const ours = (await queue.add("noop", {}, delayed)) as Job;
+    await theirs.promote();
+    expect(await promote(ours.id as string)).toBe(0);
+    expect(await promote(ours.id as string)).toBe(-3);
+    const [one, other] = await Promise.all([theirs, ours].map(({ id }) => client.hgetall(prefix + id)));
+    expect(other).toEqual(one);
+    const taken: unknown[] = [];
+    await bench.workAll(async ({ id }) => void taken.push(id));
+    expect(taken).toEqual([theirs.id, ours.id]);
+  });
+
+  describe("lib/bull.lua reads what BullMQ writes", () => {
+    /** What a function of the library answers about this queue. */
+    const lua = (body: string, ...args: string[]) =>
+      client.eval(
+        `${luaText("lib/keys")}\n${luaText("lib/bull")}\n${body}`,
+        1,
+        internalsOf(bench.store).keys.queue(QUEUE).tasks,
+        ...args,
+      );
+    const asked = (call: string, id: string) =>
+      lua(`return ${call}`, internalsOf(bench.store).keys.queue(QUEUE).job(id), id);
+    const jobState = (id: string) => asked("jobState(ARGV[1])", id);
+
+    it("of a job that works, is held, and completes", async () => {
+      const { id } = (await bench.queue().add("noop", {})) as { id: string };
+      expect(await jobState(id)).toBe("live");
+      expect(await jobState("other")).toBe("missing");
+      expect(await asked("isHeld(ARGV[1])", id)).toBeNull();
+      await bench.workAll(async (job) => {
+        expect(await asked("isHeld(ARGV[1])", id)).toBe(1);
+        const token = String(job.token);
+        const key = internalsOf(bench.store).keys.queue(QUEUE).job(id);
+        expect(await lua("return isHeldWith(ARGV[1], ARGV[2])", key, token)).toBe(1);
+        expect(await lua("return isHeldWith(ARGV[1], ARGV[2])", key, "another")).toBeNull();
+        const stamps = "local stamps = stampsOf(ARGV[1]) return { stamps.started, stamps.attempts }";
+        expect(await lua(stamps, key)).toEqual([expect.stringMatching(/^\d{13}$/), "1"]);
+      });
+      expect(await jobState(id)).toBe("done");
+      expect(await asked("{ jobOutcome(ARGV[1], ARGV[2]) }", id)).toEqual(["succeeded"]);
+      expect(await asked('jobsEnded("completed", { ARGV[2], "other" })', id)).toEqual([
+        expect.any(String),
+        null,
+      ]);
+    });
+
+    it("of a job that fails, is retried, and has its attempts set back", async () => {
+      const queue = bench.queue();
+      const { id } = (await queue.add("noop", {})) as { id: string };
+      const fail = () =>
+        bench.workAll(async () => {
+          throw new Error("no");
+        });
+      expect(await asked("{ traceOf(ARGV[1]), attemptsMade(ARGV[1]) }", id)).toEqual([0]);
+      await fail();
+      expect(await asked("{ jobOutcome(ARGV[1], ARGV[2]) }", id)).toEqual(["failed", "no"]);
+      expect(await asked('jobsEnded("failed", { ARGV[2] })', id)).toEqual([expect.any(String)]);
+      const [trace, made] = (await asked("{ traceOf(ARGV[1]), attemptsMade(ARGV[1]) }", id)) as [
+        number,
+        string,
+      ];
+      expect([trace > 0, made]).toEqual([true, "1"]);
+      await (await queue.getJob(id))?.retry("failed", { resetAttemptsMade: true });
+      expect(await jobState(id)).toBe("live");
+      expect(await asked("{ traceOf(ARGV[1]), attemptsMade(ARGV[1]) }", id)).toEqual([trace]);
+    });
+
+    it("of what waits, by priority too, and of a queue's settings", async () => {
+      const queue = bench.queue();
+      const meta = bullMeta(internalsOf(bench.store).keys.queue(QUEUE).bull);
+      const oldest = () =>
+        lua(
+          'return bullOldestSince({ wait = bullKey("wait"), paused = bullKey("paused"), prioritized = bullKey("prioritized") })',
+        );
+      expect(await oldest()).toBeNull();
+      const first = await queue.add("noop", {}, { priority: 7 });
+      await queue.add("noop", {}, { priority: 3, timestamp: first.timestamp + 1_000 });
+      await queue.add("noop", {}, { timestamp: first.timestamp + 2_000 });
+      expect(await oldest()).toBe(first.timestamp);
+      for (const [call, wanted] of [
+        ["return bullHasSettings(ARGV[1])", null],
+        ["return bullIsPaused(ARGV[1])", null],
+      ] as const)
+        expect(await lua(call, meta)).toBe(wanted);
+      await queue.pause();
+      expect(await lua("return bullIsPaused(ARGV[1])", meta)).toBe(1);
+      expect(await lua("return bullHasSettings(ARGV[1])", meta)).toBe(1);
+    });
+
+    it("of a job's place among those that wait: removing the oldest passes few", async () => {
+      const queue = bench.queue();
+      await queue.addBulk(
+        Array.from({ length: 50 }, (_, i) => ({ name: "noop", data: {}, opts: { jobId: `j@${i}` } })),
+      );
+      const passes = async (id: string) => lua("fits(ARGV[1]) return passed", id);
+      expect(await passes("j@0")).toBeLessThan(5);
+      expect(await passes("j@49")).toBeGreaterThan(90);
+    });
+  });
+
+  it("a job's children are where fan-out looks for them", async () => {
+    const prefix = bullPrefix(bench.store.namespace, QUEUE);
+    const flows = new FlowProducer({ connection: bench.connect(), prefix });
+    const child = (jobId: string) => ({
+      name: jobId,
+      queueName: QUEUE,
+      data: {},
+      opts: { jobId, ignoreDependencyOnFailure: true },
+    });
+    const flow = { name: "all", queueName: QUEUE, data: {}, opts: { jobId: "all@1" } };
+    await flows.add({ ...flow, children: ["a@1", "b@1", "c@1"].map(child) });
+    const { bull, job } = internalsOf(bench.store).keys.queue(QUEUE);
+    const { left, succeeded, failed } = bullChildren(job("all@1"));
+    expect((await client.smembers(left)).sort()).toEqual(["a@1", "b@1", "c@1"].map((id) => bull + id));
+    await bench.workAll(async ({ name }) => {
+      if (name === "b@1") throw new Error("no");
+    });
+    expect((await client.hkeys(succeeded)).sort()).toEqual(["a@1", "c@1"].map((id) => bull + id));
+    expect(await client.hkeys(failed)).toEqual([`${bull}b@1`]);
+    await flows.close();
   });
 });

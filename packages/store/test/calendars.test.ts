@@ -1,5 +1,6 @@
 import { decide, FORMAT_VERSION, parseTask, shardOf, type TaskInput } from "@carillon/core";
 import { type ClaimItem, dueTask, isForeign, type SharedCalendar, Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bench, type Half, QUEUE, START } from "./bench.js";
@@ -45,8 +46,8 @@ onEveryEngine("shared calendars", (connection) => {
   const generation = async (id = "t") => BigInt((await bench.stored(id)).generation);
   async function indexed(id = "t"): Promise<number | undefined> {
     const shard = shardOf(`system/${id}`);
-    const score = await bench.store.link.ask((client) =>
-      client.zscore(bench.store.keys.queue(QUEUE).due(shard), `system/${id}`),
+    const score = await internalsOf(bench.store).link.ask((client) =>
+      client.zscore(internalsOf(bench.store).keys.queue(QUEUE).due(shard), `system/${id}`),
     );
     const next = (await bench.store.claims.next(QUEUE)).get(String(shard));
     const due = score === null ? undefined : Number(score);
@@ -56,8 +57,8 @@ onEveryEngine("shared calendars", (connection) => {
   }
   /** The tasks of a calendar's index, each with the revision that it was planned with. */
   async function planned(name = "holidays"): Promise<[string, number][]> {
-    const flat = await bench.store.link.ask((client) =>
-      client.zrange(bench.store.keys.queue(QUEUE).planned(name), 0, "-1", "WITHSCORES"),
+    const flat = await internalsOf(bench.store).link.ask((client) =>
+      client.zrange(internalsOf(bench.store).keys.queue(QUEUE).planned(name), 0, "-1", "WITHSCORES"),
     );
     return flat.flatMap((local, i) => (i % 2 === 0 ? [[local, Number(flat[i + 1])]] : []));
   }
@@ -206,7 +207,7 @@ onEveryEngine("shared calendars", (connection) => {
       const before = await bench.dump();
       expect(await put({}, other)).toMatchObject({ outcome: "unchanged", due: nine(3) });
       // Only the queue's mark in the registry moves with a put.
-      const registry = bench.store.keys.queues;
+      const registry = internalsOf(bench.store).keys.queues;
       expect({ ...(await bench.dump()), [registry]: 0 }).toEqual({ ...before, [registry]: 0 });
     });
 
@@ -218,7 +219,7 @@ onEveryEngine("shared calendars", (connection) => {
       const refused = { code: "INVALID_SCHEDULE", field: "schedule.except[1].named" };
       await expect(put({ schedule: unknown })).rejects.toMatchObject(refused);
       await expect(put({ id: "new", schedule: unknown }, other)).rejects.toMatchObject(refused);
-      const registry = bench.store.keys.queues;
+      const registry = internalsOf(bench.store).keys.queues;
       expect({ ...(await bench.dump()), [registry]: 0 }).toEqual({ ...before, [registry]: 0 });
     });
 
@@ -279,7 +280,7 @@ onEveryEngine("shared calendars", (connection) => {
       const heard: string[] = [];
       const listener = bench.connect();
       listener.on("message", (_channel: string, text: string) => heard.push(text));
-      await listener.subscribe(bench.store.keys.wake);
+      await listener.subscribe(internalsOf(bench.store).keys.wake);
       expect(await change(["2026-01-01"])).toBe(1);
       await expectNext(nine(2));
       expect(await generation()).toBe(first + 2n);
@@ -718,7 +719,7 @@ onEveryEngine("shared calendars", (connection) => {
       await bench.store.calendars.refresh();
       const quiet = await Bench.open(connection(), { namespace: bench.store.namespace });
       quiet.store.calendars.replanStale = async () => 0;
-      const { link } = bench.store;
+      const { link } = internalsOf(bench.store);
       const { run } = link;
       let n = 0;
       link.run = async (sent, keys, args) => {
@@ -734,10 +735,10 @@ onEveryEngine("shared calendars", (connection) => {
   });
 
   describe("a task that this version cannot plan", () => {
-    const taskKey = (id: string) => bench.store.keys.queue(QUEUE).task(`system/${id}`);
+    const taskKey = (id: string) => internalsOf(bench.store).keys.queue(QUEUE).task(`system/${id}`);
     const tamper = (id: string, field: string, value: string) =>
-      bench.store.link.ask((client) => client.hset(taskKey(id), field, value));
-    const hash = (id: string) => bench.store.link.ask((client) => client.hgetall(taskKey(id)));
+      internalsOf(bench.store).link.ask((client) => client.hset(taskKey(id), field, value));
+    const hash = (id: string) => internalsOf(bench.store).link.ask((client) => client.hgetall(taskKey(id)));
 
     it.each([
       ["is of a newer format", "v", String(FORMAT_VERSION + 1)],

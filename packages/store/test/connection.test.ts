@@ -1,6 +1,8 @@
 import { type ConnectionSpec, readConnection, Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from "@carillon/testing";
 import { Cluster, Redis } from "ioredis";
+import { Cluster as Cluster5, Redis as Redis5 } from "ioredis-5";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 type Given = Exclude<ConnectionSpec, string | { options: unknown; status: string }> & { url: string };
@@ -122,7 +124,7 @@ describe("a client of the application's own", () => {
   async function use(connection: ConnectionSpec): Promise<unknown> {
     const store = new Store({ connection, readyTimeout: 5_000 });
     try {
-      return await store.link.ask((client) => client.hset("bell", "rings", "1"));
+      return await internalsOf(store).link.ask((client) => client.hset("bell", "rings", "1"));
     } finally {
       await store.close();
     }
@@ -140,6 +142,11 @@ describe("a client of the application's own", () => {
       "a cluster's options",
       () => ({ url: cluster.url, options: { lazyConnect: true, stringNumbers: true } }),
     ],
+    ["a client of ioredis 5", () => new Redis5(redis.port, { lazyConnect: true, stringNumbers: true })],
+    [
+      "a cluster's client of ioredis 5",
+      () => new Cluster5(hosts(), { lazyConnect: true, redisOptions: { stringNumbers: true } }),
+    ],
   ])(
     "that opens by itself only when asked, and reads numbers as text, is no reason to do so: %s",
     async (_, spec) => {
@@ -154,6 +161,7 @@ describe("a client of the application's own", () => {
       "a cluster's client",
       () => new Cluster(hosts(), { lazyConnect: true, redisOptions: { keyPrefix: "app:" } }),
     ],
+    ["a client of ioredis 5", () => new Redis5({ lazyConnect: true, keyPrefix: "app:" })],
   ])("must not have a keyPrefix: %s", async (_, spec) => {
     await expect(use(spec())).rejects.toMatchObject({
       code: "INVALID_OPTION",

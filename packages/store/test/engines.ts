@@ -2,28 +2,38 @@ import type { ConnectionSpec } from "@carillon/store";
 import { startCluster, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, describe } from "vitest";
 
+interface Engine {
+  readonly url: string;
+  stop(): Promise<unknown>;
+}
+
+const ENGINES: Record<"single" | "cluster", () => Promise<Engine>> = {
+  single: () => startRedis(),
+  cluster: () => startCluster({ masters: 3 }),
+};
+
 /** Runs the same suite on a single Redis and on a cluster of three masters. */
 export function onEveryEngine(name: string, suite: (connection: () => ConnectionSpec) => void): void {
-  const engines = {
-    single: async () => {
-      const server = await startRedis();
-      return { url: server.url, stop: () => server.stop() };
-    },
-    cluster: async () => {
-      const cluster = await startCluster({ masters: 3 });
-      return { url: cluster.nodes.map((node) => node.url).join(","), stop: () => cluster.stop() };
-    },
-  };
-  for (const [engine, start] of Object.entries(engines)) {
+  const starting = new Map<string, Promise<Engine>>();
+  // Both at once: a cluster takes two seconds, in which the tests on the single Redis run.
+  beforeAll(() => {
+    for (const [engine, start] of Object.entries(ENGINES)) {
+      const started = start();
+      started.catch(() => {}); // reported by the suite that needs it
+      starting.set(engine, started);
+    }
+  });
+  afterAll(async () => {
+    const started = await Promise.allSettled(starting.values());
+    await Promise.all(started.map((one) => one.status === "fulfilled" && one.value.stop()));
+  });
+  for (const engine of Object.keys(ENGINES) as (keyof typeof ENGINES)[]) {
     describe(`${name} (${engine})`, () => {
-      let running: { url: string; stop: () => Promise<unknown> };
+      let url: string;
       beforeAll(async () => {
-        running = await start();
+        url = (await (starting.get(engine) as Promise<Engine>)).url;
       });
-      afterAll(async () => {
-        await running?.stop();
-      });
-      suite(() => ({ url: running.url, topology: engine as "single" | "cluster" }));
+      suite(() => ({ url, topology: engine }));
     });
   }
 }

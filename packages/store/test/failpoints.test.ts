@@ -1,5 +1,6 @@
 import { parseTask } from "@carillon/core";
 import { Store } from "@carillon/store";
+import { withSeams } from "@carillon/store/internal";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -13,12 +14,10 @@ const task = (id: string) => parseTask({ id, type: "noop", queue: "bells", sched
 
 test("each script and each step of a mutex passes its points, in order", async () => {
   const points: string[] = [];
-  const store = new Store(
-    { connection: redis.url, namespace: "points" },
-    { failpoint: (point) => void points.push(point) },
-  );
+  const failpoint = (point: string) => void points.push(point);
+  const store = new Store(withSeams({ connection: redis.url, namespace: "points" }, { failpoint }));
   await store.tasks.put("bells", [task("a")]);
-  const lease = await store.mutex.take(store.keys.queue("bells").mutex("0"), 1_000);
+  const lease = await store.lease("bells", "0", 1_000);
   await lease?.release();
   await store.close();
   expect(points.slice(-8)).toEqual([
@@ -35,16 +34,12 @@ test("each script and each step of a mutex passes its points, in order", async (
 
 test("what a point throws after a script is an answer that was lost: it is sent again, and changes nothing twice", async () => {
   let losses = 0;
-  const store = new Store(
-    { connection: redis.url, namespace: "lost" },
-    {
-      failpoint: (point) => {
-        if (point !== "after put" || losses === 2) return;
-        losses += 1;
-        throw new Error("Connection is closed.");
-      },
-    },
-  );
+  const failpoint = (point: string) => {
+    if (point !== "after put" || losses === 2) return;
+    losses += 1;
+    throw new Error("Connection is closed.");
+  };
+  const store = new Store(withSeams({ connection: redis.url, namespace: "lost" }, { failpoint }));
   await store.tasks.put("bells", [task("a")]);
   const stored = await store.tasks.get({ queue: "bells", owner: "system", id: "a" });
   await store.close();

@@ -1,4 +1,5 @@
 import { parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
@@ -15,10 +16,10 @@ onEveryEngine("what others have written where one task's keys are", (connection)
   afterEach(async () => {
     await bench.close();
   });
-  const keys = () => bench.store.keys.queue(QUEUE);
+  const keys = () => internalsOf(bench.store).keys.queue(QUEUE);
   async function write(key: string): Promise<void> {
-    await bench.store.link.ask((client) => client.del(key));
-    await bench.store.link.ask((client) => client.set(key, "in the way"));
+    await internalsOf(bench.store).link.ask((client) => client.del(key));
+    await internalsOf(bench.store).link.ask((client) => client.set(key, "in the way"));
   }
   const parsed = (id: string, more: Partial<TaskInput> = {}) =>
     parseTask({ id, type: "noop", queue: QUEUE, schedule: { every: "10s" }, ...more });
@@ -104,7 +105,9 @@ onEveryEngine("what others have written where one task's keys are", (connection)
 
     it("no version of ours can read it: said, and the others are edited", async () => {
       for (const id of ALL) await bench.put({ id });
-      await bench.store.link.ask((client) => client.hset(keys().task("system/a"), "pending", "nonsense"));
+      await internalsOf(bench.store).link.ask((client) =>
+        client.hset(keys().task("system/a"), "pending", "nonsense"),
+      );
       const edited = ALL.map((id) => parsed(id, { schedule: { every: "1h" } }));
       await expect(bench.store.tasks.put(QUEUE, edited)).rejects.toMatchObject({
         code: "UNSUPPORTED_FORMAT",
@@ -152,7 +155,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
       await change(["2026-01-01"]);
       for (const id of ALL) {
         const key = keys().task(`system/${id}`);
-        await bench.store.link.ask((client) => client.hset(key, "cursor", START + HOUR));
+        await internalsOf(bench.store).link.ask((client) => client.hset(key, "cursor", START + HOUR));
       }
       await bench.clock.set(START + 3 * HOUR);
       await write(keyOf("system/b"));
@@ -211,7 +214,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
 
   it("nothing, where its own was: what is left of it goes when it is deleted", async () => {
     await bench.put({ id: "a" });
-    await bench.store.link.ask((client) => client.del(keys().task("system/a")));
+    await internalsOf(bench.store).link.ask((client) => client.del(keys().task("system/a")));
     expect(await bench.store.tasks.delete(bench.name("a"))).toBe(true);
     expect(await bench.ownKeys()).toEqual([]);
   });
@@ -238,9 +241,9 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     await bench.put({ id: "a" });
     const line = (task: string, at: number) => JSON.stringify({ kind: "failed", task, at });
     const tasks = ["system/a", "system/ba", "x/a", "system/a", "system/a", "system/b"];
-    await bench.store.link.ask((client) => client.rpush(keys().alerts, ...tasks.map(line)));
+    await internalsOf(bench.store).link.ask((client) => client.rpush(keys().alerts, ...tasks.map(line)));
     await bench.store.tasks.delete(bench.name("a"));
-    expect(await bench.store.link.ask((client) => client.lrange(keys().alerts, 0, -1))).toEqual([
+    expect(await internalsOf(bench.store).link.ask((client) => client.lrange(keys().alerts, 0, -1))).toEqual([
       line("system/ba", 1),
       line("x/a", 2),
       line("system/b", 5),
@@ -250,7 +253,9 @@ onEveryEngine("what others have written where one task's keys are", (connection)
   it("nonsense among the alerts: a task is deleted all the same, as a whole", async () => {
     await bench.put({ id: "a" });
     await bench.trigger("a", "x");
-    await bench.store.link.ask((client) => client.rpush(keys().alerts, "{", "null", "5", '{"task":5}'));
+    await internalsOf(bench.store).link.ask((client) =>
+      client.rpush(keys().alerts, "{", "null", "5", '{"task":5}'),
+    );
     expect(await bench.store.tasks.delete(bench.name("a"))).toBe(true);
     expect(await bench.ownKeys()).toEqual([keys().alerts]);
     expect(await bench.jobs()).toEqual([]);

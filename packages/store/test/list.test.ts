@@ -93,7 +93,7 @@ onEveryEngine("list and locate", (connection) => {
     Buffer.from(" a/b").toString("base64url"),
   ])("refuses the cursor %j", async (cursor) => {
     await expect(bench.store.tasks.list({}, 10, cursor)).rejects.toMatchObject({
-      code: "INVALID_FILTER",
+      code: "INVALID_OPTION",
       field: "cursor",
       remedy: expect.any(String),
     });

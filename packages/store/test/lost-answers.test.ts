@@ -1,4 +1,5 @@
 import { parseTask } from "@carillon/core";
+import { internalsOf } from "@carillon/store/internal";
 import { type FaultProxy, type RedisServer, startFaultProxy, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
@@ -36,8 +37,15 @@ describe("an answer that is lost", () => {
     await bench.store.runs.start(bench.name("t"), await run(bench), BY);
   }
   const fence = async (bench: Bench) =>
-    bench.store.link.ask(async (client) =>
-      Number(await client.hget(bench.store.keys.queue(QUEUE).run(await run(bench)), "fence")),
+    internalsOf(bench.store).link.ask(async (client) =>
+      Number(
+        await client.hget(
+          internalsOf(bench.store)
+            .keys.queue(QUEUE)
+            .run(await run(bench)),
+          "fence",
+        ),
+      ),
     );
   async function finished(bench: Bench): Promise<void> {
     await claimed(bench);
@@ -194,7 +202,7 @@ describe("an answer that is lost", () => {
     const bench = await Bench.open(plain.url, { namespace: "asked" });
     await bench.put({ id: "t", overlap: "queue-one" });
     await bench.trigger("t", "first");
-    const { link } = bench.store;
+    const { link } = internalsOf(bench.store);
     const { run: send } = link;
     let sent = 0;
     /** The run in the way ends, and what waits begins. */
@@ -241,7 +249,7 @@ describe("an answer that is lost", () => {
 
   it("scripts that were flushed are sent again", async () => {
     const bench = await Bench.open(plain.url, { namespace: "flush" });
-    const flush = () => bench.store.link.client.script("FLUSH");
+    const flush = () => internalsOf(bench.store).link.client.script("FLUSH");
     await flush();
     await bench.put({ id: "t", overlap: "allow" });
     await bench.clock.advance(10_000);

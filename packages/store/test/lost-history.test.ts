@@ -1,3 +1,4 @@
+import { internalsOf } from "@carillon/store/internal";
 import { startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -21,7 +22,7 @@ describe("a decision that was read from what is lost", () => {
     lost = await Bench.open(master.url, { namespace: "lost" });
     await lost.put({ id: "t", overlap: "allow" });
     // For what this connection has written.
-    expect(await lost.store.link.ask((client) => client.wait(1, 10_000))).toBe(1);
+    expect(await internalsOf(lost.store).link.ask((client) => client.wait(1, 10_000))).toBe(1);
     // From here on it hears of nothing.
     await onReplica.call("REPLICAOF", "NO", "ONE");
     next = await Bench.open(replica.url, { namespace: "lost" });

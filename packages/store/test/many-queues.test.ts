@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { type ClaimItem, Store } from "@carillon/store";
 import { expect, it } from "vitest";
-import { decodeTask } from "../src/task-codec.js";
+import { decodeTask } from "../src/task/codec.js";
 
 it("who enqueues into ever new queues keeps nothing of each", async () => {
   setFlagsFromString("--expose-gc");

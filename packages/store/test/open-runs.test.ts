@@ -1,3 +1,4 @@
+import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
@@ -14,11 +15,11 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     await bench.close();
   });
   const open = (id = "t") => bench.store.runs.open(bench.name(id));
-  const keys = () => bench.store.keys.queue(QUEUE);
+  const keys = () => internalsOf(bench.store).keys.queue(QUEUE);
   const named = (id = "t") =>
-    bench.store.link.ask((client) => client.hget(keys().task(`system/${id}`), "open"));
+    internalsOf(bench.store).link.ask((client) => client.hget(keys().task(`system/${id}`), "open"));
   const inSet = (id = "t") =>
-    bench.store.link.ask((client) => client.zrange(keys().open(`system/${id}`), 0, "-1"));
+    internalsOf(bench.store).link.ask((client) => client.zrange(keys().open(`system/${id}`), 0, "-1"));
   /** A plain worker does what waits, and the reconciler sees it. */
   const finishAll = async () => {
     await bench.workAll();
@@ -99,7 +100,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     await bench.put({ id: long });
     await bench.trigger("t", "a");
     const before = (await bench.jobs()).length;
-    await bench.store.link.ask((client) =>
+    await internalsOf(bench.store).link.ask((client) =>
       Promise.all([client.set(keys().open("system/t"), "x"), client.set(keys().open(`system/${long}`), "x")]),
     );
     await bench.clock.advance(10_000);
@@ -159,7 +160,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     const ids = Array.from({ length: MANY }, (_, i) => `t@many.${String(i).padStart(4, "0")}`);
     /** Makes so many more open runs of `t`, as claims do. */
     async function fill(): Promise<void> {
-      const { link } = bench.store;
+      const { link } = internalsOf(bench.store);
       await bench.put({ id: "t", overlap: "allow" });
       for (const token of ["a", "b"]) await bench.trigger("t", token);
       await link.ask((client) =>
@@ -179,7 +180,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     };
     /** Looks at each script that is sent. @param before is told its name, @param after too */
     function watch(before: (name: string) => unknown, after: (name: string) => unknown = () => {}): void {
-      const { link } = bench.store;
+      const { link } = internalsOf(bench.store);
       const run = link.run.bind(link);
       link.run = async (script, ...rest) => {
         await before(script.name);
@@ -197,7 +198,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
         seen.push(await cancelled());
         const ended = ids.slice((seen.length - 1) * 100, seen.length * 100);
         if (seen.length > 3) return;
-        await bench.store.link.ask((client) => client.zrem(keys().open("system/t"), ...ended));
+        await internalsOf(bench.store).link.ask((client) => client.zrem(keys().open("system/t"), ...ended));
       });
       await expect(bench.trigger("t", "x", "cancel-running")).resolves.toEqual({ outcome: "queued" });
       const steps = seen.map((many, i) => many - (seen[i - 1] ?? 0));
@@ -255,14 +256,16 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       const stands = new Promise<void>((resolve) => {
         standing = resolve;
       });
-      const ears = bench.store.subscribe(bench.store.keys.cancel, {
+      const ears = bench.store.listen("cancel", {
         message: (text) => void heard.push(text),
         standing,
         failed: () => {},
       });
       await stands;
       await bench.trigger("t", "x", "cancel-running");
-      await bench.store.link.ask((client) => client.publish(bench.store.keys.cancel, "end"));
+      await internalsOf(bench.store).link.ask((client) =>
+        client.publish(internalsOf(bench.store).keys.cancel, "end"),
+      );
       await eventually(() => heard.includes("end"));
       ears.stop();
       expect(await runs.get(QUEUE, running)).toMatchObject({ state: "terminating" });
@@ -275,7 +278,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     it("are all cancelled where the commit's answer was lost", async () => {
       await fill();
       let lost = false;
-      const { link } = bench.store;
+      const { link } = internalsOf(bench.store);
       const { run } = link;
       link.run = async (script, ...rest) => {
         const answer = await run.call(link, script, ...rest);
@@ -299,7 +302,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
           await bench.trigger("t", "late", "allow");
         },
       );
-      const { link } = bench.store;
+      const { link } = internalsOf(bench.store);
       const run = link.run.bind(link);
       let asked = 0;
       link.run = async (script, ...rest) => {
@@ -345,14 +348,14 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     async function crowd(): Promise<void> {
       const others = Array.from({ length: 10_000 }, (_, i) => `other@${i}`);
       for (let i = 0; i < 20; i++) {
-        await bench.store.link.ask((client) => client.rpush(`${keys().bull}wait`, ...others));
+        await internalsOf(bench.store).link.ask((client) => client.rpush(`${keys().bull}wait`, ...others));
       }
     }
 
     it("in small ones where many others wait before them", async () => {
       await fill();
       await crowd();
-      const { link } = bench.store;
+      const { link } = internalsOf(bench.store);
       const run = link.run.bind(link);
       const taken: number[] = [];
       link.run = async (script, ...rest) => {
@@ -376,7 +379,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       const some = ids.slice(0, 5);
       for (const id of some) await bench.store.runs.cancel(bench.name("t"), id, "me");
       await bench.clock.advance(1_000);
-      const waiting = await bench.store.link.ask((client) => client.llen(`${keys().bull}wait`));
+      const waiting = await internalsOf(bench.store).link.ask((client) => client.llen(`${keys().bull}wait`));
       const steps: string[][] = [];
       for (let more = true; more; ) {
         const step = await bench.store.runs.reconcile(QUEUE);
@@ -384,7 +387,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
         steps.push(step.seen.map(([, what]) => what));
       }
       expect(steps).toEqual([["cancelled", "lost"], ...Array(4).fill(["cancelled"])]);
-      const left = await bench.store.link.ask((client) => client.llen(`${keys().bull}wait`));
+      const left = await internalsOf(bench.store).link.ask((client) => client.llen(`${keys().bull}wait`));
       expect(waiting - left).toBe(some.length);
       for (const id of some) {
         expect(await bench.store.runs.get(QUEUE, id)).toMatchObject({ state: "final", outcome: "cancelled" });
@@ -395,7 +398,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       await fill();
       await crowd();
       await bench.cutOff("clear-runs", () => bench.store.tasks.delete(bench.name("t")));
-      const { link } = bench.store;
+      const { link } = internalsOf(bench.store);
       await bench.clock.advance(10_000);
       const left = () => link.ask((client) => client.zcard(keys().gone("gone:open:system/t")));
       for (let n = 1; n < 4; n++) {

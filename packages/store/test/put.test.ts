@@ -1,4 +1,5 @@
 import { parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
@@ -20,8 +21,8 @@ onEveryEngine("put", (connection) => {
   const dueIndex = async () => {
     const found: Record<string, string[]> = {};
     for (let shard = 0; shard < 8; shard++) {
-      const key = bench.store.keys.queue(QUEUE).due(shard);
-      const flat = await bench.store.link.client.zrange(key, 0, "-1", "WITHSCORES");
+      const key = internalsOf(bench.store).keys.queue(QUEUE).due(shard);
+      const flat = await internalsOf(bench.store).link.client.zrange(key, 0, "-1", "WITHSCORES");
       for (let i = 0; i < flat.length; i += 2)
         found[flat[i] as string] = [String(shard), flat[i + 1] as string];
     }
@@ -35,8 +36,8 @@ onEveryEngine("put", (connection) => {
       state: "scheduled",
       due: START + 10_000,
     });
-    const { client } = bench.store.link;
-    const keys = bench.store.keys.queue(QUEUE);
+    const { client } = internalsOf(bench.store).link;
+    const keys = internalsOf(bench.store).keys.queue(QUEUE);
     const shard = shardOf("system/t");
     expect(await client.hgetall(keys.task("system/t"))).toEqual({
       type: "noop",
@@ -56,7 +57,7 @@ onEveryEngine("put", (connection) => {
         keys.next,
         keys.tagged("x"),
         keys.tasks,
-        bench.store.keys.queues,
+        internalsOf(bench.store).keys.queues,
       ].sort(),
     );
     expect(await dueIndex()).toEqual({ "system/t": [String(shard), String(START + 10_000)] });
@@ -206,10 +207,14 @@ onEveryEngine("put", (connection) => {
     expect(task.generation).toBe(`${START}009`);
     expect(task.definition.tags).toEqual([`tag${winner}`]);
     const tagged = (await bench.ownKeys()).filter((key) => key.includes(":~tag:"));
-    expect(tagged).toEqual([bench.store.keys.queue(QUEUE).tagged(`tag${winner}`)]);
-    expect(await bench.store.link.client.zrange(bench.store.keys.queue(QUEUE).tasks, 0, "-1")).toEqual([
-      "system/t",
-    ]);
+    expect(tagged).toEqual([internalsOf(bench.store).keys.queue(QUEUE).tagged(`tag${winner}`)]);
+    expect(
+      await internalsOf(bench.store).link.client.zrange(
+        internalsOf(bench.store).keys.queue(QUEUE).tasks,
+        0,
+        "-1",
+      ),
+    ).toEqual(["system/t"]);
     expect(Object.keys(await dueIndex())).toEqual(["system/t"]);
   });
 
@@ -243,7 +248,7 @@ onEveryEngine("put", (connection) => {
   });
 
   it("large payloads and many tags are sent few at a time, others a hundred at a time", async () => {
-    const { link } = bench.store;
+    const { link } = internalsOf(bench.store);
     const run = link.run.bind(link);
     let sizes: number[] = [];
     link.run = (script, keys, args) => {
@@ -333,8 +338,8 @@ onEveryEngine("put", (connection) => {
 
   it("leaves a task of a newer format alone, whatever is asked of it", async () => {
     await bench.put({ id: "t", tags: ["x"] });
-    const key = bench.store.keys.queue(QUEUE).task("system/t");
-    await bench.store.link.client.hset(key, "v", "99", "shape", "new");
+    const key = internalsOf(bench.store).keys.queue(QUEUE).task("system/t");
+    await internalsOf(bench.store).link.client.hset(key, "v", "99", "shape", "new");
     await bench.clock.advance(60_000);
     const before = await withoutRegistry();
     const refused = { code: "UNSUPPORTED_FORMAT", remedy: expect.stringMatching(/^Upgrade/) };

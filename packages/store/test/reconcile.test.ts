@@ -1,4 +1,5 @@
 import { parseTask } from "@carillon/core";
+import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { UnrecoverableError } from "bullmq";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -77,7 +78,7 @@ onEveryEngine("the reconciler", (connection) => {
     for (const id of ids) await bench.trigger(id, id);
     await bench.workAll();
     await bench.clock.advance(10_000);
-    const { link } = bench.store;
+    const { link } = internalsOf(bench.store);
     const send = link.run.bind(link);
     const sent: string[] = [];
     link.run = (script, ...rest) => {
@@ -118,8 +119,10 @@ onEveryEngine("the reconciler", (connection) => {
   it("nonsense where a task says what is kept of it is as if it said nothing", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
-    const keys = bench.store.keys.queue(QUEUE);
-    await bench.store.link.ask((client) => client.hset(keys.task("system/t"), "keep", "forever"));
+    const keys = internalsOf(bench.store).keys.queue(QUEUE);
+    await internalsOf(bench.store).link.ask((client) =>
+      client.hset(keys.task("system/t"), "keep", "forever"),
+    );
     await bench.workAll();
     await bench.clock.advance(10_000);
     expect(await reconcile()).toEqual([[run, "succeeded"]]);
@@ -144,7 +147,7 @@ onEveryEngine("the reconciler", (connection) => {
 
   it("takes no more records in one script than Redis does in a moment, whosever ends they go with", async () => {
     const client = bench.connect();
-    const keys = bench.store.keys.queue(QUEUE);
+    const keys = internalsOf(bench.store).keys.queue(QUEUE);
     const ids = ["a", "b", "c"];
     for (const id of ids) {
       await bench.put({ id, retention: { successes: 10 } });
@@ -154,7 +157,7 @@ onEveryEngine("the reconciler", (connection) => {
     }
     await bench.workAll();
     await bench.clock.advance(10_000);
-    const { link } = bench.store;
+    const { link } = internalsOf(bench.store);
     const send = link.run.bind(link);
     const counts = () => Promise.all(ids.map((id) => client.zcard(keys.history(`system/${id}`))));
     const after: number[] = [];
@@ -330,7 +333,7 @@ onEveryEngine("the reconciler", (connection) => {
     const [run = ""] = await bench.store.runs.open(bench.name("t"));
     const heard: string[] = [];
     const ears = bench.connect();
-    await ears.subscribe(bench.store.keys.wake);
+    await ears.subscribe(internalsOf(bench.store).keys.wake);
     ears.on("message", (_channel: string, text: string) => void heard.push(text));
     expect(await bench.store.runs.cancel(bench.name("t"), run, "ann b")).toBe("OK");
     const cancel = { at: bench.clock.now, by: "ann_b" };
@@ -455,12 +458,12 @@ onEveryEngine("the reconciler", (connection) => {
   });
 
   it("clears what very many deleted tasks left some at a time, and looks at what else is due", async () => {
-    const keys = bench.store.keys.queue(QUEUE);
+    const keys = internalsOf(bench.store).keys.queue(QUEUE);
     await bench.put({ id: "t" });
     const run = await fire();
     await bench.workAll();
     await bench.clock.advance(10_000);
-    await bench.store.link.ask((client) =>
+    await internalsOf(bench.store).link.ask((client) =>
       Promise.all(
         Array.from({ length: 300 }, (_, i) => [
           client.zadd(keys.runs, 1, `gone:${i % 30}.hist`),
@@ -489,13 +492,13 @@ onEveryEngine("the reconciler", (connection) => {
   });
 
   it("takes turns between a deleted task that left very many runs and all else that is due", async () => {
-    const keys = bench.store.keys.queue(QUEUE);
+    const keys = internalsOf(bench.store).keys.queue(QUEUE);
     await bench.put({ id: "t" });
     const run = await fire();
     await bench.workAll();
     await bench.clock.advance(10_000);
     const left = Array.from({ length: 500 }, (_, i) => `old@${i}`);
-    await bench.store.link.ask((client) =>
+    await internalsOf(bench.store).link.ask((client) =>
       Promise.all([
         client.zadd(keys.runs, 1, "gone:a.hist"),
         client.zadd(keys.gone("gone:a.hist"), ...left.flatMap((id) => [1, id])),
@@ -514,7 +517,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.claim("t", "a")).toEqual(["OK"]);
     const [run] = await bench.store.runs.open(bench.name("t"));
     await bench.store.runs.cancel(bench.name("t"), run as string, "me");
-    const { link } = bench.store;
+    const { link } = internalsOf(bench.store);
     const { run: send } = link;
     link.run = async (script, ...rest) => {
       await send.call(link, script, ...rest);
@@ -536,7 +539,7 @@ onEveryEngine("the reconciler", (connection) => {
       throw new UnrecoverableError("€".repeat(500_000));
     });
     await bench.clock.advance(10_000);
-    const { link } = bench.store;
+    const { link } = internalsOf(bench.store);
     const send = link.run.bind(link);
     let longest = 0;
     link.run = async (...sent) => {

@@ -40,6 +40,20 @@ const SAID: Record<string, string[]> = {
   ],
 };
 
+describe("what the ACL refuses", () => {
+  const remedy = (text: string) => redisError(new Error(text)).remedy;
+
+  it.each(SAID["REDIS_AUTH"]?.filter((text) => /'set' command|run this command/.test(text)) ?? [])(
+    "a command, which a user that only reads may lack: %s",
+    (text) => expect(remedy(text)).toMatch(/may only read, such as carillon-viewer,/),
+  );
+
+  it.each(SAID["REDIS_AUTH"]?.filter((text) => /NOAUTH|WRONGPASS|key/.test(text)) ?? [])(
+    "all else is a matter of user, password or namespace: %s",
+    (text) => expect(remedy(text)).toMatch(/user and password/),
+  );
+});
+
 describe("what Redis says has the same code in each version", () => {
   const cases = Object.entries(SAID).flatMap(([code, texts]) => texts.map((text) => [code, text] as const));
   it.each(cases)("%s: %s", (code, text) => {

@@ -1,5 +1,6 @@
 import { shardOf } from "@carillon/core";
-import { isAlive } from "@carillon/store";
+import { isAlive, isSilent, type NodeInfo } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
@@ -57,9 +58,13 @@ onEveryEngine("the registry of queues", (connection) => {
     await other.store.registry.leave(QUEUE, last);
     expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(false);
     await other.store.registry.leave(QUEUE, second);
-    await bench.store.link.client.zadd(bench.store.keys.queue(QUEUE).runs, 1, "t@1.a");
+    await internalsOf(bench.store).link.client.zadd(
+      internalsOf(bench.store).keys.queue(QUEUE).runs,
+      1,
+      "t@1.a",
+    );
     expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(false);
-    await bench.store.link.client.del(bench.store.keys.queue(QUEUE).runs);
+    await internalsOf(bench.store).link.client.del(internalsOf(bench.store).keys.queue(QUEUE).runs);
     expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(true);
     expect(await other.store.registry.forgetIfEmpty(QUEUE)).toBe(false);
     expect(await bench.ownKeys()).toEqual([]);
@@ -92,6 +97,7 @@ onEveryEngine("the registry of queues", (connection) => {
       every: 5_000,
       tzdata: "2026a",
       clockOffset: 0,
+      ready: true,
     };
     await bench.store.registry.beat({ ...node, id: "n2" });
     await bench.store.registry.beat(node);
@@ -112,8 +118,26 @@ onEveryEngine("the registry of queues", (connection) => {
     [-3 * 5_000, true],
     [-3 * 5_000 - 1, false],
   ])("a node whose last heartbeat was %i ms ago is alive: %s", (ago, alive) => {
+    expect(isAlive(nodeThatBeat(START - ago), START)).toBe(alive);
+  });
+
+  it.each([
+    [1.5 * 5_000, false],
+    [1.5 * 5_000 + 1, true],
+    [-1.5 * 5_000 - 1, true],
+  ])("a node whose last heartbeat was %i ms ago is silent: %s", (ago, silent) => {
+    expect(isSilent(nodeThatBeat(START - ago), START)).toBe(silent);
+  });
+
+  function nodeThatBeat(beat: number): NodeInfo {
     const told = { id: "n1", host: "h", pid: 1, version: "1", started: 1, tzdata: "2026a", clockOffset: 0 };
-    expect(isAlive({ ...told, every: 5_000, beat: START - ago }, START)).toBe(alive);
+    return { ...told, every: 5_000, ready: true, beat };
+  }
+
+  it("asks whether Redis takes writes without a trace", async () => {
+    const before = await bench.dump();
+    await bench.store.registry.assertWritable();
+    expect(await bench.dump()).toEqual(before);
   });
 
   it("deleted as a whole, with what a delete that was cut off has left", async () => {
@@ -129,10 +153,12 @@ onEveryEngine("the registry of queues", (connection) => {
   });
 
   it("deleted as a whole: tasks that only a newer version can read too, and nobody's put in between is lost", async () => {
-    const keys = bench.store.keys.queue(QUEUE);
+    const keys = internalsOf(bench.store).keys.queue(QUEUE);
     for (const id of ["a", "b", "c"]) await bench.put({ id });
-    await bench.store.link.ask((client) => client.hset(keys.task("system/a"), "v", "99"));
-    await bench.store.link.ask((client) => client.hset(keys.task("system/b"), "gen", "nonsense"));
+    await internalsOf(bench.store).link.ask((client) => client.hset(keys.task("system/a"), "v", "99"));
+    await internalsOf(bench.store).link.ask((client) =>
+      client.hset(keys.task("system/b"), "gen", "nonsense"),
+    );
     expect(await bench.store.deleteQueue(QUEUE)).toBe(3);
     expect(await bench.ownKeys()).toEqual([]);
     const remove = bench.store.tasks.delete.bind(bench.store.tasks);

@@ -1,4 +1,5 @@
 import { OUTCOMES, parseTask } from "@carillon/core";
+import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bench, QUEUE, START } from "./bench.js";
@@ -18,8 +19,8 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   const name = () => bench.name("t");
-  const client = () => bench.store.link.client as Redis;
-  const keys = () => bench.store.keys.queue(QUEUE);
+  const client = () => internalsOf(bench.store).link.client as Redis;
+  const keys = () => internalsOf(bench.store).keys.queue(QUEUE);
   const open = () => bench.store.runs.open(name());
   const stateOf = async (run: string) => (await bench.store.runs.get(QUEUE, run))?.state;
 
@@ -368,7 +369,7 @@ onEveryEngine("the end of a run", (connection) => {
 
   /** Does something after the first step of what follows. */
   function meanwhile(act: () => Promise<unknown>): void {
-    const { link } = bench.store;
+    const { link } = internalsOf(bench.store);
     const { run: send } = link;
     link.run = async (...sent) => {
       link.run = send;

@@ -7,7 +7,7 @@ import {
 } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { Subscription } from "../src/subscription.js";
+import { Subscription } from "../src/redis/subscription.js";
 
 let redis: RedisServer;
 let proxy: FaultProxy;

@@ -1,5 +1,6 @@
 import { jitterOf, parseTask, shardOf, type TaskInput } from "@carillon/core";
 import type { StartResult, StoredTask } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { UnrecoverableError } from "bullmq";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -30,8 +31,8 @@ onEveryEngine("when a task is due", (connection) => {
   /** What the due index says, and what `next` tells the nodes of its shard. */
   async function indexed(id: string): Promise<[due: number | undefined, next: number | undefined]> {
     const shard = shardOf(`system/${id}`);
-    const score = await bench.store.link.ask((client) =>
-      client.zscore(bench.store.keys.queue(QUEUE).due(shard), `system/${id}`),
+    const score = await internalsOf(bench.store).link.ask((client) =>
+      client.zscore(internalsOf(bench.store).keys.queue(QUEUE).due(shard), `system/${id}`),
     );
     const next = (await bench.store.claims.next(QUEUE)).get(String(shard));
     return [score === null ? undefined : Number(score), next];
@@ -626,7 +627,7 @@ onEveryEngine("when a task is due", (connection) => {
       const heard: string[] = [];
       const listener = bench.connect();
       listener.on("message", (_channel: string, text: string) => heard.push(text));
-      await listener.subscribe(bench.store.keys.wake);
+      await listener.subscribe(internalsOf(bench.store).keys.wake);
       await finish(run);
       const due = bench.clock.now + MINUTE;
       await eventually(() => expect(heard).toEqual([`${QUEUE} ${shardOf("system/t")} ${due}`]));

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { StartResult } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { type RedisServer, startFaultProxy, startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
@@ -62,7 +63,8 @@ const fencesOf = (started: PromiseSettledResult<StartResult>[]) =>
   });
 
 /** Scripts that the store sends from now on. */
-function sentBy({ store: { link } }: Bench): string[] {
+function sentBy({ store }: Bench): string[] {
+  const { link } = internalsOf(store);
   const sent: string[] = [];
   const run = link.run.bind(link);
   link.run = (script, ...rest) => {
@@ -80,7 +82,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
   afterEach(async () => {
     await bench.close();
   });
-  const keys = () => bench.store.keys.queue(QUEUE);
+  const keys = () => internalsOf(bench.store).keys.queue(QUEUE);
   const next = () => bench.store.claims.next(QUEUE);
 
   it("do so in a script for sixteen of them, each on its own record", async () => {
@@ -138,7 +140,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     it("the others start", async () => {
       const crowd = await Crowd.of(bench, 3);
       const stats = keys().stats("system/t1");
-      await bench.store.link.ask((client) => client.set(stats, "in the way"));
+      await internalsOf(bench.store).link.ask((client) => client.set(stats, "in the way"));
       const [a, b, c] = await crowd.start();
       expect(b).toMatchObject(refused);
       for (const one of [a, c]) expect(one).toMatchObject({ status: "fulfilled", value: { word: "OK" } });
@@ -149,7 +151,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
       const crowd = await Crowd.of(bench, 3);
       const fences = fencesOf(await crowd.start());
       const history = keys().history("system/t1");
-      await bench.store.link.ask((client) => client.set(history, "in the way"));
+      await internalsOf(bench.store).link.ask((client) => client.set(history, "in the way"));
       const [a, b, c] = await crowd.end(fences);
       expect(b).toMatchObject(refused);
       for (const one of [a, c]) expect(one).toEqual({ status: "fulfilled", value: "OK" });
@@ -165,7 +167,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     await bench.trigger("t1", "second");
     const fences = fencesOf(await crowd.start());
     const open = keys().open("system/t1");
-    await bench.store.link.ask((client) => client.set(open, "in the way"));
+    await internalsOf(bench.store).link.ask((client) => client.set(open, "in the way"));
     const [a, b, c] = await crowd.end(fences);
     expect(b).toMatchObject({ status: "rejected", reason: { code: "REDIS_ERROR" } });
     for (const one of [a, c]) expect(one).toEqual({ status: "fulfilled", value: "OK" });
@@ -260,7 +262,7 @@ describe("runs that start or end at one moment, where Redis", () => {
     const bench = await Bench.open(redis.url);
     try {
       const crowd = await Crowd.of(bench, 3);
-      const left = once(bench.store.link.client, "reconnecting");
+      const left = once(internalsOf(bench.store).link.client, "reconnecting");
       await admin.replicaof(redis.host, redis.port + 1);
       const replica = { status: "rejected", reason: { code: "REDIS_READ_ONLY" } };
       for (const one of await crowd.start()) expect(one).toMatchObject(replica);

@@ -1,6 +1,6 @@
-import { compileSchedule, type JobData, type Schedule } from "@carillon/core";
+import { compileSchedule, type JobData, parseLocalName, type Schedule, seedOf } from "@carillon/core";
 
-/** What breaks the promise, in a set of jobs. Empty lists: it was kept. */
+/** Violations of the promise in a set of jobs; empty lists if it was kept. */
 export interface Violations {
   /** Occurrences that were enqueued more than once: `owner/task@nominal`. */
   duplicates: string[];
@@ -33,8 +33,8 @@ export function checkOccurrences(
   const gaps: string[] = [];
   for (const [name, seen] of byTask) {
     for (const [nominal, times] of seen) if (times > 1) duplicates.push(`${name}@${nominal}`);
-    const id = name.slice(name.indexOf("/") + 1);
-    const schedule = compileSchedule(scheduleOf(id), id);
+    const task = parseLocalName(name);
+    const schedule = compileSchedule(scheduleOf(task.id), seedOf(task));
     const last = Math.max(...seen.keys());
     let expected: number | undefined = Math.min(...seen.keys());
     while (expected !== undefined && expected <= last) {

@@ -10,7 +10,7 @@ let found: Promise<string> | undefined;
  * The Redis server program to start: `CARILLON_REDIS_SERVER`, else `redis-server` or `valkey-server` on
  * PATH, else `redis-check-rdb` under the name of the server.
  *
- * @throws `REDIS_UNAVAILABLE` when there is none.
+ * @throws `REDIS_UNAVAILABLE` if there is none
  */
 export function redisBinary(): Promise<string> {
   found ??= locate();
@@ -34,7 +34,7 @@ function onPath(name: string): string | undefined {
   return folders.map((folder) => join(folder, name)).find((file) => existsSync(file));
 }
 
-/** One program is server and tools at once and goes by the name it is called; some packages ship only the tools. */
+/** Server and tools are one program that acts by the name under which it is called; some packages ship only the tools. */
 async function linkAsServer(tool: string): Promise<string> {
   const folder = join(scratchDir(), "bin");
   const link = join(folder, "redis-server");

@@ -1,14 +1,9 @@
-import {
-  type ConnectionSpec,
-  namespaceKeys,
-  Store,
-  type StoreOptions,
-  type TestSeams,
-} from "@carillon/store";
+import { type ConnectionSpec, namespaceKeys, Store, type StoreOptions } from "@carillon/store";
+import { internalsOf, seamsOf, withSeams } from "@carillon/store/internal";
 
 /**
- * Lua whose time is a key of the queue's own slot. The only way to load Carillon's scripts with a time that is not
- * Redis' own; no option of a node leads here.
+ * Lua that reads the time from a key in the queue's own slot. This is the only way to load Carillon's scripts with another time than
+ * that of Redis; no option of a node can enable it.
  */
 const CLOCK_KEY_LUA = `local clock = tonumber(redis.call("GET", string.match(KEYS[1], "^{[^}]*}") .. ":~clock"))
 local function nowMs() return clock end
@@ -28,7 +23,7 @@ export interface VirtualStore {
 }
 
 /**
- * A store whose scripts go by a clock that the test moves: hours pass at once, and two runs of a test see the same
+ * A store whose scripts use a clock that the test moves: hours pass at once, and two runs of a test see the same
  * times. Name the queues that the test uses; each has the clock in its own cluster slot.
  */
 export async function virtualStore(
@@ -36,18 +31,10 @@ export async function virtualStore(
     connection: ConnectionSpec;
     queues: readonly string[];
     start?: number | string;
-    sabotage?: TestSeams["sabotage"];
-    failpoint?: TestSeams["failpoint"];
-    burst?: TestSeams["burst"];
   },
 ): Promise<VirtualStore> {
-  const { queues, start = "2026-01-01T00:00:00Z", sabotage = [], failpoint, burst, ...rest } = options;
-  const store = new Store(rest, {
-    time: { lua: CLOCK_KEY_LUA },
-    sabotage,
-    ...(failpoint ? { failpoint } : {}),
-    ...(burst ? { burst } : {}),
-  });
+  const { queues, start = "2026-01-01T00:00:00Z", ...rest } = options;
+  const store = new Store(withSeams(rest, { ...seamsOf(options), time: { lua: CLOCK_KEY_LUA } }));
   const keys = namespaceKeys(store.namespace);
   let now = Number.NaN;
   const clock: VirtualClock = {
@@ -56,7 +43,7 @@ export async function virtualStore(
     },
     async set(time) {
       now = typeof time === "number" ? time : Date.parse(time);
-      await store.link.ask((client) =>
+      await internalsOf(store).link.ask((client) =>
         Promise.all(
           [`{${store.namespace}}`, ...queues.map((queue) => keys.queue(queue).tag)].map((tag) =>
             client.set(`${tag}:~clock`, String(now)),

@@ -4,23 +4,23 @@ import { type RedisServer, withConnection } from "./redis.js";
 
 export interface SlotMove {
   /**
-   * Called after each step: the two masters know of it (`"migrating"`), a few keys have gone over (`"keys"`), the slot is the
-   * other's (`"moved"`). The move waits for it.
+   * Called after each step: both masters know of the move (`"migrating"`), some keys were moved (`"keys"`), the slot belongs to the
+   * other master (`"moved"`). The move waits for it.
    */
   onStep?: (step: "migrating" | "keys" | "moved") => void | Promise<void>;
 }
 
-/** Keys that go over with one command. */
+/** Keys that one command moves. */
 const KEYS_AT_ONCE = 20;
 const MIGRATE_MS = 5_000;
-/** A node that is frozen has no say. */
+/** Longest wait for a node, in ms: one that is frozen is ignored. */
 const GLANCE_MS = 1_000;
 
 export function slotOf(key: string): number {
   return calculateSlot(key);
 }
 
-/** As the one with the newest knowledge says. @throws while no master that is up claims the slot */
+/** The owner of a slot, according to the master with the newest epoch. @throws while no master that is up claims the slot */
 export async function slotOwner(servers: readonly RedisServer[], slot: number): Promise<RedisServer> {
   const seen = await Promise.allSettled(alive(servers).map(members));
   const owners = seen
@@ -28,7 +28,7 @@ export async function slotOwner(servers: readonly RedisServer[], slot: number): 
     .filter(({ master, slots }) => master && slots.some(([first, last]) => first <= slot && slot <= last))
     .sort((a, b) => b.epoch - a.epoch);
   const owner = alive(servers).find(({ port }) => port === owners[0]?.port);
-  if (!owner) throw new Error(`Nobody who is up serves slot ${slot}.`);
+  if (!owner) throw new Error(`No master that is up serves slot ${slot}.`);
   return owner;
 }
 
@@ -55,7 +55,7 @@ export async function migrateSlot(
       await onStep("keys");
     }
   });
-  // The new owner first: should the rest not happen, the slot has one all the same.
+  // The new owner first, so that the slot has an owner even if the rest fails.
   await setSlot(to, "NODE", target);
   await setSlot(from, "NODE", target);
   const others = alive(servers).filter((server) => server !== to && server !== from);
@@ -96,7 +96,7 @@ async function members(server: RedisServer): Promise<Member[]> {
         port: Number(/:(\d+)@/.exec(address)?.[1]),
         epoch: Number(epoch),
         master: flags.includes("master") && !/fail|noaddr/.test(flags),
-        // `[slot->-node]` is a slot under way; its owner lists it as well.
+        // `[slot->-node]` is a slot that is being moved; its owner lists it as well.
         slots: slots.filter((range) => !range.startsWith("[")).map(bounds),
       };
     });

@@ -6,33 +6,33 @@ const SLOTS = 16_384;
 
 export interface ClusterOptions
   extends Pick<RedisServerOptions, "appendonly" | "config" | "tls" | "acl" | "env"> {
-  /** Default 3, the least that Redis Cluster calls a cluster. */
+  /** Number of masters; default 3, the least that Redis Cluster accepts. */
   masters?: number;
   /**
-   * How many each master has; default 0. One takes over when its master was gone for `cluster-node-timeout`, by default
-   * 2,000 ms, and the masters that are left are more than half.
+   * Replicas of each master; default 0. One takes over when its master was down for `cluster-node-timeout`, by default
+   * 2,000 ms, and more than half of the masters are left.
    */
   replicas?: number;
 }
 
 export interface RedisCluster {
-  /** For `REDIS_URL`: the first masters. */
+  /** Value for `REDIS_URL`: the first masters. */
   readonly url: string;
   /** The first masters, in slot order; pass them to `new Cluster(nodes)`. */
   readonly nodes: readonly RedisServer[];
-  /** Theirs, in the same order. */
+  /** The replicas of `nodes`, in the same order. */
   readonly replicas: readonly RedisServer[];
-  /** A replica that this one of `nodes` got at the start. */
+  /** A replica that this master had at the start. @param master one of `nodes` */
   replicaOf(master: RedisServer): RedisServer;
   slotOf(key: string): number;
-  /** Who serves the slot now, as the nodes that are up know it. @throws while nobody does */
+  /** The master that serves the slot now, according to the nodes that are up. @throws while there is none */
   masterOf(slot: number): Promise<RedisServer>;
   /** Moves a slot with its keys to another master, as `redis-cli --cluster reshard` does. */
   moveSlot(slot: number, to: RedisServer, options?: SlotMove): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A real Redis Cluster, ready for use: two seconds, three with replicas. */
+/** Starts a real Redis Cluster and waits until it is ready: two seconds, three with replicas. */
 export async function startCluster(options: ClusterOptions = {}): Promise<RedisCluster> {
   const masters = options.masters ?? 3;
   const all = masters * (1 + (options.replicas ?? 0));
@@ -78,7 +78,7 @@ function startNode(options: ClusterOptions): Promise<RedisServer> {
       "cluster-enabled": "yes",
       "cluster-config-file": "nodes.conf",
       "cluster-node-timeout": 2_000,
-      // A replica that lagged takes over all the same: here a cluster that stays down helps nobody.
+      // A replica that lagged takes over too: a test cluster that stays down is useless.
       "cluster-replica-validity-factor": 0,
       ...options.config,
     },
@@ -89,7 +89,7 @@ async function configure(node: RedisServer, index: number, masters: number): Pro
   const first = Math.ceil((SLOTS * index) / masters);
   const end = Math.ceil((SLOTS * (index + 1)) / masters);
   await withConnection(node, async (redis) => {
-    // Distinct epochs from the start: otherwise the nodes first have to settle who is older.
+    // Distinct epochs from the start: otherwise the nodes must first resolve the conflict.
     await redis.call("CLUSTER", "SET-CONFIG-EPOCH", index + 1);
     if (index >= masters) return;
     const slots = Array.from({ length: end - first }, (_, offset) => first + offset);
@@ -98,7 +98,7 @@ async function configure(node: RedisServer, index: number, masters: number): Pro
   });
 }
 
-/** Everyone meets everyone: waiting for gossip takes seconds. */
+/** Introduces all nodes to each other, because waiting for gossip takes seconds. */
 async function introduce(node: RedisServer, nodes: readonly RedisServer[]): Promise<void> {
   await withConnection(node, async (redis) => {
     for (const other of nodes) {
@@ -133,7 +133,7 @@ async function follow(node: RedisServer, master: RedisServer): Promise<void> {
   });
 }
 
-/** Only whom the others know as a replica do they vote for. */
+/** Waits until a node knows the replicas, because masters vote only for known replicas. */
 async function knows(node: RedisServer, replicas: number): Promise<void> {
   await withConnection(node, (redis) =>
     eventually(

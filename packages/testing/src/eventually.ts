@@ -3,14 +3,14 @@ const later = globalThis.setTimeout;
 const now = performance.now.bind(performance);
 
 export interface EventuallyOptions {
-  /** How long to keep trying; default 5,000. */
+  /** How long to keep trying, in ms; default 60,000. If the test runner's own time limit is shorter, its message is shown instead. */
   timeoutMs?: number;
-  /** Pause between two tries; default 20. */
+  /** Pause between two tries, in ms; default 20. */
   intervalMs?: number;
 }
 
 /**
- * Calls `fn` until it neither throws nor returns `false`, and returns what it returned. When time is up it
+ * Calls `fn` until it neither throws nor returns `false`, and returns its result. When time is up it
  * throws the last error of `fn`, so an assertion inside keeps its own message and diff.
  *
  * @example await eventually(() => expect(seen).toHaveLength(3));
@@ -18,7 +18,7 @@ export interface EventuallyOptions {
  */
 export async function eventually<T>(
   fn: () => T | Promise<T>,
-  { timeoutMs = 5_000, intervalMs = 20 }: EventuallyOptions = {},
+  { timeoutMs = 60_000, intervalMs = 20 }: EventuallyOptions = {},
 ): Promise<Exclude<T, false>> {
   const deadline = now() + timeoutMs;
   for (;;) {

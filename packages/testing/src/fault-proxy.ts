@@ -5,13 +5,13 @@ import { Lane, type Slowness } from "./proxy-lane.js";
 import { RespReader } from "./resp.js";
 
 export interface SlowLink {
-  /** Added to each way, in ms; default 0. */
+  /** Latency added in each direction, in ms; default 0. */
   latency?: number;
-  /** Default: as fast as it goes. */
+  /** Bandwidth in each direction. Default: no limit. */
   bytesPerSecond?: number;
 }
 
-/** One accident on order. `lost`: the server answers, and with its answer the connection is gone. */
+/** One fault that a test ordered. `lost`: the server answers, but the answer and the connection are lost. */
 interface Accident {
   readonly kind: "question" | "answer" | "pass" | "lost";
   readonly about: string;
@@ -19,14 +19,14 @@ interface Accident {
 }
 
 /**
- * A TCP connection to a real Redis on which things go wrong when a test wants them to. It knows where a question or an answer
- * begins and ends, and no commands; through it goes whatever goes to Redis. One direction each: what the client sends is a
- * question, what the server sends is an answer, or a message of pub/sub.
+ * A TCP proxy to a real Redis that causes faults on demand. It knows where questions and answers begin and end, but no
+ * commands, so any client can use it. A question is what the client sends; an answer, or a message of pub/sub, is what the server
+ * sends.
  *
  * @example
  * const proxy = await startFaultProxy(redis);
  * const client = new Client({ connection: proxy.url });
- * const lost = proxy.loseAnswerTo("evalsha"); // Redis does it, and nobody hears of it
+ * const lost = proxy.loseAnswerTo("evalsha"); // Redis runs it, but the client gets no answer
  */
 export class FaultProxy {
   readonly host = "127.0.0.1";
@@ -71,26 +71,26 @@ export class FaultProxy {
     await once(this.#server, "listening");
   }
 
-  /** All connections end; new ones are welcome. Returns how many questions had no answer yet. */
+  /** Ends all connections; new ones are accepted. Returns the number of questions that had no answer yet. */
   cut(): number {
     const { unanswered } = this;
     for (const connection of [...this.#connections]) connection.end();
     return unanswered;
   }
 
-  /** All connections end, and until `heal` nothing listens here (ECONNREFUSED). Returns as `cut`. */
+  /** Ends all connections, and refuses new ones until `heal` (ECONNREFUSED). Returns as `cut`. */
   refuse(): number {
     if (!this.#refusing) this.#server.close();
     this.#refusing = true;
     return this.cut();
   }
 
-  /** Half-open: until `heal` connections are taken and stay, and nothing goes through, either way. */
+  /** Half-open: until `heal`, connections are accepted and stay open, but nothing passes in either direction. */
   freeze(): void {
     this.#state.frozen = true;
   }
 
-  /** Until `heal` everything takes its time. Nothing overtakes anything. */
+  /** Delays everything until `heal`, in order. */
   slow(link: SlowLink): void {
     this.#state.slow = {
       latency: link.latency ?? 0,
@@ -98,40 +98,40 @@ export class FaultProxy {
     };
   }
 
-  /** Until `heal` no answer, and no message of pub/sub, that holds this text arrives. */
+  /** Drops answers and messages of pub/sub that contain this text, until `heal`. */
   silence(text: string): void {
     this.#state.silenced = text;
   }
 
   /**
-   * The next question that holds this text stays on the wire, or the server gets it and its answer stays there; with it all that
-   * comes after. Resolves when the question came; the connection stays open, and silent, until `cut`, or `release` of a question.
+   * Withholds the next question that contains this text, or its answer, and everything after it on that connection. Resolves when
+   * the question has arrived. The connection stays open, and silent, until `cut`, or until `release` of a question.
    */
   withhold(what: "question" | "answer", about: string): Promise<void> {
     return this.#order(what, about);
   }
 
-  /** The server gets the questions that were withheld, and all that came after them. */
+  /** Passes on the questions that were withheld, and everything after them. */
   release(): void {
     for (const connection of this.#connections) connection.release();
   }
 
-  /** Resolves when a question that holds this text has been passed on. */
+  /** Resolves when a question that contains this text has been passed on. */
   asked(about: string): Promise<void> {
     return this.#order("pass", about);
   }
 
-  /** The server answers the next question that holds this text; the answer is lost, and the connection with it. Resolves then. */
+  /** Loses the answer to the next question that contains this text, and ends the connection. Resolves then. */
   loseAnswerTo(about: string): Promise<void> {
     return this.#order("lost", about);
   }
 
-  /** Loses the `n`th answer from now (0: the very next), and ends its connection. */
+  /** Loses the `n`th answer from now (0 is the next one), and ends its connection. */
   lose(n: number): void {
     this.#state.countdown = n;
   }
 
-  /** Calls off what was ordered and has not happened. Returns whether there was any. */
+  /** Cancels an ordered fault that has not happened yet. Returns whether there was one. */
   calm(): boolean {
     const { accident, countdown } = this.#state;
     this.#state.accident = undefined;
@@ -139,7 +139,7 @@ export class FaultProxy {
     return accident !== undefined || countdown !== undefined;
   }
 
-  /** All is well from here on. Connections on which something was swallowed end. */
+  /** Ends all faults. Connections that lost data end. */
   async heal(): Promise<void> {
     this.calm();
     this.#state.silenced = undefined;
@@ -188,13 +188,13 @@ export async function startFaultProxy(
       await proxy.listen();
       return proxy;
     } catch (error) {
-      // Someone may have taken the port since we looked.
+      // Another process may have taken the port meanwhile.
       if (options.port !== undefined || attempt === 5) throw error;
     }
   }
 }
 
-/** What goes for all connections of a proxy. */
+/** The faults of all connections of a proxy. */
 interface State {
   accident: Accident | undefined;
   /** Answers until one is lost. */
@@ -210,7 +210,7 @@ interface Ears {
   over(): void;
 }
 
-/** Their answers come as messages do. */
+/** Commands whose answers look like messages. */
 const SUBSCRIBES = /^\*\d+\r\n\$\d+\r\n[ps]?(un)?subscribe\r\n/i;
 const MESSAGE = /^(>|\*[34]\r\n\$\d+\r\n([ps]?message|[ps]?(un)?subscribe)\r\n)/;
 
@@ -221,13 +221,13 @@ class Connection {
   readonly #ears: Ears;
   readonly #up: Lane;
   readonly #down: Lane;
-  /** Questions that wait; undefined: they pass. */
+  /** Questions that are withheld; undefined if they pass. */
   #kept: Buffer[] | undefined;
   #mute = false;
-  /** Answers until the one that is lost; the connection goes with it. */
+  /** Number of answers before the one that is lost with its connection. */
   #doomed: { left: number; happened: () => void } | undefined;
   unanswered = 0;
-  /** Something was swallowed: the two ends no longer agree on what was said. */
+  /** Whether data was dropped, so that the two ends are out of step. */
   broken = false;
 
   constructor(near: Socket, far: Socket, state: State, ears: Ears) {

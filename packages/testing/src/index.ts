@@ -13,4 +13,4 @@ export type { TestKitOptions } from "./kit/options.js";
 export { type FreePortOptions, freePort } from "./ports.js";
 export { type RedisAddress, RedisServer, type RedisServerOptions, startRedis } from "./redis.js";
 export { type RedisSentinel, type SentinelOptions, startSentinel } from "./sentinel.js";
-export { type ClientTls, clientTls, tlsFiles } from "./tls.js";
+export { type ClientTls, clientTls, type TlsFiles, tlsFiles } from "./tls.js";

@@ -1,13 +1,13 @@
 import { createServer } from "node:net";
 
 /**
- * Below the range that the operating system hands to outgoing connections: otherwise a client that retries
- * while its server is down can be given the server's own port, and connects to itself.
+ * Below the range that the operating system uses for outgoing connections: otherwise a client that retries
+ * while its server is down could get the server's own port, and connect to itself.
  */
 const FIRST = 12_000;
 const LAST = 22_000;
 
-/** Where a Redis Cluster node talks to the others, unless told otherwise: its port plus this. */
+/** A Redis Cluster node's default bus port is its port plus this. */
 const BUS_OFFSET = 10_000;
 
 export interface FreePortOptions {

@@ -6,12 +6,12 @@ export interface Slowness {
   readonly bytesPerSecond: number;
 }
 
-/** One direction of a connection. What is slowed down arrives later, and in its order. */
+/** One direction of a connection. Delayed data arrives in order. */
 export class Lane {
   readonly #to: Socket;
   readonly #waiting: { readonly at: number; readonly bytes: Buffer }[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** When the last byte is through, on the monotonic clock. */
+  /** When the last byte will have passed, on the monotonic clock. */
   #freeAt = 0;
 
   constructor(to: Socket) {

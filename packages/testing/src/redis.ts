@@ -18,21 +18,21 @@ const STOP_MS = 5_000;
 export interface RedisServerOptions {
   /** Keep an append-only file, so that data outlives `kill()` and `restart()`; default false. */
   appendonly?: boolean;
-  /** Further directives of redis.conf, by name; they win over ours. One of several words is a list of them. */
+  /** Further directives of redis.conf, by name; they override ours. A directive with several arguments is a list. */
   config?: Readonly<Record<string, string | number | readonly (string | number)[]>>;
   /** Default: any free one. */
   port?: number;
-  /** Speak TLS only, and want a client certificate: see `tlsFiles`. */
+  /** Accept only TLS, with a client certificate: see `tlsFiles()`. */
   tls?: boolean;
   /** Text of an ACL file. */
   acl?: string;
-  /** Of the default user; also what a replica gives to its master. */
+  /** Password of the default user, which a replica also uses for its master. */
   password?: string;
   /** Further environment variables of the process. */
   env?: Readonly<Record<string, string>>;
 }
 
-/** What it takes to connect to a server. */
+/** Address and credentials of a server. */
 export interface RedisAddress {
   readonly host: string;
   readonly port: number;
@@ -40,7 +40,7 @@ export interface RedisAddress {
   readonly password?: string | undefined;
 }
 
-/** A real Redis server of one's own, on 127.0.0.1, in a temporary folder. */
+/** A private, real Redis server on 127.0.0.1, in a temporary folder. */
 export class RedisServer implements RedisAddress {
   readonly host = HOST;
   readonly port: number;
@@ -78,7 +78,7 @@ export class RedisServer implements RedisAddress {
     const child = spawn(await redisBinary(), this.#args, { stdio: "ignore", env: this.#env });
     this.#child = child;
     child.unref();
-    // "error" is a program that cannot be run at all; it emits no "exit".
+    // A program that cannot be run at all emits "error", and no "exit".
     const ended = new Promise<string>((resolve) => {
       child.once("error", (error) => resolve(error.message));
       child.once("exit", (code, signal) => resolve(`it ended with ${signal ?? code}`));
@@ -90,18 +90,18 @@ export class RedisServer implements RedisAddress {
     if (failed !== undefined) throw await this.#startError(failed);
   }
 
-  /** Stops it and removes its data. */
+  /** Kills it and removes its data: there is nothing to save. */
   async stop(): Promise<void> {
-    await this.#end("SIGTERM");
+    await this.#end("SIGKILL");
     await rm(this.#dir, { recursive: true, force: true });
   }
 
-  /** SIGKILL, as a crash would; data stays for `start()`, as far as it was on disk. */
+  /** Sends SIGKILL, as in a crash; data that is on disk stays for `start()`. */
   async kill(): Promise<void> {
     await this.#end("SIGKILL");
   }
 
-  /** An orderly stop and start. Without `appendonly` it comes back empty. */
+  /** Stops it gracefully and starts it again. Without `appendonly` it is then empty. */
   async restart(): Promise<void> {
     await this.#end("SIGTERM");
     await this.start();
@@ -120,7 +120,7 @@ export class RedisServer implements RedisAddress {
     const child = this.#child;
     if (!child) return;
     const exit = once(child, "exit");
-    // A frozen process only takes SIGTERM once it goes on.
+    // A frozen process handles SIGTERM only after SIGCONT.
     if (signal === "SIGTERM") child.kill("SIGCONT");
     child.kill(signal);
     const hard = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
@@ -138,7 +138,7 @@ export class RedisServer implements RedisAddress {
   async #answering(child: ChildProcess): Promise<undefined> {
     const ask = async (redis: Redis) => {
       await redis.ping(); // refused while it loads its data
-      // Someone else's server on this port answers as well.
+      // A server of another process on this port would answer as well.
       return (await redis.info("server")).includes(`process_id:${child.pid}\r`);
     };
     await eventually(
@@ -164,7 +164,7 @@ export class RedisServer implements RedisAddress {
   }
 }
 
-/** Starts a server and waits until it answers. It dies with this process, if `stop()` was not called before. */
+/** Starts a server and waits until it answers. It is killed when this process ends, unless `stop()` was called before. */
 export function startRedis(options: RedisServerOptions = {}): Promise<RedisServer> {
   return launch(options, async (dir, port) => {
     const config = { ...(await serverConfig(dir, port, options)), ...options.config };
@@ -193,7 +193,7 @@ async function serverConfig(dir: string, port: number, options: RedisServerOptio
   };
 }
 
-/** Starts the server program on a free port. @param prepare writes its files and gives its arguments */
+/** Starts the server program on a free port. @param prepare writes its files and returns its arguments */
 export async function launch(
   options: RedisServerOptions,
   prepare: (dir: string, port: number) => Promise<readonly string[]>,
@@ -207,7 +207,7 @@ export async function launch(
       await server.start();
       return server;
     } catch (error) {
-      // Someone may have taken the port since we looked.
+      // Another process may have taken the port meanwhile.
       const taken = error instanceof Error && /address already in use/i.test(error.message);
       if (!taken || options.port !== undefined || attempt === 5) throw error;
     }
@@ -215,8 +215,8 @@ export async function launch(
 }
 
 /**
- * One short connection that never retries: for looking at a server, not for working with it.
- * @param within how long an answer may take, in ms
+ * Opens a short connection that never retries, for checks of a server.
+ * @param within longest wait for an answer, in ms
  */
 export async function withConnection<T>(
   server: RedisAddress,
@@ -245,7 +245,7 @@ export async function withConnection<T>(
     await redis.connect();
     return await use(redis);
   } catch (error) {
-    // A handshake that was refused is only told to listeners; the call itself says "Connection is closed."
+    // A refused handshake is reported only to listeners; the call itself fails with "Connection is closed."
     throw cause ?? error;
   } finally {
     redis.disconnect();

@@ -1,4 +1,4 @@
-/** How many values follow a header of each kind; bulk texts and plain lines hold none. */
+/** Number of values that follow a header of each kind; bulk texts and plain lines have none. */
 const INNER: Readonly<Record<string, (count: number) => number>> = {
   "*": (count) => count,
   "~": (count) => count,
@@ -11,9 +11,9 @@ const BULK = "$!=";
 const LINE = "+-:_#,(";
 
 /**
- * Where the RESP value (2 or 3) that begins at `start` ends. Undefined: it is not whole yet.
+ * End of the RESP value (2 or 3) that begins at `start`; undefined if it is not complete yet.
  *
- * @throws where these bytes are no RESP
+ * @throws if these bytes are not RESP
  */
 function endOfValue(bytes: Buffer, start: number): number | undefined {
   let at = start;
@@ -35,7 +35,7 @@ function endOfValue(bytes: Buffer, start: number): number | undefined {
   return at;
 }
 
-/** Cuts a stream of bytes into RESP values. What is no RESP is handed on as it comes. */
+/** Cuts a stream of bytes into RESP values. Other bytes are passed on unchanged. */
 export class RespReader {
   #rest: Buffer = Buffer.alloc(0);
   #opaque = false;

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Reads "+ pid" and "- pid" lines. When its input ends, which happens however this process dies (SIGKILL
- * too), it kills what is left and removes the folder.
+ * Reads "+ pid" and "- pid" lines. When its input ends, which happens however this process dies (including
+ * SIGKILL), it kills the remaining processes and removes the folder.
  */
 const GUARD = `
 pids=
@@ -29,7 +29,7 @@ let scratch: Scratch | undefined;
 function open(): Scratch {
   if (scratch) return scratch;
   const dir = mkdtempSync(join(tmpdir(), "carillon-testing-"));
-  // Detached: Ctrl-C goes to the whole process group, and the guard must outlive us to do its work.
+  // Detached, because Ctrl-C is sent to the whole process group, and the guard must outlive us.
   const guard = spawn("/bin/sh", ["-c", GUARD, "guard", dir], {
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,
@@ -41,17 +41,17 @@ function open(): Scratch {
   return scratch;
 }
 
-/** A folder of this process, gone when the process is gone. */
+/** A folder that is deleted when this process ends. */
 export function scratchDir(): string {
   return open().dir;
 }
 
-/** Kill this process when ours ends, in whatever way. */
+/** Kills this process when ours ends, however it ends. */
 export function guardProcess(pid: number): void {
   open().guard.stdin?.write(`+ ${pid}\n`);
 }
 
-/** The process ended; its id may soon be another's. */
+/** Stops guarding a process that has ended, because its id may be reused. */
 export function releaseProcess(pid: number): void {
   open().guard.stdin?.write(`- ${pid}\n`);
 }

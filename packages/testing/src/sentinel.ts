@@ -12,35 +12,35 @@ import {
 import { tlsConfig } from "./tls.js";
 
 const MASTER_NAME = "carillon";
-/** How long a Sentinel may take to answer. */
+/** Longest wait for a Sentinel's answer. */
 const GLANCE_MS = 1_000;
-/** Sentinels tell each other every two seconds, and a machine may be busy. */
+/** Sentinels exchange their state every two seconds, and the machine may be busy. */
 const PATIENCE = { timeoutMs: 30_000, intervalMs: 50 };
 
 export interface SentinelOptions
   extends Pick<RedisServerOptions, "appendonly" | "config" | "tls" | "acl" | "password" | "env"> {
   /** Default 2. */
   replicas?: number;
-  /** Default 3; more than half of them agree on a failover. */
+  /** Default 3; more than half of them must agree on a failover. */
   sentinels?: number;
-  /** How long a master must not answer until a Sentinel takes it for down, in ms; default 1,000. */
+  /** How long a master must be silent before a Sentinel considers it down, in ms; default 1,000. */
   downAfterMs?: number;
-  /** The Sentinels' own. */
+  /** Password of the Sentinels. */
   sentinelPassword?: string;
 }
 
 export interface RedisSentinel {
-  /** For `REDIS_URL`: the Sentinels, the master's name, and the passwords if there are any. */
+  /** Value for `REDIS_URL`: the Sentinels, the master's name, and the passwords if there are any. */
   readonly url: string;
   readonly masterName: string;
-  /** The master when this was last found out: at the start, by `currentMaster()` or by `failover()`. */
+  /** The master as last known: from the start, `currentMaster()` or `failover()`. */
   readonly master: RedisServer;
   /** Master and replicas. */
   readonly servers: readonly RedisServer[];
   readonly sentinels: readonly RedisServer[];
-  /** Whom the Sentinels call the master now; after `master.kill()` that changes by itself, in a few seconds. */
+  /** The current master according to the Sentinels; after `master.kill()` it changes within a few seconds. */
   currentMaster(): Promise<RedisServer>;
-  /** Has the Sentinels promote a replica while the master is up, and waits until all of them say so. */
+  /** Makes the Sentinels promote a replica while the master is up, and waits until all of them report it. */
   failover(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -114,11 +114,11 @@ class Watched implements RedisSentinel {
   }
 
   async failover(): Promise<void> {
-    // One that has not heard of the failover before would fail over from the master before.
+    // A Sentinel that does not know of the previous failover yet would fail over from the previous master.
     await eventually(async () => (await this.#agreed()) !== undefined, PATIENCE);
     const before = await this.currentMaster();
     const [sentinel] = this.#alive() as [RedisServer];
-    // Refused while an earlier one is under way, and while no replica is known to be in order.
+    // Refused while an earlier failover is in progress, and while no replica is known to be healthy.
     await eventually(
       () => withConnection(sentinel, (redis) => redis.call("SENTINEL", "FAILOVER", MASTER_NAME)),
       PATIENCE,
@@ -130,7 +130,7 @@ class Watched implements RedisSentinel {
     await eventually(async () => (await replication(await this.currentMaster())).role === "master", PATIENCE);
   }
 
-  /** The port of the one that all Sentinels alive call the master; undefined while they differ. */
+  /** The port of the master on which all live Sentinels agree; undefined while they differ. */
   async #agreed(): Promise<number | undefined> {
     const views = await Promise.all(this.#alive().map(view));
     const ports = new Set(views.map(({ port }) => port));
@@ -153,7 +153,7 @@ function startOne(master: RedisServer, options: SentinelOptions): Promise<RedisS
       ...Object.entries(base).map(([name, value]) => `${name} ${value}`),
       `sentinel monitor ${MASTER_NAME} ${master.host} ${master.port} ${Math.floor(sentinels / 2) + 1}`,
       about("down-after-milliseconds", downAfterMs),
-      // Twice this is the wait after an election without a winner.
+      // After an election without a winner, Sentinels wait for twice this time.
       about("failover-timeout", 3_000),
       about("parallel-syncs", options.replicas ?? 2),
       ...(password === undefined ? [] : [about("auth-pass", password)]),
@@ -166,7 +166,7 @@ function startOne(master: RedisServer, options: SentinelOptions): Promise<RedisS
   });
 }
 
-/** From ten seconds and two. Redis before 7.0 has no such thing: all is slower there. */
+/** Shortens default periods of ten and two seconds. Redis before 7.0 cannot, and is slower. */
 async function hurry(sentinel: RedisServer): Promise<void> {
   await withConnection(sentinel, (redis) =>
     redis.call("SENTINEL", "DEBUG", "INFO-PERIOD", 500, "PUBLISH-PERIOD", 500).catch(() => {}),
@@ -184,7 +184,7 @@ async function replication(server: RedisServer): Promise<Record<string, string>>
   return Object.fromEntries([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name, value]) => [name, value]));
 }
 
-/** Every Sentinel knows all others and all replicas: before, none would be promoted. */
+/** Whether every Sentinel knows all others and all replicas: before that, no replica would be promoted. */
 async function allKnown(sentinels: readonly RedisServer[], replicas: number): Promise<boolean> {
   const views = await Promise.all(sentinels.map(view));
   return views.every((one) => one.sentinels === sentinels.length && one.replicas === replicas);
@@ -196,7 +196,7 @@ async function view(sentinel: RedisServer) {
     (redis) =>
       Promise.all([
         redis.call("SENTINEL", "MASTER", MASTER_NAME) as Promise<string[]>,
-        // What clients are told: in a failover the new address comes here first.
+        // The address that clients get: in a failover the new one appears here first.
         redis.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MASTER_NAME) as Promise<string[]>,
       ]),
     GLANCE_MS,

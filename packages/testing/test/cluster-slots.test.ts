@@ -47,14 +47,11 @@ it("has a replica take over when its master dies", async () => {
   direct.disconnect();
 
   await master.kill();
-  const heir = await eventually(
-    async () => {
-      const now = await cluster.masterOf(slot);
-      return now !== master && now;
-    },
-    { timeoutMs: 20_000 },
-  );
+  const heir = await eventually(async () => {
+    const now = await cluster.masterOf(slot);
+    return now !== master && now;
+  });
 
   expect(heir).toBe(cluster.replicaOf(master));
-  await eventually(async () => (await client.get(key)) === "rings", { timeoutMs: 20_000 });
+  await eventually(async () => (await client.get(key)) === "rings");
 });

@@ -31,14 +31,11 @@ function connect(
  */
 async function hold(group: RedisSentinel, client: Redis, value: string): Promise<void> {
   const { servers } = group;
-  await eventually(
-    async () => {
-      await client.set("bell", value);
-      const held = servers.map((server) => withConnection(server, (redis) => redis.get("bell")));
-      expect(await Promise.all(held)).toEqual(servers.map(() => value));
-    },
-    { timeoutMs: 20_000 },
-  );
+  await eventually(async () => {
+    await client.set("bell", value);
+    const held = servers.map((server) => withConnection(server, (redis) => redis.get("bell")));
+    expect(await Promise.all(held)).toEqual(servers.map(() => value));
+  });
 }
 
 describe("startSentinel", () => {
@@ -54,14 +51,11 @@ describe("startSentinel", () => {
     await hold(group, client, "rings");
 
     await first.kill();
-    const second = await eventually(
-      async () => {
-        const now = await group.currentMaster();
-        return now !== first && now;
-      },
-      { timeoutMs: 20_000 },
-    );
-    await eventually(async () => expect(await client.get("bell")).toBe("rings"), { timeoutMs: 10_000 });
+    const second = await eventually(async () => {
+      const now = await group.currentMaster();
+      return now !== first && now;
+    });
+    await eventually(async () => expect(await client.get("bell")).toBe("rings"));
     expect(group.master).toBe(second);
 
     // Its old self comes back as a replica of the new one.
@@ -72,7 +66,7 @@ describe("startSentinel", () => {
     const before = await group.currentMaster();
     await group.failover();
     expect(group.master).not.toBe(before);
-    await eventually(async () => expect(await client.get("bell")).toBe("again"), { timeoutMs: 10_000 });
+    await eventually(async () => expect(await client.get("bell")).toBe("again"));
     expect(before.pid).toBeDefined();
   }, 60_000);
 
@@ -83,6 +77,6 @@ describe("startSentinel", () => {
     const client = connect(group, { password: "bell", sentinelPassword: "tower" });
     expect(await client.set("bell", "rings")).toBe("OK");
     await group.failover();
-    await eventually(async () => (await client.set("bell", "still")) === "OK", { timeoutMs: 10_000 });
+    await eventually(async () => (await client.set("bell", "still")) === "OK");
   });
 });

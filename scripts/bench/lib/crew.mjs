@@ -17,7 +17,7 @@ export async function startCrew(file, argLists) {
       child.once("message", resolve);
       child.once("exit", (code) => reject(new Error(`${file} ${args.join(" ")} ended with ${code}`)));
     });
-    child.on("message", (rows) => seen.push(...rows));
+    child.on("message", (/** @type {any[]} */ rows) => seen.push(...rows));
   }
   const stop = () => Promise.all(children.map(end));
   return { seen, stop };

@@ -9,13 +9,13 @@ import { parseArgs } from "node:util";
  */
 export function readOptions(numbers, texts = []) {
   const strings = [...Object.keys(numbers), ...texts].map((name) => [name, { type: "string" }]);
-  const { values } = parseArgs({
-    options: {
-      ...Object.fromEntries(strings),
-      smoke: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
-    },
-  });
+  const options = {
+    ...Object.fromEntries(strings),
+    smoke: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  };
+  /** @type {{ values: Record<string, any> }} */
+  const { values } = parseArgs({ options });
   const read = Object.entries(numbers).map(([name, fallback]) => {
     const [usual, smoke = usual] = [fallback].flat();
     const value = Number(values[name] ?? (values.smoke ? smoke : usual));

@@ -51,10 +51,10 @@ async function croner() {
     let next = 0;
     const job = new Cron(EACH_SECOND, async (self) => {
       const due = next;
-      next = self.nextRun().getTime();
+      next = Number(self.nextRun());
       if (await take(`${task}:${due}`)) began(task, due);
     });
-    next = job.nextRun().getTime();
+    next = Number(job.nextRun());
     return job;
   });
   return async () => {

@@ -8,10 +8,14 @@ const [url, queue, prefix, concurrency] = process.argv.slice(2);
 const connection = new Redis(url, { maxRetriesPerRequest: null });
 const { add, ready } = home();
 
-/** Ours say it themselves. Of BullMQ's schedulers, a job is called `repeat:<scheduler>:<time>`, and produced when it is taken. */
+/**
+ * Our jobs say it themselves. A job of BullMQ's schedulers is called `repeat:<scheduler>:<time>`, and produced when it is taken.
+ *
+ * @param {import("bullmq").Job} job
+ */
 function told({ id, data, processedOn }) {
   if (data.occurrence) return data.occurrence;
-  const [, task, due] = id.split(":");
+  const [, task, due] = String(id).split(":");
   return { task, due: Number(due), enqueued: processedOn };
 }
 

@@ -32,7 +32,10 @@ export const everySecond = (offset) => ({
   origin: new Date(Date.UTC(2020, 0, 1) + offset).toISOString(),
 });
 
-/** @param {{ nodes: number, workers: number, tasks: number, schedule: (i: number, second: number) => object }} options */
+/**
+ * @param {any} server
+ * @param {{ nodes: number, workers: number, tasks: number, schedule: (i: number, second: number) => import("@carillon/sdk").ScheduleInput }} options
+ */
 export async function startOurs(server, { nodes, workers, tasks, schedule }) {
   const env = { REDIS_URL: server.url, CARILLON_NAMESPACE: NAMESPACE };
   const replicas = Array.from({ length: nodes }, (_, i) => new Node(`node-${i}`, env));
@@ -84,7 +87,10 @@ async function secondAfter(server, seconds) {
   return Math.ceil((await server.time()) / 1000 + seconds) * 1000 + 2_000;
 }
 
-/** @param {{ workers: number, tasks: number, repeat: (i: number, second: number) => object }} options `second`: soon, a full one */
+/**
+ * @param {any} server
+ * @param {{ workers: number, tasks: number, repeat: (i: number, second: number) => object }} options `second`: soon, a full one
+ */
 export async function startTheirs(server, { workers, tasks, repeat }) {
   const queue = new Queue(QUEUE, { connection: { url: server.url } });
   await queue.waitUntilReady();
@@ -109,6 +115,8 @@ export async function startTheirs(server, { workers, tasks, repeat }) {
  * The rows due within so many full seconds after the warm-up, once all had time to come; and what Redis did in those seconds.
  * Stops whoever was watched.
  *
+ * @param {any} server
+ * @param {any} crew from `startOurs` or `startTheirs`
  * @param {{ rate: number, warmup: number, seconds: number }} options
  */
 export async function watch(server, { seen, stop, collect, second }, { rate, warmup, seconds }) {

@@ -24,8 +24,9 @@ export async function slowLink(url, oneWay) {
     }
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(undefined)));
+  const address = /** @type {import("node:net").AddressInfo} */ (server.address());
   return {
-    url: `redis://127.0.0.1:${server.address().port}`,
+    url: `redis://127.0.0.1:${address.port}`,
     stop() {
       for (const socket of sockets) socket.destroy();
       server.close();

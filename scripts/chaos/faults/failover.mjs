@@ -23,7 +23,7 @@ const WAYS = {
 
 /**
  * @param {string} topology
- * @param {(world: object) => Promise<{ master: object, replaced: () => Promise<boolean>, queues?: string[] }>} find
+ * @param {(world: any) => Promise<{ master: any, replaced: () => Promise<boolean>, queues?: string[] }>} find
  */
 export function lostMasters(topology, find) {
   return Object.entries(WAYS).map(([how, { go, comeBack }]) => ({

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Backfill, Client, PutBackfill } from "@carillon/sdk";
+import type { Backfill, Client, StartBackfillResult } from "@carillon/sdk";
 import { type Command, Option } from "commander";
 import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
@@ -9,7 +9,6 @@ import type { Output } from "../output.js";
 import { facts } from "../text.js";
 import { duration, when } from "../times.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
-import { note } from "./warnings.js";
 
 interface BackfillOptions extends Globals {
   queue?: string;
@@ -52,10 +51,10 @@ export const registerBackfill: Register = (program, out) => {
         throw misuse("wait", "given beside --dry-run.", "Leave one of the two out.");
       }
       await withClient(options, async (client) => {
-        const put = await begin(client, task, options);
+        const put = await begin(client, task, options, out);
         if (!options.wait || put.id === undefined) return answer(put, task, options, out);
         if (!options.json) await out.write(begun(put, task));
-        await ended(await awaitEnd(client, put.id, options.json), options, out);
+        await ended(await awaitEnd(client, put.id, options.json, out), options, out);
       });
     });
 };
@@ -64,7 +63,7 @@ export const registerBackfillStatus: Register = (program, out) => {
   backfillCommand(program, "backfill-status", "how far a backfill is").action(
     async (id: string, _: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const found = await withClient(options, (client) => client.backfillStatus(id));
+      const found = await withClient(options, (client) => client.backfills.get(id));
       if (options.json) return out.json(found);
       await out.write(describe(found, out));
     },
@@ -75,7 +74,7 @@ export const registerBackfillCancel: Register = (program, out) => {
   backfillCommand(program, "backfill-cancel", "stop a backfill; what it has enqueued goes on").action(
     async (id: string, _: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const changed = await withClient(options, (client) => client.cancelBackfill(id));
+      const changed = await withClient(options, (client) => client.backfills.cancel(id));
       const text = `${changed ? "stopped" : "was over already:"} backfill ${id}\n`;
       await (options.json ? out.json({ id, changed }) : out.write(text));
     },
@@ -90,46 +89,61 @@ function backfillCommand(program: Command, name: string, summary: string): Comma
     .argument("<id>", "a backfill's id, as backfill shows it");
 }
 
-async function begin(client: Client, task: string, options: BackfillOptions): Promise<PutBackfill> {
+async function begin(
+  client: Client,
+  task: string,
+  options: BackfillOptions,
+  out: Output,
+): Promise<StartBackfillResult> {
   const { queue, owner, from, to, overlap, every, by, dryRun } = options;
   if (from === undefined || to === undefined) {
     throw misuse(from === undefined ? "from" : "to", "missing.", "Give --from TIME and --to TIME.");
   }
   const sdk = await import("@carillon/sdk");
   const found = await client.get(taskRef(task, queue, owner));
-  const now = await client.store.serverTime();
+  const now = await client.serverTime();
   const zone = options.timezone ?? zoneOfSchedule(sdk, found.schedule);
   const read = (text: string, field: string) => {
     const moment = readMoment(sdk, text, { zone, now, field });
-    if (moment.note) note(`${field}: ${moment.note}`);
+    if (moment.note) out.note(`${field}: ${moment.note}`);
     return moment.time;
   };
-  return client.backfill(
+  return client.backfills.start(
     { queue: found.queue, owner: found.owner, id: found.id },
     { from: read(from, "from"), to: read(to, "to"), overlap, every, by, dryRun },
   );
 }
 
-async function answer(put: PutBackfill, task: string, options: BackfillOptions, out: Output): Promise<void> {
+async function answer(
+  put: StartBackfillResult,
+  task: string,
+  options: BackfillOptions,
+  out: Output,
+): Promise<void> {
   if (options.json) return out.json(put);
   await out.write(begun(put, task));
 }
 
-function begun({ id, total }: PutBackfill, task: string): string {
+function begun({ id, total }: StartBackfillResult, task: string): string {
   const count = total === 1 ? "1 occurrence" : `${total} occurrences`;
   if (id === undefined) return `${count} of ${task}; nothing was started\n`;
   return `backfill ${id}: ${count} of ${task}\n`;
 }
 
 /** On a terminal one line that changes; elsewhere a line whenever something has. */
-async function awaitEnd(client: Client, id: string, silent = false): Promise<Backfill> {
-  const { stderr } = process;
+async function awaitEnd(
+  client: Client,
+  id: string,
+  silent: boolean | undefined,
+  out: Output,
+): Promise<Backfill> {
+  const { stderr } = out;
   let shown = "";
-  if (!(await client.nodes()).some(({ alive }) => alive)) {
-    note("no scheduler node is alive: the backfill begins when one starts.");
+  if (!(await client.nodes.list()).some(({ alive }) => alive)) {
+    out.note("no scheduler node is alive: the backfill begins when one starts.");
   }
   for (;;) {
-    const found = await client.backfillStatus(id);
+    const found = await client.backfills.get(id);
     const text = progress(found);
     if (!silent && text !== shown) stderr.write(stderr.isTTY ? `\r${text}\u001b[K` : `${text}\n`);
     shown = text;
@@ -143,7 +157,7 @@ async function awaitEnd(client: Client, id: string, silent = false): Promise<Bac
 
 /** Fewer may be decided than were counted: a schedule can change, and `maxRuns` can be reached. */
 async function ended(found: Backfill, options: Globals, out: Output): Promise<void> {
-  if (found.state === "cancelled") process.exitCode = EXIT.refused;
+  if (found.state === "cancelled") out.exitCode = EXIT.refused;
   if (options.json) return out.json(found);
   await out.write(`${found.state}: ${found.enqueued} enqueued, ${found.skipped} skipped\n`);
 }

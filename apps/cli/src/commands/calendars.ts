@@ -38,9 +38,9 @@ function registerPut(calendars: Command, out: Output): void {
     .action(async (name: string, file: string | undefined, _: unknown, command) => {
       const options: Globals & { by?: string } = command.optsWithGlobals();
       const { by } = options;
-      const entries = await readEntries(file);
+      const entries = await readEntries(options.io, file);
       const put = await withClient(options, (client) =>
-        client.putCalendar(name, entries, by === undefined ? {} : { by }),
+        client.calendars.put(name, entries, by === undefined ? {} : { by }),
       );
       if (options.json) return out.json(put);
       const then = put.replanned === 0 ? "" : `; planned anew: ${put.replanned} of its tasks`;
@@ -56,7 +56,7 @@ function registerList(calendars: Command, out: Output): void {
     .description("Lists the calendars, and how many tasks name each.")
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const found = await withClient(options, (client) => client.calendars());
+      const found = await withClient(options, (client) => client.calendars.list());
       if (options.json) return out.json(found);
       await out.write(found.length ? table(COLUMNS, found, out.paint) : "No calendars.\n");
     });
@@ -70,7 +70,7 @@ function registerShow(calendars: Command, out: Output): void {
     .argument("<name>")
     .action(async (name: string, _: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const { entries, ...found } = await withClient(options, (client) => client.calendar(name));
+      const { entries, ...found } = await withClient(options, (client) => client.calendars.get(name));
       if (options.json) return out.json({ ...found, entries });
       const by = found.by === NOBODY ? "" : ` by ${printable(found.by)}`;
       const head = `# ${found.name}: revision ${found.revision}, changed ${when(found.updated)}${by}\n`;
@@ -86,7 +86,7 @@ function registerRm(calendars: Command, out: Output): void {
     .argument("<name>")
     .action(async (name: string, _: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      await withClient(options, (client) => client.deleteCalendar(name));
+      await withClient(options, (client) => client.calendars.delete(name));
       await (options.json ? out.json({ name, deleted: true }) : out.write(`deleted ${name}\n`));
     });
 }

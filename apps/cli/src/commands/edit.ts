@@ -1,8 +1,9 @@
-import type { Client, Put, TaskInput, TaskRef } from "@carillon/sdk";
+import type { Client, PutResult, TaskInput, TaskRef } from "@carillon/sdk";
 import { edited } from "../assignments.js";
 import { collect, type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import { Draft } from "../draft.js";
 import { Failure, reportOf } from "../failure.js";
+import type { Io } from "../io.js";
 import { tellPuts } from "./put.js";
 
 interface EditOptions extends Globals {
@@ -30,15 +31,15 @@ export const registerEdit: Register = (program, out) => {
       const change = (client: Client) =>
         set.length + unset.length > 0
           ? client.update(ref, (definition) => edited(definition, set, unset) as TaskInput)
-          : inEditor(client, ref);
+          : inEditor(client, ref, options.io);
       // The payload that is put back was stored already: whoever stored it has set the limit.
       const put = await withClient(options, change, { maxPayloadBytes: Number.MAX_SAFE_INTEGER });
       await (options.json ? out.json(put) : tellPuts([put], out));
     });
 };
 
-async function inEditor(client: Client, ref: TaskRef): Promise<Put> {
-  const draft = new Draft();
+async function inEditor(client: Client, ref: TaskRef, io: Io): Promise<PutResult> {
+  const draft = new Draft(io);
   try {
     const put = await client.update(ref, async (definition) => {
       if (draft.file !== undefined) throw changedMeanwhile();

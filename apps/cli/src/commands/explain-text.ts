@@ -77,7 +77,10 @@ function verdictOf(account: Account): { word: string; colour: Colour; sentence: 
   const colour = outcome === undefined ? "yellow" : GOOD.includes(outcome) ? "green" : "red";
   const runs = new Set(events.flatMap(({ run }) => run ?? [])).size;
   const which = runs > 1 ? ` (the last of ${runs} runs)` : "";
-  return { word, colour, sentence: `${beginning(run)}${which}, and ${ending(run, now)}.` };
+  const wait = events.findLast((event) => event.what === "crash-wait" && event.run === run.id);
+  const hold = explanation.hold && onTheClock(explanation.hold, account);
+  const end = wait ? `crashed; it ${onTheClock(wait.text, account)}` : ending(run, now, hold);
+  return { word, colour, sentence: `${beginning(run)}${which}, and ${end}.` };
 }
 
 function beginning({ trigger, due, enqueued }: RunDetails): string {
@@ -95,7 +98,7 @@ function beginning({ trigger, due, enqueued }: RunDetails): string {
   }
 }
 
-function ending(run: RunDetails, now: number): string {
+function ending(run: RunDetails, now: number, hold: string | undefined): string {
   const { outcome, started, finished = now, attempts, state } = run;
   const error = run.error === undefined ? "" : `: ${run.error.split("\n")[0]}`;
   const tries = attempts > 1 ? ` and ${attempts} attempts` : "";
@@ -105,9 +108,13 @@ function ending(run: RunDetails, now: number): string {
       : `${ENDS[outcome]} after ${duration(finished - started)}${tries}${error}`;
   }
   const since = duration(now - (started ?? run.enqueued));
+  const held = hold === undefined ? "" : `; ${hold}`;
   if (state === "queued" && attempts > 0)
-    return `waits for its next attempt, ${since} after the first${error}`;
-  if (state === "queued") return `has been waiting for a worker for ${since}`;
+    return `waits for its next attempt, ${since} after the first${error}${held}`;
+  if (state === "queued")
+    return hold === undefined
+      ? `has been waiting for a worker for ${since}`
+      : `has been waiting for ${since}: ${hold}`;
   const where = `on ${run.host}, process ${run.pid}`;
   return state === "running" ? `has been running for ${since} ${where}` : `is being ended ${where}`;
 }
@@ -145,13 +152,15 @@ function columnsOf(chain: readonly ExplainedEvent[], account: Account): Column<E
 function colourOf(what: string): Colour | undefined {
   if (GOOD.includes(what)) return "green";
   if (what === "enqueued" || what === "attempt") return undefined;
-  return ["skipped", "pending", "cancel", "waited"].includes(what) ? "yellow" : "red";
+  return ["skipped", "pending", "cancel", "waited", "crash-wait"].includes(what) ? "yellow" : "red";
 }
 
 /** As the SDK says it, with what else is known of who it was. */
 function textOf({ text, by, what, at = 0 }: ExplainedEvent, account: Account): string {
   // An error's own text is not ours to change.
-  const said = ["enqueued", "skipped", "waited"].includes(what) ? onTheClock(text, account) : text;
+  const said = ["enqueued", "skipped", "waited", "crash-wait"].includes(what)
+    ? onTheClock(text, account)
+    : text;
   if (by === undefined || !said.startsWith(`${by} `)) return said;
   // A node of this name that started later was another process.
   const node = account.nodes.find(({ id, started }) => id === by && started <= at);

@@ -2,7 +2,6 @@ import type { Client, RunDetails } from "@carillon/sdk";
 import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import { type Moment, readMoment, zoneOfSchedule } from "../moment.js";
 import { type Account, told } from "./explain-text.js";
-import { note } from "./warnings.js";
 
 interface ExplainOptions extends Globals {
   queue?: string;
@@ -29,7 +28,7 @@ export const registerExplain: Register = (program, out) => {
       const { moment, ...account } = await withClient(options, (client) =>
         ask(client, task, words.join(" "), options),
       );
-      if (moment.note) note(moment.note);
+      if (moment.note) out.note(moment.note);
       if (options.json) return out.json(account.explanation);
       await out.write(told(account, out.paint));
     });
@@ -42,11 +41,11 @@ async function ask(
   { queue, owner, timezone }: ExplainOptions,
 ): Promise<Account & { moment: Moment }> {
   const sdk = await import("@carillon/sdk");
-  const [task, now] = await Promise.all([client.get(taskRef(text, queue, owner)), client.store.serverTime()]);
+  const [task, now] = await Promise.all([client.get(taskRef(text, queue, owner)), client.serverTime()]);
   const zone = timezone ?? zoneOfSchedule(sdk, task.schedule);
   const moment = readMoment(sdk, time, { zone, now, field: "TIME" });
   const name = { queue: task.queue, owner: task.owner, id: task.id };
-  const [explanation, nodes] = await Promise.all([client.explain(name, moment.time), client.nodes()]);
+  const [explanation, nodes] = await Promise.all([client.explain(name, moment.time), client.nodes.list()]);
   const id = explanation.events.findLast(({ run }) => run !== undefined)?.run;
   const run = id === undefined ? undefined : await runIfKept(sdk.isCarillonError, client, id);
   return { task, explanation, zone, now, nodes, run, moment };
@@ -59,7 +58,7 @@ async function runIfKept(
   id: string,
 ): Promise<RunDetails | undefined> {
   try {
-    return await client.run(id);
+    return await client.runs.get(id);
   } catch (error) {
     if (isCoded(error, "RUN_NOT_FOUND")) return undefined;
     throw error;

@@ -34,7 +34,7 @@ export const registerJournal: Register = (program, out) => {
   program
     .command("journal")
     .summary("the runs that are over, of one task or all")
-    .description("Lists the runs that are over, by their end: queue by queue, newest first.")
+    .description("Lists the runs that are over, by their end, newest first.")
     .argument("[task]", "[owner/]id; default all tasks")
     .option("-q, --queue <queue>", "of this queue")
     .addOption(new Option("--outcome <outcome>", "that ended so").choices(OUTCOMES))
@@ -51,13 +51,13 @@ export const registerJournal: Register = (program, out) => {
       const { queue, owner } = options;
       const page = await withClient(options, async (client) => {
         const ref: TaskRef | undefined = task === undefined ? undefined : taskRef(task, queue, owner);
-        const filter = await filterOf(options, () => client.store.serverTime());
-        return client.journal({ ...filter, task: ref });
+        const filter = await filterOf(options, () => client.serverTime());
+        return client.runs.journal({ ...filter, task: ref });
       });
       if (options.json) return out.json(page);
       const { runs, cursor } = page;
       await out.write(runs.length ? table(JOURNAL_COLUMNS, runs, out.paint) : "No runs.\n");
-      if (cursor) process.stderr.write(`There may be more: --cursor ${cursor}\n`);
+      if (cursor) out.stderr.write(`There may be more: --cursor ${cursor}\n`);
     });
 };
 

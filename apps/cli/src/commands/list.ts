@@ -11,6 +11,7 @@ interface ListCommandOptions extends Globals {
   queue?: string;
   tag?: string;
   state?: Task["state"];
+  deliveries?: boolean;
   limit?: number;
   cursor?: string;
   all?: boolean;
@@ -27,6 +28,7 @@ export const registerList: Register = (program, out) => {
     .option("-q, --queue <queue>", "of this queue")
     .option("-t, --tag <tag>", "with this tag")
     .addOption(new Option("--state <state>", "in this state").choices(["scheduled", "paused", "finished"]))
+    .option("--deliveries", "also deliveries of alerts, the tasks of the queue carillon-alerts")
     .option("-l, --limit <n>", "a page's size, at most 1,000; default 100", wholeNumber)
     .option("--cursor <cursor>", "of the page before")
     .option("--all", "all pages; with --json one task a line")
@@ -42,14 +44,14 @@ export const registerList: Register = (program, out) => {
         if (options.json) return out.json(page);
         await out.write(page.tasks.length ? table(COLUMNS, page.tasks, out.paint) : "No tasks.\n");
         // Beside the table, not in it: what reads the table does not want it.
-        if (page.cursor) process.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
+        if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
       });
     });
 };
 
 /** Owner too: a bound client shows its owner's tasks only. */
-function pick({ queue, owner, tag, state, limit, cursor }: ListCommandOptions): ListOptions {
-  return { queue, owner, tag, state, limit, cursor };
+function pick({ queue, owner, tag, state, deliveries, limit, cursor }: ListCommandOptions): ListOptions {
+  return { queue, owner, tag, state, deliveries, limit, cursor };
 }
 
 async function listAll(
@@ -69,13 +71,26 @@ async function listAll(
   if (!json && widths.length === 0) await out.write("No tasks.\n");
 }
 
-const COLOURS = { scheduled: "green", paused: "yellow", finished: "dim" } as const;
+const COLOURS = {
+  scheduled: "green",
+  running: "green",
+  queued: "green",
+  paused: "yellow",
+  finished: "dim",
+} as const;
+
+/** A task whose schedule has no time left may have a run that is not over: that is what a person wants to know. */
+function stateText({ state, openRuns }: Task): keyof typeof COLOURS {
+  if (openRuns === undefined || state === "paused") return state;
+  if (openRuns.running > 0) return "running";
+  return state === "finished" ? "queued" : state;
+}
 
 const COLUMNS: Column<Task>[] = [
   { title: "QUEUE", value: (task) => task.queue },
   { title: "TASK", value: (task) => `${task.owner}/${task.id}` },
   { title: "TYPE", value: (task) => task.type },
-  { title: "STATE", value: (task) => task.state, colour: (task) => COLOURS[task.state] },
+  { title: "STATE", value: stateText, colour: (task) => COLOURS[stateText(task)] },
   { title: "LAST", value: lastRun, colour: lastColour },
   { title: "SCHEDULE", value: (task) => cut(task.humanized, 50) },
   { title: "NEXT", value: (task) => when(task.nextExecution) },

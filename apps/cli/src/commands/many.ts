@@ -1,64 +1,66 @@
-import type { BulkFilter, Client, Task } from "@carillon/sdk";
+import type { BulkFilter, BulkResult, BulkSample, Client } from "@carillon/sdk";
 import { type Globals, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
+import { type Column, table } from "../text.js";
+import { when } from "../times.js";
 
 /** What tasks are named by: one of them, or with `--all` many. */
 export interface Named extends Globals {
   queue?: string;
   tag?: string;
   all?: boolean;
+  dryRun?: boolean;
 }
 
 /** Something that is done to many tasks. */
 export interface Deed {
   readonly verb: string;
   readonly past: string;
-  /** Only tasks in this state are concerned. */
-  readonly state?: Task["state"];
-  /** Returns how many tasks it changed. */
-  act(client: Client, filter: BulkFilter): Promise<number>;
+  act(client: Client, filter: BulkFilter, dryRun: boolean): Promise<BulkResult>;
 }
 
-/** Tasks counted before the answer is "more". */
-const COUNTED = 10_000;
-
 /** One task is meant, and nothing says many. @throws `INVALID_OPTION` */
-export function assertOne({ tag, all }: Named): void {
-  const field = all ? "all" : tag === undefined ? undefined : "tag";
+export function assertOne({ tag, all, dryRun }: Named): void {
+  const field = all ? "all" : dryRun ? "dry-run" : tag === undefined ? undefined : "tag";
   if (field !== undefined) throw misuse(field, "given beside a task.", "Leave one of the two out.");
 }
 
-/** @throws `INVALID_OPTION` where nothing says which, or without `--all`: then nothing is done */
+/** @throws `INVALID_OPTION` if nothing says which tasks, or without `--all`: then nothing is done */
 export async function doToMany(deed: Deed, options: Named, out: Output): Promise<void> {
-  const { queue, tag, owner, all, json } = options;
+  const { queue, tag, owner, all, dryRun = false, json } = options;
   const filter: BulkFilter = { queue, tag, owner };
-  const said = Object.entries(filter).filter(([, name]) => name !== undefined);
-  if (said.length === 0) {
+  const given = Object.entries(filter).filter(([, name]) => name !== undefined);
+  if (given.length === 0) {
     throw misuse("TASK", "missing.", "Give a task; or --owner, --tag or --queue, and --all.");
   }
-  const count = await withClient(options, async (client) => {
-    if (all) return deed.act(client, filter);
-    const whose = said.map(([kind, name]) => `${kind} ${name}`).join(", ");
-    const found = await matching(client, { ...filter, state: deed.state });
-    throw misuse("all", `missing. ${deed.verb} means ${found} of ${whose}.`, "Add --all to go on.");
+  const result = await withClient(options, async (client) => {
+    if (all || dryRun) return deed.act(client, filter, dryRun);
+    const whose = given.map(([kind, name]) => `${kind} ${name}`).join(", ");
+    const { count } = await deed.act(client, filter, true);
+    throw misuse(
+      "all",
+      `missing. ${deed.verb} means ${tasks(count)} of ${whose}.`,
+      "Add --dry-run to see which, --all to go on.",
+    );
   });
-  if (json) return out.json({ count });
-  await out.write(`${deed.past} ${tasks(count)}\n`);
+  if (json) return out.json(result);
+  if (!dryRun) return out.write(`${deed.past} ${tasks(result.count)}\n`);
+  await out.write(`${deed.verb} means ${tasks(result.count)}\n${sample(result, out)}`);
 }
 
-async function matching(
-  client: Client,
-  filter: BulkFilter & { state: Task["state"] | undefined },
-): Promise<string> {
-  let count = 0;
-  let cursor: string | undefined;
-  do {
-    const page = await client.list({ ...filter, limit: 1_000, cursor });
-    count += page.tasks.length;
-    cursor = page.cursor;
-  } while (cursor !== undefined && count < COUNTED);
-  return cursor === undefined ? tasks(count) : `more than ${COUNTED} tasks`;
+const SAMPLE: Column<BulkSample>[] = [
+  { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
+  { title: "QUEUE", value: ({ queue }) => queue },
+  { title: "PAUSED", value: ({ paused }) => (paused === undefined ? "" : when(paused.at)) },
+  { title: "BY", value: ({ paused }) => paused?.by ?? "" },
+  { title: "NOTE", value: ({ paused }) => paused?.note ?? "" },
+];
+
+function sample({ count, sample }: BulkResult, out: Output): string {
+  if (count === 0) return "";
+  const more = count > sample.length ? `… and ${count - sample.length} more\n` : "";
+  return `${table(SAMPLE, sample, out.paint)}${more}`;
 }
 
 function tasks(count: number): string {

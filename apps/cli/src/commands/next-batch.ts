@@ -1,7 +1,7 @@
 import type * as Sdk from "@carillon/sdk";
 import { answer } from "../answer.js";
 import { Failure, reportOf } from "../failure.js";
-import { type Line, parseJson, readLines } from "../input.js";
+import { type Line, parseJson } from "../input.js";
 import type { Output } from "../output.js";
 import { readQuestion } from "../question.js";
 
@@ -9,8 +9,8 @@ import { readQuestion } from "../question.js";
 const WRITE_AT = 256 * 1024;
 
 /** In order, one answer a line; a bad line is answered with its error, and the rest goes on. */
-export async function answerAll(sdk: typeof Sdk, out: Output): Promise<void> {
-  for await (const lines of readLines(undefined)) {
+export async function answerAll(sdk: typeof Sdk, input: AsyncIterable<Line[]>, out: Output): Promise<void> {
+  for await (const lines of input) {
     let text = "";
     for (const line of lines) {
       text += `${JSON.stringify(answerLine(sdk, line))}\n`;

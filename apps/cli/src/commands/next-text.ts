@@ -32,13 +32,13 @@ function detailsOf({ times, excluded, notes }: Preview): object {
 
 /** A forecast for people. */
 export function describe(
-  { schedule, canonical, description, warnings, preview }: Forecast,
+  { kind, canonical, description, warnings, preview }: Forecast,
   { from, zone }: { from: number; zone: string | undefined },
   paint: Paint,
 ): string {
   const head = facts(
     [
-      [kindOf(schedule), canonical],
+      [kind === "any" ? "union" : kind, canonical],
       ["means", description],
       ...warnings.map(({ code, message }) => ["warning", `${message} [${code}]`] as const),
       ...preview.notes.map(({ text }) => ["note", text] as const),
@@ -76,9 +76,4 @@ function endText({ times, excluded }: Preview): string {
   const named = rest.slice(0, NAMED).map(({ local, by }) => `${local} (${by})`);
   const more = rest.length > NAMED ? " and more" : "";
   return `${end} Excluded: ${named.join(", ")}${more}.\n`;
-}
-
-function kindOf(schedule: Forecast["schedule"]): string {
-  const kinds = ["cron", "calendar", "every", "at"] as const;
-  return kinds.find((kind) => kind in schedule) ?? "union";
 }

@@ -5,7 +5,7 @@ import { compose, flagsOf, type Limits } from "../compose.js";
 import { SYNTAXES } from "../expression.js";
 import { misuse } from "../failure.js";
 import { forecast } from "../forecast.js";
-import { parseJson, readAll } from "../input.js";
+import { parseJson, readAll, readLines } from "../input.js";
 import type { Output } from "../output.js";
 import { type Range, readExpression, readRange } from "../question.js";
 import { answerAll } from "./next-batch.js";
@@ -30,7 +30,7 @@ export const registerNext: Register = (program, out) => {
       .description(
         "Shows what a schedule means and when it fires next. Needs no Redis.\n" +
           "Several expressions are a union; --schedule takes a whole schedule instead.\n" +
-          'With --batch: JSON lines {"syntax","expr","timezone","from","count"} from stdin, one JSON line each to stdout.',
+          'With --batch: JSON lines {"syntax","expr","timezone","from","count","id","owner"} from stdin, one JSON line each to stdout.',
       )
       .argument("[expr...]", "for example '*/5 * * * *', 'Mon..Fri 09:00', 10s, 2026-01-01T00:00:00Z")
       .addOption(new Option("-s, --syntax <syntax>", "guessed when absent").choices(SYNTAXES))
@@ -40,7 +40,7 @@ export const registerNext: Register = (program, out) => {
       )
       .option("--from <time>", "ISO 8601; times strictly after it; default now")
       .option("-n, --count <n>", "how many; default 5", wholeNumber)
-      .option("--id <id>", "the task id that spreads H in a cron expression, and jitter"),
+      .option("--id <id>", "the task, [owner/]id, that spreads H in a cron expression, and jitter"),
   )
     .option("--schedule <json>", "a schedule as it is stored: JSON, @FILE, or - for stdin; instead of EXPR")
     .option(
@@ -52,7 +52,8 @@ export const registerNext: Register = (program, out) => {
     .action(async (exprs: string[], _: unknown, command) => {
       const options: NextOptions = command.optsWithGlobals();
       refuseMixtures(exprs, options);
-      if (options.batch) return answerAll(await import("@carillon/sdk"), out);
+      if (options.batch)
+        return answerAll(await import("@carillon/sdk"), readLines(options.io, undefined), out);
       await answerOne(exprs, options, out);
     });
 };
@@ -92,7 +93,7 @@ function refuseMixtures(exprs: readonly string[], options: NextOptions): void {
 
 async function answerOne(exprs: readonly string[], options: NextOptions, out: Output): Promise<void> {
   const range = readRange({ ...options }, Date.now());
-  const calendars = await readCalendars(options.calendar ?? []);
+  const calendars = await readCalendars(options.io, options.calendar ?? []);
   const input = await scheduleOf(exprs, options, range, new Set(calendars.keys()));
   const alone = exprs.length === 1 && flagsOf(options).length === 0;
   // Alone, an expression excludes nothing that would have to be shown in another zone.
@@ -117,6 +118,7 @@ async function scheduleOf(
     return compose(expressions, options, calendars);
   }
   const file = /^(?:-$|@)/.test(options.schedule) ? options.schedule.replace("@", "") : undefined;
-  const text = file === undefined ? options.schedule : await readAll(file, "A schedule is far smaller.");
+  const text =
+    file === undefined ? options.schedule : await readAll(options.io, file, "A schedule is far smaller.");
   return parseJson(text, 'Give one schedule, {"cron":"0 3 * * *"}.', { code: "INVALID_SCHEDULE" });
 }

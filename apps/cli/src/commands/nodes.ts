@@ -6,24 +6,33 @@ import { when } from "../times.js";
 export const registerNodes: Register = (program, out) => {
   program
     .command("nodes")
-    .summary("scheduler nodes, and when each was last heard of")
+    .summary("scheduler nodes: whether each is ready, and when it was last heard of")
     .description(
-      "Lists the scheduler nodes of the namespace. A node that died stays listed for an hour, as not alive.",
+      [
+        "Lists the scheduler nodes of the namespace. STATE is ready; not-ready (WHY tells the reason); silent: the node missed a",
+        "heartbeat, since it hangs, is cut off, or its Redis takes no writes; or dead: it missed three. A dead node stays listed for an hour.",
+      ].join("\n"),
     )
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const nodes = await withClient(options, (client) => client.nodes());
+      const nodes = await withClient(options, (client) => client.nodes.list());
       if (options.json) return out.json(nodes);
-      await out.write(nodes.length ? table(COLUMNS, nodes, out.paint) : "No nodes.\n");
+      await out.write(nodes.length ? table(columns(nodes), nodes, out.paint) : "No nodes.\n");
     });
 };
+
+function columns(nodes: readonly NodeView[]): Column<NodeView>[] {
+  return nodes.some(({ why }) => why !== undefined) ? [...COLUMNS, WHY] : COLUMNS;
+}
+
+const WHY: Column<NodeView> = { title: "WHY", value: (node) => node.why ?? "" };
 
 const COLUMNS: Column<NodeView>[] = [
   { title: "NODE", value: (node) => node.id },
   {
-    title: "ALIVE",
-    value: (node) => (node.alive ? "yes" : "no"),
-    colour: (node) => (node.alive ? "green" : "red"),
+    title: "STATE",
+    value: (node) => node.state,
+    colour: (node) => (node.state === "ready" ? "green" : node.alive ? "yellow" : "red"),
   },
   { title: "HOST", value: (node) => node.host },
   { title: "PID", right: true, value: (node) => String(node.pid) },

@@ -1,8 +1,7 @@
-import type { Client, Put, TaskInput } from "@carillon/sdk";
+import type { Client, PutResult, TaskInput } from "@carillon/sdk";
 import { Failure, reportOf } from "../failure.js";
-import { type Line, parseJson, readLines } from "../input.js";
+import { type Line, parseJson } from "../input.js";
 import type { Output } from "../output.js";
-import { warn } from "./warnings.js";
 
 /** Tasks that are checked, and then stored, together. */
 const CHUNK = 1_000;
@@ -16,11 +15,11 @@ const SHOWN_OF_A_CODE = 3;
  */
 export async function putLines(
   client: Client,
-  file: string | undefined,
+  input: AsyncIterable<Line[]>,
   json: boolean | undefined,
   out: Output,
 ): Promise<void> {
-  const summary = new Summary();
+  const summary = new Summary(out);
   const store = async (lines: readonly Line[]) => {
     const { puts, failure } = await putChunk(client, lines);
     if (json)
@@ -31,7 +30,7 @@ export async function putLines(
     if (failure) throw withTotal(failure, summary.total);
   };
   let chunk: Line[] = [];
-  for await (const lines of readLines(file)) {
+  for await (const lines of input) {
     for (const line of lines) {
       chunk.push(line);
       if (chunk.length < CHUNK) continue;
@@ -44,7 +43,10 @@ export async function putLines(
 }
 
 /** Stores the lines up to the first bad one. */
-async function putChunk(client: Client, lines: readonly Line[]): Promise<{ puts: Put[]; failure?: Failure }> {
+async function putChunk(
+  client: Client,
+  lines: readonly Line[],
+): Promise<{ puts: PutResult[]; failure?: Failure }> {
   const tasks: TaskInput[] = [];
   let failure: Failure | undefined;
   for (const line of lines) {
@@ -97,17 +99,22 @@ function withTotal({ report, cause }: Failure, total: number): Failure {
 
 class Summary {
   total = 0;
+  readonly #out: Output;
   readonly #outcomes = { created: 0, updated: 0, unchanged: 0 };
   readonly #warnings = new Map<string, number>();
 
+  constructor(out: Output) {
+    this.#out = out;
+  }
+
   /** Warnings are printed where `line` is given, the first few of each code. */
-  add({ outcome, warnings }: Put, line: number | undefined): void {
+  add({ outcome, warnings }: PutResult, line: number | undefined): void {
     this.total += 1;
     this.#outcomes[outcome] += 1;
     for (const warning of warnings) {
       const seen = (this.#warnings.get(warning.code) ?? 0) + 1;
       this.#warnings.set(warning.code, seen);
-      if (line !== undefined && seen <= SHOWN_OF_A_CODE) warn(`line ${line}`, [warning]);
+      if (line !== undefined && seen <= SHOWN_OF_A_CODE) this.#out.warn(`line ${line}`, [warning]);
     }
   }
 

@@ -1,12 +1,11 @@
-import type { Client, Put, TaskInput } from "@carillon/sdk";
+import type { Client, PutResult, TaskInput } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
 import { misuse } from "../failure.js";
-import { parseJson, readAll } from "../input.js";
+import { parseJson, readAll, readLines } from "../input.js";
 import type { Output } from "../output.js";
 import { table } from "../text.js";
 import { when } from "../times.js";
 import { putLines } from "./put-lines.js";
-import { warn } from "./warnings.js";
 
 interface PutOptions extends Globals {
   batch?: boolean;
@@ -32,9 +31,12 @@ export const registerPut: Register = (program, out) => {
       const options: PutOptions = command.optsWithGlobals();
       if (options.batch && options.ifRevision !== undefined)
         throw misuse("--if-revision", "given with --batch.", ONE_TASK);
-      if (options.batch) return withClient(options, (client) => putLines(client, file, options.json, out));
+      if (options.batch) {
+        const lines = readLines(options.io, file);
+        return withClient(options, (client) => putLines(client, lines, options.json, out));
+      }
       const input = parseJson(
-        await readAll(file, "Write one task a line and use --batch."),
+        await readAll(options.io, file, "Write one task a line and use --batch."),
         "Give one task, or an array; --batch takes one task a line.",
       );
       const puts = await withClient(options, (client) => putDocument(client, input, options));
@@ -44,12 +46,12 @@ export const registerPut: Register = (program, out) => {
 };
 
 /** What became of each, for people. */
-export async function tellPuts(puts: readonly Put[], out: Output): Promise<void> {
+export async function tellPuts(puts: readonly PutResult[], out: Output): Promise<void> {
   await out.write(table(COLUMNS, puts, out.paint));
-  for (const { task, warnings } of puts) warn(`${task.owner}/${task.id}`, warnings);
+  for (const { task, warnings } of puts) out.warn(`${task.owner}/${task.id}`, warnings);
 }
 
-async function putDocument(client: Client, input: unknown, { ifRevision }: PutOptions): Promise<Put[]> {
+async function putDocument(client: Client, input: unknown, { ifRevision }: PutOptions): Promise<PutResult[]> {
   // The SDK's schema judges what is in it.
   if (!Array.isArray(input)) return [await client.put(input as TaskInput, { ifRevision })];
   if (ifRevision !== undefined) throw misuse("--if-revision", "given for a list.", ONE_TASK);
@@ -59,9 +61,9 @@ async function putDocument(client: Client, input: unknown, { ifRevision }: PutOp
 const ONE_TASK = "Put that task by itself: a revision is that of one task.";
 
 const COLUMNS = [
-  { title: "RESULT", value: (put: Put) => put.outcome },
-  { title: "QUEUE", value: (put: Put) => put.task.queue },
-  { title: "TASK", value: (put: Put) => `${put.task.owner}/${put.task.id}` },
-  { title: "STATE", value: (put: Put) => put.state },
-  { title: "NEXT", value: (put: Put) => when(put.nextExecution) },
+  { title: "RESULT", value: (put: PutResult) => put.outcome },
+  { title: "QUEUE", value: (put: PutResult) => put.task.queue },
+  { title: "TASK", value: (put: PutResult) => `${put.task.owner}/${put.task.id}` },
+  { title: "STATE", value: (put: PutResult) => put.state },
+  { title: "NEXT", value: (put: PutResult) => when(put.nextExecution) },
 ];

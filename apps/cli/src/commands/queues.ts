@@ -1,40 +1,63 @@
-import type { Client, TaskStats } from "@carillon/sdk";
+import type { QueueView } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
-import { type Column, table } from "../text.js";
+import { type Column, printable, table } from "../text.js";
+import { duration, when } from "../times.js";
 import { ended } from "./stats-text.js";
-
-interface QueueRow {
-  readonly name: string;
-  readonly tasks: number;
-  /** Undefined: not for one owner to know. */
-  readonly outcomes?: TaskStats["outcomes"];
-}
 
 export const registerQueues: Register = (program, out) => {
   program
     .command("queues")
-    .summary("queues, how many tasks each has, and how its runs ended")
+    .summary("queues: whether paused, what waits, workers, and how runs ended")
     .description(
-      "Lists the queues that hold tasks, and how many runs of each ended how, deleted tasks included. With --owner: only that owner's tasks, and no runs.",
+      "Lists the queues that hold tasks: whether each is paused, how many jobs wait in it and for how long, how many\n" +
+        "workers it has, and how many runs ended how, deleted tasks included. With --owner: only that owner's tasks, and\n" +
+        "no jobs and runs.",
     )
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const queues = await withClient(options, async (client) => {
-        const names = await client.queues();
-        return Promise.all(names.map((name) => about(client, name, options.owner === undefined)));
-      });
+      const queues = await withClient(options, (client) => client.queues.list());
       if (options.json) return out.json(queues);
-      await out.write(queues.length ? table(COLUMNS, queues, out.paint) : "No queues.\n");
+      if (queues.length === 0) return out.write("No queues.\n");
+      const paused = queues.filter((queue) => queue.paused).map(aboutPause);
+      await out.write([table(COLUMNS, queues, out.paint), ...paused].join(""));
     });
 };
 
-async function about(client: Client, name: string, all: boolean): Promise<QueueRow> {
-  const tasks = await client.count({ queue: name });
-  return all ? { name, tasks, outcomes: await client.outcomes(name) } : { name, tasks };
+/** The content of a queue, in a sentence. */
+export function jobs({ tasks, waiting = 0, active = 0 }: QueueView): string {
+  return `${tasks === 1 ? "1 task" : `${tasks} tasks`}, ${waiting} waiting and ${active} active jobs`;
 }
 
-const COLUMNS: Column<QueueRow>[] = [
+function aboutPause({ name, paused }: QueueView): string {
+  const { at, by, note } = paused ?? {};
+  const since = at === undefined ? "" : ` since ${when(at)}`;
+  const who = by === undefined ? "" : ` by ${by}`;
+  const why = note === undefined ? "" : `: ${note}`;
+  return `\n${printable(`${name} is paused${since}${who}${why}`)}\n`;
+}
+
+const count = (value: number | undefined) => (value === undefined ? "-" : String(value));
+
+const COLUMNS: Column<QueueView>[] = [
   { title: "QUEUE", value: (queue) => queue.name },
   { title: "TASKS", right: true, value: (queue) => String(queue.tasks) },
+  {
+    title: "PAUSED",
+    value: ({ paused }) => (paused ? "yes" : "no"),
+    colour: ({ paused }) => (paused ? "red" : undefined),
+  },
+  { title: "WAITING", right: true, value: (queue) => count(queue.waiting) },
+  { title: "ACTIVE", right: true, value: (queue) => count(queue.active) },
+  {
+    title: "WORKERS",
+    right: true,
+    value: (queue) => count(queue.workers),
+    colour: ({ workers }) => (workers === 0 ? "red" : undefined),
+  },
+  {
+    title: "OLDEST",
+    right: true,
+    value: ({ oldestWaitingMs: age }) => (age === undefined ? "-" : duration(age)),
+  },
   { title: "RUNS", value: ({ outcomes }) => (outcomes ? ended({ outcomes, open: 0 }) : "") },
 ];

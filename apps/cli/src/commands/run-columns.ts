@@ -5,9 +5,17 @@ import { duration, localIso, when } from "../times.js";
 /** Ends that count as a success. */
 export const GOOD: readonly string[] = ["succeeded", "quota", "nothing-to-do"];
 
-function outcomeColour({ outcome }: Run): Parameters<Paint>[0] {
-  if (outcome === undefined) return "yellow";
-  return GOOD.includes(outcome) ? "green" : "red";
+function isGood({ outcome }: Run): boolean {
+  return outcome !== undefined && GOOD.includes(outcome);
+}
+
+function outcomeColour(run: Run): Parameters<Paint>[0] {
+  if (run.outcome === undefined) return "yellow";
+  return isGood(run) ? "green" : "red";
+}
+
+function firstLine(text: string): string {
+  return cut(text.split("\n")[0] ?? "", 60);
 }
 
 export function took({ started, finished }: Run): string {
@@ -22,8 +30,11 @@ const STATE: Column<Run> = {
 const TOOK: Column<Run> = { title: "TOOK", right: true, value: took };
 const TRIES: Column<Run> = { title: "TRIES", right: true, value: (run) => String(run.attempts) };
 const WORKER: Column<Run> = { title: "WORKER", value: (run) => run.worker ?? "-" };
-// The first line: the rest is a stack.
-const ERROR: Column<Run> = { title: "ERROR", value: (run) => cut(run.error?.split("\n")[0] ?? "", 60) };
+// The first line: the rest is a stack. A run that succeeded may have an error too: that of an attempt before.
+const ERROR: Column<Run> = {
+  title: "ERROR",
+  value: (run) => (isGood(run) ? "" : firstLine(run.error ?? "")),
+};
 
 /** Of one task. */
 export const RUN_COLUMNS: readonly Column<Run>[] = [

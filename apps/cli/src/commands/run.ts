@@ -10,7 +10,7 @@ export const registerRun: Register = (program, out) => {
   runCommand(program, "run", "show a run: its record, its attempts, what it printed").action(
     async (id: string, _: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const run = await withClient(options, (client) => client.run(id));
+      const run = await withClient(options, (client) => client.runs.get(id));
       if (options.json) return out.json(run);
       await out.write(describe(run, out));
     },
@@ -28,7 +28,7 @@ export const registerCancel: Register = (program, out) => {
       const options: Globals & { by?: string } = command.optsWithGlobals();
       const { by } = options;
       const changed = await withClient(options, (client) =>
-        client.cancel(id, by === undefined ? {} : { by }),
+        client.runs.cancel(id, by === undefined ? {} : { by }),
       );
       const text = `${changed ? "asked for the end of" : "was asked to end already:"} ${id}\n`;
       await (options.json ? out.json({ run: id, changed }) : out.write(text));

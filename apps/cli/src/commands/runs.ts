@@ -16,7 +16,7 @@ export const registerRuns: Register = (program, out) => {
       const options: RunsOptions = command.optsWithGlobals();
       const { limit, offset } = options;
       const runs = await withClient(options, (client) =>
-        client.runs(taskRef(task, options.queue, options.owner), {
+        client.runs.list(taskRef(task, options.queue, options.owner), {
           ...(limit === undefined ? {} : { limit }),
           ...(offset === undefined ? {} : { offset }),
         }),

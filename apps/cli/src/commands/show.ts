@@ -10,12 +10,11 @@ import { statsLine } from "./stats-text.js";
 const SHOWN = 10;
 
 /** An occurrence that is kept for later. */
-type Pending = NonNullable<Awaited<ReturnType<Client["store"]["tasks"]["get"]>>>["pending"][number];
+type Pending = Task["pending"][number];
 
 /** A task and what became of it. */
 interface Whole {
   readonly task: Task;
-  readonly pending: readonly Pending[];
   readonly stats: TaskStats;
   readonly ledger: readonly LedgerEntry[];
 }
@@ -39,16 +38,12 @@ async function ask(
 ): Promise<Whole> {
   const task = await client.get(taskRef(text, queue, owner));
   const name = { queue: task.queue, owner: task.owner, id: task.id };
-  const [stored, stats, ledger] = await Promise.all([
-    client.store.tasks.get(name),
-    client.stats(name),
-    client.ledger(name),
-  ]);
-  return { task, pending: stored?.pending ?? [], stats, ledger };
+  const [stats, ledger] = await Promise.all([client.runs.stats(name), client.runs.ledger(name)]);
+  return { task, stats, ledger };
 }
 
-function describe({ task, pending, stats, ledger }: Whole, out: Output): string {
-  const { paused } = task;
+function describe({ task, stats, ledger }: Whole, out: Output): string {
+  const { paused, pending } = task;
   const by = paused?.by ? ` by ${paused.by}` : "";
   const note = paused?.note ? `: ${paused.note}` : "";
   const head = facts(
@@ -120,4 +115,5 @@ const LEDGER: Column<LedgerEntry>[] = [
   { title: "FROM", value: (entry) => when(entry.from) },
   { title: "TO", value: (entry) => (entry.to === entry.from ? "" : when(entry.to)) },
   { title: "BY", value: (entry) => entry.by },
+  { title: "NOTE", value: (entry) => entry.note ?? "" },
 ];

@@ -7,7 +7,7 @@ export const registerStats: Register = (program, out) => {
     async (task: string, _: unknown, command) => {
       const options: Globals & { queue?: string } = command.optsWithGlobals();
       const stats = await withClient(options, (client) =>
-        client.stats(taskRef(task, options.queue, options.owner)),
+        client.runs.stats(taskRef(task, options.queue, options.owner)),
       );
       if (options.json) return out.json(stats);
       await out.write(facts(statsFacts(stats), out.paint));

@@ -1,14 +1,16 @@
-import type { Triggered } from "@carillon/sdk";
+import type { TriggerResult } from "@carillon/sdk";
 import { Option } from "commander";
 import { type Globals, type Register, taskCommand, taskRef, tasksCommand, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
-import { assertOne, doToMany, type Named } from "./many.js";
+import { given } from "./given.js";
+import { assertOne, type Deed, doToMany, type Named } from "./many.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
 
 interface VerbOptions extends Named {
   note?: string;
   by?: string;
+  pausedBy?: string;
   from?: "now" | "catch-up";
   cancelQueued?: boolean;
 }
@@ -18,8 +20,11 @@ export const registerRm: Register = (program, out) => {
     async (task: string | undefined, _: unknown, command) => {
       const options: VerbOptions = command.optsWithGlobals();
       if (task === undefined) {
-        const deed = { verb: "rm", past: "deleted" };
-        return doToMany({ ...deed, act: (client, filter) => client.deleteAll(filter) }, options, out);
+        const deed: Deed = {
+          ...{ verb: "rm", past: "deleted" },
+          act: (client, filter, dryRun) => client.deleteAll(filter, { dryRun }),
+        };
+        return doToMany(deed, options, out);
       }
       assertOne(options);
       await withClient(options, (client) => client.delete(taskRef(task, options.queue, options.owner)));
@@ -39,8 +44,11 @@ export const registerPause: Register = (program, out) => {
       if (task === undefined) {
         if (options.cancelQueued)
           throw misuse("cancel-queued", "is for one task.", "Leave it out, or give a task.");
-        const deed = { verb: "pause", past: "paused", state: "scheduled" } as const;
-        return doToMany({ ...deed, act: (client, filter) => client.pauseAll(filter, why) }, options, out);
+        const deed: Deed = {
+          ...{ verb: "pause", past: "paused" },
+          act: (client, filter, dryRun) => client.pauseAll(filter, { ...why, dryRun }),
+        };
+        return doToMany(deed, options, out);
       }
       assertOne(options);
       const changed = await withClient(options, (client) =>
@@ -62,14 +70,24 @@ export const registerResume: Register = (program, out) => {
         .default("now"),
     )
     .option("--by <name>", "who")
+    .option("--note <text>", "without a task: only those that were paused with this note")
+    .option("--paused-by <name>", "without a task: only those that were paused by this name")
     .action(async (task: string | undefined, _: unknown, command) => {
       const options: VerbOptions = command.optsWithGlobals();
       const how = { from: options.from ?? "now", ...given({ by: options.by }) };
       if (task === undefined) {
-        const deed = { verb: "resume", past: "resumed", state: "paused" } as const;
-        return doToMany({ ...deed, act: (client, filter) => client.resumeAll(filter, how) }, options, out);
+        const paused = given({ note: options.note, pausedBy: options.pausedBy });
+        const deed: Deed = {
+          ...{ verb: "resume", past: "resumed" },
+          act: (client, filter, dryRun) => client.resumeAll({ ...filter, ...paused }, { ...how, dryRun }),
+        };
+        return doToMany(deed, options, out);
       }
       assertOne(options);
+      for (const field of ["note", "pausedBy"] as const) {
+        if (options[field] !== undefined)
+          throw misuse(field === "note" ? "note" : "paused-by", "is for many tasks.", "Leave it out.");
+      }
       const changed = await withClient(options, (client) =>
         client.resume(taskRef(task, options.queue, options.owner), how),
       );
@@ -77,14 +95,6 @@ export const registerResume: Register = (program, out) => {
       await (options.json ? out.json({ task, changed }) : out.write(text));
     });
 };
-
-/** What was given, without what was not. */
-function given<Options extends Record<string, string | undefined>>(
-  options: Options,
-): { [Name in keyof Options]?: string } {
-  const entries = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [Name in keyof Options]?: string };
-}
 
 export const registerTrigger: Register = (program, out) => {
   taskCommand(program, "trigger", "run a task now, paused or not; its schedule is not touched")
@@ -100,13 +110,13 @@ export const registerTrigger: Register = (program, out) => {
       const result = await withClient(options, (client) =>
         client.trigger(taskRef(task, options.queue, options.owner), overlap === undefined ? {} : { overlap }),
       );
-      if (result.outcome === "skipped") process.exitCode = EXIT.refused;
+      if (result.outcome === "skipped") out.exitCode = EXIT.refused;
       if (options.json) return out.json(result);
       await out.write(`${said(task, result)}\n`);
     });
 };
 
-function said(task: string, result: Triggered): string {
+function said(task: string, result: TriggerResult): string {
   switch (result.outcome) {
     case "enqueued":
       return `enqueued ${task}: run ${result.run}`;

@@ -8,7 +8,7 @@ export const registerTypes: Register = (program, out) => {
     .description("Shows which task types may be put into the namespace, by whatever client.")
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const allowed = await withClient(options, (client) => client.allowedTypes());
+      const allowed = await withClient(options, (client) => client.types.list());
       if (options.json) return out.json(allowed);
       await out.write(allowed.length ? allowed.map((type) => `${printable(type)}\n`).join("") : "any type\n");
     });
@@ -26,8 +26,8 @@ export const registerTypes: Register = (program, out) => {
 
   async function set(allowed: readonly string[], options: Globals): Promise<void> {
     const stored = await withClient(options, async (client) => {
-      await client.allowTypes(allowed);
-      return client.allowedTypes();
+      await client.types.allow(allowed);
+      return client.types.list();
     });
     if (options.json) return out.json(stored);
     await out.write(stored.length ? `only ${stored.join(", ")} may be put\n` : "any type may be put\n");

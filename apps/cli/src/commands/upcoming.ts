@@ -3,7 +3,6 @@ import { type Globals, limitOf, type Register, wholeNumber, withClient } from ".
 import type { Output } from "../output.js";
 import { type Column, table } from "../text.js";
 import { localIso, when } from "../times.js";
-import { note } from "./warnings.js";
 
 interface UpcomingOptions extends Globals {
   queue?: string;
@@ -45,7 +44,7 @@ export const registerForecast: Register = (program, out) => {
       );
       await show(found, options, out, `Nothing is due within ${within}.\n`);
       if (found.length === (options.count ?? MOST))
-        note("there may be more: --count says how many are listed.");
+        out.note("there may be more: --count says how many are listed.");
     });
 };
 

@@ -26,7 +26,7 @@ export const registerValidate: Register = (program, out) => {
     .action(async (file: string | undefined, _: unknown, command) => {
       const options: ValidateOptions = command.optsWithGlobals();
       const input = parseJson(
-        await readAll(file, "Check fewer tasks at once."),
+        await readAll(options.io, file, "Check fewer tasks at once."),
         "Give one task, or an array of them.",
       );
       const found = await withClient(options, (client) => validateAll(client, input, options));
@@ -43,8 +43,7 @@ async function validateAll(client: Client, input: unknown, options: ValidateOpti
   const from =
     options.from === undefined
       ? undefined
-      : readMoment(sdk, options.from, { zone: HERE, now: await client.store.serverTime(), field: "from" })
-          .time;
+      : readMoment(sdk, options.from, { zone: HERE, now: await client.serverTime(), field: "from" }).time;
   const asked = {
     ...(from === undefined ? {} : { from }),
     ...(options.count === undefined ? {} : { count: options.count }),

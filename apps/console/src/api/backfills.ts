@@ -22,12 +22,12 @@ const BACKFILL = z.strictObject({
 export function backfillEndpoints(client: Client) {
   return {
     add: endpoint({ body: BACKFILL }, async (asked) => {
-      const put = await client.backfill(taskOf(asked), asked.body);
+      const put = await client.backfills.start(taskOf(asked), asked.body);
       // Only counted, or there is nothing to do.
       if (put.id === undefined) return ok(put);
       return { status: 202, location: `${API_PATH}/backfills/${put.id}`, body: put };
     }),
-    get: endpoint({}, async ({ path }) => ok(await client.backfillStatus(path["id"]!))),
-    cancel: endpoint({}, async ({ path }) => ok({ changed: await client.cancelBackfill(path["id"]!) })),
+    get: endpoint({}, async ({ path }) => ok(await client.backfills.get(path["id"]!))),
+    cancel: endpoint({}, async ({ path }) => ok({ changed: await client.backfills.cancel(path["id"]!) })),
   };
 }

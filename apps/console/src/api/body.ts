@@ -6,14 +6,14 @@ const MAX_BODY_BYTES = 512 * 1024;
 const parse = express.json({
   limit: MAX_BODY_BYTES,
   inflate: false,
-  // Otherwise what is no UTF-8 would be stored as replacement characters.
+  // Otherwise bytes that are not UTF-8 would be stored as replacement characters.
   verify: (_req, _res, body) => void new TextDecoder("utf-8", { fatal: true }).decode(body),
 });
 
-/** Reads a body, which has to be JSON; where there is none, `req.body` is undefined. */
+/** Reads a body, which must be JSON; without one, `req.body` is undefined. */
 export const jsonBody: RequestHandler = (req, res, next) => {
   if (hasBody(req) && req.is("application/json") === false) {
-    throw new RequestError(415, "a body has to be JSON.", {
+    throw new RequestError(415, "a body must be JSON.", {
       field: "Content-Type",
       remedy: "Send `Content-Type: application/json`.",
     });

@@ -8,14 +8,14 @@ const CALENDAR = z.strictObject({ entries: z.array(text, "not a list of texts"),
 /** Shared calendars. */
 export function calendarEndpoints(client: Client) {
   return {
-    list: endpoint({}, async () => ok({ calendars: await client.calendars() })),
-    get: endpoint({}, async ({ path }) => ok(await client.calendar(path["name"]!))),
+    list: endpoint({}, async () => ok({ calendars: await client.calendars.list() })),
+    get: endpoint({}, async ({ path }) => ok(await client.calendars.get(path["name"]!))),
     put: endpoint({ body: CALENDAR }, async ({ path, body: { entries, ...options } }) => {
-      const done = await client.putCalendar(path["name"]!, entries, options);
+      const done = await client.calendars.put(path["name"]!, entries, options);
       return { status: done.outcome === "created" ? 201 : 200, body: done };
     }),
     remove: endpoint({}, async ({ path }) => {
-      await client.deleteCalendar(path["name"]!);
+      await client.calendars.delete(path["name"]!);
       return { status: 204 };
     }),
   };

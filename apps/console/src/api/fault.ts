@@ -1,24 +1,21 @@
 import { CarillonError } from "@carillon/sdk";
+import { nearestRemedy } from "@carillon/sdk/internal";
 import type { z } from "zod";
 
-/** A query or a body as its schema reads it. @throws `code`, naming the field */
-export function readAs<Schema extends z.ZodObject>(
-  schema: Schema,
-  input: unknown,
-  code: "INVALID_FILTER" | "INVALID_OPTION",
-): z.output<Schema> {
+/** Parses a query or a body by its schema. @throws `INVALID_OPTION`, naming the field */
+export function readAs<Schema extends z.ZodObject>(schema: Schema, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0]!;
   if (issue.code === "unrecognized_keys") {
-    const known = Object.keys(schema.shape);
-    throw new CarillonError(code, "nothing of this name is known here.", {
-      field: String(issue.keys[0]).slice(0, 100),
-      remedy: known.length === 0 ? "Leave it out." : `Known are ${known.join(", ")}.`,
+    const unknown = String(issue.keys[0]).slice(0, 100);
+    throw new CarillonError("INVALID_OPTION", "there is no such option.", {
+      field: unknown,
+      remedy: nearestRemedy(unknown, Object.keys(schema.shape)),
     });
   }
   const field = fieldOf(issue);
-  throw new CarillonError(code, `${issue.message}.`, field === "" ? {} : { field });
+  throw new CarillonError("INVALID_OPTION", `${issue.message}.`, field === "" ? {} : { field });
 }
 
 /** `entries[3]` */

@@ -3,10 +3,10 @@ import { EXPLAIN_QUERY, FORECAST_QUERY, UPCOMING_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 import { taskOf } from "./tasks.js";
 
-/** What became of a task, and what is to come. */
+/** Past decisions and runs of a task, and coming occurrences. */
 export function insightEndpoints(client: Client) {
   return {
-    stats: endpoint({}, async (asked) => ok(await client.stats(taskOf(asked)))),
+    stats: endpoint({}, async (asked) => ok(await client.runs.stats(taskOf(asked)))),
     explain: endpoint({ query: EXPLAIN_QUERY }, async (asked) =>
       ok(await client.explain(taskOf(asked), asked.query.time)),
     ),

@@ -2,14 +2,14 @@ import { CarillonError, type Client, type TaskRef } from "@carillon/sdk";
 import { JOURNAL_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 
-/** The runs that are over, of all tasks. */
+/** The final runs of all tasks. */
 export function journalEndpoint(client: Client) {
   return endpoint({ query: JOURNAL_QUERY }, async ({ query: { task, owner, ...filter } }) =>
-    ok(await client.journal({ ...filter, task: refOf(task, owner, filter.queue) })),
+    ok(await client.runs.journal({ ...filter, task: refOf(task, owner, filter.queue) })),
   );
 }
 
-/** @throws `INVALID_FILTER` for an owner alone */
+/** @throws `INVALID_OPTION` for an owner alone */
 function refOf(
   id: string | undefined,
   owner: string | undefined,
@@ -17,7 +17,7 @@ function refOf(
 ): TaskRef | undefined {
   if (id !== undefined) return { id, owner, queue };
   if (owner === undefined) return undefined;
-  throw new CarillonError("INVALID_FILTER", "given without task.", {
+  throw new CarillonError("INVALID_OPTION", "given without task.", {
     field: "owner",
     remedy: "Give the task's id too.",
   });

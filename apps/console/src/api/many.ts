@@ -1,27 +1,31 @@
 import type { Client } from "@carillon/sdk";
 import { z } from "zod";
 import { endpoint, ok } from "./route.js";
-import { PAUSE, RESUME } from "./verbs.js";
+import { PAUSE, RESUME, text } from "./verbs.js";
 
 const name = z.string("not a text").exactOptional();
-/** Which tasks: at least one of these, which the client checks. */
+/** Filter of tasks: at least one of these, which the client checks. */
 const FILTER = { owner: name, tag: name, queue: name };
 
-/** What can be done with all tasks of an owner, a tag or a queue; each answers with how many it changed. */
+const dryRun = z.boolean("not true or false").exactOptional();
+
+/** Changes all tasks of an owner, a tag or a queue. Each answers with their number and a sample; so does a dry run. */
 export function manyEndpoints(client: Client) {
   return {
     pause: endpoint(
-      { body: z.strictObject({ ...FILTER, ...PAUSE.shape }) },
-      async ({ body: { owner, tag, queue, ...why } }) =>
-        ok({ count: await client.pauseAll({ owner, tag, queue }, why) }),
+      { body: z.strictObject({ ...FILTER, ...PAUSE.shape, dryRun }) },
+      async ({ body: { owner, tag, queue, ...how } }) =>
+        ok(await client.pauseAll({ owner, tag, queue }, how)),
     ),
     resume: endpoint(
-      { body: z.strictObject({ ...FILTER, ...RESUME.shape }) },
-      async ({ body: { owner, tag, queue, ...how } }) =>
-        ok({ count: await client.resumeAll({ owner, tag, queue }, how) }),
+      { body: z.strictObject({ ...FILTER, note: text, pausedBy: text, ...RESUME.shape, dryRun }) },
+      async ({ body: { owner, tag, queue, note, pausedBy, ...how } }) =>
+        ok(await client.resumeAll({ owner, tag, queue, note, pausedBy }, how)),
     ),
-    remove: endpoint({ body: z.strictObject(FILTER) }, async ({ body }) =>
-      ok({ count: await client.deleteAll(body) }),
+    remove: endpoint(
+      { body: z.strictObject({ ...FILTER, dryRun }) },
+      async ({ body: { owner, tag, queue, ...how } }) =>
+        ok(await client.deleteAll({ owner, tag, queue }, how)),
     ),
   };
 }

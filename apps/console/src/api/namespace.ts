@@ -4,22 +4,14 @@ import { endpoint, ok } from "./route.js";
 
 const TYPES = z.strictObject({ types: z.array(z.string("not a text"), "not a list of texts") });
 
-/** What there is in the namespace. */
+/** Nodes and task types of the namespace. */
 export function namespaceEndpoints(client: Client) {
   return {
-    nodes: endpoint({}, async () => ok({ nodes: await client.nodes() })),
-    queues: endpoint({}, async () => {
-      const names = await client.queues();
-      const about = async (name: string) => {
-        const [tasks, outcomes] = await Promise.all([client.count({ queue: name }), client.outcomes(name)]);
-        return { name, tasks, outcomes };
-      };
-      return ok({ queues: await Promise.all(names.map(about)) });
-    }),
-    types: endpoint({}, async () => ok({ types: await client.allowedTypes() })),
+    nodes: endpoint({}, async () => ok({ nodes: await client.nodes.list() })),
+    types: endpoint({}, async () => ok({ types: await client.types.list() })),
     allowTypes: endpoint({ body: TYPES }, async ({ body: { types } }) => {
-      await client.allowTypes(types);
-      return ok({ types: await client.allowedTypes() });
+      await client.types.allow(types);
+      return ok({ types: await client.types.list() });
     }),
   };
 }

@@ -1,28 +1,35 @@
+import { setImmediate } from "node:timers/promises";
 import { previewSchedule, type Schedule } from "@carillon/sdk";
 
 type Preview = ReturnType<typeof previewSchedule>;
 type Options = Parameters<typeof previewSchedule>[1];
 
-/** Times looked for at once. */
+/** Number of times computed in one slice; then other requests have their turn. */
 const SLICE = 5;
-/** How long times are looked for, in ms: strangers can write schedules of which each time takes long to find. */
+/** Limit of the computation in ms: a hostile schedule may need long for each time. */
 const BUDGET_MS = 250;
-/** How many excluded times are named. */
+/** Most excluded times in the answer. */
 const MAX_EXCLUDED = 100;
 
-/** The next times of a schedule: `options.count` of them, fewer where that takes longer than `budget` ms. */
-export function nextTimes(
+/** The next `options.count` times of a schedule, or fewer if that takes longer than `budget` ms. */
+export async function nextTimes(
   schedule: Schedule,
   options: Options,
   budget = BUDGET_MS,
-): Pick<Preview, "timezone" | "times" | "excluded" | "exhausted"> {
-  const enough = performance.now() + budget;
-  const next = (from: number, found: number) =>
-    previewSchedule(schedule, { ...options, from, count: Math.min(SLICE, options.count - found) });
+): Promise<Pick<Preview, "timezone" | "times" | "excluded" | "exhausted">> {
+  let worked = 0;
+  const next = (from: number, found: number) => {
+    const begun = performance.now();
+    const count = Math.min(SLICE, options.count - found);
+    const preview = previewSchedule(schedule, { ...options, from, count });
+    worked += performance.now() - begun;
+    return preview;
+  };
   let slice = next(options.from, 0);
   const times = [...slice.times];
   const excluded = [...slice.excluded];
-  while (!slice.exhausted && times.length < options.count && performance.now() < enough) {
+  while (!slice.exhausted && times.length < options.count && worked < budget) {
+    await setImmediate();
     slice = next(times.at(-1)?.time ?? options.from, times.length);
     times.push(...slice.times);
     excluded.push(...slice.excluded);

@@ -9,7 +9,7 @@ const oneOf = <Word extends string>(words: readonly Word[]) =>
     `not one of ${words.join(", ")}`,
   );
 
-/** UTC ms, or ISO 8601: what people paste. */
+/** UTC ms, or ISO 8601, which people paste. */
 const time = text.transform((word, context) => {
   try {
     return parseInstant(/^\d{1,15}$/.test(word) ? Number(word) : word, "time");
@@ -21,12 +21,15 @@ const time = text.transform((word, context) => {
   }
 });
 
-/** The parameters of addresses. Bounds, names and cursors are the client's to check. */
+/** The query parameters. The client checks bounds, names and cursors. */
 export const LIST_QUERY = z.strictObject({
   queue: text.optional(),
   owner: text.optional(),
   tag: text.optional(),
   state: oneOf(TASK_STATES).optional(),
+  deliveries: oneOf(["true", "false"])
+    .transform((value) => value === "true")
+    .optional(),
   limit: number.optional(),
   cursor: text.optional(),
 });

@@ -1,14 +1,16 @@
 import type { Request, Response, Router } from "express";
 import { z } from "zod";
 import { RequestError } from "../errors.js";
+import { identityOf } from "../guard.js";
+import { hostsOnly } from "../redact.js";
 import { jsonBody } from "./body.js";
 import { readAs } from "./fault.js";
 
-/** What is answered: a body as JSON, or none. */
+/** An answer: a JSON body, or none. */
 export interface Reply {
   readonly status: number;
   readonly body?: unknown;
-  /** The address of the task or the backfill that it was about. */
+  /** Address of the task or backfill. */
   readonly location?: string;
 }
 
@@ -38,21 +40,19 @@ export function endpoint<
   return async (req, res) => {
     const reply = await answer({
       path: req.params as Record<string, string>,
-      query: readAs(query, { ...req.query }, "INVALID_FILTER") as z.output<Query>,
-      body: (body instanceof z.ZodObject
-        ? readAs(body, req.body ?? {}, "INVALID_OPTION")
-        : req.body) as z.output<Body>,
+      query: readAs(query, { ...req.query }) as z.output<Query>,
+      body: (body instanceof z.ZodObject ? readAs(body, req.body ?? {}) : req.body) as z.output<Body>,
     });
     if (reply.location !== undefined) res.location(reply.location);
     res.status(reply.status);
     if (reply.body === undefined) res.end();
-    else res.json(reply.body);
+    else res.json(identityOf(res).role === "viewer" ? hostsOnly(reply.body) : reply.body);
   };
 }
 
 const METHODS = ["get", "post", "put", "delete"] as const;
 
-/** All that one path can do; any other method is refused with the list of those that it has. */
+/** Registers the methods of one path; other methods are refused with the list of these. */
 export function route(
   router: Router,
   path: string,
@@ -66,7 +66,7 @@ export function route(
     .join(", ");
   at.all((req, res) => {
     res.set("Allow", allow);
-    throw new RequestError(405, `${req.method} is not for this path.`, {
+    throw new RequestError(405, `this path does not support ${req.method}.`, {
       field: "method",
       remedy: `Use ${allow}.`,
     });

@@ -1,20 +1,23 @@
 import type { Client } from "@carillon/sdk";
+import type { Store } from "@carillon/sdk/internal";
 import { Router } from "express";
 import type { Redactor } from "../redact.js";
 import { backfillEndpoints } from "./backfills.js";
 import { calendarEndpoints } from "./calendars.js";
+import { inTurn } from "./in-turn.js";
 import { insightEndpoints } from "./insight.js";
 import { journalEndpoint } from "./journal.js";
 import { manyEndpoints } from "./many.js";
 import { namespaceEndpoints } from "./namespace.js";
+import { queueEndpoints } from "./queues.js";
 import { route } from "./route.js";
 import { runEndpoints } from "./runs.js";
 import { taskEndpoints } from "./tasks.js";
 import { validateEndpoint } from "./validate.js";
 import { verbEndpoints } from "./verbs.js";
 
-/** The HTTP API: every path that there is. Who may come in has been settled before. */
-export function apiRouter(client: Client, redactor: Redactor): Router {
+/** The HTTP API with all its paths. Requests are authorised before they get here. */
+export function apiRouter(client: Client, store: Store, redactor: Redactor): Router {
   const router = Router({ caseSensitive: true, strict: true });
   const tasks = taskEndpoints(client, redactor);
   const verbs = verbEndpoints(client);
@@ -24,7 +27,9 @@ export function apiRouter(client: Client, redactor: Redactor): Router {
   const backfills = backfillEndpoints(client);
   const calendars = calendarEndpoints(client);
   const namespace = namespaceEndpoints(client);
+  const queues = queueEndpoints(client);
   const task = "/tasks/:queue/:owner/:id";
+  const turn = inTurn();
 
   route(router, "/tasks", { get: tasks.list, post: tasks.add });
   route(router, "/tasks/pause", { post: many.pause });
@@ -37,17 +42,20 @@ export function apiRouter(client: Client, redactor: Redactor): Router {
   route(router, `${task}/runs`, { get: verbs.runs });
   route(router, `${task}/ledger`, { get: verbs.ledger });
   route(router, `${task}/stats`, { get: insight.stats });
-  route(router, `${task}/explain`, { get: insight.explain });
-  route(router, `${task}/backfills`, { post: backfills.add });
+  route(router, `${task}/explain`, { get: turn(insight.explain) });
+  route(router, `${task}/backfills`, { post: turn(backfills.add) });
   route(router, "/backfills/:id", { get: backfills.get, delete: backfills.cancel });
   route(router, "/runs/:id", { get: runs.get });
   route(router, "/runs/:id/cancel", { post: runs.cancel });
   route(router, "/upcoming", { get: insight.upcoming });
-  route(router, "/forecast", { get: insight.forecast });
-  route(router, "/validate", { post: validateEndpoint(client, redactor) });
+  route(router, "/forecast", { get: turn(insight.forecast) });
+  route(router, "/validate", { post: turn(validateEndpoint(client, store, redactor)) });
   route(router, "/journal", { get: journalEndpoint(client) });
   route(router, "/nodes", { get: namespace.nodes });
-  route(router, "/queues", { get: namespace.queues });
+  route(router, "/queues", { get: queues.list });
+  route(router, "/queues/:queue", { delete: queues.remove });
+  route(router, "/queues/:queue/pause", { post: queues.pause });
+  route(router, "/queues/:queue/resume", { post: queues.resume });
   route(router, "/types", { get: namespace.types, put: namespace.allowTypes });
   route(router, "/calendars", { get: calendars.list });
   route(router, "/calendars/:name", { get: calendars.get, put: calendars.put, delete: calendars.remove });

@@ -4,12 +4,12 @@ import { endpoint, ok } from "./route.js";
 
 const CANCEL = z.strictObject({ by: z.string("not a text").exactOptional() });
 
-/** One run, wherever it is. Its id holds an `@`, which may stand in a path as it is, or as `%40`. */
+/** One run, in any queue. Its id contains an `@`, which a path may contain as it is, or as `%40`. */
 export function runEndpoints(client: Client) {
   return {
-    get: endpoint({}, async ({ path }) => ok(await client.run(path["id"]!))),
+    get: endpoint({}, async ({ path }) => ok(await client.runs.get(path["id"]!))),
     cancel: endpoint({ body: CANCEL }, async ({ path, body }) =>
-      ok({ changed: await client.cancel(path["id"]!, body) }),
+      ok({ changed: await client.runs.cancel(path["id"]!, body) }),
     ),
   };
 }

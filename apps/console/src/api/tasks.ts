@@ -5,7 +5,7 @@ import type { Redactor } from "../redact.js";
 import { LIST_QUERY, PUT_QUERY } from "./query.js";
 import { type Asked, endpoint, ok, type Reply } from "./route.js";
 
-/** Definitions: list, add, look at, change, delete. */
+/** Definitions: list, add, read, change, delete. */
 export function taskEndpoints(client: Client, redactor: Redactor) {
   const put = async (task: unknown, options: PutOptions): Promise<Reply> => {
     redactor.refuseShown((task as Partial<TaskInput> | null)?.payload);
@@ -35,14 +35,14 @@ function locationOf({ queue, owner, id }: TaskName): string {
   return `${API_PATH}/tasks/${queue}/${owner}/${id}`;
 }
 
-/** The task of a body, with the name of its path. @throws `INVALID_NAME` where the two differ */
+/** The task of a body, with the name of its path. @throws `INVALID_NAME` if the two differ */
 function named(body: unknown, name: TaskName): unknown {
-  // What is not an object, the task's schema refuses.
+  // The task's schema refuses other values.
   if (typeof body !== "object" || body === null || Array.isArray(body)) return body;
   for (const field of ["queue", "owner", "id"] as const) {
     const given = (body as Record<string, unknown>)[field];
     if (given === undefined || given === name[field]) continue;
-    throw new CarillonError("INVALID_NAME", "not the one of the path.", {
+    throw new CarillonError("INVALID_NAME", "differs from the path.", {
       field,
       remedy: "Leave it out here. A task never moves: delete it, and put it under its new name.",
     });

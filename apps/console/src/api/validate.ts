@@ -5,8 +5,11 @@ import {
   describeSchedule,
   lintSchedule,
   type Schedule,
+  seedOf,
   type TaskInput,
+  type Validation,
 } from "@carillon/sdk";
+import type { Store } from "@carillon/sdk/internal";
 import { z } from "zod";
 import type { Redactor } from "../redact.js";
 import { nextTimes } from "./next-times.js";
@@ -20,6 +23,7 @@ const VALIDATE = z.strictObject({
   task: z.unknown().optional(),
   schedule: z.unknown().optional(),
   id: z.string("not a text").optional(),
+  owner: z.string("not a text").optional(),
   count: z
     .int("not a whole number")
     .min(1, "less than 1")
@@ -33,19 +37,23 @@ const NO_NEXT = {
   message: "All times of this schedule are past: the task is stored as finished.",
 };
 
-/** What a put would say of a task or a schedule, and when it would run; nothing is stored. */
-export function validateEndpoint(client: Client, redactor: Redactor) {
+/** Checks a task or a schedule as a put does, and computes its next times; stores nothing. */
+export function validateEndpoint(client: Client, store: Store, redactor: Redactor) {
   return endpoint({ body: VALIDATE }, async ({ body }) => {
     redactor.refuseShown((body.task as Partial<TaskInput> | null | undefined)?.payload);
-    const { schedule, seed } = await check(client, body);
-    const { calendars } = client.store;
-    const now = await client.store.serverTime();
-    // As the check has read them.
-    const { context } = calendars.schedules;
+    const { schedule, seed, alerts } = await check(client, body);
+    const now = await client.serverTime();
+    // With the calendars that the check has loaded.
+    const { context } = store.calendars.schedules;
     const from = body.from ?? now;
     const count = Math.min(body.count, schedule.maxRuns ?? body.count);
-    const { timezone, times, excluded, exhausted } = nextTimes(schedule, { from, count, seed, context });
-    const warnings = lintSchedule(schedule, context);
+    const { timezone, times, excluded, exhausted } = await nextTimes(schedule, {
+      from,
+      count,
+      seed,
+      context,
+    });
+    const warnings = [...lintSchedule(schedule, context), ...alerts];
     return ok({
       schedule,
       canonical: canonicalSchedule(schedule, seed),
@@ -59,27 +67,32 @@ export function validateEndpoint(client: Client, redactor: Redactor) {
   });
 }
 
-/** A schedule that passed, and what `H` and jitter are derived from. */
+/** A valid schedule, and the seed of `H` and jitter. */
 interface Checked {
   readonly schedule: Schedule;
   readonly seed: string;
+  /** Warnings about its alerts. */
+  readonly alerts: Validation["warnings"];
 }
 
 /** @throws as `Client.put`; `INVALID_OPTION` unless exactly one of task and schedule is given */
-async function check(client: Client, { task, schedule, id }: z.output<typeof VALIDATE>): Promise<Checked> {
-  // The times are computed here, with what is special about each.
+async function check(client: Client, body: z.output<typeof VALIDATE>): Promise<Checked> {
+  const { task, schedule, id, owner } = body;
+  // The times are computed here, with notes about each.
   const judge = (input: unknown) => client.validate(input as TaskInput, { count: 0 });
   if (task !== undefined) {
-    const beside = schedule !== undefined ? "schedule" : id !== undefined ? "id" : undefined;
-    if (beside !== undefined) throw refused(beside, "given beside task.", "Leave one of the two out.");
+    const beside = (["schedule", "id", "owner"] as const).find((field) => body[field] !== undefined);
+    if (beside !== undefined)
+      throw refused(beside, "cannot be combined with task.", "Leave one of the two out.");
     const passed = await judge(task);
-    return { schedule: passed.schedule, seed: (task as TaskInput).id };
+    const alerts = passed.warnings.filter(({ code }) => code === "ALERT_NOT_PUBLIC");
+    return { schedule: passed.schedule, seed: seedOf(task as TaskInput), alerts };
   }
   if (schedule === undefined) throw refused("task", "missing.", "Give a task or a schedule.");
-  // It may be for any task: of a type that may be put, for it is not the type that is asked about.
-  const [type = "none"] = await client.allowedTypes();
-  const passed = await judge({ id: id ?? "none", type, queue: "none", schedule });
-  return { schedule: passed.schedule, seed: id ?? "" };
+  // The type does not matter for a schedule alone, so use any type that is allowed.
+  const [type = "none"] = await client.types.list();
+  const passed = await judge({ id: id ?? "none", owner, type, queue: "none", schedule });
+  return { schedule: passed.schedule, seed: seedOf({ owner, id: id ?? "" }), alerts: [] };
 }
 
 function refused(field: string, what: string, remedy: string): CarillonError {

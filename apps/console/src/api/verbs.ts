@@ -4,10 +4,10 @@ import { RUNS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 import { taskOf } from "./tasks.js";
 
-const text = z.string("not a text").exactOptional();
+export const text = z.string("not a text").exactOptional();
 const overlap = taskSchema.shape.overlap.unwrap();
 
-/** Instead of the task's own policy. */
+/** Overrides the task's own policy. */
 export const OVERLAP = z.enum(overlap.enum, `not one of ${overlap.options.join(", ")}`).exactOptional();
 
 export const PAUSE = z.strictObject({ note: text, by: text });
@@ -21,7 +21,7 @@ export const RESUME = z.strictObject({
 });
 const TRIGGER = z.strictObject({ overlap: OVERLAP });
 
-/** What can be done with a task beside changing it, and what became of it. */
+/** Actions on a task other than changes of its definition, and its runs and statistics. */
 export function verbEndpoints(client: Client) {
   return {
     pause: endpoint({ body: PAUSE_ONE }, async (asked) =>
@@ -33,13 +33,13 @@ export function verbEndpoints(client: Client) {
     trigger: endpoint({ body: TRIGGER }, async (asked) => {
       const triggered = await client.trigger(taskOf(asked), asked.body);
       if (triggered.outcome !== "skipped") return { status: 202, body: triggered };
-      throw new CarillonError(triggered.code, "an earlier run of the task is not over.", {
+      throw new CarillonError(triggered.code, "an earlier run of the task has not ended.", {
         remedy: 'Wait for it, or send {"overlap":"allow"}.',
       });
     }),
     runs: endpoint({ query: RUNS_QUERY }, async (asked) =>
-      ok({ runs: await client.runs(taskOf(asked), asked.query) }),
+      ok({ runs: await client.runs.list(taskOf(asked), asked.query) }),
     ),
-    ledger: endpoint({}, async (asked) => ok({ ledger: await client.ledger(taskOf(asked)) })),
+    ledger: endpoint({}, async (asked) => ok({ ledger: await client.runs.ledger(taskOf(asked)) })),
   };
 }

@@ -1,5 +1,5 @@
 import { CarillonError } from "../errors.js";
-import { formatInstant, parseInstant } from "./instant.js";
+import { formatInstant, parseInstant } from "./text/instant.js";
 import type { CompiledSchedule, ScheduleBounds } from "./types.js";
 
 /** Both inclusive. */

@@ -53,7 +53,7 @@ export function daysInMonth(year: number, month: number): number {
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
 }
 
-/** Of negative numbers too from 0 on. */
+/** The remainder, which is never negative. */
 export function modulo(value: number, by: number): number {
   return ((value % by) + by) % by;
 }

@@ -1,41 +1,47 @@
 import { CarillonError } from "../errors.js";
 import { type Bounds, bounded, boundsOf, intersect } from "./bounds.js";
-import { patternOfInterval } from "./day-minutes.js";
-import { DelayAfterFinish } from "./delay.js";
-import { ExcludingSchedule, type NamedExcluder } from "./excluding.js";
-import { readExclusions, type Surroundings } from "./exclusions.js";
-import { within } from "./fault.js";
-import { parseInstant } from "./instant.js";
-import { type Plain, plainSchedule } from "./plain.js";
-import type { EveryInterval } from "./simple.js";
+import { within } from "./error-path.js";
+import { ExcludingSchedule, type NamedExcluder } from "./exclude/excluding-schedule.js";
+import type { Surroundings } from "./exclude/exclusion.js";
+import { isNamed } from "./exclude/named.js";
+import { exclusionKindOf, readExclusions } from "./exclude/read.js";
+import { DelayAfterFinish, delayOf } from "./interval/delay.js";
+import type { EveryInterval } from "./interval/every-interval.js";
+import { kindOf } from "./kinds/index.js";
+import { parseInstant } from "./text/instant.js";
+import type { Timetable } from "./timetable.js";
 import type {
   CompiledSchedule,
+  DelaySchedule,
   Limited,
   Schedule,
   ScheduleContext,
   ScheduleExclusion,
+  SimpleSchedule,
   UnionSchedule,
 } from "./types.js";
 import { Union } from "./union.js";
-import { delayOf } from "./whole.js";
 
-/** One member of a schedule: all there is, or one of a union. */
+/** One member of a schedule: the schedule itself, or a member of its union. */
 export interface Part {
-  readonly plain: Plain;
+  readonly timetable: Timetable;
   /** Within its bounds, before exclusions. */
   readonly before: CompiledSchedule;
   readonly excluders: readonly NamedExcluder[];
   readonly compiled: CompiledSchedule;
+  /** Present if there are exclusions, except those of a delay. */
+  readonly excluding?: ExcludingSchedule;
 }
 
 const NOTHING: ScheduleContext = {};
 
 /**
- * A schedule made ready to answer. Compile once and keep it: `next` then takes microseconds.
+ * Compiles a schedule. Compile once and keep the result: `next` then takes microseconds.
  *
- * An exclusion that takes every time answers undefined, after a bounded search.
- * @param seed the task's id; `H` in a cron expression derives its values from it, the same for ever
- * @param context what the schedule refers to by name; compile again when that changes
+ * A search is bounded. If exclusions remove more consecutive times than it passes over, it returns undefined, as if no time was left;
+ * `lintSchedule` warns about this.
+ * @param seed of the task, from `seedOf`; `H` in a cron expression derives its values from it, always the same
+ * @param context calendars that the schedule refers to by name; compile again when these change
  * @throws `INVALID_SCHEDULE` (a calendar that the context does not have included), `INVALID_TIMEZONE`,
  * `INVALID_DURATION`
  */
@@ -47,7 +53,7 @@ export function compileSchedule(
   return compileWith(schedule, { seed, context, lenient: false });
 }
 
-/** For questions about a schedule itself, without the calendars that it names. */
+/** As `compileSchedule`, but treats calendars that the context does not have as empty. */
 export function compileLenient(
   schedule: Schedule,
   seed = "",
@@ -68,25 +74,28 @@ export function partsOf(schedule: Schedule, around: Surroundings): Part[] {
   if ("any" in schedule) return unionParts(schedule, around);
   const delay = delayOf(schedule);
   if (delay !== undefined) return [delayPart(schedule, delay, around)];
-  const plain = plainSchedule(schedule, around.seed, schedule.except !== undefined);
-  const excluders = readExclusions(schedule.except ?? [], around, "schedule")(plain);
-  return [part(plain, boundsOf(schedule), excluders, 1)];
+  const timetable = kindOf(schedule).compile(schedule, around.seed, schedule.except !== undefined);
+  const excluders = readExclusions(schedule.except ?? [], around, "schedule")(timetable);
+  return [part(timetable, boundsOf(schedule), excluders, 1)];
 }
 
 function delayPart(schedule: Limited, delay: number, around: Surroundings): Part {
   const bounds = boundsOf(schedule);
   const before = new DelayAfterFinish(delay, bounds);
-  const plain = { compiled: before, zone: "UTC", pattern: () => undefined, late: false };
+  const timetable = { compiled: before, zone: "UTC", grain: 1 };
   const exclusions = readExclusions(schedule.except ?? [], around, "schedule");
-  const excluders = exclusions(plain);
-  // Where the times of one finish are whole seconds, it is known which of them an exclusion has.
-  const taken = (times: EveryInterval) => {
-    const pattern = patternOfInterval(times);
-    const target = { ...plain, compiled: times, pattern: () => pattern };
-    const rest = pattern === undefined ? excluders : exclusions(target);
-    return new ExcludingSchedule(bounded(times, bounds), target, rest);
+  // The times that follow one finish are an interval.
+  const left = (times: EveryInterval) =>
+    new ExcludingSchedule(
+      bounded(times, bounds),
+      exclusions({ ...timetable, compiled: times, grain: times.grain }),
+    );
+  return {
+    timetable,
+    before,
+    excluders: exclusions(timetable),
+    compiled: new DelayAfterFinish(delay, bounds, left),
   };
-  return { plain, before, excluders, compiled: new DelayAfterFinish(delay, bounds, taken) };
 }
 
 function unionParts(schedule: UnionSchedule, around: Surroundings): Part[] {
@@ -94,31 +103,32 @@ function unionParts(schedule: UnionSchedule, around: Surroundings): Part[] {
   const shared = readExclusions(schedule.except ?? [], around, "schedule");
   return schedule.any.map((member, i) => {
     const path = `schedule.any[${i}]`;
-    const plain = within(path, () => plainSchedule(member, around.seed, true));
+    const timetable = within(path, () => kindOf(member).compile(member, around.seed, true));
     const bounds = intersect(all, boundsOf(member, path));
-    const own = readExclusions(member.except ?? [], around, path)(plain);
-    return part(plain, bounds, [...own, ...shared(plain)], schedule.any.length);
+    const own = readExclusions(member.except ?? [], around, path)(timetable);
+    return part(timetable, bounds, [...own, ...shared(timetable)], schedule.any.length);
   });
 }
 
 /** @param share see `ExcludingSchedule` */
-function part(plain: Plain, bounds: Bounds, excluders: readonly NamedExcluder[], share: number): Part {
-  const before = bounded(plain.compiled, bounds);
-  const compiled = excluders.length === 0 ? before : new ExcludingSchedule(before, plain, excluders, share);
-  return { plain, before, excluders, compiled };
+function part(
+  timetable: Timetable,
+  bounds: Bounds,
+  excluders: readonly NamedExcluder[],
+  share: number,
+): Part {
+  const before = bounded(timetable.compiled, bounds);
+  if (excluders.length === 0) return { timetable, before, excluders, compiled: before };
+  const excluding = new ExcludingSchedule(before, excluders, share);
+  return { timetable, before, excluders, compiled: excluding, excluding };
 }
 
 /**
- * Whether no time ever matches, past times included: `0 0 31 2 *`, or a local time that a zone skipped. A
- * schedule whose times are all past did fire once, so this is false for it. Calendars that the context does not
- * have are taken for empty.
+ * Whether a member has no time at all, past times included: `0 0 31 2 *`, or a local time that a zone skipped. False for one
+ * whose times are all past.
+ * @param exclusions of the whole schedule
  */
-export function neverFires(schedule: Schedule, context: ScheduleContext = NOTHING): boolean {
-  return isNever(compileLenient(schedule, "", context), exclusionsOf(schedule));
-}
-
-/** Whether nothing is left of a schedule, or of a member of one, from which these exclusions are taken. */
-export function isNever(compiled: CompiledSchedule, exclusions: readonly ScheduleExclusion[]): boolean {
+export function isNever({ compiled }: Part, exclusions: readonly ScheduleExclusion[]): boolean {
   if (compiled.next(Number.NEGATIVE_INFINITY) !== undefined) return false;
   // A search may give up where decades of early times are taken away: what is left may be at the other end,
   if (compiled.latest(Number.POSITIVE_INFINITY) !== undefined) return false;
@@ -127,21 +137,21 @@ export function isNever(compiled: CompiledSchedule, exclusions: readonly Schedul
   return ends.length === 0 || compiled.next(Math.max(...ends)) === undefined;
 }
 
-/** Whether the seed makes a difference to its times: only for `H` in a cron expression. */
+/** Whether its times depend on the seed: only for `H` in a cron expression. */
 export function usesSeed(schedule: Schedule): boolean {
   const members = "any" in schedule ? schedule.any : [schedule];
-  return [...members, ...exclusionsOf(schedule)].some(
-    (spec) => "cron" in spec && /h/i.test(String(spec.cron)),
-  );
+  const seeded = (spec: SimpleSchedule | DelaySchedule | ScheduleExclusion) =>
+    exclusionKindOf(spec).usesSeed?.(spec) ?? false;
+  return members.some(seeded) || exclusionsOf(schedule).some(seeded);
 }
 
 /** The shared calendars that a schedule refers to: when one changes, it has to be compiled again. */
 export function calendarsOf(schedule: Schedule): string[] {
-  const names = exclusionsOf(schedule).flatMap((spec) => ("named" in spec ? [spec.named] : []));
+  const names = exclusionsOf(schedule).flatMap((spec) => (isNamed(spec) ? [spec.named] : []));
   return [...new Set(names)].sort();
 }
 
-/** All that are in a schedule, those of its members included. */
+/** All exclusions of a schedule, including those of its members. */
 export function exclusionsOf(schedule: Schedule): ScheduleExclusion[] {
   const members = "any" in schedule ? [schedule, ...schedule.any] : [schedule];
   return members.flatMap(({ except = [] }) => except);

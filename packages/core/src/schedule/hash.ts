@@ -1,5 +1,5 @@
 /**
- * A stable 32-bit number for a text: FNV-1a over UTF-16 code units, then a final mix so that near texts differ in
+ * A stable 32-bit number for a text: FNV-1a over UTF-16 code units, then a final mix so that similar texts differ in
  * their low bits. Never change it: `H` in stored cron expressions would move to other times.
  */
 export function hashOf(text: string): number {

@@ -1,12 +1,12 @@
-export { canonicalSchedule } from "./canonical.js";
-export { calendarsOf, compileSchedule, neverFires, usesSeed } from "./compile.js";
-export { describeSchedule } from "./describe.js";
-export { formatDuration, MAX_DURATION, parseDuration } from "./duration.js";
-export { parseInstant } from "./instant.js";
-export { jitterOf } from "./jitter.js";
-export { lintSchedule, type ScheduleWarning } from "./lint.js";
-export { checkCalendar, MAX_CALENDAR_ENTRIES } from "./named.js";
-export { calendarZone, MAX_EXPRESSION_LENGTH } from "./plan.js";
+export { calendarsOf, compileSchedule, usesSeed } from "./compile.js";
+export { checkCalendar, MAX_CALENDAR_ENTRIES } from "./exclude/named-calendar.js";
+export type * from "./input.js";
+export { delayOf } from "./interval/delay.js";
+export { dueOf, jitterOf } from "./jitter.js";
+export { calendarZone } from "./kinds/calendar.js";
+export { MAX_EXPRESSION_LENGTH } from "./kinds/expression.js";
+export { scheduleKind } from "./kinds/index.js";
+export { lintSchedule, reviewSchedule, type ScheduleReview, type ScheduleWarning } from "./lint.js";
 export {
   type ExcludedTime,
   type PreviewInstant,
@@ -17,6 +17,11 @@ export {
   type SchedulePreview,
 } from "./preview.js";
 export { scheduleSchema } from "./schema.js";
+export { scheduleSteps } from "./size.js";
+export { canonicalSchedule } from "./text/canonical.js";
+export { describeSchedule } from "./text/describe.js";
+export { type Duration, formatDuration, MAX_DURATION, parseDuration } from "./text/duration.js";
+export { parseInstant, storedInstant } from "./text/instant.js";
 export type {
   AtSchedule,
   CalendarSchedule,
@@ -30,8 +35,8 @@ export type {
   ScheduleBounds,
   ScheduleContext,
   ScheduleExclusion,
+  ScheduleKind,
   SimpleSchedule,
   UnionSchedule,
   WholeSchedule,
 } from "./types.js";
-export { delayOf, dueOf, maxRunsOf } from "./whole.js";

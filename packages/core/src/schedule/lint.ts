@@ -1,135 +1,139 @@
-import { HALF, membersOf } from "./bits.js";
-import { monthOf } from "./calendar-interval.js";
-import { civilFromDays, DAY, daysInMonth, modulo } from "./civil.js";
-import { exclusionsOf, isNever, neverFires, partsOf } from "./compile.js";
-import { namesTimes } from "./exclusion-times.js";
-import type { Fields } from "./fields.js";
-import { parseJitter } from "./jitter.js";
-import { type FieldPlan, intervalOf, planOf } from "./plan.js";
-import type { Limited, Schedule, ScheduleContext, SimpleSchedule, UnionSchedule } from "./types.js";
-import { delayOf } from "./whole.js";
-import { segmentAt, zoneOf } from "./zone.js";
-import { isUtc } from "./zone-names.js";
+import { bounded, boundsOf } from "./bounds.js";
+import { exclusionsOf, isNever, type Part, partsOf } from "./compile.js";
+import { type ExcludingSchedule, GAVE_UP } from "./exclude/excluding-schedule.js";
+import type { Exclusion } from "./exclude/exclusion.js";
+import { exclusionKindOf } from "./exclude/read.js";
+import { delayOf } from "./interval/delay.js";
+import { kindOf } from "./kinds/index.js";
+import type { Warn } from "./kinds/kind.js";
+import { formatInstant } from "./text/instant.js";
+import type { CompiledSchedule, Limited, Schedule, ScheduleContext, ScheduleExclusion } from "./types.js";
 
 export interface ScheduleWarning {
   /**
    * Stable, for programs: `NEVER_FIRES`, `EACH_SECOND`, `EACH_MINUTE_OF_HOUR`, `DAY_UNION`, `ZONE_IGNORED`,
-   * `DST_IGNORED`, `DAY_MISSING`, `EXCLUDES_NOTHING`, `EXCLUDES_MOMENTS`, `JITTER_CUT`, `JITTER_IGNORED`.
+   * `DST_IGNORED`, `DAY_MISSING`, `EXCLUDES_NOTHING`, `EXCLUDES_MOMENTS`, `EXCLUDES_TOO_MANY`, `JITTER_CUT`, `JITTER_IGNORED`.
    */
   readonly code: string;
   readonly message: string;
 }
 
-type Warn = (code: string, message: string) => void;
+const EVER = Number.NEGATIVE_INFINITY;
+/** Searches tried for each member; each may have the highest cost of a search. */
+const MAX_TRIES = 4;
+/** Earliest start of these searches: earlier times do not matter to tasks of today. */
+const SAMPLE = Date.UTC(2026, 0, 1);
 
-const NO_LEAP_YEAR = 2_001;
+/** Warnings about a schedule, and whether it never fires. */
+export interface ScheduleReview {
+  /** Why it has no time at all, past times included; undefined if it has one. */
+  readonly never: string | undefined;
+  readonly warnings: ScheduleWarning[];
+}
 
 /**
- * What is valid but probably not meant. Warnings about a member of a union begin with its place, `any[2]: …`.
+ * Warns about a schedule that is valid but probably not intended. Warnings about a member of a union begin with its place, `any[2]: …`.
  * @throws as `compileSchedule`, except for calendars that the context does not have
  */
 export function lintSchedule(schedule: Schedule, context: ScheduleContext = {}): ScheduleWarning[] {
+  return reviewSchedule(schedule, context).warnings;
+}
+
+/** As `lintSchedule`, and whether the schedule ever fires. Calendars that the context does not have count as empty. */
+export function reviewSchedule(schedule: Schedule, context: ScheduleContext = {}): ScheduleReview {
   const warnings: ScheduleWarning[] = [];
   const warn: Warn = (code, message) => warnings.push({ code, message });
-  if (neverFires(schedule, context)) warn("NEVER_FIRES", "No date matches: this schedule never fires.");
   const parts = partsOf(schedule, { seed: "", context, lenient: true });
-  const zones = parts.map(({ plain }) => plain.zone);
+  const exclusions = exclusionsOf(schedule);
+  const dead = parts.map((part) => isNever(part, exclusions));
+  const never = dead.includes(false) ? undefined : whyNever(parts);
+  if (never !== undefined) warn("NEVER_FIRES", `This schedule never fires: ${never}`);
   if ("any" in schedule) {
-    const exclusions = exclusionsOf(schedule);
     for (const [i, member] of schedule.any.entries()) {
       const told: Warn = (code, message) => warn(code, `any[${i}]: ${message}`);
-      if (isNever(parts[i]!.compiled, exclusions)) told("NEVER_FIRES", "No date matches: it never fires.");
-      lintSimple(member, told);
-      lintExclusions(member, [zones[i]!], told);
+      if (dead[i]) told("NEVER_FIRES", `It never fires: ${whyNever([parts[i]!])}`);
+      kindOf(member).lint(member, told);
+      lintExclusions(member, [parts[i]!], told);
     }
-    lintExclusions(schedule, zones, warn);
-  } else if (delayOf(schedule) !== undefined) {
-    lintExclusions(schedule, zones, warn);
-    lintMoments(schedule, warn);
-  } else {
-    lintSimple(schedule, warn);
-    lintExclusions(schedule, zones, warn);
-    lintJitter(schedule, warn);
+  } else if (delayOf(schedule) === undefined) {
+    kindOf(schedule).lint(schedule, warn);
   }
-  return warnings;
+  lintExclusions(schedule, parts, warn);
+  if (!("any" in schedule) && delayOf(schedule) !== undefined) lintMoments(schedule, warn);
+  if (never === undefined) lintSearches(schedule, parts, warn);
+  return { never, warnings };
 }
 
-function lintSimple(schedule: SimpleSchedule, warn: Warn): void {
-  const plan = planOf(schedule);
-  if (plan && isEachSecond(plan.fields)) {
-    warn("EACH_SECOND", "It fires each second or more often while it matches; did you mean each minute?");
+function whyNever(parts: readonly Part[]): string {
+  const some = (times: (part: Part) => CompiledSchedule) =>
+    parts.some((part) => times(part).next(Number.NEGATIVE_INFINITY) !== undefined);
+  if (some(({ before }) => before)) {
+    const long = parts.find(({ excluding }) => excluding?.search(EVER) === GAVE_UP)?.excluding;
+    if (long === undefined) return "its exclusions take every time.";
+    return `its exclusions take each of the ${countOf(long)} times that one search passes over.`;
   }
-  if ("every" in schedule) lintEvery(schedule, warn);
-  if ("cron" in schedule && plan) lintCron(schedule.cron, plan, warn);
-  if ("calendar" in schedule && plan && schedule.timezone !== undefined && plan.zone !== schedule.timezone) {
-    warn("ZONE_IGNORED", `The expression's own zone ${plan.zone} counts, not timezone ${schedule.timezone}.`);
-  }
-  if (plan && "dst" in schedule && schedule.dst !== undefined && isUtc(plan.zone)) {
-    warn("DST_IGNORED", "dst says nothing in UTC, whose clock never changes; is a timezone missing?");
-  }
+  if (some(({ timetable }) => timetable.compiled)) return "no time lies between its start and its end.";
+  return "no such date ever exists.";
 }
 
-function isEachSecond({ seconds, subSeconds }: Fields): boolean {
-  return subSeconds ? subSeconds.size >= 60 : (seconds.lo & seconds.hi) === HALF;
+function countOf({ limit }: ExcludingSchedule): string {
+  return limit.toLocaleString("en");
 }
 
-function lintEvery(schedule: SimpleSchedule & { every: string }, warn: Warn): void {
-  const { interval, origin, zone } = intervalOf(schedule);
-  if (typeof interval === "number") {
-    if (interval <= 1_000) warn("EACH_SECOND", "It fires each second or more often.");
-    return;
-  }
-  if (interval.unit !== "month" || origin === undefined) return;
-  const wall = origin + segmentAt(zoneOf(zone), origin).offset;
-  const day = Math.floor(wall / DAY);
-  const date = civilFromDays(day) & 31;
-  const months = Array.from({ length: 12 }, (_, n) => modulo(monthOf(day) + n * interval.count, 12) + 1);
-  if (months.some((month) => daysInMonth(NO_LEAP_YEAR, month) < date)) {
-    warn("DAY_MISSING", `Months without a day ${date} have their last day instead.`);
-  }
-}
-
-function lintCron(cron: string, plan: FieldPlan, warn: Warn): void {
-  if (plan.fields.days.either) {
-    const message =
-      "Day of month and day of week are both given: cron fires when either matches. For both at once use a calendar schedule, such as Fri *-*-13.";
-    warn("DAY_UNION", message);
-  }
-  const fields = cron.trim().split(/[ \t]+/);
-  const [minute, hour] = fields.length === 6 ? fields.slice(1) : fields;
-  if (minute === "*" && hour !== undefined && membersOf(plan.fields.hours).length === 1) {
-    warn(
-      "EACH_MINUTE_OF_HOUR",
-      `It fires at each minute of hour ${hour}; for once a day write 0 for the minute.`,
-    );
-  }
-}
-
-/** @param zones those of the schedules that they are taken from */
-function lintExclusions({ except = [] }: Limited, zones: readonly string[], warn: Warn): void {
+/** @param parts the schedules from which the exclusions remove times */
+function lintExclusions({ except = [] }: Limited, parts: readonly Part[], warn: Warn): void {
   for (const [i, spec] of except.entries()) {
-    if ("named" in spec || zones.some((zone) => namesTimes(spec, zone))) continue;
+    const { times } = read(spec);
+    if (!times || parts.some((part) => firstOf(times, spec, part, EVER) !== undefined)) continue;
     warn("EXCLUDES_NOTHING", `except[${i}]: No date matches: it takes nothing away.`);
   }
 }
 
-/** A run ends at any millisecond: after it, single times are hardly ever met. */
-function lintMoments({ except = [] }: Limited, warn: Warn): void {
-  for (const [i, spec] of except.entries()) {
-    if ("named" in spec || planOf(spec)?.event?.daysOnly) continue;
-    const message = `except[${i}]: It takes single times, which a delay after a run hardly ever meets; name whole days.`;
-    warn("EXCLUDES_MOMENTS", message);
+/** The first time after `after` that an exclusion names, whether its schedule has it or not. */
+function firstOf(
+  times: NonNullable<Exclusion["times"]>,
+  spec: ScheduleExclusion,
+  { timetable }: Part,
+  after: number,
+): number | undefined {
+  return bounded(times(timetable.zone), boundsOf(spec)).next(after);
+}
+
+function read(spec: ScheduleExclusion): Exclusion {
+  return exclusionKindOf(spec).exclude(spec, { seed: "", context: {}, lenient: true });
+}
+
+/**
+ * Tries searches from the starts of exclusions of single times. A search is bounded: if they remove too many consecutive times, it
+ * finds nothing.
+ */
+function lintSearches(schedule: Schedule, parts: readonly Part[], warn: Warn): void {
+  for (const [i, part] of parts.entries()) {
+    const { excluding } = part;
+    if (excluding === undefined) continue;
+    const members = "any" in schedule ? [schedule, schedule.any[i]!] : [schedule];
+    const first = members
+      .flatMap(({ except = [] }) => except)
+      .map((spec) => {
+        const { times, wholeDays } = read(spec);
+        if (wholeDays) return undefined;
+        return times ? firstOf(times, spec, part, SAMPLE) : SAMPLE;
+      });
+    const tries = [...new Set(first)].filter((time) => time !== undefined).slice(0, MAX_TRIES);
+    const from = tries.find((time) => excluding.search(time - 1) === GAVE_UP);
+    if (from === undefined) continue;
+    const message = `Its exclusions take more times in a row than one search passes over (${countOf(excluding)}), for example from ${formatInstant(from)} on: what follows them is not found. Exclude whole days or hours instead.`;
+    warn("EXCLUDES_TOO_MANY", message);
+    return;
   }
 }
 
-function lintJitter(schedule: Exclude<Schedule, UnionSchedule>, warn: Warn): void {
-  if (schedule.jitter === undefined) return;
-  const jitter = parseJitter(schedule.jitter);
-  if ("at" in schedule && "part" in jitter) {
-    warn("JITTER_IGNORED", "A single time has no gap to another, of which the jitter could be a part.");
-  }
-  const interval = "every" in schedule ? intervalOf(schedule).interval : undefined;
-  if (typeof interval === "number" && "ms" in jitter && jitter.ms > interval) {
-    warn("JITTER_CUT", "The jitter is longer than the interval: it ends before the following time.");
+/** Warns about exclusions of single times from a delay: a run ends at any millisecond, so they hardly ever match. */
+function lintMoments({ except = [] }: Limited, warn: Warn): void {
+  for (const [i, spec] of except.entries()) {
+    const { times, wholeDays } = read(spec);
+    if (!times || wholeDays) continue;
+    const message = `except[${i}]: It takes single times, which a delay after a run hardly ever meets; name whole days.`;
+    warn("EXCLUDES_MOMENTS", message);
   }
 }

@@ -1,11 +1,12 @@
 import { DAY, HOUR, MINUTE, SECOND } from "./civil.js";
 import { type Part, partsOf } from "./compile.js";
-import { excluderAt } from "./excluding.js";
-import { formatInstant } from "./instant.js";
+import { excluderAt, GAVE_UP } from "./exclude/excluding-schedule.js";
+import { delayOf } from "./interval/delay.js";
+import { dueOf } from "./jitter.js";
+import { formatInstant } from "./text/instant.js";
 import type { Schedule, ScheduleContext } from "./types.js";
-import { delayOf, dueOf, maxRunsOf } from "./whole.js";
-import { firstInstant, type Zone, zoneOf } from "./zone.js";
-import { requireZone } from "./zone-names.js";
+import { requireZone } from "./zone/names.js";
+import { firstInstant, type Zone, zoneOf } from "./zone/offsets.js";
 
 export interface PreviewOptions {
   /** UTC ms; the times are strictly after it. */
@@ -14,12 +15,12 @@ export interface PreviewOptions {
   readonly count: number;
   readonly seed?: string | undefined;
   readonly context?: ScheduleContext | undefined;
-  /** What the local texts are in; default that of the schedule, UTC where its members differ. */
+  /** Zone of the local texts; default that of the schedule, or UTC if its members differ. */
   readonly timezone?: string | undefined;
 }
 
 export interface PreviewNote {
-  /** Stable, for programs: `DAY_LENGTH`, `MOVED`, `REPEATED`, `EXCLUDED`; of a whole preview: `RUN_LENGTH`. */
+  /** Stable, for programs: `DAY_LENGTH`, `MOVED`, `REPEATED`, `EXCLUDED`; for a whole preview: `RUN_LENGTH`, `GAVE_UP`. */
   readonly code: string;
   readonly text: string;
 }
@@ -32,7 +33,7 @@ export interface PreviewInstant {
 }
 
 export interface PreviewTime extends PreviewInstant {
-  /** When it is acted on; only where there is a jitter. */
+  /** When it is due; only if there is a jitter. */
   readonly due?: PreviewInstant;
   readonly notes: readonly PreviewNote[];
 }
@@ -45,38 +46,43 @@ export interface ExcludedTime extends PreviewInstant {
 export interface SchedulePreview {
   readonly timezone: string;
   readonly times: readonly PreviewTime[];
-  /** Times that exclusions took from between, the first hundred. */
+  /** The first hundred times in between that exclusions removed. */
   readonly excluded: readonly ExcludedTime[];
-  /** Nothing follows `times`: they are the last ones, or as many as `maxRuns` allows. */
+  /** No times follow `times`: they are the last ones, or `maxRuns` of them, or the search gave up (see `notes`). */
   readonly exhausted: boolean;
-  /** What holds for all of it. */
+  /** Notes about the whole preview. */
   readonly notes: readonly PreviewNote[];
 }
 
 const RUN_LENGTH = { code: "RUN_LENGTH", text: "the times assume runs of no length" };
 
+const GIVEN_UP = {
+  code: "GAVE_UP",
+  text: "more times in a row are excluded than one search passes over: what follows them is not found",
+};
+
 type Taken = Pick<ExcludedTime, "time" | "by">;
 
 const MAX_COUNT = 10_000;
 const MAX_EXCLUDED = 100;
-/** A note names so many excluded times. */
+/** Number of excluded times that a note names. */
 const NAMED = 3;
 
 /**
- * The next times of a schedule that has not run yet, as people read them, with what is special about each.
+ * The next times of a schedule that has not run yet, as texts for people, with notes about special ones.
  * @throws as `compileSchedule`; `INVALID_TIMEZONE` for `timezone`
  */
 export function previewSchedule(schedule: Schedule, options: PreviewOptions): SchedulePreview {
   const { from, seed = "", context = {} } = options;
   const parts = partsOf(schedule, { seed, context, lenient: false });
-  const zones = new Set(parts.map(({ plain }) => plain.zone));
-  const shown = zones.size === 1 ? parts[0]!.plain.zone : "UTC";
+  const zones = new Set(parts.map(({ timetable }) => timetable.zone));
+  const shown = zones.size === 1 ? parts[0]!.timetable.zone : "UTC";
   const timezone = options.timezone === undefined ? shown : requireZone(options.timezone, "timezone");
   const zone = zoneOf(timezone);
   const instant = (time: number) => ({ time, utc: formatInstant(time), local: localText(time, zone) });
   const times: PreviewTime[] = [];
   const excluded: ExcludedTime[] = [];
-  const maxRuns = maxRunsOf(schedule) ?? Number.POSITIVE_INFINITY;
+  const maxRuns = schedule.maxRuns ?? Number.POSITIVE_INFINITY;
   const count = Math.min(Math.max(options.count, 0), MAX_COUNT, maxRuns);
   const compiled = { next: (after: number) => nextOf(parts, after) };
   let time = compiled.next(from);
@@ -88,12 +94,14 @@ export function previewSchedule(schedule: Schedule, options: PreviewOptions): Sc
     before = time;
   }
   const spent = times.length === maxRuns;
+  const last = times.at(-1)?.time ?? from;
   if (time === undefined && !spent) {
-    const rest = takenBetween(parts, times.at(-1)?.time ?? from, Number.POSITIVE_INFINITY);
+    const rest = takenBetween(parts, last, Number.POSITIVE_INFINITY);
     const room = rest.slice(0, MAX_EXCLUDED - excluded.length);
     excluded.push(...room.map((one) => ({ ...instant(one.time), by: one.by })));
   }
-  const notes = delayOf(schedule) === undefined ? [] : [RUN_LENGTH];
+  const gaveUp = parts.some(({ excluding }) => excluding?.search(last) === GAVE_UP);
+  const notes = [...(delayOf(schedule) === undefined ? [] : [RUN_LENGTH]), ...(gaveUp ? [GIVEN_UP] : [])];
   return { timezone, times, excluded, exhausted: time === undefined || spent, notes };
 }
 
@@ -121,7 +129,7 @@ function takenBetween(parts: readonly Part[], after: number, to: number): Taken[
 function notesOf(parts: readonly Part[], time: number, taken: readonly ExcludedTime[]): PreviewNote[] {
   const notes: PreviewNote[] = [];
   const part = parts.find(({ compiled }) => compiled.latest(time) === time) ?? parts[0]!;
-  const zone = zoneOf(part.plain.zone);
+  const zone = zoneOf(part.timetable.zone);
   if (zone !== undefined) notes.push(...clockNotes(time, zone, part));
   if (taken.length > 0) {
     const texts = taken.slice(0, NAMED).map(({ local, by }) => `${local} (${by})`);
@@ -132,11 +140,11 @@ function notesOf(parts: readonly Part[], time: number, taken: readonly ExcludedT
   return notes;
 }
 
-function clockNotes(time: number, zone: Zone, { plain }: Part): PreviewNote[] {
+function clockNotes(time: number, zone: Zone, { timetable }: Part): PreviewNote[] {
   const notes: PreviewNote[] = [];
   const segment = zone.at(time);
   const wall = time + segment.offset;
-  const meant = plain.wallOf?.(time) ?? wall;
+  const meant = timetable.wallOf?.(time) ?? wall;
   if (meant !== wall) {
     notes.push({ code: "MOVED", text: `meant for ${wallText(meant)}, which the clock skips` });
   }

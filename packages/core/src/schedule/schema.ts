@@ -2,13 +2,19 @@ import { z } from "zod";
 import { CarillonError, quote } from "../errors.js";
 import { boundsOf } from "./bounds.js";
 import { compileLenient } from "./compile.js";
-import { within } from "./fault.js";
-import { storedInstant } from "./instant.js";
+import { within } from "./error-path.js";
+import { named } from "./exclude/named.js";
+import type { ScheduleInput } from "./input.js";
+import { delayOf } from "./interval/delay.js";
 import { parseJitter } from "./jitter.js";
+import { KINDS } from "./kinds/index.js";
+import type { ExclusionKind, KindFields } from "./kinds/kind.js";
 import { CHOICE, type ExclusionShape, type MemberShape, type Shape, shape } from "./shape.js";
 import { checkSize } from "./size.js";
+import { durationText } from "./text/duration.js";
+import { list } from "./text/english.js";
+import { storedInstant } from "./text/instant.js";
 import type {
-  DstChoice,
   Limited,
   Schedule,
   ScheduleBounds,
@@ -17,19 +23,23 @@ import type {
   UnionSchedule,
   WholeSchedule,
 } from "./types.js";
-import { delayOf } from "./whole.js";
-import { requireZone } from "./zone-names.js";
 
 const MAX_RUNS = 1_000_000_000;
-const SYNTAXES = ["cron", "calendar", "every", "at"] as const;
+const EXCLUSION_KINDS: readonly ExclusionKind[] = [...KINDS, named];
+const EXCLUSION_CHOICE = `An exclusion has exactly one of ${list(
+  EXCLUSION_KINDS.map(({ key }) => key),
+  "or",
+)}`;
 
 /**
- * When a task runs, from a stranger's hands: exactly one syntax or a union, no unknown keys, every expression compiled
- * once. The result is normalised (spaces in cron, zone names, times in UTC) and plain JSON; what was not given is not
+ * Schema of a schedule from outside: exactly one syntax or a union, no unknown keys, every expression compiled
+ * once. The result is normalised (spaces in cron, zone names, times in UTC) and plain JSON; missing fields are not
  * added. Issues carry the path of the field and, in `params.code`, the `CarillonError` code. A schedule that can never
- * fire passes: ask `neverFires`. So does one that names calendars, which are not looked for here.
+ * fire passes (`reviewSchedule` finds it), and so does one that names calendars, which are not looked up here.
  */
-export const scheduleSchema = shape.transform((input, context): Schedule => {
+export const scheduleSchema: z.ZodType<Schedule, ScheduleInput> = (
+  shape as unknown as z.ZodType<Shape, ScheduleInput>
+).transform((input, context): Schedule => {
   try {
     checkSize(input);
     const schedule = normalise(input);
@@ -41,7 +51,7 @@ export const scheduleSchema = shape.transform((input, context): Schedule => {
       code: "custom",
       input,
       path: pathOf(error.field),
-      // The path already says where.
+      // The path already names the field.
       message: error.field === undefined ? error.message : error.message.slice(error.field.length + 2),
       params: { code: error.code },
     });
@@ -64,7 +74,7 @@ function normalise({ any, anchor, jitter, maxRuns, ...input }: Shape): Schedule 
   return schedule;
 }
 
-function whole({ jitter, maxRuns }: WholeSchedule): WholeSchedule {
+function whole({ jitter, maxRuns }: Pick<Shape, keyof WholeSchedule>): WholeSchedule {
   if (jitter !== undefined) parseJitter(jitter);
   if (maxRuns !== undefined && !(Number.isInteger(maxRuns) && maxRuns >= 1 && maxRuns <= MAX_RUNS)) {
     throw new CarillonError("INVALID_SCHEDULE", `${quote(maxRuns)} is not a whole number of runs.`, {
@@ -72,7 +82,10 @@ function whole({ jitter, maxRuns }: WholeSchedule): WholeSchedule {
       remedy: `Give 1 to ${MAX_RUNS}, or leave it out for no limit.`,
     });
   }
-  return { ...(jitter === undefined ? {} : { jitter }), ...(maxRuns === undefined ? {} : { maxRuns }) };
+  return {
+    ...(jitter === undefined ? {} : { jitter: durationText(jitter) }),
+    ...(maxRuns === undefined ? {} : { maxRuns }),
+  };
 }
 
 function union(any: MemberShape[], input: Omit<Shape, "any" | keyof WholeSchedule>): UnionSchedule {
@@ -99,21 +112,29 @@ function union(any: MemberShape[], input: Omit<Shape, "any" | keyof WholeSchedul
 }
 
 function member(input: MemberShape): SimpleSchedule {
-  const syntax = exactlyOne(input, SYNTAXES, CHOICE);
-  refuse(input, "timezone", syntax !== "at", "cron, calendar and every");
-  refuse(input, "origin", syntax === "every", "every");
-  refuse(input, "dst", syntax === "cron" || syntax === "calendar", "cron and calendar");
-  return { ...plain(input), ...dst(input.dst), ...limits(input) } as SimpleSchedule;
+  return { ...ownFields(input, KINDS, CHOICE), ...limits(input) } as SimpleSchedule;
 }
 
-function exactlyOne<K extends string>(
-  input: { [key in K]?: unknown },
-  keys: readonly K[],
+/** The fields of its kind, as they are stored. */
+function ownFields(
+  input: ExclusionShape | MemberShape,
+  kinds: readonly ExclusionKind[],
   choice: string,
-): K {
-  const given = keys.filter((key) => input[key] !== undefined);
+): object {
+  const kind = exactlyOne(input, kinds, choice);
+  const fields: KindFields = input;
+  for (const field of ["timezone", "origin", "dst"] as const) {
+    const takers = kinds.filter(({ takes }) => takes.includes(field)).map(({ key }) => key);
+    refuse(fields, field, kind.takes.includes(field), list(takers));
+  }
+  return kind.normalise(input[kind.key as keyof typeof input], fields);
+}
+
+function exactlyOne(input: object, kinds: readonly ExclusionKind[], choice: string): ExclusionKind {
+  const given = kinds.filter(({ key }) => (input as Record<string, unknown>)[key] !== undefined);
   if (given.length === 1) return given[0]!;
-  const found = given.length === 0 ? "none is given" : `${given.join(" and ")} are given`;
+  const found =
+    given.length === 0 ? "none is given" : `${given.map(({ key }) => key).join(" and ")} are given`;
   throw new CarillonError("INVALID_SCHEDULE", `${choice}; ${found}.`, { field: "schedule" });
 }
 
@@ -123,30 +144,6 @@ function refuse<T extends object>(input: T, key: keyof T & string, allowed: bool
     field: `schedule.${key}`,
     remedy: "Leave it out here.",
   });
-}
-
-function plain(input: ExclusionShape | MemberShape) {
-  const timezone =
-    input.timezone === undefined ? {} : { timezone: requireZone(input.timezone, "schedule.timezone") };
-  if (input.cron !== undefined) return { cron: squeeze(input.cron), ...timezone };
-  if (input.calendar !== undefined) return { calendar: input.calendar, ...timezone };
-  if (input.at !== undefined) return { at: storedInstant(input.at, "schedule.at") };
-  const every = input.every;
-  if (typeof every !== "string") {
-    const count = every !== undefined && every > 0 ? every : 90;
-    throw new CarillonError("INVALID_DURATION", `${quote(every)} is a bare number.`, {
-      field: "schedule.every",
-      remedy: `Write a text with a unit: "${count}s" for seconds, "${count}ms" for milliseconds, or m, h, d, w.`,
-    });
-  }
-  if (input.origin === undefined) return { every, ...timezone };
-  return { every, origin: storedInstant(input.origin, "schedule.origin"), ...timezone };
-}
-
-function dst(given: DstChoice | undefined): { dst?: DstChoice } {
-  const { gap, overlap } = given ?? {};
-  if (gap === undefined && overlap === undefined) return {};
-  return { dst: { ...(gap === undefined ? {} : { gap }), ...(overlap === undefined ? {} : { overlap }) } };
 }
 
 function limits(input: ScheduleBounds & { except?: ExclusionShape[] | undefined }): Limited {
@@ -166,22 +163,6 @@ function bounds(input: ScheduleBounds): ScheduleBounds {
 }
 
 function exclusion(input: ExclusionShape): ScheduleExclusion {
-  const choice = "An exclusion has exactly one of cron, calendar, every, at or named";
-  const syntax = exactlyOne(input, [...SYNTAXES, "named"], choice);
-  refuse(input, "timezone", syntax !== "at", "cron, calendar, every and named");
-  refuse(input, "origin", syntax === "every", "every");
-  if (input.named === undefined) return { ...plain(input), ...bounds(input) };
-  const zone =
-    input.timezone === undefined ? {} : { timezone: requireZone(input.timezone, "schedule.timezone") };
-  return { named: input.named, ...zone, ...bounds(input) };
-}
-
-/** One space between fields. Long text stays as it is, to be refused for its length. */
-function squeeze(cron: string): string {
-  return cron.length > 2_048
-    ? cron
-    : cron
-        .split(/[ \t]+/)
-        .filter((field) => field !== "")
-        .join(" ");
+  const fields = ownFields(input, EXCLUSION_KINDS, EXCLUSION_CHOICE);
+  return { ...fields, ...bounds(input) } as ScheduleExclusion;
 }

@@ -1,18 +1,15 @@
 import { z } from "zod";
-import { NAME_PATTERN } from "../names.js";
+import { named } from "./exclude/named.js";
+import { KIND_SHAPES, KINDS } from "./kinds/index.js";
 import { MAX_ITEMS, tooMany } from "./size.js";
+import { DURATION } from "./text/duration.js";
+import { list } from "./text/english.js";
 
-export const CHOICE =
-  'A schedule has exactly one of cron ("0 9 * * 1-5"), calendar ("Mon..Fri 09:00"), every ("10m") or at ("2026-01-31T09:00:00Z"), or is a union: any, with a list of these';
-
-/** Loose on types, so that `every: 90` gets our message (write 90s) rather than "expected string". */
-const textOrNumber = z.union([z.string(), z.number()]);
+const EXAMPLES = KINDS.map(({ key, example }) => `${key} (${JSON.stringify(example)})`);
+export const CHOICE: string = `A schedule has exactly one of ${list(EXAMPLES, "or")}, or is a union: any, with a list of these`;
 
 const expression = {
-  cron: z.string().optional(),
-  calendar: z.string().optional(),
-  every: textOrNumber.optional(),
-  at: textOrNumber.optional(),
+  ...KIND_SHAPES,
   timezone: z.string().optional(),
   origin: z.string().optional(),
   start: z.string().optional(),
@@ -23,7 +20,7 @@ const choice = {
   error: (issue: { code?: string | undefined }) => (issue.code === "invalid_type" ? `${CHOICE}.` : undefined),
 };
 
-/** Refuses a field with words of our own, where the plain "there is no such field" would mislead. */
+/** Refuses a field with a text of its own, if the plain "there is no such field" would mislead. */
 const misplaced = (what: string, remedy: string) =>
   z
     .custom<undefined>((value) => value === undefined, {
@@ -33,8 +30,8 @@ const misplaced = (what: string, remedy: string) =>
     .optional();
 
 const ofTheWhole = {
-  jitter: misplaced("jitter belongs to the whole schedule.", "Write it beside its start and end."),
-  maxRuns: misplaced("maxRuns belongs to the whole schedule.", "Write it beside its start and end."),
+  jitter: misplaced("jitter belongs to the whole schedule.", "Write it at the top level of the schedule."),
+  maxRuns: misplaced("maxRuns belongs to the whole schedule.", "Write it at the top level of the schedule."),
 };
 const unanchored = {
   anchor: misplaced("anchor belongs to an every schedule that stands alone.", "Leave it out here."),
@@ -44,10 +41,7 @@ const exclusionShape = z.strictObject({
   ...expression,
   ...ofTheWhole,
   ...unanchored,
-  named: z
-    .string()
-    .regex(NAME_PATTERN, "A calendar's name has 1 to 128 letters, digits, dots, dashes and underscores")
-    .optional(),
+  named: named.shape.optional(),
 });
 
 const dstShape = z.strictObject({
@@ -69,13 +63,13 @@ const members = few(memberShape, "Members").refine((list) => tooMany(list) === u
   abort: true,
 });
 
-/** Everything optional, so that what is missing or too much gets one message of ours. */
+/** Everything is optional, so that missing and superfluous fields get our own message. */
 export const shape = z.strictObject(
   {
     ...simple,
     anchor: z.enum(["origin", "finish"]).optional(),
     any: members.pipe(z.array(memberShape)).optional(),
-    jitter: z.string().optional(),
+    jitter: DURATION.optional(),
     maxRuns: z.number().optional(),
   },
   choice,
@@ -83,7 +77,7 @@ export const shape = z.strictObject(
 
 export const SCHEDULE_FIELDS: readonly string[] = Object.keys(shape.shape);
 
-/** A list of what `item` reads, whose length is looked at before: hostile input may have a million. */
+/** A list of items whose length is checked first, because hostile input may have a million. */
 function few<T extends z.ZodType>(_item: T, what: string) {
   return z.custom<z.input<T>[]>((value) => Array.isArray(value) && value.length <= MAX_ITEMS, {
     error: `${what} are a list of at most ${MAX_ITEMS}`,

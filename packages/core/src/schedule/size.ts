@@ -1,16 +1,19 @@
 import { CarillonError } from "../errors.js";
-import { MAX_EXPRESSION_LENGTH } from "./plan.js";
+import { MAX_EXPRESSION_LENGTH } from "./kinds/expression.js";
+import type { Schedule } from "./types.js";
 
-/** The most members of a union, and the most exclusions beside each other. */
+/** The most members of a union, and the most exclusions in one list. */
 export const MAX_ITEMS = 32;
 /** The most members and exclusions in all. */
 const MAX_SPECS = 64;
 /** The most characters of all expressions together. */
 const MAX_TEXT = 4_096;
-/** How often members may name a calendar, each of which has many exclusions. */
+/** The most steps of one search, see `scheduleSteps`. */
+const MAX_STEPS = 256;
+/** Most references of members to calendars, each of which has many exclusions. */
 const MAX_NAMED = 64;
 
-/** What of a schedule, a member or an exclusion counts. */
+/** The fields of a schedule, a member or an exclusion that count towards its size. */
 interface Spec {
   readonly cron?: string | undefined;
   readonly calendar?: string | undefined;
@@ -18,17 +21,32 @@ interface Spec {
   readonly except?: readonly Spec[] | undefined;
 }
 
+type Sized = Spec & { readonly any?: readonly Spec[] | undefined };
+
+function partsOf({ any, ...whole }: Sized) {
+  return any === undefined ? { members: [whole], shared: [] } : { members: any, shared: whole.except ?? [] };
+}
+
 /**
- * Holds a schedule to its bounds, so that what one search has to ask stays small.
+ * Cost of one search for a time, the same on each machine: a step for each member, and one for each exclusion of each
+ * member. At most 256; a plain schedule has 1.
+ */
+export function scheduleSteps(schedule: Schedule): number {
+  const { members, shared } = partsOf(schedule as Sized);
+  return stepsOf(members, shared);
+}
+
+/**
+ * Refuses a schedule that is too large, so that each search stays cheap.
  * @throws `INVALID_SCHEDULE`
  */
-export function checkSize({ any, ...whole }: Spec & { readonly any?: readonly Spec[] | undefined }): void {
-  const members = any ?? [whole];
-  const shared = any === undefined ? [] : (whole.except ?? []);
+export function checkSize({ any, ...whole }: Sized): void {
+  const { members, shared } = partsOf({ any, ...whole });
   const fault =
     tooMany(members, shared) ??
     tooLong([...members, ...members.flatMap(exclusions), ...shared]) ??
-    tooNamed(members, shared);
+    tooNamed(members, shared) ??
+    tooManySteps(members, shared);
   if (fault === undefined) return;
   const [what, remedy] = fault;
   throw new CarillonError("INVALID_SCHEDULE", what, {
@@ -39,7 +57,7 @@ export function checkSize({ any, ...whole }: Spec & { readonly any?: readonly Sp
 
 type Fault = readonly [what: string, remedy: string] | undefined;
 
-/** Of lists whose items may still be anything. */
+/** Checks the lengths of lists whose items are not checked yet. */
 export function tooMany(members: readonly unknown[], shared: readonly unknown[] = []): Fault {
   const specs = members.reduce<number>((sum, member) => sum + 1 + exclusions(member).length, shared.length);
   if (specs <= MAX_SPECS) return undefined;
@@ -52,7 +70,7 @@ function exclusions(member: unknown): readonly Spec[] {
 }
 
 function tooLong(specs: readonly Spec[]): Fault {
-  // Longer ones are refused by themselves.
+  // Longer ones are refused separately.
   const length = ({ cron, calendar }: Spec) =>
     Math.min((cron ?? calendar ?? "").length, MAX_EXPRESSION_LENGTH);
   const text = specs.reduce((sum, spec) => sum + length(spec), 0);
@@ -68,4 +86,17 @@ function tooNamed(members: readonly Spec[], shared: readonly Spec[]): Fault {
     `Its members name calendars ${times} times, those of the union counted for each member.`,
     `Use at most ${MAX_NAMED}.`,
   ];
+}
+
+function tooManySteps(members: readonly Spec[], shared: readonly Spec[]): Fault {
+  const steps = stepsOf(members, shared);
+  if (steps <= MAX_STEPS) return undefined;
+  return [
+    `Each search for a time takes ${steps} steps: one for each of ${members.length} members, and one for each exclusion of each member.`,
+    `Use at most ${MAX_STEPS} steps: fewer members or exclusions, a calendar in place of many exclusions, or several tasks.`,
+  ];
+}
+
+function stepsOf(members: readonly Spec[], shared: readonly Spec[]): number {
+  return members.reduce((sum, member) => sum + 1 + shared.length + exclusions(member).length, 0);
 }

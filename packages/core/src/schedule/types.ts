@@ -1,19 +1,22 @@
 /**
- * When a task runs, as users write it: one of the four syntaxes, a delay after each run, or a union of several. Every
- * field is data from strangers and has passed `scheduleSchema` before anything else sees it.
+ * When a task runs, as users write it: one of the four syntaxes, a delay after each run, or a union of several. The
+ * fields are untrusted, and pass `scheduleSchema` before any other code reads them.
  */
 export type Schedule = (SimpleSchedule | DelaySchedule | UnionSchedule) & WholeSchedule;
 
-/** What belongs to the whole schedule, never to a member of a union or an exclusion. */
+/** Fields of the whole schedule, never of a member of a union or of an exclusion. */
 export interface WholeSchedule {
   /**
    * How much later than its nominal time an occurrence may become due: a duration, `30s`, or a part of the gap to the
    * following occurrence, `10%`; below it, and never as late as the following one. Default none.
    */
   jitter?: string | undefined;
-  /** So many occurrences are enqueued, 1 to 1,000,000,000; default no limit. Skips, retries and triggers do not count. */
+  /** Most occurrences that are enqueued, 1 to 1,000,000,000; default no limit. Skips, retries and triggers do not count. */
   maxRuns?: number | undefined;
 }
+
+/** The field that says what kind a schedule is; `any`: a union. */
+export type ScheduleKind = "cron" | "calendar" | "every" | "at" | "any";
 
 /** Exactly one of the four syntaxes. */
 export type SimpleSchedule = CronSchedule | CalendarSchedule | EverySchedule | AtSchedule;
@@ -70,16 +73,16 @@ export interface Limited {
   start?: string | undefined;
   end?: string | undefined;
   /**
-   * Times that are taken away again.
+   * Times that are removed.
    *
-   * - A calendar event of days only (`*-12-25`, `Sat,Sun`, `2026-08-*`) takes the whole local day; `*-*-*`
-   *   with its own `start` and `end` takes all between the two.
-   * - Any other schedule takes its own times, to the millisecond: `* 12-13 * * *` takes 12:00:00 and 12:01:00, not
+   * - A calendar event of days only (`*-12-25`, `Sat,Sun`, `2026-08-*`) removes the whole local day; `*-*-*`
+   *   with its own `start` and `end` removes all times between the two.
+   * - Any other schedule removes its own times, to the millisecond: `* 12-13 * * *` removes 12:00:00 and 12:01:00, not
    *   12:00:30. Cron and calendar events are compared with the wall clock, in both passes of a repeated hour; a time
-   *   that runs late because the clock skipped it is compared as what it was meant to be.
-   * - `named` takes those of a shared calendar: a list of dates and calendar events.
+   *   that runs late because the clock skipped it is compared by its intended wall time.
+   * - `named` removes the times of a shared calendar: a list of dates and calendar events.
    *
-   * One without a timezone is read on the clock of the schedule that it is taken from: in a union, of each member; of a
+   * An exclusion without a timezone is read on the clock of its schedule: in a union, on that of each member; for a
    * delay after a run, which has no clock, in UTC.
    */
   except?: ScheduleExclusion[] | undefined;
@@ -96,7 +99,7 @@ export type ScheduleExclusion = ScheduleBounds &
 
 export type ScheduleBounds = Pick<Limited, "start" | "end">;
 
-/** What happens to local times that a clock change skips or repeats; default by syntax. */
+/** Rules for local times that a clock change skips or repeats; the default depends on the syntax. */
 export interface DstChoice {
   /** Times that are skipped: once, at the first instant after the gap, or not at all. */
   gap?: "run-after" | "skip" | undefined;
@@ -104,20 +107,20 @@ export interface DstChoice {
   overlap?: "first" | "both" | undefined;
 }
 
-/** What a schedule refers to by name. */
+/** Calendars that schedules refer to by name. */
 export interface ScheduleContext {
   /** Shared calendars by name: dates (`2026-12-25`) and calendar events (`*-05-01`), as `checkCalendar` accepts them. */
   readonly calendars?: ReadonlyMap<string, readonly string[]>;
 }
 
 /**
- * A schedule ready to answer. Pure and stateless: the same question has the same answer on every node,
+ * A compiled schedule. Pure and stateless: the same call has the same result on every node,
  * before and after a restart. Times are UTC milliseconds.
  */
 export interface CompiledSchedule {
   /**
-   * The first nominal time strictly after `after`, or undefined when none is left. Of a delay after the finish of a run:
-   * that delay after `after`, but not before its start.
+   * The first nominal time strictly after `after`, or undefined if none is left. For a delay after the finish of a run:
+   * `after` plus the delay, but not before its start.
    */
   next(after: number): number | undefined;
   /** The last nominal time at or before `at`, or undefined when there is none, as with each delay. Never walks. */

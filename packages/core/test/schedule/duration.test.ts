@@ -14,6 +14,8 @@ test.each([
   ["P2W", 14 * 86_400_000],
   ["P1DT2H3M4S", 93_784_000],
   ["3660d", MAX_DURATION],
+  [90_000, 90_000],
+  [MAX_DURATION, MAX_DURATION],
 ])("%s", (text, ms) => {
   expect(parseDuration(text)).toBe(ms);
 });
@@ -23,15 +25,18 @@ const bad =
     "|",
   );
 
-test.each([...bad, "1".repeat(1_000_000), 5, null, undefined, {}])("%j is refused", (text) => {
-  try {
-    parseDuration(text as string);
-  } catch (error) {
-    expect(isCarillonError(error, "INVALID_DURATION")).toBe(true);
-    return;
-  }
-  throw new Error("accepted");
-});
+test.each([...bad, "1".repeat(1_000_000), 0, -1, 1.5, MAX_DURATION + 1, null, undefined, {}])(
+  "%j is refused",
+  (text) => {
+    try {
+      parseDuration(text as string);
+    } catch (error) {
+      expect(isCarillonError(error, "INVALID_DURATION")).toBe(true);
+      return;
+    }
+    throw new Error("accepted");
+  },
+);
 
 test("formats what it reads", () => {
   expect([0, 250, 90_000, 5_400_000, 90_061_001, -1_000].map(formatDuration)).toEqual([

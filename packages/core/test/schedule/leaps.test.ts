@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { compileSchedule, partsOf } from "../../src/schedule/compile.js";
-import { excluderAt } from "../../src/schedule/excluding.js";
+import { excluderAt } from "../../src/schedule/exclude/excluding-schedule.js";
 import type { Schedule } from "../../src/schedule/index.js";
 import { bounds, pick } from "./arbitraries.js";
 
-/* Searches leap over what exclusions take, alone and together: against asking for each time, one by one. */
+/* Searches leap over excluded days and hours: against asking for each time, one by one. */
 
 const DAY = 86_400_000;
 /** Their clocks change by an hour, by half an hour, by a day; by odd seconds, at midnight and for Ramadan. */

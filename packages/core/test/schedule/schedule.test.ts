@@ -6,7 +6,7 @@ import {
   compileSchedule,
   describeSchedule,
   lintSchedule,
-  neverFires,
+  reviewSchedule,
   type Schedule,
 } from "../../src/schedule/index.js";
 import { soon } from "./soon.js";
@@ -142,7 +142,23 @@ test.each([
   expect(calendarZone(calendar)).toBe(zone);
 });
 
-describe("neverFires", () => {
+describe("a schedule that never fires", () => {
+  test.each<[Schedule, string]>([
+    [{ cron: "0 0 31 2 *" }, "no such date ever exists."],
+    [{ every: "1h", except: [{ every: "1h" }] }, "its exclusions take every time."],
+    [
+      { any: [{ cron: "0 9 25 12 *" }], except: [{ calendar: "*-12-25" }] },
+      "its exclusions take every time.",
+    ],
+    [{ at: 0, start: "2026-01-01T00:00:00Z" }, "no time lies between its start and its end."],
+  ])("says why: %j", (schedule, why) => {
+    expect(reviewSchedule(schedule).never).toBe(why);
+    expect(lintSchedule(schedule)[0]).toEqual({
+      code: "NEVER_FIRES",
+      message: `This schedule never fires: ${why}`,
+    });
+  });
+
   test.each<[Schedule, boolean]>([
     [{ cron: "0 0 31 2 *" }, true],
     [{ cron: "0 0 30 2 *", timezone: "Europe/Paris" }, true],
@@ -159,7 +175,7 @@ describe("neverFires", () => {
     [{ every: "1 year", except: [{ calendar: "1970..2025-01-01" }] }, false],
     [{ every: "1 year", except: [{ every: "24h" }] }, true],
   ])("%j: %s", (schedule, expected) => {
-    expect(neverFires(schedule)).toBe(expected);
+    expect(reviewSchedule(schedule).never !== undefined).toBe(expected);
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { segmentAt, zoneOf } from "../../src/schedule/zone.js";
+import { segmentAt, zoneOf } from "../../src/schedule/zone/offsets.js";
 
 /* Far years borrow the table of a nearer one, and those before 1844 that of 1840: Intl has the last word. */
 

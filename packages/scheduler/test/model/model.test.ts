@@ -21,6 +21,21 @@ const REVIVED: Operation[] = [
   { op: "retry-between" },
 ];
 
+/** A trigger supersedes the last of `maxRuns`: the times that passed since are owed, not forgotten. */
+const REOPENED: Operation[] = [
+  {
+    op: "put",
+    id: "b",
+    task: { schedule: { every: "10s", maxRuns: 4 }, overlap: "queue-all", catchUp: "all" },
+  },
+  { op: "advance", ms: 600_000 },
+  ...Array.from({ length: 5 }, (): Operation => ({ op: "tick", node: 0 })),
+  { op: "trigger", id: "b", overlap: "cancel-running" },
+  { op: "advance", ms: 61_000 },
+  { op: "start", plain: false },
+  { op: "tick", node: 0 },
+];
+
 describe("whatever happens, in whatever order", () => {
   let redis: RedisServer;
   beforeAll(async () => {
@@ -53,7 +68,7 @@ describe("whatever happens, in whatever order", () => {
     );
 
   it(`keeps the promises (${RUNS} histories)`, { timeout: 30 * 60_000 }, async () => {
-    await fc.assert(property([]), { numRuns: RUNS, ...SEED });
+    await fc.assert(property([]), { numRuns: RUNS, ...SEED, examples: [[REOPENED]] });
   });
 
   /** Positive controls: with a part of the protocol taken out, the same histories break a promise. */

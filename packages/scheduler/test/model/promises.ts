@@ -7,6 +7,7 @@ import {
   type Schedule,
 } from "@carillon/core";
 import type { LedgerEntry, RedisClient, Store, StoredTask } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 
 /** What the checks must know of a task beside what Redis holds. */
 export interface Known {
@@ -45,7 +46,7 @@ export async function checkTask(
   }
   countsAgree(id, runs, stats, open.length);
   if (known.mayOverlap) return;
-  const { bull } = store.keys.queue(queue);
+  const { bull } = internalsOf(store).keys.queue(queue);
   const live = await liveJobs(client, bull, runs);
   if (live.length > 1) fail(`${id}: runs beside each other: ${live.join(" ")}`);
 }

@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { type OverlapPolicy, parseTask, type Schedule, type TaskInput } from "@carillon/core";
+import { type OverlapPolicy, parseTask, type Run, type Schedule, type TaskInput } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
-import { bullPrefix, type RedisClient, type Sabotage, type Store } from "@carillon/store";
+import { bullPrefix, type RedisClient, type Sabotage, type Store, type StoredTask } from "@carillon/store";
+import { internalsOf, withSeams } from "@carillon/store/internal";
 import { type VirtualClock, virtualStore } from "@carillon/testing";
 import { type Job, Queue, Worker } from "bullmq";
+import { SILENT } from "../../../../test/helpers.js";
 import { checkTask, fail, liveJobs, Progress } from "./promises.js";
 
 const QUEUE = "bells";
-const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 /** Nothing of a short history is pruned: the checks read all of it. */
 const RETENTION = { successes: 1_000, failures: 1_000, completedJobs: 3_600_000, failedJobs: 3_600_000 };
 let serial = 0;
@@ -59,13 +60,8 @@ export class World {
 
   static async open(connection: string, sabotage: readonly (Sabotage | "mutex")[] = []): Promise<World> {
     serial += 1;
-    const options = {
-      connection,
-      namespace: `model${serial}`,
-      queues: [QUEUE],
-      retention: RETENTION,
-      sabotage,
-    };
+    const on = { connection, namespace: `model${serial}`, queues: [QUEUE], retention: RETENTION };
+    const options = withSeams(on, { sabotage });
     const one = await virtualStore(options);
     const two = await virtualStore(options);
     return new World([one.store, two.store], one.clock);
@@ -129,7 +125,7 @@ export class World {
     await Promise.all(this.#nodes.map((node) => node.tick()));
   }
 
-  /** A worker takes the next job and records its start. A plain one records nothing. */
+  /** A worker takes the next job and records its start. A plain one records nothing. Returns whether anything changed. */
   async start(plain: boolean): Promise<boolean> {
     const token = randomBytes(4).toString("hex");
     const job = (await this.#worker.getNextJob(token, { block: false })) as Job | undefined;
@@ -151,7 +147,7 @@ export class World {
     if (started.word === "OK") this.#active.push({ job, token, task, fence: started.fence });
     else if (started.word === "WAIT") await job.moveToDelayed(Date.now() + 1, token);
     else await job.moveToCompleted(null, token, false);
-    return true;
+    return started.word !== "WAIT";
   }
 
   /** One of the runs under way ends. */
@@ -189,7 +185,9 @@ export class World {
 
   async #hasLiveRun(job: Job): Promise<boolean> {
     const runs = await this.store.runs.list(this.#name(job.data.occurrence.task), 1_000);
-    return (await liveJobs(this.#connection, this.store.keys.queue(QUEUE).bull, runs)).length > 0;
+    return (
+      (await liveJobs(this.#connection, internalsOf(this.store).keys.queue(QUEUE).bull, runs)).length > 0
+    );
   }
 
   /** The worker of a run dies: BullMQ hands the job over. */
@@ -198,7 +196,7 @@ export class World {
     if (!one) return;
     this.#active = this.#active.filter((other) => other !== one);
     // As if its lock had run out since BullMQ's last look.
-    const { bull } = this.store.keys.queue(QUEUE);
+    const { bull } = internalsOf(this.store).keys.queue(QUEUE);
     await this.#connection.del(`${bull}${one.job.id}:lock`, `${bull}stalled-check`);
     await this.#connection.sadd(`${bull}stalled`, one.job.id as string);
     await (this.#worker as unknown as { moveStalledJobsToWait(): Promise<void> }).moveStalledJobsToWait();
@@ -217,17 +215,19 @@ export class World {
     }
   }
 
+  /** The runs of a task that are not over; without those that crashed and wait for the resume of their paused task. */
+  async #open({ definition: { id }, state }: StoredTask): Promise<Run[]> {
+    const runs = await this.store.runs.many(QUEUE, await this.store.runs.open(this.#name(id)));
+    return runs.filter(({ notBefore }) => state !== "paused" || notBefore === undefined);
+  }
+
   /** Everything comes to rest: no occurrence waits for ever, and no run stays open. */
   async settleDown(): Promise<void> {
     for (let round = 0; round < 400; round++) {
       await this.tickAll();
       let worked = false;
       while ((await this.start(false)) || (await this.finish(0, "succeeded"))) worked = true;
-      const open = (
-        await Promise.all(
-          (await this.#tasks()).map(({ definition: { id } }) => this.store.runs.open(this.#name(id))),
-        )
-      ).flat();
+      const open = (await Promise.all((await this.#tasks()).map((task) => this.#open(task)))).flat();
       const waiting = (await this.#tasks()).filter(
         ({ pending, state }) => state !== "paused" && pending.length > 0,
       );

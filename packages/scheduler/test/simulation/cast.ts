@@ -1,4 +1,5 @@
 import type { Store } from "@carillon/store";
+import type { BurstSettings } from "../../src/burst/bursts.js";
 import { Actor } from "./actor.js";
 import type { Director } from "./director.js";
 import type { Ears } from "./ears.js";
@@ -43,6 +44,7 @@ export interface Hooks {
   pass(actor: CastMember, point: string): Promise<void>;
   wrong(what: string): void;
   began(task: string, fence: number): void;
+  readonly bursts: BurstSettings;
 }
 
 /** Everybody who acts in one simulation. */
@@ -54,7 +56,7 @@ export class Cast {
 
   constructor(equipment: Equipment, hooks: Hooks) {
     const parts = (role: Role) => ({
-      ...{ director: hooks.director, wrong: hooks.wrong, began: hooks.began },
+      ...{ director: hooks.director, wrong: hooks.wrong, began: hooks.began, bursts: hooks.bursts },
       ...{ ...equipment.of(role), queue: QUEUE, prefix: PREFIX },
       pass: (point: string) => hooks.pass(this.named(role), point),
     });
@@ -72,7 +74,7 @@ export class Cast {
   }
 
   async ready(): Promise<void> {
-    await Promise.all(this.workers.map((worker) => worker.ready()));
+    for (const worker of this.workers) await worker.ready();
   }
 
   /** Who hears what is published. */

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { RedisClient, Store, StoredTask } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { checkTask, fail, Progress } from "../model/promises.js";
 import { type Character, QUEUE } from "./operations.js";
 
@@ -56,7 +57,7 @@ export class Checks {
     if (mended > 0) fail(`the due index differed from ${mended} definitions: ${JSON.stringify(told)}`);
     if (tasks.length > 0 && !(await this.#store.registry.queues()).includes(QUEUE))
       fail("a queue with tasks is not in the registry");
-    const keys = this.#store.keys.queue(QUEUE);
+    const keys = internalsOf(this.#store).keys.queue(QUEUE);
     const next = await this.#store.claims.next(QUEUE);
     const parts = [
       ...keys.dues.map((key, shard) => [String(shard), key] as const),
@@ -77,7 +78,11 @@ export class Checks {
     const told: string[] = [];
     for (const { definition, state, pending, due } of tasks) {
       const { id, owner } = definition;
-      const open = await this.#store.runs.open({ queue: QUEUE, owner, id });
+      const ids = await this.#store.runs.open({ queue: QUEUE, owner, id });
+      const runs = await this.#store.runs.many(QUEUE, ids);
+      // A crashed run of a paused task waits for the resume.
+      const held = runs.filter((run) => state === "paused" && run.notBefore !== undefined);
+      const open = ids.filter((run) => !held.some((one) => one.id === run));
       const waits = state === "scheduled" && (pending.length > 0 || (due ?? Number.NaN) <= now);
       if (waits || open.length > 0) told.push(JSON.stringify({ id, state, due, pending, open }));
     }
@@ -97,7 +102,7 @@ export class Checks {
   async outdated(attempt: Attempt | undefined): Promise<(() => Promise<string | undefined>) | undefined> {
     if (!attempt) return undefined;
     const { run, fence } = attempt;
-    const key = this.#store.keys.queue(QUEUE).run(run);
+    const key = internalsOf(this.#store).keys.queue(QUEUE).run(run);
     const before = await this.#client.hgetall(key);
     if (before.fence === undefined || before.fence === String(fence)) return undefined;
     return async () => {

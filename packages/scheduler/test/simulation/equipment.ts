@@ -1,5 +1,6 @@
-import type { RedisClient, Store, TestSeams } from "@carillon/store";
+import type { RedisClient, Store } from "@carillon/store";
 import { bullPrefix } from "@carillon/store";
+import { internalsOf, type StoreSeams, withSeams } from "@carillon/store/internal";
 import { type RedisServer, type VirtualClock, virtualStore } from "@carillon/testing";
 import { createRedisBackend, Queue, setDefaultBackendFactory } from "bullmq";
 import type { Redis } from "ioredis";
@@ -12,11 +13,8 @@ export const PREFIX = bullPrefix(NAMESPACE, QUEUE);
 /** Nothing of a short history is pruned: the checks read all of it. */
 const RETENTION = { successes: 1_000, failures: 1_000, completedJobs: 3_600_000, failedJobs: 3_600_000 };
 
-/** There are few tasks: whatever comes due at one instant is a burst to these nodes, and is prepared long before. */
-const BURST = { shards: 1, ahead: 20_000 };
-
 /** Safety parts that the nodes leave out. */
-export type Sabotaged = NonNullable<TestSeams["sabotage"]>;
+export type Sabotaged = NonNullable<StoreSeams["sabotage"]>;
 
 /** Where Redis is. */
 interface Place {
@@ -76,10 +74,10 @@ export class Equipment {
     for (const role of Object.values(ROLES).flat()) {
       const failpoint = async (point: string) => equipment.user?.pass(role, point);
       const left = role.startsWith("node") ? sabotage : [];
-      const { store } = await virtualStore({ ...common, sabotage: left, failpoint, burst: BURST });
+      const { store } = await virtualStore(withSeams(common, { sabotage: left, failpoint }));
       const connection = store.connect("patient");
       equipment.gear.set(role, { store: equipment.#virtual(store), connection });
-      for (const client of [store.link.client, connection]) equipment.#watch(client);
+      for (const client of [internalsOf(store).link.client, connection]) equipment.#watch(client);
       await connection.ping();
     }
     await queue.waitUntilReady();
@@ -89,9 +87,11 @@ export class Equipment {
   /** The parts of a store that go by real time go by the director's. */
   #virtual(store: Store): Store {
     const key = `{${NAMESPACE}}:~clock`;
+    const internals = internalsOf(store);
+    internals.mutex = virtualMutex(internals.mutex, () => (this.user as User).director);
     return Object.assign(store, {
-      mutex: virtualMutex(store.mutex, () => (this.user as User).director),
-      serverTime: async () => Number(await store.link.ask((client: RedisClient) => client.get(key))),
+      serverTime: async () =>
+        Number(await internalsOf(store).link.ask((client: RedisClient) => client.get(key))),
     });
   }
 
@@ -112,7 +112,7 @@ export class Equipment {
 
   /** Of whoever had it before nothing is left in it. */
   asNew(role: Role): void {
-    this.of(role).store.contention.forget();
+    internalsOf(this.of(role).store).optimistic.forget();
   }
 
   async close(): Promise<void> {

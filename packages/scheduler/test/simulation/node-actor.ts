@@ -1,5 +1,7 @@
 import { Scheduler } from "@carillon/scheduler";
+import { withNodeSeams } from "@carillon/scheduler/internal";
 import type { Store } from "@carillon/store";
+import type { BurstSettings } from "../../src/burst/bursts.js";
 import { Actor } from "./actor.js";
 import type { Director } from "./director.js";
 import { Ears } from "./ears.js";
@@ -10,6 +12,7 @@ const EXPECTED = "REDIS_UNAVAILABLE";
 export interface NodeParts {
   readonly director: Director;
   readonly store: Store;
+  readonly bursts?: BurstSettings;
   wrong(what: string): void;
 }
 
@@ -22,6 +25,7 @@ export class NodeActor extends Actor {
   scheduler: Scheduler | undefined;
   readonly #director: Director;
   readonly #wrong: (what: string) => void;
+  readonly #bursts: BurstSettings | undefined;
   #lives = 0;
 
   constructor(name: string, parts: NodeParts) {
@@ -29,6 +33,7 @@ export class NodeActor extends Actor {
     const { store } = parts;
     this.store = store;
     this.#director = parts.director;
+    this.#bursts = parts.bursts;
     this.#wrong = (what) => parts.wrong(what);
     store.connect = () => {
       this.ears = new Ears();
@@ -45,13 +50,15 @@ export class NodeActor extends Actor {
       this.#wrong(`${nodeId}: ${message} ${JSON.stringify(details)}`);
     };
     await this.#director.move(this, () => {
-      const node = new Scheduler({
+      const logger = { debug() {}, info() {}, warn() {}, error };
+      const options = {
         store: this.store,
         nodeId,
-        logger: { debug() {}, info() {}, warn() {}, error },
+        logger,
         unsafeRedis: "warn",
         heartbeatEvery: 300_000,
-      });
+      } as const;
+      const node = new Scheduler(withNodeSeams(options, { bursts: this.#bursts }));
       this.scheduler = node;
       node.start().catch((reason: unknown) => this.#wrong(`${nodeId} could not start: ${String(reason)}`));
     });

@@ -1,9 +1,10 @@
+import { internalsOf } from "@carillon/store/internal";
 import { liveJobs } from "../model/promises.js";
 import type { Dice } from "./dice.js";
 import type { Equipment } from "./equipment.js";
 import { IDS, QUEUE } from "./operations.js";
 
-/** Of a task's final runs, those whose jobs the overlap policy reckons with (lua/lib/reckon.lua). */
+/** The final runs of a task whose jobs the overlap policy takes into account (claim/lib/reckon.lua). */
 const NEWEST = 5;
 
 /**
@@ -18,8 +19,8 @@ export async function retryFromOutside(equipment: Equipment): Promise<string | u
 
 async function retryOneOf({ observer, queue }: Equipment, id: string): Promise<string[]> {
   const runs = await observer.runs.list({ queue: QUEUE, owner: "system", id }, 100);
-  const { bull } = observer.keys.queue(QUEUE);
-  if ((await liveJobs(observer.link.client, bull, runs)).length > 0) return [];
+  const { bull } = internalsOf(observer).keys.queue(QUEUE);
+  if ((await liveJobs(internalsOf(observer).link.client, bull, runs)).length > 0) return [];
   const open = runs.filter(({ state }) => state !== "final");
   const final = runs.filter(({ state }) => state === "final").slice(0, NEWEST);
   for (const run of [...open, ...final]) {

@@ -1,4 +1,5 @@
 import { parseTask, shardOf } from "@carillon/core";
+import { internalsOf } from "@carillon/store/internal";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Director, START } from "./director.js";
 import { post } from "./ears.js";
@@ -59,10 +60,8 @@ describe("a burst that two nodes share out", () => {
     });
     await equipment.clock.set(START);
     for (const [i, node] of nodes.entries()) {
-      // As nodes are, not as in the histories, where everything is a burst.
-      const { burst, mutex } = node.store;
+      const { mutex } = internalsOf(node.store);
       const { take } = mutex;
-      Object.assign(node.store, { burst: undefined });
       mutex.take = async (key, ttl) => {
         const [, part] = /:(\d)$/.exec(key) ?? [];
         if (part) asked[i]?.add(Number(part));
@@ -73,7 +72,6 @@ describe("a burst that two nodes share out", () => {
         return Object.assign(lease, { release: () => director.track(release()) });
       };
       undo.push(() => {
-        Object.assign(node.store, { burst });
         mutex.take = take;
       });
       await node.start();
@@ -100,7 +98,7 @@ describe("a burst that two nodes share out", () => {
       const ms = next - director.elapsed;
       director.elapsed = next;
       await equipment.clock.advance(ms);
-      await pass(equipment.observer, equipment.observer.keys.queue(QUEUE), ms);
+      await pass(equipment.observer, internalsOf(equipment.observer).keys.queue(QUEUE), ms);
     }
   }
 

@@ -77,7 +77,7 @@ test.skipIf(ONE !== undefined).each(CONTROLS)("finds what is wrong with $name", 
 });
 
 test.skipIf(ONE !== undefined)(
-  "finds nothing wrong with WATCH and MULTI where nothing fails",
+  "finds nothing wrong with WATCH and MULTI if nothing fails",
   HOURS,
   async () => {
     const sabotage = ["fence", "overlap-guard"] as const;

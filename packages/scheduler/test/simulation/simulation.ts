@@ -1,3 +1,5 @@
+import { internalsOf } from "@carillon/store/internal";
+import { NO_BURSTS } from "../../src/burst/bursts.js";
 import type { ActorTimer, Park } from "./actor.js";
 import { Cast, type CastMember, type ClientActor } from "./cast.js";
 import { Checks } from "./checks.js";
@@ -20,6 +22,10 @@ import type { Ground } from "./ground.js";
 import { NodeActor } from "./node-actor.js";
 import { type Character, character, IDS, operationOf, putOf, QUEUE } from "./operations.js";
 import { chance } from "./seams.js";
+
+/** There are few tasks: whatever comes due at one instant is a burst to these nodes, and is prepared long before. */
+const BURSTS = { shards: 1, ahead: 20_000 };
+
 import { install } from "./virtual-globals.js";
 import { pass } from "./virtual-mutex.js";
 import { CarillonWorkerActor, WorkerActor } from "./worker-actor.js";
@@ -127,7 +133,7 @@ class Simulation {
     this.#faultRate = rate;
 
     const { observer } = equipment;
-    this.#checks = new Checks(observer, observer.link.client, this.#character);
+    this.#checks = new Checks(observer, internalsOf(observer).link.client, this.#character);
     this.#undo.push(install(this.#director, () => this.#dice.next()));
     chance.bytes = (count) => this.#dice.bytes(count);
     const parts = { director: this.#director };
@@ -136,6 +142,8 @@ class Simulation {
       pass: (actor, point) => this.#pass(actor, point),
       wrong: (what) => this.#wrong(what),
       began: (task, fence) => this.#wrongIf(this.#checks.began(task, fence)),
+      // A node that claims in another way knows of no look ahead.
+      bursts: options.rig ? NO_BURSTS : BURSTS,
     });
     for (const { name } of this.#cast.all) equipment.asNew(name as Role);
     equipment.user = { ...parts, pass: (role: Role, point) => this.#pass(this.#cast.named(role), point) };
@@ -183,7 +191,8 @@ class Simulation {
 
   async #occurrences(): Promise<number> {
     const { observer } = this.#equipment;
-    return (await observer.link.client.keys(observer.keys.queue(QUEUE).run("*"))).length;
+    return (await internalsOf(observer).link.client.keys(internalsOf(observer).keys.queue(QUEUE).run("*")))
+      .length;
   }
 
   /** A few tasks, and then the nodes. */
@@ -339,7 +348,7 @@ class Simulation {
   async #jump(ms: number): Promise<string> {
     const { clock, observer } = this.#equipment;
     await clock.advance(ms);
-    await pass(observer, observer.keys.queue(QUEUE), ms);
+    await pass(observer, internalsOf(observer).keys.queue(QUEUE), ms);
     return String(ms);
   }
 

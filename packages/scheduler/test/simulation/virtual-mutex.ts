@@ -1,4 +1,5 @@
 import type { Mutex, QueueKeys, Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import type { Director } from "./director.js";
 
 /** Real ms of a mutex in Redis for one of virtual time: by itself none runs out while a simulation is at work. */
@@ -47,5 +48,5 @@ end`;
 /** Virtual time has passed: what has run out is gone. */
 export async function pass(store: Store, keys: QueueKeys, ms: number): Promise<void> {
   const names = PARTS.map((part) => keys.mutex(part));
-  await store.link.ask((client) => client.eval(PASS, names.length, ...names, ms, SCALE));
+  await internalsOf(store).link.ask((client) => client.eval(PASS, names.length, ...names, ms, SCALE));
 }

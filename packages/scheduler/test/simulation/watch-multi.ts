@@ -1,8 +1,9 @@
 import type { ClaimItem, ClaimResult, ClaimStatus } from "@carillon/store";
+import { internalsOf, type StoreInternals } from "@carillon/store/internal";
 import type { Gear } from "./equipment.js";
 
 type Commit = Gear["store"]["claims"]["commit"];
-type Run = Gear["store"]["link"]["run"];
+type Run = StoreInternals["link"]["run"];
 
 /**
  * A node that claims with WATCH and MULTI instead of one script that checks for itself. Three things that clients of Redis do are
@@ -16,7 +17,8 @@ type Run = Gear["store"]["link"]["run"];
  */
 export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: string) => Promise<void>) => {
   const { store, connection: client } = gear;
-  const { claims, link, keys } = store;
+  const { claims } = store;
+  const { link, keys } = internalsOf(store);
   const original = { commit: claims.commit, run: link.run };
   const commit: Commit = claims.commit.bind(claims);
   const run: Run = link.run.bind(link);
@@ -85,15 +87,11 @@ export const watchMulti = (by: "sha" | "text") => (gear: Gear, point: (name: str
     turn = mine.catch(() => {});
     return mine;
   };
-  // It knew of no look ahead.
-  const { burst } = store;
-  Object.assign(store, { burst: { shards: Number.POSITIVE_INFINITY, ahead: 0 } });
   link.run = (script, ...rest) =>
     script.name === "commit" ? transaction(script, ...rest) : run(script, ...rest);
   return () => {
     claims.commit = original.commit;
     link.run = original.run;
-    Object.assign(store, { burst });
   };
 };
 

@@ -1,7 +1,9 @@
 import { defineTask, Worker } from "@carillon/sdk";
+import { withWorkerSeams } from "@carillon/sdk/internal";
 import type { RedisClient, Store } from "@carillon/store";
 import { Worker as BullWorker, type Job } from "bullmq";
 import { z } from "zod";
+import { SILENT } from "../../../../test/helpers.js";
 import { Actor, type Park } from "./actor.js";
 import type { Attempt } from "./checks.js";
 import type { Director } from "./director.js";
@@ -112,23 +114,20 @@ export abstract class WorkerActor extends Actor {
 /** Carillon's own worker. */
 export class CarillonWorkerActor extends WorkerActor {
   readonly kind = "worker";
-  protected bull: BullWorker;
+  protected bull!: BullWorker;
   ears: Ears | undefined;
   /** The last one whose handler began. */
   attempt: Attempt | undefined;
   readonly #dead: BullWorker[] = [];
 
-  constructor(name: string, parts: WorkerParts) {
-    super(name, parts);
-    this.bull = this.#begin();
+  override async ready(): Promise<void> {
+    await this.#begin();
+    await super.ready();
   }
 
   /** A new process, where there was one that died: it knows nothing of what was under way. */
   async restart(): Promise<void> {
     this.#dead.push(this.bull);
-    await this.parts.director.move(this, () => {
-      this.bull = this.#begin();
-    });
     await this.ready();
   }
 
@@ -141,7 +140,7 @@ export class CarillonWorkerActor extends WorkerActor {
     await Promise.all([super.close(), ...this.#dead.map((bull) => bull.close(true))]);
   }
 
-  #begin(): BullWorker {
+  async #begin(): Promise<void> {
     const { store, queue, director, connection, began } = this.parts;
     const noop = defineTask("noop", {
       queue,
@@ -164,17 +163,12 @@ export class CarillonWorkerActor extends WorkerActor {
         return () => void this.timers.delete(timer);
       },
     };
-    const worker = new Worker(
-      { types: [noop], store, captureOutput: false, lockDuration: LOCK_DURATION, concurrency: 1 },
-      { clock },
-    );
-    const { current } = director;
-    director.current = this;
-    try {
-      return madeBy(() => worker.start());
-    } finally {
-      director.current = current;
-    }
+    // A start waits until Redis answers; here it always does.
+    store.serverTime = async () => 0;
+    const settings = { captureOutput: false, lockDuration: LOCK_DURATION, concurrency: 1 };
+    const options = { types: [noop], store, logger: SILENT, ...settings };
+    const worker = new Worker(withWorkerSeams(options, { clock }));
+    this.bull = await madeBy(() => director.move(this, () => void worker.start()));
   }
 }
 
@@ -197,7 +191,7 @@ export class PlainWorkerActor extends WorkerActor {
 }
 
 /** The BullMQ worker that something starts; it does not run by itself. */
-function madeBy(start: () => Promise<void>): BullWorker {
+async function madeBy(start: () => Promise<void>): Promise<BullWorker> {
   const { run } = BullWorker.prototype;
   let made: BullWorker | undefined;
   BullWorker.prototype.run = function (this: BullWorker) {
@@ -205,7 +199,7 @@ function madeBy(start: () => Promise<void>): BullWorker {
     return Promise.resolve();
   };
   try {
-    void start();
+    await start();
   } finally {
     BullWorker.prototype.run = run;
   }

@@ -1,11 +1,9 @@
-import { CarillonError, type Occurrence, quote } from "@carillon/core";
+import { assertOptions, CarillonError, durationOption, type Occurrence, quote } from "@carillon/core";
 import { createGuard, type Guard, type GuardOptions } from "./guard.js";
 import { headersFault } from "./headers.js";
-import { boundedTimeout } from "./payload.js";
+import { DEFAULT_RESPONSE_BYTES, DEFAULT_TIMEOUT, MAX_RESPONSE_BYTES, MAX_TIMEOUT } from "./limits.js";
 import { keyList } from "./signature.js";
 import { PERMANENT_STATUSES, type Statuses, statusesSchema } from "./status.js";
-
-const MAX_RESPONSE_BYTES = 1024 * 1024;
 
 /**
  * One key or several (each signs: for as long as keys are being exchanged), or a function that gives them for a request;
@@ -60,16 +58,11 @@ const KNOWN: Readonly<Record<keyof HttpRequestOptions, true>> = {
   userAgent: true,
 };
 
-/** The options, checked, with their defaults. @throws `INVALID_OPTION`, `INVALID_DURATION` */
+/** The options, checked, with their defaults. @throws `INVALID_OPTION` */
 export function settle(options: HttpRequestOptions): HttpSettings {
-  const unknown = Object.keys(options).find((name) => !Object.hasOwn(KNOWN, name));
-  if (unknown !== undefined) {
-    throw new CarillonError("INVALID_OPTION", `there is no option ${quote(unknown)}.`, {
-      remedy: `Known are ${Object.keys(KNOWN).join(", ")}.`,
-    });
-  }
+  assertOptions(options, Object.keys(KNOWN) as (keyof HttpRequestOptions)[]);
   const {
-    maxResponseBytes = 64 * 1024,
+    maxResponseBytes = DEFAULT_RESPONSE_BYTES,
     permanentStatuses = PERMANENT_STATUSES,
     userAgent = "Carillon",
   } = options;
@@ -94,7 +87,7 @@ export function settle(options: HttpRequestOptions): HttpSettings {
   return {
     guard: createGuard(options),
     maxResponseBytes,
-    timeout: boundedTimeout(options.timeout ?? "30s", "timeout"),
+    timeout: durationOption(options.timeout, "timeout", 1, MAX_TIMEOUT) ?? DEFAULT_TIMEOUT,
     keysFor: signer(options),
     permanentStatuses,
     userAgent,

@@ -2,12 +2,11 @@ import { CarillonError, encodePayload, type Json, parseDuration } from "@carillo
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { z } from "zod";
 import { headersFault } from "./headers.js";
+import { MAX_TIMEOUT } from "./limits.js";
 import { type Statuses, statusesSchema } from "./status.js";
 
 const MAX_URL_LENGTH = 2_048;
 const MAX_BODY = { maxBytes: 256 * 1024, maxDepth: 64 };
-/** The longest timeout, in ms: an hour. */
-const MAX_TIMEOUT = 3_600_000;
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 export type HttpMethod = (typeof METHODS)[number];

@@ -2,9 +2,10 @@ import type { LookupAddress } from "node:dns";
 import { Agent, type IncomingMessage, request as plainRequest } from "node:http";
 import { Agent as SecureAgent, request as secureRequest } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
-import { CarillonError } from "@carillon/core";
+import { assertWhole, CarillonError } from "@carillon/core";
 import { HttpError } from "./errors.js";
 import { bareHost, type Guard, portOf } from "./guard.js";
+import { DEFAULT_RESPONSE_BYTES, DEFAULT_TIMEOUT, MAX_RESPONSE_BYTES, MAX_TIMEOUT } from "./limits.js";
 import { httpUrl } from "./payload.js";
 import { SIGNATURE_HEADER, signBody } from "./signature.js";
 
@@ -16,10 +17,10 @@ export interface SignedRequest {
   body?: string | undefined;
   /** What to sign with; none: unsigned. */
   keys?: readonly string[] | undefined;
-  /** For the whole exchange, in ms. */
-  timeout: number;
-  /** How much of the answer's body to read; the connection is closed on the rest. */
-  maxResponseBytes: number;
+  /** For the whole exchange, in ms; 1 to 3,600,000, default 30,000. */
+  timeout?: number | undefined;
+  /** How much of the answer's body to read, in bytes; the connection is closed on the rest. At most 1 MiB, default 65,536. */
+  maxResponseBytes?: number | undefined;
   signal?: AbortSignal | undefined;
   /** PEM; trusted instead of Node's own authorities. */
   ca?: string | undefined;
@@ -44,21 +45,24 @@ const SECURE_AGENT = new SecureAgent({ keepAlive: false, maxCachedSessions: 0 })
  * Sends one request to an address that the guard has passed, signed where there are keys. Follows no redirect, uses no proxy,
  * keeps no connection.
  *
- * @throws `INVALID_PAYLOAD` (the URL), `FORBIDDEN` (the guard), `HTTP_TIMEOUT`, `HTTP_UNREACHABLE`, `HTTP_ABORTED`
+ * @throws `INVALID_OPTION`, `INVALID_PAYLOAD` (the URL), `FORBIDDEN` (the guard), `HTTP_TIMEOUT`, `HTTP_UNREACHABLE`, `HTTP_ABORTED`
  */
 export async function sendSigned(request: SignedRequest, guard: Guard): Promise<HttpResponse> {
+  const { timeout = DEFAULT_TIMEOUT, maxResponseBytes = DEFAULT_RESPONSE_BYTES } = request;
+  assertWhole(timeout, "timeout", 1, MAX_TIMEOUT);
+  assertWhole(maxResponseBytes, "maxResponseBytes", 0, MAX_RESPONSE_BYTES);
   const url = httpUrl(request.url);
   const end = new AbortController();
   const giveUp = () => end.abort(new HttpError("HTTP_ABORTED", `The request to ${url.host} was given up.`));
   const late = () =>
-    end.abort(new HttpError("HTTP_TIMEOUT", `${url.host} did not answer within ${request.timeout} ms.`));
-  const timer = setTimeout(late, request.timeout);
+    end.abort(new HttpError("HTTP_TIMEOUT", `${url.host} did not answer within ${timeout} ms.`));
+  const timer = setTimeout(late, timeout);
   request.signal?.addEventListener("abort", giveUp, { once: true });
   if (request.signal?.aborted) giveUp();
   const begun = performance.now();
   try {
     const addresses = await unlessAborted(guard(url), end.signal);
-    const response = await exchange(request, url, addresses, end.signal);
+    const response = await exchange({ ...request, maxResponseBytes }, url, addresses, end.signal);
     return { ...response, durationMs: Math.round(performance.now() - begun) };
   } catch (error) {
     if (end.signal.aborted) throw end.signal.reason;
@@ -71,7 +75,7 @@ export async function sendSigned(request: SignedRequest, guard: Guard): Promise<
 }
 
 function exchange(
-  request: SignedRequest,
+  request: SignedRequest & { maxResponseBytes: number },
   url: URL,
   addresses: readonly LookupAddress[],
   signal: AbortSignal,

@@ -22,7 +22,7 @@ import { matchesStatus } from "./status.js";
  * const http = httpRequest({ signingKey: process.env.CARILLON_SIGNING_KEY! });
  * await client.put(http, { id: "ping", schedule: { every: "5m" }, payload: { url: "https://example.com/health" } });
  * const worker = new Worker({ connection, types: [http] });
- * @throws `INVALID_OPTION`, `INVALID_DURATION`, `INVALID_NAME` (the queue)
+ * @throws `INVALID_OPTION`, `INVALID_NAME` (the queue)
  */
 export function httpRequest(options: HttpRequestOptions = {}): TaskType<HttpPayloadSchema> {
   const settings = settle(options);

@@ -1,4 +1,5 @@
-import { ALERT_KINDS, CarillonError } from "@carillon/core";
+import { ALERT_KINDS, ALERTS_QUEUE, CarillonError } from "@carillon/core";
+import { ALERT_TYPE } from "@carillon/store";
 import { z } from "zod";
 import { defineTask, type TaskType } from "../task-type.js";
 import { type HttpRequestOptions, settle } from "./options.js";
@@ -29,8 +30,8 @@ export function alertWebhook(options: Omit<HttpRequestOptions, "queue">): TaskTy
     });
   }
   const settings = settle(options);
-  return defineTask("carillon.webhook", {
-    queue: "carillon-alerts",
+  return defineTask(ALERT_TYPE, {
+    queue: ALERTS_QUEUE,
     payload: alertSchema,
     handler: ({ url, alert }, context) =>
       perform(

@@ -1,20 +1,19 @@
-import { redisError, type Store, type Subscription } from "@carillon/store";
+import { type Logger, redisError, type Store, type Subscription } from "@carillon/store";
 import type { ActiveJobs } from "./active.js";
-import type { WorkerLogger } from "./options.js";
 
 /** Hears which runs someone wants to end. Messages may be lost, so `look` asks for those under way. */
 export class CancelListener {
   readonly #store: Store;
   readonly #active: ActiveJobs;
-  readonly #logger: WorkerLogger;
+  readonly #logger: Logger;
   readonly #subscription: Subscription;
   #stopped = false;
 
-  constructor(store: Store, active: ActiveJobs, logger: WorkerLogger) {
+  constructor(store: Store, active: ActiveJobs, logger: Logger) {
     this.#store = store;
     this.#active = active;
     this.#logger = logger;
-    this.#subscription = store.subscribe(store.keys.cancel, {
+    this.#subscription = store.listen("cancel", {
       message(text) {
         const [queue, run] = text.split(" ");
         if (queue && run) active.cancel(queue, run);

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { PatientWorker } from "./patient-worker.js";
+import type { PatientWorker } from "@carillon/store";
 
 const LOOK_EVERY = 200;
 /** A close is given up when no job has been at work for this many looks: 3 s. */

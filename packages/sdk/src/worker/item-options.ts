@@ -1,4 +1,12 @@
-import { assertOptions, BACKOFFS, type Backoff, CarillonError, parseDuration } from "@carillon/core";
+import {
+  assertOptions,
+  BACKOFFS,
+  type Backoff,
+  CarillonError,
+  type Duration,
+  durationOption,
+  MAX_DURATION,
+} from "@carillon/core";
 import type { JobBackoff } from "./backoff.js";
 
 /** How an item's attempts wait for each other. */
@@ -6,9 +14,9 @@ export interface ItemBackoff {
   /** Default `exponential`. */
   kind?: Backoff | undefined;
   /** The first wait, a duration; default `1s`. */
-  delay?: string | undefined;
+  delay?: Duration | undefined;
   /** No wait is longer; default `1h`. */
-  max?: string | undefined;
+  max?: Duration | undefined;
 }
 
 /** How an item is retried, as its job's options say it. */
@@ -17,7 +25,7 @@ export interface ItemRetry {
   readonly backoff: JobBackoff;
 }
 
-/** @throws `INVALID_OPTION`, `INVALID_DURATION` */
+/** @throws `INVALID_OPTION` */
 export function itemRetry(
   attempts = 1,
   { kind = "exponential", delay = "1s", max = "1h" }: ItemBackoff = {},
@@ -32,8 +40,8 @@ export function itemRetry(
   const backoff: JobBackoff = {
     type: "carillon",
     kind,
-    delay: parseDuration(delay, "itemBackoff.delay"),
-    max: parseDuration(max, "itemBackoff.max"),
+    delay: durationOption(delay, "itemBackoff.delay", 1, MAX_DURATION),
+    max: durationOption(max, "itemBackoff.max", 1, MAX_DURATION),
   };
   return { attempts, backoff };
 }
@@ -56,7 +64,7 @@ interface FanOutLike {
   itemBackoff?: ItemBackoff | undefined;
 }
 
-/** @throws `INVALID_OPTION`, `INVALID_DURATION` */
+/** @throws `INVALID_OPTION` */
 export function assertFanOut(options: FanOutLike): void {
   for (const field of ["generate", "process"] as const) {
     if (typeof options[field] === "function") continue;

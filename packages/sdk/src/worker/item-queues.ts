@@ -70,7 +70,7 @@ export class ItemQueues {
     mayGoOn: () => Promise<void>,
   ): Promise<number> {
     return this.patiently(queue, async () => {
-      const present = await this.#present(queue, run);
+      const present = await this.#store.items.ids(queue, run);
       const missing = jobs.filter(({ opts }) => !present.has(opts.jobId));
       for (let from = 0; from < missing.length; from += CHUNK) {
         await mayGoOn();
@@ -80,27 +80,9 @@ export class ItemQueues {
     });
   }
 
-  /** Ids of the items that the run has, done or not. */
-  async #present(queue: string, run: string): Promise<Set<string>> {
-    const { job } = this.#store.keys.queue(queue);
-    // Not BullMQ's getDependencies: it takes an answer that was lost for an empty one. What is left comes first: an item that
-    // ends meanwhile is then seen twice rather than never.
-    const found = await this.#store.link.ask((client) =>
-      Promise.all([
-        client.smembers(`${job(run)}:dependencies`),
-        client.hkeys(`${job(run)}:processed`),
-        client.hkeys(`${job(run)}:failed`),
-      ]),
-    );
-    return new Set(found.flat().map((key) => key.slice(job("").length)));
-  }
-
   /** Forgets what an earlier round of this run left behind: a run that is retried from outside does all its items again. */
   async forget(queue: string, run: string): Promise<void> {
-    const key = this.#store.keys.queue(queue).job(run);
-    await this.patiently(queue, () =>
-      this.#store.link.ask((client) => client.unlink(`${key}:processed`, `${key}:failed`)),
-    );
+    await this.patiently(queue, () => this.#store.items.forgetDone(queue, run));
   }
 
   /** Again until Redis has answered, or for about 20 s: for what does no harm when it is done twice. */

@@ -2,14 +2,14 @@ import { redisError } from "@carillon/store";
 import { UnrecoverableError } from "bullmq";
 import type { ItemContext } from "../context.js";
 import { type AnyFanOutType, isFanOut } from "../task-type.js";
-import { LockLostError, PermanentError } from "./errors.js";
+import { errorText, LockLostError, PermanentError } from "./errors.js";
 import type { ItemData } from "./item-data.js";
 import type { Taken } from "./job-end.js";
 import { cutJson, resultJson } from "./json.js";
 import type { Parts } from "./parts.js";
 import { attemptTools } from "./run-context.js";
+import type { Semaphore } from "./semaphore.js";
 import { TimeBox } from "./time-box.js";
-import type { Turns } from "./turns.js";
 import { type JobEnd, verdictOf } from "./verdict.js";
 
 /** An item whose worker died so often is not tried again. */
@@ -19,10 +19,23 @@ const LONGEST_ERROR = 500;
 /** Of JSON, in characters: the run's job keeps what all its items returned. */
 const LONGEST_RESULT = 16 * 1024;
 
-/** One attempt at one item of a run. */
+/** One attempt at one item of a run. A failure is logged: only the run as a whole has events. */
 export async function workItem(
   parts: Parts,
-  turns: Turns | undefined,
+  semaphore: Semaphore | undefined,
+  taken: Taken<ItemData>,
+): Promise<JobEnd> {
+  const end = await attemptItem(parts, semaphore, taken);
+  if (end.end === "fail") {
+    const details = { ...aboutItem(taken), attempt: attemptOf(taken), error: errorText(end.error) };
+    parts.logger.warn(details, "item failed");
+  }
+  return end;
+}
+
+async function attemptItem(
+  parts: Parts,
+  semaphore: Semaphore | undefined,
   taken: Taken<ItemData>,
 ): Promise<JobEnd> {
   const { queue, job } = taken;
@@ -42,11 +55,11 @@ export async function workItem(
     const wanted = await isWanted(parts, queue, run);
     if (wanted === undefined) return { end: "delay", until: 0 };
     if (!wanted) return { end: "complete", value: undefined };
-    if (turns && !(await turns.enter())) return { end: "hand back" };
+    if (semaphore && !(await semaphore.enter())) return { end: "hand back" };
     try {
       return toldBefore(box) ?? (await noteBegin(parts, taken)) ?? (await perform(parts, type, taken, box));
     } finally {
-      turns?.leave();
+      semaphore?.leave();
     }
   } finally {
     leave();
@@ -72,6 +85,12 @@ async function isWanted({ store, logger }: Parts, queue: string, run: string): P
 function crashesOf({ job }: Taken<ItemData>): number {
   const { stalledCounter: deaths, data } = job;
   return deaths === 0 ? 0 : 1 + (data.begun ?? []).filter((before) => before < deaths).length;
+}
+
+/** For log lines. */
+function aboutItem({ queue, job }: Taken<ItemData>) {
+  const { index, occurrence } = job.data;
+  return { queue, run: occurrence.run, task: `${occurrence.owner}/${occurrence.task}`, item: index };
 }
 
 /** From 1. */
@@ -106,11 +125,9 @@ async function perform(
   taken: Taken<ItemData>,
   box: TimeBox,
 ): Promise<JobEnd> {
-  const { queue, job } = taken;
-  const { item, index, fence, limit, grace, occurrence } = job.data;
-  const about = { queue, run: occurrence.run, task: `${occurrence.owner}/${occurrence.task}`, item: index };
+  const { item, index, fence, limit, grace, occurrence } = taken.job.data;
   const context: ItemContext = {
-    ...attemptTools(parts, taken, about, box),
+    ...attemptTools(parts, taken, aboutItem(taken), box),
     occurrence,
     idempotencyKey: `${occurrence.key}/${index}`,
     fence,

@@ -1,6 +1,5 @@
-import { redisError } from "@carillon/store";
+import { type Logger, redisError } from "@carillon/store";
 import { DelayedError, type Job, WaitingChildrenError, WaitingError } from "bullmq";
-import type { WorkerLogger } from "./options.js";
 import type { JobEnd } from "./verdict.js";
 
 /** A job as BullMQ gave it to us. */
@@ -14,7 +13,7 @@ export interface Taken<Data = unknown> {
 const SHORTEST_DELAY = 1_000;
 
 /** Tells BullMQ: what is returned completes the job, what is thrown fails it or says that it was moved. */
-export async function endJob(taken: Taken, what: JobEnd, logger: WorkerLogger): Promise<unknown> {
+export async function endJob(taken: Taken, what: JobEnd, logger: Logger): Promise<unknown> {
   const { job, token } = taken;
   switch (what.end) {
     case "complete":
@@ -39,7 +38,7 @@ export async function endJob(taken: Taken, what: JobEnd, logger: WorkerLogger): 
  * A job that could not be moved (in a failover Redis refuses for a moment) is left where it is, and comes back when its lock has run
  * out: failing it would cost the run an attempt that was none, or end it.
  */
-async function moved<T>({ queue, job }: Taken, move: () => Promise<T>, logger: WorkerLogger) {
+async function moved<T>({ queue, job }: Taken, move: () => Promise<T>, logger: Logger) {
   try {
     return await move();
   } catch (error) {

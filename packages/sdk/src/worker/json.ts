@@ -25,10 +25,10 @@ export function plainJson(value: unknown, field: string, maxBytes: number): stri
 }
 
 /** BullMQ would fail the job for a result that it cannot write; then the run must say the same. */
-export function resultJson(result: Json | undefined): Json | undefined {
+export function resultJson(result: unknown): Json | undefined {
   try {
     const text = JSON.stringify(result) as string | undefined;
-    return text === undefined ? undefined : result;
+    return text === undefined ? undefined : (result as Json);
   } catch (error) {
     throw new PermanentError(`The handler's result is not JSON: ${String(error).split("\n")[0]}.`);
   }

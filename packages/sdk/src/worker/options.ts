@@ -2,22 +2,22 @@ import {
   assertOptions,
   assertWhole,
   CarillonError,
+  type Duration,
+  durationOption,
   isName,
   NAME_REMEDY,
   type Outcome,
   quote,
 } from "@carillon/core";
-import { assertConnection, type ConnectionSpec, type Retention, type Store } from "@carillon/store";
+import {
+  assertConnection,
+  type ConnectionSpec,
+  type Logger,
+  type Retention,
+  type Store,
+} from "@carillon/store";
 import { assertList, MOST_MS } from "../options.js";
-import { type AnyTaskType, assertWorkable } from "../task-type.js";
-
-/** pino, or anything with its methods. */
-export interface WorkerLogger {
-  debug(details: object, message: string): void;
-  info(details: object, message: string): void;
-  warn(details: object, message: string): void;
-  error(details: object, message: string): void;
-}
+import { type AnyTaskType, assertWorkable, typesByName } from "../task-type.js";
 
 export interface WorkerOptions {
   /** A Redis URL, several for a cluster, or an ioredis client whose options are taken over. */
@@ -34,15 +34,19 @@ export interface WorkerOptions {
   queues?: readonly string[] | undefined;
   /** Jobs at a time, per queue; 1 to 10,000, default 10. */
   concurrency?: number | undefined;
-  /** How long a job stays ours without a sign of life, in ms; at least 1,000, default 30,000. */
-  lockDuration?: number | undefined;
-  /** Between two looks for jobs whose worker died, in ms; default 30,000. They are taken over at the second look. */
-  stalledInterval?: number | undefined;
+  /** How long a job stays with a worker that gives no sign of life; at least 1 s, default 30 s. */
+  lockDuration?: Duration | undefined;
+  /** Time between two checks for jobs whose worker died; default 30 s. The second check takes them over. */
+  stalledInterval?: Duration | undefined;
   /** Keep what handlers print with `console` as their run's output; it is printed all the same. Default true. */
   captureOutput?: boolean | undefined;
   /** What is kept of an attempt's output, in bytes; the newest. Default 65,536. */
   maxOutput?: number | undefined;
-  logger?: WorkerLogger | undefined;
+  /**
+   * Failed attempts are warnings, failed and crashed runs errors; runs that go well are only logged at debug. Default: pino, as JSON
+   * lines on stdout.
+   */
+  logger?: Logger | undefined;
 }
 
 /** Which run an event is about. `task`: `owner/id`. */
@@ -54,7 +58,8 @@ export interface RunEvent {
 
 export interface WorkerEvents {
   started: [RunEvent & { attempt: number }];
-  settled: [RunEvent & { outcome: Outcome | "retrying"; ms: number; error?: string }];
+  /** `error`: with its stack. */
+  settled: [RunEvent & { attempt: number; outcome: Outcome | "retrying"; ms: number; error?: string }];
   /** A run's items are generated and wait to be done; the run is `settled` when all are. */
   generated: [RunEvent & { items: number }];
   /** An attempt ended whose word did not count: another one had taken the run over, or the task was deleted. */
@@ -71,13 +76,11 @@ export interface WorkerEvents {
 
 export interface StopOptions {
   /**
-   * In ms. Handlers that still run after this time have their signals aborted; one that then throws hands its job back to the queue.
+   * Handlers that still run after this time have their signals aborted; one that then throws hands its job back to the queue.
    * One that does not heed its signal is waited for all the same. Default: they are waited for as long as they take.
    */
-  within?: number | undefined;
+  within?: Duration | undefined;
 }
-
-export const SILENT: WorkerLogger = { debug() {}, info() {}, warn() {}, error() {} };
 
 const KNOWN = [
   "connection",
@@ -99,12 +102,13 @@ export function checkOptions(options: WorkerOptions): void {
   assertOptions(options, KNOWN);
   assertList(options.types, "types", "Give the task types to run.");
   for (const [i, type] of options.types.entries()) assertWorkable(type, `types[${i}]`);
+  typesByName(options.types);
   assertConnection(options);
   if (options.queues !== undefined) assertList(options.queues, "queues", "Give a list of names.");
   for (const [i, queue] of (options.queues ?? []).entries()) assertQueue(queue, `queues[${i}]`);
   assertWhole(options.concurrency, "concurrency", 1, 10_000);
-  assertWhole(options.lockDuration, "lockDuration", 1_000, MOST_MS);
-  assertWhole(options.stalledInterval, "stalledInterval", 1, MOST_MS);
+  durationOption(options.lockDuration, "lockDuration", 1_000, MOST_MS);
+  durationOption(options.stalledInterval, "stalledInterval", 1, MOST_MS);
   assertWhole(options.maxOutput, "maxOutput", 0, 16 * 1024 * 1024);
 }
 

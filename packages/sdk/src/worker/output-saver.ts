@@ -1,15 +1,14 @@
-import { redisError, type Store } from "@carillon/store";
+import { type Logger, redisError, type Store } from "@carillon/store";
 import type { Active, ActiveJobs } from "./active.js";
-import type { WorkerLogger } from "./options.js";
 
 /** Writes what attempts printed to their runs. Output is never worth failing a run for, so nothing here rejects. */
 export class OutputSaver {
   readonly #store: Store;
-  readonly #logger: WorkerLogger;
+  readonly #logger: Logger;
   /** The save of each attempt that is not answered yet. */
   readonly #underWay = new WeakMap<Active, Promise<void>>();
 
-  constructor(store: Store, logger: WorkerLogger) {
+  constructor(store: Store, logger: Logger) {
     this.#store = store;
     this.#logger = logger;
   }

@@ -1,16 +1,16 @@
-import type { Store } from "@carillon/store";
+import type { Logger, Store } from "@carillon/store";
 import type { AnyTaskType } from "../task-type.js";
 import type { ActiveJobs } from "./active.js";
 import type { WorkerClock } from "./clock.js";
 import type { ItemQueues } from "./item-queues.js";
-import type { WorkerEvents, WorkerLogger } from "./options.js";
+import type { WorkerEvents } from "./options.js";
 import type { OutputSaver } from "./output-saver.js";
 
 /** What a worker's attempts share. */
 export interface Parts {
   readonly store: Store;
   readonly types: ReadonlyMap<string, AnyTaskType>;
-  readonly logger: WorkerLogger;
+  readonly logger: Logger;
   readonly clock: WorkerClock;
   readonly active: ActiveJobs;
   readonly outputs: OutputSaver;
@@ -21,6 +21,9 @@ export interface Parts {
   readonly lockDuration: number;
   /** The worker takes no more jobs. */
   readonly stopping: () => boolean;
-  /** Whatever a listener throws is its own affair. */
-  readonly emit: <Event extends keyof WorkerEvents>(event: Event, ...about: WorkerEvents[Event]) => void;
+  /** Logs it and calls the listeners. What a listener throws is logged too. */
+  readonly emit: <Event extends keyof Omit<WorkerEvents, "error">>(
+    event: Event,
+    about: WorkerEvents[Event][0],
+  ) => void;
 }

@@ -13,33 +13,37 @@ import { resultJson } from "./json.js";
 import type { Parts } from "./parts.js";
 import { checkedPayload } from "./payload.js";
 import { RunAttempt, type Started } from "./run-attempt.js";
+import { Semaphore } from "./semaphore.js";
 import { Suspects } from "./suspects.js";
-import { Turns } from "./turns.js";
 import type { JobEnd } from "./verdict.js";
 
 /** Does what BullMQ hands out: runs, and items of runs. */
 export class Processor {
   readonly #parts: Parts;
   readonly #suspects = new Suspects();
-  readonly #turns = new Map<string, Turns>();
+  readonly #semaphores = new Map<string, Semaphore>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
     for (const type of parts.types.values()) {
       if (isFanOut(type) && type.concurrency !== undefined)
-        this.#turns.set(type.type, new Turns(type.concurrency));
+        this.#semaphores.set(type.type, new Semaphore(type.concurrency));
     }
   }
 
   /** Its result and its errors are BullMQ's. */
   async process(queue: string, job: Job, token: string): Promise<unknown> {
     const data = (job.data ?? {}) as Partial<JobData> & Partial<ItemData>;
-    const fault = faultOf(queue, job, data);
-    if (fault) throw new UnrecoverableError(`This job was not added by Carillon: ${fault}.`);
-    adoptBackoff(job);
-    const taken: Taken = { queue, job, token };
     const { logger } = this.#parts;
     const id = String(job.id);
+    const fault = faultOf(queue, job, data);
+    if (fault) {
+      const error = `This job was not added by Carillon: ${fault}.`;
+      logger.error({ queue, job: id, error }, "job refused");
+      throw new UnrecoverableError(error);
+    }
+    adoptBackoff(job);
+    const taken: Taken = { queue, job, token };
     if (this.#parts.active.isWorked(queue, id)) {
       // The attempt before lost its lock, and has its grace to end. None beside it here: BullMQ knows locks by the job, and the end of
       // one attempt would take the other's.
@@ -51,7 +55,7 @@ export class Processor {
     if (until !== undefined) return endJob(taken, { end: "delay", until }, logger);
     try {
       const end = data.child
-        ? await workItem(this.#parts, this.#turns.get(job.name), taken as Taken<ItemData>)
+        ? await workItem(this.#parts, this.#semaphores.get(job.name), taken as Taken<ItemData>)
         : await workRun(this.#parts, taken as Taken<RunData>);
       return await endJob(taken, end, logger);
     } finally {
@@ -61,7 +65,7 @@ export class Processor {
 
   /** Items that wait for their turn go back to the queue. */
   stop(): void {
-    for (const turns of this.#turns.values()) turns.close();
+    for (const semaphore of this.#semaphores.values()) semaphore.close();
   }
 }
 

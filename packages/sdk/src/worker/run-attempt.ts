@@ -107,6 +107,7 @@ export class RunAttempt {
       case "WAIT":
         return { end: "delay", until: started.until + clockOffset(started.now) };
       case "FORGOTTEN":
+        this.parts.logger.error({ ...this.#about, error: FORGOTTEN }, "run not repeated");
         return { end: "fail", error: new UnrecoverableError(FORGOTTEN) };
       case "CRASHED":
         this.parts.emit("crashed", { ...this.#about, error: started.error });
@@ -132,6 +133,10 @@ export class RunAttempt {
 
   /** Records what the end of the handler means, and says what becomes of the job. */
   async conclude(ended: Ended<Json | undefined | Ending>): Promise<JobEnd> {
+    if (ended.how === "stuck") {
+      const details = { ...this.#about, attempt: this.#active.attempt, error: ended.error.message };
+      this.parts.logger.error(details, "handler ignores its signal");
+    }
     const verdict = verdictOf(ended, this.box, this.#last);
     if (verdict.run) await this.settle(verdict.run);
     else {
@@ -157,8 +162,9 @@ export class RunAttempt {
     const outcome = await this.record(end);
     if (!outcome) return;
     const ms = Math.round(performance.now() - this.#begun);
+    const { attempt } = this.#active;
     const { error } = end;
-    this.parts.emit("settled", { ...this.#about, outcome, ms, ...(error ? { error } : {}) });
+    this.parts.emit("settled", { ...this.#about, attempt, outcome, ms, ...(error ? { error } : {}) });
   }
 
   /** Records the end of this attempt. Returns how it ended for its run; undefined: its word does not count. */

@@ -54,6 +54,21 @@ describe("sending a request", () => {
     expect(verifySignature("{€}", got?.headers["carillon-signature"], KEY)).toBe(true);
   });
 
+  it("has defaults for its limits, and refuses what is no limit", async () => {
+    const target = await open((_, response) => response.end("x".repeat(65_537)));
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    const limits = { timeout: undefined, maxResponseBytes: undefined };
+    const answer = await sendSigned({ method: "GET", url: target.url, headers: {}, ...limits }, unguarded);
+    expect(timers.mock.calls.map(([, ms]) => ms)).toContain(30_000);
+    timers.mockRestore();
+    expect(answer).toMatchObject({ status: 200, body: "x".repeat(65_536), cut: true });
+    for (const wrong of [{ timeout: 0 }, { timeout: Number.NaN }, { maxResponseBytes: -1 }]) {
+      const request = plain(target.url, wrong);
+      const field = Object.keys(wrong)[0];
+      await expect(sendSigned(request, unguarded)).rejects.toMatchObject({ code: "INVALID_OPTION", field });
+    }
+  });
+
   it.each(["GET", "HEAD"])("sends no signature without a key, and no body with %s", async (method) => {
     const target = await open();
     await sendSigned(plain(target.url, { method }), unguarded);

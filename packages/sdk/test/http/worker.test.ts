@@ -1,6 +1,7 @@
 import { Client, Worker } from "@carillon/sdk";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SILENT } from "../../../../test/helpers.js";
 import { httpRequest } from "../../src/http/index.js";
 import { Target } from "./bench.js";
 
@@ -21,14 +22,14 @@ describe("a task that is a stored request", () => {
 
   async function run(id: string, allow: string[]) {
     const type = httpRequest({ allow });
-    const worker = new Worker({ connection: redis.url, types: [type] });
+    const worker = new Worker({ connection: redis.url, types: [type], logger: SILENT });
     const settled = new Promise((resolve) => worker.once("settled", resolve));
     await worker.start();
     try {
       await client.put(type, { id, payload: { url: target.url }, schedule: { every: "1h" } });
       await client.trigger({ queue: type.queue, id });
       await settled;
-      return (await client.runs({ queue: type.queue, id }))[0];
+      return (await client.runs.list({ queue: type.queue, id }))[0];
     } finally {
       await worker.stop();
     }

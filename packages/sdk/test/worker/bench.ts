@@ -4,29 +4,20 @@ import {
   Client,
   type TaskInput,
   Worker,
-  type WorkerClock,
   type WorkerEvents,
   type WorkerOptions,
 } from "@carillon/sdk";
+import { type WorkerClock, type WorkerSeams, withWorkerSeams } from "@carillon/sdk/internal";
+import { internalsOf, storeOf } from "@carillon/store/internal";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { Queue } from "bullmq";
 import { Redis } from "ioredis";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { z } from "zod";
+import { SILENT } from "../../../../test/helpers.js";
 
 export const QUEUE = "bells";
 export const nothing = z.object({}).loose();
-
-/** A promise, and what ends it. */
-export function gate<T = void>() {
-  let resolve!: (value: T) => void;
-  let reject!: (error: Error) => void;
-  const promise = new Promise<T>((yes, no) => {
-    resolve = yes;
-    reject = no;
-  });
-  return { promise, resolve, reject };
-}
 
 /** Rejects with the signal's reason when it is aborted: what a well-behaved handler waits for. */
 export function aborted(signal: AbortSignal): Promise<never> {
@@ -106,13 +97,11 @@ export class Bench {
   async work(
     types: readonly AnyTaskType[],
     options: Partial<WorkerOptions> = {},
-    seams: { clock?: WorkerClock } = {},
+    seams: WorkerSeams = {},
   ): Promise<Worker> {
     const { namespace } = this;
-    const worker = new Worker(
-      { connection: this.redis.url, namespace, types, queues: [QUEUE], ...options },
-      seams,
-    );
+    const on = { connection: this.redis.url, namespace, types, queues: [QUEUE], logger: SILENT };
+    const worker = new Worker(withWorkerSeams({ ...on, ...options }, seams));
     this.#workers.push(worker);
     await worker.start();
     return worker;
@@ -140,19 +129,19 @@ export class Bench {
   }
 
   async record(run: string) {
-    return this.client.store.runs.get(QUEUE, run);
+    return storeOf(this.client).runs.get(QUEUE, run);
   }
 
   async output(run: string) {
-    return this.client.store.runs.output(QUEUE, run);
+    return storeOf(this.client).runs.output(QUEUE, run);
   }
 
   async stats(id: string) {
-    return this.client.store.runs.stats({ queue: QUEUE, owner: "system", id });
+    return storeOf(this.client).runs.stats({ queue: QUEUE, owner: "system", id });
   }
 
   async cancel(id: string, run: string): Promise<string> {
-    return this.client.store.runs.cancel({ queue: QUEUE, owner: "system", id }, run, "test");
+    return storeOf(this.client).runs.cancel({ queue: QUEUE, owner: "system", id }, run, "test");
   }
 
   queue(): Queue {
@@ -166,7 +155,7 @@ export class Bench {
   }
 
   jobKey(id: string): string {
-    return this.client.store.keys.queue(QUEUE).job(id);
+    return internalsOf(storeOf(this.client)).keys.queue(QUEUE).job(id);
   }
 
   /** All keys of BullMQ and ours of this test's queue. */

@@ -7,10 +7,12 @@ import {
   PermanentError,
 } from "@carillon/sdk";
 import { Store } from "@carillon/store";
+import { storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { aborted, Bench, gate, next, nothing, QUEUE } from "./bench.js";
+import { gate } from "../../../../test/helpers.js";
+import { aborted, Bench, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("fan");
 
@@ -67,7 +69,7 @@ describe("a run of many items", () => {
     });
     expect(record?.crashes).toBeUndefined();
     // It began with generating, not with the sum.
-    expect((await bench.client.run(run)).attemptList).toMatchObject([
+    expect((await bench.client.runs.get(run)).attemptList).toMatchObject([
       { attempt: 1, started: record?.started },
     ]);
     expect(await bench.stats("t")).toMatchObject({ attempts: "1", crashes: "0", succeeded: "1" });
@@ -225,7 +227,7 @@ describe("a run of many items", () => {
       schedule: { every: "30d" },
     });
     await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
-    const stored = await bench.client.store.tasks.get({ queue: QUEUE, owner: "system", id: "t" });
+    const stored = await storeOf(bench.client).tasks.get({ queue: QUEUE, owner: "system", id: "t" });
     expect(stored).toMatchObject({ pending: [{ trigger: "self", at }] });
   });
 
@@ -548,7 +550,7 @@ describe("a run of many items", () => {
     const left = () => bench.admin.scard(`${bench.jobKey(run)}:dependencies`);
     let [before, cuts] = [0, 0];
     for (; cuts < 5; cuts++) {
-      await eventually(async () => stored || (await left()) !== before, { timeoutMs: 20_000, intervalMs: 1 });
+      await eventually(async () => stored || (await left()) !== before, { intervalMs: 1 });
       if (stored) break;
       await bench.admin.call("CLIENT", "KILL", "TYPE", "NORMAL", "SKIPME", "YES");
       before = await left();

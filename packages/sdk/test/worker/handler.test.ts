@@ -1,8 +1,10 @@
 import { type Context, defineTask, type Json, PermanentError } from "@carillon/sdk";
+import { storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { Worker as BullWorker } from "bullmq";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Bench, gate, next, nothing, QUEUE } from "./bench.js";
+import { gate } from "../../../../test/helpers.js";
+import { Bench, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("handler");
 
@@ -123,7 +125,7 @@ describe("what a handler can say", () => {
     await end;
     const bad = { code: "INVALID_OPTION", field: "runNextAt" };
     expect(refused).toMatchObject([bad, bad, bad, bad]);
-    const stored = await bench.client.store.tasks.get({ queue: QUEUE, owner: "system", id: "t" });
+    const stored = await storeOf(bench.client).tasks.get({ queue: QUEUE, owner: "system", id: "t" });
     expect(stored).toMatchObject({ pending: [{ trigger: "self", at }] });
   });
 
@@ -193,7 +195,7 @@ describe("what a handler prints", () => {
     const end = next(worker, "settled");
     const run = await bench.run("t", "type");
     await end;
-    expect(logged).toEqual(["once"]);
+    expect(logged).toEqual(["worker is running", "once"]);
     expect(await bench.output(run)).toMatchObject([{ text: "log once\n" }]);
   });
 
@@ -242,9 +244,7 @@ describe("what a handler prints", () => {
       }),
     ]);
     const run = await bench.run("t", "type");
-    await eventually(async () => expect(await bench.output(run)).toMatchObject([{ text: "out so far\n" }]), {
-      timeoutMs: 8_000,
-    });
+    await eventually(async () => expect(await bench.output(run)).toMatchObject([{ text: "out so far\n" }]));
     finish.resolve();
   });
 

@@ -1,7 +1,9 @@
 import { defineTask } from "@carillon/sdk";
 import { Store } from "@carillon/store";
+import { storeOf, withSeams } from "@carillon/store/internal";
 import { expect, it, vi } from "vitest";
-import { Bench, gate, next, nothing, QUEUE } from "./bench.js";
+import { gate } from "../../../../test/helpers.js";
+import { Bench, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("late");
 
@@ -12,7 +14,9 @@ it("a start that comes when another worker has the job counts for nothing, and r
     held.resolve();
     await go.promise;
   };
-  const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+  const store = new Store(
+    withSeams({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint }),
+  );
   const handler = vi.fn();
   const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
   const run = await bench.run("t", "type", { crash: { most: 1 } });
@@ -24,7 +28,7 @@ it("a start that comes when another worker has the job counts for nothing, and r
   await bench.admin.set(`${bench.jobKey(run)}:lock`, "second");
   const name = { queue: QUEUE, owner: "system", id: "t" };
   const by = { worker: "second", pid: 2, host: "h", attempt: 2, made: 0, token: "second" };
-  const { runs } = bench.client.store;
+  const { runs } = storeOf(bench.client);
   const second = await runs.start(name, run, by);
   if (second.word !== "OK") throw new Error(second.word);
   const told = next(frozen, "fenced");

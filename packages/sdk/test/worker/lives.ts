@@ -9,10 +9,10 @@ import { type Bench, QUEUE } from "./bench.js";
 const SCRIPT = fileURLToPath(new URL("./worker-process.mjs", import.meta.url));
 
 /** For what other processes must do. */
-export const patience = { timeoutMs: 25_000, intervalMs: 50 };
+export const patience = { intervalMs: 25 };
 
 type Line = Record<string, unknown>;
-export type Mode = "work" | "hang" | "seven" | "stop";
+export type Mode = "work" | "hang" | "seven" | "stop" | "loud";
 
 /** A worker in a process of its own; uses the built package, as any program does. */
 class Life {

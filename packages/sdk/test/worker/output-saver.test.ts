@@ -1,14 +1,15 @@
 import { once } from "node:events";
 import { defineTask } from "@carillon/sdk";
 import { Store } from "@carillon/store";
+import { withSeams } from "@carillon/store/internal";
 import { expect, it } from "vitest";
+import { gate, SILENT } from "../../../../test/helpers.js";
 import type { Active } from "../../src/worker/active.js";
 import { monotonicClock } from "../../src/worker/clock.js";
-import { SILENT } from "../../src/worker/options.js";
 import { Output } from "../../src/worker/output.js";
 import { OutputSaver } from "../../src/worker/output-saver.js";
 import { TimeBox } from "../../src/worker/time-box.js";
-import { Bench, gate, nothing, QUEUE } from "./bench.js";
+import { Bench, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("saver");
 
@@ -20,7 +21,9 @@ it("a save whose answer was lost, and that is sent again, does not overwrite a l
     lost = true;
     throw new Error("Connection is closed.");
   };
-  const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+  const store = new Store(
+    withSeams({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint }),
+  );
   const saver = new OutputSaver(store, SILENT);
   const output = new Output(1_000);
   const box = new TimeBox(monotonicClock);
@@ -49,7 +52,9 @@ it("the end of a run goes to Redis after all that it printed, also where an earl
     saving.resolve();
     await ended.promise;
   };
-  const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+  const store = new Store(
+    withSeams({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint }),
+  );
   const handler = async (_payload: object, { log }: { log: (text: string) => void }) => {
     log("one");
     await saving.promise;

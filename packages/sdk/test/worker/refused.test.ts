@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { type AnyTaskType, defineTask, Worker, type WorkerOptions } from "@carillon/sdk";
 import { Store } from "@carillon/store";
+import { storeOf, withSeams } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { SILENT } from "../../../../test/helpers.js";
 import { Bench, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("refused");
@@ -15,11 +17,13 @@ describe("a Redis that refuses to hand out jobs", () => {
   it("is asked once a second, not all the time, and the jobs are worked when it takes writes again", async () => {
     const run = await bench.run("t", "noop");
     await set("1");
-    const worker = new Worker({ connection: bench.redis.url, namespace: bench.namespace, types: [noop] });
+    const worker = new Worker({
+      ...{ connection: bench.redis.url, namespace: bench.namespace, types: [noop], logger: SILENT },
+    });
     const errors: { at: number; message: string }[] = [];
     worker.on("error", ({ message }) => errors.push({ at: performance.now(), message }));
     await worker.start();
-    await eventually(() => expect(errors.length).toBeGreaterThanOrEqual(3), { timeoutMs: 20_000 });
+    await eventually(() => expect(errors.length).toBeGreaterThanOrEqual(3));
     const [first, , third] = errors as [(typeof errors)[0], unknown, (typeof errors)[0]];
     expect(first.message).toMatch(/OOM/);
     expect(third.at - first.at).toBeGreaterThan(1_500);
@@ -40,7 +44,7 @@ describe("a Redis that is read-only for a moment", () => {
     const before = await refusals();
     await bench.admin.call("REPLICAOF", "127.0.0.1", "1");
     const seen = async () => expect(await refusals()).toBeGreaterThanOrEqual(before + most);
-    const over = eventually(seen, { timeoutMs: 10_000, intervalMs: 1 });
+    const over = eventually(seen, { intervalMs: 1 });
     void over.catch(() => {}).then(writable);
   }
   const writable = () => bench.admin.call("REPLICAOF", "NO", "ONE");
@@ -54,7 +58,9 @@ describe("a Redis that is read-only for a moment", () => {
       refused = true;
       await readOnly(1);
     };
-    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+    const store = new Store(
+      withSeams({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint }),
+    );
     const worker = await bench.work([type], { connection: undefined, store, ...options });
     worker.on("error", () => {});
     return async () => {
@@ -66,11 +72,9 @@ describe("a Redis that is read-only for a moment", () => {
   it("while a run that must wait is put off: it waits all the same, and then runs", async () => {
     const run = await bench.run("t", "noop", { crash: { wait: "4s" } });
     const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };
-    await bench.client.store.runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
+    await storeOf(bench.client).runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
     const stop = await workRefusedAt("after start-run", noop, soon);
-    await eventually(async () => expect(await bench.record(run)).toMatchObject({ state: "final" }), {
-      timeoutMs: 20_000,
-    });
+    await eventually(async () => expect(await bench.record(run)).toMatchObject({ state: "final" }));
     expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", attempts: 2, crashes: 1 });
     const jobs = bench.queue();
     await eventually(async () => expect(await jobs.getJob(run)).toMatchObject({ attemptsMade: 1 }));
@@ -91,13 +95,10 @@ describe("a Redis that is read-only for a moment", () => {
     worker.on("error", () => {});
     const run = await bench.run("t", "type");
     const jobs = bench.queue();
-    const job = await eventually(
-      async () => {
-        const found = await jobs.getJob(run);
-        return found?.finishedOn ? found : false;
-      },
-      { timeoutMs: 20_000 },
-    );
+    const job = await eventually(async () => {
+      const found = await jobs.getJob(run);
+      return found?.finishedOn ? found : false;
+    });
     expect(job).toMatchObject({ returnvalue: { all: "done" }, attemptsMade: 1 });
     expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", result: { all: "done" } });
     expect(await bench.output(run)).toMatchObject([{ attempt: 1, text: "log done\n" }]);
@@ -109,9 +110,7 @@ describe("a Redis that is read-only for a moment", () => {
     const stop = await workRefusedAt("after settle-run", type);
     const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
     const jobs = bench.queue();
-    await eventually(async () => expect(await (await jobs.getJob(run))?.isCompleted()).toBe(true), {
-      timeoutMs: 20_000,
-    });
+    await eventually(async () => expect(await (await jobs.getJob(run))?.isCompleted()).toBe(true));
     expect(handler).toHaveBeenCalledTimes(1);
     expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", attempts: 1 });
     await stop();
@@ -125,9 +124,7 @@ describe("a Redis that is read-only for a moment", () => {
     const stop = await workRefusedAt("after settle-run", type, { ...soon, lockDuration: 5_000 });
     const run = await bench.run("t", "type", { retry: { attempts: 2, delay: "1ms" } });
     const jobs = bench.queue();
-    await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true), {
-      timeoutMs: 20_000,
-    });
+    await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
     expect(handler).toHaveBeenCalledTimes(2);
     const job = await jobs.getJob(run);
     expect(job).toMatchObject({ attemptsMade: 2 });
@@ -156,7 +153,7 @@ it("a job that is no longer its worker's keeps no place of it once its handler h
   await fenced;
   // Not half a minute of tries to end it later.
   const settled = async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" });
-  await eventually(settled, { timeoutMs: 15_000 });
+  await eventually(settled);
 });
 
 describe("a run's end that is not recorded", () => {
@@ -171,7 +168,9 @@ describe("a run's end that is not recorded", () => {
       tries += 1;
       await act(run, tries);
     };
-    const store = new Store({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint });
+    const store = new Store(
+      withSeams({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint }),
+    );
     const type = defineTask("type", {
       queue: QUEUE,
       payload: nothing,
@@ -216,11 +215,9 @@ describe("a run's end that is not recorded", () => {
       await bench.admin.del(`${bench.jobKey(run)}:lock`);
       const taken = async () => Number(await bench.admin.hget(bench.jobKey(run), "ats"));
       // Given out a first time it waits outside, as each whose worker may have died.
-      await eventually(async () => (await taken()) > 4, { timeoutMs: 20_000 });
+      await eventually(async () => (await taken()) > 4);
     }, 1);
-    await eventually(async () => expect(await (await job())?.isCompleted()).toBe(true), {
-      timeoutMs: 20_000,
-    });
+    await eventually(async () => expect(await (await job())?.isCompleted()).toBe(true));
     const record = await bench.record(run);
     expect(record).toMatchObject({ outcome: "succeeded", result: "done", attempts: 2 });
     expect(record).not.toHaveProperty("crashes");

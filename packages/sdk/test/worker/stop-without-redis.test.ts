@@ -1,7 +1,8 @@
 import { type AnyTaskType, defineTask, Worker } from "@carillon/sdk";
 import { type FaultProxy, startFaultProxy } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { aborted, Bench, gate, nothing, QUEUE } from "./bench.js";
+import { gate, SILENT } from "../../../../test/helpers.js";
+import { aborted, Bench, nothing, QUEUE } from "./bench.js";
 import { Lives } from "./lives.js";
 
 const bench = Bench.use("away");
@@ -28,7 +29,9 @@ describe("a stop while Redis cannot be reached", () => {
   const common = { queue: QUEUE, payload: nothing };
 
   const start = async (type: AnyTaskType) => {
-    const worker = new Worker({ connection: proxy.url, namespace: bench.namespace, types: [type] });
+    const worker = new Worker({
+      ...{ connection: proxy.url, namespace: bench.namespace, types: [type], logger: SILENT },
+    });
     await worker.start();
     return worker;
   };

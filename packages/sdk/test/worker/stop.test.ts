@@ -2,7 +2,8 @@ import { CarillonError, type Context, defineTask, StoppingError, Worker } from "
 import { Store } from "@carillon/store";
 import { eventually } from "@carillon/testing";
 import { describe, expect, it, vi } from "vitest";
-import { aborted, Bench, gate, HandClock, next, nothing, QUEUE } from "./bench.js";
+import { gate, SILENT } from "../../../../test/helpers.js";
+import { aborted, Bench, HandClock, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("stop");
 const noop = defineTask("noop", { queue: QUEUE, payload: nothing, handler: () => {} });
@@ -27,7 +28,7 @@ describe("a stop that does not wait for ever", () => {
     const run = await bench.run("t", "type");
     const { signal } = await begun.promise;
     const end = next(worker, "settled");
-    const stopped = worker.stop({ within: 20_000 });
+    const stopped = worker.stop({ within: "20s" });
     clock.advance(19_999);
     expect(signal.aborted).toBe(false);
     clock.advance(1);
@@ -45,7 +46,9 @@ describe("a stop that does not wait for ever", () => {
   });
 
   it("before the start: it takes no job, and fails none", async () => {
-    const worker = new Worker({ connection: bench.redis.url, namespace: bench.namespace, types: [noop] });
+    const worker = new Worker({
+      ...{ connection: bench.redis.url, namespace: bench.namespace, types: [noop], logger: SILENT },
+    });
     await worker.stop();
     await worker.start();
     const run = await bench.run("t", "noop");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { Semaphore } from "../../src/worker/semaphore.js";
 import { Suspects } from "../../src/worker/suspects.js";
-import { Turns } from "../../src/worker/turns.js";
 
 describe("jobs whose worker died", () => {
   it("come back one after the other, and start one at a time", () => {
@@ -42,25 +42,25 @@ describe("jobs whose worker died", () => {
   });
 });
 
-describe("turns", () => {
+describe("a semaphore", () => {
   it("lets so many in, then one for each that leaves, in order", async () => {
-    const turns = new Turns(2);
+    const semaphore = new Semaphore(2);
     const entered: number[] = [];
-    const all = [1, 2, 3, 4].map((n) => turns.enter().then((yes) => yes && entered.push(n)));
+    const all = [1, 2, 3, 4].map((n) => semaphore.enter().then((yes) => yes && entered.push(n)));
     await Promise.all(all.slice(0, 2));
     expect(entered).toEqual([1, 2]);
-    turns.leave();
+    semaphore.leave();
     await all[2];
     expect(entered).toEqual([1, 2, 3]);
-    turns.close();
+    semaphore.close();
     expect(await all[3]).toBe(false);
-    expect(await turns.enter()).toBe(false);
+    expect(await semaphore.enter()).toBe(false);
   });
 
   it("a turn that nobody waited for is free again", async () => {
-    const turns = new Turns(1);
-    await turns.enter();
-    turns.leave();
-    expect(await turns.enter()).toBe(true);
+    const semaphore = new Semaphore(1);
+    await semaphore.enter();
+    semaphore.leave();
+    expect(await semaphore.enter()).toBe(true);
   });
 });

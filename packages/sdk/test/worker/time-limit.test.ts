@@ -1,7 +1,8 @@
 import { type Context, defineTask, TimeLimitError } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
-import { aborted, Bench, gate, HandClock, next, nothing, QUEUE } from "./bench.js";
+import { gate } from "../../../../test/helpers.js";
+import { aborted, Bench, HandClock, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("limit");
 const timed = { timeLimit: "30s", timeLimitGrace: "10s" };

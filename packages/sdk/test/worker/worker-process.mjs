@@ -1,6 +1,7 @@
 // A worker in a process of its own, to be killed or frozen. It says what it does, one JSON line each.
 import { defineTask, Worker } from "@carillon/sdk";
 import { Store } from "@carillon/store";
+import { withSeams } from "@carillon/store/internal";
 import { z } from "zod";
 
 const { REDIS_URL, NAMESPACE, QUEUE, MODE, LOCK, DIES_AT } = process.env;
@@ -47,6 +48,7 @@ const types = [
       });
     },
   }),
+  defineTask("fails", { queue: QUEUE, payload, handler: () => Promise.reject(new Error("boom")) }),
   // Ends its process.
   defineTask("deadly", { queue: QUEUE, payload, handler: () => process.exit(1) }),
   defineTask("many", {
@@ -72,19 +74,20 @@ const failpoint = (point) => {
   process.kill(process.pid, "SIGKILL");
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
 };
-const store = new Store({ connection: REDIS_URL, namespace: NAMESPACE }, { failpoint });
+const store = new Store(withSeams({ connection: REDIS_URL, namespace: NAMESPACE }, { failpoint }));
 const worker = new Worker({
   store,
   types,
   lockDuration: Number(LOCK),
   stalledInterval: 200,
+  ...(MODE === "loud" ? {} : { logger: { debug() {}, info() {}, warn() {}, error() {} } }),
 });
 for (const event of ["settled", "crashed", "fenced"]) worker.on(event, (about) => say({ event, ...about }));
 worker.on("error", () => {});
-await worker.start();
 process.once("SIGTERM", async () => {
   await worker.stop({ within: 0 });
   await store.close();
   say({ stopped: true });
 });
 if (MODE === "stop") say({ ready: true });
+await worker.start();

@@ -1,4 +1,5 @@
 import { defineTask } from "@carillon/sdk";
+import { storeOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";
 import { afterEach, expect, it, vi } from "vitest";
 import { Bench, nothing, QUEUE } from "./bench.js";
@@ -13,7 +14,7 @@ it.each([-600_000, 600_000])(
   async (off) => {
     const run = await bench.run("t", "work", { crash: { wait: "30s" } });
     const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };
-    await bench.client.store.runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
+    await storeOf(bench.client).runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
 
     const now = Date.now;
     vi.spyOn(Date, "now").mockImplementation(() => now() + off);

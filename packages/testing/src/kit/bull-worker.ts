@@ -1,24 +1,25 @@
 import { CarillonError } from "@carillon/core";
 import type { Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { Worker as BullWorker, type Job } from "bullmq";
 import type { Pulse } from "./pulse.js";
 import { Actor, type Stage } from "./stage.js";
 
 /**
- * Locks are real time in Redis. This long, none runs out by itself however slowly a test is stepped through; when one
- * runs out in virtual time is the kit's to say.
+ * Locks expire in real time in Redis. With this length none does, however slowly a test is stepped through; the kit decides
+ * when one expires in virtual time.
  */
 export const LOCK_DURATION = 24 * 3_600_000;
 
-/** Between two looks at what BullMQ has no event for, in ms. */
+/** Time between two checks for changes that have no BullMQ event, in ms. */
 const LOOK = 2;
-/** A worker that does not come to rest within this, in ms, never will. */
+/** Longest wait for a worker to come to rest, in ms. */
 const GIVE_UP = 10_000;
 
-/** What we use of a worker besides its public face; the only file that knows it. */
+/** The private members of BullMQ's worker that we use; only this file knows them. */
 interface Internals {
   processFn(job: Job, token?: string, signal?: AbortSignal): Promise<unknown>;
-  /** Its wait for a job's marker, while it waits. */
+  /** The pending wait for a job's marker, if it waits. */
   waiting: Promise<unknown> | null;
   moveStalledJobsToWait(): Promise<void>;
 }
@@ -26,7 +27,7 @@ interface Internals {
 /** A BullMQ worker whose jobs take their turns on the stage. */
 export class KitBullWorker {
   readonly queue: string;
-  /** Since when it takes jobs, in virtual time; undefined: paused. */
+  /** Since when it takes jobs, in virtual time; undefined while paused. */
   since: number | undefined;
   readonly #bull: BullWorker;
   readonly #internals: Internals;
@@ -51,7 +52,7 @@ export class KitBullWorker {
   #takeTurns(): void {
     const internals = this.#internals;
     if (!("waiting" in internals) || typeof internals.processFn !== "function") {
-      throw new CarillonError("INTERNAL", "this version of BullMQ is not the one that the test kit knows.");
+      throw new CarillonError("INTERNAL", "the test kit does not support this version of BullMQ.");
     }
     const process = internals.processFn.bind(this.#bull);
     internals.processFn = async (job, token, signal) => {
@@ -66,24 +67,25 @@ export class KitBullWorker {
     };
   }
 
-  /** How many more jobs it would take now. */
+  /** Number of further jobs that it would take now. */
   get free(): number {
     return this.since === undefined ? 0 : Math.max(0, this.#bull.concurrency - this.#actors.size);
   }
 
-  /** Ends its wait for a marker: it looks for a job, delayed ones that are due too, by virtual time. */
+  /** Ends its wait for a marker, so that it looks for a job, including delayed ones that are due by virtual time. */
   async rouse(): Promise<void> {
-    const { bull } = this.#store.keys.queue(this.queue);
-    await this.#store.link.ask((client) => client.zadd(`${bull}marker`, 0, "0"));
+    const { link, keys } = internalsOf(this.#store);
+    const { bull } = keys.queue(this.queue);
+    await link.ask((client) => client.zadd(`${bull}marker`, 0, "0"));
   }
 
-  /** Takes no more jobs; those that it has go on. Call it when all is calm. */
+  /** Takes no more jobs; its current ones go on. Call it when all is calm. */
   async pause(): Promise<void> {
     if (this.since === undefined) return;
     this.since = undefined;
     await this.#bull.pause(true);
     const deadline = performance.now() + GIVE_UP;
-    // BullMQ leaves a worker in its wait, and gives it one more job after it.
+    // BullMQ does not end a worker's wait, and gives it one more job after it.
     while (this.#internals.waiting || (this.#actors.size === 0 && this.#bull.isRunning())) {
       if (performance.now() > deadline) {
         throw new CarillonError("CONFLICT", `a worker of queue ${this.queue} could not be paused.`);
@@ -101,8 +103,8 @@ export class KitBullWorker {
   }
 
   /**
-   * The connection drops and nothing more is heard of it; its jobs stay active, as after SIGKILL. Returns their ids.
-   * Call it when all is calm: then each handler stands still in a virtual sleep, and stays there.
+   * Drops the connection without a word to Redis; its jobs stay active, as after SIGKILL. Returns their ids.
+   * Call it when all is calm: each handler is then in a virtual sleep, and stays there.
    */
   async crash(): Promise<string[]> {
     const actors = [...this.#actors];
@@ -111,16 +113,17 @@ export class KitBullWorker {
     return actors.flatMap(({ job }) => (job ? [job.id] : []));
   }
 
-  /** Without waiting for its jobs. */
+  /** Closes it without waiting for its jobs. */
   async end(): Promise<void> {
     this.since = undefined;
     await this.#bull.close(true);
   }
 
-  /** BullMQ's own check for stalled jobs, now, as if the locks of these had run out since the last one. */
+  /** Runs BullMQ's own check for stalled jobs now, as if the locks of these had expired since the last check. */
   async checkStalled(ids: readonly string[]): Promise<void> {
-    const { bull, job } = this.#store.keys.queue(this.queue);
-    await this.#store.link.ask((client) =>
+    const { link, keys } = internalsOf(this.#store);
+    const { bull, job } = keys.queue(this.queue);
+    await link.ask((client) =>
       client
         .multi()
         .del(`${bull}stalled-check`, ...ids.map((id) => `${job(id)}:lock`))
@@ -132,8 +135,8 @@ export class KitBullWorker {
 }
 
 /**
- * Opens something that makes BullMQ workers, and returns these: whoever makes them keeps them to itself, and each runs as
- * soon as it is made.
+ * Runs a function that creates BullMQ workers, and returns these: their creator keeps them private, and each runs as
+ * soon as it is created.
  */
 export async function workersMadeBy(
   open: () => Promise<void>,

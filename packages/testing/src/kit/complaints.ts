@@ -1,7 +1,7 @@
-/** Kept at most; the newest. */
+/** Most lines that are kept: the newest. */
 const KEPT = 10;
 
-/** A logger that keeps what nodes and workers warn of, to be told where a test fails. */
+/** A logger that keeps warnings and errors of nodes and workers, to show them when a test fails. */
 export class Complaints {
   readonly #lines: string[] = [];
 
@@ -19,7 +19,7 @@ export class Complaints {
     this.warn(details, message);
   }
 
-  /** For the end of a message; empty where there were none. */
+  /** Text for the end of a message; empty if there were none. */
   toString(): string {
     if (this.#lines.length === 0) return "";
     return `\nNodes and workers complained:\n${this.#lines.map((line) => `- ${line}`).join("\n")}\n`;

@@ -1,7 +1,8 @@
 import { bullPrefix, type Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import type { KitBullWorker } from "./bull-worker.js";
 
-/** BullMQ's default, which Carillon's worker keeps: how long a lock lasts, and between two checks for stalled jobs, in ms. */
+/** BullMQ's default for the length of a lock and the time between two checks for stalled jobs, in ms; Carillon's worker keeps it. */
 const STALLED_INTERVAL = 30_000;
 
 interface Orphan {
@@ -53,7 +54,7 @@ export class Crew {
     return false;
   }
 
-  /** When the next job of a crashed worker is given to another one. */
+  /** When the next job of a crashed worker is passed to another one. */
   get nextRescue(): number | undefined {
     const times = [...this.#orphans].map((orphan) => this.#rescueTime(orphan) ?? Number.POSITIVE_INFINITY);
     const earliest = Math.min(...times);
@@ -61,8 +62,8 @@ export class Crew {
   }
 
   /**
-   * BullMQ gives a job without a lock to others at the second check that sees it, so 30 to 60 s after its worker was last
-   * heard of; the checks are made by workers of its queue that run.
+   * BullMQ passes a job without a lock on at the second check that finds it, which is 30 to 60 s after its worker's last sign of
+   * life; running workers of its queue do the checks.
    */
   #rescueTime({ queue, crashed }: Orphan): number | undefined {
     const since = this.#of(queue).flatMap((worker) => worker.since ?? []);
@@ -72,7 +73,7 @@ export class Crew {
     return this.#start + (checks + 2) * STALLED_INTERVAL;
   }
 
-  /** Gives the jobs whose time has come to others. */
+  /** Passes the jobs whose time has come to other workers. */
   async rescue(now: number): Promise<boolean> {
     const due = [...this.#orphans].filter((orphan) => (this.#rescueTime(orphan) ?? now + 1) <= now);
     for (const queue of new Set(due.map((orphan) => orphan.queue))) {
@@ -89,7 +90,7 @@ export class Crew {
   }
 }
 
-/** What a queue holds for BullMQ's workers, at one moment. */
+/** The jobs of a queue at one moment, as BullMQ's workers see them. */
 export interface QueueReading {
   readonly queue: string;
   /** Jobs that a worker could take. */
@@ -100,10 +101,10 @@ export interface QueueReading {
   readonly delayed: number | undefined;
 }
 
-/** Reads all queues in one transaction: a job that moves while we look is seen in one place. */
+/** Reads all queues in one transaction, so that a job that moves meanwhile is seen in one place. */
 export async function readQueues(store: Store, queues: readonly string[]): Promise<QueueReading[]> {
   if (queues.length === 0) return [];
-  const replies = await store.link.ask((client) => {
+  const replies = await internalsOf(store).link.ask((client) => {
     const multi = client.multi();
     for (const queue of queues) {
       const bull = `${bullPrefix(store.namespace, queue)}:${queue}:`;

@@ -1,6 +1,6 @@
 import { CarillonError, formatDuration } from "@carillon/core";
 import type { Scheduler } from "@carillon/scheduler";
-import type { Store } from "@carillon/store";
+import { PARTS, type Store } from "@carillon/store";
 import type { Complaints } from "./complaints.js";
 import { type Crew, type QueueReading, readQueues } from "./crew.js";
 import type { KitClock } from "./kit-clock.js";
@@ -8,10 +8,10 @@ import { timeText } from "./moment.js";
 import { othersFirst, type Pulse } from "./pulse.js";
 import { Actor, type Stage } from "./stage.js";
 
-/** BullMQ has no event for some moves, of a job that delays itself say: then a look this often, in ms. */
+/** Time between two checks in ms, because BullMQ has no event for some moves, such as a job that delays itself. */
 const LOOK = 4;
 
-/** A node gathers runs that are to be looked at for this long, in ms. */
+/** How long a node collects runs before it reconciles them, in ms. */
 const RECONCILE_REST = 1_000;
 
 interface Script {
@@ -19,7 +19,7 @@ interface Script {
   readonly act: () => unknown;
 }
 
-/** What the nodes must look at, and when. */
+/** A part that the nodes must check, and when. */
 interface Part {
   readonly queue: string;
   readonly part: string;
@@ -33,26 +33,26 @@ export interface DirectorParts {
   readonly crew: Crew;
   readonly pulse: Pulse;
   readonly nodes: readonly Scheduler[];
-  /** Real ms without any news after which waiting is given up. */
+  /** Real ms without any event after which waiting is given up. */
   readonly patience: number;
   readonly complaints: Complaints;
 }
 
 /**
  * Moves virtual time from event to event. At each moment, in this order and again until nothing is left: jobs that
- * workers can take (delayed ones that are due too), what the test scripted, virtual sleeps that end, jobs of crashed
+ * workers can take (including delayed ones that are due), events that the test scripted, virtual sleeps that end, jobs of crashed
  * workers, the nodes.
  */
 export class Director {
   readonly #p: DirectorParts;
-  /** By time; of one time, in the order given. */
+  /** Sorted by time; events of one time in the order given. */
   readonly #scripts: Script[] = [];
   readonly #failures: unknown[] = [];
-  /** Due parts that the nodes could do nothing about at this moment. */
+  /** Due parts in which the nodes could do nothing at this moment. */
   readonly #futile = new Set<string>();
   readonly #reconciled = new Map<string, number>();
   #queues: readonly string[] = [];
-  /** As last read; read again only where something has happened since. */
+  /** As last read; read again only if something has happened since. */
   #readings: readonly QueueReading[] = [];
   #parts: readonly Part[] = [];
   #happened = true;
@@ -69,12 +69,12 @@ export class Director {
     this.#scripts.splice(place < 0 ? this.#scripts.length : place, 0, { at, act });
   }
 
-  /** Everything up to and at `target`. @throws what a scripted event threw, `CONFLICT` */
+  /** Does everything up to and including `target`. @throws errors of scripted events, `CONFLICT` */
   async moveTo(target: number): Promise<void> {
     const { clock, stage, store } = this.#p;
     if (stage.current || this.#moving) {
-      throw new CarillonError("CONFLICT", "virtual time is on the move already.", {
-        remedy: "In handlers and scripted events wait with kit.sleep; elsewhere await each advance.",
+      throw new CarillonError("CONFLICT", "virtual time is already moving.", {
+        remedy: "Use kit.sleep to wait in handlers and scripted events; elsewhere await each advance.",
       });
     }
     if (target < clock.now) {
@@ -84,7 +84,7 @@ export class Director {
       });
     }
     this.#moving = true;
-    // Whatever the test did meanwhile.
+    // The test may have done anything meanwhile.
     this.#happened = true;
     try {
       for (;;) {
@@ -98,7 +98,7 @@ export class Director {
     }
   }
 
-  /** All that happens now. Returns when the next thing happens. */
+  /** Does everything that happens now. Returns the time of the next event. */
   async #moment(): Promise<number | undefined> {
     const { clock, stage, crew } = this.#p;
     this.#futile.clear();
@@ -138,7 +138,7 @@ export class Director {
     if (!script || script.at > clock.now) return false;
     this.#scripts.shift();
     this.#happened = true;
-    const actor = new Actor(`what was scripted for ${timeText(script.at)}`);
+    const actor = new Actor(`the event scripted for ${timeText(script.at)}`);
     stage
       .perform(actor, async () => void (await script.act()))
       .catch((error: unknown) => this.#failures.push(error))
@@ -147,7 +147,7 @@ export class Director {
     return true;
   }
 
-  /** Every job that can be taken is taken, and every actor has acted, one after the other. */
+  /** Lets workers take all available jobs, and all actors act, one after the other. */
   async #settle(): Promise<void> {
     const { stage, clock } = this.#p;
     const promoted = ({ delayed }: QueueReading) => delayed !== undefined && delayed <= clock.now;
@@ -166,7 +166,7 @@ export class Director {
     this.#partsMoved = true;
   }
 
-  /** Resolves when nothing is under way: whoever acts has come to an end or a sleep, and BullMQ has nothing left to do. */
+  /** Resolves when nothing is in progress: each actor has ended or sleeps, and BullMQ has nothing left to do. */
   async calm(): Promise<QueueReading[]> {
     const { stage, crew, store, pulse, patience } = this.#p;
     let beats = pulse.count;
@@ -179,7 +179,7 @@ export class Director {
       if (unrest.length === 0) {
         const readings = await readQueues(store, crew.queues.sort());
         unrest = await this.#unrest(readings);
-        // A message from Redis, of a cancel say, is here by now, but may not have been read.
+        // A message from Redis, such as a cancel, has arrived by now, but may not have been read.
         if (unrest.length === 0) await othersFirst();
         if (unrest.length === 0 && stage.acting.length === 0 && pulse.count === count) return readings;
       }
@@ -213,7 +213,7 @@ export class Director {
       `${what}\n${unrest.map((line) => `- ${line}`).join("\n")}\n${complaints}`,
       {
         remedy:
-          "Handlers must take their time with kit.sleep, not with timers; real work may take as long as `patience`.",
+          "Handlers must wait with kit.sleep, not with timers; real work may take as long as `patience`.",
       },
     );
   }
@@ -225,9 +225,11 @@ export class Director {
         queue,
         part,
         at:
-          part === "r" ? Math.max(at, (this.#reconciled.get(queue) ?? -RECONCILE_REST) + RECONCILE_REST) : at,
+          part === PARTS.runs
+            ? Math.max(at, (this.#reconciled.get(queue) ?? -RECONCILE_REST) + RECONCILE_REST)
+            : at,
       }));
-    // In one burst; what is new is read after.
+    // Pipelined; new queues are read afterwards.
     const known = this.#queues;
     const [queues, ...parts] = await Promise.all([store.registry.queues(), ...known.map(read)]);
     this.#queues = queues;
@@ -235,7 +237,7 @@ export class Director {
     return [...parts, ...(await Promise.all(added.map(read)))].flat();
   }
 
-  /** Each node looks at all that is due, another one first each time. Returns whether there was anything to do. */
+  /** Lets each node do what is due, starting with another one each time. Returns whether anything was due. */
   async #tick(): Promise<boolean> {
     const { clock, nodes } = this.#p;
     if (this.#partsMoved) this.#parts = await this.#readParts();
@@ -252,7 +254,7 @@ export class Director {
     const before = this.#parts.map(nameOf).join();
     this.#parts = await this.#readParts();
     if (done > 0 || this.#parts.map(nameOf).join() !== before) this.#happened = true;
-    // Asked again, they would say the same.
+    // Another try would have the same result.
     else for (const part of due) this.#futile.add(nameOf(part));
     return true;
   }

@@ -18,8 +18,8 @@ import { type Moment, timeOf, timeText } from "./moment.js";
 type Check = (history: History) => { what: string; actual: unknown; expected: unknown };
 
 /**
- * What is expected of a task, checked against its records in Redis: run records and ledger. Await it; what was not awaited
- * is checked all the same, and the next `advance` or `close` throws.
+ * An expectation of a task, checked against its records in Redis: run records and ledger. Await it; if you do not, it
+ * is checked too, and the next `advance` or `close` throws.
  *
  * @example await kit.expect("r").fired(3).skipped("overlap", 2).outcome("succeeded");
  */
@@ -27,7 +27,7 @@ export class Expectation implements PromiseLike<void> {
   readonly #start: number;
   readonly #checks: Check[] = [];
   readonly #done: Promise<void>;
-  /** Where in the test it was written. */
+  /** Its place in the test, as a stack. */
   readonly #written = new Error("expected here").stack?.split("\n").slice(3).join("\n") ?? "";
   #awaited = false;
 
@@ -40,7 +40,7 @@ export class Expectation implements PromiseLike<void> {
     this.#done.catch(() => {});
   }
 
-  /** So many occurrences were enqueued; a retry is none of its own. */
+  /** Exactly this number of occurrences was enqueued; a retry is not an occurrence of its own. */
   fired(times: number): this {
     return this.#check((history) => ({
       what: "occurrences enqueued",
@@ -49,40 +49,40 @@ export class Expectation implements PromiseLike<void> {
     }));
   }
 
-  /** Exactly at these times occurrences were enqueued. */
+  /** Occurrences were enqueued at exactly these times. */
   firedAt(times: readonly Moment[]): this {
     return this.#times("times at which occurrences were enqueued", times, (history) =>
       firsts(history).map(({ enqueued }) => enqueued),
     );
   }
 
-  /** Exactly these nominal times were enqueued. */
+  /** Occurrences with exactly these nominal times were enqueued. */
   firedFor(nominals: readonly Moment[]): this {
     return this.#times("nominal times enqueued", nominals, (history) =>
       firsts(history).map(({ nominal }) => nominal),
     );
   }
 
-  /** Exactly at these times runs started, each for the first time. */
+  /** Runs started, each for the first time, at exactly these times. */
   ranAt(times: readonly Moment[]): this {
     return this.#times("times at which runs started", times, ({ runs }) =>
       sorted(runs.flatMap(({ started }) => started ?? [])),
     );
   }
 
-  /** Exactly at these times runs became final. */
+  /** Runs became final at exactly these times. */
   finishedAt(times: readonly Moment[]): this {
     return this.#times("times at which runs finished", times, ({ runs }) =>
       sorted(runs.flatMap(({ finished }) => finished ?? [])),
     );
   }
 
-  /** So many occurrences were passed over, for this reason or for any. @throws `INVALID_OPTION` for a reason that there is not */
+  /** Exactly this number of occurrences was skipped, for this reason or for any. @throws `INVALID_OPTION` for an unknown reason */
   skipped(reason: SkipReason, times: number): this;
   skipped(times: number): this;
   skipped(first: SkipReason | number, second?: number): this {
     const reason = typeof first === "string" ? first : undefined;
-    // None of a misspelt one would always be true.
+    // Otherwise zero skips for a misspelt reason would always be true.
     if (reason !== undefined && !SKIP_REASONS.includes(reason)) {
       throw new CarillonError("INVALID_OPTION", `got ${quote(reason)}.`, {
         field: "reason",
@@ -100,7 +100,7 @@ export class Expectation implements PromiseLike<void> {
     });
   }
 
-  /** How the newest final run ended. */
+  /** The newest final run had this outcome. */
   outcome(outcome: Outcome): this {
     return this.#check((history) => ({
       what: "outcome of the newest final run",
@@ -109,7 +109,7 @@ export class Expectation implements PromiseLike<void> {
     }));
   }
 
-  /** How all final runs ended, in the order in which they did. */
+  /** All final runs had these outcomes, in the order of their ends. */
   outcomes(outcomes: readonly Outcome[]): this {
     return this.#check((history) => ({
       what: "outcomes",
@@ -118,7 +118,7 @@ export class Expectation implements PromiseLike<void> {
     }));
   }
 
-  /** When the task is next acted on; undefined: never. */
+  /** The task is next due at this time; undefined: never. */
   nextAt(time: Moment | undefined): this {
     return this.#check(({ stored }) => ({
       what: "next time",
@@ -152,7 +152,7 @@ export class Expectation implements PromiseLike<void> {
     }
   }
 
-  /** @throws what it found, where nobody else heard of it */
+  /** @throws its failure, if it was not awaited */
   async unheard(): Promise<void> {
     if (!this.#awaited) await this.#done;
   }

@@ -1,15 +1,23 @@
-import { compileSchedule, localName, parseRef, type Run, type TaskName, type TaskRef } from "@carillon/core";
+import {
+  compileSchedule,
+  localName,
+  parseRef,
+  type Run,
+  seedOf,
+  type TaskName,
+  type TaskRef,
+} from "@carillon/core";
 import type { LedgerEntry, Store, StoredTask } from "@carillon/store";
 import { timeText } from "./moment.js";
 
-/** Runs are read in pages of this many. */
+/** Number of runs in one page. */
 const PAGE = 1_000;
-/** The store keeps this many ledger entries of a task. */
+/** Number of ledger entries of a task that the store keeps. */
 const LEDGER_KEPT = 50;
-/** A failure shows this many rows at each end. */
+/** Number of rows that a failure shows at each end. */
 const ROWS_AT_EACH_END = 20;
 
-/** What became of a task, as its records tell it. Times in UTC ms. */
+/** History of a task from its records. Times in UTC ms. */
 export interface History {
   readonly task: TaskName;
   readonly stored: StoredTask | undefined;
@@ -17,11 +25,11 @@ export interface History {
   readonly runs: readonly Run[];
   /** In the order in which they were decided. */
   readonly skips: readonly Skip[];
-  /** Older skips may be missing: the ledger is full. */
+  /** Whether older skips may be missing because the ledger is full. */
   readonly cut: boolean;
 }
 
-/** Occurrences that were not enqueued: one, or consecutive ones alike. */
+/** Occurrences that were skipped: one, or several consecutive ones for the same reason. */
 export interface Skip {
   readonly reason: string;
   readonly from: number;
@@ -56,11 +64,11 @@ async function allRuns(store: Store, task: TaskName): Promise<Run[]> {
   }
 }
 
-/** Consecutive decisions are one entry, and one decision may pass over many times. */
+/** Number of skipped times of an entry: it may hold consecutive decisions, and one decision may skip many times. */
 function countOf({ from, to, decisions }: LedgerEntry, stored: StoredTask | undefined): number {
   if (from === to || !stored) return decisions;
   try {
-    const schedule = compileSchedule(stored.definition.schedule, stored.definition.id);
+    const schedule = compileSchedule(stored.definition.schedule, seedOf(stored.definition));
     let count = 0;
     for (let time: number | undefined = from; time !== undefined && time <= to; time = schedule.next(time))
       count++;
@@ -113,7 +121,7 @@ function skipRow({ at, reason, from, to, occurrences }: Skip): string[] {
   return [timeText(at), "skipped", from === at && to === at ? reason : `${reason} of ${range}`, ""];
 }
 
-/** Without the date, where that is the same. */
+/** The time as text, without the date if that is the same. */
 function shortly(time: number, beside: number): string {
   const text = timeText(time);
   return text.slice(0, 11) === timeText(beside).slice(0, 11) ? text.slice(11) : text;

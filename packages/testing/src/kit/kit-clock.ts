@@ -1,4 +1,5 @@
 import { type ConnectionSpec, namespaceKeys, Store, type StoreOptions } from "@carillon/store";
+import { internalsOf, withSeams } from "@carillon/store/internal";
 
 /** As in clock.ts, but one key for the whole namespace: a kit's Redis is one server, so slots do not matter. */
 const CLOCK_LUA = `local clock = tonumber(redis.call("GET", string.match(KEYS[1], "^{[^:}]*") .. "}:~clock"))
@@ -22,12 +23,12 @@ export class KitClock {
   }
 
   async set(store: Store, time: number): Promise<void> {
-    await store.link.ask((client) => client.set(this.#key, String(time)));
+    await internalsOf(store).link.ask((client) => client.set(this.#key, String(time)));
     this.#now = time;
   }
 }
 
-/** Records of a test stay: what happened is asserted from them. */
+/** Retention of records, in ms: assertions need all of them. */
 const KEEP = 10 * 366 * 86_400_000;
 
 export function kitStore(
@@ -35,20 +36,18 @@ export function kitStore(
   namespace: string,
   retention: StoreOptions["retention"],
 ): Store {
-  return new Store(
-    {
-      connection,
-      namespace,
-      retention: {
-        successes: 1_000_000,
-        failures: 1_000_000,
-        successesFor: KEEP,
-        failuresFor: KEEP,
-        completedJobs: KEEP,
-        failedJobs: KEEP,
-        ...retention,
-      },
+  const options = {
+    connection,
+    namespace,
+    retention: {
+      successes: 1_000_000,
+      failures: 1_000_000,
+      successesFor: KEEP,
+      failuresFor: KEEP,
+      completedJobs: KEEP,
+      failedJobs: KEEP,
+      ...retention,
     },
-    { time: { lua: CLOCK_LUA } },
-  );
+  };
+  return new Store(withSeams(options, { time: { lua: CLOCK_LUA } }));
 }

@@ -1,5 +1,6 @@
 import { CarillonError } from "@carillon/core";
-import { type AnyTaskType, Worker, type WorkerLogger } from "@carillon/sdk";
+import { type AnyTaskType, type Logger, Worker } from "@carillon/sdk";
+import { withWorkerSeams } from "@carillon/sdk/internal";
 import { bullPrefix, type Store } from "@carillon/store";
 import { Worker as BullWorker, type WorkerOptions as BullWorkerOptions, type Processor } from "bullmq";
 import { KitBullWorker, LOCK_DURATION, workersMadeBy } from "./bull-worker.js";
@@ -17,10 +18,10 @@ export interface WorkerParts {
   readonly director: Director;
 }
 
-/** Makes BullMQ workers on the store's Redis; returns what lets go of what they used. */
+/** Creates BullMQ workers on the store's Redis; returns a function that releases their resources. */
 type Open = (store: Store) => Promise<() => Promise<void>>;
 
-/** A worker in a test's hands. Each call takes effect at the moment of virtual time at which it is made. */
+/** A worker that a test controls. Each call takes effect at the current virtual time. */
 export class KitWorker {
   readonly #parts: WorkerParts;
   readonly #newStore: () => Store;
@@ -53,7 +54,7 @@ export class KitWorker {
     );
   }
 
-  /** Takes no more jobs; those that it has go on. */
+  /** Takes no more jobs; its current ones go on. */
   async pause(): Promise<void> {
     this.#mustRun("paused");
     await this.#parts.director.calm();
@@ -66,8 +67,8 @@ export class KitWorker {
   }
 
   /**
-   * As if its process had been killed: its handlers stop where they are, in a virtual sleep, and never go on; its locks run out,
-   * and BullMQ gives its jobs to another worker of the queue 30 to 60 virtual seconds later. `start` is the new process.
+   * As if its process had been killed: its handlers stop in their virtual sleep, and never go on; its locks expire,
+   * and BullMQ passes its jobs to another worker of the queue 30 to 60 virtual seconds later. `start` acts as the new process.
    */
   async crash(): Promise<void> {
     this.#mustRun("crashed");
@@ -77,7 +78,7 @@ export class KitWorker {
     await this.#letGo();
   }
 
-  /** Without waiting for its jobs. */
+  /** Closes it without waiting for its jobs. */
   async close(): Promise<void> {
     for (const bull of this.#bulls) await this.#parts.crew.remove(bull);
     await this.#letGo();
@@ -99,34 +100,33 @@ export class KitWorker {
   }
 }
 
-/** How a kit opens Carillon's own worker. */
+/** Opens Carillon's own worker. */
 export function carillonWorker(
   options: {
     types: readonly AnyTaskType[];
     queues: readonly string[];
     concurrency: number;
-    logger: WorkerLogger;
+    logger: Logger;
   },
   { clock, stage }: Pick<WorkerParts, "clock" | "stage">,
 ): Open {
   const { types, queues, concurrency, logger } = options;
   return async (store) => {
-    const worker = new Worker(
-      { types, queues, concurrency, logger, store, lockDuration: LOCK_DURATION },
-      // Time limits are virtual too.
-      { clock: { now: () => clock.now, after: (ms, act) => stage.after(ms, act) } },
-    );
+    const options = { types, queues, concurrency, logger, store, lockDuration: LOCK_DURATION };
+    // Time limits are virtual too.
+    const virtual = { now: () => clock.now, after: (ms: number, act: () => void) => stage.after(ms, act) };
+    const worker = new Worker(withWorkerSeams(options, { clock: virtual }));
     await worker.start();
     return () => worker.stop();
   };
 }
 
-/** How a kit opens a plain BullMQ worker, which knows nothing of Carillon. */
+/** Opens a plain BullMQ worker, which knows nothing of Carillon. */
 export function plainWorker(
   queue: string,
   process: Processor,
   options: Omit<BullWorkerOptions, "connection" | "prefix">,
-  logger: WorkerLogger,
+  logger: Logger,
 ): Open {
   return async (store) => {
     const connection = store.connect("patient");

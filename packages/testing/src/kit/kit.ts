@@ -17,15 +17,15 @@ import { othersFirst, Pulse } from "./pulse.js";
 import { Stage } from "./stage.js";
 import { fakeDate } from "./virtual-date.js";
 
-/** What a plain worker of the test may set; connection, prefix and locks are the kit's. */
+/** Options of a plain worker; connection, prefix and locks are set by the kit. */
 export type PlainWorkerOptions = Omit<
   BullWorkerOptions,
   "connection" | "prefix" | "lockDuration" | "lockRenewTime" | "autorun"
 >;
 
 /**
- * A Redis, nodes and a worker of Carillon's, all real, in a time that the test moves. While it is open, `Date` in this
- * process tells that time; timers stay real.
+ * A real Redis with real nodes and a worker of Carillon, in virtual time that the test moves. While it is open, `Date` in this
+ * process shows virtual time; timers stay real.
  *
  * @example
  * const kit = await testKit({ types: [report] });
@@ -148,12 +148,12 @@ export class TestKit {
     return this.#addWorker(plainWorker(queue, process, options, this.#complaints));
   }
 
-  /** Lets this much virtual time pass, with everything that happens in it; 0: all that happens now. */
+  /** Lets this much virtual time pass, with everything that happens in it; 0 does everything that happens now. */
   async advance(span: Span): Promise<void> {
     await this.#moveTo(this.#clock.now + lengthOf(span, "span"));
   }
 
-  /** Lets virtual time pass up to this moment, and all that happens at it. */
+  /** Lets virtual time pass up to and including this moment. */
   async advanceTo(moment: Moment): Promise<void> {
     await this.#moveTo(timeOf(moment, this.#clock.start, "moment"));
   }
@@ -167,13 +167,13 @@ export class TestKit {
   }
 
   /**
-   * Scripts something for a moment. Of one moment, what workers can take comes first, then what is scripted, then sleeps that
-   * end, then the nodes. What it throws, `advance` throws.
+   * Scripts an event for a moment. Within one moment the order is: jobs that workers can take, scripted events, sleeps that
+   * end, the nodes. `advance` throws what `act` throws.
    */
   at(moment: Moment, act: () => unknown): void {
     const time = timeOf(moment, this.#clock.start, "moment");
     if (time < this.#clock.now) {
-      throw new CarillonError("INVALID_OPTION", "past already.", {
+      throw new CarillonError("INVALID_OPTION", "in the past.", {
         field: "moment",
         remedy: "Virtual time only goes forward.",
       });
@@ -181,7 +181,7 @@ export class TestKit {
     this.#director.script(time, act);
   }
 
-  /** How a handler, or what was scripted, takes virtual time. Rejects with the signal's reason when it is aborted. */
+  /** Lets a handler or a scripted event wait in virtual time. Rejects with the signal's reason when it is aborted. */
   sleep(span: Span, options: { signal?: AbortSignal | undefined } = {}): Promise<void> {
     return this.#stage.sleep(this.#clock.now + lengthOf(span, "span"), options.signal);
   }
@@ -191,21 +191,21 @@ export class TestKit {
   }
 
   /**
-   * How a handler waits for another one of this process, at a lock or a semaphore: time passes meanwhile as in a sleep, where
-   * otherwise it would stand still.
+   * Lets a handler wait for another one of this process, for example at a lock: virtual time passes meanwhile as in a sleep.
+   * Otherwise it would stand still.
    */
   idle<T>(wait: Promise<T>): Promise<T> {
     return this.#stage.idle(wait);
   }
 
-  /** Says what is expected of a task by now. Await it. */
+  /** Begins an expectation of a task as of now. Await it. */
   expect(ref: TaskRef): Expectation {
     const expectation = new Expectation(this.store, ref, this.#clock.start, this.#complaints);
     this.#expectations.add(expectation);
     return expectation;
   }
 
-  /** What became of a task: all its runs and skips. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
+  /** All runs and skips of a task. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
   history(ref: TaskRef): Promise<History> {
     return historyOf(this.store, ref);
   }
@@ -217,8 +217,8 @@ export class TestKit {
   }
 
   /**
-   * Ends everything, without waiting for handlers: a virtual sleep of theirs rejects, so that `finally` blocks run. `Date` is
-   * real again. @throws what an expectation found that was not awaited
+   * Ends everything, without waiting for handlers: their virtual sleeps reject, so that `finally` blocks run. `Date` is
+   * real again. @throws the failure of an expectation that was not awaited
    */
   close(): Promise<void> {
     this.#closed ??= this.#close();
@@ -246,7 +246,7 @@ export class TestKit {
   }
 }
 
-/** Opens a kit. One at a time in a process; close it in any case, `afterEach` say. @throws as `TestKit.open` */
+/** Opens a kit. A process can have one at a time; always close it, for example in `afterEach`. @throws as `TestKit.open` */
 export function testKit(options: TestKitOptions = {}): Promise<TestKit> {
   return TestKit.open(options);
 }

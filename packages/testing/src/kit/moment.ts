@@ -1,4 +1,4 @@
-import { CarillonError, parseDuration, parseInstant, quote } from "@carillon/core";
+import { CarillonError, durationOption, MAX_DURATION, parseInstant, quote } from "@carillon/core";
 
 /**
  * A point of virtual time: epoch ms, a Date, ISO 8601 with an offset, or `mm:ss` or `h:mm:ss` after the kit's start, as
@@ -22,7 +22,7 @@ const UNITS: Readonly<Record<string, string>> = {
   millisecond: "ms",
 };
 
-/** @throws `INVALID_OPTION` naming `field` */
+/** @throws `INVALID_OPTION` with `field` */
 export function timeOf(moment: Moment, start: number, field: string): number {
   if (typeof moment === "string") {
     const after = AFTER_START.exec(moment);
@@ -47,7 +47,7 @@ function lengthAfterStart([, hours, minutes, seconds, fraction]: RegExpExecArray
   return whole * 1_000 + Number((fraction ?? "").padEnd(3, "0"));
 }
 
-/** @throws `INVALID_OPTION`, `INVALID_DURATION` naming `field` */
+/** @throws `INVALID_OPTION` naming `field` */
 export function lengthOf(span: Span, field: string): number {
   if (typeof span !== "string") {
     if (Number.isInteger(span) && span >= 0) return span;
@@ -63,7 +63,7 @@ export function lengthOf(span: Span, field: string): number {
   const short = span
     .trim()
     .replace(WORDS, (_, count: string, unit: string) => count + UNITS[unit.toLowerCase()]);
-  return parseDuration(short, field);
+  return durationOption(short, field, 1, MAX_DURATION);
 }
 
 /** ISO 8601 in UTC, without `.000`. */

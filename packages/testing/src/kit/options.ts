@@ -5,20 +5,20 @@ import type { RedisServer } from "../redis.js";
 import { type Moment, timeOf } from "./moment.js";
 
 export interface TestKitOptions {
-  /** What the worker can do; it works every queue that these types name, and `queues`. */
+  /** Task types of the worker; it works every queue that these types name, and `queues`. */
   types?: readonly AnyTaskType[] | undefined;
   queues?: readonly string[] | undefined;
   /** When virtual time begins; default 2026-01-01T00:00:00Z. */
   start?: Moment | undefined;
-  /** Scheduler nodes; default 1. At each moment all of them look for work. */
+  /** Number of scheduler nodes; default 1. At each moment all of them look for work. */
   nodes?: number | undefined;
-  /** Default true; false: no worker of Carillon's, for tests that make plain ones with `bullWorker`. */
+  /** Whether the kit has Carillon's own worker; default true. Tests that use only `bullWorker` set it to false. */
   worker?: boolean | undefined;
-  /** The worker's jobs at a time, per queue; default 10. */
+  /** Concurrent jobs of the worker, per queue; default 10. */
   concurrency?: number | undefined;
-  /** A server that several kits share, one after the other; `close` leaves it up. Default: one of its own. */
+  /** A server that several kits use, one after the other; `close` leaves it running. Default: a server of its own. */
   redis?: RedisServer | undefined;
-  /** Default: another one for each kit. */
+  /** Default: a new one for each kit. */
   namespace?: string | undefined;
   /** Default: all runs and jobs are kept. */
   retention?: Partial<Retention> | undefined;

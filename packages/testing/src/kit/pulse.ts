@@ -2,12 +2,12 @@
 const later = globalThis.setTimeout;
 const cancel = globalThis.clearTimeout;
 
-/** Something happened: whoever waits looks again. */
+/** Signals that something happened, so that waiting code checks again. */
 export class Pulse {
   #count = 0;
   readonly #waiting = new Set<() => void>();
 
-  /** Take it before looking, and hand it to `after`: what happens in between is then not missed. */
+  /** Read it before a check, and pass it to `after`, so that nothing in between is missed. */
   get count(): number {
     return this.#count;
   }
@@ -32,7 +32,7 @@ export class Pulse {
   }
 }
 
-/** All that is ready to go on goes on first. */
+/** Lets all other ready callbacks run first. */
 export function othersFirst(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,18 +1,18 @@
 import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import type { Pulse } from "./pulse.js";
 
-/** Whoever acts in virtual time: the processing of one job, or a scripted event. */
+/** A unit of activity in virtual time: the processing of one job, or a scripted event. */
 export class Actor {
-  /** `waiting` for its turn, `acting`, `gone`, or `frozen` where its worker crashed. */
+  /** `waiting` for its turn, `acting`, `gone` (ended), or `frozen` if its worker crashed. */
   state: "waiting" | "acting" | "gone" | "frozen" = "waiting";
-  /** Virtual sleeps and other waits that it is in. */
+  /** Number of its virtual sleeps and other waits. */
   sleeps = 0;
   /** Ends its wait. */
   enter: () => void = () => {};
 
   /**
    * @param label for messages
-   * @param job queue and id of its job, where it has one
+   * @param job queue and id of its job, if it has one
    */
   constructor(
     readonly label: string,
@@ -27,15 +27,15 @@ interface Sleeper {
 }
 
 /**
- * Who acts and who sleeps. Actors take turns, in an order that the caller decides: one acts until it ends or sleeps,
- * then the next. So two runs of a test see the same order of events, however long Redis takes for its answers.
+ * Controls which actors act and which sleep. Actors take turns, in an order that the caller decides: one acts until it ends or
+ * sleeps, then the next. So two runs of a test see the same order of events, however long Redis takes for its answers.
  */
 export class Stage {
   readonly #pulse: Pulse;
   readonly #now: () => number;
   readonly #local = new AsyncLocalStorage<Actor>();
   readonly #actors = new Set<Actor>();
-  /** And timers; in the order in which they began. */
+  /** Sleeps and timers, in the order in which they began. */
   readonly #sleepers = new Set<Sleeper>();
 
   constructor(pulse: Pulse, now: () => number) {
@@ -43,12 +43,12 @@ export class Stage {
     this.#now = now;
   }
 
-  /** The actor in whose code this is asked. */
+  /** The actor whose code calls this. */
   get current(): Actor | undefined {
     return this.#local.getStore();
   }
 
-  /** Neither at an end nor asleep, besides the one that asks. */
+  /** Actors that have neither ended nor sleep, except the one that calls this. */
   get acting(): Actor[] {
     const asking = this.current;
     return [...this.#actors].filter(
@@ -86,7 +86,7 @@ export class Stage {
     actor.enter();
   }
 
-  /** They never go on: what is left of a process that was killed. */
+  /** Stops these actors for ever, as if their process had been killed. */
   freeze(actors: Iterable<Actor>): void {
     for (const actor of actors) {
       actor.state = "frozen";
@@ -95,7 +95,7 @@ export class Stage {
     }
   }
 
-  /** Resolves when virtual time has come to `at`; rejects with the signal's reason when it is aborted. */
+  /** Resolves when virtual time reaches `at`; rejects with the signal's reason when it is aborted. */
   sleep(at: number, signal?: AbortSignal): Promise<void> {
     const actor = this.current;
     const slept = new Promise<void>((resolve, reject) => {
@@ -120,12 +120,12 @@ export class Stage {
       if (actor) actor.sleeps += 1;
       this.#pulse.beat();
     });
-    // One that nobody waits for any more, in a race that is over, must not end the process.
+    // A rejection that nobody awaits, for example after a race, must not end the process.
     slept.catch(() => {});
     return slept;
   }
 
-  /** Counts as a sleep for as long as `wait` takes: someone else on the stage will end it. */
+  /** Counts as a sleep for as long as `wait` takes, because another actor will end it. */
   async idle<T>(wait: Promise<T>): Promise<T> {
     const actor = this.current;
     if (!actor) return wait;
@@ -139,7 +139,7 @@ export class Stage {
     }
   }
 
-  /** Calls `act` when this much virtual time has passed; returns what takes that back. Nobody sleeps meanwhile. */
+  /** Calls `act` when this much virtual time has passed; returns a function that cancels it. Does not count as a sleep. */
   after(ms: number, act: () => void): () => void {
     const run = AsyncResource.bind(act);
     const timer: Sleeper = {
@@ -157,7 +157,7 @@ export class Stage {
     return this.#earliest()?.at;
   }
 
-  /** Wakes the sleeper whose time came first; false where nobody's has. */
+  /** Wakes the sleeper whose time came first; returns false if there is none. */
   wake(): boolean {
     const sleeper = this.#earliest();
     if (!sleeper || sleeper.at > this.#now()) return false;

@@ -1,19 +1,19 @@
 import { CarillonError } from "@carillon/core";
 
-/** On the global object: two copies of this package must not fake `Date` over each other. */
+/** Kept on the global object, so that two copies of this package do not fake `Date` over each other. */
 const OPEN = Symbol.for("carillon.testing.kit");
 const place = globalThis as { [OPEN]?: true };
 
 /**
- * Makes `Date` of this process tell `now()`, until the function that it returns is called. Timers and
- * `performance.now` stay real. Dates made before and after are instances of it alike.
+ * Makes `Date` of this process use `now()`, until the returned function is called. Timers and
+ * `performance.now` stay real. Dates made before and after are instances of it.
  *
  * @throws `CONFLICT` while another kit is open
  */
 export function fakeDate(now: () => number): () => void {
   if (place[OPEN]) {
     throw new CarillonError("CONFLICT", "a test kit is open in this process already.", {
-      remedy: "Close it first: await kit.close(), in afterEach say.",
+      remedy: "Close it first: await kit.close(), for example in afterEach.",
     });
   }
   place[OPEN] = true;
@@ -26,7 +26,7 @@ export function fakeDate(now: () => number): () => void {
   });
   globalThis.Date = fake;
   return () => {
-    // Whoever put another one over ours takes care of it.
+    // If other code has replaced ours since, it restores `Date` itself.
     if (globalThis.Date === fake) globalThis.Date = real;
     delete place[OPEN];
   };

@@ -124,7 +124,7 @@ describe("time", () => {
     await kit.client.put(type, { id: "r", schedule: { every: "1h" }, payload: {} });
     kit.at("1:20:00", async () => {
       const { runs } = await kit.history("r");
-      await kit.client.cancel(runs[0]?.id as string);
+      await kit.client.runs.cancel(runs[0]?.id as string);
     });
     await kit.advance("1h30m");
     await kit.expect("r").fired(1).finishedAt(["1:20:00"]).outcome("cancelled");

@@ -1,5 +1,6 @@
 import { AssertionError } from "node:assert";
 import { defineTask } from "@carillon/sdk";
+import { internalsOf } from "@carillon/store/internal";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type RedisServer, startRedis, type TestKit, type TestKitOptions, testKit } from "../../src/index.js";
@@ -121,7 +122,9 @@ describe("time stands still", () => {
   it("for a job that a worker from elsewhere holds", async () => {
     await open({ worker: false, patience: 100 });
     await kit.bullWorker("bells", async () => {});
-    await kit.store.link.ask((client) => client.lpush(`${kit.store.keys.queue("bells").bull}active`, "x"));
+    await internalsOf(kit.store).link.ask((client) =>
+      client.lpush(`${internalsOf(kit.store).keys.queue("bells").bull}active`, "x"),
+    );
     await expect(kit.advance("1m")).rejects.toThrow("not with a worker of this kit");
   });
 });
@@ -130,7 +133,7 @@ describe("refused", () => {
   it("what is scripted for the past, and going back", async () => {
     await open({});
     await kit.advance("1m");
-    expect(() => kit.at("0:59", () => {})).toThrow("past already");
+    expect(() => kit.at("0:59", () => {})).toThrow("in the past");
     await expect(kit.advanceTo("0:59")).rejects.toThrow("virtual time only goes forward");
   });
 
@@ -175,7 +178,7 @@ describe("refused", () => {
   });
 
   it.each([
-    [{ node: 3 }, "node: there is no such option. Known: types"],
+    [{ node: 3 }, "node: there is no such option. Did you mean nodes?"],
     [{ nodes: 0 }, "nodes: got 0."],
     [{ concurrency: 1.5 }, "concurrency: got 1.5."],
     [{ start: "tomorrow" }, 'start: "tomorrow" is not a time.'],

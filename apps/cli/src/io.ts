@@ -1,0 +1,9 @@
+import type { Readable, Writable } from "node:stream";
+
+/** The streams and the environment of one command line. `process` has them too. */
+export interface Io {
+  readonly stdin: Readable & { isTTY?: boolean };
+  readonly stdout: Writable & { isTTY?: boolean };
+  readonly stderr: Writable & { isTTY?: boolean };
+  readonly env: NodeJS.ProcessEnv;
+}

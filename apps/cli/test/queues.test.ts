@@ -1,0 +1,80 @@
+import { internalsOf, storeOf } from "@carillon/sdk/internal";
+import { beforeEach, describe, expect, it } from "vitest";
+import { harness, task } from "./harness.js";
+
+const bench = harness("queues");
+const { cli, json, refusal } = bench;
+
+describe("queues", () => {
+  it("are listed with tasks, jobs, workers and the ends of runs; for one owner only its tasks", async () => {
+    expect((await cli(["queues"])).stdout).toBe("No queues.\n");
+    await bench.client.putMany([task("a"), task("b", { owner: "acme" })]);
+    const keys = internalsOf(storeOf(bench.client)).keys.queue("bar");
+    await internalsOf(storeOf(bench.client)).link.client.hset(keys.outcomes, "succeeded", 3, "timed-out", 1);
+    expect((await cli(["queues"])).stdout).toBe(
+      "QUEUE  TASKS  PAUSED  WAITING  ACTIVE  WORKERS  OLDEST  RUNS\n" +
+        "bar        2  no            0       0        0       -  3 succeeded, 1 timed-out\n",
+    );
+    const [all] = await json(["queues"]);
+    expect(all).toMatchObject({
+      ...{ name: "bar", tasks: 2, waiting: 0, active: 0, workers: 0 },
+      outcomes: { succeeded: 3, lost: 0 },
+    });
+    expect(all).not.toHaveProperty("paused");
+    expect(await json(["queues", "--owner", "acme"])).toEqual([{ name: "bar", tasks: 1, workers: 0 }]);
+  });
+
+  it("that are paused say since when, by whom and why", async () => {
+    await bench.client.put(task("a"));
+    await bench.client.trigger("a");
+    await bench.client.queues.pause("bar", { by: "ann", note: "de\nploy" });
+    const { stdout } = await cli(["queues"]);
+    expect(stdout).toMatch(/^bar +1 {2}yes +1 +0 +0 +\d+ m?s$/m);
+    expect(stdout).toMatch(/\nbar is paused since .* \(.*\) by ann: de\\nploy\n$/);
+    const [{ paused, oldestWaitingMs }] = await json(["queues"]);
+    expect(paused).toEqual({ at: expect.any(Number), by: "ann", note: "de\nploy" });
+    expect(oldestWaitingMs).toEqual(expect.any(Number));
+  });
+});
+
+describe("a queue", () => {
+  beforeEach(() => bench.client.put(task("a")));
+
+  it("is paused with why and by whom, and resumed", async () => {
+    const pause = ["queue", "pause", "bar", "--note", "deploy", "--by", "ann"];
+    expect((await cli(pause)).stdout).toBe("paused bar\n");
+    expect((await cli(pause)).stdout).toBe("was paused already: bar\n");
+    expect(await json(pause)).toEqual({ queue: "bar", state: "paused", changed: false });
+    expect((await bench.client.queues.list())[0]?.paused).toMatchObject({ note: "deploy", by: "ann" });
+    expect((await cli(["queue", "resume", "bar"])).stdout).toBe("resumed bar\n");
+    expect((await cli(["queue", "resume", "bar"])).stdout).toBe("was not paused: bar\n");
+    expect(await json(["queue", "resume", "bar"])).toEqual({ queue: "bar", changed: false });
+  });
+
+  it("that is not there is neither paused nor resumed, and that of the alerts is not paused", async () => {
+    expect(await refusal(["queue", "pause", "baz"])).toMatchObject({ exit: 3, code: "QUEUE_NOT_FOUND" });
+    expect(await refusal(["queue", "resume", "baz"])).toMatchObject({ exit: 3, code: "QUEUE_NOT_FOUND" });
+    expect(await refusal(["queue", "pause", "carillon-alerts"])).toMatchObject({
+      exit: 2,
+      code: "FORBIDDEN",
+    });
+    expect(await refusal(["queue", "pause", "bar", "--owner", "acme"])).toMatchObject({ code: "FORBIDDEN" });
+  });
+
+  it("is deleted with all that is in it, but only with --all", async () => {
+    await bench.client.trigger("a");
+    const { message, ...rest } = await refusal(["queue", "rm", "bar"]);
+    expect(rest).toMatchObject({ exit: 2, code: "INVALID_OPTION", field: "all" });
+    expect(message).toBe(
+      "all: missing. queue rm means all of bar: 1 task, 1 waiting and 0 active jobs. Add --all to go on.",
+    );
+    expect((await refusal(["queue", "rm", "baz"])).message).toContain("all of baz: no tasks.");
+    expect(await bench.client.queues.names()).toEqual(["bar"]);
+    expect((await cli(["queue", "rm", "bar", "--all"])).stdout).toBe("deleted bar with 1 task\n");
+    expect(await bench.client.queues.names()).toEqual([]);
+    expect(await json(["queue", "rm", "bar", "--all"])).toEqual({ queue: "bar", deleted: true, count: 0 });
+    expect(await refusal(["queue", "rm", "bar", "--all", "--owner", "acme"])).toMatchObject({
+      code: "FORBIDDEN",
+    });
+  });
+});

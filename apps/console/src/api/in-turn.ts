@@ -1,0 +1,39 @@
+import { CarillonError } from "@carillon/sdk";
+import type { Credential } from "../auth.js";
+import { identityOf } from "../guard.js";
+import type { Endpoint } from "./route.js";
+
+/** Most calls of one token that may wait; further ones are refused. */
+const MOST = 10;
+/** When to try again, in seconds. */
+const RETRY_AFTER = 5;
+
+/** The calls of one token: the number in progress, and the end of the last one. */
+interface Line {
+  length: number;
+  last: Promise<void>;
+}
+
+/** For endpoints that compute much: runs the calls of one token one at a time, in order, over all these endpoints. */
+export function inTurn(): (endpoint: Endpoint) => Endpoint {
+  const lines = new Map<Credential, Line>();
+  return (endpoint) => async (req, res) => {
+    const { credential } = identityOf(res);
+    const line = lines.get(credential) ?? { length: 0, last: Promise.resolve() };
+    lines.set(credential, line);
+    if (line.length > MOST) {
+      res.set("Retry-After", String(RETRY_AFTER));
+      throw new CarillonError("RATE_LIMITED", "too many calls that compute times are waiting.", {
+        remedy: "Calls with one token run one at a time: wait for the answers.",
+      });
+    }
+    line.length += 1;
+    const call = line.last
+      .then(() => (res.destroyed ? undefined : endpoint(req, res)))
+      .finally(() => {
+        line.length -= 1;
+      });
+    line.last = call.catch(() => {});
+    await call;
+  };
+}

@@ -1,0 +1,96 @@
+import { storeOf } from "@carillon/sdk/internal";
+import { eventually } from "@carillon/testing";
+import type { Request, Response } from "express";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+import { inTurn } from "../src/api/in-turn.js";
+import { ADMIN, type Console, startConsole, VIEWER } from "./harness.js";
+
+const SCHEDULE = { schedule: { every: "1h" } };
+/** One at work, and those that may wait. */
+const PLACES = 11;
+
+let console_: Console;
+/** Ends the call that is at work: each asks Redis for its time. */
+let endCall: (() => void)[] = [];
+beforeAll(async () => {
+  console_ = await startConsole();
+  const schedule = { every: "1s", start: "2026-01-01T00:00:00Z" };
+  await console_.client.put({ id: "a", type: "t", queue: "q", schedule });
+});
+afterEach(() => vi.restoreAllMocks());
+afterAll(() => console_.stop());
+
+function holdCalls(): void {
+  endCall = [];
+  const store = storeOf(console_.client);
+  const time = store.serverTime.bind(store);
+  vi.spyOn(store, "serverTime").mockImplementation(async () => {
+    await new Promise<void>((resolve) => void endCall.push(resolve));
+    return time();
+  });
+}
+
+const by = (token: string) => ({ authorization: `Bearer ${token}` });
+const validate = (token: string) => console_.api("POST", "/validate", SCHEDULE, by(token));
+const forecast = (token: string) => console_.api("GET", "/forecast?within=1m", undefined, by(token));
+const past = { from: "2026-01-01T00:00:00Z", to: "2026-01-01T00:01:00Z", dryRun: true };
+const dryRun = (token: string) => console_.api("POST", "/tasks/q/system/a/backfills", past, by(token));
+
+test("calls that compute go one at a time for each token, and all but a few that wait are refused", async () => {
+  holdCalls();
+  const statuses: number[] = [];
+  const asked = Array.from({ length: PLACES + 9 }, async () => {
+    const { status, headers } = await validate(VIEWER);
+    if (status === 429) expect(headers.get("retry-after")).toMatch(/^[1-9]\d*$/);
+    statuses.push(status);
+  });
+  await eventually(() => statuses.length === 9 && endCall.length === 1);
+  expect(new Set(statuses)).toEqual(new Set([429]));
+  const refused = await forecast(VIEWER);
+  expect([refused.status, refused.body.error?.code]).toEqual([429, "RATE_LIMITED"]);
+  expect(refused.body.error?.remedy).toMatch(/\w/);
+  // Calls that only read do not wait for it, nor do other tokens.
+  const reading = await console_.api("GET", "/upcoming", undefined, by(VIEWER));
+  expect(reading.status).toBe(200);
+  expect((await dryRun(ADMIN)).body).toEqual({ total: 61 });
+  for (let n = 0; n < PLACES; n++) {
+    await eventually(() => endCall.length === n + 1);
+    endCall[n]?.();
+  }
+  await Promise.all(asked);
+  expect(statuses.slice(9)).toEqual(new Array(PLACES).fill(200));
+  expect((await forecast(VIEWER)).status).toBe(200);
+});
+
+test("a call that fails does not hold up the next", async () => {
+  const answers = await Promise.all([
+    console_.api("POST", "/validate", {}, by(VIEWER)),
+    console_.api("GET", "/forecast?within=soon", undefined, by(VIEWER)),
+    validate(VIEWER),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([400, 400, 200]);
+});
+
+test("what waits for its turn is not computed for somebody who has left", async () => {
+  const computed: string[] = [];
+  let end = () => {};
+  const gate = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const take = inTurn()(async (req) => {
+    computed.push(req.url);
+    await gate;
+  });
+  const credential = {};
+  const res = () => ({ locals: { identity: { credential } }, destroyed: false }) as unknown as Response;
+  const left = res();
+  const asked = [
+    take({ url: "first" } as Request, res()),
+    take({ url: "left" } as Request, left),
+    take({ url: "last" } as Request, res()),
+  ];
+  left.destroyed = true;
+  end();
+  await Promise.all(asked);
+  expect(computed).toEqual(["first", "last"]);
+});

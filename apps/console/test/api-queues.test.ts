@@ -1,0 +1,114 @@
+import { OUTCOMES } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/sdk/internal";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { type Console, OPERATOR, startConsole } from "./harness.js";
+
+const QUEUES = "/queues/api/queues";
+const ALERTS = "carillon-alerts";
+
+let console_: Console;
+beforeAll(async () => {
+  console_ = await startConsole();
+});
+afterAll(() => console_.stop());
+beforeEach(() =>
+  console_.client.putMany(
+    ["q", "r", ALERTS].map((queue) => ({ id: `of-${queue}`, queue, type: "t", schedule: { every: "1h" } })),
+  ),
+);
+afterEach(async () => {
+  for (const queue of await console_.client.queues.names()) await console_.client.queues.delete(queue);
+});
+
+const api: Console["api"] = (...asked) => console_.api(...asked);
+/** Which queues are paused, by whom. */
+const paused = async () =>
+  Object.fromEntries(
+    (await console_.client.queues.list()).flatMap(({ name, paused }) => (paused ? [[name, paused.by]] : [])),
+  );
+
+describe("the API's queues", () => {
+  test("tell tasks, jobs, workers, pauses and the ends of runs", async () => {
+    const { outcomes } = internalsOf(storeOf(console_.client)).keys.queue("q");
+    await internalsOf(storeOf(console_.client)).link.ask((client) => client.hset(outcomes, "failed", 2));
+    await api("POST", "/queues/q/pause", { note: "deploy", by: "ann" });
+    await console_.client.trigger("of-q");
+    const none = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0]));
+    const idle = { tasks: 1, workers: 0, waiting: 0, active: 0, outcomes: none };
+    expect((await api("GET", "/queues")).body).toEqual({
+      queues: [
+        { name: ALERTS, ...idle },
+        {
+          ...{ name: "q", tasks: 1, workers: 0, waiting: 1, active: 0, oldestWaitingMs: expect.any(Number) },
+          paused: { at: expect.any(Number), note: "deploy", by: "ann" },
+          outcomes: { ...none, failed: 2 },
+        },
+        { name: "r", ...idle },
+      ],
+    });
+  });
+
+  test("are paused, resumed and deleted", async () => {
+    for (const [method, path, body] of [
+      ["POST", "/queues/q/pause", { changed: true }],
+      ["POST", "/queues/q/pause", { changed: false }],
+      ["POST", "/queues/q/resume", { changed: true }],
+      ["POST", "/queues/q/resume", { changed: false }],
+      ["DELETE", "/queues/q", { count: 1 }],
+      ["DELETE", "/queues/q", { count: 0 }],
+    ] as const) {
+      const answer = await api(method, path);
+      expect([method, path, answer.status, answer.body]).toEqual([method, path, 200, body]);
+    }
+    expect(await console_.client.queues.names()).toEqual([ALERTS, "r"]);
+  });
+
+  test.each([
+    ["POST", "/queues/none/pause", 404, "QUEUE_NOT_FOUND"],
+    ["POST", "/queues/none/resume", 404, "QUEUE_NOT_FOUND"],
+    ["POST", "/queues/a%2Fb/pause", 400, "INVALID_NAME"],
+    ["DELETE", "/queues/a%2Fb", 400, "INVALID_NAME"],
+    ["POST", `/queues/${ALERTS}/pause`, 403, "FORBIDDEN"],
+  ])("%s %s is refused with %i %s", async (method, path, status, code) => {
+    const answer = await api(method, path);
+    expect([answer.status, answer.body.error?.code]).toEqual([status, code]);
+    expect(await paused()).toEqual({});
+  });
+});
+
+describe("Bull Board", () => {
+  beforeEach(() => console_.board.refresh());
+  const operate = async (path: string) => {
+    const headers = { authorization: `Bearer ${OPERATOR}` };
+    const answer = await console_.ask(`${QUEUES}${path}`, { method: "PUT", headers });
+    return { status: answer.status, body: await answer.json() };
+  };
+
+  test("pauses all queues but that of the alerts, and says by which role; it resumes all", async () => {
+    expect((await operate("/pause")).status).toBe(200);
+    expect(await paused()).toEqual({ q: "Bull Board (operator)", r: "Bull Board (operator)" });
+    expect((await operate("/resume")).status).toBe(200);
+    expect(await paused()).toEqual({});
+  });
+
+  test("pauses one, and refuses to pause that of the alerts", async () => {
+    expect((await operate("/q/pause")).status).toBe(200);
+    expect(await paused()).toEqual({ q: "Bull Board (operator)" });
+    expect((await operate("/q/resume")).status).toBe(200);
+    const { status, body } = await operate(`/${ALERTS}/pause`);
+    expect([status, body]).toEqual([
+      403,
+      expect.objectContaining({ error: expect.objectContaining({ code: "FORBIDDEN", field: "queue" }) }),
+    ]);
+    expect(await paused()).toEqual({});
+  });
+
+  test("pauses the others though one was forgotten a moment ago", async () => {
+    const refresh = console_.board.refresh.bind(console_.board);
+    console_.board.refresh = async () => {};
+    await console_.client.delete("of-q");
+    expect((await operate("/pause")).status).toBe(200);
+    expect(await paused()).toEqual({ r: "Bull Board (operator)" });
+    console_.board.refresh = refresh;
+  });
+});

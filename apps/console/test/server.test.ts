@@ -1,0 +1,78 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { eventually } from "@carillon/testing";
+import express from "express";
+import { afterEach, expect, test } from "vitest";
+import { jsonBody } from "../src/api/body.js";
+import { errorHandler } from "../src/errors.js";
+import { consoleServer } from "../src/server.js";
+
+let server: Server;
+const sockets: Socket[] = [];
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  server.closeAllConnections();
+  server.close();
+});
+
+async function serve(limits?: Parameters<typeof consoleServer>[1]): Promise<void> {
+  const app = express();
+  app.post("/json", jsonBody, (_req, res) => void res.json({}));
+  app.post("/login", express.urlencoded({ extended: false }), (_req, res) => void res.json({}));
+  app.get("/", (_req, res) => void res.json({}));
+  app.use(errorHandler({ error: () => {} } as never));
+  server = consoleServer(app, limits);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+}
+
+/** Sends the text, and returns what was answered once the server has closed the connection. */
+async function say(text: string): Promise<string> {
+  const socket = open();
+  let heard = "";
+  socket.on("data", (chunk: Buffer) => {
+    heard += chunk;
+  });
+  socket.write(text);
+  await once(socket, "close");
+  return heard;
+}
+
+function open(): Socket {
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  socket.on("error", () => {});
+  sockets.push(socket);
+  return socket;
+}
+
+const FORM = "Content-Type: application/x-www-form-urlencoded\r\n";
+const JSON_ = "Content-Type: application/json\r\n";
+
+test.each([
+  ["a form's body", `POST /login HTTP/1.1\r\nHost: h\r\n${FORM}Content-Length: 9\r\n\r\n`],
+  ["a body in chunks", `POST /json HTTP/1.1\r\nHost: h\r\n${JSON_}Transfer-Encoding: chunked\r\n\r\n4\r\n`],
+  ["the rest of a body", `POST /json HTTP/1.1\r\nHost: h\r\n${JSON_}Content-Length: 9\r\n\r\n{`],
+  ["the rest of the headers", "GET / HTTP/1.1\r\nHost: h\r\n"],
+])("a request is ended if %s does not come in time", async (_, sent) => {
+  await serve({ requestMs: 50, checkMs: 10 });
+  expect(await say(sent)).toMatch(/^HTTP\/1\.1 408 /);
+});
+
+test("as much time as it needs, but not for ever, and a bounded number of connections", async () => {
+  await serve();
+  expect(server.requestTimeout).toBe(30_000);
+  expect(server.headersTimeout).toBeLessThanOrEqual(server.requestTimeout);
+  expect(server.maxConnections).toBe(1_000);
+});
+
+test("a connection beyond the limit is closed at once, and the others go on", async () => {
+  await serve({ connections: 2 });
+  const [first] = [open(), open()] as const;
+  const count = () => new Promise<number>((resolve) => server.getConnections((_, n) => resolve(n)));
+  await eventually(async () => (await count()) === 2);
+  expect(await say("GET / HTTP/1.1\r\nHost: h\r\n\r\n")).toBe("");
+  first.write("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  const [answer] = (await once(first, "data")) as [Buffer];
+  expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /);
+});

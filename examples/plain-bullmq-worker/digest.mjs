@@ -1,0 +1,25 @@
+/**
+ * A task for a worker that is not ours: its type is the job's name, and nothing more.
+ *
+ * @param {import("@carillon/sdk").Client} client
+ */
+export async function putDigest(client) {
+  await client.put({
+    id: "digest",
+    type: "send-digest",
+    queue: "mail",
+    schedule: { cron: "0 7 * * 1", timezone: "Europe/Berlin" },
+    payload: { list: "weekly" },
+    retry: { attempts: 3, delay: "10s" }, // BullMQ does these
+  });
+}
+
+/**
+ * Runs in a BullMQ worker.
+ *
+ * @param {{ name: string, data: import("@carillon/sdk").JobData }} job
+ */
+export async function processMail({ name, data: { payload, occurrence } }) {
+  console.log(`${name} ${JSON.stringify(payload)}, with the idempotency key ${occurrence.key}`);
+  return { sent: true };
+}

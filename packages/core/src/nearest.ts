@@ -1,0 +1,50 @@
+/** The remedy for an unknown name, everywhere the same: the nearest known name, or else all of them. */
+export function nearestRemedy(unknown: string, known: readonly string[]): string {
+  if (known.length === 0) return "Remove it.";
+  const near = nearest(unknown, known);
+  return near === undefined ? `Known: ${known.join(", ")}.` : `Did you mean ${near}?`;
+}
+
+/** The known name that a misspelt one most likely stands for. Undefined if none is near. */
+export function nearest(unknown: string, known: readonly string[]): string | undefined {
+  const name = unknown.slice(0, 100).toLowerCase();
+  const alias = ALIASES.get(name);
+  if (alias !== undefined && known.includes(alias)) return alias;
+  const begins = known.find((key) => {
+    const lower = key.toLowerCase();
+    return lower === name || (name.length > 2 && (lower.startsWith(name) || name.startsWith(lower)));
+  });
+  if (begins !== undefined) return begins;
+  const most = name.length < 6 ? 1 : 2;
+  return known
+    .map((key) => ({ key, edits: edits(name, key.toLowerCase()) }))
+    .filter((one) => one.edits <= most)
+    .sort((a, b) => a.edits - b.edits)[0]?.key;
+}
+
+/** Names that other schedulers use for fields of a task and of its schedule. */
+const ALIASES = new Map([
+  ["tz", "timezone"],
+  ["pattern", "cron"],
+  ["limit", "maxRuns"],
+  ["data", "payload"],
+  ["timeout", "timeLimit"],
+  ["attempts", "retry"],
+]);
+
+/** Edits that make one name of the other: a letter added, left out, replaced, or exchanged with the next one. */
+function edits(a: string, b: string): number {
+  let before: number[] = [];
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      let least = Math.min(replaced, row[j]! + 1, next[j - 1]! + 1);
+      if (a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) least = Math.min(least, before[j - 2]! + 1);
+      next.push(least);
+    }
+    [before, row] = [row, next];
+  }
+  return row[b.length]!;
+}

@@ -1,0 +1,115 @@
+import type { Duration } from "./text/duration.js";
+import type { DstChoice, ScheduleKind } from "./types.js";
+
+type No<Field extends string> = { [K in Field]?: undefined };
+/** Fields that belong to other kinds than this one. */
+type NoOther<Own extends ScheduleKind | "named", Field extends string = never> = No<
+  Exclude<ScheduleKind, Own> | Field
+>;
+
+/**
+ * When a task runs, as callers write it: exactly one of `cron`, `calendar`, `every` and `at`, or a union: `any`.
+ * @see docs/schedules.md
+ */
+export type ScheduleInput = (CronInput | CalendarInput | EveryInput | DelayInput | AtInput | UnionInput) &
+  WholeInput;
+
+/** The fields that every schedule has, besides those of its kind. */
+export interface WholeInput {
+  /**
+   * How much later than its time an occurrence may become due, to spread tasks: a duration, `"30s"`, or a part of the gap to the
+   * following time, `"10%"`. Derived from owner, id and time, so each node computes the same. Default: none.
+   */
+  jitter?: Duration | undefined;
+  /** The task is finished after this many enqueued occurrences, 1 to 1,000,000,000. Skips, retries and triggers do not count. Default: no limit. */
+  maxRuns?: number | undefined;
+}
+
+/** The fields of a schedule, and of each member of a union. */
+export interface LimitsInput extends BoundsInput {
+  /** Times that are removed: whole days (`{ calendar: "Sat,Sun" }`), single times, or a shared calendar (`{ named: "holidays" }`). Default: none. */
+  except?: ExclusionInput[] | undefined;
+}
+
+/** First and last time. */
+export interface BoundsInput {
+  /** The first time allowed, inclusive: ISO 8601 with an offset. Default: no bound. */
+  start?: string | undefined;
+  /** The last time allowed, inclusive: ISO 8601 with an offset. Default: no bound. */
+  end?: string | undefined;
+}
+
+/** By a cron expression. */
+export interface CronInput extends LimitsInput, NoOther<"cron", "origin" | "anchor"> {
+  /** Five fields, or six with seconds first: `"0 9 * * 1-5"`. `H` is a value of the task's own. */
+  cron: string;
+  /** IANA zone, `"Europe/Berlin"`. Default: `"UTC"`. */
+  timezone?: string | undefined;
+  /** Rule for local times that a clock change skips or repeats. Default: as cron does. */
+  dst?: DstChoice | undefined;
+}
+
+/** By a systemd OnCalendar expression. */
+export interface CalendarInput extends LimitsInput, NoOther<"calendar", "origin" | "anchor"> {
+  /** An OnCalendar expression: `"Mon..Fri *-*-* 09:00"`. It may end with a zone. */
+  calendar: string;
+  /** IANA zone, `"Europe/Berlin"`. Default: `"UTC"`. */
+  timezone?: string | undefined;
+  /** Rule for local times that a clock change skips or repeats. Default: as systemd does. */
+  dst?: DstChoice | undefined;
+}
+
+/** A fixed rate. */
+export interface EveryInput extends LimitsInput, NoOther<"every", "dst"> {
+  /**
+   * Text with units, `"10s"`, `"1h30m"`, `"PT5M"`, or whole milliseconds, `10_000`. Or by the calendar: `"1 month"`, `"2 weeks"`, `"P1Y"`.
+   */
+  every: Duration;
+  /** Start of the count of intervals: ISO 8601 with an offset. Default: the Unix epoch. */
+  origin?: string | undefined;
+  /** IANA zone, for intervals of whole days and longer, which it makes days of the calendar. Default: `"UTC"`. */
+  timezone?: string | undefined;
+  /** Start of the count of the next time: the `origin`, or with `"finish"` the end of each run. Default: `"origin"`. */
+  anchor?: "origin" | undefined;
+}
+
+/** A fixed delay after each run. */
+export interface DelayInput extends LimitsInput, NoOther<"every", "origin" | "timezone" | "dst" | "jitter"> {
+  /** The delay, of a fixed length: `"10s"`, `"1h30m"`, `"7d"`, or whole milliseconds. */
+  every: Duration;
+  /** `"finish"`: counted from the end of each run. */
+  anchor: "finish";
+}
+
+/** Once. */
+export interface AtInput extends LimitsInput, NoOther<"at", "timezone" | "origin" | "dst" | "anchor"> {
+  /** ISO 8601 with an offset, `"2026-12-24T18:00:00+01:00"`, or epoch milliseconds. */
+  at: string | number;
+}
+
+/** Each time of any member, once where they coincide. */
+export interface UnionInput extends LimitsInput, NoOther<"any", "timezone" | "origin" | "dst" | "anchor"> {
+  /** 1 to 32 schedules, each with one of `cron`, `calendar`, `every` and `at`. */
+  any: MemberInput[];
+}
+
+/** A member of a union. */
+export type MemberInput = (CronInput | CalendarInput | EveryMember | AtInput) & No<keyof WholeInput>;
+type EveryMember = Omit<EveryInput, "anchor"> & No<"anchor">;
+
+/** Times that are removed from a schedule: those of one syntax, or of a shared calendar. */
+export type ExclusionInput = BoundsInput & No<keyof WholeInput | "anchor"> & ExclusionKind;
+type ExclusionKind =
+  | (Pick<CronInput, "cron" | "timezone"> & NoOther<"cron", "named" | "origin">)
+  | (Pick<CalendarInput, "calendar" | "timezone"> & NoOther<"calendar", "named" | "origin">)
+  | (Pick<EveryInput, "every" | "origin" | "timezone"> & NoOther<"every", "named">)
+  | (Pick<AtInput, "at"> & NoOther<"at", "named" | "origin" | "timezone">)
+  | (NamedInput & NoOther<"named", "origin">);
+
+/** A shared calendar. */
+export interface NamedInput {
+  /** The calendar's name, as `client.calendars.put` stored it. */
+  named: string;
+  /** IANA zone in which its days are read. Default: the schedule's. */
+  timezone?: string | undefined;
+}

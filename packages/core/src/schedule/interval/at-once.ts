@@ -1,0 +1,18 @@
+import type { CompiledSchedule } from "../types.js";
+
+/** One time, once. */
+export class AtOnce implements CompiledSchedule {
+  readonly #time: number;
+
+  constructor(time: number) {
+    this.#time = time;
+  }
+
+  next(after: number): number | undefined {
+    return after < this.#time ? this.#time : undefined;
+  }
+
+  latest(at: number): number | undefined {
+    return at >= this.#time ? this.#time : undefined;
+  }
+}

@@ -1,0 +1,50 @@
+import type { z } from "zod";
+import { calendarFields } from "../calendar/fields.js";
+import { formatCalendar } from "../calendar/format.js";
+import { type CalendarEvent, parseCalendar } from "../calendar/parse.js";
+import type { CalendarSchedule } from "../types.js";
+import { CALENDAR } from "../zone/dst.js";
+import { requireZone } from "../zone/names.js";
+import { assertLength, expressionKind } from "./expression.js";
+import type { Kind } from "./kind.js";
+
+export const calendar: Kind<CalendarSchedule, z.ZodString> = expressionKind<CalendarSchedule>({
+  key: "calendar",
+  example: "Mon..Fri 09:00",
+  stored: (expression) => ({ calendar: expression }),
+  label: (spec) => spec.calendar,
+  read({ calendar: expression, timezone }) {
+    const event = eventOf(expression);
+    // A wrong timezone is an error even if the expression has its own zone.
+    const zone = requireZone(timezone ?? "UTC", "schedule.timezone");
+    return {
+      fields: calendarFields(event),
+      rule: CALENDAR,
+      canonical: formatCalendar(event),
+      zone: event.zone ?? zone,
+      ownZone: event.zone !== undefined,
+      daysOnly: event.daysOnly ?? false,
+    };
+  },
+  lint({ timezone }, { zone }, warn) {
+    if (timezone === undefined || zone === timezone) return;
+    warn("ZONE_IGNORED", `The expression's own zone ${zone} is used, not timezone ${timezone}.`);
+  },
+});
+
+/**
+ * The zone that a calendar event itself names, after its last space, or implies (an `@` timestamp is UTC). It takes precedence over
+ * the `timezone` of its schedule. Undefined if there is none, or if the expression is not valid.
+ */
+export function calendarZone(expression: string): string | undefined {
+  try {
+    return eventOf(expression).zone;
+  } catch {
+    return undefined;
+  }
+}
+
+function eventOf(expression: string): CalendarEvent {
+  assertLength(expression, "schedule.calendar");
+  return parseCalendar(expression);
+}

@@ -1,0 +1,146 @@
+import { z } from "zod";
+import { CarillonError, quote } from "../../errors.js";
+import type { Exclusion, Surroundings } from "../exclude/exclusion.js";
+import { clockOf, dayExcluder, fieldExcluder, ruleOf } from "../exclude/on-clock.js";
+import { ALL_SIXTY, isAllSixty } from "../fields/bits.js";
+import { type Fields, timeless } from "../fields/fields.js";
+import { describeFields } from "../text/describe-fields.js";
+import { grainOfFields, type Timetable } from "../timetable.js";
+import type { CalendarSchedule, CronSchedule, DstChoice } from "../types.js";
+import { type DstRule, dstRule } from "../zone/dst.js";
+import { FieldSchedule } from "../zone/field-schedule.js";
+import { isUtc } from "../zone/names.js";
+import { zoneOf } from "../zone/offsets.js";
+import { type Kind, type KindFields, type Place, storedZone, type Warn } from "./kind.js";
+
+/** The longest cron or calendar expression, in characters. */
+export const MAX_EXPRESSION_LENGTH = 512;
+
+/** A parsed cron or calendar expression. */
+export interface Plan {
+  readonly fields: Fields;
+  /** The zone that is used: the expression's own, else the given one, else UTC. */
+  readonly zone: string;
+  /** The expression names its zone itself. */
+  readonly ownZone?: boolean;
+  /** It names days and no time: a schedule fires at midnight, an exclusion removes the whole day. */
+  readonly daysOnly?: boolean;
+  readonly rule: DstRule;
+  readonly canonical: string;
+}
+
+type Spec = Pick<CronSchedule, "timezone" | "dst">;
+
+/** Differences between cron and calendar events. */
+interface Syntax<S extends Spec> extends Pick<Kind<S>, "key" | "example" | "label" | "usesSeed"> {
+  /** Normalises an expression for storage. */
+  stored(expression: string): Omit<S, keyof Spec>;
+  read(schedule: S, seed: string): Plan;
+  lint(schedule: S, plan: Plan, warn: Warn): void;
+}
+
+const ALL_DAY = { hours: 0xff_ffff, minutes: ALL_SIXTY, seconds: ALL_SIXTY };
+/** Excludes both passes, and skipped times too, because a schedule may run these late. */
+const ALL_TIMES: DstRule = { gap: Number.POSITIVE_INFINITY, overlap: "both" };
+
+/** A kind whose times are sets of values on a clock. */
+export function expressionKind<S extends CronSchedule | CalendarSchedule>(
+  syntax: Syntax<S>,
+): Kind<S, z.ZodString> {
+  const { read, stored, lint, ...rest } = syntax;
+  return {
+    ...rest,
+    takes: ["timezone", "dst"],
+    shape: z.string(),
+    normalise: (expression, fields) =>
+      ({ ...stored(expression), ...storedZone(fields), ...storedDst(fields) }) as S,
+    compile: (schedule, seed, asSet) => timetableOf(read(schedule, seed), schedule.dst, asSet),
+    exclude: (spec, { seed }: Surroundings) => exclusionOf(read(spec, seed), spec.timezone),
+    canonical: (spec, seed, place) => canonicalText(read(spec, seed), spec, place),
+    describe(spec, seed, place) {
+      const plan = read(spec, seed);
+      if (place !== "exclusion") return `${describeFields(plan.fields)} (${plan.zone})${dstText(spec.dst)}`;
+      const zone = plan.ownZone ? plan.zone : spec.timezone;
+      return describeFields(plan.fields, plan.daysOnly) + (zone === undefined ? "" : ` (${zone})`);
+    },
+    lint(schedule, warn) {
+      const plan = read(schedule, "");
+      if (isEachSecond(plan.fields)) {
+        warn("EACH_SECOND", "It fires each second or more often while it matches; did you mean each minute?");
+      }
+      lint(schedule, plan, warn);
+      if (schedule.dst !== undefined && isUtc(plan.zone)) {
+        warn("DST_IGNORED", "dst has no effect in UTC, whose clock never changes; is a timezone missing?");
+      }
+    },
+  };
+}
+
+/** Checks the length before any pattern reads the text: hostile input may be megabytes. @throws `INVALID_SCHEDULE` */
+export function assertLength(expression: string, field: string): void {
+  if (typeof expression !== "string") {
+    throw new CarillonError("INVALID_SCHEDULE", `${quote(expression)} is not a text.`, { field });
+  }
+  if (expression.length > MAX_EXPRESSION_LENGTH) {
+    const what = `The expression is longer than ${MAX_EXPRESSION_LENGTH} characters.`;
+    const remedy = "Use a shorter one, or several tasks.";
+    throw new CarillonError("INVALID_SCHEDULE", what, { field, remedy });
+  }
+}
+
+function storedDst({ dst }: KindFields): { dst?: DstChoice } {
+  const { gap, overlap } = dst ?? {};
+  if (gap === undefined && overlap === undefined) return {};
+  return { dst: { ...(gap === undefined ? {} : { gap }), ...(overlap === undefined ? {} : { overlap }) } };
+}
+
+function timetableOf({ fields, zone, rule }: Plan, dst: DstChoice | undefined, asSet: boolean): Timetable {
+  const compiled = new FieldSchedule(fields, zoneOf(zone), dstRule(rule, dst, asSet));
+  const wallOf = (occurrence: number) => compiled.wallOf(occurrence);
+  return { compiled, zone, grain: grainOfFields(fields), fields, wallOf };
+}
+
+function exclusionOf(plan: Plan, timezone: string | undefined): Exclusion {
+  const zone = plan.ownZone || timezone !== undefined ? plan.zone : undefined;
+  const rule = ruleOf(timeless(plan.fields));
+  const wholeDays = plan.daysOnly ?? false;
+  const named = { ...rule.fields, ...(wholeDays ? ALL_DAY : {}) };
+  return {
+    wholeDays,
+    on(target) {
+      const clock = clockOf(zone, target);
+      return [wholeDays ? dayExcluder(rule.days, clock) : fieldExcluder(rule, clock)];
+    },
+    times: (own) => new FieldSchedule(named, zoneOf(zone ?? own), ALL_TIMES),
+  };
+}
+
+function canonicalText(plan: Plan, { timezone, dst }: Spec, place: Place): string {
+  const { canonical, zone, ownZone, daysOnly } = plan;
+  if (place === "exclusion") {
+    // The missing time distinguishes whole days from midnight.
+    const text = daysOnly ? canonical.replace(" 00:00:00", "") : canonical;
+    // Without a zone an exclusion uses that of its schedule, UTC included.
+    return text + (!ownZone && timezone ? ` ${zone}` : "");
+  }
+  const clock = place === "member" && !ownZone && zone !== "UTC" ? ` ${zone}` : "";
+  return (
+    canonical +
+    clock +
+    (dst?.gap === undefined ? "" : ` gap ${dst.gap}`) +
+    (dst?.overlap === undefined ? "" : ` overlap ${dst.overlap}`)
+  );
+}
+
+function dstText(dst: DstChoice | undefined): string {
+  const texts: string[] = [];
+  if (dst?.gap === "run-after") texts.push("times that the clock skips run right after");
+  if (dst?.gap === "skip") texts.push("times that the clock skips are left out");
+  if (dst?.overlap === "first") texts.push("times that come twice run once");
+  if (dst?.overlap === "both") texts.push("times that come twice run twice");
+  return texts.map((text) => `, ${text}`).join("");
+}
+
+function isEachSecond({ seconds, subSeconds }: Fields): boolean {
+  return subSeconds ? subSeconds.size >= 60 : isAllSixty(seconds);
+}

@@ -1,0 +1,105 @@
+import { MAX_TIME } from "../civil.js";
+import { type Fields, matchesLocal, nextLocal, prevLocal } from "../fields/fields.js";
+import type { CompiledSchedule } from "../types.js";
+import type { DstRule } from "./dst.js";
+import { MAX_CHANGE, MAX_OFFSET, type Segment, type Zone } from "./offsets.js";
+
+/** Cron and calendar schedules: sets of local values in a zone. `zone` undefined is UTC. */
+export class FieldSchedule implements CompiledSchedule {
+  readonly #fields: Fields;
+  readonly #zone: Zone | undefined;
+  readonly #rule: DstRule;
+
+  constructor(fields: Fields, zone: Zone | undefined, rule: DstRule) {
+    this.#fields = fields;
+    this.#zone = zone;
+    this.#rule = rule;
+  }
+
+  /**
+   * The intended wall clock time of an occurrence: that of its instant, or, if it runs late because a gap
+   * skipped its time, the first such time.
+   */
+  wallOf(occurrence: number): number {
+    if (this.#zone === undefined) return occurrence;
+    const segment = this.#zone.at(occurrence);
+    const wall = occurrence + segment.offset;
+    if (occurrence !== segment.start || !this.#lost(segment)) return wall;
+    if (matchesLocal(this.#fields, wall)) return wall;
+    return nextLocal(this.#fields, segment.start + segment.before);
+  }
+
+  next(after: number): number | undefined {
+    if (!(Math.abs(after) <= MAX_TIME)) {
+      if (after !== Number.NEGATIVE_INFINITY) return undefined;
+      after = -MAX_TIME;
+    }
+    const base = Math.floor(after) + 1;
+    const found = this.#zone === undefined ? nextLocal(this.#fields, base) : this.#next(base, this.#zone);
+    return found <= MAX_TIME ? found : undefined;
+  }
+
+  latest(at: number): number | undefined {
+    if (!(Math.abs(at) <= MAX_TIME)) {
+      if (at !== Number.POSITIVE_INFINITY) return undefined;
+      at = MAX_TIME;
+    }
+    const base = Math.floor(at);
+    const found = this.#zone === undefined ? prevLocal(this.#fields, base) : this.#latest(base, this.#zone);
+    return found >= -MAX_TIME ? found : undefined;
+  }
+
+  /** The first occurrence at or after `from`, segment by segment, or Infinity. */
+  #next(from: number, zone: Zone): number {
+    // The `later` rule looks at local times later than that of its base, whichever pass it is in.
+    const base = zone.at(from - 1);
+    const floor = this.#rule.overlap === "later" ? from + base.offset : Number.NEGATIVE_INFINITY;
+    let cursor = from;
+    for (;;) {
+      const segment = zone.at(cursor);
+      if (cursor === segment.start && this.#lost(segment)) return cursor;
+      const wall = Math.max(cursor + segment.offset, this.#firstWall(segment), floor);
+      const local = nextLocal(this.#fields, wall);
+      if (local < segment.end + segment.offset) return local - segment.offset;
+      if (segment.end === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
+      // No wall clock from `wall` to `local` matches. Times before `wall` can still come again when the clock goes
+      // back soon; later than that, everything up to the neighbourhood of `local` can be passed over.
+      const repeats = this.#rule.overlap === "both" && segment.end - cursor <= MAX_CHANGE;
+      if (local === Number.POSITIVE_INFINITY && !repeats) return local;
+      cursor = repeats ? segment.end : Math.max(segment.end, local - MAX_OFFSET);
+    }
+  }
+
+  /** The last occurrence at or before `to`, or -Infinity. */
+  #latest(to: number, zone: Zone): number {
+    let cursor = to;
+    for (;;) {
+      const segment = zone.at(cursor);
+      const first = Math.max(segment.start + segment.offset, this.#firstWall(segment));
+      const wall = cursor + segment.offset;
+      let local = Number.POSITIVE_INFINITY;
+      if (wall >= first) {
+        local = prevLocal(this.#fields, wall);
+        if (local >= first) return local - segment.offset;
+      }
+      if (this.#lost(segment)) return segment.start;
+      if (segment.start === Number.NEGATIVE_INFINITY) return Number.NEGATIVE_INFINITY;
+      const repeats = this.#rule.overlap !== "first" && cursor - segment.start <= MAX_CHANGE;
+      if (local === Number.NEGATIVE_INFINITY && !repeats) return local;
+      cursor = repeats ? segment.start - 1 : Math.min(segment.start - 1, local + MAX_OFFSET);
+    }
+  }
+
+  /** The first wall clock of a segment that counts, where an overlap's second pass does not. */
+  #firstWall(segment: Segment): number {
+    if (this.#rule.overlap !== "first" || segment.before <= segment.offset) return Number.NEGATIVE_INFINITY;
+    return segment.start + segment.before;
+  }
+
+  /** Whether a time was lost in the gap before this segment and has to run at its start. */
+  #lost(segment: Segment): boolean {
+    const gap = segment.offset - segment.before;
+    if (gap <= 0 || gap > this.#rule.gap) return false;
+    return nextLocal(this.#fields, segment.start + segment.before) < segment.start + segment.offset;
+  }
+}

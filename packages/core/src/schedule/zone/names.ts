@@ -1,0 +1,87 @@
+import { CarillonError, quote } from "../../errors.js";
+
+/**
+ * Which zone names are accepted: those of the IANA database, in their own spelling. Intl alone takes more: any
+ * case, and abbreviations from ICU's past (`PST`, `IST` is Kolkata there) that mean different zones to different
+ * people.
+ */
+const LEGACY = new Set(
+  "ACT AET AGT ART AST BET BST CAT CNT CST CTT EAT ECT IET IST JST MIT NET NST PLT PNT PRT PST SST VST".split(
+    " ",
+  ),
+);
+/** Aliases that are not spelled `Area/City_Name`; Intl does not tell how an alias is spelled. */
+const ODD = new Set(
+  (
+    "CET CST6CDT Cuba EET EST EST5EDT Egypt Eire GB GB-Eire GMT GMT+0 GMT-0 GMT0 Greenwich HST Hongkong Iceland Iran " +
+    "Israel Jamaica Japan Kwajalein Libya MET MST MST7MDT NZ NZ-CHAT Navajo PRC PST8PDT Poland Portugal ROC ROK " +
+    "Singapore Turkey UCT Universal W-SU WET Zulu Etc/GMT Etc/GMT0 Etc/Greenwich Etc/UCT Etc/UTC Etc/Universal Etc/Zulu " +
+    "Antarctica/DumontDUrville Antarctica/McMurdo America/Argentina/ComodRivadavia Brazil/DeNoronha Chile/EasterIsland " +
+    "Mexico/BajaNorte Mexico/BajaSur Australia/ACT Australia/LHI Australia/NSW America/Knox_IN"
+  ).split(" "),
+);
+/** Intl takes any case: these are spelled like no city, so that no other spelling of them is one. */
+const ODD_NAMES = new Set([...ODD].map((name) => name.toLowerCase()));
+const SHAPE = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+){0,2}$/;
+const CITY = /^(?:US|(?!Us\/)[A-Z][a-z]+)(?:\/[A-Z][a-z]+(?:[_-](?:[A-Z][a-z]*|of|es|au))*){1,2}$/;
+const OFFSET = /^Etc\/GMT[+-]\d{1,2}$/;
+const MAX_KNOWN = 2_000;
+
+const known = new Map<string, string | undefined>();
+let canonical: Map<string, string> | undefined;
+
+/** Names by their lower case. */
+function canonicalNames(): Map<string, string> {
+  canonical ??= new Map(Intl.supportedValuesOf("timeZone").map((name) => [name.toLowerCase(), name]));
+  return canonical;
+}
+
+/** The zone's name as it is stored (`UTC` for any spelling of that), or undefined when there is no such zone. */
+export function knownZone(name: string): string | undefined {
+  if (typeof name !== "string" || name.length > 64) return undefined;
+  if (known.has(name)) return known.get(name);
+  const found = lookUp(name);
+  // Strangers choose the names: without a bound, wrong ones would fill the memory.
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.set(name, found);
+  return found;
+}
+
+function lookUp(name: string): string | undefined {
+  if (name.toLowerCase() === "utc") return "UTC";
+  if (!SHAPE.test(name) || LEGACY.has(name) || name.startsWith("SystemV/")) return undefined;
+  if (!intlKnows(name)) return undefined;
+  const own = canonicalNames().get(name.toLowerCase());
+  if (own !== undefined) return own === name ? name : undefined;
+  if (ODD_NAMES.has(name.toLowerCase())) return ODD.has(name) ? name : undefined;
+  return OFFSET.test(name) || CITY.test(name) ? name : undefined;
+}
+
+function intlKnows(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en-US", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether a zone is always UTC, for the fast path. */
+export function isUtc(zone: string): boolean {
+  return /^(?:UTC|GMT|Zulu|UCT|Universal|Greenwich|Etc\/(?:UTC|GMT|UCT|Zulu|Universal|Greenwich))$/.test(
+    zone,
+  );
+}
+
+/** @throws `INVALID_TIMEZONE` */
+export function requireZone(name: string, field: string): string {
+  const zone = knownZone(name);
+  if (zone !== undefined) return zone;
+  const near = canonicalNames().get(String(name).toLowerCase().replaceAll(" ", "_"));
+  throw new CarillonError("INVALID_TIMEZONE", `${quote(name)} is not a timezone.`, {
+    field,
+    remedy: near
+      ? `Did you mean ${near}?`
+      : "Use an IANA name such as Europe/Paris, America/New_York or UTC; offsets and abbreviations are not zones.",
+  });
+}

@@ -1,0 +1,132 @@
+import type { AlertKind, Backoff, CatchUpPolicy, OverlapPolicy } from "./policies.js";
+import type { ScheduleInput } from "./schedule/input.js";
+import type { Duration } from "./schedule/text/duration.js";
+
+/**
+ * A task as callers write it: only `id`, `type`, `queue` and `schedule` are required. Durations are text with units, `"90s"`,
+ * or whole milliseconds.
+ */
+export interface TaskInput extends PoliciesInput {
+  /** The task's name among those of its queue and owner: 1 to 128 letters, digits, `.`, `_` and `-`. */
+  id: string;
+  /** The name of the task type whose handler does the work. */
+  type: string;
+  /** The queue that its jobs go to. */
+  queue: string;
+  /** When it runs: one of `cron`, `calendar`, `every`, `at` and `any`. */
+  schedule: ScheduleInput;
+  /** Input of the handler: plain JSON, at most 262,144 bytes. Default: `{}`. */
+  payload?: unknown;
+  /** Whose task it is; ids are unique for each owner. Default: `"system"`, or the owner that the client is bound to. */
+  owner?: string | undefined;
+  /** Words to find tasks by, at most 32; each with the characters of an id. Default: none. */
+  tags?: string[] | undefined;
+  /** `false`: a new task starts paused. A put never pauses or resumes an existing one. Default: `true`. */
+  enabled?: boolean | undefined;
+  /** BullMQ's priority: 0 is the most urgent, then 1, 2, … to 2,097,152. Default: 0. */
+  priority?: number | undefined;
+  /** Rule for an occurrence that is due while an earlier run is not over. Default: `"skip"`. */
+  overlap?: OverlapPolicy | undefined;
+  /** Rule for occurrences that no node could claim in time. Default: `"one"`, the newest. */
+  catchUp?: CatchUpPolicy | undefined;
+  /** Text for people, at most 1,024 characters. Default: none. */
+  description?: string | undefined;
+  /** Person or thing that the work is about, for the handler: at most 256 characters. Default: none. */
+  subject?: string | undefined;
+  /** Name of the person or program that asked for it, for the handler: at most 256 characters. Default: none. */
+  submitter?: string | undefined;
+  /** Group that it belongs to, for the handler: at most 256 characters. Default: none. */
+  group?: string | undefined;
+}
+
+/** The policies of a task besides `overlap` and `catchUp`. */
+export interface PoliciesInput {
+  /** With `overlap: "queue-all"`: most occurrences that may wait, 1 to 1,000; further ones are skipped. Default: 100. */
+  maxQueued?: number | undefined;
+  /** Bounds of `catchUp`. Default: none. */
+  catchUpLimits?: CatchUpLimitsInput | undefined;
+  /** Least time between the starts of two runs; a run that would start sooner is dropped. Default: none. */
+  minGap?: Duration | undefined;
+  /** Time limit of an attempt: a duration, or a part of the interval, `"50%"`. Default: no limit. */
+  timeLimit?: Duration | undefined;
+  /** The time that a run then has to end by itself, also after a cancel. Default: `"10s"`. */
+  timeLimitGrace?: Duration | undefined;
+  /** Attempts inside one run. Default: one attempt. */
+  retry?: RetryInput | undefined;
+  /** A new run after one that failed, before the next occurrence. Default: none. */
+  backoff?: BackoffInput | undefined;
+  /** The task is paused after this many consecutive failures, 1 to 1,000,000. Default: never. */
+  pauseAfterFailures?: number | undefined;
+  /** Rule for the time after an attempt whose worker died. */
+  crash?: CrashInput | undefined;
+  /** Alert if no run succeeded for this long. Default: never. */
+  expectWithin?: Duration | undefined;
+  /** Which final runs are kept. */
+  retention?: RetentionInput | undefined;
+  /** How long a finished task stays. Default: `"30d"`. */
+  linger?: Duration | undefined;
+  /** Signed webhooks, at most 8. Default: none. */
+  alerts?: AlertInput[] | undefined;
+}
+
+/** How far back, how many and how fast a task catches up. */
+export interface CatchUpLimitsInput {
+  /** Missed times that are older than this are skipped. Default: no limit. */
+  window?: Duration | undefined;
+  /** Only this many of the newest missed times are kept, 1 to 1,000. Default: all. */
+  most?: number | undefined;
+  /** With `catchUp: "all"`: least time between two missed occurrences that are enqueued. Default: none. */
+  every?: Duration | undefined;
+}
+
+/** Attempts inside one run. */
+export interface RetryInput {
+  /** Attempts in all, 1 to 100. Default: 3. */
+  attempts?: number | undefined;
+  /** How the wait grows: `"fixed"`, `"linear"`, `"exponential"`. Default: `"exponential"`. */
+  backoff?: Backoff | undefined;
+  /** The first wait. Default: `"1s"`. */
+  delay?: Duration | undefined;
+  /** No wait is longer. Default: `"1h"`. */
+  max?: Duration | undefined;
+}
+
+/** New runs after a run that failed. */
+export interface BackoffInput {
+  /** The wait after the first failure. */
+  period: Duration;
+  /** How the wait grows: `"fixed"`, `"linear"`, `"exponential"`. Default: `"exponential"`. */
+  backoff?: Backoff | undefined;
+  /** No wait is longer. Default: 5 times the schedule's interval. */
+  max?: Duration | undefined;
+  /** Waits vary by at most this part, up or down: whole percent, 0 to 50. Default: 13. */
+  jitter?: number | undefined;
+}
+
+/** Rule for the time after attempts whose worker died. */
+export interface CrashInput {
+  /** The wait before the next attempt. Default: `"5m"`. */
+  wait?: Duration | undefined;
+  /** The run ends as crashed after this many such attempts, 1 to 100. Default: 3. */
+  most?: number | undefined;
+}
+
+/** Which final runs are kept: the newest of each kind, and none older. */
+export interface RetentionInput {
+  /** Successful runs, 0 to 10,000. Default: 100. */
+  successes?: number | undefined;
+  /** Failed runs, 0 to 10,000. Default: 100. */
+  failures?: number | undefined;
+  /** How long successful runs are kept. Default: `"7d"`. */
+  successesFor?: Duration | undefined;
+  /** How long failed runs are kept. Default: `"30d"`. */
+  failuresFor?: Duration | undefined;
+}
+
+/** A signed webhook. */
+export interface AlertInput {
+  /** Events that it reports: `"failed"`, `"crashed"`, `"paused"`, `"missed-deadline"`; at least one. */
+  on: AlertKind[];
+  /** An http or https URL of at most 2,048 characters. */
+  url: string;
+}

@@ -1,0 +1,14 @@
+/** The possible future of a task. */
+interface Left {
+  /** Its next nominal time. */
+  readonly nominal?: number | undefined;
+  /** Whether the end of a run gives the next time. */
+  readonly waits?: boolean | undefined;
+  /** Occurrences that are to be enqueued later. */
+  readonly pending: readonly unknown[];
+}
+
+/** Whether a task has nothing left to do: then it is finished, unless it is paused. */
+export function isOver({ nominal, waits = false, pending }: Left): boolean {
+  return nominal === undefined && !waits && pending.length === 0;
+}

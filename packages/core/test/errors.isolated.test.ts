@@ -1,0 +1,105 @@
+import { CarillonError, ERROR_CODES, type ErrorCode, isCarillonError, quote } from "@carillon/core";
+import { describe, expect, it, vi } from "vitest";
+
+describe("errors", () => {
+  it("says field, fault and remedy in one message, and each apart", () => {
+    const cause = new Error("below");
+    const error = new CarillonError("INVALID_NAME", "got “x”.", {
+      field: "tags[2]",
+      remedy: "Use letters.",
+      cause,
+    });
+    expect(error.message).toBe("tags[2]: got “x”. Use letters.");
+    expect(error).toMatchObject({
+      name: "CarillonError",
+      code: "INVALID_NAME",
+      field: "tags[2]",
+      remedy: "Use letters.",
+      cause,
+    });
+    expect(JSON.parse(JSON.stringify(error))).toEqual({
+      code: "INVALID_NAME",
+      message: "tags[2]: got “x”. Use letters.",
+      field: "tags[2]",
+      remedy: "Use letters.",
+    });
+  });
+
+  it("leaves out what it was not told", () => {
+    const error = new CarillonError("INTERNAL", "broken.");
+    expect(error.message).toBe("broken.");
+    expect(error.toJSON()).toEqual({ code: "INTERNAL", message: "broken." });
+    expect("cause" in error).toBe(false);
+  });
+
+  it("is told apart by class and code", () => {
+    const error: unknown = new CarillonError("CONFLICT", "twice.");
+    expect(isCarillonError(error)).toBe(true);
+    expect(isCarillonError(error, "CONFLICT")).toBe(true);
+    expect(isCarillonError(error, "INTERNAL")).toBe(false);
+    expect(isCarillonError(Object.assign(new Error("twice."), { code: "CONFLICT" }))).toBe(false);
+  });
+
+  it("is an instance of the class of another copy of this package", async () => {
+    vi.resetModules();
+    const copy = await import("../src/errors.js");
+    vi.resetModules();
+    const error = new copy.CarillonError("CONFLICT", "twice.");
+    expect(copy.CarillonError).not.toBe(CarillonError);
+    expect(error).toBeInstanceOf(CarillonError);
+    expect(isCarillonError(error, "CONFLICT")).toBe(true);
+    class Special extends CarillonError {}
+    expect(new Special("CONFLICT", "twice.")).toBeInstanceOf(Special);
+    expect(error).not.toBeInstanceOf(Special);
+    for (const other of [new Error("x"), null, undefined, "CarillonError", { code: "CONFLICT" }])
+      expect(other instanceof CarillonError).toBe(false);
+  });
+
+  it("has an HTTP status for each code", () => {
+    const status = (code: ErrorCode) => new CarillonError(code, "x.").statusCode;
+    expect(Object.fromEntries(ERROR_CODES.map((code) => [code, status(code)]))).toMatchObject({
+      INVALID_TASK: 400,
+      NEVER_FIRES: 400,
+      UNKNOWN_TASK_TYPE: 400,
+      UNAUTHORIZED: 401,
+      FORBIDDEN: 403,
+      TASK_NOT_FOUND: 404,
+      RUN_NOT_FOUND: 404,
+      CONFLICT: 409,
+      AMBIGUOUS_TASK: 409,
+      PAYLOAD_TOO_LARGE: 413,
+      RATE_LIMITED: 429,
+      INTERNAL: 500,
+      REDIS_UNAVAILABLE: 503,
+      REDIS_OUT_OF_MEMORY: 503,
+    });
+  });
+
+  it("has each code once, in one shape", () => {
+    expect(new Set(ERROR_CODES).size).toBe(ERROR_CODES.length);
+    for (const code of ERROR_CODES) expect(code).toMatch(/^[A-Z]+(_[A-Z]+)*$/);
+  });
+
+  it.each([
+    ["plain", '"plain"'],
+    ['a "b"\n\u001b[31m', '"a \\"b\\"\\n\\u001b[31m"'],
+    ["x".repeat(61), `"${"x".repeat(60)}…"`],
+    [{ a: 1 }, '"{\\"a\\":1}"'],
+    [undefined, '"undefined"'],
+    [5, '"5"'],
+  ])("quotes %j in one printable line", (value, quoted) => {
+    expect(quote(value)).toBe(quoted);
+  });
+
+  it("quotes what is no JSON as well", () => {
+    const circle: { self?: unknown } = {};
+    circle.self = circle;
+    expect(quote(10n)).toBe('"10n"');
+    expect(quote(circle)).toBe('"[object Object]"');
+    expect(quote({ toJSON: () => nothing() })).toBe('"[object Object]"');
+  });
+});
+
+function nothing(): never {
+  throw new Error("no JSON");
+}

@@ -1,0 +1,154 @@
+import { createHash } from "node:crypto";
+import { ALERTS_QUEUE, isCarillonError, localName, parseTask, type TaskDefinition } from "@carillon/core";
+import {
+  ALERT_TYPE,
+  type Alert,
+  failsForAll,
+  isAlive,
+  type Lease,
+  redisError,
+  type Store,
+  type StoredTask,
+} from "@carillon/store";
+import { keep } from "../claim/lease.js";
+import type { Settings } from "../options.js";
+import { alertBody } from "./alert-body.js";
+
+/** Longest wait for `onAlert`, in ms: a call that hangs must not hold up the other alerts, or a stop. */
+const PATIENCE = 10_000;
+
+/** Time during which the alert of a task that only newer nodes can read is left to them, in ms; then `onAlert` is called here. */
+const LEAVE_FOR = 3_600_000;
+
+/** Delivers alerts: to this node's `onAlert`, and as jobs to the webhooks that the task names. */
+export class Alerter {
+  readonly #store: Store;
+  readonly #settings: Settings;
+  readonly #patience: number;
+
+  constructor(store: Store, settings: Settings, patience = PATIENCE) {
+    this.#store = store;
+    this.#settings = settings;
+    this.#patience = patience;
+  }
+
+  /**
+   * Whether other nodes deliver the alerts: this one has no `onAlert`, and a live one has.
+   *
+   * @param now UTC ms of Redis time
+   */
+  async leaves(now: number): Promise<boolean> {
+    if (this.#settings.onAlert) return false;
+    const nodes = await this.#store.registry.nodes();
+    return nodes.some((node) => node.onAlert && isAlive(node, now));
+  }
+
+  /**
+   * Delivers each waiting alert at least once: it is removed after delivery. Alerts that a newer node must deliver are left.
+   * @param goOn called after each alert; if false, the rest waits for another turn
+   * @returns whether alerts are left for this node
+   */
+  async tell(queue: string, lease: Lease, goOn: () => boolean): Promise<boolean> {
+    const { alerts } = this.#store;
+    const newer = new Set<string>();
+    let [left, passed] = [1, 0];
+    while (left > passed && goOn()) {
+      const told: Buffer[] = [];
+      try {
+        for (const { alert, line } of await alerts.waiting(queue, passed)) {
+          if (await this.#tellOne(alert, lease, newer)) told.push(line);
+          else passed += 1;
+          if (!goOn()) break;
+          await keep(lease, this.#settings.mutexTtl);
+        }
+      } finally {
+        left = await alerts.told(queue, told);
+      }
+    }
+    return left > passed;
+  }
+
+  async missed(queue: string, goOn: () => boolean): Promise<boolean> {
+    let more = true;
+    while (more && goOn()) more = await this.#store.alerts.missed(queue);
+    return more;
+  }
+
+  /** @param newer tasks whose alerts are left to newer nodes @returns whether it was delivered */
+  async #tellOne(alert: Alert, lease: Lease, newer: Set<string>): Promise<boolean> {
+    const local = localName(alert.task);
+    if (newer.has(local)) return false;
+    let task: StoredTask | undefined;
+    let failure: unknown;
+    try {
+      task = await this.#store.tasks.get(alert.task);
+    } catch (error) {
+      // A fault of Redis may be over at the next try; a fault in the task is not.
+      if (failsForAll(error)) throw error;
+      failure = error;
+    }
+    // The error about a newer format has no cause. With a cause the stored data is corrupt, and no node can read it.
+    const isNewer = isCarillonError(failure, "UNSUPPORTED_FORMAT") && failure.cause === undefined;
+    if (isNewer && Math.abs((await this.#store.tasks.time(alert.task.queue)) - alert.at) < LEAVE_FOR) {
+      newer.add(local);
+      return false;
+    }
+    await this.#callOnAlert(alert, lease);
+    try {
+      if (failure !== undefined) throw failure;
+      if (task) await this.#callHooks(alert, task.definition);
+    } catch (error) {
+      if (failsForAll(error)) throw error;
+      const { code, message } = redisError(error);
+      this.#settings.logger.error({ alert, code, error: message }, "webhooks could not be called");
+    }
+    return true;
+  }
+
+  /** Never throws. Extends the mutex while it waits. */
+  async #callOnAlert(alert: Alert, lease: Lease): Promise<void> {
+    const { onAlert, logger, mutexTtl } = this.#settings;
+    if (!onAlert) return;
+    const call = async () => onAlert(alert);
+    const done = call().catch((error: unknown) => {
+      logger.error({ alert, error: String(error) }, "onAlert failed");
+    });
+    const keep = setInterval(() => void lease.extend(mutexTtl), mutexTtl / 3);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, this.#patience);
+    }).then(() => logger.error({ alert }, "onAlert timed out: continuing without it"));
+    await Promise.race([done, late]);
+    clearTimeout(timer);
+    clearInterval(keep);
+  }
+
+  async #callHooks(alert: Alert, { alerts = [], type }: TaskDefinition): Promise<void> {
+    const hooks = alerts.filter(({ on }) => on.includes(alert.kind));
+    if (hooks.length === 0) return;
+    const body = await alertBody(this.#store, alert, type);
+    for (const { url } of hooks) await this.#enqueue(alert, url, body);
+  }
+
+  /** The job's name is derived from the alert, so that delivering it twice makes one job. */
+  async #enqueue(alert: Alert, url: string, body: object): Promise<void> {
+    const what = `${JSON.stringify(alert.task)} ${alert.run} ${alert.kind} ${alert.at} ${url}`;
+    const id = `alert-${createHash("sha256").update(what).digest("hex").slice(0, 24)}`;
+    const queue = ALERTS_QUEUE;
+    const at = await this.#store.tasks.time(queue);
+    const retry = { attempts: 8, delay: "5s", max: "1h" };
+    const payload = { url, alert: body };
+    const { owner } = alert.task;
+    const parsed = parseTask({ id, type: ALERT_TYPE, queue, owner, schedule: { at }, payload, retry });
+    const by = { key: id, token: "1", node: this.#settings.nodeId };
+    const mark = await this.#store.registry.enter(queue);
+    try {
+      await this.#store.claims.enqueueNow(parsed, by);
+    } catch (error) {
+      // Enqueued before, by a node that died before it removed the alert.
+      if (!isCarillonError(error, "CONFLICT")) throw error;
+    } finally {
+      await this.#store.registry.leave(queue, mark);
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import { randomBytes } from "node:crypto";
+import type { ClaimResult, Store } from "@carillon/store";
+import type { Decided } from "../events.js";
+import type { ServerClock } from "../loop/server-clock.js";
+import type { Settings } from "../options.js";
+import { BatchSize } from "./batch-size.js";
+
+/** Results of one turn's claims. */
+export interface ClaimReport {
+  /** Whether anything was committed; without progress the shards rest for a while. */
+  progress: boolean;
+  decided: Decided[];
+  refused: { task: string; status: string }[];
+}
+
+export function emptyReport(): ClaimReport {
+  return { progress: false, decided: [], refused: [] };
+}
+
+/** Sends commits, adapts their size to how long they take, and reports their results. */
+export class Committer {
+  readonly size = new BatchSize();
+  readonly #store: Store;
+  readonly #clock: ServerClock;
+  readonly #nodeId: string;
+  readonly #tokenBase = randomBytes(5).toString("hex");
+  #tokens = 0;
+
+  constructor(store: Store, clock: ServerClock, { nodeId }: Pick<Settings, "nodeId">) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#nodeId = nodeId;
+  }
+
+  /** Unique in the cluster: identifies the claim if its answer is lost, and is part of the run's id. */
+  nextClaim(): { token: string; node: string } {
+    this.#tokens += 1;
+    return { token: `${this.#tokenBase}${this.#tokens.toString(36)}`, node: this.#nodeId };
+  }
+
+  /**
+   * @param waited round trip of the read before it, in ms: the share of the commit's time that is network and other clients
+   * @returns whether it is useful to go on
+   */
+  async commit(
+    queue: string,
+    tasks: number,
+    send: () => Promise<{ now: number; results: ClaimResult[] }>,
+    report: ClaimReport,
+    waited = 0,
+  ): Promise<boolean> {
+    const sentAt = this.#clock.mark();
+    // Redis first runs the scripts sent earlier on this connection: other commits, and the reconciler's.
+    const place = 1 + this.#store.underWay;
+    const { now: at, results } = await send();
+    const took = this.#clock.mark() - sentAt;
+    this.size.learn(Math.min(took / place, took - waited), tasks);
+    this.#clock.observe(at, sentAt);
+    let progressed = false;
+    for (const result of results) {
+      if (result.status === "OK" || result.status === "DONE") {
+        progressed = true;
+        report.progress = true;
+        tell(report.decided, queue, result, at);
+      } else {
+        report.refused.push({ task: result.item.entry.local, status: result.status });
+        // Tasks that changed meanwhile are read again at once; those that are not due yet, or failed, are not.
+        if (result.status === "STALE" || result.status === "OVERLAP") progressed = true;
+      }
+    }
+    return progressed;
+  }
+}
+
+function tell(decided: Decided[], queue: string, { item, run }: ClaimResult, at: number): void {
+  const { entry, decision } = item;
+  const task = entry.local;
+  for (const { reason, to } of decision.skipped)
+    decided.push({ queue, task, due: entry.task.due ?? at, at, nominal: to, outcome: "skipped", reason });
+  if (!decision.enqueue || run === undefined) return;
+  const { nominal, due, trigger } = decision.enqueue;
+  decided.push({
+    queue,
+    task,
+    due,
+    claimable: item.claimable ?? due,
+    at,
+    nominal,
+    outcome: "enqueued",
+    trigger,
+    run,
+  });
+}

@@ -1,0 +1,8 @@
+/**
+ * For Carillon's own programs and tests. Nothing here is part of the public API: it may change in any release.
+ *
+ * @packageDocumentation
+ */
+export { Store } from "@carillon/store";
+export { type StoreSeams, withSeams } from "@carillon/store/internal";
+export { withNodeSeams } from "./seams.js";

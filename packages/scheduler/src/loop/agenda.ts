@@ -1,0 +1,142 @@
+import type { Appointment, Part } from "../part.js";
+
+/** How far the estimate of the server's clock may move back, in ms, although that clock did not. */
+const CLOCK_WOBBLE = 1_000;
+
+/**
+ * When each part of each queue must be checked next, as last read. May be too early (a needless check), but never too
+ * late for long: earlier times are announced, and everything is read again from time to time.
+ */
+export class Agenda {
+  readonly #queues = new Map<string, Map<Part, number>>();
+  /** Parts that another node is working on, or that made no progress, and until when they rest. */
+  readonly #held = new Map<string, Map<Part, { until: number; ms: number }>>();
+  /** The last announcement of each part, numbered: a read does not include announcements that arrived after it was sent. */
+  readonly #news = new Map<string, Map<Part, { at: number; number: number }>>();
+  readonly #changed: (queue: string, parts: ReadonlyMap<Part, number>) => void;
+  #announcements = 0;
+
+  /** @param changed called with all times of a queue when one changes; with none if the queue is forgotten */
+  constructor(changed: (queue: string, parts: ReadonlyMap<Part, number>) => void = () => {}) {
+    this.#changed = changed;
+  }
+
+  /**
+   * Take it before a read is sent, and pass it on with the answer. Announcements use another connection, so one may arrive
+   * before an answer that does not include it.
+   */
+  mark(): number {
+    return this.#announcements;
+  }
+
+  /** Replaces the times of all parts of a queue with those read since `mark`. */
+  set(queue: string, parts: ReadonlyMap<Part, number>, mark = this.#announcements): void {
+    this.#queues.set(queue, new Map(parts));
+    for (const [part, { at, number }] of this.#news.get(queue) ?? []) {
+      if (number > mark) this.#bring(queue, part, at);
+    }
+    this.#changed(queue, inner(this.#queues, queue));
+  }
+
+  /** Handles the announcement of an earlier time for one part. */
+  nearer(queue: string, part: Part, at: number): void {
+    this.#announcements += 1;
+    inner(this.#news, queue).set(part, { at, number: this.#announcements });
+    this.#bring(queue, part, at);
+    this.#changed(queue, inner(this.#queues, queue));
+  }
+
+  #bring(queue: string, part: Part, at: number): void {
+    const parts = inner(this.#queues, queue);
+    const known = parts.get(part);
+    if (known === undefined || at < known) parts.set(part, at);
+  }
+
+  /** Forgets the queues that are no longer in the registry, as read since `mark`. */
+  keepOnly(queues: readonly string[], mark = this.#announcements): void {
+    const keep = new Set(queues);
+    for (const [queue, parts] of this.#news) {
+      if ([...parts.values()].some(({ number }) => number > mark)) keep.add(queue);
+    }
+    for (const map of [this.#queues, this.#held, this.#news]) {
+      for (const queue of map.keys()) {
+        if (keep.has(queue)) continue;
+        map.delete(queue);
+        this.#changed(queue, new Map());
+      }
+    }
+  }
+
+  /** Lets a part rest for `ms`. */
+  hold(queue: string, part: Part, now: number, ms: number): void {
+    inner(this.#held, queue).set(part, { until: now + ms, ms });
+  }
+
+  /** The hold on a part, if there is one: a new object for each call of `hold`. */
+  holdOf(queue: string, part: Part): object | undefined {
+    return this.#held.get(queue)?.get(part);
+  }
+
+  release(queue: string, part: Part): void {
+    this.#held.get(queue)?.delete(part);
+  }
+
+  /**
+   * Ends the holds of a queue's parts that are no longer due, because another node has done the work. Returns the parts that
+   * are still due and held.
+   */
+  releaseDone(queue: string, now: number): Part[] {
+    const parts = this.#queues.get(queue);
+    const held = this.#held.get(queue);
+    const left: Part[] = [];
+    for (const part of held?.keys() ?? []) {
+      if ((parts?.get(part) ?? Number.POSITIVE_INFINITY) > now) held?.delete(part);
+      else left.push(part);
+    }
+    return left;
+  }
+
+  /** Parts that are due at `now`, earliest first. */
+  due(now: number): Appointment[] {
+    return [...this.#appointments(now)].filter(({ at }) => at <= now).sort((a, b) => a.at - b.at);
+  }
+
+  /** Earliest time among the parts for which `counts` is true. */
+  earliest(now: number, counts: (one: Appointment) => boolean = () => true): number | undefined {
+    let earliest: number | undefined;
+    for (const one of this.#appointments(now)) {
+      if ((earliest === undefined || one.at < earliest) && counts(one)) earliest = one.at;
+    }
+    return earliest;
+  }
+
+  /** When a part must be checked, in server time; infinite if no time is known. */
+  at({ queue, part }: Pick<Appointment, "queue" | "part">, now: number): number {
+    const at = this.#queues.get(queue)?.get(part) ?? Number.POSITIVE_INFINITY;
+    return Math.max(at, this.#heldUntil(queue, part, now));
+  }
+
+  #heldUntil(queue: string, part: Part, now: number): number {
+    const hold = this.#held.get(queue)?.get(part);
+    // If the end of a hold is further away than its length, the server's clock went back, and the hold is void.
+    const holds = hold !== undefined && hold.until - now <= hold.ms + CLOCK_WOBBLE;
+    return holds ? hold.until : Number.NEGATIVE_INFINITY;
+  }
+
+  *#appointments(now: number): Generator<Appointment> {
+    for (const [queue, parts] of this.#queues) {
+      for (const [part, at] of parts) {
+        yield { queue, part, at: Math.max(at, this.#heldUntil(queue, part, now)) };
+      }
+    }
+  }
+}
+
+function inner<T>(map: Map<string, Map<Part, T>>, queue: string): Map<Part, T> {
+  let parts = map.get(queue);
+  if (!parts) {
+    parts = new Map();
+    map.set(queue, parts);
+  }
+  return parts;
+}

@@ -1,0 +1,21 @@
+/**
+ * Part of a queue that has a due time of its own: a shard, by its number, or one of the store's `PARTS`: runs to
+ * reconcile, alerts, expected successes, backfills.
+ */
+export type Part = string;
+
+/** A part, and when it must be checked. */
+export interface Appointment {
+  readonly queue: string;
+  readonly part: Part;
+  readonly at: number;
+}
+
+export function isShard(part: Part): boolean {
+  return /^\d$/.test(part);
+}
+
+/** Key of a part in a map of all queues' parts. */
+export function keyOf(queue: string, part: Part): string {
+  return `${queue} ${part}`;
+}

@@ -1,0 +1,95 @@
+import { randomBytes } from "node:crypto";
+import { decideStep, localName } from "@carillon/core";
+import { type Backfill, dueTask, failsForAll, redisError, type Store } from "@carillon/store";
+import type { Settings } from "../options.js";
+
+/** Delay before a step that must wait for a run is tried again, in ms. */
+const WAIT = 1_000;
+/** Delay before a backfill that failed, or whose task only newer nodes can read, is tried again, in ms. */
+const PUT_OFF = 10_000;
+/** Most backfills in one turn. */
+const AT_ONCE = 100;
+
+/** Walks through past occurrences, one at a time, each under the overlap policy. Resumes where another node stopped. */
+export class Backfiller {
+  readonly #store: Store;
+  readonly #settings: Settings;
+
+  constructor(store: Store, settings: Settings) {
+    this.#store = store;
+    this.#settings = settings;
+  }
+
+  /** @param goOn called after each step @returns whether all due work was done */
+  async work(queue: string, goOn: () => boolean): Promise<boolean> {
+    const now = await this.#store.tasks.time(queue);
+    for (const backfill of await this.#store.backfills.list(queue, now, AT_ONCE)) {
+      await this.#walk(backfill, goOn).catch((error: unknown) => this.#putOff(backfill, error));
+      if (!goOn()) return false;
+    }
+    return true;
+  }
+
+  /** Postpones a backfill that failed, so that the others go on. @throws an error of Redis that concerns them all */
+  async #putOff({ task, id }: Backfill, error: unknown): Promise<void> {
+    if (failsForAll(error)) throw error;
+    const { code, message } = redisError(error);
+    const { queue } = task;
+    const details = { code, queue, backfill: id, task: localName(task), error: message };
+    this.#settings.logger.error(details, "a backfill failed and is postponed");
+    await this.#store.backfills.later(queue, id, PUT_OFF);
+  }
+
+  async #walk(backfill: Backfill, goOn: () => boolean): Promise<void> {
+    const { queue } = backfill.task;
+    const { backfills } = this.#store;
+    // It has ended, and its record was kept long enough.
+    if (backfill.state !== "running") return backfills.drop(queue, backfill.id);
+    let current: Backfill | undefined = backfill;
+    while (current?.state === "running") {
+      const wait = await this.#step(current);
+      if (wait === undefined) return;
+      if (wait > 0) return backfills.later(queue, current.id, wait);
+      // Queue it behind the others, so that a long backfill does not delay them.
+      if (!goOn()) return backfills.later(queue, current.id, 0);
+      current = await backfills.get(queue, current.id);
+    }
+  }
+
+  /** One occurrence. Returns the ms to wait before the next one, or undefined if the backfill has ended or was dropped. */
+  async #step(backfill: Backfill): Promise<number | undefined> {
+    const { task: name, id, at, to, every } = backfill;
+    const { backfills, calendars, claims } = this.#store;
+    const look = await claims.look(name);
+    // The task was deleted: its backfill is deleted too.
+    if (look === "gone") {
+      await backfills.drop(name.queue, id);
+      return undefined;
+    }
+    // Left to newer nodes.
+    if (look === "foreign") return PUT_OFF;
+    const { now, entry } = look;
+    if (entry.task.calendarRevision > calendars.revision) await calendars.refresh();
+    const overlap = backfill.overlap ?? entry.task.definition.overlap;
+    const step = decideStep(dueTask(entry, calendars.schedules), { id, at, to, overlap });
+    if (step === undefined) {
+      await backfills.end(name.queue, id, "done");
+      return undefined;
+    }
+    const { nominal, decision } = step;
+    const count = decision.enqueue ? "enqueued" : "skipped";
+    const done = decision.enqueue || decision.skipped.length > 0;
+    const set: [string, number][] = done
+      ? [
+          ["at", nominal],
+          [count, backfill[count] + 1],
+        ]
+      : [];
+    const by = { token: randomBytes(8).toString("hex"), node: this.#settings.nodeId, overlap };
+    if (!done && !decision.cancel) return WAIT;
+    const status = await claims.commitStep(name, { entry, decision }, { id, at, set }, by, now);
+    if (status === "OK" || status === "DONE") return done ? every : WAIT;
+    if (status.startsWith("ERROR")) throw redisError(new Error(status.slice("ERROR ".length)));
+    return 0;
+  }
+}

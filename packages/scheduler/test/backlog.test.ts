@@ -1,0 +1,135 @@
+import { parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { Scheduler } from "@carillon/scheduler";
+import { Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
+import { eventually, type RedisServer, startRedis, virtualStore } from "@carillon/testing";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { SILENT } from "../../../test/helpers.js";
+import { Agenda } from "../src/loop/agenda.js";
+import { Round } from "../src/loop/round.js";
+import { Slots } from "../src/loop/slots.js";
+
+const QUEUE = "bells";
+let redis: RedisServer;
+let namespace: string;
+let serial = 0;
+beforeAll(async () => {
+  redis = await startRedis({ appendonly: true });
+});
+afterAll(async () => {
+  await redis.stop();
+});
+beforeEach(() => {
+  serial += 1;
+  namespace = `backlog${serial}`;
+});
+
+const task = (id: string, at: number, rest: Partial<TaskInput> = {}) =>
+  parseTask({ id, type: "noop", queue: QUEUE, schedule: { at }, ...rest });
+
+describe("a small backlog of one queue", () => {
+  async function node() {
+    const { store, clock } = await virtualStore({ connection: redis.url, namespace, queues: [QUEUE] });
+    const scheduler = new Scheduler({ store, logger: SILENT });
+    const claimed = async () =>
+      (await scheduler.tick()).decided.map((one) => one.task.replace("system/", ""));
+    return { store, clock, claimed, [Symbol.asyncDispose]: () => store.close() };
+  }
+
+  it("is claimed in the order of its time over all shards, at one instant by priority", async () => {
+    await using its = await node();
+    const ids = Array.from({ length: 30 }, (_, n) => `t${(n * 7) % 30}`);
+    expect(new Set(ids.map((id) => shardOf(`system/${id}`))).size).toBe(8);
+    const { now } = its.clock;
+    await its.store.tasks.put(QUEUE, [
+      ...ids.map((id, n) => task(id, now + 1_000 + 2 * n)),
+      task("low", now + 900, { priority: 5 }),
+      task("high", now + 900, { priority: 1 }),
+    ]);
+    await its.clock.advance(2_000);
+    expect(await its.claimed()).toEqual(["high", "low", ...ids]);
+  });
+
+  it("that does not fit in a batch is claimed shard by shard, all of it", async () => {
+    await using its = await node();
+    const ids = Array.from({ length: 200 }, (_, n) => `t${n}`);
+    await its.store.tasks.put(
+      QUEUE,
+      ids.map((id, n) => task(id, its.clock.now + 1_000 + n)),
+    );
+    await its.clock.advance(2_000);
+    expect((await its.claimed()).sort()).toEqual(ids.sort());
+  });
+
+  it("whose mutexes are not all to be had, since Redis refuses one: none stays taken", async () => {
+    await using its = await node();
+    const ids = Array.from({ length: 30 }, (_, n) => `t${n}`);
+    await its.store.tasks.put(
+      QUEUE,
+      ids.map((id, n) => task(id, its.clock.now + 1_000 + n)),
+    );
+    await its.clock.advance(2_000);
+    const { mutex, keys } = internalsOf(its.store);
+    const { take } = mutex;
+    const refused = keys.queue(QUEUE).mutex("3");
+    mutex.take = async (key, ttl) => {
+      if (key === refused) throw new Error("NOPERM");
+      return take.call(mutex, key, ttl);
+    };
+    await expect(its.claimed()).rejects.toThrow("NOPERM");
+    const left = await Promise.all(
+      Array.from({ length: 8 }, (_, shard) => mutex.remaining(keys.queue(QUEUE).mutex(String(shard)))),
+    );
+    expect(left).toEqual(Array(8).fill(0));
+  });
+
+  it("with a shard that cannot be claimed: the others are", async () => {
+    const store = new Store({ connection: redis.url, namespace });
+    const ids = Array.from({ length: 30 }, (_, n) => `t${n}`);
+    const start = (await store.serverTime()) + 3_000;
+    await store.tasks.put(
+      QUEUE,
+      ids.map((id, n) => task(id, start + n)),
+    );
+    const { due } = internalsOf(store).keys.queue(QUEUE);
+    await internalsOf(store).link.ask((client) => client.del(due(0)));
+    await internalsOf(store).link.ask((client) => client.set(due(0), "not ours"));
+    await eventually(async () => expect(await store.serverTime()).toBeGreaterThan(start + 30));
+    const scheduler = new Scheduler({ store, logger: SILENT });
+    const claimed: string[] = [];
+    scheduler.on("decided", (one) => claimed.push(one.task.replace("system/", "")));
+    await scheduler.start();
+    const expected = ids.filter((id) => shardOf(`system/${id}`) !== 0);
+    await eventually(() => expect([...claimed].sort()).toEqual(expected.sort()));
+    await scheduler.stop();
+    await store.close();
+  });
+});
+
+describe("the turns of a round", () => {
+  const at = (times: Record<string, number>, now: number, large = false) => {
+    const agenda = new Agenda();
+    agenda.set(QUEUE, new Map(Object.entries(times)));
+    const round = new Round(agenda, new Slots(), "n");
+    if (large) round.large(QUEUE);
+    const turns: string[][] = [];
+    for (let turn = round.next(now, () => false); turn; turn = round.next(now, () => false)) {
+      turns.push(turn.map(({ part }) => part).sort());
+      // Done: nothing of it is due any more.
+      for (const { part } of turn) agenda.hold(QUEUE, part, now, 1_000);
+    }
+    return turns.sort();
+  };
+
+  it("shards that came due at different times go together, other parts by themselves", () => {
+    expect(at({ 1: 10, 3: 12, 5: 99, r: 5 }, 20)).toEqual([["1", "3"], ["r"]]);
+  });
+
+  it("at one instant each shard goes by itself", () => {
+    expect(at({ 1: 10, 3: 10, r: 5 }, 20)).toEqual([["1"], ["3"], ["r"]]);
+  });
+
+  it("of a queue with a large backlog each shard goes by itself", () => {
+    expect(at({ 1: 10, 3: 12 }, 20, true)).toEqual([["1"], ["3"]]);
+  });
+});

@@ -1,0 +1,132 @@
+import { assertName, assertOptions, CarillonError, type TaskName, type TaskState } from "@carillon/core";
+import type { StoredTask } from "@carillon/store";
+import { resumeFrom, shortText } from "./input.js";
+import type { Scope } from "./scope.js";
+import type { PauseOptions, ResumeOptions } from "./types.js";
+
+/** Which tasks: at least one of these. */
+export interface BulkFilter {
+  readonly owner?: string | undefined;
+  readonly tag?: string | undefined;
+  readonly queue?: string | undefined;
+}
+
+/** Which paused tasks: further conditions on how they were paused. */
+export interface ResumeFilter extends BulkFilter {
+  /** Only tasks that were paused with exactly this note. */
+  readonly note?: string | undefined;
+  /** Only tasks that were paused by exactly this name. */
+  readonly pausedBy?: string | undefined;
+}
+
+export interface BulkOptions {
+  /** Change nothing; say how many tasks would be changed. Default false. */
+  readonly dryRun?: boolean | undefined;
+}
+
+/** Tasks that a call changed, or with `dryRun` would change. */
+export interface BulkResult {
+  readonly count: number;
+  /** The first ten of these tasks, as they were before, in the order of queue, owner, id. */
+  readonly sample: readonly BulkSample[];
+}
+
+export interface BulkSample extends TaskName {
+  /** When, by whom and why it was paused, if it was. */
+  readonly paused?: StoredTask["paused"];
+}
+
+/** Tasks at a time: bounded memory, and Redis is never held for long. */
+const CHUNK = 100;
+
+/** Tasks in a sample. */
+const SAMPLE = 10;
+
+export async function pauseAll(
+  scope: Scope,
+  filter: BulkFilter,
+  options: BulkOptions & Omit<PauseOptions, "cancelQueued">,
+): Promise<BulkResult> {
+  assertOptions(options, ["note", "by", "dryRun"]);
+  const [by, note] = [shortText(options.by, "by"), shortText(options.note, "note")];
+  const checked = boundTo(scope, filter);
+  return eachTask(scope, checked, "scheduled", options, async (name) => {
+    return (await scope.store.tasks.pause(name, by, note)) === "OK";
+  });
+}
+
+export async function resumeAll(
+  scope: Scope,
+  filter: ResumeFilter,
+  options: BulkOptions & ResumeOptions,
+): Promise<BulkResult> {
+  assertOptions(options, ["from", "by", "dryRun"]);
+  const by = shortText(options.by, "by").replace(/\s/g, "_");
+  const from = resumeFrom(options.from);
+  const checked = boundTo(scope, filter, ["note", "pausedBy"]);
+  shortText(checked.note, "note");
+  shortText(checked.pausedBy, "pausedBy");
+  return eachTask(scope, checked, "paused", options, async (name) => {
+    return (await scope.store.tasks.resume(name, from, by)) === "OK";
+  });
+}
+
+export async function deleteAll(scope: Scope, filter: BulkFilter, options: BulkOptions): Promise<BulkResult> {
+  assertOptions(options, ["dryRun"]);
+  return eachTask(scope, boundTo(scope, filter), undefined, options, (name) =>
+    scope.store.tasks.delete(name),
+  );
+}
+
+function boundTo<Filter extends BulkFilter>(
+  scope: Scope,
+  filter: Filter,
+  more: (keyof Filter & string)[] = [],
+): Filter {
+  assertOptions(filter, ["owner", "tag", "queue", ...more]);
+  for (const field of ["queue", "owner", "tag"] as const) {
+    if (filter[field] !== undefined) assertName(filter[field], field);
+  }
+  return scope.bind(filter);
+}
+
+/**
+ * Changes each task that matches, in chunks.
+ *
+ * @param change returns false if there was nothing to change
+ * @throws `INVALID_OPTION` for a filter without owner, tag and queue: nobody means all tasks of a namespace by accident
+ */
+async function eachTask(
+  { store }: Scope,
+  { note, pausedBy, ...filter }: ResumeFilter,
+  state: TaskState | undefined,
+  { dryRun = false }: BulkOptions,
+  change: (name: TaskName) => Promise<boolean>,
+): Promise<BulkResult> {
+  if (filter.owner === undefined && filter.tag === undefined && filter.queue === undefined) {
+    throw new CarillonError("INVALID_OPTION", "no owner, tag or queue.", {
+      remedy: "Say which tasks are meant.",
+    });
+  }
+  const isMeant = ({ paused }: StoredTask) =>
+    (note === undefined || paused?.note === note) && (pausedBy === undefined || paused?.by === pausedBy);
+  let count = 0;
+  const sample: BulkSample[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await store.tasks.list({ ...filter, state }, CHUNK, cursor);
+    const tasks = page.tasks.filter(isMeant).map(sampleOf);
+    const changed = await Promise.all(
+      tasks.map(async ({ queue, owner, id }) => dryRun || change({ queue, owner, id })),
+    );
+    const done = tasks.filter((_, i) => changed[i]);
+    count += done.length;
+    sample.push(...done.slice(0, SAMPLE - sample.length));
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return { count, sample };
+}
+
+function sampleOf({ definition: { queue, owner, id }, paused }: StoredTask): BulkSample {
+  return { queue, owner, id, ...(paused && { paused }) };
+}

@@ -1,0 +1,67 @@
+import { counted, decide, readyAt, TaskSchedule } from "@carillon/core";
+import { dueTask, type Store, type StoredTask } from "@carillon/store";
+
+/** Times of a backlog that are remembered; well above the highest `most`. */
+const MOST_WALKED = 10_000;
+
+/** What is enqueued for a nominal time, and when: a slot's due time, a retry's, or now for what is owed. UTC ms. */
+interface Foreseen {
+  readonly nominal: number;
+  readonly due: number;
+}
+
+/**
+ * What of a task is enqueued from `now` to `until`, in order: what claims will decide if nothing changes and runs take no time.
+ * What is owed goes now, as far as the task's catch-up policy keeps it. What waits for a run's end has no time to tell.
+ * Undefined: a step that enqueues nothing, for the caller to stop at.
+ */
+export function* foresee(
+  store: Store,
+  task: StoredTask,
+  now: number,
+  until: number,
+): Generator<Foreseen | undefined> {
+  if (task.state !== "scheduled") return;
+  const { schedule: plain, ...due } = dueTask({ task, running: undefined }, store.calendars.schedules);
+  const most = due.catchUp === "all" ? due.policies.catchUpLimits?.most : undefined;
+  const schedule = most === undefined ? plain : new Walked(task, plain);
+  let toWalk = most ?? 0;
+  let { slot } = due;
+  let pending = due.pending.filter(({ at }) => at !== undefined);
+  let fired = due.fired + counted(due.pending.filter(({ at }) => at === undefined));
+  for (;;) {
+    const at = Math.max(now, Math.min(slot?.due ?? Number.POSITIVE_INFINITY, ...pending.map(readyAt)));
+    if (at > until) return;
+    if (toWalk > 0 && slot !== undefined && slot.due <= at) {
+      // The way that the decision goes back, once, and in steps.
+      let oldest = schedule.latestDue(at);
+      for (; toWalk > 1 && oldest !== undefined && oldest > slot.nominal; toWalk--) {
+        oldest = schedule.latest(oldest - 1);
+        yield undefined;
+      }
+      toWalk = 0;
+    }
+    const { enqueue, next, ...rest } = decide({ ...due, schedule, slot, pending, fired }, at);
+    pending = [...rest.pending];
+    if (enqueue) fired += counted([enqueue]);
+    yield enqueue && { nominal: enqueue.nominal, due: at };
+    if (next !== "kept") slot = next && "afterFinish" in next ? schedule.slotAfter(at) : next;
+  }
+}
+
+/** Each decision about a backlog goes back through the newest `most` times, nearly the same ones each time: they are remembered. */
+class Walked extends TaskSchedule {
+  readonly #latest = new Map<number, number | undefined>();
+
+  constructor({ definition }: StoredTask, plain: TaskSchedule) {
+    super(definition, plain);
+  }
+
+  override latest(at: number): number | undefined {
+    if (this.#latest.has(at)) return this.#latest.get(at);
+    if (this.#latest.size >= MOST_WALKED) this.#latest.clear();
+    const latest = super.latest(at);
+    this.#latest.set(at, latest);
+    return latest;
+  }
+}

@@ -1,0 +1,170 @@
+import {
+  assertOptions,
+  assertWhole,
+  CarillonError,
+  describeSchedule,
+  durationOption,
+  MAX_DURATION,
+  type ParsedTask,
+  PRINTABLE,
+  quote,
+  seedOf,
+  TASK_STATES,
+  type TaskName,
+} from "@carillon/core";
+import { ABSENT, type PutResult as StoredPut } from "@carillon/store";
+import { roundedInstant } from "../instant.js";
+import { isTaskType } from "../task-type.js";
+import type { EnqueueOptions, PutOptions, PutResult, Warning } from "./types.js";
+import { NO_NEXT } from "./validation.js";
+
+/** Whether a put was given a task type, or what was meant as one, before its task. */
+export function isTyped(first: unknown, second: unknown): boolean {
+  return second !== undefined && (isTaskType(first) || "schedule" in Object(second));
+}
+
+const REVISION = /^[\w-]{22}$/;
+
+/** @throws `INVALID_OPTION` */
+export function assertRevision(options: PutOptions): void {
+  assertOptions(options, ["ifRevision"]);
+  const { ifRevision } = options;
+  if (ifRevision === undefined || ifRevision === ABSENT) return;
+  if (typeof ifRevision === "string" && REVISION.test(ifRevision)) return;
+  throw new CarillonError("INVALID_OPTION", `${quote(ifRevision)} is no revision.`, {
+    field: "ifRevision",
+    remedy: `Give the revision of the task as get says it, or ${ABSENT}.`,
+  });
+}
+
+/** A task that passed, and what its schedule is worth. */
+export interface CheckedTask extends ParsedTask {
+  readonly warnings: readonly Warning[];
+}
+
+export function putView(result: StoredPut, task: CheckedTask): PutResult {
+  const warnings = [...task.warnings];
+  if (result.state === "finished") {
+    warnings.push(NO_NEXT);
+  }
+  return {
+    task: result.name,
+    outcome: result.outcome,
+    state: result.state,
+    // Computed when asked for: it takes longer than all else here, and few who put many tasks read it.
+    get humanized() {
+      return describeSchedule(task.definition.schedule, seedOf(task.definition));
+    },
+    nextExecution: result.due,
+    warnings,
+  };
+}
+
+/** When a one-off task is due, given the time of Redis. Throws at once for options that are wrong. */
+export function moment({ at, delay }: EnqueueOptions): (now: number) => number {
+  if (at !== undefined && delay !== undefined) {
+    throw new CarillonError("INVALID_OPTION", "given beside at.", {
+      field: "delay",
+      remedy: "Give one of the two.",
+    });
+  }
+  if (at !== undefined) {
+    const time = roundedInstant(at, "at");
+    return () => time;
+  }
+  const wait = durationOption(delay, "delay", 0, MAX_DURATION) ?? 0;
+  return (now) => now + wait;
+}
+
+export function wholeNumber(value: number, field: string, least: number, most: number): number {
+  assertWhole(value, field, least, most);
+  return value;
+}
+
+export function shortText(value: string | undefined, field: string): string {
+  if (value === undefined) return "";
+  if (typeof value !== "string") {
+    throw new CarillonError("INVALID_OPTION", "not a text.", {
+      field,
+      remedy: "Give a text of at most 500 characters.",
+    });
+  }
+  if (value.length > 500) {
+    throw new CarillonError("INVALID_OPTION", "longer than 500 characters.", {
+      field,
+      remedy: "Shorten it.",
+    });
+  }
+  if (PRINTABLE.test(value)) return value;
+  throw new CarillonError("INVALID_OPTION", "has control characters in it.", {
+    field,
+    remedy: "Leave them out.",
+  });
+}
+
+export function notFound(name: TaskName): CarillonError {
+  return new CarillonError(
+    "TASK_NOT_FOUND",
+    `there is no task ${name.owner}/${name.id} in queue ${name.queue}.`,
+  );
+}
+
+export function at(error: unknown, index: number): unknown {
+  if (!(error instanceof CarillonError)) return error;
+  const start = error.field === undefined ? 0 : error.field.length + 2;
+  const what = error.message.slice(start, error.remedy === undefined ? undefined : -error.remedy.length - 1);
+  return new CarillonError(error.code, what, {
+    field: error.field === undefined ? `[${index}]` : `[${index}].${error.field}`,
+    ...(error.remedy === undefined ? {} : { remedy: error.remedy }),
+    cause: error,
+  });
+}
+
+export function resumeFrom(value: "now" | "catch-up" | undefined): "now" | "catch-up" {
+  if (value === undefined || value === "now" || value === "catch-up") return value ?? "now";
+  throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
+    field: "from",
+    remedy: "Use now or catch-up.",
+  });
+}
+
+/** @param names the places of those before, by name @throws `INVALID_TASK` where there was one of this name */
+export function assertFirst({ queue, owner, id }: TaskName, names: Map<string, number>): void {
+  const name = `${queue}/${owner}/${id}`;
+  const before = names.get(name);
+  if (before === undefined) {
+    names.set(name, names.size);
+    return;
+  }
+  throw new CarillonError("INVALID_TASK", `${owner}/${id} in queue ${queue} is [${before}] already.`, {
+    field: "id",
+    remedy: "Give each task once.",
+  });
+}
+
+/** @throws `INVALID_NAME` */
+export function assertRef(ref: unknown): void {
+  if (typeof ref === "string" || (typeof ref === "object" && ref !== null)) return;
+  throw new CarillonError("INVALID_NAME", `got ${quote(ref)}.`, {
+    field: "task",
+    remedy: "Give id, owner/id, or { queue, owner, id }.",
+  });
+}
+
+/** @throws `INVALID_OPTION` */
+export function assertState(state: unknown): void {
+  if (state === undefined || TASK_STATES.some((one) => one === state)) return;
+  throw new CarillonError("INVALID_OPTION", `got ${quote(state)}.`, {
+    field: "state",
+    remedy: `Use one of ${TASK_STATES.join(", ")}.`,
+  });
+}
+
+/** @throws `INVALID_OPTION` */
+export function assertCursor(cursor: unknown): void {
+  if (cursor === undefined || typeof cursor === "string") return;
+  throw new CarillonError("INVALID_OPTION", `got ${quote(cursor)}.`, {
+    field: "cursor",
+    remedy: "Give back the cursor of the page before.",
+  });
+}

@@ -1,0 +1,181 @@
+import { CarillonError, OUTCOMES, type Outcome, quote, type Run, type TaskName } from "@carillon/core";
+import type { Store } from "@carillon/store";
+import { roundedInstant } from "../instant.js";
+import { assertCursor } from "./input.js";
+
+/** Which final runs to list. */
+export interface JournalFilter {
+  readonly queue?: string | undefined;
+  readonly outcome?: Outcome | undefined;
+  /** The node that enqueued it, or the worker that ran it. */
+  readonly node?: string | undefined;
+  /** The end of the run, both included: ISO 8601 with offset, a Date or epoch ms. */
+  readonly from?: string | number | Date | undefined;
+  readonly to?: string | number | Date | undefined;
+  /** At most this many; default 100, at most 1,000. */
+  readonly limit?: number | undefined;
+  /** The cursor of the previous page. */
+  readonly cursor?: string | undefined;
+}
+
+export interface JournalPage {
+  readonly runs: Run[];
+  /** The start of the next page; undefined: this was the last. */
+  readonly cursor: string | undefined;
+}
+
+/** Runs read at once while looking for those that match. */
+const STEP = 200;
+
+type Filter = JournalFilter & { limit: number; task?: TaskName | undefined; owner?: string | undefined };
+
+/**
+ * Final runs of all queues by their end, newest first; of one millisecond by queue, then by id. Pages hold still while runs
+ * are added: the cursor names a run.
+ *
+ * @throws `INVALID_OPTION`
+ */
+export async function journal(
+  store: Store,
+  filter: Filter,
+  { start, ...window }: JournalWindow,
+): Promise<JournalPage> {
+  const only = filter.task?.queue ?? filter.queue;
+  const queues = only === undefined ? await store.registry.queues() : [only];
+  const ends = newestFirst(queues.map((queue) => endsOf(store, queue, window, start)));
+  const runs: Run[] = [];
+  for (;;) {
+    const positions = await take(ends, STEP);
+    if (positions.length === 0) return { runs, cursor: undefined };
+    const records = await read(store, positions);
+    for (const [i, position] of positions.entries()) {
+      const run = records[i];
+      if (!run || !matches(run, filter)) continue;
+      runs.push(run);
+      if (runs.length === filter.limit) return { runs, cursor: encode(position) };
+    }
+  }
+}
+
+interface Window {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The part of the journal that a filter asks for. @throws `INVALID_OPTION` */
+export function journalWindow(filter: JournalFilter): JournalWindow {
+  if (filter.outcome !== undefined && !OUTCOMES.includes(filter.outcome)) {
+    throw new CarillonError("INVALID_OPTION", `got ${quote(filter.outcome)}.`, {
+      field: "outcome",
+      remedy: `Use one of ${OUTCOMES.join(", ")}.`,
+    });
+  }
+  assertCursor(filter.cursor);
+  const from = filter.from === undefined ? 0 : roundedInstant(filter.from, "from");
+  const to = filter.to === undefined ? Number.MAX_SAFE_INTEGER : roundedInstant(filter.to, "to");
+  if (from > to) {
+    throw new CarillonError("INVALID_OPTION", "after to.", {
+      field: "from",
+      remedy: "Give the earlier time first.",
+    });
+  }
+  return { from, to, start: filter.cursor === undefined ? undefined : decode(filter.cursor) };
+}
+
+interface JournalWindow extends Window {
+  /** The last position of the page before. */
+  readonly start: Position | undefined;
+}
+
+/** The end of a run, and its place in the journal. */
+interface Position {
+  readonly queue: string;
+  readonly at: number;
+  readonly id: string;
+}
+
+/** Negative: `a` is listed before `b`. */
+function order(a: Position, b: Position): number {
+  if (a.at !== b.at) return b.at - a.at;
+  if (a.queue !== b.queue) return a.queue < b.queue ? -1 : 1;
+  return a.id === b.id ? 0 : a.id > b.id ? -1 : 1;
+}
+
+/** The ends of one queue's runs that are listed after `start`. */
+async function* endsOf(
+  store: Store,
+  queue: string,
+  { from, to }: Window,
+  start: Position | undefined,
+): AsyncGenerator<Position> {
+  // The place of the reading: runs that are added or deleted meanwhile move nothing that is still to come.
+  let here = start;
+  for (let offset = 0; ; ) {
+    const found = await store.runs.journal(queue, { from, to: here?.at ?? to }, STEP, offset);
+    for (const end of found) {
+      const position = { queue, ...end };
+      if (here === undefined || order(here, position) < 0) yield position;
+    }
+    const last = found.at(-1);
+    if (found.length < STEP || !last) return;
+    const next = { queue, ...last };
+    // Only among more than a page of ends in one millisecond does the reading go on by their number.
+    offset = last.at === here?.at ? offset + STEP : 0;
+    here = here === undefined || order(here, next) < 0 ? next : here;
+  }
+}
+
+/** Merges the ends of many queues. */
+async function* newestFirst(queues: readonly AsyncGenerator<Position>[]): AsyncGenerator<Position> {
+  const heads = await Promise.all(queues.map(async (ends) => ({ ends, next: await ends.next() })));
+  for (;;) {
+    let first: (typeof heads)[number] | undefined;
+    for (const head of heads) {
+      if (!head.next.done && (!first || order(head.next.value, first.next.value) < 0)) first = head;
+    }
+    if (!first) return;
+    yield first.next.value;
+    first.next = await first.ends.next();
+  }
+}
+
+async function take(positions: AsyncGenerator<Position>, most: number): Promise<Position[]> {
+  const taken: Position[] = [];
+  while (taken.length < most) {
+    const { value, done } = await positions.next();
+    if (done) break;
+    taken.push(value);
+  }
+  return taken;
+}
+
+/** The run at each position; undefined if its record is gone. */
+async function read(store: Store, positions: readonly Position[]): Promise<(Run | undefined)[]> {
+  const byQueue = new Map<string, string[]>();
+  for (const { queue, id } of positions) byQueue.set(queue, [...(byQueue.get(queue) ?? []), id]);
+  const found = await Promise.all([...byQueue].map(([queue, ids]) => store.runs.many(queue, ids)));
+  const byId = new Map(found.flat().map((run) => [run.id, run]));
+  return positions.map(({ id }) => byId.get(id));
+}
+
+function matches(run: Run, { task, owner, outcome, node }: Filter): boolean {
+  if (task && (run.task.id !== task.id || run.task.owner !== task.owner)) return false;
+  if (owner !== undefined && run.task.owner !== owner) return false;
+  if (outcome !== undefined && run.outcome !== outcome) return false;
+  return node === undefined || run.node === node || run.worker === node;
+}
+
+function encode({ queue, at, id }: Position): string {
+  return Buffer.from(`${queue} ${at} ${id}`).toString("base64url");
+}
+
+function decode(cursor: string): Position {
+  const [queue, at, id] = Buffer.from(cursor, "base64url").toString().split(" ");
+  if (!queue || !id || !Number.isSafeInteger(Number(at))) {
+    throw new CarillonError("INVALID_OPTION", `got ${quote(cursor)}.`, {
+      field: "cursor",
+      remedy: "Give back the cursor of the page before.",
+    });
+  }
+  return { queue, at: Number(at), id };
+}

@@ -1,0 +1,46 @@
+import {
+  assertName,
+  assertOptions,
+  assertWhole,
+  DEFAULT_PAYLOAD_LIMITS,
+  durationOption,
+} from "@carillon/core";
+import { assertConnection } from "@carillon/store";
+import { assertList, MOST_MS } from "../options.js";
+import { type AnyTaskType, assertTaskType, typesByName } from "../task-type.js";
+import type { ClientOptions } from "./types.js";
+
+const CLIENT_OPTIONS = [
+  "connection",
+  "store",
+  "namespace",
+  "owner",
+  "maxPayloadBytes",
+  "types",
+  "connectTimeout",
+] as const satisfies (keyof ClientOptions)[];
+
+interface CheckedOptions {
+  readonly owner: string | undefined;
+  readonly types: ReadonlyMap<string, AnyTaskType> | undefined;
+  readonly maxPayloadBytes: number;
+  /** Milliseconds. */
+  readonly connectTimeout: number | undefined;
+}
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME` */
+export function checkedOptions(options: ClientOptions): CheckedOptions {
+  assertOptions(options, CLIENT_OPTIONS);
+  assertConnection(options);
+  const owner = options.owner === undefined ? undefined : assertName(options.owner, "owner");
+  assertWhole(options.maxPayloadBytes, "maxPayloadBytes", 1, Number.MAX_SAFE_INTEGER);
+  const connectTimeout = durationOption(options.connectTimeout, "connectTimeout", 1, MOST_MS);
+  if (options.types !== undefined) assertList(options.types, "types", "Give the task types that may be put.");
+  for (const [i, type] of (options.types ?? []).entries()) assertTaskType(type, `types[${i}]`);
+  return {
+    owner,
+    types: options.types && typesByName(options.types),
+    maxPayloadBytes: options.maxPayloadBytes ?? DEFAULT_PAYLOAD_LIMITS.maxBytes,
+    connectTimeout,
+  };
+}

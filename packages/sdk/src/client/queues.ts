@@ -1,0 +1,144 @@
+import { ALERTS_QUEUE, assertName, assertOptions, CarillonError, type Outcome } from "@carillon/core";
+import type { QueuePause, QueueState, Store } from "@carillon/store";
+import { shortText } from "./input.js";
+import type { Scope } from "./scope.js";
+
+/** A queue: its tasks, what waits in it, and who works it. */
+export interface QueueView extends Partial<Omit<QueueState, "paused">> {
+  readonly name: string;
+  /** How many; of a bound client: those of its owner. */
+  readonly tasks: number;
+  /**
+   * Workers take no jobs. Since when (UTC ms), by whom and why, as far as the pause recorded it: one by plain BullMQ does not. Absent: it is
+   * not paused.
+   */
+  readonly paused?: QueuePause | undefined;
+  /** BullMQ workers that are connected, plain ones included. Undefined: Redis does not say. */
+  readonly workers: number | undefined;
+  /** How many runs ended how; see `client.queues.outcomes`. */
+  readonly outcomes?: Readonly<Record<Outcome, number>> | undefined;
+}
+
+/** The queues of a namespace, at `client.queues`. */
+export class Queues {
+  readonly #scope: Scope;
+
+  /** @internal */
+  constructor(scope: Scope) {
+    this.#scope = scope;
+  }
+
+  /**
+   * The queues that have tasks or runs: whether each is paused, its jobs, and how many workers it has. A bound client gets those that hold
+   * tasks of its owner, without the jobs and runs of all owners. Counting workers takes a `CLIENT LIST`; for names alone use `names`.
+   */
+  async list(): Promise<QueueView[]> {
+    const { store, owner } = this.#scope;
+    const names = await this.names();
+    const workers = await store.queues.workers(names);
+    return Promise.all(
+      names.map(async (name): Promise<QueueView> => {
+        const [tasks, state, outcomes] = await Promise.all([
+          store.tasks.count(name, owner),
+          store.queues.state(name),
+          owner === undefined ? store.runs.outcomes(name) : undefined,
+        ]);
+        const { paused, ...jobs } = state ?? {};
+        return {
+          name,
+          tasks,
+          ...(paused && { paused }),
+          workers: workers?.get(name),
+          ...(owner === undefined && { ...jobs, outcomes }),
+        };
+      }),
+    );
+  }
+
+  /** The names of the queues that `list` returns. */
+  async names(): Promise<string[]> {
+    const { store, owner } = this.#scope;
+    return owner === undefined ? store.registry.queues() : store.tasks.queuesOf(owner);
+  }
+
+  /**
+   * Pauses a queue: its workers take no more jobs, and finish those they have. Scheduling goes on: jobs wait, and a task whose overlap policy
+   * is `skip` skips what comes due while its run waits. Returns false if the queue is paused already: the first note and name stay.
+   *
+   * @throws `INVALID_NAME`, `INVALID_OPTION`, `QUEUE_NOT_FOUND`; `FORBIDDEN` for a bound client, and for the queue of alerts, `carillon-alerts`
+   */
+  async pause(
+    queue: string,
+    options: { note?: string | undefined; by?: string | undefined } = {},
+  ): Promise<boolean> {
+    assertOptions(options, ["note", "by"]);
+    this.#scope.assertUnbound();
+    const [by, note] = [shortText(options.by, "by"), shortText(options.note, "note")];
+    assertName(queue, "queue");
+    if (queue === ALERTS_QUEUE) {
+      throw new CarillonError("FORBIDDEN", "alerts go through this queue; it cannot be paused.", {
+        field: "queue",
+        remedy:
+          "To stop webhooks, take the alerts off their tasks, or stop the worker that has alertWebhook.",
+      });
+    }
+    const { store } = this.#scope;
+    if (!(await store.registry.has(queue))) throw queueNotFound(queue);
+    return store.queues.pause(queue, by, note);
+  }
+
+  /**
+   * Lets the workers of a queue take jobs again, whoever has paused it. Returns false if it was not paused.
+   *
+   * @throws `INVALID_NAME`, `QUEUE_NOT_FOUND`, `FORBIDDEN` for a bound client
+   */
+  async resume(queue: string): Promise<boolean> {
+    this.#scope.assertUnbound();
+    assertName(queue, "queue");
+    const { store } = this.#scope;
+    // A pause outlives the last task.
+    const resumed = await store.queues.resume(queue);
+    if (!resumed && !(await store.registry.has(queue))) throw queueNotFound(queue);
+    return resumed;
+  }
+
+  /**
+   * Deletes a queue with its tasks and everything that BullMQ keeps of it. Returns the number of tasks it had. Stop its workers first.
+   *
+   * @throws `INVALID_NAME`, `FORBIDDEN` for a bound client
+   */
+  async delete(queue: string): Promise<number> {
+    this.#scope.assertUnbound();
+    return this.#scope.store.deleteQueue(assertName(queue, "queue"));
+  }
+
+  /**
+   * How many runs of a queue ended how, over all processes. Runs of deleted tasks count too; a run that ended, was retried from outside and
+   * ended again counts twice. For metrics: the numbers only grow, and restart at 0 once the queue was empty.
+   *
+   * @throws `INVALID_NAME`, `FORBIDDEN` for a bound client
+   */
+  async outcomes(queue: string): Promise<Record<Outcome, number>> {
+    this.#scope.assertUnbound();
+    return this.#scope.store.runs.outcomes(assertName(queue, "queue"));
+  }
+}
+
+function queueNotFound(queue: string): CarillonError {
+  return new CarillonError("QUEUE_NOT_FOUND", `no queue ${queue} has tasks.`);
+}
+
+/** Why no worker takes a job that waits in the queue. Undefined: one may, or nothing is known. */
+export async function holdOf(store: Store, queue: string): Promise<string | undefined> {
+  const state = await store.queues.state(queue);
+  if (state?.paused) return `the queue is paused${aboutPause(state.paused)}`;
+  const workers = await store.queues.workers([queue]);
+  return workers?.get(queue) === 0 ? `no worker works the queue ${queue}` : undefined;
+}
+
+function aboutPause({ at, by, note }: QueuePause): string {
+  if (at === undefined) return "";
+  const who = by === undefined ? "" : `by ${by} `;
+  const why = note === undefined ? "" : `: ${note}`;
+  return ` (${who}since ${new Date(at).toISOString().replace(".000Z", "Z")}${why})`;
+}

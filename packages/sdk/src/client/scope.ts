@@ -1,0 +1,72 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import { hostname } from "node:os";
+import {
+  assertName,
+  CarillonError,
+  DEFAULT_OWNER,
+  parseRef,
+  type ResolvedRef,
+  type TaskName,
+  type TaskRef,
+} from "@carillon/core";
+import type { Store } from "@carillon/store";
+import { assertRef } from "./input.js";
+
+/** The store of a client, and the owner that it is bound to. All parts of a client share one. */
+export class Scope {
+  readonly store: Store;
+  readonly owner: string | undefined;
+  /** Recorded as the author of a change if the caller names nobody. */
+  readonly actor = `client-${hostname().replace(/[^A-Za-z0-9._-]/g, "-")}-${process.pid}`;
+
+  constructor(store: Store, owner: string | undefined) {
+    this.store = store;
+    this.owner = owner;
+  }
+
+  /** A token for one call that enqueues: its repetition is recognised. */
+  identity(): { key: string; token: string; node: string } {
+    return { key: randomUUID(), token: randomBytes(8).toString("hex"), node: this.actor };
+  }
+
+  /** The full name of a task. @throws `INVALID_NAME`, `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
+  async locate(ref: TaskRef): Promise<TaskName> {
+    return this.store.tasks.locate(this.#resolve(ref));
+  }
+
+  #resolve(ref: TaskRef): ResolvedRef {
+    assertRef(ref);
+    const resolved = parseRef(ref, this.owner ?? DEFAULT_OWNER);
+    if (this.owner !== undefined && resolved.owner !== this.owner) {
+      // Tasks of others do not exist for a bound client.
+      throw new CarillonError("TASK_NOT_FOUND", `there is no task ${resolved.owner}/${resolved.id}.`);
+    }
+    return resolved;
+  }
+
+  /** Refuses a bound client to change what belongs to the whole namespace. @throws `FORBIDDEN` */
+  assertUnbound(): void {
+    if (this.owner !== undefined) throw this.#foreignOwner();
+  }
+
+  /** The input with the bound owner. Another owner is refused, not corrected. @throws `FORBIDDEN` */
+  bind<Input extends { readonly owner?: string | undefined }>(input: Input): Input {
+    if (this.owner === undefined || typeof input !== "object" || input === null) return input;
+    if (input.owner !== undefined && input.owner !== this.owner) throw this.#foreignOwner();
+    return { ...input, owner: this.owner };
+  }
+
+  #foreignOwner(): CarillonError {
+    return new CarillonError("FORBIDDEN", `this client is bound to owner ${this.owner}.`, { field: "owner" });
+  }
+
+  /** The queues of the namespace. */
+  queues(): Promise<string[]> {
+    return this.store.registry.queues();
+  }
+
+  /** The queue, or all queues if it is undefined. @throws `INVALID_NAME` */
+  async queuesOf(queue: string | undefined): Promise<string[]> {
+    return queue === undefined ? this.queues() : [assertName(queue, "queue")];
+  }
+}

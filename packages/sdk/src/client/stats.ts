@@ -1,0 +1,62 @@
+import { FAILURES, OUTCOMES, type Outcome, SUCCESSES } from "@carillon/core";
+import { decodeOutcomes } from "@carillon/store";
+
+/** A task's statistics. Times in UTC ms, durations in ms. */
+export interface TaskStats {
+  /** Runs in all: the sum of `outcomes` and what is queued or running. */
+  readonly runs: number;
+  readonly outcomes: Readonly<Record<Outcome, number>>;
+  /** Runs that are not final. */
+  readonly open: number;
+  /** succeeded, quota and nothing-to-do. */
+  readonly successes: number;
+  /** failed, timed-out, crashed and lost. */
+  readonly failures: number;
+  /** Attempts that were started, and those whose worker died (an attempt under way is not among them). */
+  readonly attempts: number;
+  readonly crashes: number;
+  readonly consecutiveFailures: number;
+  readonly consecutiveCrashes: number;
+  /** The start of the last run that did something; kept when it fails. */
+  readonly lastStart: number | undefined;
+  /** The end of `lastRun`. */
+  readonly lastFinish: number | undefined;
+  /** The end of the last run that succeeded. */
+  readonly lastSuccess: number | undefined;
+  /** The last run that had nothing to do. */
+  readonly lastChecked: number | undefined;
+  /** How `lastRun` ended. */
+  readonly lastOutcome: Outcome | undefined;
+  /** The last run that is over and did something: not one that was dropped, cancelled before it started, or had nothing to do. */
+  readonly lastRun: string | undefined;
+  /** Milliseconds of all runs that succeeded, and of all that failed. */
+  readonly successMs: number;
+  readonly failureMs: number;
+}
+
+/** @param running attempts that are under way: each is counted as a crash until its end */
+export function statsView(stored: Record<string, string>, open: number, running: number): TaskStats {
+  const number = (field: string) => Number(stored[field] ?? 0);
+  const time = (field: string) => (stored[field] === undefined ? undefined : Number(stored[field]));
+  const outcomes = decodeOutcomes(stored);
+  const sum = (...of: Outcome[]) => of.reduce((total, outcome) => total + outcomes[outcome], 0);
+  return {
+    runs: sum(...OUTCOMES) + open,
+    outcomes,
+    open,
+    successes: sum(...SUCCESSES),
+    failures: sum(...FAILURES),
+    attempts: number("attempts"),
+    crashes: Math.max(0, number("crashes") - running),
+    consecutiveFailures: number("consecutiveFailures"),
+    consecutiveCrashes: Math.max(0, number("consecutiveCrashes") - running),
+    lastStart: time("lastStart"),
+    lastFinish: time("lastFinish"),
+    lastSuccess: time("lastSuccess"),
+    lastChecked: time("lastChecked"),
+    lastOutcome: stored.lastOutcome as Outcome | undefined,
+    lastRun: stored.lastRun,
+    successMs: number("successMs"),
+    failureMs: number("failureMs"),
+  };
+}

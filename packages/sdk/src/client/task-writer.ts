@@ -1,0 +1,236 @@
+import { randomBytes } from "node:crypto";
+import {
+  assertName,
+  assertOptions,
+  CarillonError,
+  calendarsOf,
+  DEFAULT_PAYLOAD_LIMITS,
+  type ParsedTask,
+  parseTask,
+  reviewSchedule,
+  storedInstant,
+  type TaskInput,
+  type TaskRef,
+} from "@carillon/core";
+import { assertKnown, definitionFields, revisionOf, type PutResult as StoredPut } from "@carillon/store";
+import {
+  type AnyTaskType,
+  assertTaskType,
+  type TypedTask,
+  task as typedTask,
+  validatePayload,
+} from "../task-type.js";
+import { alertWarnings } from "./alert-warnings.js";
+import {
+  assertFirst,
+  assertRevision,
+  at,
+  type CheckedTask,
+  moment,
+  notFound,
+  putView,
+  wholeNumber,
+} from "./input.js";
+import type { Scope } from "./scope.js";
+import type { EnqueueOptions, EnqueueResult, PutOptions, PutResult } from "./types.js";
+import { assertChange, update } from "./update.js";
+import { type Validation, validationOf } from "./validation.js";
+import { type Definition, taskView } from "./view.js";
+
+/** Checks tasks and stores them. */
+export class TaskWriter {
+  readonly #scope: Scope;
+  readonly #types: ReadonlyMap<string, AnyTaskType> | undefined;
+  readonly #maxPayloadBytes: number;
+
+  /** @param types the only types that may be put; undefined: any */
+  constructor(scope: Scope, types: ReadonlyMap<string, AnyTaskType> | undefined, maxPayloadBytes: number) {
+    this.#scope = scope;
+    this.#types = types;
+    this.#maxPayloadBytes = maxPayloadBytes;
+  }
+
+  /** @param type of the task; default: the one of the client's types that it names */
+  async put(task: TaskInput, type?: AnyTaskType, options?: PutOptions): Promise<PutResult> {
+    return this.#put(await this.#check(task, type), options);
+  }
+
+  async #put(task: CheckedTask, options: PutOptions = {}, once = false): Promise<PutResult> {
+    assertRevision(options);
+    const { tasks } = this.#scope.store;
+    const [result] = await tasks.put(task.definition.queue, [task], { ...options, once });
+    return putView(result as StoredPut, task);
+  }
+
+  async update(
+    ref: TaskRef,
+    change: (task: Definition) => TaskInput | Promise<TaskInput>,
+  ): Promise<PutResult> {
+    assertChange(change);
+    const name = await this.#scope.locate(ref);
+    let oneOff = false;
+    const read = async () => {
+      const stored = await this.#scope.store.tasks.get(name);
+      if (!stored) throw notFound(name);
+      oneOff = stored.fields.has("once");
+      return taskView(stored);
+    };
+    return update(read, change, async (task, ifRevision) => {
+      const checked = await this.#check(task);
+      const once = oneOff && "at" in checked.definition.schedule;
+      const done = await this.#put(checked, { ifRevision }, once);
+      return { done, revision: revisionOf(definitionFields(checked, once)) };
+    });
+  }
+
+  async putMany(tasks: Iterable<TaskInput>): Promise<PutResult[]> {
+    const checked = await this.#checkAll(tasks);
+    const byQueue = new Map<string, { index: number; task: CheckedTask }[]>();
+    for (const [index, task] of checked.entries()) {
+      const list = byQueue.get(task.definition.queue) ?? [];
+      list.push({ index, task });
+      byQueue.set(task.definition.queue, list);
+    }
+    const results = new Array<PutResult>(checked.length);
+    for (const [queue, list] of byQueue) {
+      const stored = await this.#scope.store.tasks.put(
+        queue,
+        list.map(({ task }) => task),
+      );
+      for (const [i, { index, task }] of list.entries())
+        results[index] = putView(stored[i] as StoredPut, task);
+    }
+    return results;
+  }
+
+  /** Checks each task; an error's field begins with the task's position. */
+  async #checkAll(tasks: Iterable<TaskInput>): Promise<CheckedTask[]> {
+    if (typeof tasks?.[Symbol.iterator] !== "function") {
+      throw new CarillonError("INVALID_TASK", "not a list.", {
+        field: "tasks",
+        remedy: "Give the tasks, each as put takes it.",
+      });
+    }
+    const checked: CheckedTask[] = [];
+    const names = new Map<string, number>();
+    for (const task of tasks) {
+      try {
+        const one = await this.#check(task);
+        assertFirst(one.definition, names);
+        checked.push(one);
+      } catch (error) {
+        throw at(error, checked.length);
+      }
+    }
+    const { registry, tasks: stored } = this.#scope.store;
+    const known = await registry.types();
+    const assertAt = async (assert: (task: CheckedTask) => unknown) => {
+      for (const [index, task] of checked.entries()) {
+        try {
+          await assert(task);
+        } catch (error) {
+          throw at(error, index);
+        }
+      }
+    };
+    await assertAt((task) => assertKnown(task.definition.type, known));
+    await assertAt((task) => namesCalendars(task) && stored.assertCalendars([task]));
+    return checked;
+  }
+
+  async validate(
+    task: TaskInput,
+    options: { from?: number | undefined; count?: number | undefined },
+  ): Promise<Validation> {
+    assertOptions(options, ["from", "count"]);
+    const count = wholeNumber(options.count ?? 5, "count", 0, 1_000);
+    if (options.from !== undefined && !Number.isFinite(options.from))
+      throw new CarillonError("INVALID_OPTION", "not a time.", { field: "from", remedy: "Give epoch ms." });
+    const checked = await this.#check(task);
+    const { definition, warnings } = checked;
+    const { registry, calendars, tasks } = this.#scope.store;
+    await Promise.all([
+      registry.assertTypes([definition.type]),
+      namesCalendars(checked) && calendars.refresh(),
+    ]);
+    const from = options.from ?? (await tasks.time(definition.queue));
+    return validationOf(calendars.schedules.get(definition), definition, { from, count, warnings });
+  }
+
+  async enqueue<Type extends AnyTaskType>(
+    type: Type,
+    payload: TypedTask<Type>["payload"],
+    options: EnqueueOptions,
+  ): Promise<EnqueueResult> {
+    assertOptions(options, ["at", "delay", "id", "queue", "owner", "priority"]);
+    assertTaskType(type, "type");
+    const id = options.id ?? `${type.type.slice(0, 100)}-${randomBytes(8).toString("hex")}`;
+    const queue = assertName(options.queue ?? type.queue, "queue");
+    const { tasks, claims } = this.#scope.store;
+    const due = moment(options);
+    const draft = await this.#check(
+      {
+        // Its time is set below: it may depend on the time of Redis, and arguments are checked before Redis is asked.
+        ...typedTask(type, { id, payload, schedule: { at: 0 } }),
+        queue,
+        owner: options.owner,
+        priority: options.priority ?? 0,
+      },
+      type,
+    );
+    const now = await tasks.time(queue);
+    const at = due(now);
+    const checked = {
+      ...draft,
+      definition: { ...draft.definition, schedule: { at: storedInstant(at, "at") } },
+    };
+    const task = { queue, owner: checked.definition.owner, id };
+    if (at > now) {
+      const [result] = await tasks.put(queue, [checked], { once: true });
+      if (result?.state === "scheduled" || result?.outcome === "unchanged")
+        return { task, run: undefined, at };
+      // Its time passed while it was put: it is stored, but finished without a run.
+      const run = await claims.trigger(task, this.#scope.identity(), "allow");
+      if (run.outcome === "enqueued") return { task, run: run.run, at: run.enqueued };
+    }
+    const enqueued = await this.#enqueueNow(queue, checked);
+    return { task, run: enqueued.run, at: enqueued.enqueued };
+  }
+
+  async #enqueueNow(queue: string, task: ParsedTask): Promise<{ run: string; enqueued: number }> {
+    const { registry, claims } = this.#scope.store;
+    await registry.assertTypes([task.definition.type]);
+    const mark = await registry.enter(queue);
+    try {
+      return await claims.enqueueNow(task, this.#scope.identity());
+    } finally {
+      await registry.leave(queue, mark);
+    }
+  }
+
+  async #check(input: TaskInput, given?: AnyTaskType): Promise<CheckedTask> {
+    const limits = { ...DEFAULT_PAYLOAD_LIMITS, maxBytes: this.#maxPayloadBytes };
+    const parsed = parseTask(this.#scope.bind(input), limits);
+    const { type: name, payload, schedule } = parsed.definition;
+    if (this.#types && !this.#types.has(name)) {
+      throw new CarillonError("UNKNOWN_TASK_TYPE", `${name} is not one of this client's types.`, {
+        field: "type",
+        remedy: `Known: ${[...this.#types.keys()].join(", ") || "none"}.`,
+      });
+    }
+    const type = given ?? this.#types?.get(name);
+    if (type) await validatePayload(type, payload);
+    const { never, warnings } = reviewSchedule(schedule);
+    if (never !== undefined) {
+      throw new CarillonError("NEVER_FIRES", never, {
+        field: "schedule",
+        remedy: "Check its dates and exclusions; `carillon next` shows what an expression means.",
+      });
+    }
+    return { ...parsed, warnings: [...warnings, ...alertWarnings(parsed.definition)] };
+  }
+}
+
+function namesCalendars({ definition }: CheckedTask): boolean {
+  return calendarsOf(definition.schedule).length > 0;
+}

@@ -1,0 +1,36 @@
+import { setImmediate } from "node:timers/promises";
+
+/** Work without a break, in ms: the longest that others in the process wait. */
+const SLICE = 20;
+/** Steps of schedules in one call. Counted, so that the same question has the same answer however busy the machine is. */
+const MOST_STEPS = 250_000;
+
+/** Divides long work into slices, so that timers, jobs and requests of the process go on between them, and no call works for ever. */
+export class TimeSlice {
+  #since = performance.now();
+  #left = MOST_STEPS;
+
+  /** Begins a slice: what came before was waiting, not work. */
+  begin(): void {
+    this.#since = performance.now();
+  }
+
+  /** To be called after each search. @param steps see `scheduleSteps` @returns whether to call `next` */
+  took(steps: number): boolean {
+    this.#left -= steps;
+    return this.#left < 0 || performance.now() - this.#since >= SLICE;
+  }
+
+  /** Ends a slice and lets others work. False: the call has taken as many steps as it may. */
+  async next(): Promise<boolean> {
+    if (this.#left < 0) return false;
+    await this.pass();
+    return true;
+  }
+
+  /** As `next`, for work that is bounded otherwise. */
+  async pass(): Promise<void> {
+    await setImmediate();
+    this.begin();
+  }
+}

@@ -1,0 +1,108 @@
+import type { Duration, TaskName, TaskState } from "@carillon/core";
+import type { ConnectionSpec, PutOutcome, Store } from "@carillon/store";
+import type { AnyTaskType } from "../task-type.js";
+import type { Task } from "./view.js";
+
+export interface ClientOptions {
+  /** A Redis URL, several for a cluster, or an ioredis client whose options are taken over. */
+  connection?: ConnectionSpec | undefined;
+  /** Instead of `connection`: a store of your own; `close` leaves it open. */
+  store?: Store | undefined;
+  /** Default `carillon`. */
+  namespace?: string | undefined;
+  /** Binds the client to one owner: it neither sees nor touches another's tasks. Default: `system`, and all are visible. */
+  owner?: string | undefined;
+  /** Largest payload in bytes of JSON; default 262,144. */
+  maxPayloadBytes?: number | undefined;
+  /** The only task types that may be put; their payloads are checked. Default: any type, checked where it is given. */
+  types?: readonly AnyTaskType[] | undefined;
+  /** Longest wait for a connection; default 5 s. */
+  connectTimeout?: Duration | undefined;
+}
+
+export interface Warning {
+  readonly code: string;
+  readonly message: string;
+}
+
+export interface PutOptions {
+  /**
+   * The `revision` of the task that you changed: the put is refused where someone else has changed or deleted it since. `absent`: refused
+   * where there is such a task. What is there exactly as it is put is `unchanged`, whatever this says. Default: no condition.
+   */
+  ifRevision?: string | undefined;
+}
+
+/** What a put did. */
+export interface PutResult {
+  readonly task: TaskName;
+  readonly outcome: PutOutcome;
+  readonly state: TaskState;
+  /** The schedule in words; computed, never stored. */
+  readonly humanized: string;
+  /** When it is next acted on, UTC ms; undefined while paused or finished. */
+  readonly nextExecution: number | undefined;
+  readonly warnings: readonly Warning[];
+}
+
+export interface PauseOptions {
+  note?: string | undefined;
+  by?: string | undefined;
+  /** Also cancel its queued runs. Default false. */
+  cancelQueued?: boolean | undefined;
+}
+
+export interface ResumeOptions {
+  /** `now` passes over what fell due meanwhile; `catch-up` owes it, and the task's catch-up policy decides. Default `now`. */
+  from?: "now" | "catch-up" | undefined;
+  by?: string | undefined;
+}
+
+export interface ListOptions {
+  queue?: string | undefined;
+  owner?: string | undefined;
+  tag?: string | undefined;
+  state?: TaskState | undefined;
+  /** Also the deliveries of alerts to webhooks: one-off tasks of the queue `carillon-alerts`. Naming that queue shows them too. */
+  deliveries?: boolean | undefined;
+  /** At most this many; default 100, at most 1,000. */
+  limit?: number | undefined;
+  /** The cursor of the previous page. */
+  cursor?: string | undefined;
+}
+
+/** A page of `list`. */
+export interface TaskPage {
+  readonly tasks: Task[];
+  /** Gives the next page; undefined: this was the last. */
+  readonly cursor: string | undefined;
+}
+
+export interface EnqueueOptions {
+  /** ISO 8601 with offset, a Date or epoch ms; default now. */
+  at?: string | number | Date | undefined;
+  /** From now; instead of `at`: `"5m"`, or milliseconds. */
+  delay?: Duration | undefined;
+  /**
+   * Default: the type's name with a random end. Asked for again with a time to come, a one-off of this id has the new time and payload;
+   * without one it is `CONFLICT` while the task is there, and so it is in either case where it is no one-off.
+   */
+  id?: string | undefined;
+  queue?: string | undefined;
+  owner?: string | undefined;
+  priority?: number | undefined;
+}
+
+/** The answer of `client.enqueue`. */
+export type EnqueueResult =
+  /** The job is in its queue. */
+  | { readonly task: TaskName; readonly run: string; readonly at: number }
+  /** A one-off task waits for its time. */
+  | { readonly task: TaskName; readonly run: undefined; readonly at: number };
+
+/** What a `trigger` did. */
+export type TriggerResult =
+  | { readonly outcome: "enqueued"; readonly run: string; readonly key: string; readonly enqueued: number }
+  /** It waits until the run in its way is over. */
+  | { readonly outcome: "queued"; readonly key: string }
+  | { readonly outcome: "skipped"; readonly code: "SKIPPED_OVERLAP" };

@@ -1,0 +1,165 @@
+import { CarillonError, isCarillonError, parseLocalName, scheduleSteps, type TaskName } from "@carillon/core";
+import type { Store, StoredTask } from "@carillon/store";
+import { foresee } from "./forecast.js";
+import { TimeSlice } from "./time-slice.js";
+import { nextOf } from "./view.js";
+
+/** An occurrence to come. Times in UTC ms. */
+export interface Upcoming {
+  readonly task: TaskName;
+  readonly nominal: number;
+  readonly due: number;
+}
+
+/** Tasks read at a time. */
+const PAGE = 500;
+/** Tasks of a queue that are read for one answer. */
+const MOST_READ = 100_000;
+
+/** The tasks that are acted on next, earliest first. */
+export async function upNext(
+  store: Store,
+  queues: readonly string[],
+  limit: number,
+  owner: string | undefined,
+): Promise<Upcoming[]> {
+  return widening(limit, async (most) => {
+    const { tasks, horizon } = await dueTasks(store, queues, Number.POSITIVE_INFINITY, most, owner);
+    const found = tasks.flatMap(({ name, task }) => {
+      const next = nextOf(task);
+      return next ? [{ task: name, ...next }] : [];
+    });
+    return { found: found.sort((a, b) => a.due - b.due).slice(0, limit), horizon };
+  });
+}
+
+/**
+ * Each occurrence that is enqueued from `now` to `until`, as the schedules stand now, earliest first; also what is tried again, or was
+ * asked for, by then, and now what is owed, as far as the catch-up policy keeps it. A fixed delay after finish is foreseen as if runs
+ * took no time. With more than `limit`: the earliest of all tasks.
+ *
+ * @throws `INVALID_OPTION` where that is too much to work out
+ */
+export async function forecast(
+  store: Store,
+  queues: readonly string[],
+  { now, until }: { now: number; until: number },
+  limit: number,
+  owner: string | undefined,
+): Promise<Upcoming[]> {
+  await store.calendars.refresh();
+  const slice = new TimeSlice();
+  return widening(limit, async (most) => {
+    const { tasks, horizon } = await dueTasks(store, queues, until, most, owner);
+    slice.begin();
+    let found: Upcoming[] = [];
+    let end = Number.POSITIVE_INFINITY;
+    for (const { name, task } of tasks) {
+      const steps = scheduleSteps(task.definition.schedule);
+      if (slice.took(steps) && !(await slice.next())) throw new TooMuch();
+      try {
+        for (const one of foresee(store, task, now, until)) {
+          if (slice.took(steps) && !(await slice.next())) throw new TooMuch();
+          if (one === undefined) continue;
+          if (one.due >= end) break;
+          found.push({ task: name, ...one });
+          if (found.length < 2 * limit) continue;
+          found = found.sort(inOrder).slice(0, limit);
+          end = found.at(-1)?.due ?? end;
+        }
+      } catch (error) {
+        if (error instanceof TooMuch) throw error;
+        // Stored by someone else than Carillon, its schedule means nothing. The others' are told.
+      }
+    }
+    return { found: found.sort(inOrder).slice(0, limit), horizon: Math.max(horizon, now) };
+  });
+}
+
+/** The tasks that are there, and what their schedules take, decide how far ahead can be told. */
+class TooMuch extends CarillonError {
+  constructor() {
+    super("INVALID_OPTION", "the forecast takes too many steps.", {
+      field: "within",
+      remedy: "Ask for a shorter time, a smaller limit, or one queue.",
+    });
+  }
+}
+
+function inOrder(a: Upcoming, b: Upcoming): number {
+  return a.due - b.due || (a.task.id < b.task.id ? -1 : a.task.id > b.task.id ? 1 : 0);
+}
+
+/**
+ * Tasks are read in the order in which they are looked at, and what that leads to may be later, or nothing: more are read until none
+ * that was not can come before the last one found.
+ */
+async function widening(
+  limit: number,
+  look: (most: number) => Promise<{ found: Upcoming[]; horizon: number }>,
+): Promise<Upcoming[]> {
+  for (let most = limit; ; most = Math.min(2 * most, MOST_READ)) {
+    const { found, horizon } = await look(most);
+    const last = found[limit - 1]?.due ?? Number.POSITIVE_INFINITY;
+    if (last <= horizon || most >= MOST_READ) return found;
+  }
+}
+
+interface DueTasks {
+  readonly tasks: { name: TaskName; task: StoredTask }[];
+  /** Those that were not read are looked at then, or later. UTC ms; infinite: all were read. */
+  readonly horizon: number;
+}
+
+async function dueTasks(
+  store: Store,
+  queues: readonly string[],
+  until: number,
+  most: number,
+  owner: string | undefined,
+): Promise<DueTasks> {
+  if (owner !== undefined) {
+    return { tasks: await ownedTasks(store, queues, until, owner), horizon: Number.POSITIVE_INFINITY };
+  }
+  const found = await Promise.all(queues.map((queue) => store.tasks.due(queue, until, most)));
+  const ends = found.flatMap((names) => (names.length < most ? [] : [names.at(-1)?.at ?? 0]));
+  const tasks = await Promise.all(
+    queues.flatMap((queue, i) =>
+      (found[i] ?? []).map(async ({ local }) => {
+        const name = { queue, ...parseLocalName(local) };
+        return { name, task: await store.tasks.get(name).catch(unlessUnsupported) };
+      }),
+    ),
+  );
+  return {
+    tasks: tasks.flatMap(({ name, task }) => (task ? [{ name, task }] : [])),
+    horizon: Math.min(...ends),
+  };
+}
+
+/** A newer version's task, or nobody's: what others have to come is told all the same. */
+function unlessUnsupported(error: unknown): undefined {
+  if (!isCarillonError(error, "UNSUPPORTED_FORMAT")) throw error;
+}
+
+/** Through one owner's tasks: what others have due would hide them. */
+async function ownedTasks(
+  store: Store,
+  queues: readonly string[],
+  until: number,
+  owner: string,
+): Promise<{ name: TaskName; task: StoredTask }[]> {
+  const found: { name: TaskName; task: StoredTask }[] = [];
+  for (const queue of queues) {
+    let cursor: string | undefined;
+    do {
+      const page = await store.tasks.list({ queue, owner, state: "scheduled" }, PAGE, cursor);
+      for (const task of page.tasks) {
+        if ((nextOf(task)?.due ?? Number.POSITIVE_INFINITY) <= until)
+          found.push({ name: { queue, owner, id: task.definition.id }, task });
+      }
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+  }
+  return found;
+}

@@ -1,0 +1,53 @@
+import { CarillonError, isCarillonError, type TaskInput } from "@carillon/core";
+import type { PutResult } from "./types.js";
+import { type Definition, definitionOf, type Task } from "./view.js";
+
+/** Others that change the same task in the same moments: after so many the caller is told. */
+const TRIES = 10;
+
+/** What a put did, and the revision of what was put. */
+interface Attempt {
+  readonly done: PutResult;
+  readonly revision: string;
+}
+
+/** Reads a task and puts it changed; where someone else has changed it in between, again from what it is then. */
+export async function update(
+  read: () => Promise<Task>,
+  change: (task: Definition) => TaskInput | Promise<TaskInput>,
+  put: (task: TaskInput, ifRevision: string) => Promise<Attempt>,
+): Promise<PutResult> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const task = await read();
+    const changed = await change(definitionOf(task));
+    assertSameName(task, changed);
+    try {
+      const { done, revision } = await put(changed, task.revision);
+      // Unchanged though it was to be another: someone else has changed it alike, and of two who add one both must count.
+      if (done.outcome !== "unchanged" || revision === task.revision) return done;
+    } catch (error) {
+      if (!isCarillonError(error, "CONFLICT")) throw error;
+    }
+  }
+  throw new CarillonError("CONFLICT", "others kept changing the task.", { remedy: "Try again." });
+}
+
+function assertSameName(task: Task, changed: TaskInput): void {
+  for (const field of ["queue", "owner", "id"] as const) {
+    if (Object(changed)[field] === task[field]) continue;
+    throw new CarillonError("INVALID_NAME", "not the name of the task.", {
+      field,
+      remedy: "Return the task that was given, with what is to be changed. A task never moves.",
+    });
+  }
+}
+
+/** @throws `INVALID_OPTION` */
+export function assertChange(change: unknown): void {
+  if (typeof change !== "function") {
+    throw new CarillonError("INVALID_OPTION", "not a function.", {
+      field: "change",
+      remedy: "Give a function that gets the task and returns what it is to be.",
+    });
+  }
+}

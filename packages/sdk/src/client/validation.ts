@@ -1,0 +1,57 @@
+import {
+  canonicalSchedule,
+  describeSchedule,
+  type Schedule,
+  type Slot,
+  scheduleSteps,
+  seedOf,
+  type TaskDefinition,
+  type TaskSchedule,
+} from "@carillon/core";
+import type { Warning } from "./types.js";
+
+/** What a task's schedule means. Times in UTC ms. */
+export interface Validation {
+  /** Normalised, as it would be stored. */
+  readonly schedule: Schedule;
+  readonly canonical: string;
+  readonly humanized: string;
+  /** The next times, each with when it is due. */
+  readonly next: readonly Slot[];
+  /** Nothing follows these. */
+  readonly exhausted: boolean;
+  readonly warnings: readonly Warning[];
+}
+
+/** What a put would say of it. */
+export const NO_NEXT: Warning = {
+  code: "NO_NEXT",
+  message: "All times of this schedule are past: the task is stored as finished.",
+};
+
+/** Steps of the schedule for one answer: a plain one has 1,000 times, the largest 39. */
+const MOST_STEPS = 10_000;
+
+export function validationOf(
+  compiled: TaskSchedule,
+  task: TaskDefinition,
+  { from, count, warnings }: { from: number; count: number; warnings: readonly Warning[] },
+): Validation {
+  const { schedule } = task;
+  const seed = seedOf(task);
+  const next: Slot[] = [];
+  const most = Math.min(count, Math.ceil(MOST_STEPS / scheduleSteps(schedule)));
+  let slot = compiled.slotAfter(from);
+  while (slot && next.length < most) {
+    next.push(slot);
+    slot = compiled.spent(next.length) ? undefined : compiled.slotAfter(slot.nominal);
+  }
+  return {
+    schedule,
+    canonical: canonicalSchedule(schedule, seed),
+    humanized: describeSchedule(schedule, seed),
+    next,
+    exhausted: slot === undefined,
+    warnings: slot === undefined && next.length === 0 ? [...warnings, NO_NEXT] : warnings,
+  };
+}

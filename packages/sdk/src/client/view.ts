@@ -1,0 +1,196 @@
+import {
+  type CatchUpPolicy,
+  describeSchedule,
+  errorOf,
+  type Json,
+  type Outcome,
+  type OverlapPolicy,
+  type Pending,
+  type Policies,
+  type Run,
+  readyAt,
+  type Schedule,
+  seedOf,
+  type TaskDefinition,
+  type TaskInput,
+  type TaskState,
+  taskSchema,
+} from "@carillon/core";
+import { isAlive, isSilent, type NodeInfo, revisionOf, type StoredTask } from "@carillon/store";
+
+/** A task as clients see it. Times in UTC ms. */
+export interface Task extends Policies {
+  readonly id: string;
+  readonly owner: string;
+  readonly queue: string;
+  readonly type: string;
+  readonly schedule: Schedule;
+  /** The schedule in words; computed, never stored. */
+  readonly humanized: string;
+  readonly payload: Json;
+  readonly state: TaskState;
+  /**
+   * When it is next acted on: its schedule's due time, or that of an occurrence which was asked for or is tried again before. Undefined
+   * while paused or finished. Computed, never stored.
+   */
+  readonly nextExecution: number | undefined;
+  /** The last decided nominal time. */
+  readonly cursor: number | undefined;
+  readonly nominal: number | undefined;
+  readonly due: number | undefined;
+  /** Occurrences that wait for a run's end, or for a time of their own. */
+  readonly pending: readonly Pending[];
+  readonly generation: number;
+  /** Occurrences of the schedule that were enqueued, catch-up and backfills among them: what `maxRuns` counts. */
+  readonly fired: number;
+  /**
+   * Of the definition, for `ifRevision` of a put: another one after each change of it. Runs, pauses and times that pass do not change it.
+   * Computed, never stored.
+   */
+  readonly revision: string;
+  readonly priority: number;
+  readonly tags: readonly string[];
+  readonly overlap: OverlapPolicy;
+  readonly catchUp: CatchUpPolicy;
+  readonly description?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly submitter?: string | undefined;
+  readonly group?: string | undefined;
+  readonly paused?: { at: number; by?: string; note?: string } | undefined;
+  /** The last run that is over and did something. */
+  readonly lastStatus?: LastStatus | undefined;
+  /** Runs that are not over, of the oldest hundred; absent if there are none. Computed, never stored. */
+  readonly openRuns?: { readonly queued: number; readonly running: number } | undefined;
+  /** In what `get` and `list` return. Computed, never stored. */
+  readonly displayState?: DisplayState | undefined;
+  readonly created: number;
+  readonly updated: number;
+}
+
+/** TimescaleDB's word for a task and its runs, for display: a run is `STARTING` as long as it runs, and what is paused or finished is `DISABLED`. */
+export type DisplayState = "SCHEDULED" | "STARTING" | "TERMINATING" | "DISABLED";
+
+/** Derived from the two machines of a task and its runs, which are never mixed. */
+export function displayState(task: Pick<Task, "state">, runs: readonly Pick<Run, "state">[]): DisplayState {
+  if (runs.some(({ state }) => state === "terminating")) return "TERMINATING";
+  if (runs.some(({ state }) => state === "running")) return "STARTING";
+  return task.state === "scheduled" ? "SCHEDULED" : "DISABLED";
+}
+
+/** Fields of a task that follow from its runs that are not over. */
+export function openView(
+  task: Pick<Task, "state">,
+  runs: readonly Pick<Run, "state">[],
+): Pick<Task, "openRuns" | "displayState"> {
+  const queued = runs.filter(({ state }) => state === "queued").length;
+  const running = runs.filter(({ state }) => state === "running" || state === "terminating").length;
+  const openRuns = queued + running > 0 ? { openRuns: { queued, running } } : {};
+  return { ...openRuns, displayState: displayState(task, runs) };
+}
+
+/** How the last run went; computed, never written by a client. Times in UTC ms. */
+export interface LastStatus {
+  readonly run: string;
+  readonly executedAt: number | undefined;
+  readonly finishedAt: number | undefined;
+  /** The worker that ran it. */
+  readonly node: string | undefined;
+  readonly outcome: Outcome | undefined;
+  /** Absent where it succeeded, also where an attempt before had failed. */
+  readonly error?: string;
+  readonly result?: Json;
+}
+
+export function lastStatus(run: Run): LastStatus {
+  const { id, started, finished, worker, outcome, result } = run;
+  const error = errorOf(run);
+  return {
+    run: id,
+    executedAt: started,
+    finishedAt: finished,
+    node: worker,
+    outcome,
+    ...(error === undefined ? {} : { error }),
+    ...(result === undefined ? {} : { result }),
+  };
+}
+
+/** Stored by someone else than Carillon, it may mean nothing; lists must go on. */
+function inWords(task: TaskDefinition): string {
+  try {
+    return describeSchedule(task.schedule, seedOf(task));
+  } catch {
+    return "a schedule that cannot be read";
+  }
+}
+
+/** What a task is acted on for next, by time; what waits for a run's end has none. Undefined while paused or finished. */
+export function nextOf({
+  state,
+  nominal,
+  due,
+  pending,
+}: StoredTask): { nominal: number; due: number } | undefined {
+  if (state !== "scheduled") return undefined;
+  const timed = timesOf(pending);
+  if (due !== undefined) timed.push({ nominal: nominal ?? due, due });
+  return timed.sort((a, b) => a.due - b.due)[0];
+}
+
+/** Of what is pending, what has a time of its own: retries, and what a handler asked for. */
+function timesOf(pending: readonly Pending[]): { nominal: number; due: number }[] {
+  return pending.flatMap((one) =>
+    one.at === undefined ? [] : [{ nominal: one.nominal, due: readyAt(one) }],
+  );
+}
+
+export function taskView(stored: StoredTask): Task {
+  const { definition } = stored;
+  const { enabled: _, ...rest } = definition;
+  return {
+    ...rest,
+    humanized: inWords(definition),
+    state: stored.state,
+    nextExecution: nextOf(stored)?.due,
+    cursor: stored.cursor,
+    nominal: stored.nominal,
+    due: stored.due,
+    pending: stored.pending,
+    generation: Number(stored.generation),
+    fired: stored.fired,
+    revision: revisionOf(stored.fields),
+    ...(stored.paused ? { paused: stored.paused } : {}),
+    created: stored.created,
+    updated: stored.updated,
+  };
+}
+
+/** What is stored of a task's definition, in the form that a put takes. */
+export type Definition = Omit<TaskInput, "schedule" | "owner"> & { schedule: Schedule; owner: string };
+
+/** A task as `put` takes it, without what is computed: to change it, to export it, or to put it elsewhere. A paused one has `enabled: false`. */
+export function definitionOf(task: Task): Definition {
+  const fields = Object.keys(taskSchema.shape).flatMap((field) => {
+    const value = (task as unknown as Record<string, unknown>)[field];
+    return value === undefined ? [] : [[field, value] as const];
+  });
+  return { ...(Object.fromEntries(fields) as unknown as Definition), enabled: task.state !== "paused" };
+}
+
+/** `silent`: it missed a heartbeat. `dead`: it missed three. */
+export type NodeState = "ready" | "not-ready" | "silent" | "dead";
+
+/** A node of the registry; `alive` while its last heartbeat is within three of its intervals from now. */
+export interface NodeView extends NodeInfo {
+  readonly alive: boolean;
+  readonly state: NodeState;
+}
+
+/** `ready` and `why` are what is known now: of a node that has missed a heartbeat, that nothing is. */
+export function nodeView(node: NodeInfo, now: number): NodeView {
+  const alive = isAlive(node, now);
+  if (alive && !isSilent(node, now)) return { ...node, alive, state: node.ready ? "ready" : "not-ready" };
+  const seconds = Math.round((now - node.beat) / 1000);
+  const why = seconds < 0 ? "no beat since the clock of Redis went back" : `no beat for ${seconds} s`;
+  return { ...node, alive, state: alive ? "silent" : "dead", ready: false, why };
+}

@@ -1,0 +1,10 @@
+/**
+ * For Carillon's own programs and tests. Nothing here is part of the public API: it may change in any release.
+ *
+ * @packageDocumentation
+ */
+export { nearest, nearestRemedy } from "@carillon/core";
+export { Store } from "@carillon/store";
+export { internalsOf, storeOf } from "@carillon/store/internal";
+export type { WorkerClock } from "./worker/clock.js";
+export { type WorkerSeams, withWorkerSeams } from "./worker/seams.js";

@@ -1,0 +1,42 @@
+import { Client } from "@carillon/sdk";
+import { storeOf } from "@carillon/store/internal";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
+
+let redis: RedisServer;
+let client: Client;
+beforeAll(async () => {
+  redis = await startRedis();
+  client = new Client({ connection: redis.url });
+});
+afterEach(() => vi.restoreAllMocks());
+afterAll(async () => {
+  await client.close();
+  await redis.stop();
+});
+
+test("the count of a backfill lets the process do other things meanwhile", async () => {
+  const schedule = { every: "1s", start: "2026-01-01T00:00:00Z" };
+  await client.put({ id: "a", type: "t", queue: "q", schedule });
+  const { schedules } = storeOf(client).calendars;
+  const compiled = schedules.get({ owner: "system", id: "a", schedule });
+  let [asked, others, othersAtTheEnd] = [0, 0, 0];
+  const next = (at: number) => {
+    asked += 1;
+    setImmediate(() => {
+      others += 1;
+    });
+    othersAtTheEnd = others;
+    return compiled.next(at);
+  };
+  vi.spyOn(schedules, "get").mockReturnValue({ delay: undefined, next } as unknown as typeof compiled);
+  // Each look at the clock finds a turn over.
+  let now = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => {
+    now += 1_000;
+    return now;
+  });
+  const past = { from: "2026-01-01T00:00:00Z", to: "2026-01-01T00:01:00Z", dryRun: true };
+  expect(await client.backfills.start("a", past)).toEqual({ id: undefined, total: 61 });
+  expect([asked, othersAtTheEnd]).toEqual([62, 61]);
+});

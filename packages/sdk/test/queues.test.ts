@@ -1,0 +1,174 @@
+import { Client, defineTask } from "@carillon/sdk";
+import { internalsOf } from "@carillon/store/internal";
+import { eventually, type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+
+const QUEUE = "bells";
+const START = Date.parse("2026-01-01T00:00:00Z");
+
+const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
+const NONE = {
+  ...{ succeeded: 0, failed: 0, "timed-out": 0, quota: 0, cancelled: 0 },
+  ...{ dropped: 0, crashed: 0, "nothing-to-do": 0, lost: 0 },
+};
+
+let redis: RedisServer;
+let kit: TestKit;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => redis.stop());
+beforeEach(async () => {
+  kit = await testKit({ types: [ring], redis, start: START });
+});
+afterEach(async () => kit.close());
+
+const put = (id: string, queue = QUEUE, more: object = {}) =>
+  kit.client.put({ id, type: "ring", queue, schedule: { every: "1m" }, ...more });
+
+/** A worker's connection has its name a moment after the worker has begun. */
+const worked = () =>
+  eventually(async () => expect((await kit.store.queues.workers([QUEUE]))?.get(QUEUE)).toBe(1));
+
+describe("queues", () => {
+  it("tell what waits, for how long, who works it, and how runs ended", async () => {
+    await put("t");
+    await put("ghost", "nobody", { overlap: "allow" });
+    await kit.advance("150s");
+    await worked();
+    expect(await kit.client.queues.list()).toEqual([
+      {
+        ...{ name: QUEUE, tasks: 1, workers: 1, waiting: 0, active: 0 },
+        ...{ oldestWaitingMs: undefined, outcomes: { ...NONE, succeeded: 2 } },
+      },
+      {
+        ...{ name: "nobody", tasks: 1, workers: 0, waiting: 2, active: 0 },
+        ...{ oldestWaitingMs: 90_000, outcomes: NONE },
+      },
+    ]);
+    expect(await kit.client.queues.names()).toEqual([QUEUE, "nobody"]);
+  });
+
+  it("tell a bound client of its own tasks only", async () => {
+    await put("t");
+    await put("mine", QUEUE, { owner: "acme" });
+    await kit.client.queues.pause(QUEUE, { by: "ann" });
+    const acme = new Client({ store: kit.store, owner: "acme" });
+    await worked();
+    expect(await acme.queues.list()).toEqual([
+      { name: QUEUE, tasks: 1, workers: 1, paused: { at: START, by: "ann" } },
+    ]);
+  });
+
+  it("are paused and resumed: jobs wait meanwhile, and the overlap policy skips", async () => {
+    await put("t");
+    expect(await kit.client.queues.pause(QUEUE, { note: "deploy", by: "ann" })).toBe(true);
+    expect(await kit.client.queues.pause(QUEUE, { note: "again", by: "bob" })).toBe(false);
+    await kit.advance("3m");
+    await kit.expect("t").fired(1).skipped("overlap", 2);
+    expect(await kit.client.queues.list()).toMatchObject([
+      { paused: { at: START, by: "ann", note: "deploy" }, waiting: 1, oldestWaitingMs: 120_000 },
+    ]);
+    expect(await kit.client.queues.resume(QUEUE)).toBe(true);
+    expect(await kit.client.queues.resume(QUEUE)).toBe(false);
+    await kit.advance(0);
+    await kit.expect("t").outcome("succeeded");
+    const [queue] = await kit.client.queues.list();
+    expect(queue).toMatchObject({ waiting: 0 });
+    expect(queue).not.toHaveProperty("paused");
+  });
+
+  it("stay paused when their last task is deleted and another one is put", async () => {
+    await put("t");
+    await kit.client.queues.pause(QUEUE, { by: "ann" });
+    await kit.client.delete("t");
+    expect(await kit.client.queues.list()).toEqual([]);
+    await put("t");
+    expect(await kit.client.queues.list()).toMatchObject([{ paused: { by: "ann" } }]);
+    await kit.client.delete("t");
+    expect(await kit.client.queues.resume(QUEUE)).toBe(true);
+  });
+
+  it("refuse a pause that is not one", async () => {
+    await put("t");
+    await put("hook", "carillon-alerts");
+    const acme = new Client({ store: kit.store, owner: "acme" });
+    const { client } = kit;
+    for (const [act, code, field] of [
+      [() => client.queues.pause("bell"), "QUEUE_NOT_FOUND", undefined],
+      [() => client.queues.resume("bell"), "QUEUE_NOT_FOUND", undefined],
+      [() => client.queues.pause("no queue"), "INVALID_NAME", "queue"],
+      [() => client.queues.resume("a/b"), "INVALID_NAME", "queue"],
+      [() => client.queues.pause(QUEUE, { note: "x".repeat(501) }), "INVALID_OPTION", "note"],
+      [() => client.queues.pause(QUEUE, { why: "x" } as never), "INVALID_OPTION", "why"],
+      // Somebody must be told that nothing runs.
+      [() => client.queues.pause("carillon-alerts"), "FORBIDDEN", "queue"],
+      [() => acme.queues.pause(QUEUE), "FORBIDDEN", "owner"],
+      [() => acme.queues.resume(QUEUE), "FORBIDDEN", "owner"],
+    ] as const) {
+      await expect(act()).rejects.toMatchObject({ code, field });
+    }
+    expect((await client.queues.list()).filter(({ paused }) => paused)).toEqual([]);
+    expect(await client.queues.resume("carillon-alerts")).toBe(false);
+  });
+});
+
+describe("explain", () => {
+  const explained = async (at: number) => {
+    const { verdict, summary, hold } = await kit.client.explain("t", START + at);
+    return [verdict, summary, hold];
+  };
+  const enqueued = "It was enqueued 0 ms after it was due; its run is queued";
+
+  it("says that the queue is paused, of the run that waits and of what is in its way", async () => {
+    await put("t");
+    await kit.client.queues.pause(QUEUE, { note: "deploy", by: "ann" });
+    await kit.advance("2m");
+    const hold = "the queue is paused (by ann since 2026-01-01T00:00:00Z: deploy)";
+    expect(await explained(60_000)).toEqual(["enqueued", `${enqueued}: ${hold}.`, hold]);
+    expect(await explained(120_000)).toEqual([
+      "skipped",
+      "It was skipped: an earlier run was not over, and the overlap policy lets none start beside it." +
+        ` The run in its way waits: ${hold}.`,
+      hold,
+    ]);
+    await kit.client.queues.resume(QUEUE);
+    await kit.advance(0);
+    expect(await explained(60_000)).toEqual([
+      "enqueued",
+      "It was enqueued 0 ms after it was due; its run ended: succeeded.",
+      undefined,
+    ]);
+    expect((await explained(120_000))[2]).toBeUndefined();
+  });
+
+  it("says so too of an occurrence that is kept, and of a pause that nobody signed", async () => {
+    await put("t", QUEUE, { overlap: "queue-one" });
+    await kit.client.queues.pause(QUEUE);
+    await kit.advance("2m");
+    const hold = "the queue is paused (since 2026-01-01T00:00:00Z)";
+    expect(await explained(120_000)).toEqual([
+      "waiting",
+      `It waits: kept (schedule) until no run is in its way. The run in its way waits: ${hold}.`,
+      hold,
+    ]);
+    const { bull } = internalsOf(kit.store).keys.queue(QUEUE);
+    await internalsOf(kit.store).link.client.hdel(`${bull}meta`, "carillon.pause");
+    expect((await explained(60_000))[2]).toBe("the queue is paused");
+  });
+
+  it("says that no worker works the queue, and nothing where Redis does not tell", async () => {
+    await put("t", "nobody");
+    await kit.advance("1m");
+    const hold = "no worker works the queue nobody";
+    expect(await explained(60_000)).toEqual(["enqueued", `${enqueued}: ${hold}.`, hold]);
+    const { queues } = kit.store;
+    const workers = queues.workers.bind(queues);
+    queues.workers = async () => undefined;
+    expect(await explained(60_000)).toEqual(["enqueued", `${enqueued}.`, undefined]);
+    queues.workers = workers;
+    await kit.bullWorker("nobody", async () => {});
+    await eventually(async () => expect((await explained(60_000))[2]).toBeUndefined());
+  });
+});

@@ -1,0 +1,58 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Client } from "@carillon/sdk";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, beforeAll, expect, it } from "vitest";
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis({ password: "s3cret" });
+});
+afterAll(() => redis.stop());
+
+/** Runs a module in a process of its own, where this package is built. */
+async function run(code: string): Promise<string> {
+  const cwd = fileURLToPath(new URL("..", import.meta.url));
+  const args = ["--input-type=module", "--eval", `const connection = ${JSON.stringify(redis.url)};\n${code}`];
+  return (await promisify(execFile)(process.execPath, args, { cwd, timeout: 60_000 })).stdout;
+}
+
+it("a client, a worker and a node that are made and not used let the process end", async () => {
+  const stdout = await run(`
+    import { Client, defineTask, Worker } from "@carillon/sdk";
+    import { z } from "zod";
+    new Client({ connection });
+    new Client({ connection: connection + "," + connection });
+    new Worker({ connection, types: [defineTask("a", { queue: "q", payload: z.object({}), handler() {} })] });
+    console.log("made");
+  `);
+  expect(stdout).toBe("made\n");
+});
+
+it("a client closes itself at the end of its block", async () => {
+  const stdout = await run(`
+    import { Client } from "@carillon/sdk";
+    const client = new Client({ connection });
+    console.log((await client.list()).tasks.length);
+    await client[Symbol.asyncDispose]();
+  `);
+  expect(stdout).toBe("0\n");
+});
+
+it("a wrong password is reported at once, not when the time to connect is over", async () => {
+  const client = new Client({ connection: redis.url.replace("s3cret", "wrong"), connectTimeout: 600_000 });
+  await expect(client.list()).rejects.toMatchObject({ code: "REDIS_AUTH" });
+  await expect(client.list()).rejects.toMatchObject({ code: "REDIS_AUTH" });
+  await client.close();
+});
+
+it("a closed client says so", async () => {
+  const client = new Client({ connection: redis.url });
+  await client.list();
+  await client.close();
+  await expect(client.list()).rejects.toMatchObject({
+    code: "REDIS_UNAVAILABLE",
+    message: "this client was closed. Use it before close(), or make a new one.",
+  });
+});

@@ -1,0 +1,68 @@
+import { setTimeout } from "node:timers/promises";
+import { Worker as BullWorker, DelayedError, type Job, WaitingChildrenError, WaitingError } from "bullmq";
+import { failsForAll } from "../redis/redis-error.js";
+
+/** Wait after a job could not be fetched, or its end not be written, in ms. */
+const PAUSE = 1_000;
+/** How often the end of a job is tried to be written. */
+const TRIES = 30;
+/** Thrown by the processor for a job that it has moved elsewhere: there is no end to write. */
+const MOVED = [DelayedError, WaitingError, WaitingChildrenError];
+
+/**
+ * BullMQ's worker, but where Redis is there and refuses to hand out a job (no memory, a replica, no right to), it waits a moment:
+ * BullMQ asks again at once, thousands of times a second, with an error for each. Where Redis refuses to end one (a replica, for a
+ * moment), it tries again: BullMQ would fail one that is done, and leave one that failed to come back, with no attempt counted.
+ */
+export class PatientWorker extends BullWorker {
+  readonly #closing = new AbortController();
+
+  protected override async moveToActive(token: string, name?: string): Promise<Job> {
+    try {
+      return await super.moveToActive(token, name);
+    } catch (error) {
+      await setTimeout(PAUSE, undefined, { signal: this.#closing.signal }).catch(() => {});
+      throw error;
+    }
+  }
+
+  protected override handleCompleted(...of: Parameters<BullWorker["handleCompleted"]>): Promise<Job> {
+    return this.#patiently(() => super.handleCompleted(...of));
+  }
+
+  protected override handleFailed(...of: Parameters<BullWorker["handleFailed"]>): Promise<Job> {
+    const [error, job] = of;
+    // BullMQ then only fetches the next job.
+    if (MOVED.some((kind) => error instanceof kind)) return super.handleFailed(...of);
+    const traces = [...(job.stacktrace ?? [])];
+    return this.#patiently(() => {
+      // Each try adds the failure to it.
+      job.stacktrace = [...traces];
+      return super.handleFailed(...of);
+    });
+  }
+
+  async #patiently(end: () => Promise<Job>): Promise<Job> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await end();
+      } catch (error) {
+        if (tries === TRIES || this.#closing.signal.aborted || !failsForAll(error)) throw error;
+        await setTimeout(PAUSE, undefined, { signal: this.#closing.signal }).catch(() => {});
+      }
+    }
+  }
+
+  override close(force?: boolean): Promise<void> {
+    this.#closing.abort();
+    return super.close(force);
+  }
+
+  /** After a `close` that does not end: stops what of BullMQ's would keep the process alive, its timers and a connection. */
+  async abandon(): Promise<void> {
+    await this.lockManager.close();
+    // Private, but BullMQ would call it only at the end of its close.
+    this["stalledCheckStopper"]?.();
+    await this.backend.close(true).catch(() => {});
+  }
+}

@@ -1,0 +1,10 @@
+-- Reads what waits in a queue, and whether workers may take it.
+--
+-- Returns: { paused ("" or what is stored), what our pause has stored ("" none), jobs that wait, active jobs, age in ms of the one that
+--          has waited longest ("" none) }
+local now = nowMs()
+local oldest = bullOldestSince(K)
+local paused, about = unpack(redis.call("HMGET", K.meta, "paused", F.queuePause))
+local waiting = redis.call("LLEN", K.wait) + redis.call("LLEN", K.paused) + redis.call("ZCARD", K.prioritized)
+local age = oldest and string.format("%.0f", math.max(0, now - oldest))
+return { paused or "", about or "", waiting, redis.call("LLEN", K.active), age or "" }

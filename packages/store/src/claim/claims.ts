@@ -1,0 +1,395 @@
+import {
+  assertOverlap,
+  CarillonError,
+  type Decision,
+  type DueTask,
+  decideTrigger,
+  localName,
+  type OverlapPolicy,
+  occurrenceKey,
+  type ParsedTask,
+  runId,
+  type ScheduleCache,
+  shardOf,
+  type TaskName,
+} from "@carillon/core";
+import { bullKeys } from "../bull/bull-keys.js";
+import { JobPacker } from "../bull/bullmq.js";
+import type { NamespaceKeys } from "../keys.js";
+import type { OptimisticWrites } from "../optimistic.js";
+import { redisError } from "../redis/connection.js";
+import type { Link } from "../redis/link.js";
+import { FACTS } from "../script/facts.js";
+import { CANCEL, ENQUEUE, NEXT, OPEN, RECKON, TASK } from "../script/libraries.js";
+import { answers, script } from "../script/script.js";
+import type { Packed, Scripts } from "../script/scripts.js";
+import { decodeTask, definitionFields, isForeign, storedFields } from "../task/codec.js";
+import { clearDeletedRuns } from "../task/deleted-runs.js";
+import { nameTaken, unsupportedFormat } from "../task/errors.js";
+import { DueReads, runIds } from "./due.js";
+import {
+  type BackfillStep,
+  type ClaimItem,
+  COMMIT,
+  CommitItems,
+  type CommitOptions,
+  dataParts,
+  JobTexts,
+  templatesText,
+} from "./pack.js";
+import { claimableAt, type DueEntry } from "./writes.js";
+
+/**
+ * Result of the commit for one task. `DONE`: this very claim was committed before (its answer was lost). `STALE`,
+ * `OVERLAP`: the task or its runs changed since the read. `EARLY`: not due by Redis time.
+ */
+export type ClaimStatus = "OK" | "DONE" | "STALE" | "EARLY" | "OVERLAP" | `ERROR ${string}`;
+
+/** What is remembered of an item until its commit is answered: what was prepared ahead may be thousands, with payloads. */
+export interface Sent {
+  readonly entry: { readonly local: string; readonly task: { readonly due: number | undefined } };
+  readonly decision: Decision;
+  /** When nothing stood in the way of what is enqueued any more. Undefined: nothing is enqueued. */
+  readonly claimable?: number | undefined;
+}
+
+export interface ClaimResult {
+  readonly item: Sent;
+  readonly status: ClaimStatus;
+  /** The run that was enqueued, where one was. */
+  readonly run: string | undefined;
+}
+
+/** A commit, ready to be sent. */
+export interface PackedCommit extends Packed<[now: number, ...statuses: string[]]> {
+  readonly queue: string;
+  readonly node: string;
+  /** When it was decided. */
+  readonly decided: number;
+  readonly items: readonly Sent[];
+  /** Of each item the run that it enqueues, if it does. */
+  readonly runs: readonly (string | undefined)[];
+}
+
+export type TriggerResult =
+  | { readonly outcome: "enqueued"; readonly run: string; readonly enqueued: number }
+  /** It waits for the run in its way to end. */
+  | { readonly outcome: "queued" }
+  | { readonly outcome: "skipped"; readonly reason: "overlap" };
+
+const READ_TASK = script("read-task", {
+  keys: ["task", "open", "history", "failures"],
+  uses: [RECKON],
+  answer: answers<[now: number, task: string[], run: string, open: string, over: string[]]>(),
+});
+
+const CANCEL_OPEN = script("cancel-open", {
+  keys: ["open", "runs", "next"],
+  args: ["by", "opened", "passed"],
+  uses: [NEXT, CANCEL],
+  answer: answers<[looked: number, changed: number, open: number]>(),
+});
+
+const ENQUEUE_NEW = script("enqueue-new", {
+  keys: ["task", "open", "record", "job", "next", "runs", "tasks", "priorities", "gone", "bull[]"],
+  args: [
+    "name",
+    "run",
+    "node",
+    "template",
+    "details",
+    "owner",
+    "id",
+    "key",
+    "nominal",
+    "jobDue",
+    "trigger",
+    "more",
+    "payload",
+    "fields[]",
+  ],
+  uses: [TASK, OPEN, ENQUEUE],
+  answer: answers<[word: string, now: number]>(),
+});
+
+export class ClaimRepository extends DueReads {
+  readonly #keys: NamespaceKeys;
+  readonly #scripts: Scripts;
+  readonly #schedules: ScheduleCache;
+  readonly #optimistic: OptimisticWrites;
+
+  constructor(
+    link: Link,
+    keys: NamespaceKeys,
+    scripts: Scripts,
+    schedules: ScheduleCache,
+    optimistic: OptimisticWrites,
+  ) {
+    super(link, keys, scripts);
+    this.#keys = keys;
+    this.#scripts = scripts;
+    this.#schedules = schedules;
+    this.#optimistic = optimistic;
+  }
+
+  /**
+   * Makes decisions true, in one script. Repeated with the same token it does nothing twice.
+   *
+   * @param now the time of the read, for the jobs' own timestamps
+   */
+  async commit(
+    queue: string,
+    shard: number,
+    items: readonly ClaimItem[],
+    by: { token: string; node: string },
+    now: number,
+  ): Promise<{ now: number; results: ClaimResult[] }> {
+    return this.send(this.pack(queue, shard, items, by, now));
+  }
+
+  /** All of a commit but the sending: for what is decided ahead of its time. */
+  pack(
+    queue: string,
+    shard: number,
+    items: readonly ClaimItem[],
+    by: { token: string; node: string },
+    now: number,
+  ): PackedCommit {
+    return this.#pack(queue, shard, items, { ...by, held: true }, now);
+  }
+
+  #pack(
+    queue: string,
+    shard: number,
+    items: readonly ClaimItem[],
+    options: CommitOptions & { node: string },
+    now: number,
+  ): PackedCommit {
+    const keys = this.#keys.queue(queue);
+    const { next, expected } = keys;
+    const jobs = this.#jobs(queue, now);
+    const packed = new CommitItems(keys, jobs);
+    // Two owners may have a task of one id, due at the same time: a run's id must be one of a kind.
+    const runs = items.map((item, i) => {
+      const token = i === 0 ? options.token : `${options.token}.${i.toString(36)}`;
+      return packed.add(item, { ...options, token }, now);
+    });
+    return {
+      queue,
+      node: options.node,
+      decided: now,
+      items: items.map(({ entry, decision }) => ({
+        entry: { local: entry.local, task: { due: entry.task.due } },
+        decision,
+        claimable: claimableAt(entry, decision),
+      })),
+      runs,
+      ...this.#scripts.pack(
+        COMMIT,
+        { due: keys.due(shard), next, runs: keys.runs, expected, bull: bullKeys(keys.bull) },
+        { token: options.token, node: options.node, shard, templates: templatesText(jobs.templates) },
+        packed.items,
+      ),
+    };
+  }
+
+  async send(packed: PackedCommit): Promise<{ now: number; results: ClaimResult[] }> {
+    const { items, runs } = packed;
+    const [at, ...statuses] = await this.#scripts.send(packed);
+    const results = items.map((item, i) => {
+      const status = statuses[i] as ClaimStatus;
+      return { item, status, run: status === "OK" || status === "DONE" ? runs[i] : undefined };
+    });
+    const more = new Set(statuses.slice(items.length));
+    for (const { item, status } of results) {
+      const { local } = item.entry;
+      if (more.has(local)) await this.#cancelOn(packed, local, at);
+      // Where the first answer was lost, nobody has said whether there are more, and others may have begun since.
+      else if (item.decision.cancel && status === "DONE") await this.#cancelOn(packed, local, packed.decided);
+    }
+    return { now: at, results };
+  }
+
+  /** Cancels the runs of a task that were open by then, some at a time. */
+  async #cancelOn({ queue, node }: PackedCommit, local: string, by: number): Promise<void> {
+    const keys = this.#keys.queue(queue);
+    let [passed, changed, before] = [0, 0, 0];
+    for (;;) {
+      const [looked, cancelled, open] = await this.#scripts.run(
+        CANCEL_OPEN,
+        { open: keys.open(local), runs: keys.runs, next: keys.next },
+        { by: node, opened: by, passed },
+      );
+      if (passed === 0) before = open;
+      passed += looked;
+      changed += cancelled;
+      if (looked > 0) continue;
+      // Those that ended meanwhile have moved others to where this had passed.
+      if (changed === 0 && open === before) return;
+      [passed, changed] = [0, 0];
+    }
+  }
+
+  #jobs(queue: string, now: number): JobTexts {
+    return new JobTexts(new JobPacker(this.#keys.queue(queue).bull), this.#schedules, now);
+  }
+
+  /** A task with the time and the runs in its way. */
+  async #read(name: TaskName): Promise<{ now: number; entry: DueEntry }> {
+    const keys = this.#keys.queue(name.queue);
+    const local = localName(name);
+    const [now, flat, run, open, over] = await this.#scripts.run(READ_TASK, {
+      task: keys.task(local),
+      open: keys.open(local),
+      history: keys.history(local),
+      failures: keys.failures(local),
+    });
+    const task = decodeTask(name.queue, local, flat);
+    const running = run === "" ? undefined : { run, open: open === "1" };
+    return { now, entry: { local, task, running, over: runIds(over) } };
+  }
+
+  /** A manual occurrence of a stored task, now. @throws `INVALID_OPTION`, `TASK_NOT_FOUND`, `CONFLICT` */
+  async trigger(
+    name: TaskName,
+    by: { key: string; token: string; node: string },
+    overlap?: OverlapPolicy,
+  ): Promise<TriggerResult> {
+    assertOverlap(overlap);
+    const local = localName(name);
+    const result = await this.#optimistic.write([`${name.queue}/${local}`], () =>
+      this.#trigger(name, by, overlap),
+    );
+    if (result) return result;
+    throw new CarillonError("CONFLICT", `${local} kept changing while it was triggered.`, {
+      remedy: "Try again.",
+    });
+  }
+
+  /** @returns undefined where the task has changed since it was read */
+  async #trigger(
+    name: TaskName,
+    by: { key: string; token: string; node: string },
+    overlap?: OverlapPolicy,
+  ): Promise<TriggerResult | undefined> {
+    const local = localName(name);
+    const { now, entry } = await this.#read(name);
+    const { task } = entry;
+    if (!task) throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local} in queue ${name.queue}.`);
+    if (isForeign(task)) throw unsupportedFormat(local, task.version);
+    const item = { ...entry, task };
+    const decision = decideTrigger(dueTask(item, this.#schedules), now, { key: by.key, overlap });
+    const options = { token: by.token, node: by.node, held: false, overlap };
+    const items = [{ entry: item, decision }];
+    const answer = await this.send(this.#pack(name.queue, shardOf(local), items, options, now));
+    const { status, run } = answer.results[0] as ClaimResult;
+    if (status.startsWith("ERROR")) throw addFailed(status);
+    if (status !== "OK" && status !== "DONE") return undefined;
+    if (run !== undefined) return { outcome: "enqueued", run, enqueued: answer.now };
+    const waits = decision.pending.some(({ key }) => key === by.key);
+    return waits ? { outcome: "queued" } : { outcome: "skipped", reason: "overlap" };
+  }
+
+  /** A task as it is now, with the runs in its way. `gone`: there is none; `foreign`: a newer version wrote it. */
+  async look(name: TaskName): Promise<{ now: number; entry: ClaimItem["entry"] } | "gone" | "foreign"> {
+    const { now, entry } = await this.#read(name);
+    const { task } = entry;
+    if (!task) return "gone";
+    return isForeign(task) ? "foreign" : { now, entry: { ...entry, task } };
+  }
+
+  /** Makes one step of a backfill true. */
+  async commitStep(
+    name: TaskName,
+    item: ClaimItem,
+    step: BackfillStep,
+    by: { token: string; node: string; overlap: OverlapPolicy },
+    now: number,
+  ): Promise<ClaimStatus> {
+    const options = { ...by, held: false, backfill: step };
+    const { results } = await this.send(
+      this.#pack(name.queue, shardOf(localName(name)), [item], options, now),
+    );
+    return (results[0] as ClaimResult).status;
+  }
+
+  /** A task that runs once, now, stored and enqueued in one step. @throws `CONFLICT` where the name is taken */
+  async enqueueNow(
+    parsed: ParsedTask,
+    by: { key: string; token: string; node: string },
+  ): Promise<{ run: string; enqueued: number }> {
+    const { definition, payloadJson } = parsed;
+    const keys = this.#keys.queue(definition.queue);
+    const local = localName(definition);
+    const now = "at" in definition.schedule ? new Date(definition.schedule.at).getTime() : 0;
+    const run = runId(definition.id, now, by.token);
+    const enqueue = { key: by.key, nominal: now, due: now, trigger: "manual" } as const;
+    const jobs = this.#jobs(definition.queue, now);
+    jobs.template(definition);
+    const mark = `${FACTS.goneOpen}${local}`;
+    const { next, runs, tasks, priorities } = keys;
+    const send = () =>
+      this.#scripts.run(
+        ENQUEUE_NEW,
+        {
+          task: keys.task(local),
+          open: keys.open(local),
+          record: keys.run(run),
+          job: keys.job(run),
+          next,
+          runs,
+          tasks,
+          priorities,
+          gone: keys.gone(mark),
+          bull: bullKeys(keys.bull),
+        },
+        {
+          name: local,
+          run,
+          node: by.node,
+          template: templatesText(jobs.templates),
+          details: jobs.details(definition, enqueue),
+          owner: definition.owner,
+          id: definition.id,
+          ...dataParts(definition, enqueue, payloadJson),
+          fields: [...storedFields(definitionFields(parsed, true))].flat(),
+        },
+      );
+    let [word, at] = await send();
+    if (word === "LEFT") {
+      await clearDeletedRuns(this.#scripts, keys, mark);
+      [word, at] = await send();
+    }
+    if (word === "TAKEN") throw nameTaken(local);
+    if (word === "LEFT")
+      throw new CarillonError("CONFLICT", `${local} was deleted meanwhile.`, { remedy: "Try again." });
+    if (word.startsWith("ERROR")) throw addFailed(word);
+    return { run, enqueued: at };
+  }
+}
+
+/** Input of `decide` for a due task. */
+export function dueTask(
+  { task, running }: Pick<ClaimItem["entry"], "task" | "running">,
+  schedules: ScheduleCache,
+): DueTask {
+  const { definition, nominal, due } = task;
+  return {
+    slot: nominal === undefined ? undefined : { nominal, due: due ?? nominal },
+    overlap: definition.overlap,
+    catchUp: definition.catchUp,
+    policies: definition,
+    schedule: schedules.get(definition, task.scheduleJson),
+    fired: task.fired,
+    running: running !== undefined,
+    pending: task.pending,
+    keyOf: (nominal) => occurrenceKey(definition, nominal),
+  };
+}
+
+function addFailed(word: string): CarillonError {
+  const text = word.slice("ERROR ".length);
+  const coded = redisError(new Error(text));
+  if (coded.code === "REDIS_OUT_OF_MEMORY" || coded.code === "REDIS_READ_ONLY") return coded;
+  return new CarillonError("REDIS_ERROR", `BullMQ's add failed: ${text}.`);
+}

@@ -1,0 +1,155 @@
+-- Commits a batch of decisions about tasks of one shard: claims, manual triggers, steps of backfills. Each task stands for itself:
+-- one that fails a check is answered with the check's name and left as it was. Everything is checked before the first
+-- write; Lua has no rollback.
+--
+-- K.bull: BullMQ's keys (bullmq.ts: BULL_KEYS)
+-- A.templates: the jobs', as JSON
+-- Each: record, job: the run's, if one is enqueued; ledger: if times are skipped; backfill: that it is of, if it is; over, jobs: the ids and
+--       jobs of the runs that the decision reckoned with; generation, from: generation and cursor ("" none) that the decision was made
+--       with; following: the next generation; notBefore: "" any time; held: "1" only while scheduled; guarded: "1" no second run beside a
+--       live one; checkAt: "" not before someone reports something; cursor, nextNominal, fired: "" as they are; extras: what few have, as
+--       JSON, "" nothing (CommitExtras in pack.ts); run: its id, "" none is enqueued; template: its place; details: the run's; key,
+--       nominal, jobDue, trigger, more, payload: see jobData (lib/enqueue.lua)
+-- Returns: { now, status of each task, then names of tasks of which more runs are to be cancelled (cancel-open.lua) }
+--          status: OK | DONE | STALE | EARLY | OVERLAP | ERROR <text>
+local now = nowMs()
+-- Numbers are made text once: Redis would do it again for each command.
+local nowText = string.format("%.0f", now)
+local token, node = A.token, A.node
+local firstLookAt, waitedForAt = string.format("%.0f", now + F.firstLook), string.format("%.0f", now + F.waitedFor)
+bullQueue(K.bull)
+
+local templates = cjson.decode(A.templates)
+
+-- The index entries of all tasks are written together, at the end.
+local due, notDue, runs = {}, {}, {}
+
+-- Manual triggers are recognised by token, so that a resend is idempotent even after later triggers. The newest tokens are kept.
+local ASKED = 16
+local function isAsked(taskKey)
+  local asked = redis.call("HGET", taskKey, "asked")
+  return asked and string.find(" " .. asked .. " ", " " .. token .. " ", 1, true)
+end
+local function withAsked(taskKey)
+  local tokens = { token }
+  for known in string.gmatch(redis.call("HGET", taskKey, "asked") or "", "%S+") do
+    if #tokens < ASKED then tokens[#tokens + 1] = known end
+  end
+  return table.concat(tokens, " ")
+end
+
+-- Returns the check's name, or nil; the task's `open` (lib/open.lua), and its state.
+local function check(item, held, extras, guarded, reckoned)
+  local known, generation, state, named, cursor = unpack(redis.call("HMGET", item.task, "token", "gen", "state", "open", "cursor"))
+  if known == token or not held and isAsked(item.task) then return "DONE" end
+  -- A Redis that lost its last moments counts the same generations again: an earlier decision has another cursor.
+  local moved = generation ~= item.generation or (cursor or "") ~= item.from
+  if FENCED and (moved or (held and state ~= "scheduled")) then
+    -- This very claim. (Its run may be over, and forgotten; its job stays for longer.)
+    return item.record and redis.call("EXISTS", item.record, item.job) > 0 and "DONE" or "STALE"
+  end
+  if item.notBefore ~= "" and now < tonumber(item.notBefore) then return "EARLY" end
+  if extras and extras["until"] and now >= extras["until"] then return "STALE" end
+  if extras and extras.backfillAt then
+    local at, is = unpack(redis.call("HMGET", item.backfill, "at", "state"))
+    -- It may have been cancelled or deleted since.
+    if at ~= extras.backfillAt or is ~= "running" then return "STALE" end
+  end
+  if extras and extras.awaited and not isOpen(named, item.open, extras.awaited) then return "STALE" end
+  if GUARDED and guarded and revived(named, item.open, reckoned, item.jobs) then return "OVERLAP" end
+  if item.record then checkOpen(named, item.open, item.run) end
+  return nil, named, state
+end
+
+-- Writes what only few tasks have: skipped times, fields to remove, a backfill's step.
+local function commitExtras(item, extras, name, cursor)
+  if extras.backfillSet then redis.call("HSET", item.backfill, unpack(extras.backfillSet)) end
+  if extras.remove then redis.call("HDEL", item.task, unpack(extras.remove)) end
+  -- A backfill has a cursor of its own.
+  local decided = extras.backfillAt or cursor
+  local skips, waitedUpTo = extras.skips or {}, decided and tonumber(decided)
+  for i = 1, #skips, 4 do
+    -- A pending occurrence has a time before the cursor: it is in no range with others.
+    local waited = waitedUpTo and tonumber(skips[i + 1]) <= waitedUpTo
+    record(item.ledger, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], not waited and decided)
+    if not waited then decided = skips[i + 2] end
+  end
+end
+
+-- Tasks of which more runs are open than are cancelled here.
+local cancelOn = {}
+local function cancelAll(name, ids)
+  for i = 1, math.min(#ids, CANCEL_AT_ONCE) do cancelRun(ids[i], ours(F.keys.run, ids[i]), now, node) end
+  if #ids > CANCEL_AT_ONCE then cancelOn[#cancelOn + 1] = name end
+end
+
+-- Writes the task's new state and times. `open`: its open runs from here on, false: as before.
+local function write(item, name, held, extras, open, state)
+  if open and held and item.cursor ~= "" and item.nextNominal ~= "" and item.fired ~= "" and not extras then
+    -- The usual case.
+    return redis.call("HSET", item.task, "gen", item.following, "cursor", item.cursor, "nominal", item.nextNominal,
+      "fired", item.fired, "open", open)
+  end
+  local set = extras and extras.set or {}
+  add(set, "gen", item.following)
+  if item.cursor ~= "" then add(set, "cursor", item.cursor) end
+  if item.nextNominal ~= "" then add(set, "nominal", item.nextNominal) end
+  if item.fired ~= "" then add(set, "fired", item.fired) end
+  if open then add(set, "open", open) end
+  -- For a claim that enqueues, the run's record says whether it was made.
+  if not held then add(set, "asked", withAsked(item.task)) elseif not open then add(set, "token", token) end
+  local to = extras and extras.state
+  if to then addState(state, to, now, set, {}) end
+  redis.call("HSET", item.task, unpack(set))
+  if to then
+    local task = { task = item.task, name = name }
+    local is = readTask(task)
+    is.state = state
+    enterState(task, is, to, now, {})
+  end
+end
+
+local function commit(item)
+  local name, run = item.owner .. "/" .. item.id, item.run
+  local held, guarded, extras = item.held == "1", item.guarded == "1", item.extras ~= "" and cjson.decode(item.extras)
+  local reckoned = {}
+  for id in string.gmatch(item.over, "%S+") do reckoned[#reckoned + 1] = id end
+
+  local refused, named, state = check(item, held, extras, guarded and run ~= "", reckoned)
+  if refused then return refused end
+  if run ~= "" then
+    local data = jobData(item, run, item.following, nowText)
+    local failure = enqueue(templates[tonumber(item.template)], run, data, item.job)
+    if failure then return "ERROR " .. failure end
+  end
+  -- Before the cursor moves.
+  local before = item.ledger and redis.call("HGET", item.task, "cursor")
+  if extras and extras.cancel then cancelAll(name, openIds(named, item.open, CANCEL_AT_ONCE)) end
+  write(item, name, held, extras, run ~= "" and addOpen(named, item.open, run, now), state)
+  if item.checkAt == "" then
+    notDue[#notDue + 1] = name
+  else
+    add(due, item.checkAt, name)
+  end
+  if run ~= "" then
+    recordRun(item.record, name, nowText, node, item.details)
+    add(runs, extras and extras.waits and waitedForAt or firstLookAt, run)
+  end
+  if extras then commitExtras(item, extras, name, before) end
+  return "OK"
+end
+
+local out = { now }
+for item in eachItem do
+  local status, failed = tried(commit, item)
+  out[#out + 1] = status or "ERROR " .. failed
+end
+
+bullFinish()
+if #due > 0 then redis.call("ZADD", K.due, unpack(due)) end
+if #notDue > 0 then redis.call("ZREM", K.due, unpack(notDue)) end
+if #runs > 0 then redis.call("ZADD", K.runs, unpack(runs)) end
+rearm(A.shard, K.due)
+rearm(F.parts.runs, K.runs)
+for _, name in ipairs(cancelOn) do out[#out + 1] = name end
+return out

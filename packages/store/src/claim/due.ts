@@ -1,0 +1,111 @@
+import type { NamespaceKeys } from "../keys.js";
+import type { Link } from "../redis/link.js";
+import { FACTS } from "../script/facts.js";
+import { RECKON } from "../script/libraries.js";
+import { answers, script } from "../script/script.js";
+import type { Scripts } from "../script/scripts.js";
+import { readable } from "../task/codec.js";
+import type { DueEntry } from "./writes.js";
+
+export interface DueBatch {
+  readonly now: number;
+  /** Whether more is due than was read and is named in `rest`. */
+  readonly more: boolean;
+  readonly entries: readonly DueEntry[];
+  /** Names that were chosen and did not fit. */
+  readonly rest: readonly string[];
+}
+
+/** Which due tasks are read. */
+export interface WhichDue {
+  /** Number of tasks to skip, in the order of their times: those that this version cannot decide. */
+  readonly pass?: number | undefined;
+  /** These, as far as they are still due. */
+  readonly names?: readonly string[] | undefined;
+  /** What comes due until then too: a look ahead, in UTC ms of Redis time. */
+  readonly by?: number | undefined;
+  /** They are chosen fairly among so many of the oldest and as many of the newest; default four batches, and 120 at most. */
+  readonly window?: number | undefined;
+  /** All that is due there as well, in the order of its time; nothing if that is more than the limit. */
+  readonly others?: readonly number[] | undefined;
+}
+
+/** Largest window. Tasks that come due while a window is being drained wait for it. */
+const WINDOW = 120;
+
+const READ_DUE = script("read-due", {
+  keys: ["due", "priorities", "others[]"],
+  args: ["pass", "limit", "names", "by", "window"],
+  uses: [RECKON],
+  answer: answers<[now: number, more: string, rest: string, ...tasks: string[]]>(),
+});
+
+/** Reads what is due. */
+export class DueReads {
+  readonly #link: Link;
+  readonly #keys: NamespaceKeys;
+  readonly #scripts: Scripts;
+
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
+    this.#link = link;
+    this.#keys = keys;
+    this.#scripts = scripts;
+  }
+
+  /** For each part of the queue (a shard's number, `r` the reconciler) the earliest time it must be looked at. */
+  async next(queue: string): Promise<Map<string, number>> {
+    const flat = await this.#link.ask((client) =>
+      client.zrange(this.#keys.queue(queue).next, 0, "-1", "WITHSCORES"),
+    );
+    const parts = new Map<string, number>();
+    for (let i = 0; i < flat.length; i += 2) parts.set(flat[i] as string, Number(flat[i + 1]));
+    return parts;
+  }
+
+  /** When the first task of the queue is due. Undefined: none is. A task that waits for a run's end is not due before that. */
+  async earliestDue(queue: string): Promise<number | undefined> {
+    const parts = [...(await this.next(queue))].filter(([part]) => /^\d+$/.test(part));
+    return parts.length === 0 ? undefined : Math.min(...parts.map(([, at]) => at));
+  }
+
+  /** Reads due tasks of a shard: a fair choice, unless it is said which. */
+  async readDue(queue: string, shard: number, limit: number, which: WhichDue = {}): Promise<DueBatch> {
+    const keys = this.#keys.queue(queue);
+    const { priorities } = keys;
+    const others = (which.others ?? []).map((other) => keys.due(other));
+    const [now, more, rest, ...tasks] = await this.#scripts.run(
+      READ_DUE,
+      { due: keys.due(shard), priorities, others },
+      {
+        pass: which.pass,
+        limit,
+        names: which.names?.join(" "),
+        by: which.by,
+        window: which.window ?? Math.min(4 * limit, WINDOW),
+      },
+    );
+    return {
+      now,
+      more: more === "1",
+      rest: rest === "" ? [] : rest.split(" "),
+      entries: tasks.map((text) => dueEntry(queue, text)),
+    };
+  }
+}
+
+/** @param text of one task, as `read-due.lua` says */
+function dueEntry(queue: string, text: string): DueEntry {
+  const [local = "", run = "", open, over = "", since, ...flat] = text.split(FACTS.separator);
+  return {
+    local,
+    task: readable(queue, local, flat[0] === "" ? [] : flat),
+    running: run === "" ? undefined : { run, open: open === "1" },
+    over: over === "" ? [] : runIds(over.split(" ")),
+    since: since ? Number(since) : undefined,
+  };
+}
+
+/** Drops corrupt ids. */
+export function runIds(ids: readonly string[]): string[] {
+  return ids.filter((id) => /^[\w.-]+@[\w.-]+$/.test(id));
+}

@@ -1,0 +1,26 @@
+-- Creates the one-off task of "enqueue now" and its job in one step. The task is finished from the start, and is deleted with its run.
+--
+-- K.gone: runs that a deleted task of that name left
+-- A.template: the job's, as JSON in a list; A.owner, A.id: of the task; A.key to A.payload: see jobData; A.fields: field and value of the
+-- definition
+-- Returns: { "OK" | "DONE" | "TAKEN" | "LEFT" (those runs are to be cleared first) | "ERROR <text>", now }
+local now = nowMs()
+if redis.call("EXISTS", K.record) == 1 then return { "DONE", now } end
+if redis.call("EXISTS", K.task) == 1 then return { "TAKEN", now } end
+if redis.call("EXISTS", K.gone) == 1 then return { "LEFT", now } end
+
+checkOpen(nil, K.open, A.run)
+bullQueue(K.bull)
+-- The first run belongs to the generation that the task begins with.
+local generation, enqueued = nowMicros(), string.format("%.0f", now)
+local failure = enqueue(cjson.decode(A.template)[1], A.run, jobData(A, A.run, generation, enqueued), K.job)
+if failure then return { "ERROR " .. failure, now } end
+bullFinish()
+redis.call("HSET", K.task, "gen", generation, "state", "finished", "created", now, "open", addOpen(nil, K.open, A.run, now),
+  unpack(A.fields))
+redis.call("ZADD", K.tasks, 0, A.name)
+setPriority(A.name, redis.call("HGET", K.task, "priority"))
+recordRun(K.record, A.name, enqueued, A.node, A.details)
+redis.call("ZADD", K.runs, now + F.firstLook, A.run)
+rearm(F.parts.runs, K.runs)
+return { "OK", now }

@@ -1,0 +1,44 @@
+-- The one place where a job is added: BullMQ's own add (made from its scripts, bullmq.ts), then the run's record.
+
+-- A job's data (JobData). It is put together here, from what a script knows anyway: if it were sent whole, each character would be read,
+-- copied and hashed several times. `of`: owner and id of the task; key: as JSON, "" queue/owner/id@nominal; nominal; jobDue: "" the nominal
+-- time; trigger; more: what few have, as JSON after a comma; payload.
+local function jobData(of, run, generation, enqueued)
+  local owner, id, key, nominal, due = of.owner, of.id, of.key, of.nominal, of.jobDue
+  if key == "" then key = '"' .. QUEUE .. "/" .. owner .. "/" .. id .. "@" .. nominal .. '"' end
+  if due == "" then due = nominal end
+  return '{"payload":' .. of.payload .. ',"occurrence":{"key":' .. key .. ',"task":"' .. id .. '","owner":"' .. owner
+    .. '","queue":"' .. QUEUE .. '","nominal":' .. nominal .. ',"due":' .. due .. ',"generation":' .. generation
+    .. ',"trigger":"' .. of.trigger .. '","run":"' .. run .. '"' .. of.more .. ',"enqueued":' .. enqueued .. "}}"
+end
+
+-- Returns nil, or the error's text; on an error nothing is left behind.
+local function enqueue(template, id, data, jobKey)
+  local ok, result = pcall(bullAdd, template, id, data, jobKey)
+  if ok and (type(result) ~= "number" or result >= 0) then return nil end
+  -- Lua has no rollback. Whatever the add wrote before it failed, a job without its key is passed over by workers.
+  -- (Only if there is one: a script that has written is let past maxmemory, and the next task would be half done.)
+  if redis.call("EXISTS", jobKey) == 1 then redis.pcall("DEL", jobKey) end
+  if type(result) == "table" then result = result.err end
+  return tostring(result)
+end
+
+-- The run's record. If it would not stay small (F.longestSmallValue), and this helps, node and type stand by themselves.
+local function recordRun(runKey, name, enqueued, node, details)
+  local of = name .. " " .. enqueued .. " " .. node
+  if #of <= F.longestSmallValue and #details <= F.longestSmallValue then
+    return redis.call("HSET", runKey, "state", "queued", "of", of, "info", details)
+  end
+  local begin, more = name .. " " .. enqueued, {}
+  if #of > F.longestSmallValue and #begin <= F.longestSmallValue then
+    of = begin
+    more = { "node", node }
+  end
+  local type, rest = string.match(details, '^{"type":"([%w._-]+)",(.*)$')
+  if type and #details > F.longestSmallValue and #rest < F.longestSmallValue then
+    details = "{" .. rest
+    more[#more + 1] = "type"
+    more[#more + 1] = type
+  end
+  redis.call("HSET", runKey, "state", "queued", "of", of, "info", details, unpack(more))
+end

@@ -1,0 +1,47 @@
+-- The runs that an overlap policy reckons with: those that are not final, and the newest final ones, because a job that
+-- is retried from outside lives again before anyone reports it. BullMQ lists the jobs that have ended, and a retry removes them from
+-- that list: one check of that list is enough for most.
+local OPEN_AT_MOST = 200
+local FINAL_AT_MOST = 5
+
+-- `named`: the task's `open` (lib/open.lua); the keys: its sets of runs.
+--
+-- The run of this task whose job is unfinished ("" none), and "1" if it is open here ("0": revived outside). If there is
+-- none, also: the runs that are over and could come back.
+local function reckon(named, openKey, historyKey, failuresKey)
+  local over = {}
+  local open = openIds(named, openKey, OPEN_AT_MOST)
+  if #open > OPEN_AT_MOST then return open[1], "1", {} end
+  -- If plain workers work it, a task has as many as came due since the reconciler's last check.
+  local ended = #open > 1 and jobsEnded("completed", open)
+  for i, id in ipairs(open) do
+    if not (ended and ended[i]) and jobState(bullKey(id)) == "live" then return id, "1", {} end
+    over[#over + 1] = id
+  end
+  for n, key in ipairs({ historyKey, failuresKey }) do
+    local ids = redis.call("ZREVRANGE", key, 0, FINAL_AT_MOST - 1)
+    local at = #ids > 0 and jobsEnded(n == 1 and "completed" or "failed", ids)
+    for i, id in ipairs(ids) do
+      local state = at[i] and "done" or jobState(bullKey(id))
+      if state == "live" then return id, "0", {} end
+      if state == "done" then over[#over + 1] = id end
+    end
+  end
+  return "", "0", over
+end
+
+-- Did anything come to life since: a run that the decision never saw, or a job that it took for over? `reckoned`: the ids of
+-- these; `jobs`: their jobs, in that order.
+local function revived(named, openKey, reckoned, jobs)
+  local seen = {}
+  local at = #reckoned > 0 and jobsEnded("completed", reckoned)
+  for i, id in ipairs(reckoned) do
+    seen[id] = true
+    if not at[i] and jobState(jobs[i]) == "live" then return true end
+  end
+  -- If there are more than were reckoned with, one at least is not among them.
+  for _, id in ipairs(openIds(named, openKey, #reckoned)) do
+    if not seen[id] then return true end
+  end
+  return false
+end

@@ -1,0 +1,309 @@
+import {
+  type Decision,
+  type Enqueue,
+  type OverlapPolicy,
+  occurrenceKey,
+  parseDuration,
+  readyAt,
+  runId,
+  type ScheduleCache,
+  type TaskDefinition,
+  type TaskState,
+  timeLimitOf,
+} from "@carillon/core";
+import { type JobPacker, type JobTemplate, jobOptions } from "../bull/bullmq.js";
+import type { QueueKeys } from "../keys.js";
+import { encodeDetails } from "../run/codec.js";
+import { CANCEL, CHECKS, ENQUEUE, LEDGER, OPEN, RECKON, TASK, TRIED } from "../script/libraries.js";
+import { answers, type Item, script } from "../script/script.js";
+import type { StoredTask } from "../task/codec.js";
+import { type DueEntry, type Writes, writesOf } from "./writes.js";
+
+export interface ClaimItem {
+  readonly entry: DueEntry & { readonly task: StoredTask };
+  readonly decision: Decision;
+}
+
+/** A step of a backfill, made together with the occurrence that it decides. */
+export interface BackfillStep {
+  readonly id: string;
+  readonly at: number;
+  readonly set: readonly (readonly [field: string, value: string | number])[];
+}
+
+/** What a commit must know besides the decision. */
+export interface CommitOptions {
+  /** The claim's identity. */
+  readonly token: string;
+  /** Whether the task must be scheduled: what is asked for by hand works while it is paused. */
+  readonly held: boolean;
+  /** Instead of the task's policy. */
+  readonly overlap?: OverlapPolicy | undefined;
+  /** The backfill that it is of: where it must stand, and what becomes of it. */
+  readonly backfill?: BackfillStep | undefined;
+}
+
+/** What few items have. A name that is absent says no. */
+interface CommitExtras {
+  /** From this time on it is to be decided again. */
+  until?: number;
+  /** The run whose end is waited for. */
+  awaited?: string;
+  /** All runs that are open are cancelled. */
+  cancel?: true;
+  /** What comes next hangs on this run's end. */
+  waits?: true;
+  /** The task's state from here on, if it is another one. */
+  state?: TaskState;
+  /** Fields of the task that are set and removed, besides those that each item may set. */
+  set?: string[];
+  remove?: readonly string[];
+  /** Reason, from, to, run in the way of each, one after the other. */
+  skips?: string[];
+  backfillAt?: string;
+  backfillSet?: string[];
+}
+
+export const COMMIT = script("commit", {
+  keys: ["due", "next", "runs", "expected", "bull[]"],
+  args: ["token", "node", "shard", "templates"],
+  each: {
+    keys: ["task", "open", "record?", "job?", "ledger?", "backfill?", "jobs[]"],
+    args: [
+      "owner",
+      "id",
+      "generation",
+      "from",
+      "following",
+      "notBefore",
+      "held",
+      "guarded",
+      "checkAt",
+      "cursor",
+      "nextNominal",
+      "fired",
+      "over",
+      "extras",
+      "run",
+      "template",
+      "details",
+      "key",
+      "nominal",
+      "jobDue",
+      "trigger",
+      "more",
+      "payload",
+    ],
+    packed: true,
+  },
+  uses: [CHECKS, TASK, OPEN, RECKON, LEDGER, ENQUEUE, CANCEL, TRIED],
+  answer: answers<[now: number, ...statuses: string[]]>(),
+});
+
+type CommitItem = Item<(typeof COMMIT)["signature"]>;
+
+/** Packs decisions about tasks of one queue for `commit.lua`, which says what is where. */
+export class CommitItems {
+  readonly items: CommitItem[] = [];
+  readonly #queue: QueueKeys;
+  readonly #jobs: JobTexts;
+
+  constructor(queue: QueueKeys, jobs: JobTexts) {
+    this.#queue = queue;
+    this.#jobs = jobs;
+  }
+
+  /** @param now the time of the read @returns the run that is enqueued, if one is */
+  add(
+    { entry, decision }: ClaimItem,
+    { token, held, overlap, backfill }: CommitOptions,
+    now: number,
+  ): string | undefined {
+    const { task, local } = entry;
+    const { enqueue } = decision;
+    const run = enqueue && runId(task.definition.id, enqueue.nominal, token);
+    const writes = writesOf(entry, decision, now, run);
+    const { cursor, nominal, fired } = writes.set;
+    const extras = extrasOf(entry, decision, writes, backfill, now);
+    const guarded = (overlap ?? overlapOf(entry, decision)) !== "allow";
+    const generation = String(Number(task.generation) + 1);
+    const keys = this.#queue;
+    const { definition, generation: from, cursor: decided } = task;
+    const { owner, id } = definition;
+    const parts = enqueue && dataParts(definition, enqueue, task.payloadJson);
+    this.items.push({
+      task: keys.task(local),
+      open: keys.open(local),
+      record: run && keys.run(run),
+      job: run && keys.job(run),
+      ledger: extras?.skips && keys.ledger(local),
+      backfill: backfill && keys.backfill(backfill.id),
+      jobs: entry.over.map((one) => keys.job(one)),
+      owner,
+      id,
+      generation: from,
+      from: decided,
+      following: generation,
+      notBefore: notBefore(task, decision),
+      held,
+      guarded,
+      checkAt: writes.lookAt,
+      cursor,
+      nextNominal: nominal,
+      fired,
+      over: entry.over.join(" "),
+      extras: extras && JSON.stringify(extras),
+      run,
+      template: enqueue && this.#jobs.template(definition),
+      details: enqueue && this.#jobs.details(definition, enqueue),
+      key: parts?.key,
+      nominal: parts?.nominal,
+      jobDue: parts?.jobDue,
+      trigger: parts?.trigger,
+      more: parts?.more,
+      payload: parts?.payload,
+    });
+    return run;
+  }
+}
+
+/** The texts of jobs and run records of one queue; what many of one commit have in common is made once. */
+export class JobTexts {
+  readonly templates: JobTemplate[] = [];
+  readonly #packer: JobPacker;
+  readonly #schedules: ScheduleCache;
+  readonly #now: number;
+  readonly #known = new Map<string, number>();
+
+  /** @param now for the jobs' own timestamps */
+  constructor(packer: JobPacker, schedules: ScheduleCache, now: number) {
+    this.#packer = packer;
+    this.#schedules = schedules;
+    this.#now = now;
+  }
+
+  /** The place of its template, from 1. */
+  template(definition: TaskDefinition): number {
+    const { type, priority, retry } = definition;
+    const key = `${type} ${priority} ${retry === undefined ? "" : JSON.stringify(retry)}`;
+    let place = this.#known.get(key);
+    if (place === undefined) {
+      place = this.templates.push(this.#packer.template(type, jobOptions(definition, this.#now)));
+      this.#known.set(key, place);
+    }
+    return place;
+  }
+
+  /** What the run's record says of it from the start; limits are what the worker keeps to, in ms. */
+  details(definition: TaskDefinition, enqueue: Enqueue): string {
+    const { timeLimitGrace, minGap, retry } = definition;
+    return encodeDetails(definition, {
+      type: definition.type,
+      key: enqueue.key,
+      nominal: enqueue.nominal,
+      due: enqueue.due,
+      trigger: enqueue.trigger,
+      missed: enqueue.missed,
+      most: retry?.attempts,
+      limit: this.#limit(definition, enqueue),
+      grace: timeLimitGrace === undefined ? undefined : parseDuration(timeLimitGrace),
+      minGap: minGap === undefined ? undefined : parseDuration(minGap),
+    });
+  }
+
+  #limit(definition: TaskDefinition, { trigger, nominal }: Enqueue): number | undefined {
+    const { timeLimit } = definition;
+    if (timeLimit === undefined) return undefined;
+    const schedule = this.#schedules.get(definition);
+    // By hand, the interval is that of the schedule's next two times.
+    const from = trigger === "manual" ? (schedule.next(nominal) ?? Number.NaN) : nominal;
+    const following = schedule.delay ?? (schedule.next(from) ?? Number.NaN) - from;
+    return timeLimitOf(timeLimit, Number.isNaN(following) ? undefined : following);
+  }
+}
+
+/** As `bullAdd` takes them. Text: a command with binary arguments is much slower to send. */
+export function templatesText(templates: readonly JobTemplate[]): string {
+  return JSON.stringify(templates.map(({ prioritized, args, opts }) => [prioritized, args, opts]));
+}
+
+/** The parts of a job's data that `jobData` of `lib/enqueue.lua` asks for. What goes without saying is undefined. */
+export function dataParts(
+  definition: TaskDefinition,
+  { key, nominal, due, trigger, missed }: Enqueue,
+  payload: string,
+) {
+  const { subject, submitter, group } = definition;
+  const few = missed ?? subject ?? submitter ?? group;
+  return {
+    key: key === occurrenceKey(definition, nominal) ? undefined : JSON.stringify(key),
+    nominal,
+    jobDue: due === nominal ? undefined : due,
+    trigger,
+    more:
+      few === undefined
+        ? undefined
+        : `,${JSON.stringify({ missed, subject, submitter, group }).slice(1, -1)}`,
+    payload,
+  };
+}
+
+/** @returns `undefined`: nothing of the kind, as nearly all have */
+function extrasOf(
+  { task, running }: ClaimItem["entry"],
+  { cancel, enqueue, next, skipped }: Decision,
+  { awaited, waits, remove, set }: Writes,
+  backfill: BackfillStep | undefined,
+  now: number,
+): CommitExtras | undefined {
+  const { due, wait, pending, state } = set;
+  const sets = due !== undefined || wait !== undefined || pending !== undefined;
+  const few = awaited !== undefined || cancel || waits || state || remove.length > 0 || skipped.length > 0;
+  if (!sets && !few && !backfill) return undefined;
+  const extras: CommitExtras = {};
+  // A retry gives way to a time of the schedule that is due. (Its task has something pending: it always has extras.)
+  const gives = enqueue?.trigger === "retry" && next === "kept" && task.due !== undefined && task.due > now;
+  if (gives) extras.until = task.due;
+  if (awaited !== undefined) extras.awaited = awaited;
+  if (cancel) extras.cancel = true;
+  if (waits) extras.waits = true;
+  if (state) extras.state = state;
+  if (sets) extras.set = flat({ due, wait, pending });
+  if (remove.length > 0) extras.remove = remove;
+  if (skipped.length > 0) {
+    extras.skips = skipped.flatMap(({ reason, from, to }) => {
+      const seen = reason.endsWith("overlap") ? (running?.run ?? "-") : "-";
+      return [reason, String(from), String(to), seen];
+    });
+  }
+  if (backfill) {
+    extras.backfillAt = String(backfill.at);
+    // HSET takes no empty list.
+    if (backfill.set.length > 0) {
+      extras.backfillSet = backfill.set.flatMap(([field, value]) => [field, String(value)]);
+    }
+  }
+  return extras;
+}
+
+function flat(fields: Record<string, string | number | undefined>): string[] {
+  return Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : [name, String(value)],
+  );
+}
+
+/** The policy that holds for what is enqueued: for all but `allow` there must be no live run at the commit either. */
+function overlapOf({ task }: ClaimItem["entry"], { enqueue }: Decision): OverlapPolicy {
+  const own = task.pending.find(({ key }) => key === enqueue?.key)?.overlap;
+  return own ?? task.definition.overlap;
+}
+
+/**
+ * The time before which the decision must not be committed. It may reach beyond the due time that was read: to the newest of the
+ * times that were missed.
+ */
+function notBefore(task: StoredTask, { enqueue, cursor }: Decision): string {
+  if (cursor !== undefined) return String(Math.max(task.due ?? 0, cursor, enqueue?.due ?? 0));
+  const waited = task.pending.find(({ key }) => key === enqueue?.key);
+  return waited === undefined ? "" : String(readyAt(waited));
+}

@@ -1,0 +1,103 @@
+import { counted, type Decision, isOver, readyAt, type TaskState } from "@carillon/core";
+import { FACTS } from "../script/facts.js";
+import type { ForeignTask, StoredTask } from "../task/codec.js";
+
+/** A task as the claim, or a trigger, reads it. */
+export interface DueEntry {
+  readonly local: string;
+  readonly task: StoredTask | ForeignTask | undefined;
+  /** The run whose job is not over, and whether it is open here; one that is not was retried outside. */
+  readonly running: { readonly run: string; readonly open: boolean } | undefined;
+  /** Runs whose jobs are over although nobody settled them yet, or that could be retried outside. */
+  readonly over: readonly string[];
+  /** If occurrences wait: since when one of them, or the schedule's next one, may be claimed. */
+  readonly since?: number | undefined;
+}
+
+/**
+ * When nothing stood in the way of the enqueued occurrence any more. A task that was changed after that (a resume, say) counts from the
+ * change. Undefined: nothing is enqueued.
+ */
+export function claimableAt(
+  { task, since = 0 }: DueEntry & { task: StoredTask },
+  { enqueue }: Decision,
+): number | undefined {
+  if (!enqueue) return undefined;
+  const waited = task.pending.find(({ key }) => key === enqueue.key);
+  return Math.max(waited ? Math.max(readyAt(waited), since) : enqueue.due, task.updated);
+}
+
+interface FieldsSet {
+  cursor: number | undefined;
+  nominal: number | undefined;
+  due: number | undefined;
+  /** A run, and how many ms after its end comes the next time. */
+  wait: string | undefined;
+  pending: string | undefined;
+  fired: number | undefined;
+  state: TaskState | undefined;
+}
+
+/** Changes that a decision makes to a task's hash, and the time of the task's next check. */
+export interface Writes {
+  /** What is undefined stays as it is. */
+  readonly set: Readonly<FieldsSet>;
+  readonly remove: readonly string[];
+  /** The schedule's next time hangs on this run's end. */
+  readonly waits: boolean;
+  /** Undefined: not before someone says so. */
+  readonly lookAt: number | undefined;
+  /** The open run that pending occurrences wait for. If it has ended, the commit is STALE: nothing else would wake them. */
+  readonly awaited: string | undefined;
+}
+
+/** @param now the time of the read @param run the run that is enqueued */
+export function writesOf(
+  { task, running }: DueEntry & { task: StoredTask },
+  decision: Decision,
+  now: number,
+  run: string | undefined,
+): Writes {
+  const { next, pending } = decision;
+  const set: FieldsSet = {
+    cursor: decision.cursor,
+    nominal: undefined,
+    due: undefined,
+    wait: undefined,
+    pending: pending.length > 0 ? JSON.stringify(pending) : undefined,
+    fired: decision.enqueue && counted([decision.enqueue]) > 0 ? task.fired + 1 : undefined,
+    state: undefined,
+  };
+  const remove: string[] = [];
+  let slotDue = next === "kept" ? task.due : undefined;
+  let waits = next === "kept" && task.waiting !== undefined;
+  if (next === undefined || (next !== "kept" && "afterFinish" in next)) remove.push("nominal", "due");
+  if (next !== undefined && next !== "kept") {
+    if ("afterFinish" in next) {
+      set.wait = `${run} ${next.afterFinish}`;
+      waits = true;
+    } else {
+      set.nominal = next.nominal;
+      if (next.due !== next.nominal) set.due = next.due;
+      else if (task.due !== task.nominal) remove.push("due");
+      slotDue = next.due;
+    }
+  }
+  if (pending.length === 0 && task.pending.length > 0) remove.push("pending");
+  if (isOver({ nominal: slotDue, waits, pending }) && task.state === "scheduled") set.state = "finished";
+  if (pending.length > 0 && task.state === "finished") set.state = "scheduled";
+
+  const live = run ?? running?.run;
+  const held = pending.filter((one) => readyAt(one) <= now);
+  const times = pending.map(readyAt).filter((at) => at > now);
+  if (slotDue !== undefined) times.push(slotDue);
+  if (held.length > 0 && live === undefined) times.push(now);
+  if (held.length > 0 && run === undefined && running?.open === false) times.push(now + FACTS.waitedFor);
+  return {
+    set,
+    remove,
+    waits: next !== undefined && next !== "kept" && "afterFinish" in next,
+    lookAt: task.state === "paused" || times.length === 0 ? undefined : Math.min(...times),
+    awaited: held.length > 0 && run === undefined && running?.open ? running.run : undefined,
+  };
+}

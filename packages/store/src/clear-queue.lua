@@ -1,0 +1,14 @@
+-- Deletes what is left of a queue without tasks and runs: our counts, and BullMQ's own keys unless it has jobs of others. BullMQ's
+-- settings (meta) stay if someone has made any: a pause, a concurrency, a rate limit.
+--
+-- K.bull: BullMQ's keys of a queue without jobs; K.jobs: those that exist while it has jobs
+-- Returns: 1; 0: tasks or runs are left, and nothing was deleted
+if redis.call("EXISTS", K.tasks, K.runs) > 0 then return 0 end
+local idle = redis.call("EXISTS", unpack(K.jobs)) == 0
+local set = bullHasSettings(K.meta)
+redis.call("DEL", K.outcomes)
+if idle then
+  redis.call("DEL", unpack(K.bull))
+  if not set then redis.call("DEL", K.meta) end
+end
+return 1

@@ -1,0 +1,15 @@
+/**
+ * For Carillon's own packages and tests. Nothing here is part of the public API: it may change in any release.
+ *
+ * @packageDocumentation
+ */
+import * as internals from "./internals.js";
+import type { Store } from "./store.js";
+
+export { internalsOf, rememberStore, type StoreInternals } from "./internals.js";
+export { type StoreSeams, seamsOf, withSeams } from "./seams.js";
+
+/** @param owner a `Client` or a `Scheduler` */
+export function storeOf(owner: object): Store {
+  return internals.storeOf(owner);
+}

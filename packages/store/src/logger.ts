@@ -1,0 +1,21 @@
+import { pino } from "pino";
+
+/** Logger of nodes and workers: pino, or anything with these four methods. */
+export interface Logger {
+  debug(details: object, message: string): void;
+  info(details: object, message: string): void;
+  warn(details: object, message: string): void;
+  error(details: object, message: string): void;
+}
+
+/** Bytes of a log that cannot be written; what comes after them is dropped. */
+const UNWRITTEN_LOG = 64 * 1024;
+
+/** The default of nodes and workers: pino, as JSON lines on stdout, from level info. */
+export function defaultLogger(): Logger {
+  // Synchronous: the last lines before an exit must not be lost or overtaken.
+  const stdout = pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_LOG });
+  // A full disk, a reader that left: lines get lost, tasks must not.
+  stdout.on("error", () => {});
+  return pino({ name: "carillon" }, stdout);
+}

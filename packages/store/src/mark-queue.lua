@@ -1,0 +1,15 @@
+-- Marks a queue in the registry while a put into it is under way. The value is `stamp mark mark …`: the marks that are
+-- out, after the mark that changed it last, so that no value ever comes again. Sent again, it does nothing twice.
+--
+-- A.mark: unique; A.begins: "1" the put begins, "" it has ended
+-- Returns: 1 if the value changed
+local marks, out = {}, false
+for mark in string.gmatch(redis.call("HGET", K.queues, A.queue) or "", "%s(%S+)") do
+  if mark == A.mark then out = true else marks[#marks + 1] = mark end
+end
+if out == (A.begins == "1") then return 0 end
+if not out then marks[#marks + 1] = A.mark end
+-- The end's stamp differs from the beginning's.
+local stamp = out and ("-" .. A.mark) or A.mark
+redis.call("HSET", K.queues, A.queue, table.concat({ stamp, unpack(marks) }, " "))
+return 1

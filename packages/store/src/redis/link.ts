@@ -1,0 +1,166 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { CarillonError } from "@carillon/core";
+import type { Script } from "../script/script.js";
+import { type ConnectionSpec, connect, isUnknown, type RedisClient, redisError } from "./connection.js";
+import type { Failpoint } from "./failpoints.js";
+
+export interface LinkOptions {
+  connection: ConnectionSpec;
+  /** How long one call may wait for the connection, in ms; default 5,000. */
+  readyTimeout?: number | undefined;
+  /** How often a call whose answer was lost is sent again; default 3. */
+  retries?: number | undefined;
+  /** Hears of every connection error; without it they only surface in the calls that fail. */
+  onError?: ((error: CarillonError) => void) | undefined;
+  onReady?: (() => void) | undefined;
+}
+
+/** Hears of the connection, as `onError` and `onReady` of a store's options do. */
+export interface ConnectionEars {
+  lost(error: CarillonError): void;
+  back(): void;
+}
+
+/** Before a call is sent again, in ms; twice as long each time. */
+const PAUSE = 20;
+
+/**
+ * Of a connection that was left because of an error: that one tells why. And one that Redis refuses may end before its word has come: the
+ * attempt before may have heard it.
+ */
+const ECHO = /Stream isn't writeable|ECONNRESET/;
+
+type Arg = string | number | Buffer;
+
+function closedError(): CarillonError {
+  return new CarillonError("REDIS_UNAVAILABLE", "this client was closed.", {
+    remedy: "Use it before close(), or make a new one.",
+  });
+}
+
+/**
+ * One connection, and the rule for lost answers: a script that may or may not have run is sent again with the same
+ * arguments. All our scripts are made for that (claim token, run id, generation), so repeating is safe.
+ */
+export class Link {
+  readonly client: RedisClient;
+  readonly #readyTimeout: number;
+  readonly #retries: number;
+  readonly #failpoint: Failpoint | undefined;
+  #lastError: unknown;
+  #closed = false;
+  #underWay = 0;
+  #readiness: Promise<void> | undefined;
+  #endWait = () => {};
+  readonly #ears = new Set<ConnectionEars>();
+
+  /** @param failpoint for tests only */
+  constructor(options: LinkOptions, failpoint?: Failpoint) {
+    this.#failpoint = failpoint;
+    this.#readyTimeout = options.readyTimeout ?? 5_000;
+    this.#retries = options.retries ?? 3;
+    this.client = connect(options.connection, "lazy");
+    this.client.on("error", (error: unknown) => {
+      if (this.#lastError !== undefined && ECHO.test(String(error))) return;
+      this.#lastError = error;
+      const coded = redisError(error);
+      // Another attempt gets the same answer: whoever waits need not wait longer.
+      if (coded.code === "REDIS_AUTH") this.#endWait();
+      options.onError?.(coded);
+      for (const ears of this.#ears) ears.lost(coded);
+    });
+    this.client.on("ready", () => {
+      this.#lastError = undefined;
+      options.onReady?.();
+      for (const ears of this.#ears) ears.back();
+    });
+  }
+
+  /** @returns ends it */
+  watch(ears: ConnectionEars): () => void {
+    this.#ears.add(ears);
+    return () => void this.#ears.delete(ears);
+  }
+
+  get ready(): boolean {
+    return this.client.status === "ready";
+  }
+
+  /** Scripts that are sent and not answered: Redis does them in this order. */
+  get underWay(): number {
+    return this.#underWay;
+  }
+
+  /** Runs a script until Redis has answered it, or the retries are used up. @throws coded Redis errors */
+  async run(script: Script, keys: readonly string[], args: readonly Arg[]): Promise<unknown> {
+    return this.repeat(async () => {
+      if (!this.#failpoint) return this.#send(script, keys, args);
+      await this.#failpoint(`before ${script.name}`);
+      const answer = await this.#send(script, keys, args);
+      await this.#failpoint(`after ${script.name}`);
+      return answer;
+    });
+  }
+
+  async #send(script: Script, keys: readonly string[], args: readonly Arg[]): Promise<unknown> {
+    const all = [...keys, ...args];
+    this.#underWay += 1;
+    try {
+      return await this.client.evalsha(script.sha, keys.length, ...all);
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith("NOSCRIPT")) throw error;
+      return await this.client.eval(script.lua, keys.length, ...all);
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  /** One command or a few that may be sent again. @throws coded Redis errors */
+  async ask<T>(command: (client: RedisClient) => Promise<T>): Promise<T> {
+    return this.repeat(() => command(this.client));
+  }
+
+  /** All calls that wait share one wait. @throws `REDIS_UNAVAILABLE`, `REDIS_AUTH` when the time is up */
+  #untilReady(): Promise<void> {
+    this.#readiness ??= new Promise<void>((resolve, reject) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.client.off("ready", end);
+        this.#readiness = undefined;
+        if (this.ready) resolve();
+        else if (this.#closed) reject(closedError());
+        else reject(redisError(this.#lastError ?? new Error("Connection is closed.")));
+      };
+      const timer = setTimeout(end, this.#readyTimeout);
+      this.client.once("ready", end);
+      this.#endWait = end;
+      if (this.#closed) return end();
+      const { status } = this.client;
+      if (status === "wait" || status === "end") this.client.connect().catch(() => {});
+    });
+    return this.#readiness;
+  }
+
+  private async repeat<T>(send: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; ; attempt++) {
+      // Nothing was sent yet: a connection that does not come is an answer.
+      if (!this.ready) await this.#untilReady();
+      try {
+        return await send();
+      } catch (error) {
+        const coded = redisError(error);
+        if (this.#closed) throw closedError();
+        if (!isUnknown(coded) || attempt >= this.#retries) throw coded;
+        // ioredis takes a moment to notice that its socket has ended; until then it says "ready" and refuses all.
+        await delay(PAUSE * 2 ** attempt);
+      }
+    }
+  }
+
+  /** Calls that wait for the connection fail. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.client.disconnect();
+    this.#endWait();
+  }
+}

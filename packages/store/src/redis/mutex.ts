@@ -1,0 +1,64 @@
+import Redlock from "redlock";
+import type { RedisClient } from "./connection.js";
+
+/**
+ * Saves wasted work, no more: two nodes that both believe they hold it do no harm, the generation fence decides.
+ */
+export interface Mutex {
+  /** Takes `key` for `ttl` ms. Undefined: someone else holds it. Never waits. @throws what Redis answered */
+  take(key: string, ttl: number): Promise<Lease | undefined>;
+  /** How long whoever holds `key` may still do so, in ms; 0: nobody does. */
+  remaining(key: string): Promise<number>;
+}
+
+export interface Lease {
+  /** How long the lease still saves work, in ms; 0 when it has run out. */
+  readonly remaining: number;
+  extend(ttl: number): Promise<void>;
+  /** Never throws: an expired or lost lease is gone anyway. */
+  release(): Promise<void>;
+}
+
+/** redlock 4.2.0. `retryCount: 0` belongs on the instance: this version ignores a 0 given per call. */
+export function redlockMutex(client: RedisClient): Mutex {
+  return {
+    async remaining(key) {
+      return Math.max(0, await client.pttl(key));
+    },
+    async take(key, ttl) {
+      // One for each call: redlock reports an error of Redis as an event, and then that the lock could not be taken.
+      const redlock = new Redlock([client as unknown as Redlock.CompatibleRedisClient], { retryCount: 0 });
+      let failure: unknown;
+      redlock.on("clientError", (error) => {
+        failure ??= error;
+      });
+      try {
+        const lock = await redlock.lock(key, ttl);
+        return {
+          get remaining() {
+            return Math.max(0, lock.expiration - Date.now());
+          },
+          async extend(more) {
+            await lock.extend(more).catch(() => {});
+          },
+          async release() {
+            await lock.unlock().catch(() => {});
+          },
+        };
+      } catch {
+        if (failure !== undefined) throw failure;
+        return undefined;
+      }
+    },
+  };
+}
+
+/** For tests of the fence: everybody gets everything. */
+export const NO_MUTEX: Mutex = {
+  async remaining() {
+    return 0;
+  },
+  async take() {
+    return { remaining: Number.POSITIVE_INFINITY, extend: async () => {}, release: async () => {} };
+  },
+};

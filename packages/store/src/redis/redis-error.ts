@@ -1,0 +1,160 @@
+import { CarillonError, type ErrorCode, isCarillonError } from "@carillon/core";
+
+/**
+ * Takes the arguments out of an error about signing in: ioredis keeps the command in it, and whoever prints the error would
+ * print the password.
+ */
+export function withoutPassword(error: unknown): void {
+  const { command, lastNodeError } = (error ?? {}) as {
+    command?: { name: string; args: unknown[] };
+    lastNodeError?: unknown;
+  };
+  if (command && /^(hello|auth)$/i.test(command.name)) command.args = [];
+  if (lastNodeError && lastNodeError !== error) withoutPassword(lastNodeError);
+}
+
+/** Of the connection, of a command, and of a command in a script, as Redis words it up to 7.0 and from 7.2 on (and Valkey). */
+const REFUSED =
+  /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid (username-)?password|AUTH failed|The user executing the script can't|ACL failure in script/i;
+
+/** Refusals of a command as such, rather than of a key or a password. */
+const REFUSED_COMMAND = /no permissions to run the|The user executing the script can't run/;
+
+const refusedUs = (text: string) => `Redis refused us: ${text.slice(0, 200).replace(/\.$/, "")}.`;
+
+/** How ioredis says that each Sentinel answered, and none had an address, or only that of a replica. */
+const UNKNOWN_MASTER = /^All sentinels are unreachable\. Retrying from scratch after \d+ms\.$/;
+
+const TLS = /certificate|altnames|before secure TLS|SSL routines|:ssl3?_/i;
+
+const UNAVAILABLE =
+  /ECONN|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EPIPE|EAI_AGAIN|Connection is closed|Socket timeout|Stream isn't writeable|Command timed out|max retries|sentinels are unreachable|Too many Cluster redirections|None of startup nodes|Failed to refresh slots|CLUSTERDOWN|LOADING|MASTERDOWN|TRYAGAIN|Cluster isn't ready|connect/i;
+
+interface Known {
+  readonly said: RegExp;
+  readonly code: ErrorCode;
+  /** @param text what was said, without a dot at its end */
+  message(text: string): string;
+  readonly remedy: string;
+}
+
+/** The first that fits counts. */
+const KNOWN: readonly Known[] = [
+  {
+    said: REFUSED_COMMAND,
+    code: "REDIS_AUTH",
+    message: refusedUs,
+    remedy:
+      "A user that may only read, such as carillon-viewer, can change nothing: use another one. A user that may write needs the ACL that docs/deployment.md lists.",
+  },
+  {
+    said: REFUSED,
+    code: "REDIS_AUTH",
+    message: refusedUs,
+    remedy: "Give the right user and password in the Redis URL, and the ACL that docs/deployment.md lists.",
+  },
+  {
+    said: /READONLY/,
+    code: "REDIS_READ_ONLY",
+    message: () => "this Redis is a read-only replica.",
+    remedy: "Point the URL at the master.",
+  },
+  {
+    said: /^OOM|OOM command not allowed/,
+    code: "REDIS_OUT_OF_MEMORY",
+    message: () => "Redis is out of memory.",
+    remedy: "Raise maxmemory or remove data; nothing was written.",
+  },
+  {
+    said: /NOREPLICAS/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "Redis accepts no writes: too few replicas are connected.",
+    remedy: "Writes resume when min-replicas-to-write replicas are connected; nothing was written.",
+  },
+  {
+    said: /\bMISCONF\b/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "Redis accepts no writes: it cannot write to its disk.",
+    remedy: "See the log of Redis for the cause; nothing was written.",
+  },
+  {
+    said: /^(BUSY|UNKILLABLE) /,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "Redis is busy with a script that runs for too long.",
+    remedy:
+      "It is not one of Carillon's scripts; SCRIPT KILL ends it if it has written nothing. Nothing was done.",
+  },
+  {
+    said: /^ERR max number of clients/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "Redis accepts no more connections.",
+    remedy: "Raise maxclients, or close unused connections.",
+  },
+  {
+    said: UNKNOWN_MASTER,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "the Sentinels name no master that takes writes.",
+    remedy:
+      "Check the name at the end of the Redis URL. During a failover the connection recovers by itself.",
+  },
+  {
+    said: TLS,
+    code: "REDIS_UNAVAILABLE",
+    message: (text) => `TLS with Redis failed: ${text}.`,
+    remedy: "Check the certificates (REDIS_TLS_CA_FILE and its like) and that this port of Redis speaks TLS.",
+  },
+  {
+    said: /DB index is out of range/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "this Redis has no database with that number.",
+    remedy: "Check the number at the end of the Redis URL.",
+  },
+  {
+    said: /Unknown RESP type/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "the server at that address does not speak the Redis protocol.",
+    remedy: "Check host and port of the Redis URL.",
+  },
+  {
+    said: /cluster support disabled/,
+    code: "REDIS_UNAVAILABLE",
+    message: () => "this Redis is not a cluster.",
+    remedy:
+      "Leave out CARILLON_TOPOLOGY (the connection's topology), or give the URL of a node of the cluster.",
+  },
+  {
+    said: UNAVAILABLE,
+    code: "REDIS_UNAVAILABLE",
+    message: (text) => `Redis cannot be reached: ${text}.`,
+    remedy: "Check that it runs and that the URL is right.",
+  },
+];
+
+/** Maps an error of Redis or the connection to a coded error. */
+export function redisError(error: unknown): CarillonError {
+  if (isCarillonError(error)) return error;
+  withoutPassword(error);
+  const text = error instanceof Error ? error.message : String(error);
+  const { lastNodeError, previousErrors } = (error ?? {}) as {
+    lastNodeError?: unknown;
+    previousErrors?: unknown[];
+  };
+  // Of a cluster, and of a transaction: why it failed.
+  const nested = lastNodeError ?? previousErrors?.[0];
+  if (nested && nested !== error) return redisError(nested);
+  const known = KNOWN.find(({ said }) => said.test(text));
+  if (!known) return new CarillonError("REDIS_ERROR", text, { cause: error });
+  const { code, message, remedy } = known;
+  return new CarillonError(code, message(text.replace(/\.$/, "")), { remedy, cause: error });
+}
+
+/** Whether Redis as a whole refuses or cannot be reached; any other error concerns one key or one task. */
+export function failsForAll(error: unknown): boolean {
+  const { code } = redisError(error);
+  return code.startsWith("REDIS_") && code !== "REDIS_ERROR";
+}
+
+/** Nobody can tell whether the command was carried out: repeat it, or ask. */
+export function isUnknown(error: unknown): boolean {
+  return isCarillonError(error, "REDIS_UNAVAILABLE");
+}

@@ -1,0 +1,144 @@
+import {
+  type Json,
+  OUTCOMES,
+  type Outcome,
+  occurrenceKey,
+  parseLocalName,
+  type Run,
+  type RunState,
+  type TaskName,
+  type Trigger,
+} from "@carillon/core";
+
+/** Details of a run that are known when it is enqueued, packed into one field: it never changes afterwards. */
+export interface RunDetails {
+  type: string;
+  key: string;
+  nominal: number;
+  due: number;
+  trigger: Trigger;
+  missed?: { from: number; to: number };
+  /** Attempts that it may have; undefined: one. */
+  most?: number;
+  /** How long an attempt may take, and to end by itself after that, in ms. */
+  limit?: number;
+  grace?: number;
+  /** Starts closer than this to the start of the run before are dropped, in ms. */
+  minGap?: number;
+}
+
+/**
+ * All fields, in one order, undefined where there is nothing to say: objects that are made by the thousand are handled much faster
+ * where they are all alike. JSON leaves out what is undefined.
+ */
+type Sparse<Kind> = {
+  readonly [Field in keyof Kind]-?: undefined extends Kind[Field] ? Kind[Field] | undefined : Kind[Field];
+};
+
+/**
+ * What goes without saying is left out: a hash with a longer value than 64 bytes takes more than twice the memory. Where it is longer
+ * all the same, the script stores the type in a field of its own (`recordRun`): it must come first.
+ */
+export function encodeDetails(task: TaskName, details: Sparse<RunDetails>): string {
+  const { key, nominal, due, trigger } = details;
+  return JSON.stringify({
+    type: details.type,
+    missed: details.missed,
+    most: details.most,
+    limit: details.limit,
+    grace: details.grace,
+    minGap: details.minGap,
+    nominal,
+    key: key === occurrenceKey(task, nominal) ? undefined : key,
+    due: due === nominal ? undefined : due,
+    trigger: trigger === "schedule" ? undefined : trigger,
+  });
+}
+
+export function decodeDetails(task: TaskName, text: string): RunDetails {
+  const stored = JSON.parse(text) as Omit<RunDetails, "key" | "due" | "trigger"> & Partial<RunDetails>;
+  const { nominal } = stored;
+  return { key: occurrenceKey(task, nominal), due: nominal, trigger: "schedule", ...stored };
+}
+
+/** Undefined if there is no record, or it is corrupt. */
+export function decodeRun(queue: string, id: string, hash: Record<string, string>): Run | undefined {
+  if (!hash.info || !hash.of) return undefined;
+  try {
+    return readRun(queue, id, { ...hash, info: hash.info, of: hash.of });
+  } catch {
+    return undefined;
+  }
+}
+
+function readRun(
+  queue: string,
+  id: string,
+  hash: Record<string, string> & { info: string; of: string },
+): Run {
+  const [local, enqueued, node = hash.node] = hash.of.split(" ") as [string, string, string | undefined];
+  const task = { queue, ...parseLocalName(local) };
+  const { limit: _l, grace: _g, minGap: _m, most, ...details } = decodeDetails(task, hash.info);
+  const number = (field: string) => (hash[field] === undefined ? undefined : Number(hash[field]));
+  const optional = {
+    type: hash.type,
+    outcome: hash.outcome as Outcome | undefined,
+    started: number("started"),
+    finished: number("finished"),
+    worker: hash.worker,
+    pid: number("pid"),
+    host: hash.host,
+    error: hash.error,
+    maxAttempts: most,
+    crashes: number("crashes"),
+    notBefore: number("notBefore"),
+    cancel: cancelOf(hash.cancel),
+    checkpoint: hash.checkpoint === undefined ? undefined : (JSON.parse(hash.checkpoint) as Json),
+    result: hash.result === undefined ? undefined : (JSON.parse(hash.result) as Json),
+  };
+  const present = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
+  return {
+    id,
+    task,
+    state: (hash.state ?? "queued") as RunState,
+    enqueued: Number(enqueued),
+    node,
+    attempts: number("attempts") ?? 0,
+    ...details,
+    ...present,
+  } as Run;
+}
+
+function cancelOf(text: string | undefined): Run["cancel"] {
+  const [at, by] = text?.split(" ") ?? [];
+  return at === undefined || by === undefined ? undefined : { at: Number(at), by };
+}
+
+/** One start of a run's handler. */
+export interface Attempt {
+  /** From 1. */
+  readonly attempt: number;
+  readonly started: number;
+  readonly worker: string;
+  readonly pid: number;
+  readonly host: string;
+}
+
+/** Start, worker and host of each attempt of a run. */
+export function decodeAttempts(hash: Record<string, string>): Attempt[] {
+  return Object.entries(hash)
+    .filter(([field]) => field.startsWith("a:"))
+    .map(([field, text]) => {
+      // Then the worker's own number for it. Where the newest one runs is in fields of its own.
+      const [started, ...where] = text.split(" ");
+      const [worker = "", pid, host = ""] = where.length > 1 ? where : [hash.worker, hash.pid, hash.host];
+      return { attempt: Number(field.slice(2)), started: Number(started), worker, pid: Number(pid), host };
+    })
+    .sort((x, y) => x.attempt - y.attempt);
+}
+
+/** Number of ended runs by outcome, from fields that are named after outcomes. */
+export function decodeOutcomes(stored: Readonly<Record<string, string>>): Record<Outcome, number> {
+  const counts = OUTCOMES.map((outcome) => [outcome, Number(stored[outcome] ?? 0)]);
+  return Object.fromEntries(counts) as Record<Outcome, number>;
+}

@@ -1,0 +1,20 @@
+-- Reopens a final run: removes its end and the fields that led to it. Its task must exist.
+local function reopen(run, outcome, now)
+  redis.call("HINCRBY", run.stats, outcome, -1)
+  local finished, started, reopened = unpack(redis.call("HMGET", run.key, "finished", "started", "reopened"))
+  local sum, took = timeTaken(outcome, tonumber(finished) or now, started, reopened)
+  if sum then redis.call("HINCRBY", run.stats, sum, whole(0 - took)) end
+  redis.call("HSET", run.key, "reopened", now)
+  redis.call("HDEL", run.key, "outcome", "finished", "error", "result", "made", "trace", "cancel", "crashed", "crashes",
+    "again")
+  for _, set in ipairs({ run.history, run.failures, K.journal }) do redis.call("ZREM", set, run.id) end
+  redis.call("HSET", run.task, "open", addOpen(redis.call("HGET", run.task, "open"), run.open, run.id, now))
+end
+
+-- Has the job of a run that its worker settled ended since, to be retried from outside? `made` and `trace`: as it was settled; `counted`:
+-- attempts that BullMQ counts as made now. If a retry reset the count, the failure before it is still in the job's stack trace.
+local function wasRetried(jobKey, made, trace, counted)
+  if not made or tonumber(counted) > tonumber(made) then return true end
+  -- BullMQ records and counts each failure: a recorded one that is not counted means the count was reset.
+  return tonumber(trace or 0) ~= traceOf(jobKey) and not attemptsMade(jobKey)
+end

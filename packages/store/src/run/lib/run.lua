@@ -1,0 +1,194 @@
+-- How a run ends. `run` has its keys and its task's: key (its record), job, task, open, history, failures, stats, ledger, due; and id,
+-- name and shard of its task. Scripts receive it (RUN_ITEM in run-scripts.ts), or build it (runOf).
+-- A: how long jobs stay (completedJobs, failedJobs, ms), and the default retention of runs (successes, failures,
+-- successesFor, failuresFor).
+
+-- A run that is known only by its id. It has no due index: its end must not move its task there.
+local function runOf(id, name)
+  return {
+    id = id, name = name, key = ours(F.keys.run, id), job = bullKey(id), task = ours(F.keys.task, name),
+    open = ours(F.keys.open, name), history = ours(F.keys.history, name), failures = ours(F.keys.failures, name),
+    stats = ours(F.keys.stats, name), ledger = ours(F.keys.ledger, name),
+  }
+end
+
+-- Whole numbers as text, each made once: Redis would make it again for each command, and at several times the cost.
+local texts = {}
+local function whole(n)
+  local text = texts[n] or string.format("%.0f", n)
+  texts[n] = text
+  return text
+end
+
+-- Records that this script has deleted.
+local forgotten = 0
+local function forget(set, ids)
+  if #ids == 0 then return end
+  forgotten = forgotten + #ids
+  local keys = {}
+  for i, id in ipairs(ids) do
+    keys[2 * i - 1], keys[2 * i] = ours(F.keys.run, id), ours(F.keys.output, id)
+  end
+  redis.call("DEL", unpack(keys))
+  redis.call("ZREM", set, unpack(ids))
+  redis.call("ZREM", K.journal, unpack(ids))
+end
+
+-- Keeps the newest of each kind, and none that is too old. Deletes at most EXCESS_AT_MOST records beyond the limit per run that ends, in
+-- case the limit was lowered.
+local EXCESS_AT_MOST = 500
+local function prune(set, size, most, age, now)
+  if size == 0 then return end
+  -- What is too old and what is too much both begin with the oldest.
+  local ids = redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. whole(now - age), "LIMIT", 0, 100)
+  local excess = math.min(size - most, EXCESS_AT_MOST)
+  if excess > #ids then ids = redis.call("ZRANGE", set, 0, excess - 1) end
+  forget(set, ids)
+end
+
+-- How many successes and failures are kept, and for how long each. `given`: the task's `keep`.
+local KEEP = { tonumber(A.successes), tonumber(A.failures), tonumber(A.successesFor), tonumber(A.failuresFor) }
+local function keepOf(given)
+  if not given then return unpack(KEEP) end
+  local keep = {}
+  for n in string.gmatch(given, "%d+") do keep[#keep + 1] = tonumber(n) end
+  for i = 1, 4 do keep[i] = keep[i] or KEEP[i] end
+  return unpack(keep)
+end
+
+-- Starts of runs that may turn out to have had nothing to do, newest first, and the last start before them: `lastStart`, then `starts`.
+-- Overlapping runs can make many: at most STARTS are kept, the newest ones and the oldest.
+local STARTS = 16
+local function startsOf(last, before)
+  local starts = { last or nil }
+  for start in string.gmatch(before or "", "%d+") do starts[#starts + 1] = start end
+  if #starts > STARTS then table.remove(starts, #starts - 1) end
+  return starts
+end
+
+-- Removes a run's start if it had nothing to do. Otherwise keeps the starts down to the first one before it.
+local function startsAfter(starts, started, nothing)
+  local left, found = {}, false
+  for _, start in ipairs(starts) do
+    if nothing and start == started and not found then
+      found = true
+    else
+      left[#left + 1] = start
+      if not nothing and tonumber(start) < tonumber(started) then break end
+    end
+  end
+  return left
+end
+
+-- Which sum a run's time goes into, and how long it took. `started`: its first attempt; `reopened`: then its time counts from there.
+-- Nil if its time does not count.
+local function timeTaken(outcome, now, started, reopened)
+  local sum = F.failures[outcome] and "failureMs" or F.successes[outcome] and "successMs"
+  if sum and started then return sum, math.max(0, now - math.max(started, reopened or started)) end
+end
+
+-- Adds a run's end to the statistics of its task. `survived`: an attempt counts as a crash until its end takes that back.
+local function count(run, outcome, now, started, reopened, survived)
+  local failed, nothing = F.failures[outcome], outcome == "nothing-to-do"
+  local sum, took = timeTaken(outcome, now, started, reopened)
+  local was = redis.call("HMGET", run.stats, outcome, "consecutiveFailures", sum or "", "lastStart", "starts", "crashes")
+  local set = { outcome, whole((tonumber(was[1]) or 0) + 1) }
+  if started and was[4] then
+    -- If it had nothing to do, the last start is the one before.
+    local starts = startsOf(was[4], was[5])
+    local left = startsAfter(starts, started, nothing)
+    if #left == 0 then
+      redis.call("HDEL", run.stats, "lastStart", "starts")
+    elseif #left < #starts then
+      add(set, "lastStart", left[1])
+      add(set, "starts", table.concat(left, " ", 2))
+    end
+  end
+  local nowText = whole(now)
+  if nothing then
+    add(set, "lastChecked", nowText)
+  elseif outcome ~= "dropped" and (started or outcome ~= "cancelled") then
+    -- A run that never started is not the last run.
+    add(set, "lastRun", run.id)
+    add(set, "lastFinish", nowText)
+    add(set, "lastOutcome", outcome)
+  end
+  if failed then
+    add(set, "consecutiveFailures", whole((tonumber(was[2]) or 0) + 1))
+  elseif F.successes[outcome] then
+    add(set, "consecutiveFailures", "0")
+    if not nothing then add(set, "lastSuccess", nowText) end
+  end
+  if sum then add(set, sum, whole((tonumber(was[3]) or 0) + took)) end
+  if survived then
+    add(set, "crashes", whole((tonumber(was[6]) or 0) - 1))
+    add(set, "consecutiveCrashes", "0")
+  end
+  redis.call("HSET", run.stats, unpack(set))
+end
+
+-- How many runs this script has ended, by outcome.
+local ended = {}
+
+-- Makes the run final: out of its task's open runs, into its history and the journal. A task that waits for this run has its
+-- next time from here on, and what waits for its end goes on. After the last one of a script: `afterEnds`.
+--
+-- `more`, as far as there is any: `error`; `says`, what else the run's record says of its end, fields and values; `stamps`,
+-- what its job says of it if no worker of ours did; `survived` (see `count`); `retried`: a retry takes the place of the next time.
+local function finish(run, outcome, now, more)
+  local nowText = whole(now)
+  local gen, keep, expect, state, wait, pending, once, open = unpack(redis.call("HMGET", run.task, "gen", "keep", "expect", "state",
+    "wait", "pending", "once", "open"))
+  if not gen then
+    -- Deleted while it ran: nothing of it is kept, and its job is removed with the reconciler's next check.
+    redis.call("DEL", run.key, ours(F.keys.output, run.id))
+    removeOpen(open, run.task, run.open, run.id)
+    redis.call("ZADD", K.runs, nowText, run.id)
+    rearmAndWake(F.parts.runs, K.runs)
+    return
+  end
+  local was = redis.call("HMGET", run.key, "started", "reopened", "notBefore", "attempts")
+  local kept = { history = redis.call("ZCARD", run.history), failures = redis.call("ZCARD", run.failures) }
+  -- If corrupt data is in the way, the reads have failed by now, and nothing is half done.
+  local says, stamps = more.says or {}, more.stamps or {}
+  local started = was[1] or stamps.started
+  count(run, outcome, now, started, was[2], more.survived)
+  if started and not was[1] then add(says, "started", started) end
+  if stamps.attempts and not was[4] then add(says, "attempts", stamps.attempts) end
+  redis.call("HSET", run.key, "state", "final", "outcome", outcome, "finished", nowText, unpack(says))
+  if was[3] then redis.call("HDEL", run.key, "notBefore") end
+  removeOpen(open, run.task, run.open, run.id)
+  ended[outcome] = (ended[outcome] or 0) + 1
+  local failed = F.failures[outcome]
+  local set = failed and "failures" or "history"
+  kept[set] = kept[set] + redis.call("ZADD", run[set], nowText, run.id)
+  redis.call("ZADD", K.journal, nowText, run.id)
+  local successes, failures, successesFor, failuresFor = keepOf(keep)
+  prune(run.history, kept.history, successes, successesFor, now)
+  prune(run.failures, kept.failures, failures, failuresFor, now)
+  local over = now + (failed and A.failedJobs or A.completedJobs)
+  redis.call("ZADD", K.runs, whole(over), run.id)
+  -- A one-off task is deleted with its run, by the run's record; if that is not kept, nobody else would know.
+  if once and redis.call("EXISTS", run.key) == 0 then lingerUntil(run, over) end
+  if expect and F.successes[outcome] and state == "scheduled" then expectBy(run, now + expect) end
+  local awaited, delay = string.match(wait or "", "^(%S+) (%d+)$")
+  if awaited == run.id then
+    redis.call("HDEL", run.task, "wait")
+    -- Whoever read the task while it waited must not write that it has no next time.
+    redis.call("HINCRBY", run.task, "gen", 1)
+    if not more.retried then
+      local due = afterEnd(run, now, delay)
+      setTimes(run, due, due, true)
+    end
+  end
+  if awaited == run.id or pending then recheck(run, now) end
+  if failed then alert(outcome == "crashed" and "crashed" or "failed", run.name, now, run.id, more.error) end
+end
+
+-- Adds the ends to the queue's counts, and sets the times of the parts in `next`.
+local function afterEnds()
+  -- No run fails to end because it cannot be counted.
+  for outcome, times in pairs(ended) do redis.pcall("HINCRBY", K.outcomes, outcome, times) end
+  rearm(F.parts.runs, K.runs)
+  wakeForMoved()
+end

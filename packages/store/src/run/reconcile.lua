@@ -1,0 +1,168 @@
+-- Checks the runs of a queue whose time has come. A run that no Carillon worker settled ends as its job's own state says: here if
+-- it succeeded and its task waits for nothing, otherwise it is named with that, for settle-run.lua, because its consequences must be decided.
+-- A final run's job is removed after its grace; one that was retried from outside is open again.
+--
+-- A member of K.runs without `@` is a task that is finished, and is deleted when it has lingered; or, with F.gone, the runs that a
+-- deleted task left and nobody has cleared.
+--
+-- A.most: runs checked or cleared; A.longest: wait between two checks of a run (ms)
+-- Returns: { now, 1 if more is due (0: that was all), { run id, "removed" | "reopened" | "succeeded" } or
+--            { run id, "over", local name, outcome, error } or { local name, "lingered" } or { a set's name, "cleared" } … }
+local now = nowMs()
+local CLEAR_AT_MOST = 50
+-- Bytes of an error that are sent: 16 * 1024 characters are kept (runs.ts). BullMQ keeps all: of so many bytes no more are read.
+local ERROR_AT_MOST = 64 * 1024
+local READ_AT_MOST = 1024 * 1024
+local shortest, longest = F.lookAgain, tonumber(A.longest)
+local ids = redis.call("ZRANGEBYSCORE", K.runs, "-inf", now, "LIMIT", 0, A.most)
+local out = { now, #ids < tonumber(A.most) and 0 or 1 }
+
+local function say(id, what) out[#out + 1] = { id, what } end
+
+local function later(id, ms) redis.call("ZADD", K.runs, whole(now + ms), id) end
+
+-- Defers work that would block Redis for too long to the next step, after all other due runs.
+local function nextStep(id)
+  later(id, 0)
+  out[2] = 1
+end
+
+-- The record of a run that is over stays for as long as its task keeps it; then the run is checked once more.
+local function expire(run, finished)
+  local _, _, successesFor, failuresFor = keepOf(redis.call("HGET", run.task, "keep"))
+  local set, age = run.history, successesFor
+  if redis.call("ZSCORE", run.failures, run.id) then set, age = run.failures, failuresFor end
+  if finished + age > now then return redis.call("ZADD", K.runs, finished + age + 1, run.id) end
+  forget(set, { run.id })
+end
+
+-- Removes the job, and with it the run's entry in K.runs. A one-off task is deleted with its last run. `name`: of its task, nil if that is
+-- gone; `finished`: nil if the run has no record.
+local function remove(id, state, name, finished)
+  if state ~= "missing" and not bullRemove(id) then return later(id, shortest) end
+  redis.call("ZREM", K.runs, id)
+  if state ~= "missing" or not name then say(id, "removed") end
+  if not name then return end
+  local run = runOf(id, name)
+  if finished then expire(run, finished) end
+  local once, is, open = unpack(redis.call("HMGET", run.task, "once", "state", "open"))
+  if once and is == "finished" and (open or "") == "" then
+    say(name, "lingered")
+    later(name, shortest)
+  end
+end
+
+-- Bytes of errors that were read.
+local read = 0
+
+-- Tasks with a run that was returned to be settled: their later ends are settled after it.
+local named = {}
+
+-- Ends a run that succeeded, if nothing follows that would have to be decided, and this script may still delete records.
+local function settled(run, state, waits)
+  if waits or named[run.name] or forgotten >= EXCESS_AT_MOST then return false end
+  finish(run, "succeeded", now, { stamps = stampsOf(run.job), survived = state ~= "queued" })
+  return true
+end
+
+local function look(id)
+  local runKey, jobKey = ours(F.keys.run, id), bullKey(id)
+  local state, of, cancel, finished, made, trace = unpack(redis.call("HMGET", runKey, "state", "of", "cancel", "finished", "made",
+    "trace"))
+  local name, enqueued = string.match(of or "", "^(%S+) (%d+)")
+  -- (Fails if the record is corrupt.)
+  local run = (state or name) and runOf(id, name)
+  local job = jobState(jobKey)
+  local gen, open, wait, pending
+  if run then gen, open, wait, pending = unpack(redis.call("HMGET", run.task, "gen", "open", "wait", "pending")) end
+  local gone = not state or not gen
+  local cancelled = cancel and state == "queued"
+  -- Its job is to be removed, unless a worker holds it.
+  local free = job == "live" and (gone or cancelled) and not isHeld(jobKey)
+  local tooMuch = free and not fits(id) or job == "done" and read >= READ_AT_MOST
+  if tooMuch then return nextStep(id) end
+
+  if gone then
+    -- The task is gone; the rest of its run is deleted too, unless a worker holds it.
+    redis.call("DEL", runKey, ours(F.keys.output, id))
+    redis.call("ZREM", K.journal, id)
+    if run then
+      for _, set in ipairs({ run.history, run.failures }) do redis.call("ZREM", set, id) end
+      removeOpen(open, run.task, run.open, id)
+    end
+    return remove(id, job, nil, nil)
+  end
+  if state == "final" then
+    if job ~= "live" then return remove(id, job, name, finished and tonumber(finished)) end
+    -- Settled, and its worker has not ended the job yet: nobody has retried it.
+    if not wasRetried(jobKey, made, trace, attemptsMade(jobKey) or "0") then return later(id, shortest) end
+    reopen(run, redis.call("HGET", runKey, "outcome") or "lost", now)
+    redis.call("HSET", runKey, "state", "queued")
+    later(id, shortest)
+    return say(id, "reopened")
+  end
+  local waits = wait or pending
+  -- Cancelled before a worker took it: nobody else will end it.
+  if free and bullRemove(id) then job = "missing" end
+  if job == "live" then
+    -- Check less often the longer it takes: a backlog of queued jobs must not keep the reconciler busy. If the task waits for the
+    -- end, check each second, because a plain worker reports nothing (its run stays queued). A Carillon worker reports the end itself;
+    -- checking serves only if it died.
+    local after = math.min(longest, math.max(shortest, math.floor((now - tonumber(enqueued or now)) / 2)))
+    if cancel or waits and state == "queued" then
+      after = F.waitedFor
+    elseif waits then
+      after = math.min(after, F.waitedForStarted)
+    end
+    return later(id, after)
+  end
+  -- (Its job may have been removed by an earlier check, whose answer was lost.)
+  local outcome, reason = cancelled and "cancelled" or "lost", nil
+  if job == "done" then outcome, reason = jobOutcome(jobKey, id) end
+  read = read + #(reason or "")
+  -- A run with a cancel request ends as cancelled. (Plain workers get no cancel message: their runs keep their own outcome.)
+  if cancel and state ~= "queued" then outcome = "cancelled" end
+  if outcome == "succeeded" and settled(run, state, waits) then return say(id, outcome) end
+  -- Checked again, in case nobody settles it.
+  later(id, shortest)
+  named[name] = true
+  out[#out + 1] = { id, "over", name, outcome, string.sub(reason or "", 1, ERROR_AT_MOST) }
+end
+
+-- Returns how many runs it took.
+local function clear(id, most)
+  local taken = clearRuns(id, ours(id, ""), most, now + shortest)
+  if redis.call("ZSCORE", K.runs, id) then nextStep(id) else say(id, "cleared") end
+  return taken
+end
+
+local left = tonumber(A.most)
+for _, id in ipairs(ids) do
+  local took = 1
+  -- Runs that are not checked stay due.
+  if left <= 0 then
+    out[2] = 1
+    break
+  elseif string.sub(id, 1, #F.gone) == F.gone then
+    local done, taken = pcall(clear, id, math.min(CLEAR_AT_MOST, left))
+    if done then took = math.max(1, taken) else later(id, shortest) end
+  elseif string.find(id, "@", 1, true) then
+    -- Corrupt data in one record must not stop the others.
+    if not pcall(look, id) then later(id, longest) end
+  else
+    local state, open = unpack(redis.call("HMGET", ours(F.keys.task, id), "state", "open"))
+    local finished = state == "finished"
+    if finished and (open or "") == "" then
+      say(id, "lingered")
+      later(id, shortest)
+    elseif finished then
+      later(id, longest)
+    else
+      redis.call("ZREM", K.runs, id)
+    end
+  end
+  left = left - took
+end
+
+afterEnds()
+return out

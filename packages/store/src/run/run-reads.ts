@@ -1,0 +1,167 @@
+import { localName, type Outcome, type Run, type TaskName } from "@carillon/core";
+import type { NamespaceKeys } from "../keys.js";
+import type { Link } from "../redis/link.js";
+import { FACTS } from "../script/facts.js";
+import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun } from "./codec.js";
+
+/** Runs read, or cancelled, at once. */
+const AT_ONCE = 500;
+
+/** Reads runs. */
+export class RunReads {
+  readonly #link: Link;
+  readonly #keys: NamespaceKeys;
+
+  constructor(link: Link, keys: NamespaceKeys) {
+    this.#link = link;
+    this.#keys = keys;
+  }
+
+  /** Filters the runs for which a cancel was requested. */
+  async cancelRequests(queue: string, runs: readonly string[]): Promise<string[]> {
+    const keys = this.#keys.queue(queue);
+    const asked = await this.#link.ask((client) =>
+      Promise.all(runs.map((run) => client.hexists(keys.run(run), "cancel"))),
+    );
+    return runs.filter((_, i) => asked[i] === 1);
+  }
+
+  /** The captured output of a run, by attempt. */
+  async output(queue: string, run: string): Promise<{ attempt: number; text: string; cut: boolean }[]> {
+    const stored = await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).output(run)));
+    return Object.entries(stored)
+      .map(([attempt, json]) => ({
+        attempt: Number(attempt),
+        ...(JSON.parse(json) as { text: string; cut: boolean }),
+      }))
+      .sort((a, b) => a.attempt - b.attempt);
+  }
+
+  /** A task's runs, newest first: the ones that are not final, then the others by their end. */
+  async list(name: TaskName, limit: number, offset = 0): Promise<Run[]> {
+    const keys = this.#keys.queue(name.queue);
+    const local = localName(name);
+    const last = offset + limit - 1;
+    const [named, set, successes, failures] = await this.#link.ask((client) =>
+      Promise.all([
+        client.hget(keys.task(local), "open"),
+        client.zrevrange(keys.open(local), 0, last),
+        client.zrevrange(keys.history(local), 0, last, "WITHSCORES"),
+        client.zrevrange(keys.failures(local), 0, last, "WITHSCORES"),
+      ]),
+    );
+    const final = [...scored(successes), ...scored(failures)].sort((a, b) => b.at - a.at);
+    const ids = [...openIds(named, set), ...final.map(({ id }) => id)].slice(offset, offset + limit);
+    return this.many(name.queue, ids);
+  }
+
+  async get(queue: string, id: string): Promise<Run | undefined> {
+    const hash = await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).run(id)));
+    return decodeRun(queue, id, hash);
+  }
+
+  async many(queue: string, ids: readonly string[]): Promise<Run[]> {
+    const runs: Run[] = [];
+    for (const some of chunks(ids)) {
+      const found = await Promise.all(some.map((id) => this.get(queue, id)));
+      for (const run of found) if (run) runs.push(run);
+    }
+    return runs;
+  }
+
+  /** Where each attempt of a run ran. */
+  async attempts(queue: string, id: string): Promise<Attempt[]> {
+    return decodeAttempts(await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).run(id))));
+  }
+
+  /** Final runs of a queue by their end, newest first, from `before` on (UTC ms and run id; the id is left out). */
+  async journal(
+    queue: string,
+    window: { from: number; to: number },
+    limit: number,
+    offset: number,
+  ): Promise<{ id: string; at: number }[]> {
+    const { journal } = this.#keys.queue(queue);
+    const flat = await this.#link.ask((client) =>
+      client.zrevrangebyscore(journal, window.to, window.from, "WITHSCORES", "LIMIT", offset, limit),
+    );
+    return scored(flat);
+  }
+
+  /** Number of ended runs of a queue, by outcome. */
+  async outcomes(queue: string): Promise<Record<Outcome, number>> {
+    const { outcomes } = this.#keys.queue(queue);
+    return decodeOutcomes(await this.#link.ask((client) => client.hgetall(outcomes)));
+  }
+
+  /** A task's statistics as stored. */
+  async stats(name: TaskName): Promise<Record<string, string>> {
+    const keys = this.#keys.queue(name.queue);
+    return this.#link.ask((client) => client.hgetall(keys.stats(localName(name))));
+  }
+
+  /** The runs of a task that are not final, oldest first: one is named by the task itself, more are in a set. @param most at least 1; default all */
+  async open(name: TaskName, most?: number): Promise<string[]> {
+    const keys = this.#keys.queue(name.queue);
+    const local = localName(name);
+    const last = most === undefined ? "-1" : String(most - 1);
+    const [named, set] = await this.#link.ask((client) =>
+      Promise.all([client.hget(keys.task(local), "open"), client.zrange(keys.open(local), 0, last)]),
+    );
+    return openIds(named, set);
+  }
+
+  /** Occurrences of a task that were not enqueued, and why; newest first. */
+  async ledger(name: TaskName): Promise<LedgerEntry[]> {
+    const key = this.#keys.queue(name.queue).ledger(localName(name));
+    const lines = await this.#link.ask((client) => client.lrange(key, 0, -1));
+    return lines.map((line) => {
+      const [reason = "", from, to, count, at, by = "", run = "-", ...note] = line.split(" ");
+      return {
+        reason,
+        from: Number(from),
+        to: Number(to),
+        decisions: Number(count),
+        at: Number(at),
+        by,
+        ...(run === "-" ? {} : { run }),
+        ...(note.length === 0 ? {} : { note: note.join(" ") }),
+      };
+    });
+  }
+}
+
+/** A task may have a hundred thousand runs: others must have their turn in between. */
+export function chunks(ids: readonly string[]): string[][] {
+  const count = Math.ceil(ids.length / AT_ONCE);
+  return Array.from({ length: count }, (_, i) => ids.slice(i * AT_ONCE, (i + 1) * AT_ONCE));
+}
+
+/** @param named what the task's `open` says (lib/open.lua) */
+function openIds(named: string | null, set: string[]): string[] {
+  if (named === FACTS.inSet) return set;
+  return named ? [named] : [];
+}
+
+function scored(flat: readonly string[]): { id: string; at: number }[] {
+  return Array.from({ length: flat.length / 2 }, (_, i) => ({
+    id: flat[2 * i] as string,
+    at: Number(flat[2 * i + 1]),
+  }));
+}
+
+/** A skip, or several alike in a row. Times in UTC ms; `from` and `to` are nominal, both included. */
+export interface LedgerEntry {
+  reason: string;
+  from: number;
+  to: number;
+  /** How many decisions this entry stands for. */
+  decisions: number;
+  at: number;
+  /** The node or client that decided. */
+  by: string;
+  /** The run that was in the way. */
+  run?: string;
+  /** The note of the pause that passed over these times. */
+  note?: string;
+}

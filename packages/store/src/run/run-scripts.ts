@@ -1,0 +1,150 @@
+import type { Json, Outcome, TaskName } from "@carillon/core";
+import { CANCEL, CLEAR, EACH, LEDGER, NEXT, REOPEN } from "../script/libraries.js";
+import { answers, script } from "../script/script.js";
+
+export interface Worked {
+  worker: string;
+  pid: number;
+  host: string;
+  /** The worker's own number for this start, which tells it from the same one sent again. Attempts are numbered by `start`. */
+  attempt: number;
+  /** Attempts that BullMQ counts as made (`job.attemptsMade`). */
+  made: number;
+  /** Lock token of the job; undefined: whether it still has the job is not checked. */
+  token?: string;
+}
+
+export type StartResult =
+  | {
+      readonly word: "OK";
+      readonly fence: number;
+      /** From 1. */
+      readonly attempt: number;
+      readonly now: number;
+      /** Milliseconds that the attempt may take; undefined: no limit. */
+      readonly limit: number | undefined;
+      /** Milliseconds that it gets to end by itself after that, or after a cancel. */
+      readonly grace: number;
+      /** What the run before saved. */
+      readonly checkpoint: Json | undefined;
+      /** Attempts of this run whose worker died. */
+      readonly crashes: number;
+      /** It may have begun elsewhere, and been handed back. */
+      readonly goesOn: boolean;
+    }
+  /** The worker no longer has the job; this start is not recorded. */
+  | { readonly word: "LOST" }
+  /** The task was deleted: there is nothing to do. */
+  | { readonly word: "GONE" }
+  /** The run is over, and its record is no longer kept; its job was retried from outside. */
+  | { readonly word: "FORGOTTEN" }
+  /** The run is over already; its worker died between settling and completing the job. */
+  | { readonly word: "FINAL"; readonly outcome: Outcome }
+  /** Too soon after the run before; recorded. */
+  | { readonly word: "DROPPED" }
+  /** A cancel came first; recorded. */
+  | { readonly word: "CANCELLED" }
+  /** Its worker died too often; recorded. */
+  | { readonly word: "CRASHED"; readonly error: string }
+  /** The wait after a crash, or the pause of its task, is not over before `until`; now it is `now`. Both by the clock of Redis. */
+  | { readonly word: "WAIT"; readonly until: number; readonly now: number };
+
+export interface Settlement {
+  fence: number;
+  /** As at the attempt's start. */
+  made: number;
+  /** Undefined: this attempt failed and another is left. */
+  outcome: Outcome | undefined;
+  error?: string | undefined;
+  result?: Json | undefined;
+  /** When the handler wants to run again, UTC ms: an occurrence of its own. */
+  nextAt?: number | undefined;
+}
+
+export type SettleWord = "OK" | "FENCED" | "GONE" | "FINAL";
+/** `CANCELLED`: recorded as cancelled instead, because a cancel was requested that this worker had not received. */
+export type EndWord = SettleWord | "CANCELLED";
+
+export type CancelWord = "OK" | "UNCHANGED" | "FINAL" | "GONE";
+
+/** Keys and arguments of all scripts that end runs, besides the runs (lib/run.lua). */
+const ENDING = {
+  keys: ["runs", "next", "journal", "alerts", "expected", "outcomes"],
+  args: ["completedJobs", "failedJobs", "successes", "failures", "successesFor", "failuresFor"],
+} as const;
+
+/** Their keys and arguments for each run. */
+const RUN_ITEM = {
+  keys: ["key", "job", "task", "open", "history", "failures", "stats", "ledger", "due"],
+  args: ["id", "name", "shard"],
+} as const;
+
+export const START_RUN = script("start-run", {
+  ...ENDING,
+  each: {
+    keys: RUN_ITEM.keys,
+    args: [...RUN_ITEM.args, "worker", "pid", "host", "own", "made", "token"],
+  },
+  uses: [EACH, REOPEN],
+  answer: answers<unknown[]>(),
+});
+
+export const SETTLE_RUN = script("settle-run", {
+  ...ENDING,
+  each: {
+    keys: RUN_ITEM.keys,
+    args: [...RUN_ITEM.args, "fence", "outcome", "error", "result", "made", "following"],
+  },
+  uses: [EACH, LEDGER],
+  answer: answers<unknown[]>(),
+});
+
+export const RECONCILE = script("reconcile", {
+  keys: [...ENDING.keys, "repeats"],
+  args: [...ENDING.args, "most", "longest"],
+  uses: [REOPEN, CLEAR],
+  answer: answers<[now: number, more: 0 | 1, ...found: [string, string, string, Outcome, string][]]>(),
+});
+
+export const READ_SETTLE = script("read-settle", {
+  keys: ["run", "task", "stats"],
+  answer: answers<[now: number, task: string[], failures: string, details: string]>(),
+});
+
+export const CHECKPOINT = script("checkpoint", {
+  keys: ["run", "task", "stats"],
+  args: ["fence", "value"],
+  answer: answers<SettleWord>(),
+});
+
+export const TERMINATING = script("terminating", { keys: ["run"], args: ["fence"] });
+
+export const CANCEL_RUN = script("cancel-run", {
+  keys: ["run", "runs", "next"],
+  args: ["id", "by", "onlyQueued"],
+  uses: [NEXT, CANCEL],
+  answer: answers<CancelWord>(),
+});
+
+export const SAVE_OUTPUT = script("save-output", { keys: ["run", "output"], args: ["attempt", "output"] });
+
+/** A run that a script is about. */
+export interface About {
+  readonly name: TaskName;
+  readonly run: string;
+}
+
+export interface Start extends About {
+  readonly by: Worked;
+}
+
+export interface End extends About {
+  readonly end: {
+    readonly fence: number | "crashed" | undefined;
+    readonly outcome: Outcome | undefined;
+    readonly error: string;
+    readonly result: string;
+    readonly made: number | undefined;
+    readonly following: string;
+  };
+}

@@ -1,0 +1,363 @@
+import {
+  CarillonError,
+  decideEnd,
+  isFailure,
+  type Json,
+  localName,
+  type Outcome,
+  parseLocalName,
+  shardOf,
+  type TaskName,
+} from "@carillon/core";
+import { bullRepeats } from "../bull/bull-keys.js";
+import type { CalendarRepository } from "../calendars.js";
+import { KeyedLock } from "../keyed-lock.js";
+import type { NamespaceKeys } from "../keys.js";
+import type { OptimisticWrites } from "../optimistic.js";
+import { failsForAll, redisError } from "../redis/connection.js";
+import type { Link } from "../redis/link.js";
+import type { Scripts } from "../script/scripts.js";
+import { decodeTask, isForeign, type Retention } from "../task/codec.js";
+import { CallBatcher } from "./call-batcher.js";
+import { decodeDetails } from "./codec.js";
+import { chunks, RunReads } from "./run-reads.js";
+import {
+  type About,
+  CANCEL_RUN,
+  type CancelWord,
+  CHECKPOINT,
+  type End,
+  type EndWord,
+  READ_SETTLE,
+  RECONCILE,
+  SAVE_OUTPUT,
+  SETTLE_RUN,
+  type Settlement,
+  type SettleWord,
+  START_RUN,
+  type Start,
+  type StartResult,
+  TERMINATING,
+  type Worked,
+} from "./run-scripts.js";
+
+/** Reply of start-run.lua for an attempt that may begin. */
+type Begun = [
+  fence: number,
+  now: number,
+  details: string,
+  checkpoint: string,
+  crashes: number,
+  attempt: number,
+  goesOn: 0 | 1,
+];
+
+/** Error texts and results beyond this many characters are cut. */
+const CAP = 16 * 1024;
+/** Runs checked, or cleared, in one script. */
+const RECONCILE_BATCH = 100;
+/** Between two checks of a run, in ms. */
+const LONGEST_WAIT = 300_000;
+/** Runs that start, or end, in one script: each takes some tens of microseconds. */
+const TOGETHER = 16;
+/** Default time that an attempt gets to end by itself after its time limit, in ms. */
+const DEFAULT_TIME_LIMIT_GRACE = 10_000;
+
+type StartReply = [word: StartResult["word"], ...details: (string | number)[]];
+
+/** Changes to a task at the end of its run, for settle-run.lua. Times are texts, because Lua formats large numbers inexactly. */
+interface Aftermath {
+  /** What it was decided with. */
+  readonly generation: string;
+  readonly failures: string;
+  /** All that waits now, as JSON; undefined: as before. */
+  readonly pending: string | undefined;
+  /** What is to come is among it, in place of a delay after the run. */
+  readonly retried: boolean;
+  /** Why the task is paused; undefined: it is not. */
+  readonly note: string | undefined;
+  /** The nominal time of a retry that the next occurrence takes the place of, and the one before it. */
+  readonly superseded: { readonly nominal: string; readonly before: string | undefined } | undefined;
+  /** The time of a run that was asked for before, and that another one takes the place of. */
+  readonly replaced: string | undefined;
+}
+
+export class RunRepository extends RunReads {
+  readonly #keys: NamespaceKeys;
+  readonly #scripts: Scripts;
+  readonly #calendars: CalendarRepository;
+  readonly #retention: Retention;
+  readonly #optimistic: OptimisticWrites;
+  readonly #starts: CallBatcher<Start, unknown>;
+  readonly #settles: CallBatcher<End, unknown>;
+
+  constructor(
+    link: Link,
+    keys: NamespaceKeys,
+    scripts: Scripts,
+    calendars: CalendarRepository,
+    optimistic: OptimisticWrites,
+    retention: Retention,
+  ) {
+    super(link, keys);
+    this.#keys = keys;
+    this.#scripts = scripts;
+    this.#calendars = calendars;
+    this.#optimistic = optimistic;
+    this.#retention = retention;
+    this.#starts = this.#together((queue, all) => this.#startAll(queue, all));
+    this.#settles = this.#together((queue, all) => this.#settleAll(queue, all));
+  }
+
+  #keysOf({ name, run }: About) {
+    const keys = this.#keys.queue(name.queue);
+    const local = localName(name);
+    const shard = shardOf(local);
+    return {
+      key: keys.run(run),
+      job: keys.job(run),
+      task: keys.task(local),
+      open: keys.open(local),
+      history: keys.history(local),
+      failures: keys.failures(local),
+      stats: keys.stats(local),
+      ledger: keys.ledger(local),
+      due: keys.due(shard),
+      id: run,
+      name: local,
+      shard,
+    };
+  }
+
+  #startAll(queue: string, all: readonly Start[]): Promise<unknown[]> {
+    const items = all.map((one) => {
+      const { worker, pid, host, attempt, made, token } = one.by;
+      return { ...this.#keysOf(one), worker, pid, host, own: attempt, made, token };
+    });
+    return this.#scripts.run(START_RUN, this.#keys.queue(queue), this.#retention, items);
+  }
+
+  #settleAll(queue: string, all: readonly End[]): Promise<unknown[]> {
+    const items = all.map((one) => ({ ...this.#keysOf(one), ...one.end }));
+    return this.#scripts.run(SETTLE_RUN, this.#keys.queue(queue), this.#retention, items);
+  }
+
+  /** Batches the calls of a script about runs of one queue. */
+  #together<One extends About>(
+    send: (queue: string, all: readonly One[]) => Promise<unknown[]>,
+  ): CallBatcher<One, unknown> {
+    return new CallBatcher<One, unknown>(TOGETHER, async (queue, all) => {
+      const answers = await send(queue, all);
+      return all.map(async (one, i) => {
+        const answer = answers[i];
+        // Not processed; or an error of Redis as a whole, which the connection receives only as the whole answer (leaveReplica).
+        const alone = answer === null || (answer instanceof Error && failsForAll(answer));
+        if (alone) return (await send(queue, [one]))[0];
+        if (answer instanceof Error) throw redisError(answer);
+        return answer;
+      });
+    });
+  }
+
+  /** An attempt starts: written before its handler runs, and counted as a crash until its end takes that back. */
+  async start(name: TaskName, run: string, by: Worked): Promise<StartResult> {
+    const [word, ...rest] = (await this.#starts.call(name.queue, { name, run, by })) as StartReply;
+    switch (word) {
+      case "OK": {
+        const [fence, now, details, checkpoint, crashes, attempt, goesOn] = rest as Begun;
+        const { limit, grace = DEFAULT_TIME_LIMIT_GRACE } = decodeDetails(name, details);
+        const saved = checkpoint === "" ? undefined : (JSON.parse(checkpoint) as Json);
+        return {
+          word,
+          fence: Number(fence),
+          attempt,
+          now,
+          limit,
+          grace,
+          checkpoint: saved,
+          crashes,
+          goesOn: goesOn === 1,
+        };
+      }
+      case "FINAL":
+        return { word, outcome: rest[0] as Outcome };
+      case "CRASHED": {
+        const error = "The workers of this run died.";
+        await this.#settle(name, run, { fence: "crashed", made: by.made, outcome: "crashed", error });
+        return { word, error };
+      }
+      case "WAIT":
+        return { word, until: Number(rest[0]), now: Number(rest[1]) };
+      default:
+        return { word };
+    }
+  }
+
+  /** An attempt ends. `FENCED`: another attempt has taken the run over, and this report is ignored. */
+  async settle(name: TaskName, run: string, end: Settlement): Promise<EndWord> {
+    return (await this.#settle(name, run, end)) as EndWord;
+  }
+
+  /** @returns also `LIVE`, if the reconciler was too early */
+  async #settle(
+    name: TaskName,
+    run: string,
+    end: Omit<Settlement, "fence" | "made"> & { fence?: number | "crashed"; made?: number },
+  ): Promise<string> {
+    const { nextAt } = end;
+    let { outcome } = end;
+    let result = end.result === undefined ? "" : JSON.stringify(end.result);
+    let unheard = false;
+    const decide = async (): Promise<string | undefined> => {
+      const decides = nextAt !== undefined || (outcome !== undefined && isFailure(outcome));
+      const after =
+        decides && outcome !== undefined ? await this.#aftermath(name, run, outcome, nextAt) : undefined;
+      const sent = {
+        fence: end.fence,
+        outcome,
+        error: (end.error ?? "").slice(0, CAP),
+        result: result.length > CAP ? JSON.stringify({ cut: true, length: result.length }) : result,
+        made: end.made,
+        following: after ? JSON.stringify(after) : "",
+      };
+      const word = await this.#settles.call(name.queue, { name, run, end: sent });
+      if (word === "CANCELLED") [outcome, result, unheard] = ["cancelled", "", true];
+      if (word === "CANCELLED" || word === "STALE") return undefined;
+      return unheard && word === "OK" ? "CANCELLED" : (word as string);
+    };
+    // Each end that changes its task invalidates the other decisions about that task.
+    const word = await this.#optimistic.write([`${name.queue}/${localName(name)}`], decide);
+    if (word !== undefined) return word;
+    throw new CarillonError("CONFLICT", `${localName(name)} kept changing while its run was settled.`);
+  }
+
+  /** Decides what the end of a run asks of its task, for settle-run.lua. Undefined: nothing. */
+  async #aftermath(
+    name: TaskName,
+    run: string,
+    outcome: Outcome,
+    nextAt: number | undefined,
+  ): Promise<Aftermath | undefined> {
+    const { key, task: taskKey, stats } = this.#keysOf({ name, run });
+    const [now, flat, count, info] = await this.#scripts.run(READ_SETTLE, { run: key, task: taskKey, stats });
+    const task = decodeTask(name.queue, localName(name), flat);
+    if (!task || isForeign(task) || info === "") return undefined;
+    const { definition, state, due, pending, generation } = task;
+    if (isFailure(outcome) && task.calendarRevision > this.#calendars.revision)
+      await this.#calendars.refresh();
+    const decision = decideEnd(
+      {
+        policies: definition,
+        pending,
+        failures: Number(count),
+        schedule: () => this.#calendars.schedules.get(definition),
+        due: state === "scheduled" ? due : undefined,
+      },
+      { ...decodeDetails(name, info), id: run, outcome, nextAt },
+      now,
+    );
+    if (decision === undefined) return undefined;
+    const { superseded } = decision;
+    return {
+      generation,
+      failures: count,
+      retried: decision.pending !== undefined,
+      note: decision.pause,
+      pending: decision.pending && JSON.stringify(decision.pending),
+      superseded: superseded && {
+        nominal: String(superseded.nominal),
+        before: superseded.before?.toString(),
+      },
+      replaced: decision.replaced?.toString(),
+    };
+  }
+
+  /** Keeps what a handler saved for the next run of its task. */
+  async checkpoint(name: TaskName, run: string, fence: number, value: Json): Promise<SettleWord> {
+    const { key, task, stats } = this.#keysOf({ name, run });
+    return this.#scripts.run(CHECKPOINT, { run: key, task, stats }, { fence, value: JSON.stringify(value) });
+  }
+
+  /** Marks an attempt as terminating: it reached its time limit, or was cancelled. */
+  async terminating(name: TaskName, run: string, fence: number): Promise<void> {
+    await this.#scripts.run(TERMINATING, { run: this.#keys.queue(name.queue).run(run) }, { fence });
+  }
+
+  /** Asks for the end of a run, wherever it is. `UNCHANGED`: asked before. */
+  async cancel(name: TaskName, run: string, by: string): Promise<CancelWord> {
+    return this.#cancel(name, run, by, false);
+  }
+
+  async #cancel(name: TaskName, run: string, by: string, onlyQueued: boolean): Promise<CancelWord> {
+    const { run: runKey, runs, next } = this.#keys.queue(name.queue);
+    const who = by.replace(/\s/g, "_") || "-";
+    return this.#scripts.run(CANCEL_RUN, { run: runKey(run), runs, next }, { id: run, by: who, onlyQueued });
+  }
+
+  /** Replaces the captured output of an attempt. It goes with the run's record, and is not kept without one. */
+  async saveOutput(queue: string, run: string, attempt: number, text: string, cut: boolean): Promise<void> {
+    const keys = this.#keys.queue(queue);
+    const output = JSON.stringify({ text, cut });
+    await this.#scripts.run(
+      SAVE_OUTPUT,
+      { run: keys.run(run), output: keys.output(run) },
+      { attempt, output },
+    );
+  }
+
+  /** Asks for the end of those of a task's runs that are queued. @returns of how many */
+  async cancelQueued(name: TaskName, by: string): Promise<number> {
+    let asked = 0;
+    for (const some of chunks(await this.open(name))) {
+      const queued = (await this.many(name.queue, some)).filter(({ state }) => state === "queued");
+      // One may have started since.
+      const words = await Promise.all(queued.map(({ id }) => this.#cancel(name, id, by, true)));
+      asked += words.filter((word) => word === "OK").length;
+    }
+    return asked;
+  }
+
+  /**
+   * Looks at the runs whose time has come: settles what no Carillon worker settled, removes jobs after their grace.
+   * Bounded: `more` says that another call has work at once. `lingered`: finished tasks that are to be deleted. `cleared`: the last
+   * of what a deleted task left is gone.
+   */
+  async reconcile(queue: string): Promise<{
+    now: number;
+    seen: [run: string, what: string][];
+    lingered: TaskName[];
+    cleared: boolean;
+    more: boolean;
+  }> {
+    const keys = this.#keys.queue(queue);
+    const [now, more, ...found] = await this.#scripts.run(
+      RECONCILE,
+      { ...keys, repeats: bullRepeats(keys.bull) },
+      { ...this.#retention, most: RECONCILE_BATCH, longest: LONGEST_WAIT },
+    );
+    const named = (local: string): TaskName => ({ queue, ...parseLocalName(local) });
+    const lingered = found.filter(([, what]) => what === "lingered").map(([local]) => named(local));
+    // One at a time per task: each end invalidates what was read for another.
+    const lock = new KeyedLock();
+    const seen = await Promise.all(
+      found
+        .filter(([, what]) => what !== "lingered" && what !== "cleared")
+        .map(async ([run, what, local, outcome, error]): Promise<[string, string]> => {
+          if (what !== "over") return [run, what];
+          try {
+            const answer = await lock.take([local], () =>
+              this.#settle(named(local), run, { outcome, error }),
+            );
+            return [run, answer === "OK" ? outcome : ""];
+          } catch (failure) {
+            if (failsForAll(failure)) throw failure;
+            // Corrupt data: the others are settled all the same.
+            return [run, "unreadable"];
+          }
+        }),
+    );
+    const cleared = found.some(([, what]) => what === "cleared");
+    const told = seen.filter(([, what]) => what !== "");
+    return { now, seen: told, lingered, cleared, more: more === 1 };
+  }
+}

@@ -1,0 +1,123 @@
+-- Attempts start: written before the handler runs, and counted as a crash until its end takes that back. The fence grows
+-- with each attempt, so that a worker that was thought dead cannot settle a run that another one has taken over.
+--
+-- Attempts are numbered here: BullMQ counts each worker that died while it held the job, even if it only postponed the job or had
+-- not begun. An attempt that was handed back, or whose items are done, continues under its number (`again`).
+--
+-- A final run is started again in two cases. Its worker died between settling it and ending the job: BullMQ has not
+-- counted that attempt as made, and there is nothing to do. Or the job had ended and was retried from outside, with its attempts
+-- reset or not: the run is reopened.
+--
+-- Each: own: the worker's own number for this start, the same if it is sent again; made: attempts that BullMQ counts as made; token:
+--       that the worker took the job with, "" not checked
+-- Returns of each: { "OK", fence, now, details, checkpoint ("" none), crashes, attempt (from 1), 1 if it may have begun before } |
+--          { "LOST" } (another worker has the job by now, or is to have it) | { "GONE" } (the task was deleted) |
+--          { "FORGOTTEN" } (its record is no longer kept) |
+--          { "FINAL", outcome } | { "DROPPED" } | { "CANCELLED" } | { "CRASHED" } (to be settled) | { "WAIT", until, now }
+local now = nowMs()
+-- Wait before a run that only its task's pause holds is checked again (ms). The resume promotes its job; this is for a job that
+-- a worker holds at that moment.
+local HELD_FOR = 60000
+
+local function start(run)
+  local made = run.made
+  -- Frozen, or cut off, for longer than its lock lasts: this start would count the job's current worker as dead.
+  if run.token ~= "" and not isHeldWith(run.job, run.token) then return { "LOST" } end
+  local was = redis.call("HMGET", run.key, "state", "outcome", "made", "cancel", "info", "notBefore", "started",
+    "worker", "attempts", "fence", "crashes", "trace", "again", "crashed")
+  local state, details = was[1], was[5]
+  local attempt = tonumber(was[9]) or 0
+  local taskState = redis.call("HGET", run.task, "state")
+  if not taskState then return { "GONE" } end
+  if not state then
+    -- Its job has failed before, and was retried from outside after its record was deleted.
+    local again = tonumber(made) > 0 or traceOf(run.job) > 0
+    return { again and "FORGOTTEN" or "GONE" }
+  end
+  -- A resend after a lost answer.
+  local function isSentAgain()
+    if was[8] ~= run.worker then return false end
+    return string.match(redis.call("HGET", run.key, "a:" .. attempt) or "", " (%d+)$") == run.own
+  end
+  if state == "final" then
+    if not wasRetried(run.job, was[3], was[12], made) then return { "FINAL", was[2] } end
+    reopen(run, was[2], now)
+    was[11], was[13] = nil, nil
+  elseif state ~= "queued" and isSentAgain() then
+    return { "OK", tonumber(was[10]), now, details, redis.call("HGET", run.stats, "checkpoint") or "",
+      tonumber(was[11] or 0), attempt, 1 }
+  elseif state ~= "queued" then
+    -- The attempt before never ended: its worker died. Its crash was counted when it started.
+    local wait, most = string.match(redis.call("HGET", run.task, "crash") or "", "^(%d+) (%d+)$")
+    wait, most = tonumber(wait or F.crash.wait), tonumber(most or F.crash.most)
+    local crashes = redis.call("HINCRBY", run.key, "crashes", 1)
+    was[11] = crashes
+    redis.call("HSET", run.key, "state", "queued", "notBefore", now + wait)
+    was[6] = now + wait
+    if crashes >= most then
+      redis.call("HSET", run.key, "crashed", "1")
+      was[14] = "1"
+    end
+  end
+  -- A cancel comes before any other end.
+  if was[4] and state ~= "final" then
+    finish(run, "cancelled", now, { says = { "made", made } })
+    return { "CANCELLED" }
+  end
+  if state ~= "final" and was[14] then return { "CRASHED" } end
+  -- The wait after a crash gives people the time to stop the task: a pause holds the run in it.
+  local wait = was[6] and tonumber(was[6])
+  if wait and now >= wait then wait = taskState == "paused" and now + HELD_FOR end
+  if wait then
+    redis.call("HSET", run.key, "state", "queued")
+    return { "WAIT", wait, now }
+  end
+  local gap = string.match(details, '"minGap":(%d+)')
+  local stats = redis.call("HMGET", run.stats, "lastStart", "attempts", "crashes", "consecutiveCrashes", "checkpoint",
+    "starts")
+  local last = stats[1]
+  if gap and last and not was[7] and now < last + gap then
+    finish(run, "dropped", now, { says = { "made", made, "error", "started " .. (now - last) .. " ms after the run before" } })
+    return { "DROPPED" }
+  end
+
+  local fence = redis.call("HINCRBY", run.task, "fence", 1)
+  if fence == 1 then
+    -- From the clock on, as the generation: a task that was deleted and put again goes on above its old fences.
+    fence = nowMicros()
+    redis.call("HSET", run.task, "fence", fence)
+  end
+  local function grown(n, by) return whole((tonumber(stats[n]) or 0) + by) end
+  local before = attempt
+  -- A plain worker may have made attempts that only BullMQ counts.
+  attempt = math.max(before + (was[13] and 0 or 1), tonumber(made) + 1)
+  local counts, fields = {}, {}
+  if not was[7] then
+    add(fields, "started", whole(now))
+    counts = last and { "lastStart", whole(now), "starts", table.concat(startsOf(last, stats[6]), " ") } or { "lastStart", whole(now) }
+  end
+  redis.call("HSET", run.stats, "attempts", grown(2, attempt > before and 1 or 0), "crashes", grown(3, 1),
+    "consecutiveCrashes", grown(4, 1), unpack(counts))
+  if was[6] or was[13] then redis.call("HDEL", run.key, "notBefore", "again") end
+  -- `a:<attempt>`: since when, and the worker's own number. The newest attempt's worker is in fields of its own, and moves here at the
+  -- next start.
+  local since = whole(now)
+  if before > 0 then
+    local newest = redis.call("HMGET", run.key, "a:" .. before, "worker", "pid", "host")
+    local began, number = string.match(newest[1] or "", "^(%d+) (%d+)$")
+    if attempt == before then
+      since = string.match(newest[1] or "", "^%d+") or since
+    elseif began then
+      add(fields, "a:" .. before, table.concat({ began, newest[2] or "-", newest[3] or "-", newest[4] or "-", number }, " "))
+    end
+  end
+  add(fields, "a:" .. attempt, since .. " " .. run.own)
+  add(fields, "attempts", whole(attempt))
+  redis.call("HSET", run.key, "state", "running", "fence", fence, "worker", run.worker, "pid", run.pid, "host", run.host,
+    unpack(fields))
+  return { "OK", fence, now, details, stats[5] or "", tonumber(was[11] or 0), attempt, attempt == before and 1 or 0 }
+end
+
+local started = each(start)
+afterEach()
+return started

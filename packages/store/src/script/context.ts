@@ -1,0 +1,23 @@
+/**
+ * Where scripts take their time from. Production reads Redis `TIME`; only `@carillon/testing` makes another one, and
+ * no option or environment variable of a node can.
+ */
+export interface TimeSource {
+  /** Lua that defines `nowMs()` (a number) and `nowMicros()` (a string of digits). */
+  readonly lua: string;
+}
+
+export const REDIS_TIME: TimeSource = {
+  lua: `local time = redis.call("TIME")
+local function nowMs() return time[1] * 1000 + math.floor(time[2] / 1000) end
+local function nowMicros() return string.format("%.0f", time[1] * 1000000 + time[2]) end`,
+};
+
+/** Safety parts that a test can take out to see its check fail. Nothing else may. */
+export type Sabotage = "fence" | "overlap-guard";
+
+/** What the text of a script depends on besides its files. */
+export interface ScriptContext {
+  readonly time: TimeSource;
+  readonly sabotage: readonly Sabotage[];
+}

@@ -1,0 +1,89 @@
+import { FAILURES, FORMAT_VERSION, SHARDS, SUCCESSES } from "@carillon/core";
+
+/** Parts of a queue that have a due time of their own, apart from the shards: members of its index `next`. */
+export const PARTS = { runs: "r", alerts: "a", expected: "e", backfills: "b" } as const;
+
+/**
+ * Everything that both TypeScript and Lua know. Scripts read it as `F.parts.runs`: a text or a number is put into the script in its
+ * place, and a set is a table by member (`F.failures[outcome]`).
+ */
+export const FACTS = {
+  /** Outcomes of runs that count as failures, and as successes. */
+  failures: FAILURES,
+  successes: SUCCESSES,
+
+  shards: SHARDS,
+  parts: PARTS,
+
+  /** Prefixes of a queue's keys, after its tag and `:~`. */
+  keys: {
+    task: "t:",
+    open: "open:",
+    history: "hist:",
+    failures: "fail:",
+    stats: "s:",
+    ledger: "ledger:",
+    run: "r:",
+    output: "out:",
+    backfill: "bf:",
+    tagged: "tag:",
+    planned: "cal:",
+    due: "due:",
+    mutex: "lock:",
+  },
+  /** Channels of a namespace, after its tag. */
+  channels: { wake: ":wake", cancel: ":cancel" },
+
+  /** Marks of runs that deleted tasks left: members of `runs`, and names of the sets that hold these runs. */
+  gone: "gone:",
+  /** The mark of the runs that were open begins with this, before the task's name: no task of that name is put before they are cleared. */
+  goneOpen: "gone:open:",
+
+  /** Newest format of a task's hash that this version knows. */
+  format: FORMAT_VERSION,
+  /** Fields of a task's hash that are not its definition's, but made by claims and runs. */
+  bookkeeping: new Set<string>([
+    "gen",
+    "state",
+    "cursor",
+    "nominal",
+    "due",
+    "token",
+    "asked",
+    "open",
+    "created",
+    "updated",
+    "fence",
+    "fired",
+    "wait",
+    "pending",
+    "calrev",
+    "pausedAt",
+    "pausedBy",
+    "pauseNote",
+  ]),
+  /** In `open` of a task's hash: its open runs are in a set of their own. */
+  inSet: "*",
+  /** Bytes. A hash with a longer value takes twice the memory (Redis' `hash-max-listpack-value`). */
+  longestSmallValue: 64,
+  /** Field of the calendars' hash that counts changes; no calendar can have this name. */
+  revision: "~revision",
+  /** Field of BullMQ's settings of a queue (`meta`) that says who paused it, and why. It lives as long as the pause does. */
+  queuePause: "carillon.pause",
+
+  /** Between the parts of a text that `read-due.lua` answers with. Nothing that Carillon stores has a control character in it. */
+  separator: "\x1f",
+
+  /** A finished task stays for this long where it says nothing, in ms. */
+  linger: 30 * 86_400_000,
+  /** Where the task says nothing: the wait after a crash in ms, and how many crashes end a run. */
+  crash: { wait: 5 * 60_000, most: 3 },
+  /** The reconciler first looks at a run that nobody settled after this many ms. */
+  firstLook: 10_000,
+  /** It looks again at what it could not finish after this many ms. */
+  lookAgain: 5_000,
+  /** How soon, and how often, it looks at a run that its task waits for, in ms. A job that came back to life outside tells nobody of its end. */
+  waitedFor: 1_000,
+  /** The same, at least, once a Carillon worker has started that run, in ms. */
+  waitedForStarted: 30_000,
+} as const;

@@ -1,0 +1,29 @@
+import { bullAddLua, bullPauseLua, bullPromoteLua, bullRemoveLua } from "../bull/bullmq.js";
+import { library, madeLibrary } from "./script.js";
+
+const KEYS = library("keys");
+export const NEXT = library("next", [KEYS]);
+export const ALERT = library("alert", [KEYS]);
+export const BULL = library("bull", [KEYS]);
+export const TASK = library("task", [NEXT]);
+export const OPEN = library("open");
+export const LEDGER = library("ledger");
+export const TRIED = library("tried");
+const BULL_REMOVE = madeLibrary("bull-remove", bullRemoveLua, [BULL]);
+export const BULL_PROMOTE = madeLibrary("bull-promote", bullPromoteLua);
+export const CLEAR = library("clear", [BULL_REMOVE]);
+const RUN = library("run", [TASK, OPEN, ALERT, BULL]);
+export const REOPEN = library("reopen", [RUN]);
+export const EACH = library("each", [RUN, TRIED]);
+export const RECKON = library("reckon", [OPEN, BULL]);
+const BULL_ADD = madeLibrary("bull-add", bullAddLua);
+export const ENQUEUE = library("enqueue", [KEYS, BULL_ADD]);
+export const CANCEL = library("cancel", [KEYS]);
+export const BULL_PAUSE = madeLibrary("bull-pause", bullPauseLua);
+/** Checks of a claim that a test can take out. */
+export const CHECKS = madeLibrary("checks", ({ sabotage }) =>
+  [
+    `local FENCED = ${!sabotage.includes("fence")}`,
+    `local GUARDED = ${!sabotage.includes("overlap-guard")}`,
+  ].join("\n"),
+);

@@ -1,0 +1,120 @@
+import { TEXTS } from "../../lua/texts.js";
+import type { ScriptContext } from "./context.js";
+
+/** An argument. In Lua all are texts: `true` is "1", `false` and `undefined` are "". */
+export type Value = string | number | boolean | Buffer | undefined;
+
+/** What is given for names: one for `name`, one or none for `name?`, a list for `name[]`. */
+type Given<Name extends string, One> = {
+  readonly [N in Name as N extends `${string}?` | `${string}[]` ? never : N]: One;
+} & {
+  readonly [N in Name as N extends `${infer Base}?` ? Base : never]?: One | undefined;
+} & {
+  readonly [N in Name as N extends `${infer Base}[]` ? Base : never]: readonly One[];
+};
+
+/**
+ * Keys and arguments of a script, by name. Its Lua reads keys as `K.task` and arguments as `A.now`. A key `name?` may be absent (nil in
+ * Lua); `name[]` is a list.
+ *
+ * `each`: the keys and arguments of each item of a list. In Lua `for item in eachItem do` reads one after the other, keys and arguments in one
+ * table. `packed`: the arguments of an item, none of which holds a zero byte or is a list, are sent as one text, which Redis reads
+ * several times faster; and the next item comes in the same table.
+ */
+export interface Signature {
+  readonly keys: readonly string[];
+  readonly args?: readonly string[];
+  readonly each?: {
+    readonly keys?: readonly string[];
+    readonly args?: readonly string[];
+    readonly packed?: boolean;
+  };
+}
+
+type NamesOf<Names> = Names extends readonly (infer Name extends string)[] ? Name : never;
+
+export type Keys<T extends Signature> = Given<NamesOf<T["keys"]>, string>;
+type Args<T extends Signature> = Given<NamesOf<T["args"]>, Value>;
+/** Keys and arguments of one item. */
+export type Item<T extends Signature> = T["each"] extends object
+  ? Given<NamesOf<T["each"]["keys"]>, string> & Given<NamesOf<T["each"]["args"]>, Value>
+  : never;
+
+/** What a call of a script gives besides the keys. */
+export type Rest<T extends Signature> = T["each"] extends object
+  ? [args: Args<T>, items: readonly Item<T>[]]
+  : T["args"] extends readonly string[]
+    ? [args: Args<T>]
+    : [];
+
+/** Lua functions that several scripts share. */
+export interface Library {
+  readonly name: string;
+  /** Libraries that it builds on. */
+  readonly uses: readonly Library[];
+  /** Its text as our own Lua files are written, with facts; undefined: `lib/<name>.lua`. */
+  readonly made?: (context: ScriptContext) => string;
+}
+
+/** The library `lib/<name>.lua`. */
+export function library(name: string, uses: readonly Library[] = []): Library {
+  return { name, uses };
+}
+
+/** A library whose text is not a file's. */
+export function madeLibrary(
+  name: string,
+  made: (context: ScriptContext) => string,
+  uses: readonly Library[] = [],
+): Library {
+  return { name, uses, made };
+}
+
+/** A script as Redis knows it. */
+export interface Script {
+  readonly name: string;
+  readonly lua: string;
+  readonly sha: string;
+}
+
+/** A Lua file, and how it is called. */
+export interface Declared<T extends Signature = Signature, Answer = unknown> {
+  readonly name: string;
+  readonly signature: T;
+  readonly uses: readonly Library[];
+  /** For the compiler only. */
+  readonly answer?: Answer;
+}
+
+/** All scripts that were declared in this process. */
+export const DECLARED = new Map<string, Declared>();
+
+/**
+ * Declares the script `<name>.lua`.
+ *
+ * @param options `uses`: its libraries; `answer`: the type of what it returns, see `answers`
+ */
+export function script<const T extends Signature, Answer = unknown>(
+  name: string,
+  {
+    uses = [],
+    answer: _,
+    ...signature
+  }: T & { readonly uses?: readonly Library[]; readonly answer?: Answer },
+): Declared<T, Answer> {
+  const declared = { name, signature: signature as unknown as T, uses };
+  DECLARED.set(name, declared);
+  return declared;
+}
+
+/** The type of a script's answer. */
+export function answers<Answer>(): Answer {
+  return undefined as Answer;
+}
+
+/** The text of a Lua file by its name. @throws where there is none */
+export function luaText(name: string): string {
+  const text = TEXTS[`${name}.lua`];
+  if (text === undefined) throw new Error(`no Lua file is called ${name}.lua.`);
+  return text;
+}

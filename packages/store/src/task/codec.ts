@@ -1,0 +1,259 @@
+import { createHash } from "node:crypto";
+import {
+  CATCH_UP_POLICIES,
+  calendarsOf,
+  FORMAT_VERSION,
+  OVERLAP_POLICIES,
+  type ParsedTask,
+  type Pending,
+  type Policies,
+  parseDuration,
+  parseLocalName,
+  policySchema,
+  TASK_STATES,
+  type TaskDefinition,
+  type TaskState,
+} from "@carillon/core";
+import { FACTS } from "../script/facts.js";
+import { unreadable } from "./errors.js";
+import { joinLongValues, splitLongValues } from "./long-values.js";
+import * as read from "./stored-fields.js";
+
+/** What is kept of the past, per task and per job. Times in ms. */
+export interface Retention {
+  /** Final runs of a task that ended well; default 100. */
+  successes: number;
+  /** Final runs of a task that failed; default 100. */
+  failures: number;
+  /** Default 7 days. */
+  successesFor: number;
+  /** Default 30 days. */
+  failuresFor: number;
+  /** A completed job stays in BullMQ for; default 10 minutes. */
+  completedJobs: number;
+  /** A failed job stays in BullMQ for; default 24 hours. */
+  failedJobs: number;
+}
+
+const DAY = 86_400_000;
+
+export const DEFAULT_RETENTION: Retention = {
+  successes: 100,
+  failures: 100,
+  successesFor: 7 * DAY,
+  failuresFor: 30 * DAY,
+  completedJobs: 10 * 60_000,
+  failedJobs: DAY,
+};
+
+/** After a crash: the wait in ms, and how many end a run, where the task says nothing. */
+export const DEFAULT_CRASH = FACTS.crash;
+
+/** A task as stored: its definition and what claims have made of it. Times in UTC ms of Redis time. */
+export interface StoredTask {
+  readonly definition: TaskDefinition;
+  readonly payloadJson: string;
+  /** The definition's schedule as stored. */
+  readonly scheduleJson: string;
+  readonly state: TaskState;
+  /** Digits: it starts in µs and is compared as text. */
+  readonly generation: string;
+  readonly cursor: number | undefined;
+  readonly nominal: number | undefined;
+  readonly due: number | undefined;
+  /** Occurrences of the schedule that were enqueued. */
+  readonly fired: number;
+  /** Occurrences that are to be enqueued later. */
+  readonly pending: readonly Pending[];
+  /** The run after whose end the next time is known, and how many ms after. */
+  readonly waiting: { run: string; delay: number } | undefined;
+  /** Whether it may have runs that are not over. */
+  readonly hasOpenRuns: boolean;
+  /** The revision of the shared calendars that it was planned with. */
+  readonly calendarRevision: number;
+  readonly created: number;
+  readonly updated: number;
+  readonly paused: { at: number; by?: string; note?: string } | undefined;
+  /** The fields of the definition: what a put compares and writes. */
+  readonly fields: ReadonlyMap<string, string>;
+}
+
+/** Written by a newer version of Carillon than this one: to be left alone. */
+export interface ForeignTask {
+  readonly foreign: true;
+  readonly version: string;
+}
+
+/** The format of a hash that names none. */
+const FIRST_FORMAT: number = 1;
+
+const TEXT_FIELDS = ["description", "subject", "submitter", "group"] as const;
+
+/** Hash fields of a definition. Defaults are left out: a million small tasks should stay small. */
+export function definitionFields({ definition, payloadJson }: ParsedTask, once = false): Map<string, string> {
+  const fields = new Map<string, string>([
+    ["type", definition.type],
+    ["schedule", JSON.stringify(definition.schedule)],
+  ]);
+  if (FORMAT_VERSION !== FIRST_FORMAT) fields.set("v", String(FORMAT_VERSION));
+  if (payloadJson !== "{}") fields.set("payload", payloadJson);
+  if (definition.priority) fields.set("priority", String(definition.priority));
+  if (definition.overlap !== "skip") fields.set("overlap", definition.overlap);
+  if (definition.catchUp !== "one") fields.set("catchUp", definition.catchUp);
+  if (definition.tags.length > 0) fields.set("tags", definition.tags.join(","));
+  // Derived from the schedule, for the indexes.
+  const calendars = calendarsOf(definition.schedule);
+  if (calendars.length > 0) fields.set("calendars", calendars.join(","));
+  for (const field of TEXT_FIELDS) {
+    const value = definition[field];
+    if (value !== undefined && value !== "") fields.set(field, value);
+  }
+  if (once) fields.set("once", "1");
+  setPolicies(fields, definition);
+  return fields;
+}
+
+/** What of a definition no script reads. */
+const OPAQUE = new Set(["schedule", "payload", "policies", ...TEXT_FIELDS]);
+
+/** The fields of a definition as they are written. */
+export function storedFields(fields: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  return splitLongValues(fields, OPAQUE);
+}
+
+/** Of a definition: another for each other one, the same for the same; runs, times, pause and resume are not in it. */
+export function revisionOf(fields: ReadonlyMap<string, string>): string {
+  const sorted = [...fields].sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash("sha256").update(JSON.stringify(sorted)).digest("base64url").slice(0, 22);
+}
+
+const POLICIES = Object.keys(policySchema.shape).sort() as (keyof Policies)[];
+
+/** What scripts must read of the policies stands in fields of its own, in ms. */
+function setPolicies(fields: Map<string, string>, definition: TaskDefinition): void {
+  const given = POLICIES.flatMap((name) =>
+    definition[name] === undefined ? [] : [[name, definition[name]]],
+  );
+  if (given.length > 0) fields.set("policies", JSON.stringify(Object.fromEntries(given)));
+  const { retention, expectWithin, linger, crash } = definition;
+  if (expectWithin !== undefined) fields.set("expect", String(parseDuration(expectWithin)));
+  if (linger !== undefined) fields.set("linger", String(parseDuration(linger)));
+  if (crash !== undefined) {
+    const wait = crash.wait === undefined ? DEFAULT_CRASH.wait : parseDuration(crash.wait);
+    fields.set("crash", `${wait} ${crash.most ?? DEFAULT_CRASH.most}`);
+  }
+  if (retention !== undefined) {
+    const { successes, failures, successesFor, failuresFor } = retention;
+    const kept = [
+      successes ?? DEFAULT_RETENTION.successes,
+      failures ?? DEFAULT_RETENTION.failures,
+      successesFor === undefined ? DEFAULT_RETENTION.successesFor : parseDuration(successesFor),
+      failuresFor === undefined ? DEFAULT_RETENTION.failuresFor : parseDuration(failuresFor),
+    ];
+    fields.set("keep", kept.join(" "));
+  }
+}
+
+/**
+ * Decodes a task hash as `HGETALL` returns it in a script. Undefined: there is none.
+ *
+ * @throws `UNSUPPORTED_FORMAT` where someone else than Carillon has written it
+ */
+export function decodeTask(
+  queue: string,
+  local: string,
+  flat: readonly string[],
+): StoredTask | ForeignTask | undefined {
+  if (flat.length === 0) return undefined;
+  const hash = new Map<string, string>();
+  for (let i = 0; i < flat.length; i += 2) hash.set(flat[i] as string, flat[i + 1] as string);
+  joinLongValues(hash);
+  const version = hash.get("v") ?? String(FIRST_FORMAT);
+  if (Number(version) > FORMAT_VERSION) return { foreign: true, version };
+  try {
+    return decodeHash(queue, local, hash);
+  } catch (error) {
+    throw unreadable(local, error);
+  }
+}
+
+function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, string>): StoredTask {
+  const time = (field: string) => read.integer(hash.get(field));
+  const { owner, id } = parseLocalName(local);
+  const payloadJson = hash.get("payload") ?? "{}";
+  const scheduleJson = hash.get("schedule") ?? "null";
+  const state = read.oneOf(TASK_STATES, hash.get("state"), "scheduled");
+  const pausedBy = hash.get("pausedBy");
+  const note = hash.get("pauseNote");
+  const own = {
+    owner: read.name(owner),
+    id: read.name(id),
+    queue,
+    type: read.name(hash.get("type")),
+    schedule: read.schedule(scheduleJson),
+    payload: read.json(payloadJson),
+    enabled: state !== "paused",
+    priority: read.priority(hash.get("priority")),
+    overlap: read.oneOf(OVERLAP_POLICIES, hash.get("overlap"), "skip"),
+    catchUp: read.oneOf(CATCH_UP_POLICIES, hash.get("catchUp"), "one"),
+    tags: hash.get("tags")?.split(",") ?? [],
+  };
+  const more = { ...read.policies(hash.get("policies")), ...textsOf(hash) };
+  return {
+    // Most have nothing more: theirs are all of one shape, which is much faster.
+    definition: Object.keys(more).length > 0 ? { ...more, ...own } : own,
+    payloadJson,
+    scheduleJson,
+    state,
+    generation: read.generation(hash.get("gen")),
+    cursor: time("cursor"),
+    nominal: time("nominal"),
+    due: time("due") ?? time("nominal"),
+    fired: time("fired") ?? 0,
+    pending: read.pending(hash.get("pending")),
+    waiting: read.waiting(hash.get("wait")),
+    hasOpenRuns: (hash.get("open") ?? "") !== "",
+    calendarRevision: time("calrev") ?? 0,
+    created: time("created") ?? 0,
+    updated: time("updated") ?? time("created") ?? 0,
+    paused:
+      state === "paused"
+        ? {
+            // Put as disabled: paused from the start.
+            at: time("pausedAt") ?? time("created") ?? 0,
+            ...(pausedBy === undefined ? {} : { by: pausedBy }),
+            ...(note === undefined ? {} : { note }),
+          }
+        : undefined,
+    // A claim does not ask for them.
+    get fields() {
+      return new Map([...hash].filter(([field]) => !FACTS.bookkeeping.has(field)));
+    },
+  };
+}
+
+function textsOf(hash: ReadonlyMap<string, string>): Partial<TaskDefinition> {
+  const texts: { -readonly [Field in (typeof TEXT_FIELDS)[number]]?: string } = {};
+  for (const field of TEXT_FIELDS) {
+    const value = hash.get(field);
+    if (value !== undefined) texts[field] = value;
+  }
+  return texts;
+}
+
+/** One task that cannot be read must not keep the others of its batch, or its list, from their turn. */
+export function readable(
+  queue: string,
+  local: string,
+  flat: readonly string[],
+): StoredTask | ForeignTask | undefined {
+  try {
+    return decodeTask(queue, local, flat);
+  } catch {
+    return undefined;
+  }
+}
+
+export function isForeign(task: StoredTask | ForeignTask): task is ForeignTask {
+  return "foreign" in task;
+}

@@ -1,0 +1,59 @@
+-- Deletes a task: from here on it never fires, and jobs still queued for it do nothing. What its runs left is set aside, and is cleared
+-- in bounded steps (lib/clear.lua). A task of that name that comes again has nothing to do with it: what was open is cleared before
+-- one is stored (put.lua, enqueue-new.lua).
+--
+-- K.left, A.marks: where its runs are set aside, and the names of these among K.runs; each in the order open, history, failures
+-- A.finished: "1" only if nothing is left for it to do
+-- Returns: 1 (0: there was none, or something is left)
+local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
+local now = nowMs()
+local tags, calendars, open, state = unpack(redis.pcall("HMGET", K.task, "tags", "calendars", "open", "state"))
+if A.finished == "1" then
+  if state ~= "finished" or (open or "") ~= "" then return 0 end
+  -- It was put again meanwhile, and has finished again: it lingers once more. (The reconciler comes back to what it reported.)
+  local at = redis.call("ZSCORE", K.runs, A.name)
+  if at and tonumber(at) > now + F.lookAgain then return 0 end
+end
+if redis.call("EXISTS", K.task, K.ledger, K.stats) == 0 and not redis.call("ZSCORE", K.tasks, A.name) then return 0 end
+-- First what may fail: while the task is there, it can be done again. Corrupt data in place of the sets is deleted too.
+for i, set in ipairs({ K.open, K.history, K.failures }) do
+  if redis.call("EXISTS", set) == 1 then
+    redis.call("RENAME", set, K.left[i])
+    redis.call("ZADD", K.runs, now + CLEAR_AFTER, A.marks[i])
+  end
+end
+redis.call("DEL", K.task, K.ledger, K.stats)
+if open and isRun(open) then
+  -- One alone: the set is not ours.
+  redis.call("DEL", K.left[1])
+  redis.call("ZADD", K.left[1], now, open)
+  redis.call("ZADD", K.runs, now + CLEAR_AFTER, A.marks[1])
+end
+for tag in string.gmatch(tags or "", "[^,]+") do redis.pcall("ZREM", ours(F.keys.tagged, tag), A.name) end
+for calendar in string.gmatch(calendars or "", "[^,]+") do redis.pcall("ZREM", ours(F.keys.planned, calendar), A.name) end
+redis.call("ZREM", K.tasks, A.name)
+unindexTask({ task = K.task, name = A.name, shard = A.shard, due = K.due })
+-- Its alerts and backfills. Both lists are short, or empty.
+local ending = string.match(A.name, "/.*") .. '"'
+local found = false
+for i, line in ipairs(redis.pcall("LRANGE", K.alerts, 0, 999)) do
+  -- To decode each would take much longer.
+  local readable, alert = pcall(cjson.decode, string.find(line, ending, 1, true) and line)
+  if readable and type(alert) == "table" and alert.task == A.name then
+    -- All are removed together: to search for each takes as long as the list.
+    found = true
+    redis.pcall("LSET", K.alerts, i - 1, "")
+  end
+end
+if found then redis.call("LREM", K.alerts, 0, "") end
+if redis.call("EXISTS", K.alerts) == 0 then redis.call("ZREM", K.next, F.parts.alerts) end
+for _, id in ipairs(redis.pcall("ZRANGE", K.backfills, 0, 999)) do
+  local backfill = ours(F.keys.backfill, id)
+  if redis.pcall("HGET", backfill, "task") == A.name then
+    redis.call("DEL", backfill)
+    redis.call("ZREM", K.backfills, id)
+  end
+end
+rearm(F.parts.backfills, K.backfills)
+wakeForMoved()
+return 1

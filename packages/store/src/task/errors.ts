@@ -1,0 +1,48 @@
+import { CarillonError } from "@carillon/core";
+import { failsForAll, redisError } from "../redis/redis-error.js";
+
+export function nameTaken(local: string): CarillonError {
+  return new CarillonError("CONFLICT", `the task ${local} already exists.`, {
+    field: "id",
+    remedy: "Use another id.",
+  });
+}
+
+/** @param what how it is, other than a put asked for */
+export function notAsAsked(local: string, what: string): CarillonError {
+  return new CarillonError("CONFLICT", `${local} ${what}.`, {
+    field: "ifRevision",
+    remedy: "Get the task again, and retry with its current revision.",
+  });
+}
+
+export function unsupportedFormat(local: string, version: string): CarillonError {
+  return new CarillonError(
+    "UNSUPPORTED_FORMAT",
+    `${local} was written in format ${version}, which is newer than this version supports.`,
+    {
+      remedy: "Upgrade Carillon here too; until then this version leaves the task alone.",
+    },
+  );
+}
+
+export function unreadable(local: string, cause: unknown): CarillonError {
+  return new CarillonError("UNSUPPORTED_FORMAT", `${local} holds corrupt or foreign data.`, {
+    remedy: "Delete it and put it again, and check what else writes to this Redis.",
+    cause,
+  });
+}
+
+/** @param text what Redis said to a script's write of this task */
+export function refused(local: string, text: string): CarillonError {
+  const coded = redisError(new Error(text));
+  return failsForAll(coded)
+    ? coded
+    : new CarillonError("REDIS_ERROR", `${local} cannot be written: ${text}.`);
+}
+
+/** Where a hash should be there is something that someone else has put there: as if there were nothing. @throws any other error */
+export function noHash(error: unknown): Record<string, string> {
+  if (error instanceof Error && error.message.startsWith("WRONGTYPE")) return {};
+  throw error;
+}

@@ -1,0 +1,17 @@
+-- The ledger: occurrences that were not enqueued, and why. Newest first, `reason from to count at by run [note]`; bounded; an entry equal in
+-- reason to the newest one extends it if nothing was decided between the two: a range names skipped times only.
+local LEDGER_CAP = 50
+
+-- `seen`: the run in the way, or "-". `cursor`: the last time that was decided before `from`, or false. `note`: text or nil.
+local function record(ledgerKey, reason, from, to, now, by, seen, cursor, note)
+  local newest = redis.call("LINDEX", ledgerKey, 0)
+  if newest then
+    local r, f, t, n = string.match(newest, "^(%S+) (%S+) (%S+) (%S+)")
+    if r == reason and t == cursor then
+      redis.call("LSET", ledgerKey, 0, table.concat({ r, f, to, n + 1, now, by, seen, note }, " "))
+      return
+    end
+  end
+  local entries = redis.call("LPUSH", ledgerKey, table.concat({ reason, from, to, 1, now, by, seen, note }, " "))
+  if entries > LEDGER_CAP then redis.call("LTRIM", ledgerKey, 0, LEDGER_CAP - 1) end
+end

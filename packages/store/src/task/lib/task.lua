@@ -1,0 +1,156 @@
+-- The only code that moves a task: its state with all that belongs to it, its times, and its entries in indexes. test/transitions.test.ts
+-- holds each way to move a task to this table.
+--
+--                    | to scheduled                | to paused          | to finished
+-- due index          | its next check              | none               | none
+-- K.expected         | now + `expect`, if it moved | none               | none
+-- K.runs             | none                        | none               | now + `linger`, if it moved or was put
+-- pausedAt, By, Note | none                        | set when it moved  | none
+-- `updated`          | set if it was paused        | set when it moved  | set if it was paused; and by each put that changes it
+--
+-- `task`, in all of these: { task = its hash, name, shard, due = the due index of its shard }
+
+-- Time of the next check of a task; "" none. `due`: of its next occurrence, "" none; `waits`: whether occurrences wait. A task with
+-- pending occurrences is checked now, and postponed again if they must wait.
+local function nextCheck(state, due, waits, now)
+  if state ~= "scheduled" then return "" end
+  if waits then return string.format("%.0f", math.min(now, tonumber(due) or now)) end
+  return due
+end
+
+-- Due indexes in which something has moved, by shard.
+local moved = {}
+
+local function setCheck(task, at)
+  moved[task.shard] = task.due
+  if at == "" then
+    redis.call("ZREM", task.due, task.name)
+  else
+    redis.call("ZADD", task.due, at, task.name)
+  end
+end
+
+-- At the end of a script that has moved tasks.
+local function wakeForMoved()
+  for shard, due in pairs(moved) do rearmAndWake(shard, due) end
+end
+
+-- Next nominal time ("" none) and due time; the hash has the latter only if it is another one (jitter). `jittered`: whether it has one now.
+local function setTimes(task, nominal, due, jittered)
+  if nominal == "" then
+    redis.call("HDEL", task.task, "nominal", "due")
+  elseif nominal == due then
+    redis.call("HSET", task.task, "nominal", nominal)
+    if jittered then redis.call("HDEL", task.task, "due") end
+  else
+    redis.call("HSET", task.task, "nominal", nominal, "due", due)
+  end
+end
+
+-- Next time of a fixed-delay task: now + delay, but never at or before its cursor, even if the clock went back.
+local function afterEnd(task, now, delay)
+  local cursor = tonumber(redis.call("HGET", task.task, "cursor") or 0) or 0
+  return string.format("%.0f", math.max(now + delay, cursor + 1))
+end
+
+-- Updates the due index from the hash.
+local function recheck(task, now)
+  local is = redis.call("HMGET", task.task, "state", "pending", "due", "nominal")
+  setCheck(task, nextCheck(is[1], is[3] or is[4] or "", is[2], now))
+end
+
+local function expectBy(task, at)
+  redis.call("ZADD", K.expected, string.format("%.0f", at), task.name)
+  rearm(F.parts.expected, K.expected)
+end
+
+local function expectNothing(task)
+  redis.call("ZREM", K.expected, task.name)
+  rearm(F.parts.expected, K.expected)
+end
+
+-- A finished task is deleted then.
+local function lingerUntil(task, at)
+  redis.call("ZADD", K.runs, string.format("%.0f", at), task.name)
+  rearm(F.parts.runs, K.runs)
+end
+
+-- To a list of fields and values.
+local function add(list, field, value)
+  list[#list + 1] = field
+  list[#list + 1] = value
+end
+
+-- A change of state is written in two steps, for the first write of a script must be one that Redis refuses when its memory is full.
+-- First the fields of the hash, added to `fields`. `was`: nil for a new task; `how`: `by` and `note` of a pause, `put` (another definition).
+local function addState(was, state, now, fields, how)
+  local changed = was ~= state
+  if changed then add(fields, "state", state) end
+  if not was then return end
+  if changed and state == "paused" then
+    add(fields, "pausedAt", now)
+    if (how.by or "") ~= "" then add(fields, "pausedBy", how.by) end
+    if (how.note or "") ~= "" then add(fields, "pauseNote", how.note) end
+  end
+  if how.put or changed and (state == "paused" or was == "paused") then add(fields, "updated", now) end
+end
+
+-- Then the rest. `is`: `state` nil for a new task; `expect` and `linger` as they are from here on; `how`: `put`, `expectMoved`.
+local function enterState(task, is, state, now, how)
+  local was = is.state
+  local changed = was ~= state
+  if changed and was == "paused" then redis.call("HDEL", task.task, "pausedAt", "pausedBy", "pauseNote") end
+  if state == "scheduled" and is.expect then
+    if changed or how.expectMoved then expectBy(task, now + is.expect) end
+  elseif was == "scheduled" and (is.expect or how.expectMoved) then
+    expectNothing(task)
+  end
+  if state == "finished" then
+    if changed or how.put then lingerUntil(task, now + (is.linger or F.linger)) end
+  elseif was == "finished" then
+    redis.call("ZREM", K.runs, task.name)
+    rearm(F.parts.runs, K.runs)
+  end
+end
+
+-- Reads the fields of a task that moveTask needs.
+local function readTask(task)
+  local state, expect, linger, pending, due, nominal = unpack(redis.call("HMGET", task.task, "state", "expect", "linger", "pending",
+    "due", "nominal"))
+  return {
+    state = state or nil, expect = expect or nil, linger = linger or nil, pending = pending, jittered = due, due = due or nominal or "",
+  }
+end
+
+-- Moves a task. `is`: as readTask has it. `change`: state (nil: as it is), nominal and due ("" none; nil: as they are), gen (nil: counted
+-- up), cursor ("" or nil: as it is), pending (nil: as it is), fields (a list of others that are set), `by`, `note`, `put`, `expectMoved`.
+local function moveTask(task, is, now, change)
+  local fields, state = change.fields or {}, change.state or is.state
+  if change.gen then add(fields, "gen", change.gen) end
+  if (change.cursor or "") ~= "" then add(fields, "cursor", change.cursor) end
+  if change.pending then add(fields, "pending", change.pending) end
+  addState(is.state, state, now, fields, change)
+  if not change.gen then redis.call("HINCRBY", task.task, "gen", 1) end
+  if #fields > 0 then redis.call("HSET", task.task, unpack(fields)) end
+  enterState(task, is, state, now, change)
+  if change.due then setTimes(task, change.nominal, change.due, is.jittered) end
+  setCheck(task, nextCheck(state, change.due or is.due, change.pending or is.pending, now))
+end
+
+-- Only tasks that have a priority are listed. `priority`: false or nil, none.
+local function setPriority(name, priority)
+  if priority then
+    redis.call("HSET", K.priorities, name, priority)
+  else
+    redis.call("HDEL", K.priorities, name)
+  end
+end
+
+-- A task was deleted: removes it from all indexes.
+local function unindexTask(task)
+  setCheck(task, "")
+  expectNothing(task)
+  redis.call("ZREM", K.runs, task.name)
+  rearm(F.parts.runs, K.runs)
+  setPriority(task.name, nil)
+end

@@ -1,0 +1,104 @@
+-- Creates or changes tasks of one queue. What the caller believes about each (absent, or a generation) is checked; a
+-- task that differs is returned as stored, for the caller to decide again. So the first attempt for a task that may exist passes a
+-- generation that cannot be, in order to read it.
+--
+-- A.revision: of the shared calendars that the plans were made with
+-- Each: gone: runs that a deleted task of that name left; believed: a generation, "" absent; nominal, dueAt: "" none; fresh: "1" if due was
+-- computed from the present; passedFrom, passedTo: first and last owed time that an edited schedule gives up, "" none; fields: field
+-- and value of the definition
+-- Returns: { now, answer of each }: { "CREATED" | "UPDATED" } or { "UNCHANGED", state, due ("" none) } or
+--          { "CONFLICT", field, value, … } or, for a new task whose due time has passed meanwhile, { "LATE" } or { "ERROR", text },
+--          or { "LEFT" }: a deleted task of that name has left runs, to be cleared first
+local now = nowMs()
+
+local function definitionOf(taskKey)
+  local flat, fields, n = redis.call("HGETALL", taskKey), {}, 0
+  for i = 1, #flat, 2 do
+    if not F.bookkeeping[flat[i]] then
+      fields[flat[i]] = flat[i + 1]
+      n = n + 1
+    end
+  end
+  return fields, n, flat
+end
+
+-- Moves a task between sets whose names are a comma-separated field.
+local function setMembership(prefix, name, before, after, score)
+  local keep = {}
+  for set in string.gmatch(after or "", "[^,]+") do
+    keep[set] = true
+    redis.call("ZADD", ours(prefix, set), score, name)
+  end
+  for set in string.gmatch(before or "", "[^,]+") do
+    if not keep[set] then redis.call("ZREM", ours(prefix, set), name) end
+  end
+end
+
+-- Fails if corrupt data is in place of such a set.
+local function tryMembership(prefix, ...)
+  for _, list in ipairs({ ... }) do
+    for set in string.gmatch(list, "[^,]+") do redis.call("ZCARD", ours(prefix, set)) end
+  end
+end
+
+local function put(item)
+  local flat, definition = item.fields, {}
+  for i = 1, #flat, 2 do definition[flat[i]] = flat[i + 1] end
+  local stored, storedSize, storedFlat = definitionOf(item.task)
+  local gen, state, cursor, nominal, due, pending = unpack(redis.call("HMGET", item.task, "gen", "state", "cursor", "nominal", "due",
+    "pending"))
+  local same = gen and 2 * storedSize == #flat
+  if same then
+    for field, value in pairs(definition) do
+      if stored[field] ~= value then same = false end
+    end
+  end
+  if same then return { "UNCHANGED", state, due or nominal or "" } end
+  if (gen or "") ~= item.believed then return { "CONFLICT", unpack(storedFlat) } end
+  local fresh = item.fresh == "1"
+  if fresh and item.nominal ~= "" and tonumber(item.nominal) <= now then
+    -- What an edited schedule gives up must be computed again as well.
+    return gen and { "CONFLICT", unpack(storedFlat) } or { "LATE" }
+  end
+  if not gen and redis.call("EXISTS", item.gone) == 1 then return { "LEFT" } end
+
+  -- First what fails if corrupt data is in the way: then nothing is half done.
+  tryMembership(F.keys.tagged, stored.tags or "", definition.tags or "")
+  if fresh then tryMembership(F.keys.planned, stored.calendars or "", definition.calendars or "") end
+  if item.passedFrom ~= "" then
+    record(item.ledger, "superseded", item.passedFrom, item.passedTo, now, "put", "-", cursor)
+  end
+  if gen then
+    gen = string.format("%.0f", tonumber(gen) + 1)
+  else
+    gen = nowMicros()
+    add(flat, "created", now)
+    redis.call("ZADD", K.tasks, 0, item.name)
+  end
+  if definition.calendars and fresh then add(flat, "calrev", A.revision) end
+  local is = {
+    state = state or nil, expect = definition.expect, linger = definition.linger, pending = pending, jittered = due,
+    due = due or nominal or "",
+  }
+  moveTask(item, is, now, {
+    state = item.state, nominal = item.nominal, due = item.dueAt, gen = gen, cursor = item.passedTo, fields = flat, put = true,
+    expectMoved = definition.expect ~= stored.expect,
+  })
+  for field in pairs(stored) do
+    if definition[field] == nil then redis.call("HDEL", item.task, field) end
+  end
+  if fresh and state then redis.call("HDEL", item.task, "wait") end
+  setMembership(F.keys.tagged, item.name, stored.tags, definition.tags, 0)
+  -- The calendars are the schedule's: if it is unchanged, the revision it was planned with stands.
+  if fresh then setMembership(F.keys.planned, item.name, stored.calendars, definition.calendars, A.revision) end
+  if definition.priority ~= stored.priority then setPriority(item.name, definition.priority) end
+  return { state and "UPDATED" or "CREATED" }
+end
+
+local out = { now }
+for item in eachItem do
+  local answer, failed = tried(put, item)
+  out[#out + 1] = answer or { "ERROR", failed }
+end
+wakeForMoved()
+return out

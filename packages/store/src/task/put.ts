@@ -1,0 +1,367 @@
+import {
+  CarillonError,
+  firstNext,
+  isOver,
+  localName,
+  type ParsedTask,
+  parseLocalName,
+  quote,
+  type ScheduleCache,
+  shardOf,
+  type TaskName,
+  type TaskState,
+} from "@carillon/core";
+import type { CalendarRepository } from "../calendars.js";
+import type { NamespaceKeys } from "../keys.js";
+import type { OptimisticWrites } from "../optimistic.js";
+import { failsForAll } from "../redis/redis-error.js";
+import { FACTS } from "../script/facts.js";
+import { LEDGER, TASK, TRIED } from "../script/libraries.js";
+import { answers, script } from "../script/script.js";
+import type { Scripts } from "../script/scripts.js";
+import {
+  decodeTask,
+  definitionFields,
+  isForeign,
+  revisionOf,
+  type StoredTask,
+  storedFields,
+} from "./codec.js";
+import { clearDeletedRuns } from "./deleted-runs.js";
+import { nameTaken, notAsAsked, refused, unsupportedFormat } from "./errors.js";
+
+export type PutOutcome = "created" | "updated" | "unchanged";
+
+export interface PutResult {
+  readonly name: TaskName;
+  readonly outcome: PutOutcome;
+  readonly state: TaskState;
+  /** The next due time, UTC ms; undefined where the task is paused or finished. */
+  readonly due: number | undefined;
+}
+
+export interface PutOptions {
+  /** One-off tasks of `enqueue`. */
+  readonly once?: boolean | undefined;
+  /** Only what has this revision is changed; `ABSENT`: only what is not there is created. Default: whatever is there. */
+  readonly ifRevision?: string | undefined;
+}
+
+/** In place of a revision: that there is no such task. */
+export const ABSENT = "absent";
+
+interface Plan {
+  parsed: ParsedTask;
+  fields: Map<string, string>;
+  local: string;
+  /** "": believed absent; `UNSEEN`: to be looked at first. */
+  believed: string;
+  state: TaskState;
+  nominal: number | undefined;
+  due: number | undefined;
+  fresh: boolean;
+  /** Owed times that an edited schedule gives up, both ends included. */
+  superseded: { from: number; to: number } | undefined;
+}
+
+/** No generation. */
+const UNSEEN = "?";
+/** Tasks in one script; enough to amortise the round trip, few enough that Redis is not held for long. */
+const PUT_BATCH = 100;
+/** Characters of payload in one script, beyond the first task's: Redis reads, hashes and compares each several times. */
+const PAYLOAD_BATCH = 512 * 1024;
+/** Tags in one script, beyond the first task's: each has an index, of which other tasks may be members by the thousand. */
+const TAGS_BATCH = 250;
+/** Batches under way at once: Redis works on one while the next is planned. */
+const IN_FLIGHT = 3;
+
+const PUT = script("put", {
+  keys: ["tasks", "next", "expected", "runs", "priorities"],
+  args: ["revision"],
+  each: {
+    keys: ["task", "due", "ledger", "gone"],
+    args: [
+      "name",
+      "shard",
+      "believed",
+      "state",
+      "nominal",
+      "dueAt",
+      "fresh",
+      "passedFrom",
+      "passedTo",
+      "fields[]",
+    ],
+  },
+  uses: [TASK, LEDGER, TRIED],
+  answer: answers<[now: number, ...each: string[][]]>(),
+});
+
+/** Plans what a put makes of each task, and sends the plans; a task that is otherwise than believed is planned anew. */
+export class TaskWriter {
+  readonly #keys: NamespaceKeys;
+  readonly #scripts: Scripts;
+  readonly #calendars: CalendarRepository;
+  readonly #schedules: ScheduleCache;
+  readonly #optimistic: OptimisticWrites;
+
+  constructor(
+    keys: NamespaceKeys,
+    scripts: Scripts,
+    calendars: CalendarRepository,
+    optimistic: OptimisticWrites,
+  ) {
+    this.#keys = keys;
+    this.#scripts = scripts;
+    this.#calendars = calendars;
+    this.#optimistic = optimistic;
+    this.#schedules = calendars.schedules;
+  }
+
+  /**
+   * What fails with one task is that one's matter: the others are put.
+   *
+   * @param now the time of this queue's Redis @throws what failed first
+   */
+  async put(
+    queue: string,
+    tasks: readonly ParsedTask[],
+    now: number,
+    options: PutOptions,
+  ): Promise<PutResult[]> {
+    const names = new Set(tasks.map(({ definition }) => localName(definition)));
+    const left = batches(tasks);
+    const results: PutResult[] = [];
+    const failures: unknown[] = [];
+    let taken = 0;
+    const worker = async () => {
+      for (let next = left.next(); !next.done; next = left.next()) {
+        const from = taken;
+        taken += next.value.length;
+        try {
+          const stored = await this.#putBatch(queue, next.value, now, options);
+          for (const [i, result] of stored.entries()) results[from + i] = result;
+        } catch (error) {
+          failures.push(error);
+          if (failsForAll(error)) return;
+        }
+      }
+    };
+    // Where a name comes twice its definitions must be stored in their order.
+    const workers = names.size === tasks.length ? IN_FLIGHT : 1;
+    await Promise.all(Array.from({ length: workers }, worker));
+    if (failures.length > 0) throw failures[0];
+    return results;
+  }
+
+  async #putBatch(
+    queue: string,
+    tasks: readonly ParsedTask[],
+    now: number,
+    options: PutOptions,
+  ): Promise<PutResult[]> {
+    const results = new Array<PutResult>(tasks.length);
+    const failures: unknown[] = [];
+    let open = tasks.map((parsed, index) => ({ index, plan: this.#planFirst(parsed, now, options) }));
+    const step = async (): Promise<true | undefined> => {
+      const answers = await this.#sendPut(
+        queue,
+        open.map(({ plan }) => plan),
+      );
+      const at = answers.now;
+      const left: typeof open = [];
+      for (const [i, { index, plan }] of open.entries()) {
+        const [word, ...stored] = answers.each[i] as string[];
+        try {
+          if (word === "CONFLICT") {
+            const task = decodeTask(queue, plan.local, stored);
+            if (task && isForeign(task)) throw unsupportedFormat(plan.local, task.version);
+            await this.#learnCalendars(task);
+            left.push({ index, plan: this.#planAgainst(plan, task, at, options) });
+          } else if (word === "LATE") {
+            // The first time of a new task has passed meanwhile: the next one is strictly after the put.
+            left.push({ index, plan: this.#planNew(plan.parsed, at, options) });
+          } else if (word === "LEFT") {
+            await this.#clear(queue, plan.local);
+            left.push({ index, plan });
+          } else if (word === "ERROR") {
+            throw refused(plan.local, stored[0] as string);
+          } else {
+            results[index] = this.#result(queue, plan, (word as string).toLowerCase() as PutOutcome, stored);
+          }
+        } catch (error) {
+          // Of this task alone: the others are put.
+          failures.push(error);
+        }
+      }
+      open = left;
+      return open.length === 0 || undefined;
+    };
+    const names = open.map(({ plan }) => `${queue}/${plan.local}`);
+    // The first step learns what is there, and the second writes: nothing is waited for between them.
+    const done = await this.#optimistic.write(names, async () => (await step()) ?? step(), 0);
+    if (failures.length > 0) throw failures[0];
+    if (!done) {
+      throw new CarillonError("CONFLICT", `${quote(open[0]?.plan.local)} kept changing while it was put.`, {
+        remedy: "Try again.",
+      });
+    }
+    return results;
+  }
+
+  #clear(queue: string, local: string): Promise<void> {
+    const keys = this.#keys.queue(queue);
+    return clearDeletedRuns(this.#scripts, keys, `${FACTS.goneOpen}${local}`);
+  }
+
+  #planFirst(parsed: ParsedTask, now: number, options: PutOptions): Plan {
+    const plan = this.#planNew(parsed, now, options);
+    const { ifRevision = ABSENT } = options;
+    return ifRevision === ABSENT ? plan : { ...plan, believed: UNSEEN };
+  }
+
+  #planNew(parsed: ParsedTask, now: number, { once }: PutOptions): Plan {
+    const { definition } = parsed;
+    const slot = firstNext(this.#schedules.get(definition), {}, now);
+    return {
+      parsed,
+      fields: definitionFields(parsed, once),
+      local: localName(definition),
+      believed: "",
+      state: isOver({ nominal: slot?.nominal, pending: [] })
+        ? "finished"
+        : definition.enabled
+          ? "scheduled"
+          : "paused",
+      nominal: slot?.nominal,
+      due: slot?.due,
+      fresh: true,
+      superseded: undefined,
+    };
+  }
+
+  /** The task exists. Only an edited schedule moves its times; its state is never changed from paused. */
+  #planAgainst(plan: Plan, stored: StoredTask | undefined, now: number, options: PutOptions): Plan {
+    assertRevision(plan.local, stored, options.ifRevision);
+    if (!stored) return this.#planNew(plan.parsed, now, options);
+    const { definition } = plan.parsed;
+    if (plan.fields.has("once") && !stored.fields.has("once")) throw nameTaken(plan.local);
+    if (stored.fields.get("schedule") === plan.fields.get("schedule")) {
+      const { generation: believed, state, nominal, due } = stored;
+      return {
+        ...plan,
+        believed,
+        state,
+        nominal,
+        due,
+        fresh: false,
+        superseded: undefined,
+      };
+    }
+    const superseded = this.#owed(stored, now);
+    const slot = firstNext(this.#schedules.get(definition), stored, now);
+    const over = isOver({ nominal: slot?.nominal, pending: stored.pending });
+    const state = stored.state === "paused" ? "paused" : over ? "finished" : "scheduled";
+    return {
+      ...plan,
+      believed: stored.generation,
+      state,
+      nominal: slot?.nominal,
+      due: slot?.due,
+      fresh: true,
+      superseded,
+    };
+  }
+
+  /** A task that was planned with newer calendars than ours is not planned with the older ones. */
+  async #learnCalendars(task: StoredTask | undefined): Promise<void> {
+    if (task && task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
+  }
+
+  /** The times of a stored task that are past and not decided yet. */
+  #owed({ definition, nominal }: StoredTask, now: number): { from: number; to: number } | undefined {
+    if (nominal === undefined || nominal > now) return undefined;
+    let last: number | undefined;
+    try {
+      last = this.#schedules.get(definition).latest(now);
+    } catch {
+      // Its calendar is gone: this edit is how to get rid of it.
+    }
+    return { from: nominal, to: Math.max(last ?? nominal, nominal) };
+  }
+
+  #result(queue: string, plan: Plan, outcome: PutOutcome, stored: string[]): PutResult {
+    // An unchanged task is as it was, which is not what a new one would be.
+    const [state, due] =
+      outcome === "unchanged"
+        ? [stored[0] as TaskState, stored[1] === "" ? undefined : Number(stored[1])]
+        : [plan.state, plan.due];
+    return {
+      name: { queue, ...parseLocalName(plan.local) },
+      outcome,
+      state,
+      due: state === "scheduled" ? due : undefined,
+    };
+  }
+
+  async #sendPut(queue: string, plans: readonly Plan[]): Promise<{ now: number; each: string[][] }> {
+    const keys = this.#keys.queue(queue);
+    const { tasks, next, expected, runs, priorities } = keys;
+    const [now, ...each] = await this.#scripts.run(
+      PUT,
+      { tasks, next, expected, runs, priorities },
+      { revision: this.#calendars.revision },
+      plans.map((plan) => {
+        const shard = shardOf(plan.local);
+        return {
+          task: keys.task(plan.local),
+          due: keys.due(shard),
+          ledger: keys.ledger(plan.local),
+          gone: keys.gone(`${FACTS.goneOpen}${plan.local}`),
+          name: plan.local,
+          shard,
+          believed: plan.believed,
+          state: plan.state,
+          nominal: plan.nominal,
+          dueAt: plan.due,
+          fresh: plan.fresh,
+          passedFrom: plan.superseded?.from,
+          passedTo: plan.superseded?.to,
+          fields: [...storedFields(plan.fields)].flat(),
+        };
+      }),
+    );
+    return { now, each };
+  }
+}
+
+function assertRevision(local: string, stored: StoredTask | undefined, asked: string | undefined): void {
+  if (asked === undefined) return;
+  if (!stored && asked !== ABSENT) throw notAsAsked(local, "no longer exists");
+  if (stored && asked === ABSENT) throw notAsAsked(local, "already exists");
+  if (stored && asked !== revisionOf(stored.fields)) throw notAsAsked(local, "has changed since");
+}
+
+/** Two definitions of one name go into two batches: the later put must see what the earlier one stored. */
+function* batches(tasks: readonly ParsedTask[]): Generator<ParsedTask[], undefined> {
+  let batch: ParsedTask[] = [];
+  let names = new Set<string>();
+  let [payloads, tags] = [0, 0];
+  for (const task of tasks) {
+    const local = localName(task.definition);
+    const more = { payload: task.payloadJson.length, tags: task.definition.tags.length };
+    const large = payloads + more.payload > PAYLOAD_BATCH || tags + more.tags > TAGS_BATCH;
+    const full = batch.length === PUT_BATCH || large;
+    if (batch.length > 0 && (full || names.has(local))) {
+      yield batch;
+      batch = [];
+      names = new Set();
+      [payloads, tags] = [0, 0];
+    }
+    batch.push(task);
+    names.add(local);
+    payloads += more.payload;
+    tags += more.tags;
+  }
+  if (batch.length > 0) yield batch;
+}

@@ -1,0 +1,27 @@
+-- Resumes a paused task at the nominal time that the caller computed from what it read. Its runs whose wait after a crash ended during
+-- the pause start now; beyond HELD_AT_MOST, workers find them by themselves (start-run.lua).
+--
+-- A.gen: the generation read; A.nominal, A.due: "" none; A.passedFrom, A.passedTo: first and last nominal time that is passed over,
+-- "" none
+-- Returns: "OK" | "STALE" | "MISSING"
+local HELD_AT_MOST = 500
+local gen, state, cursor, note, open = unpack(redis.call("HMGET", K.task, "gen", "state", "cursor", "pauseNote", "open"))
+if not gen then return "MISSING" end
+if gen ~= A.gen or state ~= "paused" then return "STALE" end
+local now = nowMs()
+local held = {}
+for _, id in ipairs(openIds(open, K.open, HELD_AT_MOST - 1)) do
+  local notBefore = redis.call("HGET", ours(F.keys.run, id), "notBefore")
+  if notBefore and tonumber(notBefore) <= now then held[#held + 1] = id end
+end
+if A.passedFrom ~= "" then
+  record(K.ledger, "paused", A.passedFrom, A.passedTo, now, A.by, "-", cursor, note or nil)
+end
+-- The cause of its failures may be fixed: their count restarts.
+if redis.call("EXISTS", K.stats) == 1 then redis.call("HSET", K.stats, "consecutiveFailures", 0) end
+local task = { task = K.task, name = A.name, shard = A.shard, due = K.due }
+moveTask(task, readTask(task), now, { state = A.state, nominal = A.nominal, due = A.due, cursor = A.passedTo })
+wakeForMoved()
+-- A job that a worker holds at this moment is not delayed, and stays as it is. No resume fails because of a job.
+for _, id in ipairs(held) do pcall(bullPromote, BULL, id) end
+return "OK"

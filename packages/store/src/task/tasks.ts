@@ -1,0 +1,282 @@
+import { randomBytes } from "node:crypto";
+import {
+  calendarsOf,
+  firstNext,
+  isOver,
+  localName,
+  type ParsedTask,
+  shardOf,
+  type TaskName,
+} from "@carillon/core";
+import { type CalendarRepository, READ_TIME } from "../calendars.js";
+import type { NamespaceKeys } from "../keys.js";
+import type { OptimisticWrites } from "../optimistic.js";
+import type { Link } from "../redis/link.js";
+import type { Registry } from "../registry.js";
+import { FACTS } from "../script/facts.js";
+import { BULL, BULL_PROMOTE, LEDGER, OPEN, TASK } from "../script/libraries.js";
+import { answers, script } from "../script/script.js";
+import type { Scripts } from "../script/scripts.js";
+import { clearDeletedRuns } from "./deleted-runs.js";
+import { unsupportedFormat } from "./errors.js";
+import { type PutOptions, type PutResult, TaskWriter } from "./put.js";
+import { TaskReads } from "./task-reads.js";
+
+/** Tasks looked at at once when all are planned anew. */
+const REPLAN_PAGE = 200;
+/** Names read at once, of tasks to be counted, or of runs. */
+const NAMES_PAGE = 5_000;
+
+const AUDIT = script("audit", {
+  keys: ["next", "dues[]", "priorities"],
+  args: ["last"],
+  each: { keys: ["task"], args: ["name", "shard"] },
+  uses: [TASK],
+  answer: answers<number>(),
+});
+
+const PAUSE = script("pause", {
+  keys: ["task", "due", "next", "expected", "runs"],
+  args: ["name", "shard", "by", "note"],
+  uses: [TASK],
+  answer: answers<string>(),
+});
+
+const RESUME = script("resume", {
+  keys: ["task", "due", "next", "expected", "runs", "ledger", "stats", "open"],
+  args: ["name", "shard", "gen", "state", "nominal", "due", "passedFrom", "passedTo", "by"],
+  uses: [TASK, LEDGER, OPEN, BULL, BULL_PROMOTE],
+  answer: answers<"OK" | "STALE" | "MISSING">(),
+});
+
+const DELETE = script("delete", {
+  keys: [
+    "task",
+    "due",
+    "next",
+    "expected",
+    "runs",
+    "tasks",
+    "ledger",
+    "stats",
+    "alerts",
+    "backfills",
+    "priorities",
+    "open",
+    "history",
+    "failures",
+    "left[]",
+  ],
+  args: ["name", "shard", "finished", "marks[]"],
+  uses: [TASK, OPEN],
+  answer: answers<0 | 1>(),
+});
+
+export class TaskRepository extends TaskReads {
+  readonly #link: Link;
+  readonly #keys: NamespaceKeys;
+  readonly #scripts: Scripts;
+  readonly #registry: Registry;
+  readonly #calendars: CalendarRepository;
+  readonly #writer: TaskWriter;
+
+  constructor(
+    link: Link,
+    keys: NamespaceKeys,
+    scripts: Scripts,
+    registry: Registry,
+    calendars: CalendarRepository,
+    optimistic: OptimisticWrites,
+  ) {
+    super(link, keys, registry);
+    this.#link = link;
+    this.#keys = keys;
+    this.#scripts = scripts;
+    this.#registry = registry;
+    this.#calendars = calendars;
+    this.#writer = new TaskWriter(keys, scripts, calendars, optimistic);
+  }
+
+  /** The time of this queue's Redis, in ms. */
+  async time(queue: string): Promise<number> {
+    return this.#scripts.run(READ_TIME, { any: this.#keys.queue(queue).tasks });
+  }
+
+  /**
+   * Stores tasks of one queue, each for itself, in the order given. An identical one changes nothing.
+   *
+   * @throws `CONFLICT` of the field `ifRevision` where it says otherwise than is, and what is there is not what is put
+   */
+  async put(queue: string, tasks: readonly ParsedTask[], options: PutOptions = {}): Promise<PutResult[]> {
+    const shared = tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0);
+    await Promise.all([
+      this.#registry.assertTypes([...new Set(tasks.map(({ definition }) => definition.type))]),
+      shared && this.assertCalendars(tasks),
+    ]);
+    const mark = this.#registry.enter(queue);
+    try {
+      const [now] = await Promise.all([this.time(queue), mark]);
+      const results = await this.#writer.put(queue, tasks, now, options);
+      // A calendar that changed meanwhile was re-planned without these; so it was when this put was cut off before.
+      if (shared) await this.#lookAgain(queue, tasks);
+      return results;
+    } finally {
+      await this.#registry.leave(queue, await mark);
+    }
+  }
+
+  /** @throws `INVALID_SCHEDULE` where one names a calendar that is not there */
+  async assertCalendars(tasks: readonly ParsedTask[]): Promise<void> {
+    await this.#calendars.refresh();
+    for (const { definition } of tasks) this.#calendars.schedules.get(definition);
+  }
+
+  async #lookAgain(queue: string, tasks: readonly ParsedTask[]): Promise<void> {
+    const known = this.#calendars.known;
+    await this.#calendars.refresh();
+    const names = new Set(tasks.flatMap(({ definition }) => calendarsOf(definition.schedule)));
+    for (const name of names) await this.#calendars.restore(known, name);
+    await this.#calendars.refresh();
+    await this.#calendars.replanStale(queue);
+  }
+
+  /**
+   * Plans all tasks of a queue anew, where their next time is another one.
+   * @returns how many were; `left`: those that cannot be planned, for what this version does not know or others have written
+   */
+  async replanAll(queue: string): Promise<{ replanned: number; left: number }> {
+    await this.#calendars.refresh();
+    let [replanned, left] = [0, 0];
+    for (let after: string | undefined; ; ) {
+      const locals = await this.names(queue, REPLAN_PAGE, after);
+      const page = await this.#calendars.replan(queue, locals, false);
+      replanned += page.done;
+      left += page.left;
+      if (locals.length < REPLAN_PAGE) return { replanned, left };
+      after = locals.at(-1);
+    }
+  }
+
+  /** Makes the indexes of a queue say what its definitions say. Returns how many tasks and parts were put right. */
+  async audit(queue: string): Promise<number> {
+    const keys = this.#keys.queue(queue);
+    let mended = 0;
+    for (let after: string | undefined; ; ) {
+      const locals = await this.names(queue, REPLAN_PAGE, after);
+      const last = locals.length < REPLAN_PAGE;
+      const items = locals.map((name) => ({ task: keys.task(name), name, shard: shardOf(name) }));
+      mended += await this.#scripts.run(AUDIT, keys, { last }, items);
+      if (last) return mended;
+      after = locals.at(-1);
+    }
+  }
+
+  /** The keys of all scripts that move a task. */
+  #movedKeys(name: TaskName) {
+    const { task, due, next, expected, runs } = this.#keys.queue(name.queue);
+    const local = localName(name);
+    return { task: task(local), due: due(shardOf(local)), next, expected, runs };
+  }
+
+  async pause(name: TaskName, by = "", note = ""): Promise<"OK" | "UNCHANGED" | "MISSING" | "FINISHED"> {
+    const local = localName(name);
+    const answer = await this.#scripts.run(PAUSE, this.#movedKeys(name), {
+      name: local,
+      shard: shardOf(local),
+      by,
+      note,
+    });
+    const [word, version] = String(answer).split(" ");
+    if (word === "FOREIGN") throw unsupportedFormat(local, version as string);
+    return answer as "OK" | "UNCHANGED" | "MISSING" | "FINISHED";
+  }
+
+  /**
+   * Resumes a paused task. `from: "now"`: what fell due in the pause is passed over, with a ledger entry.
+   * `"catch-up"`: it is owed, and the catch-up policy decides.
+   */
+  async resume(name: TaskName, from: "now" | "catch-up", by = ""): Promise<"OK" | "UNCHANGED" | "MISSING"> {
+    const keys = this.#keys.queue(name.queue);
+    const local = localName(name);
+    for (;;) {
+      const [now, task] = await Promise.all([this.time(name.queue), this.get(name)]);
+      if (!task) return "MISSING";
+      if (task.state !== "paused") return "UNCHANGED";
+      if (task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
+      const schedule = this.#calendars.schedules.get(task.definition);
+      const owed = task.nominal;
+      // The run that it waits for is not over: that gives the next time.
+      const kept = from === "catch-up" || task.waiting !== undefined;
+      const { nominal, due } = (kept ? task : firstNext(schedule, task, now)) ?? {};
+      const over = isOver({ nominal, waits: task.waiting !== undefined, pending: task.pending });
+      const skipped =
+        from === "now" && owed !== undefined && owed <= now ? (schedule.latest(now) ?? owed) : undefined;
+      const answer = await this.#scripts.run(
+        RESUME,
+        {
+          ...this.#movedKeys(name),
+          ledger: keys.ledger(local),
+          stats: keys.stats(local),
+          open: keys.open(local),
+        },
+        {
+          name: local,
+          shard: shardOf(local),
+          gen: task.generation,
+          state: over ? "finished" : "scheduled",
+          nominal,
+          due,
+          passedFrom: skipped === undefined ? undefined : owed,
+          passedTo: skipped,
+          by: by || "-",
+        },
+      );
+      if (answer !== "STALE") return answer;
+    }
+  }
+
+  /**
+   * Deletes a task with all that belongs to it. Returns whether there was one.
+   *
+   * @param which `finished`: only while nothing is left for it to do
+   */
+  async delete(name: TaskName, which: "any" | "finished" = "any"): Promise<boolean> {
+    const keys = this.#keys.queue(name.queue);
+    const local = localName(name);
+    const token = randomBytes(8).toString("hex");
+    const marks = [`${FACTS.goneOpen}${local}`, `${FACTS.gone}${token}.hist`, `${FACTS.gone}${token}.fail`];
+    const gone = await this.#scripts.run(
+      DELETE,
+      {
+        ...this.#movedKeys(name),
+        tasks: keys.tasks,
+        ledger: keys.ledger(local),
+        stats: keys.stats(local),
+        alerts: keys.alerts,
+        backfills: keys.backfills,
+        priorities: keys.priorities,
+        open: keys.open(local),
+        history: keys.history(local),
+        failures: keys.failures(local),
+        left: marks.map((mark) => keys.gone(mark)),
+      },
+      { name: local, shard: shardOf(local), finished: which === "finished", marks },
+    );
+    // Where this is cut off a node does what is left of it, or `clearDeletedRuns`.
+    for (const mark of marks) await clearDeletedRuns(this.#scripts, keys, mark);
+    await this.#registry.forgetIfEmpty(name.queue);
+    return gone === 1;
+  }
+
+  /** Clears what deletes that were cut off have left of a queue's runs. */
+  async clearDeletedRuns(queue: string): Promise<void> {
+    const keys = this.#keys.queue(queue);
+    const marks: string[] = [];
+    for (let from = 0; ; from += NAMES_PAGE) {
+      const page = await this.#link.ask((client) => client.zrevrange(keys.runs, from, from + NAMES_PAGE - 1));
+      for (const member of page) if (member.startsWith(FACTS.gone)) marks.push(member);
+      if (page.length < NAMES_PAGE) break;
+    }
+    for (const mark of marks) await clearDeletedRuns(this.#scripts, keys, mark);
+  }
+}

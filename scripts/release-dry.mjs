@@ -1,0 +1,132 @@
+// npm run release:dry: what a user gets. Packs all packages, installs the tarballs into an empty ESM and an empty CommonJS project,
+// and runs the example of the SDK's README there, on each supported version of Node.js. Needs a package registry.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pack, publishedPackages } from "./lib/packages.mjs";
+import { main, root, say, Trouble } from "./lib/project.mjs";
+import { run } from "./lib/run.mjs";
+import { setUp } from "./lib/setup.mjs";
+
+const NODES = [20, 22, 24];
+const README = "packages/sdk/README.md";
+const README_URL = '"redis://localhost:6379"';
+
+/** After the README's client and worker: a node, and the ends of a run that was triggered and of one that came due. */
+const ENDING = `
+import { Scheduler } from "@carillon/scheduler";
+const node = new Scheduler({ connection: ${README_URL} });
+await node.start();
+const ends = new Map();
+const ended = new Promise((resolve) => {
+  worker.on("settled", ({ task, outcome }) => {
+    ends.set(task, outcome);
+    if (ends.has("system/acme") && ends.has("system/bell")) resolve();
+  });
+});
+await client.trigger("acme");
+await client.put(report, { id: "bell", payload: { tenant: "acme" }, schedule: { every: "1s" } });
+await ended;
+await worker.stop();
+await node.stop();
+await client.close();
+console.log(JSON.stringify({ acme: ends.get("system/acme"), bell: ends.get("system/bell"), on: process.versions.node }));
+`;
+
+/** The example runs on a Redis of its own, from the installed testing package. */
+const RUNNER = `
+import { execFileSync } from "node:child_process";
+import { startRedis } from "@carillon/testing";
+
+const redis = await startRedis({ appendonly: true });
+const env = { ...process.env, REDIS_URL: redis.url };
+try {
+  const run = (file, ...args) => execFileSync(process.execPath, [file, ...args], { env, encoding: "utf8", timeout: 30_000 });
+  const example = JSON.parse(run("index.js").trim().split("\\n").at(-1));
+  const { tasks } = JSON.parse(run("node_modules/@carillon/cli/bin/carillon.js", "list", "--json"));
+  console.log(JSON.stringify({ ...example, tasks: tasks.length }));
+} finally {
+  await redis.stop();
+}
+`;
+
+await main(async () => {
+  await setUp();
+  const home = mkdtempSync(join(tmpdir(), "carillon-release-"));
+  try {
+    const tarballs = [];
+    for (const one of publishedPackages()) tarballs.push(await pack(one, home));
+    say(`packed ${tarballs.length} packages`);
+    const source = exampleSource();
+    const projects = [
+      await makeProject(join(home, "esm"), "module", source, tarballs),
+      await makeProject(join(home, "commonjs"), "commonjs", asCommonJs(source), tarballs),
+    ];
+    let failures = 0;
+    for (const major of NODES) {
+      const node = await nodeProgram(major);
+      for (const { folder, type } of projects) {
+        const problem = await problemOf(node, major, folder);
+        say(`Node.js ${major}, ${type}: ${problem ?? "ok"}`);
+        if (problem !== undefined) failures += 1;
+      }
+    }
+    return failures === 0 ? 0 : 1;
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+});
+
+/** The README's first two examples in TypeScript, which are plain JavaScript: a client, then a worker. */
+function exampleSource() {
+  const blocks = [...readFileSync(join(root, README), "utf8").matchAll(/^```ts\n([\s\S]*?)^```/gm)];
+  const [client, worker] = blocks.map(([, code]) => code);
+  if (!client?.includes("new Client(") || !worker?.includes("new Worker(")) {
+    throw new Trouble(`${README} no longer begins with an example of a client, then of a worker.`);
+  }
+  return [client, worker, ENDING].join("\n").replaceAll(README_URL, "process.env.REDIS_URL");
+}
+
+/** `require` for `import`, and an async function, because CommonJS has no top-level await. */
+function asCommonJs(source) {
+  const code = source
+    .replace(/^import (\{.*\}) from (".*");/gm, "const $1 = require($2);")
+    .replace(/^export /gm, "");
+  return `(async () => {\n${code}\n})();\n`;
+}
+
+async function makeProject(folder, type, source, tarballs) {
+  mkdirSync(folder);
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "consumer", private: true, type }));
+  writeFileSync(join(folder, "index.js"), source);
+  writeFileSync(join(folder, "runner.mjs"), RUNNER);
+  const args = ["install", "--no-audit", "--no-fund", "--loglevel", "error", ...tarballs, "zod"];
+  const { code, output } = await run("npm", args, { cwd: folder, capture: true });
+  if (code !== 0) throw new Trouble(`npm install into an empty ${type} project failed:\n${output}`);
+  say(`installed into an empty ${type} project`);
+  return { folder, type };
+}
+
+/** The program of this version: the running one, or that of npm's package `node`. */
+async function nodeProgram(major) {
+  if (process.versions.node.startsWith(`${major}.`)) return process.execPath;
+  const args = ["--yes", "--package", `node@${major}`, "node", "-p", "process.execPath"];
+  const { code, output } = await run("npx", args, { cwd: tmpdir(), capture: true });
+  const program = output.trim().split("\n").at(-1);
+  if (code !== 0 || !program) throw new Trouble(`Node.js ${major} could not be installed:\n${output}`);
+  return program;
+}
+
+/** What is wrong when the example runs there; undefined: nothing. */
+async function problemOf(node, major, folder) {
+  const { code, output } = await run(node, ["runner.mjs"], {
+    cwd: folder,
+    capture: true,
+    timeoutMs: 120_000,
+  });
+  const last = output.trim().split("\n").at(-1) ?? "";
+  const wanted = new RegExp(`^{"acme":"succeeded","bell":"succeeded","on":"${major}\\..*","tasks":\\d+}$`);
+  return code === 0 && wanted.test(last)
+    ? undefined
+    : `failed\n${output.trim().split("\n").slice(-30).join("\n")}`;
+}

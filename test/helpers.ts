@@ -1,0 +1,13 @@
+/** A logger for nodes and workers whose log does not matter. */
+export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** A promise, and what ends it. */
+export function gate<T = void>() {
+  let resolve!: (value: T) => void;
+  let reject!: (error: Error) => void;
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}

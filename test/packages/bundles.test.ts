@@ -1,0 +1,63 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { VERSION } from "@carillon/scheduler";
+import { eventually } from "@carillon/testing";
+import { build } from "esbuild";
+import { expect, test } from "vitest";
+import { PATIENCE, type Program, Stand } from "../seeds/harness.js";
+
+const stand = Stand.use({ appendonly: true });
+const entry = (name: string) => fileURLToPath(new URL(`bundles/${name}.ts`, import.meta.url));
+
+/** As docs/bundlers.md says. */
+const BANNER =
+  'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);';
+
+/** Outside the checkout: a bundle finds neither our packages nor our files there. */
+async function bundle(format: "esm" | "cjs"): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "carillon-bundles-"));
+  stand.later(() => rm(folder, { recursive: true }));
+  const { warnings } = await build({
+    entryPoints: ["client", "worker", "node"].map(entry),
+    bundle: true,
+    platform: "node",
+    target: "node20",
+    format,
+    outdir: folder,
+    outExtension: { ".js": format === "esm" ? ".mjs" : ".cjs" },
+    ...(format === "esm" ? { banner: { js: BANNER } } : {}),
+    logLevel: "silent",
+  });
+  expect(warnings.map(({ text }) => text)).toEqual([]);
+  return folder;
+}
+
+test.each([
+  ["esm", "mjs"],
+  ["cjs", "cjs"],
+] as const)(
+  "bundles of client, worker and node work: %s",
+  async (format, extension) => {
+    const folder = await bundle(format);
+    const [client, worker, node] = ["client", "worker", "node"].map((name) =>
+      stand.program(join(folder, `${name}.${extension}`)),
+    ) as [Program, Program, Program];
+    // A program that fails at its start ends; the others go on until they are killed.
+    const early = Promise.race([worker.ended, node.ended]).then(({ stderr }) => {
+      throw new Error(`ended early: ${stderr}`);
+    });
+    early.catch(() => {}); // killed at the end of the test
+    expect(await client.toItsEnd()).toMatchObject({ code: 0, stderr: "" });
+
+    const observer = stand.client();
+    const done = eventually(async () => {
+      const [run] = (await observer.runs.list("bell")).filter(({ outcome }) => outcome === "succeeded");
+      expect(run?.result).toEqual({ rang: 3 });
+    }, PATIENCE);
+    await Promise.race([done, early]);
+    expect(await observer.nodes.list()).toMatchObject([{ version: VERSION }]);
+  },
+  60_000,
+);

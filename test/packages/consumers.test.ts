@@ -1,0 +1,129 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { VERSION } from "@carillon/scheduler";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { pack, publishedPackages } from "../../scripts/lib/packages.mjs";
+
+const execute = promisify(execFile);
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const PACKAGES = publishedPackages().filter(({ folder }) => folder.startsWith("packages/"));
+
+/** `overrides` in package.json chooses the version that this tool brings: one of before the native compiler. */
+const attw = createRequire(import.meta.url).resolve("@arethetypeswrong/core");
+const COMPILERS = {
+  "5.9": createRequire(attw).resolve("typescript/lib/tsc.js"),
+  "7.0": join(root, "node_modules/typescript/bin/tsc"),
+};
+type Compiler = keyof typeof COMPILERS;
+
+const STRICT = {
+  target: "es2022",
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
+  types: ["node"],
+};
+
+/** The compiler of before needs seconds of computing for each project. */
+const PATIENCE = 300_000;
+
+let home = "";
+const modules = () => join(home, "node_modules");
+
+/** Folders of projects in `home` find the packed packages there, and of others only what these ask for. */
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), "carillon-consumers-"));
+  const needed = new Set(["@types/node"]);
+  for (const one of PACKAGES) {
+    const target = join(modules(), one.manifest.name);
+    await mkdir(target, { recursive: true });
+    await execute("tar", ["-xzf", await pack(one, home), "--strip-components=1", "-C", target]);
+    const { dependencies, peerDependencies } = one.manifest;
+    for (const name of Object.keys({ ...dependencies, ...peerDependencies })) needed.add(name);
+  }
+  for (const name of [...needed].filter((name) => !name.startsWith("@carillon/"))) {
+    await mkdir(dirname(join(modules(), name)), { recursive: true });
+    await symlink(join(root, "node_modules", name), join(modules(), name));
+  }
+}, PATIENCE);
+afterAll(() => rm(home, { recursive: true, force: true }));
+
+test("the packages hold no private key, nothing of the compiler's, and no code that asks where its file is", async () => {
+  const folder = join(modules(), "@carillon");
+  const files = (await readdir(folder, { recursive: true })).map(String);
+  expect(files).toContain(join("store", "lua", "texts.js"));
+  expect(files.filter((file) => /\.(key|tsbuildinfo)$/.test(file))).toEqual([]);
+  for (const file of files.filter((name) => name.endsWith(".js"))) {
+    const text = await readFile(join(folder, file), "utf8");
+    expect(text.match(/import\.meta|PRIVATE KEY/), file).toBeNull();
+  }
+});
+
+/** A project with one program: what the compiler says about it, and what it prints. */
+async function compile(compiler: Compiler, type: string, options: object) {
+  const project = await mkdtemp(join(home, "project-"));
+  await cp(new URL("consumer/main.ts", import.meta.url), join(project, "main.ts"));
+  await writeFile(join(project, "package.json"), JSON.stringify({ type }));
+  // The native compiler reads all declarations in no time, and says the same about ours.
+  const compilerOptions = { ...STRICT, skipLibCheck: compiler === "5.9", ...options };
+  await writeFile(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["main.ts"] }));
+  const { stdout } = await execute(process.execPath, [COMPILERS[compiler], "-p", project]).catch(
+    (error) => error,
+  );
+  return { project, problems: stdout as string };
+}
+
+async function run(project: string): Promise<unknown> {
+  const env = { ...process.env, NODE_OPTIONS: "" };
+  const { stdout } = await execute(process.execPath, [join(project, "main.js")], { env });
+  return JSON.parse(stdout);
+}
+
+describe.each<[compiler: Compiler, name: string, type: string, options: object]>([
+  ["7.0", "ESM, nodenext", "module", { module: "nodenext" }],
+  ["7.0", "CommonJS, nodenext", "commonjs", { module: "nodenext" }],
+  ["7.0", "bundler", "module", { module: "esnext", moduleResolution: "bundler" }],
+  ["5.9", "ESM, nodenext", "module", { module: "nodenext" }],
+  ["5.9", "CommonJS, nodenext", "commonjs", { module: "nodenext" }],
+  ["5.9", "CommonJS, node20", "commonjs", { module: "node20" }],
+  ["5.9", "CommonJS, node10", "commonjs", { module: "commonjs", moduleResolution: "node10" }],
+  ["5.9", "bundler", "module", { module: "esnext", moduleResolution: "bundler" }],
+])("TypeScript %s, %s", (compiler, _name, type, options) => {
+  test(
+    "compiles, and runs",
+    async () => {
+      const { project, problems } = await compile(compiler, type, options);
+      expect(problems).toBe("");
+      expect(await run(project)).toEqual({ result: { rang: 3 }, version: VERSION, time: true });
+    },
+    PATIENCE,
+  );
+});
+
+test(
+  "CommonJS with node16 is refused by TypeScript alone, as docs/bundlers.md says",
+  async () => {
+    const { project, problems } = await compile("5.9", "commonjs", { module: "node16" });
+    expect(problems.match(/TS\d+/g)).toEqual(PACKAGES.map(() => "TS1479"));
+    expect(await run(project)).toMatchObject({ result: { rang: 3 } });
+  },
+  PATIENCE,
+);
+
+test(
+  "compiles, and runs, with ioredis 5",
+  async () => {
+    const ioredis = join(modules(), "ioredis");
+    await rm(ioredis);
+    await symlink(join(root, "node_modules/ioredis-5"), ioredis);
+    const { project, problems } = await compile("7.0", "module", { module: "nodenext" });
+    expect(problems).toBe("");
+    expect(await run(project)).toMatchObject({ result: { rang: 3 } });
+  },
+  PATIENCE,
+);

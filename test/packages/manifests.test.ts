@@ -1,0 +1,38 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { publishedPackages } from "../../scripts/lib/packages.mjs";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const manifestOf = (folder: string) => JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
+const { homepage, repository, bugs, license } = manifestOf("");
+
+const published = publishedPackages().map(({ folder }) => folder);
+
+describe.each(published)("the manifest of %s", (folder) => {
+  const manifest = manifestOf(folder);
+
+  it("says where the source is, and where to report bugs", () => {
+    const page = `${homepage.replace("#readme", "")}/tree/main/${folder}#readme`;
+    expect(manifest).toMatchObject({
+      homepage: page,
+      repository: { ...repository, directory: folder },
+      bugs,
+      license,
+    });
+    expect(manifest.keywords).toContain("carillon");
+  });
+
+  it("packs the changelog, and not the compiler's notes", () => {
+    expect(manifest.files).toEqual(expect.arrayContaining(["dist", "!dist/.tsbuildinfo", "CHANGELOG.md"]));
+  });
+});
+
+it.each(published.filter((folder) => manifestOf(folder).exports))(
+  "the manifest of %s names entry and types for those who do not read exports",
+  (folder) => {
+    const { main, types, exports } = manifestOf(folder);
+    expect({ main, types }).toEqual({ main: exports["."].default, types: exports["."].types });
+  },
+);
