@@ -27,13 +27,18 @@ interface Sleeper {
 }
 
 /**
+ * The actor whose code runs, and its stage. One storage for all stages: Node copies every storage that was ever used
+ * to each new promise, which would make each test of a process slower than the one before.
+ */
+const performing = new AsyncLocalStorage<{ readonly stage: Stage; readonly actor: Actor }>();
+
+/**
  * Controls which actors act and which sleep. Actors take turns, in an order that the caller decides: one acts until it ends or
  * sleeps, then the next. So two runs of a test see the same order of events, however long Redis takes for its answers.
  */
 export class Stage {
   readonly #pulse: Pulse;
   readonly #now: () => number;
-  readonly #local = new AsyncLocalStorage<Actor>();
   readonly #actors = new Set<Actor>();
   /** Sleeps and timers, in the order in which they began. */
   readonly #sleepers = new Set<Sleeper>();
@@ -45,7 +50,8 @@ export class Stage {
 
   /** The actor whose code calls this. */
   get current(): Actor | undefined {
-    return this.#local.getStore();
+    const performance = performing.getStore();
+    return performance?.stage === this ? performance.actor : undefined;
   }
 
   /** Actors that have neither ended nor sleep, except the one that calls this. */
@@ -74,7 +80,7 @@ export class Stage {
     this.#pulse.beat();
     await turn;
     try {
-      return await this.#local.run(actor, act);
+      return await performing.run({ stage: this, actor }, act);
     } finally {
       if (actor.state === "acting") actor.state = "gone";
       this.#actors.delete(actor);
