@@ -1,7 +1,7 @@
 // A million stored tasks: what a put costs, what a task weighs, and whether anybody who is not about all of them notices. Two
 // servers, one with a thousand tasks and one with all, are asked in turns; beside BullMQ's Job Schedulers.
 import { execFileSync } from "node:child_process";
-import { decide, shardOf } from "@carillon/core";
+import { decide, shardOf } from "@carillon/core/internal";
 import { Client } from "@carillon/sdk";
 import { dueTask } from "@carillon/store";
 import { storeOf } from "@carillon/store/internal";

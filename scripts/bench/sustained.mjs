@@ -5,7 +5,7 @@
 // the one that is most behind tell whether the nodes share the work evenly.
 // With `--period 1` tasks come again each second (and so on); ours only with workers then, since a run is in the way of the next one.
 // With `--zones UTC,Europe/Paris` (and so on) they have cron expressions in these zones, and so are due at full seconds.
-import { shardOf } from "@carillon/core";
+import { shardOf } from "@carillon/core/internal";
 import { writeChart } from "./lib/chart.mjs";
 import { readOptions } from "./lib/options.mjs";
 import { count, startOurs, startTheirs, watch } from "./lib/pulse.mjs";

@@ -1,4 +1,5 @@
-import { CarillonError, parseTask, shardOf } from "@carillon/core";
+import { CarillonError, parseTask } from "@carillon/core";
+import { shardOf } from "@carillon/core/internal";
 import { Scheduler } from "@carillon/scheduler";
 import { Client } from "@carillon/sdk";
 import { namespaceKeys } from "@carillon/store";

@@ -1,17 +1,102 @@
-export * from "./decide.js";
-export * from "./decide-end.js";
-export * from "./errors.js";
-export * from "./job.js";
-export * from "./json.js";
-export * from "./names.js";
-export * from "./nearest.js";
-export * from "./options.js";
-export * from "./policies.js";
-export * from "./run.js";
-export * from "./schedule/index.js";
-export * from "./schedule-cache.js";
-export * from "./shard.js";
-export * from "./task.js";
-export type * from "./task-input.js";
-export * from "./task-schedule.js";
-export * from "./task-state.js";
+// What users need. Everything else of this package, for our own packages: internal.ts.
+export { type Next, SKIP_REASONS, type SkipReason } from "./decide.js";
+export {
+  CarillonError,
+  type CarillonErrorOptions,
+  ERROR_CODES,
+  type ErrorCode,
+  isCarillonError,
+} from "./errors.js";
+export type { JobData, Occurrence, Trigger, TriggerOptions } from "./job.js";
+export type { Json, PayloadLimits } from "./json.js";
+export {
+  ALERTS_QUEUE,
+  DEFAULT_NAMESPACE,
+  DEFAULT_OWNER,
+  seedOf,
+  type TaskName,
+  type TaskRef,
+} from "./names.js";
+export {
+  ALERT_KINDS,
+  type AlertKind,
+  BACKOFFS,
+  type Backoff,
+  type BackoffPolicy,
+  CATCH_UP_POLICIES,
+  type CatchUpPolicy,
+  OVERLAP_POLICIES,
+  type OverlapPolicy,
+  type Policies,
+  type RetryPolicy,
+} from "./policies.js";
+export { OUTCOMES, type Outcome, RUN_STATES, type Run, type RunState } from "./run.js";
+export {
+  type AtInput,
+  type AtSchedule,
+  type BoundsInput,
+  type CalendarInput,
+  type CalendarSchedule,
+  type CompiledSchedule,
+  type CronInput,
+  type CronSchedule,
+  calendarZone,
+  canonicalSchedule,
+  compileSchedule,
+  type DelayInput,
+  type DelaySchedule,
+  type DstChoice,
+  type Duration,
+  describeSchedule,
+  type EveryInput,
+  type EverySchedule,
+  type ExcludedTime,
+  type ExclusionInput,
+  formatDuration,
+  type LimitsInput,
+  lintSchedule,
+  type MemberInput,
+  type NamedInput,
+  type PreviewInstant,
+  type PreviewNote,
+  type PreviewOptions,
+  type PreviewTime,
+  parseDuration,
+  parseInstant,
+  previewSchedule,
+  type Schedule,
+  type ScheduleBounds,
+  type ScheduleContext,
+  type ScheduleExclusion,
+  type ScheduleInput,
+  type ScheduleKind,
+  type SchedulePreview,
+  type ScheduleReview,
+  type ScheduleWarning,
+  type SimpleSchedule,
+  scheduleKind,
+  scheduleSchema,
+  type UnionInput,
+  type UnionSchedule,
+  type WholeInput,
+  type WholeSchedule,
+} from "./schedule/index.js";
+export {
+  MAX_PRIORITY,
+  type ParsedTask,
+  parseTask,
+  TASK_STATES,
+  type TaskDefinition,
+  type TaskState,
+  taskSchema,
+} from "./task.js";
+export type {
+  AlertInput,
+  BackoffInput,
+  CatchUpLimitsInput,
+  CrashInput,
+  PoliciesInput,
+  RetentionInput,
+  RetryInput,
+  TaskInput,
+} from "./task-input.js";

@@ -1,13 +1,12 @@
+import { compileSchedule, type Schedule } from "@carillon/core";
 import {
-  compileSchedule,
   decideEnd,
   type EndDecision,
   type EndingRun,
   type EndingTask,
   type Pending,
-  type Schedule,
   TaskSchedule,
-} from "@carillon/core";
+} from "@carillon/core/internal";
 import { describe, expect, it } from "vitest";
 
 const MINUTE = 60_000;

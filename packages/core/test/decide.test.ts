@@ -1,6 +1,12 @@
 import {
   type CatchUpPolicy,
   compileSchedule,
+  OVERLAP_POLICIES,
+  type OverlapPolicy,
+  type Schedule,
+  type SkipReason,
+} from "@carillon/core";
+import {
   type Decision,
   type DueTask,
   decide,
@@ -8,15 +14,11 @@ import {
   decideTrigger,
   firstNext,
   forbidden,
-  OVERLAP_POLICIES,
-  type OverlapPolicy,
   type Pending,
   replan,
-  type Schedule,
-  type SkipReason,
   type Slot,
   TaskSchedule,
-} from "@carillon/core";
+} from "@carillon/core/internal";
 import { describe, expect, it } from "vitest";
 
 const MINUTE = 60_000;

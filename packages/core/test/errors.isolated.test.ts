@@ -1,4 +1,5 @@
-import { CarillonError, ERROR_CODES, type ErrorCode, isCarillonError, quote } from "@carillon/core";
+import { CarillonError, ERROR_CODES, type ErrorCode, isCarillonError } from "@carillon/core";
+import { quote } from "@carillon/core/internal";
 import { describe, expect, it, vi } from "vitest";
 
 describe("errors", () => {

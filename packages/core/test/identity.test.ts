@@ -1,4 +1,5 @@
-import { compileSchedule, occurrenceKey, runId, type Schedule, ScheduleCache, seedOf } from "@carillon/core";
+import { compileSchedule, type Schedule, seedOf } from "@carillon/core";
+import { occurrenceKey, runId, ScheduleCache } from "@carillon/core/internal";
 import { describe, expect, it } from "vitest";
 
 describe("what identifies an occurrence", () => {

@@ -1,4 +1,5 @@
-import { CarillonError, encodePayload, type PayloadLimits } from "@carillon/core";
+import { CarillonError, type PayloadLimits } from "@carillon/core";
+import { encodePayload } from "@carillon/core/internal";
 import { describe, expect, it } from "vitest";
 
 function refused(value: unknown, limits?: PayloadLimits): CarillonError {

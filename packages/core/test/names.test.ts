@@ -1,12 +1,5 @@
-import {
-  assertName,
-  CarillonError,
-  isName,
-  localName,
-  parseLocalName,
-  parseRef,
-  type TaskRef,
-} from "@carillon/core";
+import { CarillonError, type TaskRef } from "@carillon/core";
+import { assertName, isName, localName, parseLocalName, parseRef } from "@carillon/core/internal";
 import { describe, expect, it } from "vitest";
 
 const LONGEST = "x".repeat(128);

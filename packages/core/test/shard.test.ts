@@ -1,4 +1,4 @@
-import { SHARDS, shardOf } from "@carillon/core";
+import { SHARDS, shardOf } from "@carillon/core/internal";
 import { describe, expect, it } from "vitest";
 
 describe("shards", () => {

@@ -1,15 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
+import { CarillonError, DEFAULT_NAMESPACE, type Duration } from "@carillon/core";
 import {
   assertName,
   assertOptions,
-  CarillonError,
   DEFAULT_CATCH_UP_GRACE,
-  DEFAULT_NAMESPACE,
-  type Duration,
   durationOption,
   MAX_DURATION,
-} from "@carillon/core";
+} from "@carillon/core/internal";
 import {
   type Alert,
   assertConnection,

@@ -1,4 +1,5 @@
-import { CarillonError, FORMAT_VERSION, type OverlapPolicy } from "@carillon/core";
+import { CarillonError, type OverlapPolicy } from "@carillon/core";
+import { FORMAT_VERSION } from "@carillon/core/internal";
 import type { Backfill } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";

@@ -1,4 +1,4 @@
-import { shardOf } from "@carillon/core";
+import { shardOf } from "@carillon/core/internal";
 import type { Lease, NodeInfo } from "@carillon/store";
 import { SILENT } from "../../../test/helpers.js";
 import { type Bench, START } from "../../store/test/bench.js";

@@ -1,5 +1,6 @@
 import { once } from "node:events";
-import { FORMAT_VERSION, localName, parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { parseTask, type TaskInput } from "@carillon/core";
+import { FORMAT_VERSION, localName, shardOf } from "@carillon/core/internal";
 import { type Decided, Scheduler, type SchedulerOptions } from "@carillon/scheduler";
 import { Store, type StoreOptions } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";

@@ -1,4 +1,5 @@
-import { parseTask, shardOf } from "@carillon/core";
+import { parseTask } from "@carillon/core";
+import { shardOf } from "@carillon/core/internal";
 import { Scheduler } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
 import { eventually, type RedisCluster, type RedisServer, startCluster } from "@carillon/testing";

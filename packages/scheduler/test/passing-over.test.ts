@@ -1,4 +1,5 @@
-import { FORMAT_VERSION, localName, parseTask, shardOf } from "@carillon/core";
+import { parseTask } from "@carillon/core";
+import { FORMAT_VERSION, localName, shardOf } from "@carillon/core/internal";
 import { Scheduler } from "@carillon/scheduler";
 import { internalsOf } from "@carillon/store/internal";
 import { type RedisServer, startRedis, virtualStore } from "@carillon/testing";

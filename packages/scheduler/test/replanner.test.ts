@@ -1,4 +1,5 @@
-import { parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { parseTask, type TaskInput } from "@carillon/core";
+import { shardOf } from "@carillon/core/internal";
 import { type Logger, Scheduler } from "@carillon/scheduler";
 import type { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";

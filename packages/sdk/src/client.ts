@@ -1,12 +1,5 @@
-import {
-  assertOptions,
-  type Duration,
-  durationOption,
-  MAX_DURATION,
-  type TaskInput,
-  type TaskRef,
-  type TriggerOptions,
-} from "@carillon/core";
+import type { Duration, TaskInput, TaskRef, TriggerOptions } from "@carillon/core";
+import { assertOptions, durationOption, MAX_DURATION } from "@carillon/core/internal";
 import { type ConnectionSpec, Store } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
 import { Backfills } from "./client/backfills.js";

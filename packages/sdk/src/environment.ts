@@ -1,4 +1,5 @@
-import { assertName, CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
+import { CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
+import { assertName } from "@carillon/core/internal";
 import { type ConnectionSpec, readConnection } from "@carillon/store";
 import { readTls } from "./environment-tls.js";
 

@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-export { nearest, nearestRemedy } from "@carillon/core";
+export { nearest, nearestRemedy } from "@carillon/core/internal";
 export { Store } from "@carillon/store";
 export { internalsOf, storeOf } from "@carillon/store/internal";
 export type { WorkerClock } from "./worker/clock.js";

@@ -1,4 +1,5 @@
-import { assertName, CarillonError, isName, nearestRemedy, type TaskInput, taskSchema } from "@carillon/core";
+import { CarillonError, type TaskInput, taskSchema } from "@carillon/core";
+import { assertName, isName, nearestRemedy } from "@carillon/core/internal";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Context, ItemContext } from "./context.js";
 import { assertFanOut, type ItemBackoff } from "./worker/item-options.js";

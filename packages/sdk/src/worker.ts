@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { hostname } from "node:os";
-import { assertOptions, durationOption } from "@carillon/core";
+import { assertOptions, durationOption } from "@carillon/core/internal";
 import {
   bullPrefix,
   type ConnectionSpec,

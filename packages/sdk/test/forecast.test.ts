@@ -1,4 +1,4 @@
-import { TaskSchedule } from "@carillon/core";
+import { TaskSchedule } from "@carillon/core/internal";
 import { Client, defineTask, type TaskInput, type Upcoming } from "@carillon/sdk";
 import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";

@@ -1,4 +1,4 @@
-import { TaskSchedule } from "@carillon/core";
+import { TaskSchedule } from "@carillon/core/internal";
 import { vi } from "vitest";
 
 /** From here on each step of a schedule takes `pace` ms, and nothing else takes time; until `vi.restoreAllMocks`. */

@@ -1,4 +1,5 @@
-import { ALERTS_QUEUE, type AlertKind, isName, parseLocalName, type TaskName } from "@carillon/core";
+import { ALERTS_QUEUE, type AlertKind, type TaskName } from "@carillon/core";
+import { isName, parseLocalName } from "@carillon/core/internal";
 import { waitingJobs } from "./bull/queues.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";

@@ -1,4 +1,5 @@
-import { localName, type OverlapPolicy, parseLocalName, type TaskName } from "@carillon/core";
+import type { OverlapPolicy, TaskName } from "@carillon/core";
+import { localName, parseLocalName } from "@carillon/core/internal";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
 import { NEXT } from "./script/libraries.js";

@@ -1,5 +1,5 @@
+import { CarillonError, type TaskState } from "@carillon/core";
 import {
-  CarillonError,
   checkCalendar,
   isName,
   isOver,
@@ -8,8 +8,7 @@ import {
   ScheduleCache,
   type Skipped,
   shardOf,
-  type TaskState,
-} from "@carillon/core";
+} from "@carillon/core/internal";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
 import { failsForAll } from "./redis/redis-error.js";

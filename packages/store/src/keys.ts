@@ -1,4 +1,4 @@
-import { SHARDS } from "@carillon/core";
+import { SHARDS } from "@carillon/core/internal";
 import { FACTS } from "./script/facts.js";
 
 /**

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { CarillonError, isName } from "@carillon/core";
+import { CarillonError } from "@carillon/core";
+import { isName } from "@carillon/core/internal";
 import { bullIdleKeys, bullJobKeys, bullMeta } from "./bull/bull-keys.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";

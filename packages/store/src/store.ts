@@ -1,4 +1,5 @@
-import { assertName, CarillonError, DEFAULT_NAMESPACE, parseLocalName } from "@carillon/core";
+import { CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
+import { assertName, parseLocalName } from "@carillon/core/internal";
 import { AlertRepository } from "./alerts.js";
 import { BackfillRepository } from "./backfills.js";
 import { obliterate } from "./bull/bullmq.js";

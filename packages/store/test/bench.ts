@@ -1,12 +1,5 @@
-import {
-  decide,
-  type OverlapPolicy,
-  parseTask,
-  ScheduleCache,
-  shardOf,
-  type TaskInput,
-  type TaskName,
-} from "@carillon/core";
+import { type OverlapPolicy, parseTask, type TaskInput, type TaskName } from "@carillon/core";
+import { decide, ScheduleCache, shardOf } from "@carillon/core/internal";
 import {
   bullPrefix,
   type ClaimItem,

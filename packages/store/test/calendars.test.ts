@@ -1,4 +1,5 @@
-import { decide, FORMAT_VERSION, parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { parseTask, type TaskInput } from "@carillon/core";
+import { decide, FORMAT_VERSION, shardOf } from "@carillon/core/internal";
 import { type ClaimItem, dueTask, isForeign, type SharedCalendar, Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";

@@ -1,4 +1,4 @@
-import { occurrenceKey, shardOf } from "@carillon/core";
+import { occurrenceKey, shardOf } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import type { VirtualClock } from "@carillon/testing";

@@ -1,4 +1,4 @@
-import { shardOf } from "@carillon/core";
+import { shardOf } from "@carillon/core/internal";
 import { isAlive, isSilent, type NodeInfo } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it } from "vitest";

@@ -1,4 +1,5 @@
-import { jitterOf, parseTask, shardOf, type TaskInput } from "@carillon/core";
+import { parseTask, type TaskInput } from "@carillon/core";
+import { jitterOf, shardOf } from "@carillon/core/internal";
 import type { StartResult, StoredTask } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually } from "@carillon/testing";

@@ -1,4 +1,5 @@
-import { compileSchedule, type JobData, parseLocalName, type Schedule, seedOf } from "@carillon/core";
+import { compileSchedule, type JobData, type Schedule, seedOf } from "@carillon/core";
+import { parseLocalName } from "@carillon/core/internal";
 
 /** Violations of the promise in a set of jobs; empty lists if it was kept. */
 export interface Violations {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { ALERTS_QUEUE, isCarillonError, localName, parseTask, type TaskDefinition } from "@carillon/core";
+import { ALERTS_QUEUE, isCarillonError, parseTask, type TaskDefinition } from "@carillon/core";
+import { localName } from "@carillon/core/internal";
 import {
   ALERT_TYPE,
   type Alert,

@@ -1,4 +1,4 @@
-import { SHARDS } from "@carillon/core";
+import { SHARDS } from "@carillon/core/internal";
 import { isShard, type Part } from "../part.js";
 
 /** Defines a burst, and how early it is prepared. */

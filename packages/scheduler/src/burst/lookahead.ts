@@ -1,4 +1,4 @@
-import { SHARDS, shardOf } from "@carillon/core";
+import { SHARDS, shardOf } from "@carillon/core/internal";
 import type { NodeInfo, Store } from "@carillon/store";
 import type { ServerClock } from "../loop/server-clock.js";
 import type { Settings } from "../options.js";

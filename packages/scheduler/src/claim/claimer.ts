@@ -1,4 +1,4 @@
-import { shardOf } from "@carillon/core";
+import { shardOf } from "@carillon/core/internal";
 import type { ClaimItem, Lease, Store } from "@carillon/store";
 import type { ServerClock } from "../loop/server-clock.js";
 import type { Settings } from "../options.js";

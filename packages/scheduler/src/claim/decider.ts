@@ -1,4 +1,4 @@
-import { decide } from "@carillon/core";
+import { decide } from "@carillon/core/internal";
 import { type ClaimItem, type DueEntry, dueTask, isForeign, type Store } from "@carillon/store";
 import type { Settings } from "../options.js";
 

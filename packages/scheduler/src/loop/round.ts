@@ -1,4 +1,4 @@
-import { SHARDS, shardOf } from "@carillon/core";
+import { SHARDS, shardOf } from "@carillon/core/internal";
 import { type Appointment, isShard, keyOf } from "../part.js";
 import type { Agenda } from "./agenda.js";
 import type { Slots } from "./slots.js";

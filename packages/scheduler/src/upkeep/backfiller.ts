@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { decideStep, localName } from "@carillon/core";
+import { decideStep, localName } from "@carillon/core/internal";
 import { type Backfill, dueTask, failsForAll, redisError, type Store } from "@carillon/store";
 import type { Settings } from "../options.js";
 

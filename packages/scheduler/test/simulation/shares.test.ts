@@ -1,4 +1,5 @@
-import { parseTask, shardOf } from "@carillon/core";
+import { parseTask } from "@carillon/core";
+import { shardOf } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Director, START } from "./director.js";

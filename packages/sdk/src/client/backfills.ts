@@ -1,15 +1,6 @@
 import { randomBytes } from "node:crypto";
-import {
-  assertOptions,
-  assertOverlap,
-  CarillonError,
-  type Duration,
-  durationOption,
-  MAX_DURATION,
-  type OverlapPolicy,
-  quote,
-  type TaskRef,
-} from "@carillon/core";
+import { CarillonError, type Duration, type OverlapPolicy, type TaskRef } from "@carillon/core";
+import { assertOptions, assertOverlap, durationOption, MAX_DURATION, quote } from "@carillon/core/internal";
 import type { Backfill } from "@carillon/store";
 import { instant } from "../instant.js";
 import { notFound, shortText } from "./input.js";

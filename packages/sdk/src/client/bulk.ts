@@ -1,4 +1,5 @@
-import { assertName, assertOptions, CarillonError, type TaskName, type TaskState } from "@carillon/core";
+import { CarillonError, type TaskName, type TaskState } from "@carillon/core";
+import { assertName, assertOptions } from "@carillon/core/internal";
 import type { StoredTask } from "@carillon/store";
 import { resumeFrom, shortText } from "./input.js";
 import type { Scope } from "./scope.js";

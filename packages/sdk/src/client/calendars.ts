@@ -1,4 +1,5 @@
-import { assertName, assertOptions, CarillonError, quote } from "@carillon/core";
+import { CarillonError } from "@carillon/core";
+import { assertName, assertOptions, quote } from "@carillon/core/internal";
 import type { CalendarOutcome, SharedCalendar } from "@carillon/store";
 import { shortText } from "./input.js";
 import type { Scope } from "./scope.js";

@@ -1,17 +1,13 @@
+import { previewSchedule, type Run, type SkipReason, seedOf, type TaskDefinition } from "@carillon/core";
 import {
   calendarsOf,
   counted,
   decide,
   errorOf,
   type Pending,
-  previewSchedule,
-  type Run,
-  type SkipReason,
   scheduleSteps,
-  seedOf,
   shardOf,
-  type TaskDefinition,
-} from "@carillon/core";
+} from "@carillon/core/internal";
 import {
   type Attempt,
   dueTask,

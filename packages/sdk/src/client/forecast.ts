@@ -1,4 +1,4 @@
-import { counted, decide, readyAt, TaskSchedule } from "@carillon/core";
+import { counted, decide, readyAt, TaskSchedule } from "@carillon/core/internal";
 import { dueTask, type Store, type StoredTask } from "@carillon/store";
 
 /** Times of a backlog that are remembered; well above the highest `most`. */

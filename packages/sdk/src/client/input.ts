@@ -1,17 +1,19 @@
 import {
-  assertOptions,
-  assertWhole,
   CarillonError,
   describeSchedule,
-  durationOption,
-  MAX_DURATION,
   type ParsedTask,
-  PRINTABLE,
-  quote,
   seedOf,
   TASK_STATES,
   type TaskName,
 } from "@carillon/core";
+import {
+  assertOptions,
+  assertWhole,
+  durationOption,
+  MAX_DURATION,
+  PRINTABLE,
+  quote,
+} from "@carillon/core/internal";
 import { ABSENT, type PutResult as StoredPut } from "@carillon/store";
 import { roundedInstant } from "../instant.js";
 import { isTaskType } from "../task-type.js";

@@ -4,7 +4,7 @@ import {
   assertWhole,
   DEFAULT_PAYLOAD_LIMITS,
   durationOption,
-} from "@carillon/core";
+} from "@carillon/core/internal";
 import { assertConnection } from "@carillon/store";
 import { assertList, MOST_MS } from "../options.js";
 import { type AnyTaskType, assertTaskType, typesByName } from "../task-type.js";

@@ -1,4 +1,5 @@
-import { ALERTS_QUEUE, assertName, assertOptions, CarillonError, type Outcome } from "@carillon/core";
+import { ALERTS_QUEUE, CarillonError, type Outcome } from "@carillon/core";
+import { assertName, assertOptions } from "@carillon/core/internal";
 import type { QueuePause, QueueState, Store } from "@carillon/store";
 import { shortText } from "./input.js";
 import type { Scope } from "./scope.js";

@@ -1,4 +1,5 @@
-import { assertName, assertOptions, CarillonError, quote, type Run, type TaskRef } from "@carillon/core";
+import { CarillonError, type Run, type TaskRef } from "@carillon/core";
+import { assertName, assertOptions, quote } from "@carillon/core/internal";
 import type { Attempt, LedgerEntry } from "@carillon/store";
 import { shortText, wholeNumber } from "./input.js";
 import { type JournalFilter, type JournalPage, journal, journalWindow } from "./journal.js";

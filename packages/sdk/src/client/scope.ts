@@ -1,14 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import {
-  assertName,
-  CarillonError,
-  DEFAULT_OWNER,
-  parseRef,
-  type ResolvedRef,
-  type TaskName,
-  type TaskRef,
-} from "@carillon/core";
+import { CarillonError, DEFAULT_OWNER, type TaskName, type TaskRef } from "@carillon/core";
+import { assertName, parseRef, type ResolvedRef } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
 import { assertRef } from "./input.js";
 

@@ -1,10 +1,5 @@
-import {
-  assertOptions,
-  assertOverlap,
-  CarillonError,
-  type TaskRef,
-  type TriggerOptions,
-} from "@carillon/core";
+import { CarillonError, type TaskRef, type TriggerOptions } from "@carillon/core";
+import { assertOptions, assertOverlap } from "@carillon/core/internal";
 import { notFound, resumeFrom, shortText } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { PauseOptions, ResumeOptions, TriggerResult } from "./types.js";

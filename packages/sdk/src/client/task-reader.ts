@@ -1,4 +1,5 @@
-import { ALERTS_QUEUE, assertName, assertOptions, type TaskRef } from "@carillon/core";
+import { ALERTS_QUEUE, type TaskRef } from "@carillon/core";
+import { assertName, assertOptions } from "@carillon/core/internal";
 import type { StoredTask } from "@carillon/store";
 import { assertCursor, assertState, notFound, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";

@@ -1,4 +1,4 @@
-import { assertName } from "@carillon/core";
+import { assertName } from "@carillon/core/internal";
 import { assertList } from "../options.js";
 import type { Scope } from "./scope.js";
 

@@ -1,17 +1,13 @@
 import { randomBytes } from "node:crypto";
+import { CarillonError, type ParsedTask, parseTask, type TaskInput, type TaskRef } from "@carillon/core";
 import {
   assertName,
   assertOptions,
-  CarillonError,
   calendarsOf,
   DEFAULT_PAYLOAD_LIMITS,
-  type ParsedTask,
-  parseTask,
   reviewSchedule,
   storedInstant,
-  type TaskInput,
-  type TaskRef,
-} from "@carillon/core";
+} from "@carillon/core/internal";
 import { assertKnown, definitionFields, revisionOf, type PutResult as StoredPut } from "@carillon/store";
 import {
   type AnyTaskType,

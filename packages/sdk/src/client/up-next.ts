@@ -1,4 +1,5 @@
-import { CarillonError, isCarillonError, parseLocalName, scheduleSteps, type TaskName } from "@carillon/core";
+import { CarillonError, isCarillonError, type TaskName } from "@carillon/core";
+import { parseLocalName, scheduleSteps } from "@carillon/core/internal";
 import type { Store, StoredTask } from "@carillon/store";
 import { foresee } from "./forecast.js";
 import { TimeSlice } from "./time-slice.js";

@@ -2,12 +2,10 @@ import {
   canonicalSchedule,
   describeSchedule,
   type Schedule,
-  type Slot,
-  scheduleSteps,
   seedOf,
   type TaskDefinition,
-  type TaskSchedule,
 } from "@carillon/core";
+import { type Slot, scheduleSteps, type TaskSchedule } from "@carillon/core/internal";
 import type { Warning } from "./types.js";
 
 /** What a task's schedule means. Times in UTC ms. */

@@ -1,14 +1,11 @@
 import {
   type CatchUpPolicy,
   describeSchedule,
-  errorOf,
   type Json,
   type Outcome,
   type OverlapPolicy,
-  type Pending,
   type Policies,
   type Run,
-  readyAt,
   type Schedule,
   seedOf,
   type TaskDefinition,
@@ -16,6 +13,7 @@ import {
   type TaskState,
   taskSchema,
 } from "@carillon/core";
+import { errorOf, type Pending, readyAt } from "@carillon/core/internal";
 import { isAlive, isSilent, type NodeInfo, revisionOf, type StoredTask } from "@carillon/store";
 
 /** A task as clients see it. Times in UTC ms. */

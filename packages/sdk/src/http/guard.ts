@@ -1,7 +1,8 @@
 import type { LookupAddress } from "node:dns";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { CarillonError, quote } from "@carillon/core";
+import { CarillonError } from "@carillon/core";
+import { quote } from "@carillon/core/internal";
 import { canonicalAddress, contains, type Network, network, specialKind } from "./addresses.js";
 import { HttpError } from "./errors.js";
 

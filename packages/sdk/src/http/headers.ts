@@ -1,4 +1,4 @@
-import { quote } from "@carillon/core";
+import { quote } from "@carillon/core/internal";
 
 const MAX_COUNT = 64;
 /** Of all names and values together; most servers take 8 to 16 KiB. */

@@ -1,4 +1,5 @@
-import { assertOptions, CarillonError, durationOption, type Occurrence, quote } from "@carillon/core";
+import { CarillonError, type Occurrence } from "@carillon/core";
+import { assertOptions, durationOption, quote } from "@carillon/core/internal";
 import { createGuard, type Guard, type GuardOptions } from "./guard.js";
 import { headersFault } from "./headers.js";
 import { DEFAULT_RESPONSE_BYTES, DEFAULT_TIMEOUT, MAX_RESPONSE_BYTES, MAX_TIMEOUT } from "./limits.js";

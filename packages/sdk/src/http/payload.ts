@@ -1,4 +1,5 @@
-import { CarillonError, encodePayload, type Json, parseDuration } from "@carillon/core";
+import { CarillonError, type Json, parseDuration } from "@carillon/core";
+import { encodePayload } from "@carillon/core/internal";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { z } from "zod";
 import { headersFault } from "./headers.js";

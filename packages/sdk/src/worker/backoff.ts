@@ -1,4 +1,5 @@
-import { type Backoff, backoffWait } from "@carillon/core";
+import type { Backoff } from "@carillon/core";
+import { backoffWait } from "@carillon/core/internal";
 import type { Job } from "bullmq";
 
 /** How long the attempts of one job wait for each other; `job.opts.backoff`. Times in ms. */

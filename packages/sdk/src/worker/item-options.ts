@@ -1,12 +1,5 @@
-import {
-  assertOptions,
-  BACKOFFS,
-  type Backoff,
-  CarillonError,
-  type Duration,
-  durationOption,
-  MAX_DURATION,
-} from "@carillon/core";
+import { BACKOFFS, type Backoff, CarillonError, type Duration } from "@carillon/core";
+import { assertOptions, durationOption, MAX_DURATION } from "@carillon/core/internal";
 import type { JobBackoff } from "./backoff.js";
 
 /** How an item's attempts wait for each other. */

@@ -1,4 +1,5 @@
-import { CarillonError, encodePayload, isCarillonError, type Json } from "@carillon/core";
+import { CarillonError, isCarillonError, type Json } from "@carillon/core";
+import { encodePayload } from "@carillon/core/internal";
 import { PermanentError } from "./errors.js";
 
 /**

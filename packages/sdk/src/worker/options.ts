@@ -1,14 +1,12 @@
+import { CarillonError, type Duration, type Outcome } from "@carillon/core";
 import {
   assertOptions,
   assertWhole,
-  CarillonError,
-  type Duration,
   durationOption,
   isName,
   NAME_REMEDY,
-  type Outcome,
   quote,
-} from "@carillon/core";
+} from "@carillon/core/internal";
 import {
   assertConnection,
   type ConnectionSpec,

@@ -1,4 +1,5 @@
-import { isName, type JobData } from "@carillon/core";
+import type { JobData } from "@carillon/core";
+import { isName } from "@carillon/core/internal";
 import { type Job, UnrecoverableError } from "bullmq";
 import { type AnyTaskType, isFanOut, type TaskType } from "../task-type.js";
 import { adoptBackoff } from "./backoff.js";

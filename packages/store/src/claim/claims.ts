@@ -1,18 +1,15 @@
+import { CarillonError, type OverlapPolicy, type ParsedTask, type TaskName } from "@carillon/core";
 import {
   assertOverlap,
-  CarillonError,
   type Decision,
   type DueTask,
   decideTrigger,
   localName,
-  type OverlapPolicy,
   occurrenceKey,
-  type ParsedTask,
   runId,
   type ScheduleCache,
   shardOf,
-  type TaskName,
-} from "@carillon/core";
+} from "@carillon/core/internal";
 import { bullKeys } from "../bull/bull-keys.js";
 import { JobPacker } from "../bull/bullmq.js";
 import type { NamespaceKeys } from "../keys.js";

@@ -1,16 +1,13 @@
+import { type OverlapPolicy, parseDuration, type TaskDefinition, type TaskState } from "@carillon/core";
 import {
   type Decision,
   type Enqueue,
-  type OverlapPolicy,
   occurrenceKey,
-  parseDuration,
   readyAt,
   runId,
   type ScheduleCache,
-  type TaskDefinition,
-  type TaskState,
   timeLimitOf,
-} from "@carillon/core";
+} from "@carillon/core/internal";
 import { type JobPacker, type JobTemplate, jobOptions } from "../bull/bullmq.js";
 import type { QueueKeys } from "../keys.js";
 import { encodeDetails } from "../run/codec.js";

@@ -1,4 +1,5 @@
-import { counted, type Decision, isOver, readyAt, type TaskState } from "@carillon/core";
+import type { TaskState } from "@carillon/core";
+import { counted, type Decision, isOver, readyAt } from "@carillon/core/internal";
 import { FACTS } from "../script/facts.js";
 import type { ForeignTask, StoredTask } from "../task/codec.js";
 

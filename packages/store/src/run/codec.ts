@@ -2,13 +2,12 @@ import {
   type Json,
   OUTCOMES,
   type Outcome,
-  occurrenceKey,
-  parseLocalName,
   type Run,
   type RunState,
   type TaskName,
   type Trigger,
 } from "@carillon/core";
+import { occurrenceKey, parseLocalName } from "@carillon/core/internal";
 
 /** Details of a run that are known when it is enqueued, packed into one field: it never changes afterwards. */
 export interface RunDetails {

@@ -1,4 +1,5 @@
-import { localName, type Outcome, type Run, type TaskName } from "@carillon/core";
+import type { Outcome, Run, TaskName } from "@carillon/core";
+import { localName } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";

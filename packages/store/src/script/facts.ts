@@ -1,4 +1,4 @@
-import { FAILURES, FORMAT_VERSION, SHARDS, SUCCESSES } from "@carillon/core";
+import { FAILURES, FORMAT_VERSION, SHARDS, SUCCESSES } from "@carillon/core/internal";
 
 /** Parts of a queue that have a due time of their own, apart from the shards: members of its index `next`. */
 export const PARTS = { runs: "r", alerts: "a", expected: "e", backfills: "b" } as const;

@@ -1,19 +1,21 @@
 import { createHash } from "node:crypto";
 import {
   CATCH_UP_POLICIES,
-  calendarsOf,
-  FORMAT_VERSION,
   OVERLAP_POLICIES,
   type ParsedTask,
-  type Pending,
   type Policies,
   parseDuration,
-  parseLocalName,
-  policySchema,
   TASK_STATES,
   type TaskDefinition,
   type TaskState,
 } from "@carillon/core";
+import {
+  calendarsOf,
+  FORMAT_VERSION,
+  type Pending,
+  parseLocalName,
+  policySchema,
+} from "@carillon/core/internal";
 import { FACTS } from "../script/facts.js";
 import { unreadable } from "./errors.js";
 import { joinLongValues, splitLongValues } from "./long-values.js";

@@ -1,16 +1,13 @@
+import { CarillonError, type ParsedTask, type TaskName, type TaskState } from "@carillon/core";
 import {
-  CarillonError,
   firstNext,
   isOver,
   localName,
-  type ParsedTask,
   parseLocalName,
   quote,
   type ScheduleCache,
   shardOf,
-  type TaskName,
-  type TaskState,
-} from "@carillon/core";
+} from "@carillon/core/internal";
 import type { CalendarRepository } from "../calendars.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { OptimisticWrites } from "../optimistic.js";

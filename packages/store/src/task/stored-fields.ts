@@ -1,14 +1,12 @@
 import {
   CarillonError,
-  isName,
   type Json,
   MAX_PRIORITY,
   OVERLAP_POLICIES,
-  type Pending,
   type Policies,
-  policySchema,
   type Schedule,
 } from "@carillon/core";
+import { isName, type Pending, policySchema } from "@carillon/core/internal";
 
 /**
  * Readers of a task hash's fields. Whoever can write to Redis can write nonsense: each reader throws on what no version of

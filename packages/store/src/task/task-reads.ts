@@ -1,11 +1,5 @@
-import {
-  CarillonError,
-  localName,
-  quote,
-  type ResolvedRef,
-  type TaskName,
-  type TaskState,
-} from "@carillon/core";
+import { CarillonError, type TaskName, type TaskState } from "@carillon/core";
+import { localName, quote, type ResolvedRef } from "@carillon/core/internal";
 import type { NamespaceKeys, QueueKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import type { Registry } from "../registry.js";

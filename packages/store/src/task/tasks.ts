@@ -1,13 +1,6 @@
 import { randomBytes } from "node:crypto";
-import {
-  calendarsOf,
-  firstNext,
-  isOver,
-  localName,
-  type ParsedTask,
-  shardOf,
-  type TaskName,
-} from "@carillon/core";
+import type { ParsedTask, TaskName } from "@carillon/core";
+import { calendarsOf, firstNext, isOver, localName, shardOf } from "@carillon/core/internal";
 import { type CalendarRepository, READ_TIME } from "../calendars.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { OptimisticWrites } from "../optimistic.js";

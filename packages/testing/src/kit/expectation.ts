@@ -3,13 +3,13 @@ import { isDeepStrictEqual } from "node:util";
 import {
   CarillonError,
   type Outcome,
-  quote,
   type Run,
   SKIP_REASONS,
   type SkipReason,
   type TaskRef,
   type TaskState,
 } from "@carillon/core";
+import { quote } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
 import type { Complaints } from "./complaints.js";
 import { type History, historyOf, tableOf } from "./history.js";

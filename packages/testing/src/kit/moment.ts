@@ -1,4 +1,5 @@
-import { CarillonError, durationOption, MAX_DURATION, parseInstant, quote } from "@carillon/core";
+import { CarillonError, parseInstant } from "@carillon/core";
+import { durationOption, MAX_DURATION, quote } from "@carillon/core/internal";
 
 /**
  * A point of virtual time: epoch ms, a Date, ISO 8601 with an offset, or `mm:ss` or `h:mm:ss` after the kit's start, as

@@ -1,4 +1,4 @@
-import { assertName, assertOptions, assertWhole } from "@carillon/core";
+import { assertName, assertOptions, assertWhole } from "@carillon/core/internal";
 import type { AnyTaskType } from "@carillon/sdk";
 import type { Retention } from "@carillon/store";
 import type { RedisServer } from "../redis.js";

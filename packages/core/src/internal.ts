@@ -1,0 +1,22 @@
+/**
+ * For Carillon's own packages and tests. Nothing here is part of the public API: it may change in any release.
+ *
+ * @packageDocumentation
+ */
+export * from "./decide.js";
+export * from "./decide-end.js";
+export * from "./errors.js";
+export * from "./job.js";
+export * from "./json.js";
+export * from "./names.js";
+export * from "./nearest.js";
+export * from "./options.js";
+export * from "./policies.js";
+export * from "./run.js";
+export * from "./schedule/index.js";
+export * from "./schedule-cache.js";
+export * from "./shard.js";
+export * from "./task.js";
+export type * from "./task-input.js";
+export * from "./task-schedule.js";
+export * from "./task-state.js";
