@@ -13,7 +13,7 @@ export const NEXT = "next";
 export const QUEUES = [...COUNT_QUEUES, WORK, EDIT, PLAIN, NEXT];
 
 const KEEP = { retention: { successes: 10_000, failures: 10_000 } };
-const CRASH = { crash: { wait: "300ms", most: 100 } };
+const CRASH = { crash: { delay: "300ms", attempts: 100 } };
 const work = (least, most = least, fails = 0) => ({ least, most, fails });
 
 /**
@@ -54,11 +54,11 @@ function workTasks() {
       retry: { attempts: 3, delay: "200ms", backoff: "fixed" },
     })),
     ...times(2, (i) => ({
-      id: `backoff-${i}`,
+      id: `rerun-${i}`,
       overlap: "skip",
       payload: work(20, 100, 0.5),
       schedule: { every: "2s" },
-      backoff: { period: "300ms", backoff: "fixed" },
+      rerun: { delay: "300ms", backoff: "fixed" },
     })),
     ...times(2, (i) => ({ id: `one-${i}`, overlap: "allow", catchUp: "one", payload: work(10) })),
     ...times(2, (i) => ({ id: `none-${i}`, overlap: "allow", catchUp: "skip", payload: work(10) })),

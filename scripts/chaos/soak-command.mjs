@@ -136,7 +136,7 @@ function tasks(rate) {
     catchUp: "all",
     payload: { least: 0, most: 0, fails: 0 },
     retention: { successes: RETENTION.successes, failures: RETENTION.failures },
-    crash: { wait: "300ms", most: 100 },
+    crash: { delay: "300ms", attempts: 100 },
   }));
 }
 

@@ -114,7 +114,7 @@ describe("with workers", () => {
   async function trigger(client: Client): Promise<string> {
     const type = billing(pool, async () => ({}));
     const payload = { account: "acme", cents: 500 };
-    await client.put(type, { id: "acme", schedule: { every: "1h" }, crash: { wait: "1ms" }, payload });
+    await client.put(type, { id: "acme", schedule: { every: "1h" }, crash: { delay: "1ms" }, payload });
     const triggered = await client.trigger("acme");
     if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
     return triggered.run;

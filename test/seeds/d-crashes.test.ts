@@ -31,7 +31,7 @@ describe("D5 a start counts as a crash until its end takes it back", () => {
   beforeEach(async () => {
     client = stand.client();
     const schedule = { every: "365d" };
-    await client.put({ ...NAME, type: "work", schedule, crash: { wait: "1ms" }, overlap: "allow" });
+    await client.put({ ...NAME, type: "work", schedule, crash: { delay: "1ms" }, overlap: "allow" });
   });
 
   it("a run that ends well is none", async () => {
@@ -146,7 +146,7 @@ describe("D6 after a crash the wait is at least five minutes, stored, and does n
   it("the wait is the task's to choose", async () => {
     const type = defineTask("work", { queue: "bells", payload: anything, handler: () => kit.sleep("30s") });
     const kit = await stand.kit({ types: [type] });
-    const crash = { wait: "2h" };
+    const crash = { delay: "2h" };
     await kit.client.put(type, { id: "t", schedule: { at: "2026-01-01T00:01:00Z" }, crash, payload: {} });
     kit.at("01:10", async () => {
       await kit.worker.crash();
@@ -235,7 +235,7 @@ describe("D16 a pause holds a crashed run in its wait", () => {
 
   it("real processes: the worker that finds the crash leaves the run alone until the resume", async () => {
     const client = stand.client();
-    await client.put({ ...NAME, type: "work", schedule: { every: "365d" }, crash: { wait: "1ms" } });
+    await client.put({ ...NAME, type: "work", schedule: { every: "365d" }, crash: { delay: "1ms" } });
     const doomed = await worker("hang");
     const run = await trigger(client);
     await doomed.says({ attempt: 1, run });

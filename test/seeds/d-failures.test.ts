@@ -30,7 +30,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     const type = task(NO);
     kit = await stand.kit({ types: [type] });
     const schedule = { every: "10s", anchor: "finish" } as const;
-    await kit.client.put(type, { id: "t", schedule, backoff: { period: "10s" }, payload: {} });
+    await kit.client.put(type, { id: "t", schedule, rerun: { delay: "10s" }, payload: {} });
     await kit.advance("1h");
     const waits = await gaps("t");
     const exact = waits.map((_, i) => Math.min(10_000 * 2 ** i, 50_000));
@@ -54,7 +54,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     await kit.client.put(type, {
       id: "t",
       schedule: { every: "10s", anchor: "finish" },
-      backoff: { period: "10s", backoff, jitter: 0 },
+      rerun: { delay: "10s", backoff, jitter: 0 },
       pauseAfterFailures: 8,
       payload: {},
     });
@@ -68,7 +68,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     await kit.client.put(type, {
       id: "t",
       schedule: { cron: "* * * * *" },
-      backoff: { period: "20s" },
+      rerun: { delay: "20s" },
       payload: {},
     });
     await kit.advance("30m");
@@ -87,7 +87,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
 
   const HOUR = 3_600_000;
   const START = Date.parse("2026-01-01T00:00:00Z");
-  const hourly = { id: "t", schedule: { every: "1h" }, backoff: { period: "30m", jitter: 0 }, payload: {} };
+  const hourly = { id: "t", schedule: { every: "1h" }, rerun: { delay: "30m", jitter: 0 }, payload: {} };
   const inHours = (time: number) => (time - START) / HOUR;
   const failsAtOne = task(({ occurrence: { nominal, trigger } }) =>
     inHours(nominal) === 1 && trigger !== "retry" ? NO() : undefined,
@@ -169,7 +169,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     await kit.client.put(type, {
       id: "t",
       schedule: { every: "1h", anchor: "finish" },
-      backoff: { period: "10s", jitter: 0 },
+      rerun: { delay: "10s", jitter: 0 },
       payload: {},
     });
     await kit.advance("3h");
@@ -218,7 +218,7 @@ describe("D8 a task is paused after n failures in a row, and starts from zero wh
     await kit.client.put(type, {
       id: "t",
       schedule: { every: "10m" },
-      crash: { most: 1 },
+      crash: { attempts: 1 },
       pauseAfterFailures: 1,
       payload: {},
     });

@@ -181,8 +181,8 @@ describe("D12 a handler may say when its task runs next", () => {
       if (keys.length === 1) throw new Error("tried again under the same key");
     });
     kit = await stand.kit({ types: [type] });
-    const backoff = { period: "10m", jitter: 0 };
-    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, backoff, payload: {} });
+    const rerun = { delay: "10m", jitter: 0 };
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, rerun, payload: {} });
     await kit.advanceTo("3:30:00");
     await kit
       .expect("t")

@@ -65,7 +65,7 @@ describe("D7 the statistics of a task add up", () => {
     await kit.client.put(type, {
       id: "t",
       schedule: { every: "1m" },
-      ...{ overlap: "allow", timeLimit: "20s", minGap: "30s", crash: { most: 1 }, payload: {} },
+      ...{ overlap: "allow", timeLimit: "20s", minGap: "30s", crash: { attempts: 1 }, payload: {} },
     });
     const openRun = async () => (await kit.client.runs.list("t", { limit: 1 }))[0]?.id ?? "";
     kit.at("06:05", async () => void (await kit.client.runs.cancel(await openRun())));
@@ -111,7 +111,7 @@ describe("D7 the statistics of a task add up", () => {
       return n === 3 ? kit.sleep("1h", { signal }) : undefined;
     });
     kit = await stand.kit({ types: [type] });
-    await kit.client.put(type, { id: "t", schedule: { every: "10m" }, crash: { most: 1 }, payload: {} });
+    await kit.client.put(type, { id: "t", schedule: { every: "10m" }, crash: { attempts: 1 }, payload: {} });
     kit.at("30:01", async () => {
       await kit.worker.crash();
       await kit.worker.start();

@@ -202,8 +202,8 @@ describe("E8 retries are counted and limited, back off, and give way to the next
   it("a retry that would come with the next occurrence or after it: one run, one reason", async () => {
     const type = task(({ occurrence }) => (occurrence.nominal === at("01:00:00") ? NO() : undefined));
     kit = await stand.kit({ types: [type] });
-    const backoff = { period: "1h", backoff: "fixed", jitter: 0 } as const;
-    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, backoff, payload: {} });
+    const rerun = { delay: "1h", backoff: "fixed", jitter: 0 } as const;
+    await kit.client.put(type, { id: "t", schedule: { every: "1h" }, rerun, payload: {} });
     await kit.advanceTo("2:30:00");
     await kit.expect("t").ranAt(["1:00:00", "2:00:00"]).outcomes(["failed", "succeeded"]);
     expect(await kit.client.runs.ledger("t")).toMatchObject([
@@ -219,8 +219,8 @@ describe("E8 retries are counted and limited, back off, and give way to the next
       return occurrence.nominal === at("01:00:00") ? NO() : undefined;
     });
     kit = await stand.kit({ types: [type] });
-    const backoff = { period: "30m", jitter: 0 };
-    const policies = { backoff, overlap: "queue-one", payload: {} } as const;
+    const rerun = { delay: "30m", jitter: 0 };
+    const policies = { rerun, overlap: "queue-one", payload: {} } as const;
     await kit.client.put(type, { id: "t", schedule: { every: "1h" }, ...policies });
     // From 01:29:30 to 02:00:30, over the retry's 01:30 and the occurrence of 02:00.
     kit.at("1:29:30", () => kit.client.trigger("t"));

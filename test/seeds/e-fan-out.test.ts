@@ -83,7 +83,7 @@ describe("E1 a task type generates items and processes each in a job of its own,
 describe("E2 a child job that takes its process down harms no other", () => {
   it("child 7 exits the process: 99 succeed", async () => {
     const client = stand.client();
-    const run = await trigger(client, "fan-out", { crash: { wait: "1ms" } });
+    const run = await trigger(client, "fan-out", { crash: { delay: "1ms" } });
     const lives = [];
     const over = async () => (await client.runs.get(run)).state === "final";
     // As a process manager does it: whenever it ends, it is started again.

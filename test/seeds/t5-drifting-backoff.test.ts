@@ -24,7 +24,7 @@ describe("T5 timeline: a drifting task fails until it is paused, linear and expo
     await kit.client.put(failing, {
       id: "t",
       schedule: { every: "100ms", anchor: "finish", start: new Date(START).toISOString() },
-      backoff: { period: "100ms", backoff, jitter: 0 },
+      rerun: { delay: "100ms", backoff, jitter: 0 },
       pauseAfterFailures: 5,
       payload: {},
     });

@@ -20,7 +20,7 @@ describe("T6 timeline: a fixed task fails, each retry held to the next slot", ()
     await kit.client.put(failing, {
       id: "t",
       schedule: { every: "800ms", origin: new Date(START).toISOString() },
-      backoff: { period: "200ms", backoff: "linear", jitter: 0 },
+      rerun: { delay: "200ms", backoff: "linear", jitter: 0 },
       pauseAfterFailures: 5,
       payload: {},
     });

@@ -62,7 +62,7 @@ it("when every task is deleted and the nodes are stopped, no key of ours is left
     await client.put(bad, {
       id: `bad-${i}`,
       schedule,
-      backoff: { period: "100ms" },
+      rerun: { delay: "100ms" },
       alerts: [{ on: ["failed"], url: "http://127.0.0.1:9/" }],
       payload: {},
     });

@@ -86,7 +86,7 @@ describe("occurrences that are past", () => {
     });
 
     it("at most so many", async () => {
-      await put({ catchUp: "all", overlap: "allow", catchUpLimits: { most: 4 } });
+      await put({ catchUp: "all", overlap: "allow", catchUpLimits: { max: 4 } });
       await kit.client.pause("t");
       await kit.advance("10m30s");
       await kit.client.resume("t", { from: "catch-up" });

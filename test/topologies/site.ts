@@ -23,7 +23,7 @@ export const TASK = {
   catchUp: "all",
   payload: { tune: "prelude" },
   // A failover may lose that a run has ended: it counts as a crash then.
-  crash: { wait: "1ms" },
+  crash: { delay: "1ms" },
 };
 const TOKEN = "a-token-for-this-test";
 

@@ -6,7 +6,7 @@ import type { TaskSchedule } from "./task-schedule.js";
 
 /** A task whose run ends. */
 export interface EndingTask {
-  readonly policies: Pick<Policies, "backoff" | "pauseAfterFailures">;
+  readonly policies: Pick<Policies, "rerun" | "pauseAfterFailures">;
   /** Compiled only if a decision needs it: it may name a calendar that is missing. */
   readonly schedule: () => TaskSchedule;
   /** When the schedule's next occurrence is claimed, UTC ms. Undefined if the schedule has none, or the task is paused. */

@@ -219,7 +219,7 @@ function decideBacklog(task: DueTask, slot: Slot, now: number, grace: number): D
 
 /** The first owed time within the catch-up limits, if there is one. */
 function firstOwed({ schedule, catchUp, policies }: DueTask, slot: Slot, now: number): Slot | undefined {
-  const { window, most } = policies.catchUpLimits ?? {};
+  const { window, max } = policies.catchUpLimits ?? {};
   let first: Slot | undefined = slot;
   // The time's own due time, because the pace may have postponed the slot's.
   if (window !== undefined && schedule.due(slot.nominal) < now - parseDuration(window)) {
@@ -229,9 +229,9 @@ function firstOwed({ schedule, catchUp, policies }: DueTask, slot: Slot, now: nu
     const late = before !== undefined && before >= slot.nominal && schedule.due(before) >= oldest;
     first = late ? { nominal: before, due: schedule.due(before) } : schedule.slotAfter(oldest - 1);
   }
-  if (most !== undefined && catchUp === "all" && first !== undefined) {
+  if (max !== undefined && catchUp === "all" && first !== undefined) {
     let oldest = schedule.latestDue(now);
-    for (let n = 1; n < most && oldest !== undefined && oldest > first.nominal; n++)
+    for (let n = 1; n < max && oldest !== undefined && oldest > first.nominal; n++)
       oldest = schedule.latest(oldest - 1);
     if (oldest !== undefined && oldest > first.nominal)
       first = { nominal: oldest, due: schedule.due(oldest) };

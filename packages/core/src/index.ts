@@ -22,12 +22,12 @@ export {
   type AlertKind,
   BACKOFFS,
   type Backoff,
-  type BackoffPolicy,
   CATCH_UP_POLICIES,
   type CatchUpPolicy,
   OVERLAP_POLICIES,
   type OverlapPolicy,
   type Policies,
+  type RerunPolicy,
   type RetryPolicy,
 } from "./policies.js";
 export { OUTCOMES, type Outcome, RUN_STATES, type Run, type RunState } from "./run.js";
@@ -92,10 +92,10 @@ export {
 } from "./task.js";
 export type {
   AlertInput,
-  BackoffInput,
   CatchUpLimitsInput,
   CrashInput,
   PoliciesInput,
+  RerunInput,
   RetentionInput,
   RetryInput,
   TaskInput,

@@ -61,13 +61,13 @@ const retrySchema = z.strictObject({
 });
 export type RetryPolicy = z.output<typeof retrySchema>;
 
-const backoffSchema = z.strictObject({
-  period: span,
+const rerunSchema = z.strictObject({
+  delay: span,
   backoff: z.enum(BACKOFFS).default("exponential"),
   max: span.optional(),
   jitter: z.int().min(0).max(50).default(13),
 });
-export type BackoffPolicy = z.output<typeof backoffSchema>;
+export type RerunPolicy = z.output<typeof rerunSchema>;
 
 /** Policies of a task besides `overlap` and `catchUp`. Stored only if given. */
 export const policySchema = z.strictObject({
@@ -75,7 +75,7 @@ export const policySchema = z.strictObject({
   catchUpLimits: z
     .strictObject({
       window: span.optional(),
-      most: z.int().min(1).max(1_000).optional(),
+      max: z.int().min(1).max(1_000).optional(),
       every: span.optional(),
     })
     .optional(),
@@ -83,9 +83,9 @@ export const policySchema = z.strictObject({
   timeLimit: limit.optional(),
   timeLimitGrace: span.optional(),
   retry: retrySchema.optional(),
-  backoff: backoffSchema.optional(),
+  rerun: rerunSchema.optional(),
   pauseAfterFailures: z.int().min(1).max(1_000_000).optional(),
-  crash: z.strictObject({ wait: span.optional(), most: z.int().min(1).max(100).optional() }).optional(),
+  crash: z.strictObject({ delay: span.optional(), attempts: z.int().min(1).max(100).optional() }).optional(),
   expectWithin: span.optional(),
   retention: z
     .strictObject({
@@ -155,19 +155,19 @@ export interface AfterFailure {
  * @param seed of the jitter: the same seed always gives the same jitter
  */
 export function afterFailure(
-  policies: Pick<Policies, "backoff" | "pauseAfterFailures">,
+  policies: Pick<Policies, "rerun" | "pauseAfterFailures">,
   failures: number,
   interval: () => number | undefined,
   seed: string,
 ): AfterFailure {
-  const { backoff, pauseAfterFailures } = policies;
+  const { rerun, pauseAfterFailures } = policies;
   if (pauseAfterFailures !== undefined && failures >= pauseAfterFailures) {
     return { retryIn: undefined, pause: true };
   }
-  if (backoff === undefined) return { retryIn: undefined, pause: false };
+  if (rerun === undefined) return { retryIn: undefined, pause: false };
   const most =
-    backoff.max === undefined ? 5 * (interval() ?? Number.POSITIVE_INFINITY) : parseDuration(backoff.max);
-  const wait = Math.min(backoffWait(backoff.backoff, parseDuration(backoff.period), failures), most);
-  const spread = ((hashOf(seed) / 0x1_0000_0000) * 2 - 1) * (backoff.jitter / 100);
+    rerun.max === undefined ? 5 * (interval() ?? Number.POSITIVE_INFINITY) : parseDuration(rerun.max);
+  const wait = Math.min(backoffWait(rerun.backoff, parseDuration(rerun.delay), failures), most);
+  const spread = ((hashOf(seed) / 0x1_0000_0000) * 2 - 1) * (rerun.jitter / 100);
   return { retryIn: Math.max(1, Math.round(wait * (1 + spread))), pause: false };
 }

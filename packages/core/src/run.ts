@@ -32,7 +32,7 @@ export type Outcome = (typeof OUTCOMES)[number];
 export const RUN_STATES = ["queued", "running", "terminating", "final"] as const;
 export type RunState = (typeof RUN_STATES)[number];
 
-/** Outcomes that count as failures: for alerts, backoff, pausing and retention. */
+/** Outcomes that count as failures: for alerts, `rerun`, pausing and retention. */
 export const FAILURES: ReadonlySet<Outcome> = new Set(["failed", "timed-out", "crashed", "lost"]);
 
 export function isFailure(outcome: Outcome): boolean {

@@ -54,7 +54,7 @@ export interface PoliciesInput {
   /** Attempts inside one run. Default: one attempt. */
   retry?: RetryInput | undefined;
   /** A new run after one that failed, before the next occurrence. Default: none. */
-  backoff?: BackoffInput | undefined;
+  rerun?: RerunInput | undefined;
   /** The task is paused after this many consecutive failures, 1 to 1,000,000. Default: never. */
   pauseAfterFailures?: number | undefined;
   /** Rule for the time after an attempt whose worker died. */
@@ -74,7 +74,7 @@ export interface CatchUpLimitsInput {
   /** Missed times that are older than this are skipped. Default: no limit. */
   window?: Duration | undefined;
   /** Only this many of the newest missed times are kept, 1 to 1,000. Default: all. */
-  most?: number | undefined;
+  max?: number | undefined;
   /** With `catchUp: "all"`: least time between two missed occurrences that are enqueued. Default: none. */
   every?: Duration | undefined;
 }
@@ -92,9 +92,9 @@ export interface RetryInput {
 }
 
 /** New runs after a run that failed. */
-export interface BackoffInput {
+export interface RerunInput {
   /** The wait after the first failure. */
-  period: Duration;
+  delay: Duration;
   /** How the wait grows: `"fixed"`, `"linear"`, `"exponential"`. Default: `"exponential"`. */
   backoff?: Backoff | undefined;
   /** No wait is longer. Default: 5 times the schedule's interval. */
@@ -106,9 +106,9 @@ export interface BackoffInput {
 /** Rule for the time after attempts whose worker died. */
 export interface CrashInput {
   /** The wait before the next attempt. Default: `"5m"`. */
-  wait?: Duration | undefined;
+  delay?: Duration | undefined;
   /** The run ends as crashed after this many such attempts, 1 to 100. Default: 3. */
-  most?: number | undefined;
+  attempts?: number | undefined;
 }
 
 /** Which final runs are kept: the newest of each kind, and none older. */

@@ -27,7 +27,7 @@ const run = (given: Partial<EndingRun> = {}): EndingRun => ({
   ...{ id: "t@1z.abc", key: "q/system/t@3600000", nominal: m(60), due: m(60), trigger: "schedule" },
   ...{ outcome: "failed", nextAt: undefined, ...given },
 });
-const backoff = { period: "1m", backoff: "fixed", max: "10m", jitter: 0 } as const;
+const rerun = { delay: "1m", backoff: "fixed", max: "10m", jitter: 0 } as const;
 const retry: Pending = {
   ...{ key: "q/system/t@3600000", nominal: m(60), due: m(60), trigger: "retry", at: NOW + MINUTE },
 };
@@ -49,62 +49,62 @@ describe("the end of a run", () => {
     decision: EndDecision | undefined,
   ];
   const table: Case[] = [
-    ["a success asks nothing", { policies: { backoff } }, { outcome: "succeeded" }, undefined],
+    ["a success asks nothing", { policies: { rerun } }, { outcome: "succeeded" }, undefined],
     ["a failure without policies asks nothing", {}, {}, undefined],
     [
       "a cancel is no failure",
-      { policies: { backoff, pauseAfterFailures: 1 } },
+      { policies: { rerun, pauseAfterFailures: 1 } },
       { outcome: "cancelled" },
       undefined,
     ],
-    ["a failure is retried", { policies: { backoff } }, {}, { ...nothing, pending: [retry] }],
+    ["a failure is retried", { policies: { rerun } }, {}, { ...nothing, pending: [retry] }],
     [
       "a retry stands for the same missed times",
-      { policies: { backoff } },
+      { policies: { rerun } },
       { missed: { from: m(0), to: m(40) } },
       { ...nothing, pending: [{ ...retry, missed: { from: m(0), to: m(40) } }] },
     ],
     [
       "a retry waits behind what waits already",
-      { policies: { backoff }, pending: [waiting] },
+      { policies: { rerun }, pending: [waiting] },
       {},
       { ...nothing, pending: [waiting, retry] },
     ],
     [
       "a lost job is a failure",
-      { policies: { backoff } },
+      { policies: { rerun } },
       { outcome: "lost" },
       { ...nothing, pending: [retry] },
     ],
     [
       "the wait grows with the failures in a row",
-      { policies: { backoff: { ...backoff, backoff: "linear" } }, failures: 2 },
+      { policies: { rerun: { ...rerun, backoff: "linear" } }, failures: 2 },
       {},
       { ...nothing, pending: [{ ...retry, at: NOW + m(3) }] },
     ],
-    ["a manual run is not retried", { policies: { backoff } }, { trigger: "manual" }, undefined],
+    ["a manual run is not retried", { policies: { rerun } }, { trigger: "manual" }, undefined],
     [
       "a retry does not pass the next occurrence",
-      { policies: { backoff }, due: NOW + MINUTE, schedule: hourly },
+      { policies: { rerun }, due: NOW + MINUTE, schedule: hourly },
       {},
       { ...nothing, superseded: { nominal: m(60), before: m(0) } },
     ],
     [
       "a retry that comes just before the next occurrence stays",
-      { policies: { backoff }, due: NOW + MINUTE + 1 },
+      { policies: { rerun }, due: NOW + MINUTE + 1 },
       {},
       { ...nothing, pending: [retry] },
     ],
     [
       "while a task is paused, no occurrence takes the retry's place",
-      { policies: { backoff }, due: undefined },
+      { policies: { rerun }, due: undefined },
       {},
       { ...nothing, pending: [retry] },
     ],
     [
       "without a cap of its own a wait is at most five intervals",
       {
-        policies: { backoff: { ...backoff, max: undefined, period: "1d" } },
+        policies: { rerun: { ...rerun, max: undefined, delay: "1d" } },
         schedule: () => taskSchedule({ every: "1m" }),
         due: undefined,
       },
@@ -114,7 +114,7 @@ describe("the end of a run", () => {
     [
       "the interval of a fixed delay is that delay",
       {
-        policies: { backoff: { ...backoff, max: undefined, period: "1d" } },
+        policies: { rerun: { ...rerun, max: undefined, delay: "1d" } },
         schedule: () => taskSchedule({ every: "2m", anchor: "finish" }),
         due: undefined,
       },
@@ -123,7 +123,7 @@ describe("the end of a run", () => {
     ],
     [
       "the limit of failures in a row pauses the task instead of a retry",
-      { policies: { backoff, pauseAfterFailures: 3 }, failures: 2 },
+      { policies: { rerun, pauseAfterFailures: 3 }, failures: 2 },
       {},
       paused(3),
     ],
@@ -159,7 +159,7 @@ describe("the end of a run", () => {
     ],
     [
       "a failure with a wish keeps both",
-      { policies: { backoff } },
+      { policies: { rerun } },
       { nextAt: m(90) },
       { ...nothing, pending: [wish(90), retry] },
     ],

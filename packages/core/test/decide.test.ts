@@ -306,7 +306,7 @@ describe("a decision", () => {
       missed,
     });
     // And what follows is not a part of it.
-    expect(decided("all", { most: 1, every: "1s" })).toMatchObject({
+    expect(decided("all", { max: 1, every: "1s" })).toMatchObject({
       enqueue: { ...at(20), trigger: "catch-up" },
       next: at(21),
     });

@@ -49,8 +49,8 @@ describe("a duration", () => {
       ...{ minGap: 1_000, timeLimit: 1_500, timeLimitGrace: 1, expectWithin: 7_200_000, linger: 86_400_000 },
       catchUpLimits: { window: 60_000, every: 250 },
       retry: { delay: 100, max: 5_000 },
-      backoff: { period: 30_000, max: 90_000 },
-      crash: { wait: 300_000 },
+      rerun: { delay: 30_000, max: 90_000 },
+      crash: { delay: 300_000 },
       retention: { successesFor: 604_800_000, failuresFor: 1 },
     } satisfies TaskInput);
     expect(definition).toMatchObject({
@@ -58,8 +58,8 @@ describe("a duration", () => {
       ...{ minGap: "1s", timeLimit: "1s500ms", timeLimitGrace: "1ms", expectWithin: "2h", linger: "1d" },
       catchUpLimits: { window: "1m", every: "250ms" },
       retry: { delay: "100ms", max: "5s" },
-      backoff: { period: "30s", max: "1m30s" },
-      crash: { wait: "5m" },
+      rerun: { delay: "30s", max: "1m30s" },
+      crash: { delay: "5m" },
       retention: { successesFor: "7d", failuresFor: "1ms" },
     });
   });

@@ -145,7 +145,7 @@ describe("a task definition", () => {
     [{ schedule: { any: [{ cron: "* * * * *", timeZone: "UTC" }] } }, "Did you mean timezone?"],
     [{ schedule: { cron: "* * * * *", dst: { shift: 1 } } }, "Remove it."],
     [{ retry: 3 }, "Give an object with fields: attempts, backoff, delay, max."],
-    [{ backoff: "exponential" }, "Give an object with fields: period, "],
+    [{ rerun: "exponential" }, "Give an object with fields: delay, "],
     [{ retry: { attempt: 3 } }, "Did you mean attempts?"],
     [{ attempts: 3 }, "Did you mean retry?"],
     [{ timeout: "5m" }, "Did you mean timeLimit?"],

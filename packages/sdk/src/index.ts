@@ -1,7 +1,6 @@
 export {
   ALERTS_QUEUE,
   type AlertInput,
-  type BackoffInput,
   CarillonError,
   type CatchUpLimitsInput,
   type CrashInput,
@@ -23,6 +22,7 @@ export {
   parseDuration,
   parseInstant,
   previewSchedule,
+  type RerunInput,
   type RetentionInput,
   type RetryInput,
   type Run,

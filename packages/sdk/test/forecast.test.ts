@@ -58,11 +58,11 @@ describe("what a client foresees", () => {
     ["none, under skip", { catchUp: "skip" }, []],
     ["none, under skip, for a lone one that is late", { catchUp: "skip", schedule: { every: "1h" } }, []],
     ["each, under all", { catchUp: "all" }, [10, 20, 30, 40, 50, 60]],
-    ["the newest, under all with most", { catchUp: "all", catchUpLimits: { most: 2 } }, [50, 60]],
+    ["the newest, under all with most", { catchUp: "all", catchUpLimits: { max: 2 } }, [50, 60]],
     ["the first, under all with a pace", { catchUp: "all", catchUpLimits: { every: "4m" } }, [10]],
     [
       "the first of the newest, with most and a pace",
-      { catchUp: "all", catchUpLimits: { most: 3, every: "4m" } },
+      { catchUp: "all", catchUpLimits: { max: 3, every: "4m" } },
       [40],
     ],
     ["what maxRuns leaves", { catchUp: "all", schedule: { every: "10m", maxRuns: 3 } }, [10, 20, 30]],
@@ -86,7 +86,7 @@ describe("what a client foresees", () => {
     await put("t", {
       type: "failing",
       schedule: { every: "60m", anchor: "finish", end: "2026-01-01T03:00:00Z" },
-      backoff: { period: "5m", jitter: 0 },
+      rerun: { delay: "5m", jitter: 0 },
     });
     await kit.advance("61m");
     expect(named(await kit.client.forecast({ within: "90m" }))).toEqual(["t of 60 at 65", "t of 125 at 125"]);
@@ -108,7 +108,7 @@ describe("what a client foresees", () => {
   it("what is looked at before, and comes later or never, hides nothing", async () => {
     for (let n = 0; n < 5; n++) {
       await put(`skip-${n}`, { catchUp: "skip" });
-      await put(`again-${n}`, { type: "failing", schedule: { at: START + MINUTE }, backoff: AGAIN });
+      await put(`again-${n}`, { type: "failing", schedule: { at: START + MINUTE }, rerun: AGAIN });
     }
     await kit.advance("2m");
     await put("plain", { schedule: { at: START + 50 * MINUTE } });
@@ -126,7 +126,7 @@ describe("what a client foresees", () => {
       ]);
     }
   });
-  const AGAIN = { period: "1h", jitter: 0 };
+  const AGAIN = { delay: "1h", jitter: 0 };
 
   it("one task that fires often keeps no other out, and is not cut itself", async () => {
     await put("often", { schedule: { every: "1s" } });
@@ -140,7 +140,7 @@ describe("what a client foresees", () => {
   });
 
   it("of a long backlog with a pace, the newest are gone through once, not at each step", async () => {
-    const catchUpLimits = { most: 1_000, every: "2s" };
+    const catchUpLimits = { max: 1_000, every: "2s" };
     await put("t", { schedule: { every: "1s" }, catchUp: "all", catchUpLimits });
     await owing("1h");
     const latest = vi.spyOn(TaskSchedule.prototype, "latest");
@@ -170,7 +170,7 @@ describe("what a client foresees", () => {
       await put("t", {
         schedule: { every: "1s" },
         catchUp: "all",
-        catchUpLimits: { most: 1_000, every: "1h" },
+        catchUpLimits: { max: 1_000, every: "1h" },
       });
       await owing("1h");
       const slow = new SlowSchedules();

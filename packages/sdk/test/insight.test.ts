@@ -54,7 +54,7 @@ describe("what a client says of times to come", () => {
       const dues = new Set<number>();
       for (const owner of owners) {
         const task: TaskInput = { id: "digest", owner, type: "fine", queue: QUEUE, schedule };
-        Object.assign(task, { catchUp: "all", catchUpLimits: { most: 3 } });
+        Object.assign(task, { catchUp: "all", catchUpLimits: { max: 3 } });
         const { next } = await kit.client.validate(task, { count: 1 });
         await kit.client.put(task);
         const { nextExecution = 0, humanized } = await kit.client.get({ id: "digest", owner });
@@ -84,7 +84,7 @@ describe("what a client says of times to come", () => {
 
   it("what was asked for, and what is tried again, is among what is next, at its time", async () => {
     await put("once", "asking", { schedule: { at: START + MINUTE } });
-    await put("again", "failing", { backoff: { period: "20m", jitter: 0 } });
+    await put("again", "failing", { rerun: { delay: "20m", jitter: 0 } });
     await put("plain", "fine", { schedule: { at: START + 90 * MINUTE } });
     await kit.advance("1m");
     expect(named(await kit.client.upNext())).toEqual([
@@ -149,7 +149,7 @@ describe("what a client says of times to come", () => {
   });
 
   it("what ran is not called skipped when only the end of its retry is on record", async () => {
-    const rest = { backoff: { period: "2h", max: "2h", jitter: 0 }, retention: { failures: 1 } };
+    const rest = { rerun: { delay: "2h", max: "2h", jitter: 0 }, retention: { failures: 1 } };
     await put("t", "failing", rest);
     await kit.advance("5h");
     expect(await kit.client.runs.list("t")).toHaveLength(1);
@@ -226,7 +226,7 @@ describe("what a client says of times to come", () => {
     ["none, under one, out of the window", { catchUp: "one", catchUpLimits: { window: "4m" } }, 2, 60],
     ["none, under skip", { catchUp: "skip" }, 2, 60],
     ["each, under all", { catchUp: "all" }, 5, 50],
-    ["the newest, under all with most", { catchUp: "all", catchUpLimits: { most: 2 } }, 3, 50],
+    ["the newest, under all with most", { catchUp: "all", catchUpLimits: { max: 2 } }, 3, 50],
   ];
   it.each(BACKLOG)("of a backlog, maxRuns counts %s", async (_what, rest, maxRuns, last) => {
     await put("t", "fine", { overlap: "allow", schedule: { every: "10m", maxRuns }, ...rest });

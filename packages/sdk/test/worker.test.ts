@@ -360,7 +360,7 @@ describe("the worker", () => {
       type: "type",
       queue: QUEUE,
       schedule: { every: "1h" },
-      crash: { wait: "1ms" },
+      crash: { delay: "1ms" },
     });
     const triggered = await client.trigger("t");
     if (triggered.outcome !== "enqueued") throw new Error("skipped");
@@ -413,7 +413,7 @@ describe("the worker", () => {
     const worker = await work([type], { stalledInterval: 100 });
     const end = settled(worker);
     const schedule = { every: "1h" };
-    await client.put({ id: "t", type: "type", queue: QUEUE, schedule, crash: { wait: "1ms" } });
+    await client.put({ id: "t", type: "type", queue: QUEUE, schedule, crash: { delay: "1ms" } });
     const triggered = await client.trigger("t");
     if (triggered.outcome !== "enqueued") throw new Error("skipped");
     await first.promise;

@@ -16,7 +16,7 @@ onEveryEngine("the number of an attempt", (connection) => {
       id: "t",
       schedule: { every: "1h" },
       overlap: "allow",
-      crash: { wait: "10m", most: 3 },
+      crash: { delay: "10m", attempts: 3 },
     });
     const answer = await bench.trigger("t", "a");
     if (answer.outcome !== "enqueued") throw new Error(answer.outcome);

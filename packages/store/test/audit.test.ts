@@ -63,7 +63,7 @@ onEveryEngine("the indexes", (connection) => {
 
   it("nor is one whose retry has come due beside a run", async () => {
     const schedule = { every: "1m", anchor: "finish" } as const;
-    await bench.put({ id: "a", schedule, backoff: { period: "3s", jitter: 0 } });
+    await bench.put({ id: "a", schedule, rerun: { delay: "3s", jitter: 0 } });
     await bench.clock.advance(60_000);
     await bench.claim("a", "t");
     await bench.workAll(async () => {

@@ -640,7 +640,7 @@ onEveryEngine("shared calendars", (connection) => {
 
     it("a run fails, and a process that never read its calendar says so: it is tried again", async () => {
       await store([]);
-      await put({ backoff: { period: "1m" } });
+      await put({ rerun: { delay: "1m" } });
       await bench.clock.set(nine(1));
       expect(await claim("a")).toEqual(["OK"]);
       const [run = ""] = await bench.store.runs.open(bench.name("t"));

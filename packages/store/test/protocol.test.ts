@@ -142,7 +142,7 @@ onEveryEngine("the claim protocol", (connection) => {
   });
 
   it("a retry that was read in time is STALE once the next time of the schedule is due", async () => {
-    await bench.put({ id: "t", backoff: { period: "3s", jitter: 0 } });
+    await bench.put({ id: "t", rerun: { delay: "3s", jitter: 0 } });
     await clock.set(START + 10_000);
     await bench.claim("t", "a");
     const [run] = await store.runs.list(name("t"), 1);

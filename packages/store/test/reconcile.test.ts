@@ -512,7 +512,7 @@ onEveryEngine("the reconciler", (connection) => {
   });
 
   it("cancelled before a worker took it, and the node dies with what it was told: cancelled, not lost", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, backoff: { period: "1m" } });
+    await bench.put({ id: "t", schedule: { every: "1h" }, rerun: { delay: "1m" } });
     await bench.clock.advance(3_600_000);
     expect(await bench.claim("t", "a")).toEqual(["OK"]);
     const [run] = await bench.store.runs.open(bench.name("t"));

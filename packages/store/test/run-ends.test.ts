@@ -212,7 +212,12 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("is the last that is heard of it: what it saved is kept, and nothing that comes later", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 9 } });
+    await bench.put({
+      id: "t",
+      schedule: { every: "1h" },
+      overlap: "allow",
+      crash: { delay: "1s", attempts: 9 },
+    });
     const run = await triggered();
     const { cancel, checkpoint, saveOutput, terminating } = bench.store.runs;
     const save = (fence: number, n: number) => checkpoint.call(bench.store.runs, name(), run, fence, { n });
@@ -251,7 +256,12 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("crashed for good, then retried in BullMQ: it runs", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 1 } });
+    await bench.put({
+      id: "t",
+      schedule: { every: "1h" },
+      overlap: "allow",
+      crash: { delay: "1s", attempts: 1 },
+    });
     const run = await triggered();
     await start(run);
     const dead = await bench.store.runs.start(name(), run, { ...BY, worker: "w2", attempt: 2 });
@@ -283,7 +293,12 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("crashed for good, and its worker did not live to tell BullMQ: that is not undone", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 1 } });
+    await bench.put({
+      id: "t",
+      schedule: { every: "1h" },
+      overlap: "allow",
+      crash: { delay: "1s", attempts: 1 },
+    });
     const run = await triggered();
     await client().hset(keys().job(run), "atm", 2);
     await start(run, { made: 2 });
@@ -299,7 +314,12 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("cancelled, and its worker died: it was cancelled, and did not crash", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 1 } });
+    await bench.put({
+      id: "t",
+      schedule: { every: "1h" },
+      overlap: "allow",
+      crash: { delay: "1s", attempts: 1 },
+    });
     const run = await triggered();
     await start(run);
     await bench.store.runs.cancel(name(), run, "ann");
@@ -316,7 +336,7 @@ onEveryEngine("the end of a run", (connection) => {
   it.each(["failed", "succeeded"] as const)(
     "%s before its worker heard that it was cancelled: it was cancelled, and is not tried again",
     async (outcome) => {
-      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff: { period: "1m" } });
+      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
       await bench.clock.advance(HOUR);
       await bench.claim("t", "c");
       const [run = ""] = await open();
@@ -338,7 +358,7 @@ onEveryEngine("the end of a run", (connection) => {
   it.each(["failed", "removed"])(
     "its job %s after it was cancelled, and its worker could not say so: it was cancelled, and is not tried again",
     async (how) => {
-      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff: { period: "1m" } });
+      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
       await bench.clock.advance(HOUR);
       await bench.claim("t", "c");
       const [run = ""] = await open();
@@ -354,7 +374,7 @@ onEveryEngine("the end of a run", (connection) => {
   );
 
   it("forty of one task at once: each is recorded", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff: { period: "1m" } });
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
     for (let i = 1; i <= 40; i++) {
       await bench.clock.advance(HOUR);
       await bench.claim("t", `c${i}`);
@@ -391,7 +411,12 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("that its workers died is a late word where it was retried since", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", crash: { wait: "1s", most: 1 } });
+    await bench.put({
+      id: "t",
+      schedule: { every: "1h" },
+      overlap: "allow",
+      crash: { delay: "1s", attempts: 1 },
+    });
     const run = await triggered();
     await start(run);
     const again = (n: number) => ({ ...BY, worker: `w${n}`, attempt: n });
@@ -429,7 +454,7 @@ onEveryEngine("the end of a run", (connection) => {
     });
 
     it("another occurrence is asked for that waits for it: that one and the retry wait", async () => {
-      await bench.put({ id: "t", schedule: { every: "1h" }, backoff: { period: "1m" } });
+      await bench.put({ id: "t", schedule: { every: "1h" }, rerun: { delay: "1m" } });
       const [run] = (await started(1)) as [Started];
       meanwhile(async () =>
         expect(await bench.trigger("t", "m", "queue-one")).toEqual({ outcome: "queued" }),
@@ -439,7 +464,7 @@ onEveryEngine("the end of a run", (connection) => {
     });
 
     it("a node decides about what waits: it decides again, and both are done", async () => {
-      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff: { period: "1m" } });
+      await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
       const [first, second] = (await started(2)) as [Started, Started];
       await settle(...first, "failed");
       await bench.clock.advance(90_000);
@@ -457,7 +482,7 @@ onEveryEngine("the end of a run", (connection) => {
     });
 
     it("its task is deleted: nothing of either is left", async () => {
-      await bench.put({ id: "t", schedule: { every: "1h" }, backoff: { period: "1m" } });
+      await bench.put({ id: "t", schedule: { every: "1h" }, rerun: { delay: "1m" } });
       const [run] = (await started(1)) as [Started];
       await bench.store.runs.saveOutput(QUEUE, run[0], 1, "printed", false);
       meanwhile(async () => {
@@ -481,7 +506,7 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("failed while its task is paused, after the next time: its retry is held, not given up", async () => {
-    await bench.put({ id: "t", schedule: { every: "10m" }, backoff: { period: "1m" } });
+    await bench.put({ id: "t", schedule: { every: "10m" }, rerun: { delay: "1m" } });
     await bench.clock.advance(600_000);
     await bench.claim("t", "c");
     const [run = ""] = await open();
@@ -582,7 +607,7 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("failed, of one that was asked for by hand: it is not tried again, nor does it pause the task", async () => {
-    const policies = { backoff: { period: "1m" }, pauseAfterFailures: 1 };
+    const policies = { rerun: { delay: "1m" }, pauseAfterFailures: 1 };
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", ...policies });
     const run = await triggered();
     await settle(run, await start(run), "failed");
@@ -590,7 +615,7 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("failed, of one that stands for times that were missed: so does its retry", async () => {
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff: { period: "1m" } });
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
     await bench.clock.advance(3 * HOUR);
     await bench.claim("t", "a");
     const [run = ""] = await open();
@@ -635,7 +660,7 @@ onEveryEngine("the end of a run", (connection) => {
       schedule: { at: START + 1_000 },
       overlap: "allow",
       linger: "30s",
-      backoff: { period: "1m" },
+      rerun: { delay: "1m" },
     });
     await bench.clock.advance(1_000);
     await bench.claim("t", "a");
@@ -655,8 +680,8 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it("failed, with a wait beyond the next time: that takes its place, and it is said; one entry of those in a row", async () => {
-    const backoff = { period: "2h" };
-    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", backoff });
+    const rerun = { delay: "2h" };
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun });
     for (const token of ["a", "b"]) {
       await bench.clock.advance(HOUR);
       expect(await bench.claim("t", token)).toEqual(["OK"]);

@@ -332,7 +332,7 @@ onEveryEngine("when a task is due", (connection) => {
 
   it("an edit leaves what waits for a time of its own that time", async () => {
     const retried = (rest = {}) =>
-      bench.put({ id: "t", schedule: { every: "1h" }, backoff: { period: "3s", jitter: 0 }, ...rest });
+      bench.put({ id: "t", schedule: { every: "1h" }, rerun: { delay: "3s", jitter: 0 }, ...rest });
     await retried();
     await bench.clock.advance(HOUR);
     await bench.claim("t", "a");

@@ -15,7 +15,7 @@ export function policyFacts(task: Task): Fact[] {
       timeLimit === undefined ? timeLimitGrace && `${timeLimitGrace} to end after a cancel` : undefined,
     ],
     ["retry", retryOf(task)],
-    ["backoff", backoffOf(task)],
+    ["rerun", rerunOf(task)],
     ["pause after", pauseAfterFailures === undefined ? undefined : `${pauseAfterFailures} failures in a row`],
     ["crash", crashOf(task)],
     ["expect within", task.expectWithin],
@@ -26,10 +26,10 @@ export function policyFacts(task: Task): Fact[] {
 }
 
 function limitsOf({ catchUpLimits }: Task): (string | undefined)[] {
-  const { window, most, every } = catchUpLimits ?? {};
+  const { window, max, every } = catchUpLimits ?? {};
   return [
     window && `none older than ${window}`,
-    most === undefined ? undefined : `the newest ${most}`,
+    max === undefined ? undefined : `the newest ${max}`,
     every && `one each ${every}`,
   ];
 }
@@ -41,19 +41,19 @@ function retryOf({ retry }: Task): string | undefined {
   );
 }
 
-function backoffOf({ backoff }: Task): string | undefined {
-  if (backoff === undefined) return undefined;
-  const { period, max, jitter } = backoff;
+function rerunOf({ rerun }: Task): string | undefined {
+  if (rerun === undefined) return undefined;
+  const { delay, max, jitter } = rerun;
   const most = max === undefined ? "at most 5 intervals" : `at most ${max}`;
-  return join(`${backoff.backoff} from ${period}`, most, jitter > 0 ? `±${jitter}%` : undefined);
+  return join(`${rerun.backoff} from ${delay}`, most, jitter > 0 ? `±${jitter}%` : undefined);
 }
 
 function crashOf({ crash }: Task): string | undefined {
   if (crash === undefined) return undefined;
-  const { wait, most } = crash;
+  const { delay, attempts } = crash;
   return join(
-    wait && `${wait} before the next attempt`,
-    most && `over after ${counted(most, "crash", "crashes")}`,
+    delay && `${delay} before the next attempt`,
+    attempts && `over after ${counted(attempts, "crash", "crashes")}`,
   );
 }
 

@@ -33,7 +33,7 @@ const task = fc.record({
   schedule,
   overlap: fc.constantFrom(...OVERLAP_POLICIES),
   catchUp: fc.constantFrom("skip", "one", "all"),
-  backoff: fc.constantFrom(undefined, { period: "3s", jitter: 0 }, { period: "15s", backoff: "linear" }),
+  rerun: fc.constantFrom(undefined, { delay: "3s", jitter: 0 }, { delay: "15s", backoff: "linear" }),
   pauseAfterFailures: fc.constantFrom(undefined, 2),
 }) as fc.Arbitrary<Partial<TaskInput>>;
 

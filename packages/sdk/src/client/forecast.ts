@@ -23,7 +23,7 @@ export function* foresee(
 ): Generator<Foreseen | undefined> {
   if (task.state !== "scheduled") return;
   const { schedule: plain, ...due } = dueTask({ task, running: undefined }, store.calendars.schedules);
-  const most = due.catchUp === "all" ? due.policies.catchUpLimits?.most : undefined;
+  const most = due.catchUp === "all" ? due.policies.catchUpLimits?.max : undefined;
   const schedule = most === undefined ? plain : new Walked(task, plain);
   let toWalk = most ?? 0;
   let { slot } = due;
@@ -49,7 +49,7 @@ export function* foresee(
   }
 }
 
-/** Each decision about a backlog goes back through the newest `most` times, nearly the same ones each time: they are remembered. */
+/** Each decision about a backlog goes back through the newest `max` times, nearly the same ones each time: they are remembered. */
 class Walked extends TaskSchedule {
   readonly #latest = new Map<number, number | undefined>();
 

@@ -39,7 +39,7 @@ async function restartUntilFinal(run: string, mode: Mode) {
 
 describe("a worker that is killed", () => {
   it("is counted as one crash; the next attempt waits for it, and a restart does not prolong that", async () => {
-    const run = await bench.run("t", "once", { crash: { wait: "4s" } });
+    const run = await bench.run("t", "once", { crash: { delay: "4s" } });
     const first = lives.start("hang");
     await first.says({ attempt: 1 });
     await first.kill();
@@ -59,7 +59,7 @@ describe("a worker that is killed", () => {
 
   it("between the word that the job must wait and putting it off: that was no attempt", async () => {
     const retry = { attempts: 2, delay: "1ms" };
-    const run = await bench.run("t", "once", { crash: { wait: "4s", most: 2 }, retry });
+    const run = await bench.run("t", "once", { crash: { delay: "4s", attempts: 2 }, retry });
     const first = lives.start("hang");
     await first.says({ attempt: 1 });
     // Both stand by already: the wait may not end before they have died.
@@ -74,7 +74,7 @@ describe("a worker that is killed", () => {
   });
 
   it("over and over: the run is over, its job failed, and its handler is left alone", async () => {
-    const run = await bench.run("t", "deadly", { crash: { wait: "1ms", most: 2 } });
+    const run = await bench.run("t", "deadly", { crash: { delay: "1ms", attempts: 2 } });
     const born = await restartUntilFinal(run, "work");
     expect(born).toHaveLength(3);
     await born[2]?.says({ event: "crashed", run });
@@ -105,7 +105,7 @@ describe("a worker that is killed", () => {
 
   it("while it stores items: generated once more, and none is done twice", async () => {
     const count = 600;
-    const run = await bench.run("t", "many", { payload: { count }, crash: { wait: "1ms" } });
+    const run = await bench.run("t", "many", { payload: { count }, crash: { delay: "1ms" } });
     const proxy = await startFaultProxy(bench.redis);
     const half = proxy.withhold("question", `${run}.${count / 2}`);
     const first = lives.start("hang", 30_000, "", proxy.url);

@@ -7,7 +7,7 @@ import { Lives, patience } from "./lives.js";
 
 const bench = Bench.use("frozen");
 const lives = Lives.use(bench);
-const crash = { wait: "1ms" };
+const crash = { delay: "1ms" };
 
 /** A worker of this process: nobody freezes it. Its lock is long, so that a busy machine does not lose it. */
 async function successor() {
@@ -140,7 +140,7 @@ describe("a worker that was frozen and gets its own job back", () => {
 
 describe("workers that die", () => {
   it("twice do not end the run: the third one does the work", async () => {
-    const run = await bench.run("t", "told", { crash: { ...crash, most: 3 } });
+    const run = await bench.run("t", "told", { crash: { ...crash, attempts: 3 } });
     for (const attempt of [1, 2]) {
       const doomed = lives.start("work");
       await doomed.says({ attempt });

@@ -19,7 +19,7 @@ it("a start that comes when another worker has the job counts for nothing, and r
   );
   const handler = vi.fn();
   const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
-  const run = await bench.run("t", "type", { crash: { most: 1 } });
+  const run = await bench.run("t", "type", { crash: { attempts: 1 } });
   const frozen = await bench.work([type], { connection: undefined, store, lockDuration: 600_000 });
   frozen.on("error", () => {});
   await held.promise;

@@ -124,7 +124,7 @@ describe("a worker logs", () => {
 
   it("a run whose workers died too often", async () => {
     const { logger, logged } = recorder();
-    const run = await bench.run("t", "type", { crash: { most: 1 } });
+    const run = await bench.run("t", "type", { crash: { attempts: 1 } });
     const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };
     await storeOf(bench.client).runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
     await bench.work([type(() => null)], { logger });

@@ -70,7 +70,7 @@ describe("a Redis that is read-only for a moment", () => {
   }
 
   it("while a run that must wait is put off: it waits all the same, and then runs", async () => {
-    const run = await bench.run("t", "noop", { crash: { wait: "4s" } });
+    const run = await bench.run("t", "noop", { crash: { delay: "4s" } });
     const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };
     await storeOf(bench.client).runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
     const stop = await workRefusedAt("after start-run", noop, soon);

@@ -12,7 +12,7 @@ afterEach(() => {
 it.each([-600_000, 600_000])(
   "waits after a crash as long as it must, its own clock %i ms off",
   async (off) => {
-    const run = await bench.run("t", "work", { crash: { wait: "30s" } });
+    const run = await bench.run("t", "work", { crash: { delay: "30s" } });
     const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };
     await storeOf(bench.client).runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
 

@@ -49,7 +49,7 @@ local function start(run)
   elseif state ~= "queued" then
     -- The attempt before never ended: its worker died. Its crash was counted when it started.
     local wait, most = string.match(redis.call("HGET", run.task, "crash") or "", "^(%d+) (%d+)$")
-    wait, most = tonumber(wait or F.crash.wait), tonumber(most or F.crash.most)
+    wait, most = tonumber(wait or F.crash.delay), tonumber(most or F.crash.attempts)
     local crashes = redis.call("HINCRBY", run.key, "crashes", 1)
     was[11] = crashes
     redis.call("HSET", run.key, "state", "queued", "notBefore", now + wait)

@@ -77,7 +77,7 @@ export const FACTS = {
   /** A finished task stays for this long where it says nothing, in ms. */
   linger: 30 * 86_400_000,
   /** Where the task says nothing: the wait after a crash in ms, and how many crashes end a run. */
-  crash: { wait: 5 * 60_000, most: 3 },
+  crash: { delay: 5 * 60_000, attempts: 3 },
   /** The reconciler first looks at a run that nobody settled after this many ms. */
   firstLook: 10_000,
   /** It looks again at what it could not finish after this many ms. */

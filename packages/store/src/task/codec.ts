@@ -141,8 +141,8 @@ function setPolicies(fields: Map<string, string>, definition: TaskDefinition): v
   if (expectWithin !== undefined) fields.set("expect", String(parseDuration(expectWithin)));
   if (linger !== undefined) fields.set("linger", String(parseDuration(linger)));
   if (crash !== undefined) {
-    const wait = crash.wait === undefined ? DEFAULT_CRASH.wait : parseDuration(crash.wait);
-    fields.set("crash", `${wait} ${crash.most ?? DEFAULT_CRASH.most}`);
+    const delay = crash.delay === undefined ? DEFAULT_CRASH.delay : parseDuration(crash.delay);
+    fields.set("crash", `${delay} ${crash.attempts ?? DEFAULT_CRASH.attempts}`);
   }
   if (retention !== undefined) {
     const { successes, failures, successesFor, failuresFor } = retention;

@@ -59,8 +59,8 @@ time                  decision  reason    run
         }),
       ],
     });
-    const backoff = { period: "10s", max: "10s", jitter: 0 };
-    await kit.client.put({ id: "r", type: "work", queue: "bells", schedule: { every: "1m" }, backoff });
+    const rerun = { delay: "10s", max: "10s", jitter: 0 };
+    await kit.client.put({ id: "r", type: "work", queue: "bells", schedule: { every: "1m" }, rerun });
     await kit.advance("75s");
     await kit.expect("r").fired(1).firedFor(["1:00"]).ranAt(["1:00", "1:10"]);
   });
