@@ -51,6 +51,17 @@ describe("a queue", () => {
     expect(await json(["queue", "resume", "bar"])).toEqual({ queue: "bar", changed: false });
   });
 
+  it("limits the runs of each owner", async () => {
+    expect((await cli(["queue", "limits", "bar"])).stdout).toBe("No limits.\n");
+    expect((await cli(["queue", "limit", "bar", "acme", "1"])).stdout).toBe("bar: 1 run for acme\n");
+    expect(await json(["queue", "limit", "bar", "*", "50"])).toMatchObject({ runs: 50, changed: true });
+    expect((await cli(["queue", "limits", "bar"])).stdout).toMatch(/^acme: 1$/m);
+    expect(await json(["queue", "limits", "bar"])).toEqual({ queue: "bar", limits: { acme: 1, "*": 50 } });
+    expect(await refusal(["queue", "limit", "bar", "acme", "many"])).toMatchObject({ exit: 2 });
+    expect((await cli(["queue", "limit", "bar", "acme", "none"])).stdout).toBe("bar: no limit for acme\n");
+    expect(await json(["queue", "limits", "bar"])).toEqual({ queue: "bar", limits: { "*": 50 } });
+  });
+
   it("that is not there is neither paused nor resumed, and that of the alerts is not paused", async () => {
     expect(await refusal(["queue", "pause", "baz"])).toMatchObject({ exit: 3, code: "QUEUE_NOT_FOUND" });
     expect(await refusal(["queue", "resume", "baz"])).toMatchObject({ exit: 3, code: "QUEUE_NOT_FOUND" });

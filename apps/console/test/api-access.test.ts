@@ -79,6 +79,7 @@ describe("who may do what: read, write, validate", () => {
     ["POST", "/tasks/q/system/a/trigger"],
     ["POST", "/queues/q/pause"],
     ["POST", "/queues/q/resume"],
+    ["PUT", "/queues/q/limits/acme"],
     ["DELETE", "/queues/q"],
     ["PUT", "/calendars/c"],
     ["DELETE", "/calendars/c"],

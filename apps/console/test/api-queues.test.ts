@@ -48,6 +48,17 @@ describe("the API's queues", () => {
     });
   });
 
+  test("limit the runs of an owner", async () => {
+    const limit = (runs: unknown) => api("PUT", "/queues/q/limits/acme", { runs });
+    expect((await limit(3)).body).toEqual({ changed: true });
+    expect((await limit(3)).body).toEqual({ changed: false });
+    expect((await api("GET", "/queues/q/limits")).body).toEqual({ limits: { acme: 3 } });
+    expect((await limit(0)).body).toMatchObject({ error: { code: "INVALID_OPTION", field: "runs" } });
+    expect((await limit("3")).status).toBe(400);
+    expect((await limit(null)).body).toEqual({ changed: true });
+    expect((await api("GET", "/queues/q/limits")).body).toEqual({ limits: {} });
+  });
+
   test("are paused, resumed and deleted", async () => {
     for (const [method, path, body] of [
       ["POST", "/queues/q/pause", { changed: true }],

@@ -25,6 +25,7 @@ export const ERROR_CODES = [
   "CALENDAR_IN_USE",
   "CONFLICT",
   "SKIPPED_OVERLAP",
+  "OWNER_LIMIT",
   // surroundings
   "REDIS_UNAVAILABLE",
   "REDIS_AUTH",
@@ -51,6 +52,7 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   CONFLICT: 409,
   SKIPPED_OVERLAP: 409,
   UNAUTHORIZED: 401,
+  OWNER_LIMIT: 429,
   RATE_LIMITED: 429,
   FORBIDDEN: 403,
 };

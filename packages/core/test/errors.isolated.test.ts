@@ -69,6 +69,7 @@ describe("errors", () => {
       CONFLICT: 409,
       AMBIGUOUS_TASK: 409,
       PAYLOAD_TOO_LARGE: 413,
+      OWNER_LIMIT: 429,
       RATE_LIMITED: 429,
       INTERNAL: 500,
       REDIS_UNAVAILABLE: 503,

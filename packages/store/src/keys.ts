@@ -58,6 +58,12 @@ export interface QueueKeys {
   /** Hash: captured output by attempt. */
   output(id: string): string;
   job(id: string): string;
+  /** Hash: how many runs an owner may have open, by owner; `*`: any other owner. */
+  readonly limits: string;
+  /** Sorted set: open runs of an owner with a limit, by the time they were enqueued. */
+  places(owner: string): string;
+  /** Sorted set: `shard owner/id` of the tasks that wait for a place of their owner, by nominal time. */
+  waiting(owner: string): string;
   /** The redlock mutex of a part of `next`, of replanning all tasks (`zone`), or of comparing the indexes (`audit`). */
   mutex(part: string): string;
 }
@@ -147,6 +153,9 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     run: (id) => `${ours}${prefix.run}${id}`,
     output: (id) => `${ours}${prefix.output}${id}`,
     job: (id) => `${bull}${id}`,
+    limits: `${ours}${prefix.limits}`,
+    places: (owner) => `${ours}${prefix.places}${owner}`,
+    waiting: (owner) => `${ours}${prefix.waiting}${owner}`,
     mutex: (part) => `${ours}${prefix.mutex}${part}`,
   };
 }

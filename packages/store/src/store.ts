@@ -157,9 +157,9 @@ export class Store {
     try {
       await obliterate(client, this.namespace, queue);
       await this.tasks.clearDeletedRuns(queue);
-      const { runs, next, alerts, journal, outcomes, expected, backfills, priorities } =
+      const { runs, next, alerts, journal, outcomes, expected, backfills, priorities, limits } =
         this.#internals.keys.queue(queue);
-      await client.del(runs, alerts, journal, outcomes, expected, backfills, priorities);
+      await client.del(runs, alerts, journal, outcomes, expected, backfills, priorities, limits);
       // Not the shards': of a task that was put meanwhile nobody would know.
       await client.zrem(next, ...Object.values(FACTS.parts));
     } finally {

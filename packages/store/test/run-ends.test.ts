@@ -850,7 +850,7 @@ onEveryEngine("the end of a run", (connection) => {
       try {
         const parsed = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { at: START } });
         const by = { key: "k", token: "x", node: "n" };
-        const { run } = await small.store.claims.enqueueNow(parsed, by);
+        const { run = "" } = (await small.store.claims.enqueueNow(parsed, by)) ?? {};
         const started = await small.store.runs.start(small.name("t"), run, BY);
         const fence = started.word === "OK" ? started.fence : 0;
         await small.store.runs.settle(small.name("t"), run, { fence, made: 0, outcome, error: "no" });

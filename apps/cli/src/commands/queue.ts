@@ -14,10 +14,12 @@ interface QueueOptions extends Globals {
 export const registerQueue: Register = (program, out) => {
   const queue = program
     .command("queue")
-    .summary("pause, resume or delete a queue")
+    .summary("pause, resume, limit or delete a queue")
     .description("Acts on a queue as a whole. `carillon queues` lists them.");
   registerPause(queue, out);
   registerResume(queue, out);
+  registerLimit(queue, out);
+  registerLimits(queue, out);
   registerRm(queue, out);
 };
 
@@ -53,6 +55,49 @@ function registerResume(queue: Command, out: Output): void {
       if (options.json) return out.json({ queue: name, changed });
       await out.write(`${changed ? "resumed" : "was not paused:"} ${name}\n`);
     });
+}
+
+function registerLimit(queue: Command, out: Output): void {
+  queue
+    .command("limit")
+    .summary("limit the runs that one owner may have open in a queue")
+    .description(
+      "Limits how many runs of one owner may be queued or running in a queue at once. What comes due above that\n" +
+        "waits until one of them ends, and other owners are not delayed. Owner '*': each one without a limit of its own.",
+    )
+    .argument("<queue>")
+    .argument("<owner>")
+    .argument("<runs>", "1 to 100000, or none", runsOf)
+    .action(async (name: string, owner: string, runs: number | null, _: unknown, command) => {
+      const options: QueueOptions = command.optsWithGlobals();
+      const changed = await withClient(options, (client) => client.queues.setLimit(name, owner, runs));
+      if (options.json) return out.json({ queue: name, owner, runs, changed });
+      const limit = runs === null ? "no limit" : runs === 1 ? "1 run" : `${runs} runs`;
+      await out.write(`${changed ? "" : "unchanged: "}${name}: ${limit} for ${ownerText(owner)}\n`);
+    });
+}
+
+function registerLimits(queue: Command, out: Output): void {
+  queue
+    .command("limits")
+    .summary("the limits of a queue by owner")
+    .description("Lists how many runs of each owner may be queued or running in a queue at once.")
+    .argument("<queue>")
+    .action(async (name: string, _: unknown, command) => {
+      const options: QueueOptions = command.optsWithGlobals();
+      const limits = await withClient(options, (client) => client.queues.limits(name));
+      if (options.json) return out.json({ queue: name, limits });
+      const lines = Object.entries(limits).map(([owner, runs]) => `${ownerText(owner)}: ${runs}\n`);
+      await out.write(lines.length > 0 ? lines.join("") : "No limits.\n");
+    });
+}
+
+const ownerText = (owner: string) => (owner === "*" ? "any other owner" : owner);
+
+function runsOf(text: string): number | null {
+  if (text === "none") return null;
+  if (/^\d{1,6}$/.test(text)) return Number(text);
+  throw misuse("runs", `got ${text}.`, "Give a whole number from 1 to 100000, or none.");
 }
 
 function registerRm(queue: Command, out: Output): void {

@@ -1,6 +1,9 @@
 import type { Client } from "@carillon/sdk";
+import { z } from "zod";
 import { endpoint, ok } from "./route.js";
 import { PAUSE } from "./verbs.js";
+
+const LIMIT = z.strictObject({ runs: z.number("not a number, or null").nullable() });
 
 /** Queues as a whole. */
 export function queueEndpoints(client: Client) {
@@ -10,6 +13,10 @@ export function queueEndpoints(client: Client) {
       ok({ changed: await client.queues.pause(path["queue"]!, body) }),
     ),
     resume: endpoint({}, async ({ path }) => ok({ changed: await client.queues.resume(path["queue"]!) })),
+    limits: endpoint({}, async ({ path }) => ok({ limits: await client.queues.limits(path["queue"]!) })),
+    setLimit: endpoint({ body: LIMIT }, async ({ path, body }) =>
+      ok({ changed: await client.queues.setLimit(path["queue"]!, path["owner"]!, body.runs) }),
+    ),
     remove: endpoint({}, async ({ path }) => ok({ count: await client.queues.delete(path["queue"]!) })),
   };
 }

@@ -64,8 +64,9 @@ export class Committer {
         tell(report.decided, queue, result, at);
       } else {
         report.refused.push({ task: result.item.entry.local, status: result.status });
-        // Tasks that changed meanwhile are read again at once; those that are not due yet, or failed, are not.
-        if (result.status === "STALE" || result.status === "OVERLAP") progressed = true;
+        // Tasks that changed meanwhile are read again at once, and what waits for its owner is out of the way; those that are not due
+        // yet, or failed, are not.
+        if (["STALE", "OVERLAP", "LIMITED"].includes(result.status)) progressed = true;
       }
     }
     return progressed;

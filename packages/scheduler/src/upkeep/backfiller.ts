@@ -89,6 +89,7 @@ export class Backfiller {
     if (!done && !decision.cancel) return WAIT;
     const status = await claims.commitStep(name, { entry, decision }, { id, at, set }, by, now);
     if (status === "OK" || status === "DONE") return done ? every : WAIT;
+    if (status === "LIMITED") return WAIT;
     if (status.startsWith("ERROR")) throw redisError(new Error(status.slice("ERROR ".length)));
     return 0;
   }

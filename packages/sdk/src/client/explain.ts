@@ -321,6 +321,10 @@ async function overdue(store: Store, stored: StoredTask, now: number, due: numbe
   const alive = nodes.filter((node) => isAlive(node, now));
   const shard = shardOf(`${stored.definition.owner}/${stored.definition.id}`);
   const late = `It is due since ${iso(due)}, ${span(now - due)} ago, and not decided yet`;
+  const { owner, queue } = stored.definition;
+  const { held, waits } = await store.queues.place(stored.definition);
+  if (waits)
+    return `${late}: ${owner} has ${held} runs in queue ${queue}, as many as it may. It waits for one to end.`;
   return alive.length === 0
     ? `${late}: no scheduler node is alive. Start one; the catch-up policy then decides.`
     : `${late}; ${alive.length === 1 ? "1 node is" : `${alive.length} nodes are`} alive (shard ${shard}).`;

@@ -1,7 +1,7 @@
 import { ALERTS_QUEUE, CarillonError, type Outcome } from "@carillon/core";
 import { assertName, assertOptions } from "@carillon/core/internal";
 import type { QueuePause, QueueState, Store } from "@carillon/store";
-import { shortText } from "./input.js";
+import { shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 
 /** A queue: its tasks, what waits in it, and who works it. */
@@ -19,6 +19,8 @@ export interface QueueView extends Partial<Omit<QueueState, "paused">> {
   /** How many runs ended how; see `client.queues.outcomes`. */
   readonly outcomes?: Readonly<Record<Outcome, number>> | undefined;
 }
+
+const ANY_OWNER = "*";
 
 /** The queues of a namespace, at `client.queues`. */
 export class Queues {
@@ -101,6 +103,37 @@ export class Queues {
     const resumed = await store.queues.resume(queue);
     if (!resumed && !(await store.registry.has(queue))) throw queueNotFound(queue);
     return resumed;
+  }
+
+  /**
+   * How many runs of one owner may be queued or running in a queue at once, by owner. `*`: each owner without a limit of its own.
+   *
+   * @throws `INVALID_NAME`, `FORBIDDEN` for a bound client
+   */
+  async limits(queue: string): Promise<Record<string, number>> {
+    this.#scope.assertUnbound();
+    return this.#scope.store.queues.limits(assertName(queue, "queue"));
+  }
+
+  /**
+   * Limits the runs that one owner may have queued or running in a queue at once. What comes due above it waits, without delaying other
+   * owners, until a run of that owner ends; what its catch-up policy says of late occurrences holds for it. `enqueue` waits too;
+   * `trigger` is refused with `OWNER_LIMIT`. Runs that were enqueued while the owner had no limit do not count. A limit that is raised or
+   * removed takes effect within 30 s. Returns false if that changed nothing.
+   *
+   * @param owner `*`: each owner without a limit of its own
+   * @param runs 1 to 100,000; null removes the limit
+   * @throws `INVALID_NAME`, `INVALID_OPTION`, `QUEUE_NOT_FOUND`, `FORBIDDEN` for a bound client
+   */
+  async setLimit(queue: string, owner: string, runs: number | null): Promise<boolean> {
+    this.#scope.assertUnbound();
+    assertName(queue, "queue");
+    if (owner !== ANY_OWNER) assertName(owner, "owner");
+    const limit = runs === null ? undefined : wholeNumber(runs, "runs", 1, 100_000);
+    const { store } = this.#scope;
+    // The limits of a queue may outlive its tasks.
+    if (limit !== undefined && !(await store.registry.has(queue))) throw queueNotFound(queue);
+    return store.queues.setLimit(queue, owner, limit);
   }
 
   /**

@@ -33,6 +33,9 @@ import { assertChange, update } from "./update.js";
 import { type Validation, validationOf } from "./validation.js";
 import { type Definition, taskView } from "./view.js";
 
+/** What must wait for the limit of its owner is due this much later, in ms: a task that is put must have a time to come. */
+const PLACE_DELAY = 1_000;
+
 /** Checks tasks and stores them. */
 export class TaskWriter {
   readonly #scope: Scope;
@@ -175,25 +178,27 @@ export class TaskWriter {
       type,
     );
     const now = await tasks.time(queue);
-    const at = due(now);
-    const checked = {
+    let at = due(now);
+    const dueAt = (time: number) => ({
       ...draft,
-      definition: { ...draft.definition, schedule: { at: storedInstant(at, "at") } },
-    };
-    const task = { queue, owner: checked.definition.owner, id };
-    if (at > now) {
-      const [result] = await tasks.put(queue, [checked], { once: true });
-      if (result?.state === "scheduled" || result?.outcome === "unchanged")
-        return { task, run: undefined, at };
-      // Its time passed while it was put: it is stored, but finished without a run.
-      const run = await claims.trigger(task, this.#scope.identity(), "allow");
-      if (run.outcome === "enqueued") return { task, run: run.run, at: run.enqueued };
+      definition: { ...draft.definition, schedule: { at: storedInstant(time, "at") } },
+    });
+    const task = { queue, owner: draft.definition.owner, id };
+    if (at <= now) {
+      const enqueued = await this.#enqueueNow(queue, dueAt(at));
+      if (enqueued) return { task, run: enqueued.run, at: enqueued.enqueued };
+      // Its owner has as many runs as it may: a node enqueues it when one of them has ended.
+      at = now + PLACE_DELAY;
     }
-    const enqueued = await this.#enqueueNow(queue, checked);
-    return { task, run: enqueued.run, at: enqueued.enqueued };
+    const [result] = await tasks.put(queue, [dueAt(at)], { once: true });
+    if (result?.state === "scheduled" || result?.outcome === "unchanged") return { task, run: undefined, at };
+    // Its time passed while it was put: it is stored, but finished without a run.
+    const run = await claims.trigger(task, this.#scope.identity(), "allow");
+    if (run.outcome === "enqueued") return { task, run: run.run, at: run.enqueued };
+    throw new CarillonError("CONFLICT", `${id} changed while it was enqueued.`, { remedy: "Try again." });
   }
 
-  async #enqueueNow(queue: string, task: ParsedTask): Promise<{ run: string; enqueued: number }> {
+  async #enqueueNow(queue: string, task: ParsedTask): Promise<{ run: string; enqueued: number } | undefined> {
     const { registry, claims } = this.#scope.store;
     await registry.assertTypes([task.definition.type]);
     const mark = await registry.enter(queue);

@@ -1,3 +1,5 @@
+import type { TaskName } from "@carillon/core";
+import { localName, shardOf } from "@carillon/core/internal";
 import { Cluster, type Redis } from "ioredis";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
@@ -94,6 +96,37 @@ export class QueueRepository {
       for (const [queue, count] of here) counts.set(queue, Math.max(count, counts.get(queue) ?? 0));
     }
     return counts;
+  }
+
+  /** How many runs an owner may have open in a queue, by owner; `*`: any other owner. */
+  async limits(queue: string): Promise<Record<string, number>> {
+    const { limits } = this.#keys.queue(queue);
+    const stored = await this.#link.ask((client) => client.hgetall(limits));
+    return Object.fromEntries(Object.entries(stored).map(([owner, runs]) => [owner, Number(runs)]));
+  }
+
+  /** @param runs undefined: no limit @returns whether that changed anything */
+  async setLimit(queue: string, owner: string, runs: number | undefined): Promise<boolean> {
+    const { limits } = this.#keys.queue(queue);
+    return this.#link.ask(async (client) => {
+      if (runs === undefined) return (await client.hdel(limits, owner)) > 0;
+      const before = await client.hget(limits, owner);
+      await client.hset(limits, owner, runs);
+      return before !== String(runs);
+    });
+  }
+
+  /** How many places a task's owner holds, and whether the task waits for one. */
+  async place({ queue, owner, id }: TaskName): Promise<{ held: number; waits: boolean }> {
+    const keys = this.#keys.queue(queue);
+    const local = localName({ owner, id });
+    return this.#link.ask(async (client) => {
+      const [held, score] = await Promise.all([
+        client.zcard(keys.places(owner)),
+        client.zscore(keys.waiting(owner), `${shardOf(local)} ${local}`),
+      ]);
+      return { held, waits: score !== null };
+    });
   }
 
   /** Returns false if it is paused already: who and note stay. */

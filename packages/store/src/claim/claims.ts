@@ -17,7 +17,7 @@ import type { OptimisticWrites } from "../optimistic.js";
 import { redisError } from "../redis/connection.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
-import { CANCEL, ENQUEUE, NEXT, OPEN, RECKON, TASK } from "../script/libraries.js";
+import { CANCEL, ENQUEUE, NEXT, OPEN, PLACES, RECKON, TASK } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Packed, Scripts } from "../script/scripts.js";
 import { decodeTask, definitionFields, isForeign, storedFields } from "../task/codec.js";
@@ -38,9 +38,10 @@ import { claimableAt, type DueEntry } from "./writes.js";
 
 /**
  * Result of the commit for one task. `DONE`: this very claim was committed before (its answer was lost). `STALE`,
- * `OVERLAP`: the task or its runs changed since the read. `EARLY`: not due by Redis time.
+ * `OVERLAP`: the task or its runs changed since the read. `EARLY`: not due by Redis time. `LIMITED`: its owner has as many runs in this
+ * queue as it may; a due occurrence waits for the end of one.
  */
-export type ClaimStatus = "OK" | "DONE" | "STALE" | "EARLY" | "OVERLAP" | `ERROR ${string}`;
+export type ClaimStatus = "OK" | "DONE" | "STALE" | "EARLY" | "OVERLAP" | "LIMITED" | `ERROR ${string}`;
 
 /** What is remembered of an item until its commit is answered: what was prepared ahead may be thousands, with payloads. */
 export interface Sent {
@@ -105,7 +106,7 @@ const ENQUEUE_NEW = script("enqueue-new", {
     "payload",
     "fields[]",
   ],
-  uses: [TASK, OPEN, ENQUEUE],
+  uses: [TASK, OPEN, PLACES, ENQUEUE],
   answer: answers<[word: string, now: number]>(),
 });
 
@@ -281,6 +282,7 @@ export class ClaimRepository extends DueReads {
     const answer = await this.send(this.#pack(name.queue, shardOf(local), items, options, now));
     const { status, run } = answer.results[0] as ClaimResult;
     if (status.startsWith("ERROR")) throw addFailed(status);
+    if (status === "LIMITED") throw ownerLimit(name);
     if (status !== "OK" && status !== "DONE") return undefined;
     if (run !== undefined) return { outcome: "enqueued", run, enqueued: answer.now };
     const waits = decision.pending.some(({ key }) => key === by.key);
@@ -310,11 +312,16 @@ export class ClaimRepository extends DueReads {
     return (results[0] as ClaimResult).status;
   }
 
-  /** A task that runs once, now, stored and enqueued in one step. @throws `CONFLICT` where the name is taken */
+  /**
+   * A task that runs once, now, stored and enqueued in one step.
+   *
+   * @returns undefined: its owner has as many runs in this queue as it may; nothing was stored
+   * @throws `CONFLICT` where the name is taken
+   */
   async enqueueNow(
     parsed: ParsedTask,
     by: { key: string; token: string; node: string },
-  ): Promise<{ run: string; enqueued: number }> {
+  ): Promise<{ run: string; enqueued: number } | undefined> {
     const { definition, payloadJson } = parsed;
     const keys = this.#keys.queue(definition.queue);
     const local = localName(definition);
@@ -357,6 +364,7 @@ export class ClaimRepository extends DueReads {
       await clearDeletedRuns(this.#scripts, keys, mark);
       [word, at] = await send();
     }
+    if (word === "LIMITED") return undefined;
     if (word === "TAKEN") throw nameTaken(local);
     if (word === "LEFT")
       throw new CarillonError("CONFLICT", `${local} was deleted meanwhile.`, { remedy: "Try again." });
@@ -382,6 +390,12 @@ export function dueTask(
     pending: task.pending,
     keyOf: (nominal) => occurrenceKey(definition, nominal),
   };
+}
+
+function ownerLimit({ owner, queue }: TaskName): CarillonError {
+  return new CarillonError("OWNER_LIMIT", `${owner} has as many runs in queue ${queue} as it may.`, {
+    remedy: "Try again when one of them has ended, or raise the limit: `carillon queue limit`.",
+  });
 }
 
 function addFailed(word: string): CarillonError {

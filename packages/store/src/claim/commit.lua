@@ -11,7 +11,7 @@
 --       JSON, "" nothing (CommitExtras in pack.ts); run: its id, "" none is enqueued; template: its place; details: the run's; key,
 --       nominal, jobDue, trigger, more, payload: see jobData (lib/enqueue.lua)
 -- Returns: { now, status of each task, then names of tasks of which more runs are to be cancelled (cancel-open.lua) }
---          status: OK | DONE | STALE | EARLY | OVERLAP | ERROR <text>
+--          status: OK | DONE | STALE | EARLY | OVERLAP | LIMITED (its owner has as many runs as it may) | ERROR <text>
 local now = nowMs()
 -- Numbers are made text once: Redis would do it again for each command.
 local nowText = string.format("%.0f", now)
@@ -117,6 +117,13 @@ local function commit(item)
 
   local refused, named, state = check(item, held, extras, guarded and run ~= "", reckoned)
   if refused then return refused end
+  if run ~= "" and not hasPlace(item.owner) then
+    if held then
+      waitForPlace(item.owner, A.shard, name, item.nominal)
+      add(due, string.format("%.0f", now + F.placeWait), name)
+    end
+    return "LIMITED"
+  end
   if run ~= "" then
     local data = jobData(item, run, item.following, nowText)
     local failure = enqueue(templates[tonumber(item.template)], run, data, item.job)
@@ -133,6 +140,8 @@ local function commit(item)
   end
   if run ~= "" then
     recordRun(item.record, name, nowText, node, item.details)
+    takePlace(item.owner, run, now)
+    waitNoMore(item.owner, A.shard, name)
     add(runs, extras and extras.waits and waitedForAt or firstLookAt, run)
   end
   if extras then commitExtras(item, extras, name, before) end

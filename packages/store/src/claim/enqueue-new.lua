@@ -3,11 +3,12 @@
 -- K.gone: runs that a deleted task of that name left
 -- A.template: the job's, as JSON in a list; A.owner, A.id: of the task; A.key to A.payload: see jobData; A.fields: field and value of the
 -- definition
--- Returns: { "OK" | "DONE" | "TAKEN" | "LEFT" (those runs are to be cleared first) | "ERROR <text>", now }
+-- Returns: { "OK" | "DONE" | "TAKEN" | "LEFT" (those runs are to be cleared first) | "LIMITED" (see commit.lua) | "ERROR <text>", now }
 local now = nowMs()
 if redis.call("EXISTS", K.record) == 1 then return { "DONE", now } end
 if redis.call("EXISTS", K.task) == 1 then return { "TAKEN", now } end
 if redis.call("EXISTS", K.gone) == 1 then return { "LEFT", now } end
+if not hasPlace(A.owner) then return { "LIMITED", now } end
 
 checkOpen(nil, K.open, A.run)
 bullQueue(K.bull)
@@ -21,6 +22,7 @@ redis.call("HSET", K.task, "gen", generation, "state", "finished", "created", no
 redis.call("ZADD", K.tasks, 0, A.name)
 setPriority(A.name, redis.call("HGET", K.task, "priority"))
 recordRun(K.record, A.name, enqueued, A.node, A.details)
+takePlace(A.owner, A.run, now)
 redis.call("ZADD", K.runs, now + F.firstLook, A.run)
 rearm(F.parts.runs, K.runs)
 return { "OK", now }

@@ -11,7 +11,7 @@ import {
 import { type JobPacker, type JobTemplate, jobOptions } from "../bull/bullmq.js";
 import type { QueueKeys } from "../keys.js";
 import { encodeDetails } from "../run/codec.js";
-import { CANCEL, CHECKS, ENQUEUE, LEDGER, OPEN, RECKON, TASK, TRIED } from "../script/libraries.js";
+import { CANCEL, CHECKS, ENQUEUE, LEDGER, OPEN, PLACES, RECKON, TASK, TRIED } from "../script/libraries.js";
 import { answers, type Item, script } from "../script/script.js";
 import type { StoredTask } from "../task/codec.js";
 import { type DueEntry, type Writes, writesOf } from "./writes.js";
@@ -93,7 +93,7 @@ export const COMMIT = script("commit", {
     ],
     packed: true,
   },
-  uses: [CHECKS, TASK, OPEN, RECKON, LEDGER, ENQUEUE, CANCEL, TRIED],
+  uses: [CHECKS, TASK, OPEN, PLACES, RECKON, LEDGER, ENQUEUE, CANCEL, TRIED],
   answer: answers<[now: number, ...statuses: string[]]>(),
 });
 

@@ -30,6 +30,9 @@ export const FACTS = {
     planned: "cal:",
     due: "due:",
     mutex: "lock:",
+    limits: "limits",
+    places: "places:",
+    waiting: "waiting:",
   },
   /** Channels of a namespace, after its tag. */
   channels: { wake: ":wake", cancel: ":cancel" },
@@ -62,6 +65,10 @@ export const FACTS = {
     "pausedBy",
     "pauseNote",
   ]),
+  /** Field of a queue's limits: every owner without one of its own. No owner can have this name. */
+  anyOwner: "*",
+  /** An occurrence that waits for a place of its owner is tried again after this many ms at the latest. */
+  placeWait: 30_000,
   /** In `open` of a task's hash: its open runs are in a set of their own. */
   inSet: "*",
   /** Bytes. A hash with a longer value takes twice the memory (Redis' `hash-max-listpack-value`). */

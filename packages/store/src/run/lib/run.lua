@@ -130,6 +130,13 @@ end
 -- How many runs this script has ended, by outcome.
 local ended = {}
 
+-- Leaves the run's place in the limit of its owner: what waits for one is due by its hash.
+local function leave(run, now)
+  leavePlace(run.name, run.id, function(shard, name)
+    recheck({ task = ours(F.keys.task, name), name = name, shard = shard, due = ours(F.keys.due, shard) }, now)
+  end)
+end
+
 -- Makes the run final: out of its task's open runs, into its history and the journal. A task that waits for this run has its
 -- next time from here on, and what waits for its end goes on. After the last one of a script: `afterEnds`.
 --
@@ -144,7 +151,9 @@ local function finish(run, outcome, now, more)
     redis.call("DEL", run.key, ours(F.keys.output, run.id))
     removeOpen(open, run.task, run.open, run.id)
     redis.call("ZADD", K.runs, nowText, run.id)
+    leave(run, now)
     rearmAndWake(F.parts.runs, K.runs)
+    wakeForMoved()
     return
   end
   local was = redis.call("HMGET", run.key, "started", "reopened", "notBefore", "attempts")
@@ -182,6 +191,7 @@ local function finish(run, outcome, now, more)
     end
   end
   if awaited == run.id or pending then recheck(run, now) end
+  leave(run, now)
   if failed then alert(outcome == "crashed" and "crashed" or "failed", run.name, now, run.id, more.error) end
 end
 

@@ -10,7 +10,7 @@ local function clearRuns(mark, gone, most, again)
     redis.call("DEL", gone)
     ids = {}
   end
-  local taken = 0
+  local taken, owner = 0, string.match(mark, "^" .. F.goneOpen .. "([^/]+)/")
   for _, id in ipairs(ids) do
     local jobKey = bullKey(id)
     local readable, state = pcall(jobState, jobKey)
@@ -19,6 +19,7 @@ local function clearRuns(mark, gone, most, again)
     if state == "live" and not fits(id) then break end
     taken = taken + 1
     redis.call("DEL", ours(F.keys.run, id), ours(F.keys.output, id))
+    if owner then redis.call("ZREM", ours(F.keys.places, owner), id) end
     redis.call("ZREM", K.journal, id)
     redis.call("ZREM", gone, id)
     if state == "missing" or bullRemove(id) then

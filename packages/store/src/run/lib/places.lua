@@ -1,0 +1,59 @@
+-- Limits by owner: how many runs of one owner may be open in this queue at once. A run of an owner with a limit holds a place; a task whose
+-- occurrence found none waits for one, in the order of nominal times.
+local limits
+local function limitOf(owner)
+  if not limits then
+    limits = {}
+    local flat = redis.call("HGETALL", ours(F.keys.limits, ""))
+    for i = 1, #flat, 2 do limits[flat[i]] = tonumber(flat[i + 1]) end
+  end
+  return limits[owner] or limits[F.anyOwner]
+end
+
+-- Gives back the places of runs that are over or gone: they ended while there was no limit, or their task was deleted. `CHECKED` at a time.
+local CHECKED = 16
+local function giveBack(places)
+  for _, id in ipairs(redis.call("ZRANGE", places, 0, CHECKED - 1)) do
+    local state = redis.call("HGET", ours(F.keys.run, id), "state")
+    if not state or state == "final" then redis.call("ZREM", places, id) end
+  end
+end
+
+local full = {}
+local function hasPlace(owner)
+  local limit = limitOf(owner)
+  if not limit then return true end
+  if full[owner] then return false end
+  local places = ours(F.keys.places, owner)
+  if redis.call("ZCARD", places) < limit then return true end
+  giveBack(places)
+  full[owner] = redis.call("ZCARD", places) >= limit
+  return not full[owner]
+end
+
+local function takePlace(owner, run, now)
+  if limitOf(owner) then redis.call("ZADD", ours(F.keys.places, owner), now, run) end
+end
+
+local function waitForPlace(owner, shard, name, nominal)
+  redis.call("ZADD", ours(F.keys.waiting, owner), nominal, shard .. " " .. name)
+end
+
+local function waitNoMore(owner, shard, name)
+  if limitOf(owner) then redis.call("ZREM", ours(F.keys.waiting, owner), shard .. " " .. name) end
+end
+
+-- Leaves a run's place, and calls `wake(shard, name)` for as many of the tasks that wait as there are places.
+local WOKEN = 16
+local function leavePlace(name, run, wake)
+  local owner = string.match(name, "^[^/]+")
+  local limit = limitOf(owner)
+  if not limit then return end
+  local places, waiting = ours(F.keys.places, owner), ours(F.keys.waiting, owner)
+  redis.call("ZREM", places, run)
+  for _ = 1, math.min(limit - redis.call("ZCARD", places), WOKEN) do
+    local first = redis.call("ZPOPMIN", waiting)[1]
+    if not first then return end
+    wake(string.match(first, "^(%d+) (.*)$"))
+  end
+end

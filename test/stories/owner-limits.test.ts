@@ -1,0 +1,119 @@
+import { Client, defineTask } from "@carillon/sdk";
+import { type TestKit, testKit } from "@carillon/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+
+const QUEUE = "bells";
+
+/** Runs take 20 s; acme may have two at once. */
+describe("a limit by owner", () => {
+  const started: string[] = [];
+  let open: Record<string, number>;
+  let most: Record<string, number>;
+  let kit: TestKit;
+  let acme: Client;
+  const ring = defineTask("ring", {
+    queue: QUEUE,
+    payload: z.object({}),
+    handler: async (_, { occurrence }) => {
+      const { owner, task } = occurrence;
+      started.push(`${owner}/${task}`);
+      open[owner] = (open[owner] ?? 0) + 1;
+      most[owner] = Math.max(most[owner] ?? 0, open[owner]);
+      await kit.sleep("20s");
+      open[owner] -= 1;
+    },
+  });
+  beforeEach(async () => {
+    started.length = 0;
+    [open, most] = [{}, {}];
+    kit = await testKit({ types: [ring], queues: [QUEUE], nodes: 2 });
+    acme = new Client({ store: kit.store, owner: "acme" });
+    await put("beta", "only");
+    await kit.client.queues.setLimit(QUEUE, "acme", 2);
+  });
+  afterEach(async () => {
+    await kit.close();
+  });
+
+  const put = (owner: string, id: string) =>
+    kit.client.put(ring, { id, owner, schedule: { every: "10m" }, payload: {} });
+
+  it("holds what comes due above it, and delays no other owner", async () => {
+    for (const n of [1, 2, 3, 4, 5]) await put("acme", `t${n}`);
+    for (const n of [1, 2, 3, 4, 5]) await put("beta", `t${n}`);
+    await kit.advance("10m");
+    expect(started.filter((one) => one.startsWith("beta"))).toHaveLength(6);
+    expect(started.filter((one) => one.startsWith("acme"))).toHaveLength(2);
+    const explained = await kit.client.explain({ owner: "acme", id: "t5" }, kit.now);
+    expect(explained.summary).toMatch(/acme has 2 runs in queue bells, as many as it may/);
+    await kit.advance("19s");
+    expect(started.filter((one) => one.startsWith("acme"))).toHaveLength(2);
+    await kit.advance("2s");
+    expect(started.filter((one) => one.startsWith("acme"))).toHaveLength(4);
+    await kit.advance("40s");
+    expect(started.filter((one) => one.startsWith("acme")).sort()).toEqual([
+      "acme/t1",
+      "acme/t2",
+      "acme/t3",
+      "acme/t4",
+      "acme/t5",
+    ]);
+    expect(most).toEqual({ acme: 2, beta: 6 });
+    // What waited leaves nothing that wakes it before its next time.
+    await kit.advance("8m");
+    expect(started.filter((one) => one.startsWith("acme"))).toHaveLength(5);
+    await kit.advance("2m");
+    expect(started.filter((one) => one.startsWith("acme"))).toHaveLength(10);
+    expect(most["acme"]).toBe(2);
+  });
+
+  it("lets what is enqueued wait, and refuses a trigger", async () => {
+    const results = [];
+    for (let n = 0; n < 3; n++) results.push(await acme.enqueue(ring, {}));
+    expect(results.map(({ run }) => run !== undefined)).toEqual([true, true, false]);
+    await put("acme", "t");
+    await expect(acme.trigger("t")).rejects.toMatchObject({ code: "OWNER_LIMIT", statusCode: 429 });
+    expect((await kit.client.trigger({ owner: "beta", id: "only" })).outcome).toBe("enqueued");
+    await kit.advance("25s");
+    expect(started.filter((one) => one.startsWith("acme"))).toHaveLength(3);
+    expect((await acme.trigger("t")).outcome).toBe("enqueued");
+  });
+
+  it("does not count the runs of a deleted task, nor those that are over", async () => {
+    await kit.client.queues.pause(QUEUE);
+    for (const id of ["t1", "t2", "t3"]) await put("acme", id);
+    for (const id of ["t1", "t2"]) await acme.trigger(id);
+    await expect(acme.trigger("t3")).rejects.toMatchObject({ code: "OWNER_LIMIT" });
+    await acme.delete("t1");
+    const { run } = (await acme.trigger("t3")) as { run: string };
+    await expect(acme.enqueue(ring, {})).resolves.toMatchObject({ run: undefined });
+    await kit.client.runs.cancel(run);
+    await kit.advance("5s");
+    expect((await acme.runs.list("t3"))[0]).toMatchObject({ outcome: "cancelled" });
+    expect(await acme.list()).toMatchObject({
+      tasks: expect.arrayContaining([expect.objectContaining({ type: "ring", state: "finished" })]),
+    });
+  });
+
+  it("holds for each owner without one of its own, and ends when it is removed", async () => {
+    const { queues } = kit.client;
+    expect(await queues.setLimit(QUEUE, "*", 1)).toBe(true);
+    expect(await queues.setLimit(QUEUE, "*", 1)).toBe(false);
+    expect(await queues.limits(QUEUE)).toEqual({ "*": 1, acme: 2 });
+    for (const n of [1, 2, 3]) await put("beta", `t${n}`);
+    await kit.advance("10m");
+    expect(started).toHaveLength(1);
+    expect(await queues.setLimit(QUEUE, "*", null)).toBe(true);
+    await kit.advance("30s");
+    expect(started).toHaveLength(4);
+  });
+
+  it("is refused where it makes no sense", async () => {
+    const { queues } = kit.client;
+    await expect(queues.setLimit(QUEUE, "acme", 0)).rejects.toMatchObject({ code: "INVALID_OPTION" });
+    await expect(queues.setLimit(QUEUE, "a b", 1)).rejects.toMatchObject({ code: "INVALID_NAME" });
+    await expect(queues.setLimit("none", "acme", 1)).rejects.toMatchObject({ code: "QUEUE_NOT_FOUND" });
+    await expect(acme.queues.setLimit(QUEUE, "acme", 9)).rejects.toMatchObject({ code: "FORBIDDEN" });
+  });
+});
