@@ -71,8 +71,7 @@ export class AlertRepository {
 
   /** Removes alerts that were delivered, by their lines. Returns the number left. */
   async told(queue: string, lines: readonly Buffer[]): Promise<number> {
-    const { alerts, next } = this.#keys.queue(queue);
-    return this.#scripts.run(TOLD, { alerts, next }, { lines });
+    return this.#scripts.run(TOLD, this.#keys.queue(queue), { lines });
   }
 
   /** Number of deliveries that wait for a worker, and the time since which the oldest one does, UTC ms. */
@@ -83,8 +82,7 @@ export class AlertRepository {
 
   /** Looks for deadlines that passed. Returns whether there may be more. */
   async missed(queue: string): Promise<boolean> {
-    const { expected, next, alerts } = this.#keys.queue(queue);
-    return (await this.#scripts.run(EXPECTED, { expected, next, alerts }, { most: BATCH })) >= BATCH;
+    return (await this.#scripts.run(EXPECTED, this.#keys.queue(queue), { most: BATCH })) >= BATCH;
   }
 }
 

@@ -213,10 +213,9 @@ export class CalendarRepository {
       return [];
     });
     if (plans.length === 0) return { done: 0, left };
-    const { next, expected, runs } = keys;
     const words = await this.#scripts.run(
       REPLAN,
-      { next, expected, runs },
+      keys,
       { revision: this.#revision },
       plans.map(({ task, state, nominal, due, passed }) => {
         const name = localName(task.definition);

@@ -91,18 +91,15 @@ export class Registry {
   async forgetIfEmpty(queue: string): Promise<boolean> {
     const value = await this.#link.ask((client) => client.hget(this.#keys.queues, queue));
     if (value === null || value.includes(" ")) return false;
-    const { tasks, runs, outcomes, bull } = this.#keys.queue(queue);
+    const keys = this.#keys.queue(queue);
     const cleared = await this.#scripts.run(CLEAR_QUEUE, {
-      tasks,
-      runs,
-      outcomes,
-      meta: bullMeta(bull),
-      bull: bullIdleKeys(bull),
-      jobs: bullJobKeys(bull),
+      ...keys,
+      meta: bullMeta(keys.bull),
+      bull: bullIdleKeys(keys.bull),
+      jobs: bullJobKeys(keys.bull),
     });
     if (cleared === 0) return false;
-    const { queues, zones, audits } = this.#keys;
-    return (await this.#scripts.run(UNREGISTER_QUEUE, { queues, zones, audits }, { queue, value })) === 1;
+    return (await this.#scripts.run(UNREGISTER_QUEUE, this.#keys, { queue, value })) === 1;
   }
 
   /** The only task types that may be put; none: any may. */

@@ -164,7 +164,6 @@ export class ClaimRepository extends DueReads {
     now: number,
   ): PackedCommit {
     const keys = this.#keys.queue(queue);
-    const { next, expected } = keys;
     const jobs = this.#jobs(queue, now);
     const packed = new CommitItems(keys, jobs);
     // Two owners may have a task of one id, due at the same time: a run's id must be one of a kind.
@@ -184,7 +183,7 @@ export class ClaimRepository extends DueReads {
       runs,
       ...this.#scripts.pack(
         COMMIT,
-        { due: keys.due(shard), next, runs: keys.runs, expected, bull: bullKeys(keys.bull) },
+        { ...keys, due: keys.due(shard), bull: bullKeys(keys.bull) },
         { token: options.token, node: options.node, shard, templates: templatesText(jobs.templates) },
         packed.items,
       ),
@@ -215,7 +214,7 @@ export class ClaimRepository extends DueReads {
     for (;;) {
       const [looked, cancelled, open] = await this.#scripts.run(
         CANCEL_OPEN,
-        { open: keys.open(local), runs: keys.runs, next: keys.next },
+        { ...keys, open: keys.open(local) },
         { by: node, opened: by, passed },
       );
       if (passed === 0) before = open;
@@ -331,19 +330,15 @@ export class ClaimRepository extends DueReads {
     const jobs = this.#jobs(definition.queue, now);
     jobs.template(definition);
     const mark = `${FACTS.goneOpen}${local}`;
-    const { next, runs, tasks, priorities } = keys;
     const send = () =>
       this.#scripts.run(
         ENQUEUE_NEW,
         {
+          ...keys,
           task: keys.task(local),
           open: keys.open(local),
           record: keys.run(run),
           job: keys.job(run),
-          next,
-          runs,
-          tasks,
-          priorities,
           gone: keys.gone(mark),
           bull: bullKeys(keys.bull),
         },

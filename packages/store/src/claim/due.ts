@@ -71,11 +71,10 @@ export class DueReads {
   /** Reads due tasks of a shard: a fair choice, unless it is said which. */
   async readDue(queue: string, shard: number, limit: number, which: WhichDue = {}): Promise<DueBatch> {
     const keys = this.#keys.queue(queue);
-    const { priorities } = keys;
     const others = (which.others ?? []).map((other) => keys.due(other));
     const [now, more, rest, ...tasks] = await this.#scripts.run(
       READ_DUE,
-      { due: keys.due(shard), priorities, others },
+      { ...keys, due: keys.due(shard), others },
       {
         pass: which.pass,
         limit,

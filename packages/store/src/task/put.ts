@@ -303,10 +303,9 @@ export class TaskWriter {
 
   async #sendPut(queue: string, plans: readonly Plan[]): Promise<{ now: number; each: string[][] }> {
     const keys = this.#keys.queue(queue);
-    const { tasks, next, expected, runs, priorities } = keys;
     const [now, ...each] = await this.#scripts.run(
       PUT,
-      { tasks, next, expected, runs, priorities },
+      keys,
       { revision: this.#calendars.revision },
       plans.map((plan) => {
         const shard = shardOf(plan.local);

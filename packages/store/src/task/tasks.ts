@@ -166,9 +166,9 @@ export class TaskRepository extends TaskReads {
 
   /** The keys of all scripts that move a task. */
   #movedKeys(name: TaskName) {
-    const { task, due, next, expected, runs } = this.#keys.queue(name.queue);
+    const keys = this.#keys.queue(name.queue);
     const local = localName(name);
-    return { task: task(local), due: due(shardOf(local)), next, expected, runs };
+    return { ...keys, task: keys.task(local), due: keys.due(shardOf(local)) };
   }
 
   async pause(name: TaskName, by = "", note = ""): Promise<"OK" | "UNCHANGED" | "MISSING" | "FINISHED"> {
@@ -242,12 +242,8 @@ export class TaskRepository extends TaskReads {
       DELETE,
       {
         ...this.#movedKeys(name),
-        tasks: keys.tasks,
         ledger: keys.ledger(local),
         stats: keys.stats(local),
-        alerts: keys.alerts,
-        backfills: keys.backfills,
-        priorities: keys.priorities,
         open: keys.open(local),
         history: keys.history(local),
         failures: keys.failures(local),
