@@ -32,14 +32,7 @@ export interface ScheduleForm extends ScheduleEdit {
  * The page supports cron and fixed intervals. Every other kind is shown as a pattern that begins with its name, and read back from
  * it; no cron expression begins with these words.
  */
-const CALENDAR = "calendar ";
-const AT = "at ";
-const EVERY = "every ";
-const PREFIXES = [
-  ["at", AT],
-  ["calendar", CALENDAR],
-  ["every", EVERY],
-] as const;
+const NAMED = ["at", "calendar", "every"] as const;
 const UTC = "UTC";
 const MINUTE = 60_000;
 
@@ -62,12 +55,12 @@ type Of<Kind extends ScheduleKind> = Extract<Schedule, Record<Kind, unknown>>;
 
 const SHOWN: { readonly [Kind in ScheduleKind]: (schedule: Of<Kind>, seed: string) => Syntax } = {
   cron: ({ cron, timezone = UTC }) => ({ pattern: cron, tz: timezone }),
-  calendar: ({ calendar, timezone = UTC }) => ({ pattern: CALENDAR + calendar, tz: timezone }),
-  at: ({ at }) => ({ pattern: AT + isoTime(at) }),
+  calendar: ({ calendar, timezone = UTC }) => ({ pattern: `calendar ${calendar}`, tz: timezone }),
+  at: ({ at }) => ({ pattern: `at ${isoTime(at)}` }),
   any: (schedule, seed) => ({ pattern: canonicalSchedule(schedule, seed) }),
   every({ every, timezone = UTC }) {
     const ms = intervalOf(every);
-    return ms === undefined ? { pattern: EVERY + every, tz: timezone } : { every: ms };
+    return ms === undefined ? { pattern: `every ${every}`, tz: timezone } : { every: ms };
   },
 };
 
@@ -94,7 +87,7 @@ function editSyntax(before: Schedule, edit: ScheduleEdit, seed: string): Schedul
   const [kind, text] = readPattern(edit.pattern ?? "");
   if (kind === "cron" && (had === "calendar" || had === "at")) refuseForeignPattern(had, before, text, seed);
   if (kind === "at") {
-    if (showSyntax(before, seed).pattern === AT + text) return before;
+    if (showSyntax(before, seed).pattern === `at ${text}`) return before;
     return { ...(had === kind ? before : ofEveryKind(before, UTC)), at: text } as Schedule;
   }
   const clock = (kind === "calendar" ? calendarZone(text) : undefined) ?? edit.tz ?? UTC;
@@ -104,10 +97,10 @@ function editSyntax(before: Schedule, edit: ScheduleEdit, seed: string): Schedul
 }
 
 /** The kind of a pattern, and its expression. */
-function readPattern(pattern: string): ["cron" | "calendar" | "every" | "at", text: string] {
+function readPattern(pattern: string): ["cron" | (typeof NAMED)[number], text: string] {
   const text = pattern.trim();
-  const [kind, prefix] = PREFIXES.find(([, word]) => text.startsWith(word)) ?? ["cron", ""];
-  return [kind, text.slice(prefix.length).trim()];
+  const kind = NAMED.find((name) => text.startsWith(`${name} `));
+  return kind ? [kind, text.slice(kind.length).trim()] : ["cron", text];
 }
 
 /** The page sends no empty fields, so missing ones stay as they were. */
