@@ -146,12 +146,9 @@ export class Store {
   async deleteQueue(queue: string): Promise<number> {
     let deleted = 0;
     // By their names: also those that this version cannot read.
-    for (let after: string | undefined; ; ) {
-      const locals = await this.tasks.names(queue, 100, after);
+    for await (const locals of this.tasks.names(queue, 100)) {
       for (const local of locals) await this.tasks.delete({ queue, ...parseLocalName(local) });
       deleted += locals.length;
-      if (locals.length < 100) break;
-      after = locals.at(-1);
     }
     const client = this.connect("patient");
     try {

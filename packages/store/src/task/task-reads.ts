@@ -147,9 +147,14 @@ export class TaskReads {
     return scored.sort((a, b) => a.at - b.at).slice(0, limit);
   }
 
-  /** Local names of a queue's tasks, whoever can read these, in their order. @param after the one before the first */
-  async names(queue: string, limit: number, after?: string): Promise<string[]> {
-    return this.#locals(this.#keys.queue(queue), {}, after, limit);
+  /** Local names of a queue's tasks, those that this version cannot read included: pages in their order, only the last one shorter than `size`. */
+  async *names(queue: string, size: number): AsyncGenerator<string[]> {
+    const keys = this.#keys.queue(queue);
+    let page: string[] = [];
+    do {
+      page = await this.#locals(keys, {}, page.at(-1), size);
+      yield page;
+    } while (page.length === size);
   }
 
   /** How many tasks a queue holds: of all owners, or of one. */

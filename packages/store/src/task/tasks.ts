@@ -140,28 +140,24 @@ export class TaskRepository extends TaskReads {
   async replanAll(queue: string): Promise<{ replanned: number; left: number }> {
     await this.#calendars.refresh();
     let [replanned, left] = [0, 0];
-    for (let after: string | undefined; ; ) {
-      const locals = await this.names(queue, REPLAN_PAGE, after);
+    for await (const locals of this.names(queue, REPLAN_PAGE)) {
       const page = await this.#calendars.replan(queue, locals, false);
       replanned += page.done;
       left += page.left;
-      if (locals.length < REPLAN_PAGE) return { replanned, left };
-      after = locals.at(-1);
     }
+    return { replanned, left };
   }
 
   /** Makes the indexes of a queue say what its definitions say. Returns how many tasks and parts were put right. */
   async audit(queue: string): Promise<number> {
     const keys = this.#keys.queue(queue);
     let mended = 0;
-    for (let after: string | undefined; ; ) {
-      const locals = await this.names(queue, REPLAN_PAGE, after);
+    for await (const locals of this.names(queue, REPLAN_PAGE)) {
       const last = locals.length < REPLAN_PAGE;
       const items = locals.map((name) => ({ task: keys.task(name), name, shard: shardOf(name) }));
       mended += await this.#scripts.run(AUDIT, keys, { last }, items);
-      if (last) return mended;
-      after = locals.at(-1);
     }
+    return mended;
   }
 
   /** The keys of all scripts that move a task. */
