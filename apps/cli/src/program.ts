@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import type { Globals, Register } from "./command.js";
 import { registerBackfill, registerBackfillCancel, registerBackfillStatus } from "./commands/backfill.js";
 import { registerCalendars } from "./commands/calendars.js";
+import { registerDefaults } from "./commands/defaults.js";
 import { registerEdit } from "./commands/edit.js";
 import { registerExplain } from "./commands/explain.js";
 import { registerJournal } from "./commands/journal.js";
@@ -49,6 +50,7 @@ const COMMANDS: readonly Register[] = [
   registerNodes,
   registerQueues,
   registerQueue,
+  registerDefaults,
   registerTypes,
   registerCalendars,
   registerNext,

@@ -37,6 +37,18 @@ describe("queues", () => {
   });
 });
 
+it("default policies are set, listed and removed", async () => {
+  expect((await cli(["defaults"])).stdout).toBe("No defaults.\n");
+  const set = ["defaults", "set", "all", '{"timeLimit":"50%"}'];
+  expect((await cli(set)).stdout).toBe("set the defaults of all\n");
+  expect((await cli(set)).stdout).toBe("unchanged: all\n");
+  expect((await cli(["defaults"])).stdout).toBe('all {"timeLimit":"50%"}\n');
+  expect(await refusal(["defaults", "set", "all", "{"])).toMatchObject({ exit: 2 });
+  expect(await refusal(["defaults", "set", "acme", "{}"])).toMatchObject({ exit: 2, code: "INVALID_OPTION" });
+  expect(await json(["defaults", "rm", "all"])).toEqual({ scope: "all", policies: null, changed: true });
+  expect(await json(["defaults"])).toEqual({});
+});
+
 describe("a queue", () => {
   beforeEach(() => bench.client.put(task("a")));
 

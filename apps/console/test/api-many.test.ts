@@ -286,6 +286,19 @@ describe("task types", () => {
   });
 });
 
+test("default policies are set, listed and removed, and not by a viewer", async () => {
+  const set = (policies: unknown, headers?: Record<string, string>) =>
+    api("PUT", "/defaults/type:t", { policies }, headers);
+  expect((await set({ timeLimit: "5m" })).body).toEqual({ changed: true });
+  expect((await set({ timeLimit: "5m" })).body).toEqual({ changed: false });
+  expect((await api("GET", "/defaults")).body).toEqual({ defaults: { "type:t": { timeLimit: "5m" } } });
+  expect((await set({ timeLimit: "soon" })).body).toMatchObject({ error: { code: "INVALID_DURATION" } });
+  expect((await set([])).status).toBe(400);
+  expect((await set(null, { authorization: `Bearer ${VIEWER}` })).status).toBe(403);
+  expect((await set(null)).body).toEqual({ changed: true });
+  expect((await api("GET", "/defaults")).body).toEqual({ defaults: {} });
+});
+
 test.each([
   ["GET", "/tasks/pause", "POST"],
   ["GET", "/tasks/delete", "POST"],

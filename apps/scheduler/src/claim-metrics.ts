@@ -8,7 +8,7 @@ const LATENESS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 /** From a run that ends soon to a task that stays paused (days). */
 const WAIT_BUCKETS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 7_200, 86_400];
 
-const REFUSALS = ["STALE", "OVERLAP", "EARLY"];
+const REFUSALS = ["STALE", "OVERLAP", "EARLY", "LIMITED"];
 const FAILURES = ["REDIS_UNAVAILABLE", "REDIS_AUTH", "REDIS_READ_ONLY", "REDIS_OUT_OF_MEMORY", "REDIS_ERROR"];
 
 /** Whether due occurrences are claimed, and how soon. */
@@ -16,7 +16,7 @@ export function claimMetrics(scheduler: Scheduler, store: Store, registers: Regi
   showReadiness(scheduler, registers);
   const refused = new Counter({
     name: "carillon_claims_refused_total",
-    help: "Claims that were not committed: the task or its runs had changed (STALE, OVERLAP), or too early (EARLY). Not an error.",
+    help: "Claims that were not committed: the task or its runs had changed (STALE, OVERLAP), too early (EARLY), or above the limit of the owner (LIMITED). Not an error.",
     labelNames: ["status"] as const,
     registers,
   });

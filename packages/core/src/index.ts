@@ -1,5 +1,7 @@
 // What users need. Everything else of this package, for our own packages: internal.ts.
+
 export { type Next, SKIP_REASONS, type SkipReason } from "./decide.js";
+export type { DefaultsScope } from "./defaults.js";
 export {
   CarillonError,
   type CarillonErrorOptions,

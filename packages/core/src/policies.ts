@@ -80,6 +80,7 @@ export const policySchema = z.strictObject({
     })
     .optional(),
   minGap: span.optional(),
+  tolerance: span.optional(),
   timeLimit: limit.optional(),
   timeLimitGrace: span.optional(),
   retry: retrySchema.optional(),
@@ -130,6 +131,19 @@ export function timeLimitOf(limit: Duration, gap: number | undefined): number | 
   throw new CarillonError("INVALID_DURATION", `${limit} is not a part of the interval.`, {
     remedy: "Give 1% to 100%, or a duration such as 30s.",
   });
+}
+
+/**
+ * Least time between the starts of two runs, in ms; undefined: any.
+ * @param interval ms to the following occurrence; undefined if there is none: `tolerance` then asks for nothing
+ */
+export function minGapOf(
+  { minGap, tolerance }: Pick<Policies, "minGap" | "tolerance">,
+  interval: number | undefined,
+): number | undefined {
+  if (minGap !== undefined) return parseDuration(minGap);
+  if (tolerance === undefined || interval === undefined) return undefined;
+  return Math.max(0, interval - parseDuration(tolerance)) || undefined;
 }
 
 /** The wait after n consecutive failures (n from 1), in ms, before cap and jitter. */

@@ -47,6 +47,11 @@ export interface PoliciesInput {
   catchUpLimits?: CatchUpLimitsInput | undefined;
   /** Least time between the starts of two runs; a run that would start sooner is dropped. Default: none. */
   minGap?: Duration | undefined;
+  /**
+   * Instead of `minGap`: a run that would start sooner than one interval after the start of the run before is dropped, unless it is early
+   * by no more than this. Follows the schedule when that changes. Default: none.
+   */
+  tolerance?: Duration | undefined;
   /** Time limit of an attempt: a duration, or a part of the interval, `"50%"`. Default: no limit. */
   timeLimit?: Duration | undefined;
   /** The time that a run then has to end by itself, also after a cancel. Default: `"10s"`. */

@@ -93,6 +93,12 @@ export interface ParsedTask {
 export function parseTask(input: unknown, limits: PayloadLimits = DEFAULT_PAYLOAD_LIMITS): ParsedTask {
   const parsed = taskSchema.safeParse(input);
   if (!parsed.success) throw fromZod(parsed.error);
+  if (parsed.data.minGap !== undefined && parsed.data.tolerance !== undefined) {
+    throw new CarillonError("INVALID_TASK", "given beside minGap.", {
+      field: "tolerance",
+      remedy: "Give one of the two: a fixed time, or the part of the interval that may be missing.",
+    });
+  }
   // Only a missing payload becomes empty: null is a payload.
   const payload = parsed.data.payload === undefined ? {} : parsed.data.payload;
   const payloadJson = encodePayload(payload, limits);

@@ -13,6 +13,7 @@ import {
   resumeAll,
 } from "./client/bulk.js";
 import { Calendars } from "./client/calendars.js";
+import { Defaults } from "./client/defaults.js";
 import { type Explanation, explain } from "./client/explain.js";
 import { isTyped, notFound, wholeNumber } from "./client/input.js";
 import { Nodes } from "./client/nodes.js";
@@ -63,6 +64,8 @@ export class Client {
   readonly nodes: Nodes;
   /** The task types that may be put into the namespace. */
   readonly types: TaskTypes;
+  /** Policies for tasks that do not have them. */
+  readonly defaults: Defaults;
   readonly #store: Store;
   readonly #ownsStore: boolean;
   readonly #scope: Scope;
@@ -88,6 +91,7 @@ export class Client {
     this.queues = new Queues(this.#scope);
     this.nodes = new Nodes(this.#scope);
     this.types = new TaskTypes(this.#scope);
+    this.defaults = new Defaults(this.#scope);
   }
 
   get namespace(): string {

@@ -7,6 +7,7 @@ export {
   calendarZone,
   canonicalSchedule,
   compileSchedule,
+  type DefaultsScope,
   type Duration,
   describeSchedule,
   ERROR_CODES,
@@ -57,6 +58,7 @@ export {
 export type { BackfillOptions, Backfills, StartBackfillResult } from "./client/backfills.js";
 export type { BulkFilter, BulkOptions, BulkResult, BulkSample, ResumeFilter } from "./client/bulk.js";
 export type { Calendars, CalendarView, PutCalendarResult } from "./client/calendars.js";
+export type { Defaults } from "./client/defaults.js";
 export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
 export type { Nodes } from "./client/nodes.js";

@@ -79,6 +79,8 @@ export interface NamespaceKeys {
   readonly audits: string;
   /** Set: the only task types that may be put; empty: any. */
   readonly types: string;
+  /** Hash: policies for tasks that do not have them, as JSON, by whose tasks. */
+  readonly defaults: string;
   /** Hash: shared calendars by name, as JSON; `~revision` counts their changes. */
   readonly calendars: string;
   /** Never exists: for writes that only test whether Redis accepts writes. */
@@ -103,6 +105,7 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     zones: `{${namespace}}:zones`,
     audits: `{${namespace}}:audits`,
     types: `{${namespace}}:types`,
+    defaults: `{${namespace}}:defaults`,
     calendars: `{${namespace}}:calendars`,
     probe: `{${namespace}}:probe`,
     ended: (session) => `{${namespace}}:ended:${session}`,

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { CarillonError } from "@carillon/core";
-import { isName } from "@carillon/core/internal";
+import { CarillonError, type DefaultsScope, type Policies, type PoliciesInput } from "@carillon/core";
+import { assertDefaultsScope, isName, parsePolicies } from "@carillon/core/internal";
 import { bullIdleKeys, bullJobKeys, bullMeta } from "./bull/bull-keys.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
@@ -119,6 +119,29 @@ export class Registry {
   async assertTypes(types: readonly string[]): Promise<void> {
     const known = await this.types();
     for (const type of types) assertKnown(type, known);
+  }
+
+  /** The policies of the namespace for tasks that do not have them. Corrupt ones are left out. */
+  async defaults(): Promise<Map<DefaultsScope, Policies>> {
+    const stored = await this.#link.ask((client) => client.hgetall(this.#keys.defaults));
+    const defaults = new Map<DefaultsScope, Policies>();
+    for (const [scope, text] of Object.entries(stored)) {
+      try {
+        defaults.set(assertDefaultsScope(scope), parsePolicies(JSON.parse(text) as PoliciesInput));
+      } catch {}
+    }
+    return defaults;
+  }
+
+  /** @param policies undefined: none @returns whether there were other ones */
+  async setDefaults(scope: DefaultsScope, policies: Policies | undefined): Promise<boolean> {
+    return this.#link.ask(async (client) => {
+      const key = this.#keys.defaults;
+      if (policies === undefined) return (await client.hdel(key, scope)) > 0;
+      const [text, before] = [JSON.stringify(policies), await client.hget(key, scope)];
+      await client.hset(key, scope, text);
+      return before !== text;
+    });
   }
 
   /** By queue: the version of the time zone data that its tasks were planned with. */

@@ -8,7 +8,7 @@ export function policyFacts(task: Task): Fact[] {
   return [
     ["overlap", join(overlap, maxQueued === undefined ? undefined : `at most ${maxQueued} waiting`)],
     ["catch-up", join(catchUp, ...limitsOf(task))],
-    ["min gap", task.minGap],
+    ["min gap", task.minGap ?? (task.tolerance && `the interval, less ${task.tolerance}`)],
     ["time limit", timeLimit && join(timeLimit, timeLimitGrace && `then ${timeLimitGrace} to end`)],
     [
       "grace",

@@ -1,13 +1,18 @@
-import type { Client } from "@carillon/sdk";
+import type { Client, DefaultsScope } from "@carillon/sdk";
 import { z } from "zod";
 import { endpoint, ok } from "./route.js";
 
+const POLICIES = z.strictObject({ policies: z.looseObject({}).nullable() });
 const TYPES = z.strictObject({ types: z.array(z.string("not a text"), "not a list of texts") });
 
 /** Nodes and task types of the namespace. */
 export function namespaceEndpoints(client: Client) {
   return {
     nodes: endpoint({}, async () => ok({ nodes: await client.nodes.list() })),
+    defaults: endpoint({}, async () => ok({ defaults: await client.defaults.list() })),
+    setDefaults: endpoint({ body: POLICIES }, async ({ path, body }) =>
+      ok({ changed: await client.defaults.set(path["scope"] as DefaultsScope, body.policies) }),
+    ),
     types: endpoint({}, async () => ok({ types: await client.types.list() })),
     allowTypes: endpoint({ body: TYPES }, async ({ body: { types } }) => {
       await client.types.allow(types);

@@ -58,6 +58,8 @@ export function apiRouter(client: Client, store: Store, redactor: Redactor): Rou
   route(router, "/queues/:queue/resume", { post: queues.resume });
   route(router, "/queues/:queue/limits", { get: queues.limits });
   route(router, "/queues/:queue/limits/:owner", { put: queues.setLimit });
+  route(router, "/defaults", { get: namespace.defaults });
+  route(router, "/defaults/:scope", { put: namespace.setDefaults });
   route(router, "/types", { get: namespace.types, put: namespace.allowTypes });
   route(router, "/calendars", { get: calendars.list });
   route(router, "/calendars/:name", { get: calendars.get, put: calendars.put, delete: calendars.remove });

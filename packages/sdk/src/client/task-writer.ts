@@ -7,6 +7,7 @@ import {
   DEFAULT_PAYLOAD_LIMITS,
   reviewSchedule,
   storedInstant,
+  withDefaults,
 } from "@carillon/core/internal";
 import { assertKnown, definitionFields, revisionOf, type PutResult as StoredPut } from "@carillon/store";
 import {
@@ -50,12 +51,19 @@ export class TaskWriter {
   }
 
   /** @param type of the task; default: the one of the client's types that it names */
-  async put(task: TaskInput, type?: AnyTaskType, options?: PutOptions): Promise<PutResult> {
-    return this.#put(await this.#check(task, type), options);
+  async put(task: TaskInput, type?: AnyTaskType, options: PutOptions = {}): Promise<PutResult> {
+    const checked = await this.#check(task, type);
+    assertRevision(options);
+    return this.#put(await this.#fill(checked), options);
   }
 
-  async #put(task: CheckedTask, options: PutOptions = {}, once = false): Promise<PutResult> {
-    assertRevision(options);
+  /** Gives a task the default policies that it does not have. */
+  async #fill<Task extends ParsedTask>(task: Task): Promise<Task> {
+    const defaults = await this.#scope.store.registry.defaults();
+    return { ...task, definition: withDefaults(task.definition, defaults) };
+  }
+
+  async #put(task: CheckedTask, options: PutOptions, once = false): Promise<PutResult> {
     const { tasks } = this.#scope.store;
     const [result] = await tasks.put(task.definition.queue, [task], { ...options, once });
     return putView(result as StoredPut, task);
@@ -75,7 +83,7 @@ export class TaskWriter {
       return taskView(stored);
     };
     return update(read, change, async (task, ifRevision) => {
-      const checked = await this.#check(task);
+      const checked = await this.#fill(await this.#check(task));
       const once = oneOff && "at" in checked.definition.schedule;
       const done = await this.#put(checked, { ifRevision }, once);
       return { done, revision: revisionOf(definitionFields(checked, once)) };
@@ -134,7 +142,8 @@ export class TaskWriter {
     };
     await assertAt((task) => assertKnown(task.definition.type, known));
     await assertAt((task) => namesCalendars(task) && stored.assertCalendars([task]));
-    return checked;
+    const defaults = await registry.defaults();
+    return checked.map((task) => ({ ...task, definition: withDefaults(task.definition, defaults) }));
   }
 
   async validate(
@@ -145,7 +154,7 @@ export class TaskWriter {
     const count = wholeNumber(options.count ?? 5, "count", 0, 1_000);
     if (options.from !== undefined && !Number.isFinite(options.from))
       throw new CarillonError("INVALID_OPTION", "not a time.", { field: "from", remedy: "Give epoch ms." });
-    const checked = await this.#check(task);
+    const checked = await this.#fill(await this.#check(task));
     const { definition, warnings } = checked;
     const { registry, calendars, tasks } = this.#scope.store;
     await Promise.all([
@@ -167,7 +176,7 @@ export class TaskWriter {
     const queue = assertName(options.queue ?? type.queue, "queue");
     const { tasks, claims } = this.#scope.store;
     const due = moment(options);
-    const draft = await this.#check(
+    const given = await this.#check(
       {
         // Its time is set below: it may depend on the time of Redis, and arguments are checked before Redis is asked.
         ...typedTask(type, { id, payload, schedule: { at: 0 } }),
@@ -177,7 +186,7 @@ export class TaskWriter {
       },
       type,
     );
-    const now = await tasks.time(queue);
+    const [now, draft] = await Promise.all([tasks.time(queue), this.#fill(given)]);
     let at = due(now);
     const dueAt = (time: number) => ({
       ...draft,

@@ -2,6 +2,7 @@ import { type OverlapPolicy, parseDuration, type TaskDefinition, type TaskState 
 import {
   type Decision,
   type Enqueue,
+  minGapOf,
   occurrenceKey,
   readyAt,
   runId,
@@ -193,7 +194,10 @@ export class JobTexts {
 
   /** What the run's record says of it from the start; limits are what the worker keeps to, in ms. */
   details(definition: TaskDefinition, enqueue: Enqueue): string {
-    const { timeLimitGrace, minGap, retry } = definition;
+    const { timeLimit, timeLimitGrace, minGap, tolerance, retry } = definition;
+    const interval =
+      timeLimit === undefined && tolerance === undefined ? undefined : this.#interval(definition, enqueue);
+    const gap = minGapOf({ minGap, tolerance }, interval);
     return encodeDetails(definition, {
       type: definition.type,
       key: enqueue.key,
@@ -202,20 +206,19 @@ export class JobTexts {
       trigger: enqueue.trigger,
       missed: enqueue.missed,
       most: retry?.attempts,
-      limit: this.#limit(definition, enqueue),
+      limit: timeLimit === undefined ? undefined : timeLimitOf(timeLimit, interval),
       grace: timeLimitGrace === undefined ? undefined : parseDuration(timeLimitGrace),
-      minGap: minGap === undefined ? undefined : parseDuration(minGap),
+      minGap: gap,
     });
   }
 
-  #limit(definition: TaskDefinition, { trigger, nominal }: Enqueue): number | undefined {
-    const { timeLimit } = definition;
-    if (timeLimit === undefined) return undefined;
+  /** From the occurrence to the one that follows it, in ms; undefined if none does. */
+  #interval(definition: TaskDefinition, { trigger, nominal }: Enqueue): number | undefined {
     const schedule = this.#schedules.get(definition);
     // By hand, the interval is that of the schedule's next two times.
     const from = trigger === "manual" ? (schedule.next(nominal) ?? Number.NaN) : nominal;
     const following = schedule.delay ?? (schedule.next(from) ?? Number.NaN) - from;
-    return timeLimitOf(timeLimit, Number.isNaN(following) ? undefined : following);
+    return Number.isNaN(following) ? undefined : following;
   }
 }
 

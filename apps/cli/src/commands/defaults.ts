@@ -1,0 +1,55 @@
+import type { DefaultsScope, PoliciesInput } from "@carillon/sdk";
+import { type Globals, type Register, withClient } from "../command.js";
+import { misuse } from "../failure.js";
+import { printable } from "../text.js";
+
+const SCOPES = "Whose tasks: all, owner:NAME or type:NAME.";
+
+export const registerDefaults: Register = (program, out) => {
+  const defaults = program
+    .command("defaults")
+    .summary("policies for tasks that have none of their own")
+    .description(
+      "Shows the policies that a task is given when it is put without them. A type's go before an owner's, and these\n" +
+        "before those of all. Stored tasks stay as they are until they are put again.",
+    )
+    .action(async (_: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      const list = await withClient(options, (client) => client.defaults.list());
+      if (options.json) return out.json(list);
+      const lines = Object.entries(list).map(([scope, policies]) => `${scope} ${JSON.stringify(policies)}\n`);
+      await out.write(lines.length > 0 ? printable(lines.join("")) : "No defaults.\n");
+    });
+  defaults
+    .command("set")
+    .summary("set them, in the place of all that were there")
+    .description(`Sets the policies of all tasks, of an owner's or of a type's. ${SCOPES}`)
+    .argument("<scope>")
+    .argument("<policies>", `as JSON: '{"timeLimit":"50%"}'`, policiesOf)
+    .action((scope: string, policies: PoliciesInput, _: unknown, command) =>
+      set(scope, policies, command.optsWithGlobals()),
+    );
+  defaults
+    .command("rm")
+    .summary("remove them")
+    .description(`Removes the policies of a scope. ${SCOPES}`)
+    .argument("<scope>")
+    .action((scope: string, _: unknown, command) => set(scope, null, command.optsWithGlobals()));
+
+  async function set(scope: string, policies: PoliciesInput | null, options: Globals): Promise<void> {
+    const changed = await withClient(options, (client) =>
+      client.defaults.set(scope as DefaultsScope, policies),
+    );
+    if (options.json) return out.json({ scope, policies, changed });
+    const done = policies === null ? "removed the defaults of" : "set the defaults of";
+    await out.write(`${changed ? done : "unchanged:"} ${scope}\n`);
+  }
+};
+
+function policiesOf(text: string): PoliciesInput {
+  try {
+    return JSON.parse(text) as PoliciesInput;
+  } catch {
+    throw misuse("policies", "not JSON.", `Give an object such as '{"timeLimit":"50%"}'.`);
+  }
+}

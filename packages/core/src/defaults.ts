@@ -1,0 +1,50 @@
+import { CarillonError } from "./errors.js";
+import { assertName } from "./names.js";
+import { type Policies, policySchema } from "./policies.js";
+import { fromZod, type TaskDefinition } from "./task.js";
+import type { PoliciesInput } from "./task-input.js";
+
+/** Whose tasks policies are filled in for: every task, those of an owner, or those of a type. */
+export type DefaultsScope = "all" | `owner:${string}` | `type:${string}`;
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME` */
+export function assertDefaultsScope(scope: unknown): DefaultsScope {
+  const [, kind, name] = /^(owner|type):(.*)$/s.exec(String(scope)) ?? [];
+  if (kind !== undefined) assertName(name, kind);
+  else if (scope !== "all") {
+    throw new CarillonError("INVALID_OPTION", "not whose defaults these are.", {
+      field: "scope",
+      remedy: "Give all, owner:NAME or type:NAME.",
+    });
+  }
+  return scope as DefaultsScope;
+}
+
+/** @throws `INVALID_TASK`, `INVALID_DURATION` */
+export function parsePolicies(input: PoliciesInput): Policies {
+  const parsed = policySchema.safeParse(input);
+  if (!parsed.success) throw fromZod(parsed.error);
+  return parsed.data;
+}
+
+/** Policies that say the same in two ways: a task that has one is given neither. */
+const EITHER = ["minGap", "tolerance"] as const;
+
+/** Fills in the policies that a task does not have: from those of its type, else of its owner, else of all. */
+export function withDefaults(
+  definition: TaskDefinition,
+  defaults: ReadonlyMap<string, Policies>,
+): TaskDefinition {
+  const filled: Record<string, unknown> = { ...definition };
+  for (const scope of [
+    `type:${definition.type}`,
+    `owner:${definition.owner}`,
+    "all",
+  ] satisfies DefaultsScope[]) {
+    for (const [name, value] of Object.entries(defaults.get(scope) ?? {})) {
+      const names = EITHER.some((either) => either === name) ? EITHER : [name];
+      if (names.every((one) => filled[one] === undefined)) filled[name] = value;
+    }
+  }
+  return filled as unknown as TaskDefinition;
+}

@@ -1,0 +1,90 @@
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { Client, defineTask } from "../src/index.js";
+
+let redis: RedisServer;
+let client: Client;
+let serial = 0;
+beforeAll(async () => {
+  redis = await startRedis({ appendonly: true });
+  return () => redis.stop();
+});
+beforeEach(() => {
+  client = new Client({ connection: redis.url, namespace: `defaults-${serial++}` });
+  return () => client.close();
+});
+afterAll(() => redis.stop());
+
+const task = (rest: object = {}) => ({
+  id: "a",
+  queue: "q",
+  type: "report",
+  schedule: { every: "1h" },
+  ...rest,
+});
+
+describe("default policies", () => {
+  it("go to tasks that have none: a type's before an owner's, these before those of all", async () => {
+    expect(await client.defaults.set("all", { timeLimit: "50%", linger: "1d", tolerance: "5s" })).toBe(true);
+    expect(await client.defaults.set("all", { timeLimit: "50%", linger: "1d", tolerance: "5s" })).toBe(false);
+    await client.defaults.set("owner:acme", { linger: "2d", pauseAfterFailures: 3 });
+    await client.defaults.set("type:report", { pauseAfterFailures: 5 });
+    await client.put(task({ owner: "acme" }));
+    const given = { timeLimit: "50%", linger: "2d", pauseAfterFailures: 5, tolerance: "5s" };
+    expect(await client.get({ owner: "acme", id: "a" })).toMatchObject(given);
+    // Put again it is the same task.
+    expect(await client.put(task({ owner: "acme" }))).toMatchObject({ outcome: "unchanged" });
+    await client.put(task({ id: "own", type: "mail", timeLimit: "1m", minGap: "1s" }));
+    const own = await client.get("own");
+    expect(own).toMatchObject({ timeLimit: "1m", minGap: "1s", linger: "1d" });
+    expect(own.tolerance).toBeUndefined();
+    expect(own.pauseAfterFailures).toBeUndefined();
+  });
+
+  it("are filled in by each way of putting", async () => {
+    await client.defaults.set("all", { timeLimit: "7m" });
+    const [type, later] = [
+      defineTask("t", { queue: "q", payload: z.object({}), handler: () => {} }),
+      { delay: "1h" },
+    ];
+    await client.putMany([task({ id: "many" })]);
+    await client.enqueue(type, {}, { ...later, id: "once" });
+    await client.put(task({ id: "changed", timeLimit: "1m" }));
+    await client.update("changed", ({ timeLimit: _, ...rest }) => rest);
+    for (const id of ["many", "once", "changed"]) expect((await client.get(id)).timeLimit).toBe("7m");
+  });
+
+  it("do not change stored tasks, and end when they are removed", async () => {
+    await client.put(task());
+    await client.defaults.set("all", { timeLimit: "7m" });
+    expect((await client.get("a")).timeLimit).toBeUndefined();
+    expect(await client.defaults.list()).toEqual({ all: { timeLimit: "7m" } });
+    expect(await client.defaults.set("all", null)).toBe(true);
+    expect(await client.defaults.set("all", null)).toBe(false);
+    expect(await client.defaults.list()).toEqual({});
+  });
+
+  it.each([
+    ["all", { timeLimit: "never" }, "INVALID_DURATION"],
+    ["all", { timelimit: "1m" }, "INVALID_TASK"],
+    ["everything", {}, "INVALID_OPTION"],
+    ["owner:a b", {}, "INVALID_NAME"],
+  ])("%s %j: %s", async (scope, policies, code) => {
+    await expect(client.defaults.set(scope as "all", policies as object)).rejects.toMatchObject({ code });
+    expect(await client.defaults.list()).toEqual({});
+  });
+
+  it("are not for a bound client to set", async () => {
+    const acme = new Client({ connection: redis.url, namespace: client.namespace, owner: "acme" });
+    await expect(acme.defaults.set("owner:acme", {})).rejects.toMatchObject({ code: "FORBIDDEN" });
+    await acme.close();
+  });
+
+  it("minGap and tolerance are not given together", async () => {
+    await expect(client.put(task({ minGap: "1m", tolerance: "1s" }))).rejects.toMatchObject({
+      code: "INVALID_TASK",
+      field: "tolerance",
+    });
+  });
+});
