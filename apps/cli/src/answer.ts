@@ -3,7 +3,7 @@ import { Failure } from "./failure.js";
 import type { Question } from "./question.js";
 import { utcIso } from "./times.js";
 
-/** What a line of a batch is answered with, and one expression alone with --json. */
+/** Answer to a line of a batch, and to a single expression with --json. */
 export interface Answer {
   readonly canonical: string;
   readonly description: string;

@@ -2,7 +2,7 @@ import { misuse } from "./failure.js";
 
 type Fields = Record<string, unknown>;
 
-/** Names that would change what all objects are. */
+/** Names that would modify the prototype of all objects. */
 const UNSAFE = new Set(["__proto__", "constructor", "prototype"]);
 
 /**
@@ -26,7 +26,7 @@ export function edited(definition: object, set: readonly string[], unset: readon
   return copy;
 }
 
-/** On the way to a field that is to be set, what is not there yet comes to be. */
+/** Creates missing objects on the path to a field that is being set. */
 function placeOf(fields: Fields, path: string, option: "set" | "unset"): [parent: Fields, name: string] {
   const names = path.split(".");
   if (names.some((name) => name === "" || UNSAFE.has(name)))
@@ -46,7 +46,7 @@ function placeOf(fields: Fields, path: string, option: "set" | "unset"): [parent
   return [parent, name];
 }
 
-/** What is not JSON is text. */
+/** Text that is not JSON is used as a string. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

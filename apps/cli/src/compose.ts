@@ -1,7 +1,7 @@
 import { type Expression, expressionOf, guessSyntax, type Syntax } from "./expression.js";
 import { misuse } from "./failure.js";
 
-/** What the command line says beside its expressions. */
+/** Options of the command line, apart from its expressions. */
 export interface Limits {
   origin?: string;
   start?: string;
@@ -37,7 +37,7 @@ export function flagsOf(limits: Limits): string[] {
  * One schedule of all that the command line says, before the schema judges it: several expressions are a union.
  *
  * @param calendars the names that stand for a calendar where they stand alone in `--except`
- * @throws `INVALID_OPTION` for what none of the expressions takes
+ * @throws `INVALID_OPTION` for an option that none of the expressions accepts
  */
 export function compose(
   expressions: readonly Expression[],

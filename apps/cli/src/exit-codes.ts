@@ -1,6 +1,6 @@
 import type { ErrorCode } from "@carillon/sdk";
 
-/** What a script may branch on. Public: a number never changes its meaning. */
+/** Exit codes for scripts. Public: a number never changes its meaning. */
 export const EXIT = {
   ok: 0,
   unexpected: 1,

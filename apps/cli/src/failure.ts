@@ -13,7 +13,7 @@ export interface Report {
   readonly line?: number | undefined;
 }
 
-/** What the CLI itself finds wrong. Its own class, so that finding it does not need the SDK, which takes time to load. */
+/** An error found by the CLI itself. A class of its own, because loading the SDK takes time. */
 export class Failure extends Error {
   readonly report: Report;
 
@@ -42,7 +42,7 @@ function isCoded(error: unknown): error is CarillonError {
   return error instanceof Error && error.name === "CarillonError" && "code" in error;
 }
 
-/** Prints what went wrong and says how to exit. */
+/** Prints the error and returns the exit code. */
 export function fail(error: unknown, json: boolean, stderr: Writable): ExitCode {
   const report = reportOf(error);
   const text = json

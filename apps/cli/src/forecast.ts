@@ -3,7 +3,7 @@ import { parseSchedule } from "./answer.js";
 import { Failure } from "./failure.js";
 import type { Range } from "./question.js";
 
-/** What a schedule means, and when it fires. */
+/** Description of a schedule, and its times. */
 export interface Forecast {
   readonly schedule: Sdk.Schedule;
   readonly kind: Sdk.ScheduleKind;
@@ -14,7 +14,7 @@ export interface Forecast {
 }
 
 /**
- * What a task with this schedule would do that is put at `from`.
+ * Forecast for a task with this schedule that is put at `from`.
  *
  * @param input as written or stored; the schema judges it
  * @throws coded errors about the schedule; `INVALID_SCHEDULE` for calendars that are missing or not used

@@ -35,14 +35,14 @@ function open({ stdin }: Io, file: string | undefined): Readable {
   return stdin;
 }
 
-/** What reading failed with: a missing file is the caller's mistake. */
+/** Converts a read error: a missing file is a usage error. */
 function unreadable(error: unknown, file: string | undefined): unknown {
   const { code, message } = error as NodeJS.ErrnoException;
   if (typeof code !== "string" || !code.startsWith("E")) return error;
   return misuse("FILE", `${file ?? "standard input"} cannot be read: ${message}.`, "Check the path.");
 }
 
-/** Undefined for what is no UTF-8: it would be stored as something else. */
+/** Undefined for text that is not UTF-8: decoding it would change it. */
 function decode(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -55,7 +55,7 @@ const withoutMark = (text: string) => text.replace(/^\uFEFF/, "");
 
 /**
  * @param instead what to do about an input that is too large
- * @throws `INVALID_OPTION` for what cannot be read or is no UTF-8, `INVALID_TASK` for too much
+ * @throws `INVALID_OPTION` for input that cannot be read or is not UTF-8, `INVALID_TASK` if it is too large
  */
 export async function readAll(io: Io, file: string | undefined, instead: string): Promise<string> {
   const chunks: Buffer[] = [];

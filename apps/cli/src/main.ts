@@ -4,7 +4,7 @@ import { run } from "./program.js";
 // A reader of stderr that left is no reason to die either.
 process.stderr.on("error", () => {});
 const code = await run(process.argv.slice(2), process);
-// What was written must get out first. Without the exit, ioredis holds the process for two seconds when it closes a
+// Flush all output first. Without the exit, ioredis holds the process for two seconds when it closes a
 // connection that it never had.
 for (const stream of [process.stdout, process.stderr]) {
   await new Promise((resolve) => stream.write("", resolve));

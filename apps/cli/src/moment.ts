@@ -7,14 +7,14 @@ import { localIso, parseInstant } from "./times.js";
 export interface Moment {
   /** UTC ms. */
   readonly time: number;
-  /** What the clock of the zone makes of it, where that is not plain. */
+  /** The local time in the zone, if it is not obvious. */
   readonly note?: string;
 }
 
 export interface MomentOptions {
-  /** Whose clock is meant by a time without an offset. */
+  /** The zone of a time without an offset. */
   readonly zone: string;
-  /** UTC ms: what `today` is reckoned from. */
+  /** UTC ms; `today` is relative to it. */
   readonly now: number;
   /** The argument, for errors. */
   readonly field: string;
@@ -93,7 +93,7 @@ function dateOf(day: string, zone: string, now: number): string {
 function instantsOf(sdk: typeof Sdk, text: string, zone: string): number[] {
   const dst = { gap: "run-after", overlap: "both" };
   const schedule = sdk.scheduleSchema.safeParse({ calendar: text, timezone: zone, dst });
-  // A date or a time that there is not.
+  // The date or time does not exist.
   if (!schedule.success) return [];
   const compiled = sdk.compileSchedule(schedule.data, "");
   // East of Greenwich, 1970 began before the epoch.

@@ -30,7 +30,7 @@ export class Output {
     return this.#closed;
   }
 
-  /** @throws `INTERNAL` for what the system does not take: a full disk, say */
+  /** @throws `INTERNAL` if the system refuses the write, for example because the disk is full */
   async write(text: string): Promise<void> {
     if (this.#closed || text === "") return;
     const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) =>

@@ -6,9 +6,9 @@ import { localIso, parseInstant } from "./times.js";
 /** More times than anyone reads, few enough to hold. */
 const MOST_TIMES = 10_000;
 
-/** Which times are asked for, whatever the schedule. */
+/** The requested times, independent of the schedule. */
 export interface Range {
-  /** What local times are shown in. */
+  /** Time zone for local times. */
   readonly timezone: string | undefined;
   /** Epoch ms; the times are strictly after it. */
   readonly from: number;

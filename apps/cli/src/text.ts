@@ -1,4 +1,4 @@
-/** What users stored must not steer the terminal that shows it: control characters become visible. */
+/** Makes control characters visible, so that stored text cannot control the terminal. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
   return text.replace(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, (found) => {
@@ -58,7 +58,7 @@ export function table<Row>(
   return `${[...(first ? [header.trimEnd()] : []), ...lines].join("\n")}\n`;
 }
 
-/** Names and values under each other; what has no value is left out. */
+/** Names and values, one per line; names without a value are left out. */
 export function facts(entries: readonly (readonly [string, string | undefined])[], paint: Paint): string {
   const shown = entries.filter((entry): entry is readonly [string, string] => Boolean(entry[1]));
   const width = Math.max(0, ...shown.map(([name]) => name.length));

@@ -14,14 +14,14 @@ export function localIso(ms: number, zone: string = HERE): string {
   const { year = "", month, day, hour, minute, second } = parts;
   const date = `${year.padStart(4, "0")}-${month}-${day}`;
   const wall = Date.parse(`${date}T${hour}:${minute}:${second}Z`);
-  // Beyond the years that ISO writes with four digits; UTC says it too.
+  // Years beyond four digits are written in UTC.
   if (Number.isNaN(wall)) return utcIso(ms);
   const offset = Math.round((wall - Math.floor(ms / 1000) * 1000) / 1000);
   const fraction = ms % 1000 === 0 ? "" : `.${String(((ms % 1000) + 1000) % 1000).padStart(3, "0")}`;
   return `${date}T${hour}:${minute}:${second}${fraction}${offsetText(offset)}`;
 }
 
-/** What a clock in `zone` shows: `2026-01-01 01:00:00`. */
+/** Local time in `zone`: `2026-01-01 01:00:00`. */
 export function wallText(ms: number, zone: string): string {
   return localIso(ms, zone)
     .replace("T", " ")

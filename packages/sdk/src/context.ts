@@ -1,16 +1,16 @@
 import type { Json, Occurrence } from "@carillon/core";
 import type { Ending } from "./worker/ending.js";
 
-/** What every handler knows, whether it does a run or one item of it. */
+/** Context common to the handlers of runs and of items. */
 export interface AttemptContext {
   readonly occurrence: Occurrence;
   /**
-   * The same for every attempt and every retry of this occurrence: give it to whatever must not happen twice
+   * The same for every attempt and every retry of this occurrence: pass it to operations that must not happen twice
    * (a payment, a mail). An item's ends in its index.
    */
   readonly idempotencyKey: string;
   /**
-   * Grows with each attempt's start, per task. Hand it to your storage to shut out an attempt that was thought dead:
+   * Grows with each attempt's start, per task. Pass it to your storage to reject an attempt that was considered dead:
    * `UPDATE … SET fence = $1 WHERE fence <= $1`. Items have the fence of the attempt that generated them.
    */
   readonly fence: number;
@@ -23,17 +23,17 @@ export interface AttemptContext {
   readonly signal: AbortSignal;
   /** Milliseconds left of the time limit, 0 when it is over; `Infinity` without one. */
   timeLeft(): number;
-  /** Into the job's log (seen in Bull Board), the run's output and the worker's logger. */
+  /** Writes to the job's log (shown in Bull Board), the run's output and the worker's logger. */
   log(message: string, details?: object): void;
 }
 
-/** What a handler knows and can do, besides its payload. */
+/** Context of a run's handler. */
 export interface Context extends AttemptContext {
-  /** What `saveCheckpoint` saved last, by the run before or an earlier attempt of this one; undefined: nothing yet. */
+  /** The checkpoint saved last, by the previous run or an earlier attempt of this one; undefined if there is none. */
   readonly checkpoint: Json | undefined;
   /**
-   * Keeps where this run got to, for the attempts and runs that follow. Resolves when it is stored.
-   * @throws `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE` (64 KiB of JSON), `CONFLICT` when this attempt's word no longer counts
+   * Saves the progress of this run for later attempts and runs. Resolves when it is stored.
+   * @throws `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE` (64 KiB of JSON), `CONFLICT` if this attempt no longer owns the run
    */
   saveCheckpoint(value: Json): Promise<void>;
   /**
@@ -43,14 +43,14 @@ export interface Context extends AttemptContext {
    * @throws `INVALID_OPTION`
    */
   runNextAt(time: number | Date | string): void;
-  /** `return quota()`: enough for this run, the next one goes on from the checkpoint. Counts as success. */
+  /** `return quota()`: ends this run early; the next one continues from the checkpoint. Counts as success. */
   quota(result?: Json): Ending;
-  /** `return nothingToDo()`: this run only looked; `lastRun` stays what it was. */
+  /** `return nothingToDo()`: this run found no work; `lastRun` stays unchanged. */
   nothingToDo(result?: Json): Ending;
 }
 
-/** What the code that does one item knows. */
+/** Context of an item's handler. */
 export interface ItemContext extends AttemptContext {
-  /** The item's place in what was generated, from 0. */
+  /** Index of the item in the generated list, from 0. */
   readonly index: number;
 }

@@ -11,7 +11,7 @@ export interface Environment {
 const TOPOLOGIES = ["single", "cluster", "sentinel"] as const;
 
 /**
- * What every process of Carillon reads from its environment. An empty variable is none.
+ * Settings that every process of Carillon reads from its environment. An empty variable counts as unset.
  *
  * - `REDIS_URL`: `redis://[user:password@]host:port[/db]`; several, separated by commas, for a cluster;
  *   `redis+sentinel://[user:password@]host:port,host:port/name[/db]` for Sentinels, with `?sentinelUsername=` and

@@ -11,7 +11,7 @@ type Result = string | number | boolean | (object & { then?: never }) | null | u
 interface CommonOptions<Schema extends StandardSchemaV1> {
   /** Any Standard Schema (zod, valibot, arktype, …): checked when a task is put, and again before the handler. */
   payload: Schema;
-  /** Where its jobs go when a task names no queue of its own. */
+  /** Queue for tasks that name none. */
   queue: string;
 }
 
@@ -62,7 +62,7 @@ export type AnyFanOutType = FanOutType<any, any>;
 // biome-ignore lint/suspicious/noExplicitAny: see above
 export type AnyTaskType = TaskType<any> | AnyFanOutType;
 
-/** What a caller writes of a task whose type is given apart. */
+/** Input for a task whose type is passed separately. */
 export interface TypedTask<Type extends AnyTaskType> extends Omit<TaskInput, "type" | "queue" | "payload"> {
   /** Input of the handler, as the type's schema takes it. */
   payload: StandardSchemaV1.InferInput<Type["payload"]>;

@@ -31,10 +31,10 @@ import type { Parts } from "./worker/parts.js";
 import { Processor } from "./worker/processor.js";
 import type { WorkerSeams } from "./worker/seams.js";
 
-/** How often output that grew is saved, and cancels are asked for, in ms. */
+/** Interval for saving new output and polling for cancels, in ms. */
 const ROUND = 5_000;
 
-/** After how many crashes a run or an item is over is ours to say; BullMQ's own count must not come first. */
+/** Carillon decides after how many crashes a run or an item ends; BullMQ's own limit must not apply first. */
 const NEVER = 1_000_000;
 
 /**
@@ -54,7 +54,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #items: ItemQueues;
   readonly #processor: Processor;
   readonly #workers: { readonly worker: PatientWorker; readonly connection: RedisClient }[] = [];
-  /** What `start` began, to be ended in this order. */
+  /** Everything that `start` started, in stop order. */
   readonly #ends: (() => void)[] = [];
   readonly #stopping = new AbortController();
   #running = 0;
@@ -114,7 +114,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   /**
    * Begins to take jobs. Resolves when Redis has answered, or when the worker is stopped before. While Redis cannot be reached, or
-   * refuses the password, it keeps trying and logs that. A worker that was stopped stays so: make another one.
+   * refuses the password, it keeps trying and logs that. A stopped worker cannot be started again: create a new one.
    */
   start(): Promise<void> {
     this.#started ??= this.#begin();

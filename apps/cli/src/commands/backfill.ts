@@ -22,7 +22,7 @@ interface BackfillOptions extends Globals {
   wait?: boolean;
 }
 
-/** How often the progress is asked for, in ms. */
+/** Polling interval for the progress, in ms. */
 const POLL = 500;
 
 export const registerBackfill: Register = (program, out) => {

@@ -6,7 +6,7 @@ import type { Output } from "../output.js";
 import { type Column, printable, table } from "../text.js";
 import { when } from "../times.js";
 
-/** What is stored for a put that did not say who. */
+/** Author stored for a put that names none. */
 const NOBODY = "-";
 
 export const registerCalendars: Register = (program, out) => {

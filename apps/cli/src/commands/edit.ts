@@ -48,7 +48,7 @@ async function inEditor(client: Client, ref: TaskRef, io: Io): Promise<PutResult
     await draft.discard();
     return put;
   } catch (error) {
-    // What was typed is not lost.
+    // Keep the edited text.
     if (draft.file === undefined) throw error;
     const report = reportOf(error);
     const kept = `What you saved is in ${draft.file}.`;

@@ -5,7 +5,7 @@ import { GOOD } from "./run-columns.js";
 
 type Colour = Parameters<Paint>[0];
 
-/** All that is told about one occurrence. */
+/** Everything reported about one occurrence. */
 export interface Account {
   readonly task: Task;
   readonly explanation: Explanation;
@@ -18,7 +18,7 @@ export interface Account {
   readonly run: RunDetails | undefined;
 }
 
-/** What became of it, in a word for the eye. */
+/** State of the occurrence, as a short label. */
 const WORDS = {
   enqueued: ["RAN", "green"],
   skipped: ["SKIPPED", "yellow"],
@@ -43,7 +43,7 @@ const ENDS: Readonly<Record<Outcome, string>> = {
   lost: "was lost",
 };
 
-/** Later than this is worth a word. */
+/** Smallest delay worth reporting. */
 const ON_TIME = 1_000;
 
 /** An account of one occurrence for people. */
@@ -168,7 +168,7 @@ function textOf({ text, by, what, at = 0 }: ExplainedEvent, account: Account): s
   return `${who}${said.slice(by.length)}`;
 }
 
-/** What helps to understand it. */
+/** Details that help to understand it. */
 function aside(account: Account): [string, string | undefined][] {
   const { task, explanation, zone, now, run, nodes } = account;
   const { verdict, nearest, time } = explanation;

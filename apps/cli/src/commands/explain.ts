@@ -51,7 +51,7 @@ async function ask(
   return { task, explanation, zone, now, nodes, run, moment };
 }
 
-/** Records go with time: what is told without one is told all the same. */
+/** Records expire: the answer is printed even without one. */
 async function runIfKept(
   isCoded: (error: unknown, code: "RUN_NOT_FOUND") => boolean,
   client: Client,

@@ -5,7 +5,7 @@ import type { Output } from "../output.js";
 import { type Column, table } from "../text.js";
 import { when } from "../times.js";
 
-/** What tasks are named by: one of them, or with `--all` many. */
+/** Options that select tasks: one, or many with `--all`. */
 export interface Named extends Globals {
   queue?: string;
   tag?: string;
@@ -13,7 +13,7 @@ export interface Named extends Globals {
   dryRun?: boolean;
 }
 
-/** Something that is done to many tasks. */
+/** An operation on many tasks. */
 export interface Deed {
   readonly verb: string;
   readonly past: string;

@@ -2,7 +2,7 @@ import type { Task } from "@carillon/sdk";
 
 type Fact = readonly [string, string | undefined];
 
-/** The policies of a task, name by name; what it does not say is left out. */
+/** The policies of a task as names and values, without those that are not set. */
 export function policyFacts(task: Task): Fact[] {
   const { overlap, maxQueued, catchUp, timeLimit, timeLimitGrace, pauseAfterFailures } = task;
   return [

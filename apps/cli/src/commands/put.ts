@@ -45,7 +45,7 @@ export const registerPut: Register = (program, out) => {
     });
 };
 
-/** What became of each, for people. */
+/** Result of each task, for people. */
 export async function tellPuts(puts: readonly PutResult[], out: Output): Promise<void> {
   await out.write(table(COLUMNS, puts, out.paint));
   for (const { task, warnings } of puts) out.warn(`${task.owner}/${task.id}`, warnings);

@@ -36,7 +36,7 @@ const ERROR: Column<Run> = {
   value: (run) => (isGood(run) ? "" : firstLine(run.error ?? "")),
 };
 
-/** Of one task. */
+/** Columns for the runs of one task. */
 export const RUN_COLUMNS: readonly Column<Run>[] = [
   { title: "RUN", value: (run) => run.id },
   { title: "NOMINAL", value: (run) => localIso(run.nominal) },
@@ -49,7 +49,7 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   ERROR,
 ];
 
-/** Of many tasks, by their end. */
+/** Columns for the runs of many tasks, by end time. */
 export const JOURNAL_COLUMNS: readonly Column<Run>[] = [
   { title: "FINISHED", value: (run) => when(run.finished) },
   { title: "QUEUE", value: (run) => run.task.queue },

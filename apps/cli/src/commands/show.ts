@@ -12,7 +12,7 @@ const SHOWN = 10;
 /** An occurrence that is kept for later. */
 type Pending = Task["pending"][number];
 
-/** A task and what became of it. */
+/** A task and its history. */
 interface Whole {
   readonly task: Task;
   readonly stats: TaskStats;

@@ -14,7 +14,7 @@ export function statsLine(stats: TaskStats): string | undefined {
   return parts.filter(Boolean).join("; ");
 }
 
-/** What a task's statistics say, name by name. */
+/** A task's statistics as names and values. */
 export function statsFacts(stats: TaskStats): [string, string | undefined][] {
   const { successes, failures, successMs, failureMs } = stats;
   const time = (ms: number | undefined) => (ms === undefined ? undefined : when(ms));
@@ -35,7 +35,7 @@ export function statsFacts(stats: TaskStats): [string, string | undefined][] {
   ];
 }
 
-/** Outcomes that there were, and how often. */
+/** Outcomes with their counts, without zeros. */
 export function ended({ outcomes, open }: Pick<TaskStats, "outcomes" | "open">): string {
   const counts = Object.entries(outcomes) as [Outcome, number][];
   const parts = counts.filter(([, count]) => count > 0).map(([outcome, count]) => `${count} ${outcome}`);

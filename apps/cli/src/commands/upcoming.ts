@@ -9,7 +9,7 @@ interface UpcomingOptions extends Globals {
   count?: number;
 }
 
-/** What a forecast lists where nothing else is said. */
+/** Default limit of a forecast. */
 const MOST = 1_000;
 
 export const registerUpNext: Register = (program, out) => {

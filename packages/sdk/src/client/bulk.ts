@@ -5,14 +5,14 @@ import { resumeFrom, shortText } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { PauseOptions, ResumeOptions } from "./types.js";
 
-/** Which tasks: at least one of these. */
+/** Selects tasks; at least one field is required. */
 export interface BulkFilter {
   readonly owner?: string | undefined;
   readonly tag?: string | undefined;
   readonly queue?: string | undefined;
 }
 
-/** Which paused tasks: further conditions on how they were paused. */
+/** Further conditions on how the tasks were paused. */
 export interface ResumeFilter extends BulkFilter {
   /** Only tasks that were paused with exactly this note. */
   readonly note?: string | undefined;

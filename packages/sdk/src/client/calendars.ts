@@ -14,9 +14,9 @@ export interface PutCalendarResult {
 }
 
 export interface CalendarView extends Omit<SharedCalendar, "entries"> {
-  /** How many. */
+  /** Number of entries. */
   readonly entries: number;
-  /** How many tasks name it. */
+  /** Number of tasks that use it. */
   readonly tasks: number;
 }
 

@@ -19,7 +19,7 @@ import {
 import { holdOf } from "./queues.js";
 import { TimeSlice } from "./time-slice.js";
 
-/** What became of an occurrence, in one word. */
+/** The state of an occurrence, in one word. */
 export type Verdict =
   | "enqueued"
   | "skipped"
@@ -62,7 +62,7 @@ const LATE = 1_000;
 /** More runs than a task may keep of one kind. */
 const ALL = 100_000;
 
-/** What is known of one occurrence, from run records, ledger and the task itself. */
+/** Everything known about one occurrence, from run records, the ledger and the task itself. */
 export async function explain(store: Store, stored: StoredTask, time: number): Promise<Explanation> {
   const { definition } = stored;
   const name = { queue: definition.queue, owner: definition.owner, id: definition.id };
@@ -155,7 +155,7 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
   return answer("planned", `It is due at ${iso(due)}, in ${span(due - now)}${unless}.`);
 }
 
-/** What takes this time away from the schedule; undefined: nothing has to. */
+/** The exclusion that removes this time from the schedule; undefined if there is none. */
 function excluderOf({ calendars }: Store, task: TaskDefinition, time: number): string | undefined {
   const { schedule } = task;
   const named = calendarsOf(schedule);
@@ -279,7 +279,7 @@ function eventsOf(run: Run, attempts: readonly Attempt[]): ExplainedEvent[] {
   return events;
 }
 
-/** What a run that came late had to wait for: the last one that was not over when it was due. */
+/** The run that a late run had to wait for: the last one still open when it was due. */
 function inTheWay(run: Run, all: readonly Run[]): ExplainedEvent | undefined {
   const before = all
     .filter(({ id }) => id !== run.id)

@@ -4,15 +4,15 @@ import { dueTask, type Store, type StoredTask } from "@carillon/store";
 /** Times of a backlog that are remembered; well above the highest `most`. */
 const MOST_WALKED = 10_000;
 
-/** What is enqueued for a nominal time, and when: a slot's due time, a retry's, or now for what is owed. UTC ms. */
+/** A nominal time and when it is enqueued: the due time of its slot or retry, or now if it is overdue. UTC ms. */
 interface Foreseen {
   readonly nominal: number;
   readonly due: number;
 }
 
 /**
- * What of a task is enqueued from `now` to `until`, in order: what claims will decide if nothing changes and runs take no time.
- * What is owed goes now, as far as the task's catch-up policy keeps it. What waits for a run's end has no time to tell.
+ * The occurrences of a task enqueued from `now` to `until`, in order: the decisions of claims if nothing changes and runs take no time.
+ * Overdue occurrences are enqueued now if the catch-up policy keeps them. Occurrences that wait for the end of a run are left out.
  * Undefined: a step that enqueues nothing, for the caller to stop at.
  */
 export function* foresee(

@@ -4,7 +4,7 @@ import type { Store } from "@carillon/store";
 import { roundedInstant } from "../instant.js";
 import { assertCursor } from "./input.js";
 
-/** Which final runs to list. */
+/** Selects the final runs to list. */
 export interface JournalFilter {
   readonly queue?: string | undefined;
   readonly outcome?: Outcome | undefined;

@@ -26,7 +26,7 @@ export interface TaskStats {
   readonly lastSuccess: number | undefined;
   /** The last run that had nothing to do. */
   readonly lastChecked: number | undefined;
-  /** How `lastRun` ended. */
+  /** Outcome of `lastRun`. */
   readonly lastOutcome: Outcome | undefined;
   /** The last run that is over and did something: not one that was dropped, cancelled before it started, or had nothing to do. */
   readonly lastRun: string | undefined;

@@ -33,7 +33,7 @@ export interface PutOptions {
   ifRevision?: string | undefined;
 }
 
-/** What a put did. */
+/** Result of a put. */
 export interface PutResult {
   readonly task: TaskName;
   readonly outcome: PutOutcome;
@@ -100,7 +100,7 @@ export type EnqueueResult =
   /** A one-off task waits for its time. */
   | { readonly task: TaskName; readonly run: undefined; readonly at: number };
 
-/** What a `trigger` did. */
+/** Result of a `trigger`. */
 export type TriggerResult =
   | { readonly outcome: "enqueued"; readonly run: string; readonly key: string; readonly enqueued: number }
   /** It waits until the run in its way is over. */

@@ -5,7 +5,7 @@ import { type Definition, definitionOf, type Task } from "./view.js";
 /** Others that change the same task in the same moments: after so many the caller is told. */
 const TRIES = 10;
 
-/** What a put did, and the revision of what was put. */
+/** Result of a put, with the revision of the stored definition. */
 interface Attempt {
   readonly done: PutResult;
   readonly revision: string;

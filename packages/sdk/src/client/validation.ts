@@ -8,7 +8,7 @@ import {
 import { type Slot, scheduleSteps, type TaskSchedule } from "@carillon/core/internal";
 import type { Warning } from "./types.js";
 
-/** What a task's schedule means. Times in UTC ms. */
+/** Description of a task's schedule. Times in UTC ms. */
 export interface Validation {
   /** Normalised, as it would be stored. */
   readonly schedule: Schedule;
@@ -21,7 +21,7 @@ export interface Validation {
   readonly warnings: readonly Warning[];
 }
 
-/** What a put would say of it. */
+/** Warning about a task without future times, as a put reports it. */
 export const NO_NEXT: Warning = {
   code: "NO_NEXT",
   message: "All times of this schedule are past: the task is stored as finished.",

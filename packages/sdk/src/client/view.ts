@@ -42,7 +42,7 @@ export interface Task extends Policies {
   /** Occurrences of the schedule that were enqueued, catch-up and backfills among them: what `maxRuns` counts. */
   readonly fired: number;
   /**
-   * Of the definition, for `ifRevision` of a put: another one after each change of it. Runs, pauses and times that pass do not change it.
+   * Revision of the definition, for `ifRevision` of a put. Each change of the definition changes it; runs and pauses do not.
    * Computed, never stored.
    */
   readonly revision: string;
@@ -86,7 +86,7 @@ export function openView(
   return { ...openRuns, displayState: displayState(task, runs) };
 }
 
-/** How the last run went; computed, never written by a client. Times in UTC ms. */
+/** Result of the last run; computed, never written by a client. Times in UTC ms. */
 export interface LastStatus {
   readonly run: string;
   readonly executedAt: number | undefined;
@@ -122,7 +122,7 @@ function inWords(task: TaskDefinition): string {
   }
 }
 
-/** What a task is acted on for next, by time; what waits for a run's end has none. Undefined while paused or finished. */
+/** The next timed event of a task; occurrences that wait for the end of a run have no time. Undefined while paused or finished. */
 export function nextOf({
   state,
   nominal,
@@ -135,7 +135,7 @@ export function nextOf({
   return timed.sort((a, b) => a.due - b.due)[0];
 }
 
-/** Of what is pending, what has a time of its own: retries, and what a handler asked for. */
+/** Pending occurrences with a time of their own: retries, and runs that a handler requested. */
 function timesOf(pending: readonly Pending[]): { nominal: number; due: number }[] {
   return pending.flatMap((one) =>
     one.at === undefined ? [] : [{ nominal: one.nominal, due: readyAt(one) }],
@@ -163,7 +163,7 @@ export function taskView(stored: StoredTask): Task {
   };
 }
 
-/** What is stored of a task's definition, in the form that a put takes. */
+/** The stored definition of a task, in the form that a put accepts. */
 export type Definition = Omit<TaskInput, "schedule" | "owner"> & { schedule: Schedule; owner: string };
 
 /** A task as `put` takes it, without what is computed: to change it, to export it, or to put it elsewhere. A paused one has `enabled: false`. */

@@ -18,7 +18,7 @@ export type Guard = (url: URL) => Promise<readonly LookupAddress[]>;
 
 export interface GuardOptions {
   /**
-   * What may be reached although it is not public: `10.1.0.0/16`, `10.1.2.3`, `10.1.2.3:8080`, `[fd00::1]:8080`, `api.internal`,
+   * Non-public destinations to allow: `10.1.0.0/16`, `10.1.2.3`, `10.1.2.3:8080`, `[fd00::1]:8080`, `api.internal`,
    * `api.internal:8080`. A name stands for whatever it resolves to. Default: nothing.
    */
   allow?: readonly string[] | undefined;
@@ -97,7 +97,7 @@ function parseRule(entry: string, index: number): Rule {
     const whole = url.href === `http://${url.host}/` && !name.includes("*");
     if (whole && (port === undefined || (port > 0 && port < 65_536))) return { target, port };
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new CarillonError("INVALID_OPTION", `got ${quote(entry)}.`, {
     field: `allow[${index}]`,

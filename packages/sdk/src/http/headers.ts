@@ -1,14 +1,14 @@
 import { quote } from "@carillon/core/internal";
 
 const MAX_COUNT = 64;
-/** Of all names and values together; most servers take 8 to 16 KiB. */
+/** Limit for all names and values together; most servers accept 8 to 16 KiB. */
 const MAX_LENGTH = 8 * 1024;
 
 const NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 /** Printable ASCII and tabs: no CR, no LF, nothing that two programs read differently. */
 const VALUE = /^[\t\x20-\x7e]*$/;
 
-/** What belongs to the connection, and what Carillon sets itself. */
+/** Headers of the connection, and headers that Carillon sets itself. */
 const REFUSED = new Set([
   "accept-encoding",
   "connection",

@@ -17,8 +17,8 @@ export type SigningKey =
 
 export interface HttpRequestOptions extends GuardOptions {
   /**
-   * How much of an answer's body is read, in bytes; default 65,536 (64 KiB), at most 1 MiB. Of that, a run's record keeps
-   * about 15,000 characters.
+   * Limit for reading a response body, in bytes; default 65,536 (64 KiB), at most 1 MiB. A run's record keeps
+   * about 15,000 characters of it.
    */
   maxResponseBytes?: number | undefined;
   /** For tasks that name none: `10s`; default `30s`, at most `1h`. */
@@ -101,7 +101,7 @@ function signer(options: HttpRequestOptions): HttpSettings["keysFor"] {
   if (!Object.hasOwn(options, "signingKey")) return () => [];
   const { signingKey } = options;
   if (typeof signingKey !== "function") {
-    // An environment variable that is not set must not mean: unsigned.
+    // An unset environment variable must not disable signing.
     const keys = keyList(signingKey ?? []);
     return () => keys;
   }

@@ -24,7 +24,7 @@ export interface HttpRequestPayload {
   body?: Json | undefined;
   /** `200`, `"2xx"`, `["2xx", 404]`; default `"2xx"`. */
   expectStatus?: Statuses | undefined;
-  /** For the whole exchange, from the name's lookup to the answer's end: `10s`; at most `1h`; default the task type's. */
+  /** Timeout of the whole exchange, from the DNS lookup to the end of the response: `10s`; at most `1h`; default the task type's. */
   timeout?: string | undefined;
 }
 
@@ -50,7 +50,7 @@ function faultOf(fault: () => string | undefined | void): string | undefined {
     return fault() ?? undefined;
   } catch (error) {
     if (!(error instanceof CarillonError)) throw error;
-    // Whoever reports it names the field, and ends the sentence.
+    // The caller adds the field name and the full stop.
     const start = error.field === undefined ? 0 : error.field.length + 2;
     return error.message.slice(start).replace(/\.$/, "");
   }

@@ -21,11 +21,11 @@ const HEADERS = [
 export type HttpResult = {
   status: number;
   durationMs: number;
-  /** What helps to understand the answer: content type, length and encoding, dates, etag, location, retry-after, x-request-id. */
+  /** Headers that help to understand the response: content type, length and encoding, dates, etag, location, retry-after, x-request-id. */
   headers: Record<string, string>;
   /** Read as UTF-8. */
   body: string;
-  /** There was more of the body. */
+  /** The body was truncated. */
   cut?: true;
 };
 

@@ -16,11 +16,11 @@ export interface SignedRequest {
   /** Sent as they are: a stranger's must have been checked. */
   headers: Readonly<Record<string, string>>;
   body?: string | undefined;
-  /** What to sign with; none: unsigned. */
+  /** Signing keys; without them the request is unsigned. */
   keys?: readonly string[] | undefined;
   /** For the whole exchange, in ms; 1 to 3,600,000, default 30,000. */
   timeout?: number | undefined;
-  /** How much of the answer's body to read, in bytes; the connection is closed on the rest. At most 1 MiB, default 65,536. */
+  /** Limit for reading the response body, in bytes; the connection is closed after that. At most 1 MiB, default 65,536. */
   maxResponseBytes?: number | undefined;
   signal?: AbortSignal | undefined;
   /** PEM; trusted instead of Node's own authorities. */
@@ -32,7 +32,7 @@ export interface HttpResponse {
   headers: IncomingMessage["headers"];
   /** Read as UTF-8. */
   body: string;
-  /** There was more. */
+  /** The body was truncated. */
   cut: boolean;
   /** From the name's lookup to the answer's end. */
   durationMs: number;

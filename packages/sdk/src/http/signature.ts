@@ -13,7 +13,7 @@ type Body = string | Uint8Array;
 type Keys = string | readonly string[];
 
 export interface VerifyOptions {
-  /** How old, or how far ahead, a signature may be, in ms; default 300,000 (5 minutes). */
+  /** Largest difference between the signature's time and now, in ms; default 300,000 (5 minutes). */
   tolerance?: number | undefined;
   /** For tests: the time, in epoch ms; default now. */
   now?: number | undefined;
@@ -52,7 +52,7 @@ export function verifySignature(
   const times = parts.filter((part) => part.startsWith("t="));
   const seconds = /^t=(\d{1,12})$/.exec(times[0] ?? "")?.[1];
   if (times.length !== 1 || seconds === undefined || parts.length > MAX_PARTS) return false;
-  // Not `>`: a tolerance that is no number must refuse.
+  // Not `>`: a tolerance of NaN must reject.
   if (!(Math.abs(now - Number(seconds) * 1_000) <= tolerance)) return false;
   const given = parts.flatMap((part) => {
     const hex = /^v1=([0-9a-f]{64})$/.exec(part)?.[1];
@@ -75,7 +75,7 @@ export function keyList(keys: Keys): readonly string[] {
   ) {
     return [...list];
   }
-  // Never the key.
+  // The message never contains the key.
   throw new CarillonError("INVALID_OPTION", "no key, too many, or one that is too short.", {
     field: "signingKey",
     remedy: `Give 1 to ${MAX_PARTS - 1} keys of at least ${MIN_KEY_LENGTH} characters.`,

@@ -20,7 +20,7 @@ export function matchesStatus(statuses: Statuses, status: number): boolean {
 /** The 4xx that trying again may mend: request timeout, conflict (the first try is still at work), too early, too many. */
 const PASSING = new Set([408, 409, 425, 429]);
 
-/** Trying again leads nowhere: the address has moved for good, or the request itself is at fault. */
+/** Statuses not worth a retry: the address has moved permanently, or the request itself is at fault. */
 export const PERMANENT_STATUSES: readonly number[] = [
   301,
   308,

@@ -75,7 +75,7 @@ async function send(spec: HttpRequestSpec, context: Context, settings: HttpSetti
       settings.guard,
     );
   } catch (error) {
-    // What was refused is refused again.
+    // A retry would be refused again.
     throw error instanceof CarillonError ? permanent(error) : error;
   }
 }
@@ -92,7 +92,7 @@ function hintFor(status: number): string {
   return status >= 300 && status < 400 ? " Redirects are not followed: give the final URL." : "";
 }
 
-/** BullMQ tries again whatever else is thrown. */
+/** BullMQ retries after any other error. */
 function permanent(error: CarillonError | HttpError): UnrecoverableError {
   return Object.assign(new UnrecoverableError(error.message), { code: error.code, cause: error });
 }

@@ -16,7 +16,7 @@ export interface Active {
   ending?: boolean;
 }
 
-/** All that is under way, to be told what concerns it. */
+/** All current attempts, so that they can be cancelled or aborted. */
 export class ActiveJobs implements Iterable<Active> {
   readonly #jobs = new Set<Active>();
   #stopped = false;
@@ -29,7 +29,7 @@ export class ActiveJobs implements Iterable<Active> {
     return this.#jobs.values();
   }
 
-  /** Returns what takes it out again. */
+  /** Returns a function that removes it. */
   enter(job: Active): () => void {
     this.#jobs.add(job);
     if (this.#stopped) job.box.stop();
@@ -60,7 +60,7 @@ export class ActiveJobs implements Iterable<Active> {
     for (const one of this.#jobs) if (one.queue === queue && one.job === job) one.box.lose();
   }
 
-  /** What is under way must end, and what still comes. */
+  /** Aborts all current attempts, and every later one. */
   stop(): void {
     this.#stopped = true;
     for (const one of this.#jobs) one.box.stop();

@@ -2,7 +2,7 @@ import type { Backoff } from "@carillon/core";
 import { backoffWait } from "@carillon/core/internal";
 import type { Job } from "bullmq";
 
-/** How long the attempts of one job wait for each other; `job.opts.backoff`. Times in ms. */
+/** Wait between the attempts of one job; `job.opts.backoff`. Times in ms. */
 export interface JobBackoff {
   readonly type: "carillon";
   readonly kind: Backoff;
@@ -12,7 +12,7 @@ export interface JobBackoff {
   readonly max: number;
 }
 
-/** Of a job whose wait Carillon computes, BullMQ asks `backoffStrategy`; for plain workers it names a kind of BullMQ's own. */
+/** For jobs whose wait Carillon computes, BullMQ calls `backoffStrategy`; plain workers use the BullMQ type named here. */
 export function adoptBackoff(job: Pick<Job, "opts">): void {
   const { backoff } = job.opts;
   if (typeof backoff === "object" && "kind" in backoff) job.opts.backoff = { ...backoff, type: "carillon" };

@@ -1,7 +1,7 @@
 import { type Logger, redisError, type Store, type Subscription } from "@carillon/store";
 import type { ActiveJobs } from "./active.js";
 
-/** Hears which runs someone wants to end. Messages may be lost, so `look` asks for those under way. */
+/** Receives the cancels of runs. Messages may be lost, so `look` asks for those under way. */
 export class CancelListener {
   readonly #store: Store;
   readonly #active: ActiveJobs;

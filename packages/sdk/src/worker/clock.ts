@@ -1,4 +1,4 @@
-/** What time limits go by. */
+/** Clock for time limits. */
 export interface WorkerClock {
   /** Milliseconds; only differences count. */
   now(): number;

@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { PatientWorker } from "@carillon/store";
 
 const LOOK_EVERY = 200;
-/** A close is given up when no job has been at work for this many looks: 3 s. */
+/** A close is abandoned after this number of checks without an active job: 3 s. */
 const QUIET_LOOKS = 15;
 /** Or when jobs have waited for a lost Redis for this many: 6 s, longer than any call of ours waits for the connection. */
 const STRANDED_LOOKS = 30;

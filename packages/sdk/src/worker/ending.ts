@@ -1,6 +1,6 @@
 import type { Json } from "@carillon/core";
 
-/** What a handler returns to say how its run ended. Made by `context.quota()` and `context.nothingToDo()`. */
+/** Return value of a handler that states how its run ended. Created by `context.quota()` and `context.nothingToDo()`. */
 export class Ending {
   readonly #outcome: "quota" | "nothing-to-do";
   readonly #result: Json | undefined;

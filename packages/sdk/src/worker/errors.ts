@@ -1,7 +1,7 @@
 import { formatDuration } from "@carillon/core";
 import { RateLimitError, UnrecoverableError } from "bullmq";
 
-/** Throw it where trying again is useless: no further attempt of this run. */
+/** Throw it if a retry is useless: the run gets no further attempt. */
 export class PermanentError extends UnrecoverableError {
   constructor(message: string, options?: ErrorOptions) {
     super(message);
@@ -9,7 +9,7 @@ export class PermanentError extends UnrecoverableError {
   }
 }
 
-/** Why a signal was aborted: the time limit is over. */
+/** Abort reason: the time limit was exceeded. */
 export class TimeLimitError extends Error {
   override readonly name = "TimeLimitError";
   /** In ms. */
@@ -21,7 +21,7 @@ export class TimeLimitError extends Error {
   }
 }
 
-/** Why a signal was aborted: someone cancelled the run. */
+/** Abort reason: the run was cancelled. */
 export class CancelledError extends Error {
   override readonly name = "CancelledError";
 
@@ -30,7 +30,7 @@ export class CancelledError extends Error {
   }
 }
 
-/** Why a signal was aborted: the job is no longer this worker's. */
+/** Abort reason: this worker lost the job's lock. */
 export class LockLostError extends Error {
   override readonly name = "LockLostError";
 
@@ -39,7 +39,7 @@ export class LockLostError extends Error {
   }
 }
 
-/** Why a signal was aborted: the worker stops, and this attempt did not end in time. */
+/** Abort reason: the worker stops, and this attempt did not end in time. */
 export class StoppingError extends Error {
   override readonly name = "StoppingError";
 
@@ -74,7 +74,7 @@ export function asError(thrown: unknown): Error {
 function plainError(thrown: unknown): Error {
   if (!(thrown instanceof Error)) return new Error(String(thrown));
   const { name, message, stack } = thrown;
-  // Of another copy of BullMQ: that one's classes are not ours, and BullMQ goes by the name.
+  // Errors of another copy of BullMQ fail `instanceof`; BullMQ itself checks the name.
   const foreign = name === "UnrecoverableError" && !(thrown instanceof UnrecoverableError);
   const taken = BULLMQS.includes(name) || message === RATE_LIMITED;
   const texts = typeof message === "string" && typeof (stack ?? "") === "string";

@@ -14,7 +14,7 @@ import type { RunAttempt, Started } from "./run-attempt.js";
 import type { JobEnd } from "./verdict.js";
 
 const MOST_ITEMS = 10_000;
-/** Of JSON, in bytes. */
+/** Size limit as JSON, in bytes. */
 const LARGEST_ITEM = 256 * 1024;
 /** Failed items named in a run's result. */
 const FAILURES_NAMED = 20;
@@ -144,7 +144,7 @@ export async function endItems(attempt: RunAttempt, end: JobEnd): Promise<JobEnd
     // They do nothing, as the run is over.
     if ((await countItems(job)).left > 0) return { end: "await items" };
   }
-  // Where the task was deleted the job may be gone.
+  // The job may have been deleted with its task.
   await job.updateData(data).catch(() => {});
   return end;
 }

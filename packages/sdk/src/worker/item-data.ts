@@ -13,17 +13,17 @@ export interface RunData extends JobData {
 
 /** `job.data` of an item. */
 export interface ItemData {
-  /** What tells it from a run. */
+  /** Distinguishes an item from a run. */
   readonly child: true;
   readonly item: Json;
   readonly index: number;
-  /** Of the attempt that generated it. */
+  /** Belongs to the attempt that generated the item. */
   readonly fence: number;
   /** `limit`: how long each attempt may take; `grace`: how long it may then take to end by itself. In ms. */
   readonly limit?: number;
   readonly grace: number;
   /** How many workers had died with it in their hands, each time that it began; 0 is left out. */
   readonly begun?: readonly number[];
-  /** Of the run. */
+  /** Belongs to the run. */
   readonly occurrence: Occurrence;
 }

@@ -2,7 +2,7 @@ import { BACKOFFS, type Backoff, CarillonError, type Duration } from "@carillon/
 import { assertOptions, durationOption, MAX_DURATION } from "@carillon/core/internal";
 import type { JobBackoff } from "./backoff.js";
 
-/** How an item's attempts wait for each other. */
+/** Wait between the attempts of an item. */
 export interface ItemBackoff {
   /** Default `exponential`. */
   kind?: Backoff | undefined;

@@ -121,7 +121,7 @@ export class ItemQueues {
     this.#moved.clear();
     for (const [queue, run] of moved) {
       this.#writeProgressOf(queue, run).catch((error: unknown) => {
-        // It is only shown, and the next item's end writes it anew. The run may be gone.
+        // Progress is only displayed, and the next item's end writes it again. The run may have been deleted.
         if (isUnknown(redisError(error))) this.#drop(queue);
       });
     }

@@ -12,7 +12,7 @@ import type { Semaphore } from "./semaphore.js";
 import { TimeBox } from "./time-box.js";
 import { type JobEnd, verdictOf } from "./verdict.js";
 
-/** An item whose worker died so often is not tried again. */
+/** Crashes after which an item is not retried. */
 const MOST_CRASHES = 3;
 /** In characters. */
 const LONGEST_ERROR = 500;

@@ -35,7 +35,7 @@ export function resultJson(result: unknown): Json | undefined {
   }
 }
 
-/** The value, or where its JSON is longer than so many characters, that it was and how long. */
+/** The value, or a note with its length if its JSON has more than the given number of characters. */
 export function cutJson(value: Json | undefined, most: number): Json | undefined {
   const { length } = JSON.stringify(value) ?? "";
   return length > most ? { cut: true, length } : value;

@@ -38,7 +38,7 @@ export interface WorkerOptions {
   stalledInterval?: Duration | undefined;
   /** Keep what handlers print with `console` as their run's output; it is printed all the same. Default true. */
   captureOutput?: boolean | undefined;
-  /** What is kept of an attempt's output, in bytes; the newest. Default 65,536. */
+  /** Size limit of an attempt's output, in bytes; the newest is kept. Default 65,536. */
   maxOutput?: number | undefined;
   /**
    * Failed attempts are warnings, failed and crashed runs errors; runs that go well are only logged at debug. Default: pino, as JSON
@@ -47,7 +47,7 @@ export interface WorkerOptions {
   logger?: Logger | undefined;
 }
 
-/** Which run an event is about. `task`: `owner/id`. */
+/** Identifies the run of an event. `task`: `owner/id`. */
 export interface RunEvent {
   queue: string;
   run: string;
@@ -60,7 +60,7 @@ export interface WorkerEvents {
   settled: [RunEvent & { attempt: number; outcome: Outcome | "retrying"; ms: number; error?: string }];
   /** A run's items are generated and wait to be done; the run is `settled` when all are. */
   generated: [RunEvent & { items: number }];
-  /** An attempt ended whose word did not count: another one had taken the run over, or the task was deleted. */
+  /** The result of an attempt was discarded: another attempt had taken the run over, or the task was deleted. */
   fenced: [RunEvent];
   /** The run would have started too soon after the one before (`minGap`); no handler ran. */
   dropped: [RunEvent];
@@ -68,7 +68,7 @@ export interface WorkerEvents {
   cancelled: [RunEvent];
   /** The run is over because its workers died too often; no handler ran. */
   crashed: [RunEvent & { error: string }];
-  /** What BullMQ's worker tells as an error: a lost connection or lock, say. Also logged. It needs no listener. */
+  /** An error reported by BullMQ's worker: a lost connection or lock, for example. Also logged; needs no listener. */
   error: [Error];
 }
 

@@ -1,7 +1,7 @@
-/** Where a line of output came from: `context.log`, or the console's regular or error output. */
+/** Source of a line of output: `context.log`, or the console's regular or error output. */
 export type Stream = "log" | "out" | "err";
 
-/** What an attempt printed: one line each, `log `, `out ` or `err ` before it; the newest, up to a number of bytes. */
+/** Output of an attempt: one line each, `log `, `out ` or `err ` before it; the newest, up to a number of bytes. */
 export class Output {
   readonly #most: number;
   readonly #lines: string[] = [];
@@ -43,7 +43,7 @@ export class Output {
     }
   }
 
-  /** What is to be saved, or undefined where nothing came since the last call. */
+  /** Returns the output to save, or undefined if there is none since the last call. */
   take(): { text: string; cut: boolean } | undefined {
     if (!this.#unsaved) return undefined;
     this.#unsaved = false;
@@ -57,7 +57,7 @@ export class Output {
     this.#unsaved = true;
   }
 
-  /** What is written from here on comes from code that outlived its attempt, and is not kept. */
+  /** Discards all later output: it comes from code that outlived its attempt. */
   close(): void {
     this.#closed = true;
   }

@@ -6,7 +6,7 @@ import type { ItemQueues } from "./item-queues.js";
 import type { WorkerEvents } from "./options.js";
 import type { OutputSaver } from "./output-saver.js";
 
-/** What a worker's attempts share. */
+/** Dependencies shared by a worker's attempts. */
 export interface Parts {
   readonly store: Store;
   readonly types: ReadonlyMap<string, AnyTaskType>;
@@ -15,7 +15,7 @@ export interface Parts {
   readonly active: ActiveJobs;
   readonly outputs: OutputSaver;
   readonly items: ItemQueues;
-  /** Of an attempt's output, in bytes. */
+  /** Size limit of an attempt's output, in bytes. */
   readonly maxOutput: number;
   /** In ms. */
   readonly lockDuration: number;

@@ -18,7 +18,7 @@ import { type JobEnd, type RunEnd, verdictOf } from "./verdict.js";
 
 export type Started = Extract<StartResult, { word: "OK" }>;
 
-/** How often a start or an end is tried to be recorded: for about a minute. */
+/** Attempts to record a start or an end: about a minute. */
 const TRIES = 16;
 
 /** Each call of `hostname` asks the system. */
@@ -97,7 +97,7 @@ export class RunAttempt {
     }
   }
 
-  /** What becomes of a job whose handler is not to run. */
+  /** Ends a job whose handler must not run. */
   notStarted(started: Exclude<StartResult, Started>): JobEnd {
     switch (started.word) {
       case "LOST":

@@ -11,10 +11,10 @@ import type { Output } from "./output.js";
 import type { Parts } from "./parts.js";
 import type { TimeBox } from "./time-box.js";
 
-/** Of JSON, in bytes. */
+/** Size limit as JSON, in bytes. */
 const LARGEST_CHECKPOINT = 64 * 1024;
 
-/** Of a job's log, for Bull Board: the newest lines, and the beginning of each, in characters. */
+/** Limits of a job's log, for Bull Board: number of lines (the newest), and characters per line. */
 const LOG_LINES = 1_000;
 const LONGEST_LINE = 16 * 1024;
 
@@ -24,7 +24,7 @@ const NO_LONGER: Record<Exclude<SettleWord, "OK">, string> = {
   FINAL: "this run is over.",
 };
 
-/** What every attempt's context can do, whether of a run or of an item. */
+/** Context methods common to attempts at runs and at items. */
 export function attemptTools(
   { logger }: Pick<Parts, "logger">,
   { job }: Taken,

@@ -2,7 +2,7 @@ import { withSeams } from "@carillon/store/internal";
 import type { WorkerClock } from "./clock.js";
 import type { WorkerOptions } from "./options.js";
 
-/** What only tests may change of a worker. */
+/** Parts of a worker that only tests may replace. */
 export interface WorkerSeams {
   readonly clock?: WorkerClock | undefined;
 }

@@ -1,10 +1,10 @@
 import type { WorkerClock } from "./clock.js";
 import { CancelledError, LockLostError, StoppingError, StuckError, TimeLimitError } from "./errors.js";
 
-/** Why an attempt was told to end. */
+/** Reason for aborting an attempt. */
 export type Told = "timed-out" | "cancelled" | "lost" | "stopping";
 
-/** How the code of an attempt ended. */
+/** The end of an attempt's code. */
 export type Ended<T> =
   | { readonly how: "returned"; readonly value: T }
   | { readonly how: "threw"; readonly error: unknown }
@@ -47,7 +47,7 @@ export class TimeBox {
     return this.#graceOver !== undefined;
   }
 
-  /** What is left of the time limit, in ms; infinite without one. */
+  /** Time left until the limit, in ms; infinite without one. */
   timeLeft(): number {
     return Math.max(0, this.#deadline - this.#clock.now());
   }
@@ -66,7 +66,7 @@ export class TimeBox {
     this.#tell("stopping", new StoppingError());
   }
 
-  /** Does the work within these bounds; never rejects. What it does after a hard end is nobody's any more. */
+  /** Does the work within these bounds; never rejects. Its result after a hard end is ignored. */
   async run<T>(bounds: Bounds, work: () => Promise<T>): Promise<Ended<T>> {
     this.#bounds = bounds;
     const { limit } = bounds;

@@ -4,7 +4,7 @@ import { Ending } from "./ending.js";
 import { asError, errorText, LockLostError } from "./errors.js";
 import type { Ended, TimeBox } from "./time-box.js";
 
-/** What becomes of the job. */
+/** The action on the job. */
 export type JobEnd =
   | { readonly end: "complete"; readonly value: Json | undefined }
   /** BullMQ tries again where attempts are left and the error allows it. */
@@ -16,7 +16,7 @@ export type JobEnd =
   /** It goes on when all its items are done, or at once where they are. */
   | { readonly end: "await items" };
 
-/** What is recorded of the run. No outcome: another attempt follows. */
+/** The record of the run. Without an outcome, another attempt follows. */
 export interface RunEnd {
   readonly outcome: Outcome | undefined;
   readonly error?: string | undefined;
@@ -30,7 +30,7 @@ export interface Verdict {
 }
 
 /**
- * What an attempt's end means.
+ * Decides how the end of an attempt affects its run and job.
  * @param last no attempt is left after this one
  */
 export function verdictOf(
