@@ -18,7 +18,7 @@ export interface Alert {
   readonly run?: string;
   /** UTC ms: when it happened, or the deadline. */
   readonly at: number;
-  /** What went wrong, shortened. */
+  /** The error, shortened. */
   readonly error?: string;
 }
 

@@ -209,7 +209,7 @@ export function isAlive({ beat, every }: NodeInfo, now: number): boolean {
   return Math.abs(now - beat) <= 3 * every;
 }
 
-/** Whether a node has missed a heartbeat: it hangs, is cut off, or its Redis takes no writes. */
+/** Whether a node has missed a heartbeat: it hangs, is cut off, or its Redis accepts no writes. */
 export function isSilent({ beat, every }: NodeInfo, now: number): boolean {
   return Math.abs(now - beat) > 1.5 * every;
 }

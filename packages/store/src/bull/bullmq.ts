@@ -18,7 +18,7 @@ import { BULL_KEYS } from "./bull-keys.js";
  * `test/bullmq-contract.test.ts` fails when a new version changes any of it.
  */
 
-/** What jobs of one type and the same options have in common: all but id and data. */
+/** Parts shared by jobs of one type with the same options: everything but id and data. */
 export interface JobTemplate {
   readonly prioritized: boolean;
   /** Keys that BullMQ's script would get, in its order. */
@@ -43,7 +43,7 @@ const PRIORITIZED_KEYS = [
   "pc",
 ];
 
-/** Where the arguments of an add hold the job's id, counted as Lua does, and how many of them say something. */
+/** Index of the job's id in the arguments of an add, counted from 1 as in Lua, and the number of arguments in use. */
 const ID_ARGUMENT = 2;
 const OWN_ARGUMENTS = 4;
 

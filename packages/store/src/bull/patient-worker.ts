@@ -4,7 +4,7 @@ import { failsForAll } from "../redis/redis-error.js";
 
 /** Wait after a job could not be fetched, or its end not be written, in ms. */
 const PAUSE = 1_000;
-/** How often the end of a job is tried to be written. */
+/** Attempts to write the end of a job. */
 const TRIES = 30;
 /** Thrown by the processor for a job that it has moved elsewhere: there is no end to write. */
 const MOVED = [DelayedError, WaitingError, WaitingChildrenError];

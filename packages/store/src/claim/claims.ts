@@ -43,7 +43,7 @@ import { claimableAt, type DueEntry } from "./writes.js";
  */
 export type ClaimStatus = "OK" | "DONE" | "STALE" | "EARLY" | "OVERLAP" | "LIMITED" | `ERROR ${string}`;
 
-/** What is remembered of an item until its commit is answered: what was prepared ahead may be thousands, with payloads. */
+/** Data kept for an item until its commit is answered. Kept small: thousands may be prepared ahead, with payloads. */
 export interface Sent {
   readonly entry: { readonly local: string; readonly task: { readonly due: number | undefined } };
   readonly decision: Decision;
@@ -65,7 +65,7 @@ export interface PackedCommit extends Packed<[now: number, ...statuses: string[]
   /** When it was decided. */
   readonly decided: number;
   readonly items: readonly Sent[];
-  /** Of each item the run that it enqueues, if it does. */
+  /** For each item the run that it enqueues, if any. */
   readonly runs: readonly (string | undefined)[];
 }
 
@@ -201,7 +201,7 @@ export class ClaimRepository extends DueReads {
     for (const { item, status } of results) {
       const { local } = item.entry;
       if (more.has(local)) await this.#cancelOn(packed, local, at);
-      // Where the first answer was lost, nobody has said whether there are more, and others may have begun since.
+      // If the first answer was lost, it is unknown whether there are more, and others may have begun since.
       else if (item.decision.cancel && status === "DONE") await this.#cancelOn(packed, local, packed.decided);
     }
     return { now: at, results };

@@ -16,13 +16,13 @@ export interface DueBatch {
   readonly rest: readonly string[];
 }
 
-/** Which due tasks are read. */
+/** Selects the due tasks to read. */
 export interface WhichDue {
   /** Number of tasks to skip, in the order of their times: those that this version cannot decide. */
   readonly pass?: number | undefined;
   /** These, as far as they are still due. */
   readonly names?: readonly string[] | undefined;
-  /** What comes due until then too: a look ahead, in UTC ms of Redis time. */
+  /** Also reads tasks that become due until then, in UTC ms of Redis time. */
   readonly by?: number | undefined;
   /** They are chosen fairly among so many of the oldest and as many of the newest; default four batches, and 120 at most. */
   readonly window?: number | undefined;

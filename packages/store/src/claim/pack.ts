@@ -29,7 +29,7 @@ export interface BackfillStep {
   readonly set: readonly (readonly [field: string, value: string | number])[];
 }
 
-/** What a commit must know besides the decision. */
+/** Input of a commit besides the decision. */
 export interface CommitOptions {
   /** The claim's identity. */
   readonly token: string;
@@ -41,7 +41,7 @@ export interface CommitOptions {
   readonly backfill?: BackfillStep | undefined;
 }
 
-/** What few items have. A name that is absent says no. */
+/** Rare properties of items. An absent name means no. */
 interface CommitExtras {
   /** From this time on it is to be decided again. */
   until?: number;
@@ -49,7 +49,7 @@ interface CommitExtras {
   awaited?: string;
   /** All runs that are open are cancelled. */
   cancel?: true;
-  /** What comes next hangs on this run's end. */
+  /** The next occurrence depends on the end of this run. */
   waits?: true;
   /** The task's state from here on, if it is another one. */
   state?: TaskState;
@@ -192,7 +192,7 @@ export class JobTexts {
     return place;
   }
 
-  /** What the run's record says of it from the start; limits are what the worker keeps to, in ms. */
+  /** Initial fields of the run's record; the limits, in ms, are enforced by the worker. */
   details(definition: TaskDefinition, enqueue: Enqueue): string {
     const { timeLimit, timeLimitGrace, minGap, tolerance, retry } = definition;
     const interval =

@@ -41,7 +41,7 @@ interface FieldsSet {
 
 /** Changes that a decision makes to a task's hash, and the time of the task's next check. */
 export interface Writes {
-  /** What is undefined stays as it is. */
+  /** Undefined fields stay unchanged. */
   readonly set: Readonly<FieldsSet>;
   readonly remove: readonly string[];
   /** The schedule's next time hangs on this run's end. */

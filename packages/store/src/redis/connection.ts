@@ -26,7 +26,7 @@ export interface IoredisClient {
 type RedisOptions = Omit<AllRedisOptions, "replyMapping">;
 
 /**
- * Where Redis is.
+ * Address of Redis.
  *
  * - A URL: `redis://[user:password@]host:port[/db]`; several, separated by commas, for the nodes of a cluster;
  *   `redis+sentinel://[user:password@]host:port,host:port/name[/db]` for the master that Sentinels know by this name, with
@@ -128,7 +128,7 @@ function assertNoPrefix(spec: ConnectionSpec): void {
   });
 }
 
-/** Where the database cannot be selected, ioredis goes on with database 0: with the tasks of somebody else. */
+/** If the database cannot be selected, ioredis continues with database 0, and so with foreign tasks. */
 function leaveOtherDatabase(client: Redis, error: unknown): void {
   const { command } = (error ?? {}) as { command?: { name: string } };
   if (command?.name === "select") client.disconnect(true);
@@ -155,7 +155,7 @@ function open(spec: ConnectionSpec, wanted: RedisOptions): RedisClient {
   return new Redis({ ...place.hosts[0], ...options });
 }
 
-/** What a spec that is no client says, checked as a whole. @throws `INVALID_OPTION` */
+/** Checks a spec that is not a client. @throws `INVALID_OPTION` */
 export function readConnection(
   { url, topology, tls }: Exclude<ConnectionSpec, string | IoredisClient>,
   field = "connection",
@@ -196,7 +196,7 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-/** What a client's own `duplicate` would pass on, given to our copy of ioredis. */
+/** The options that the client's own `duplicate` would pass on, for our copy of ioredis. */
 function likeYours(yours: IoredisClient, wanted: RedisOptions): RedisClient {
   if (yours.isCluster) {
     const { startupNodes, options } = yours as unknown as {

@@ -13,7 +13,7 @@ export function withoutPassword(error: unknown): void {
   if (lastNodeError && lastNodeError !== error) withoutPassword(lastNodeError);
 }
 
-/** Of the connection, of a command, and of a command in a script, as Redis words it up to 7.0 and from 7.2 on (and Valkey). */
+/** Errors of the connection, of a command, and of a command in a script, in the wording of Redis up to 7.0 and from 7.2 on (and Valkey). */
 const REFUSED =
   /\b(NOAUTH|WRONGPASS|NOPERM)\b|invalid (username-)?password|AUTH failed|The user executing the script can't|ACL failure in script/i;
 
@@ -22,7 +22,7 @@ const REFUSED_COMMAND = /no permissions to run the|The user executing the script
 
 const refusedUs = (text: string) => `Redis refused us: ${text.slice(0, 200).replace(/\.$/, "")}.`;
 
-/** How ioredis says that each Sentinel answered, and none had an address, or only that of a replica. */
+/** Message of ioredis if every Sentinel answered, and none had an address, or only that of a replica. */
 const UNKNOWN_MASTER = /^All sentinels are unreachable\. Retrying from scratch after \d+ms\.$/;
 
 const TLS = /certificate|altnames|before secure TLS|SSL routines|:ssl3?_/i;
@@ -139,7 +139,7 @@ export function redisError(error: unknown): CarillonError {
     lastNodeError?: unknown;
     previousErrors?: unknown[];
   };
-  // Of a cluster, and of a transaction: why it failed.
+  // The cause of a failed cluster command or transaction.
   const nested = lastNodeError ?? previousErrors?.[0];
   if (nested && nested !== error) return redisError(nested);
   const known = KNOWN.find(({ said }) => said.test(text));

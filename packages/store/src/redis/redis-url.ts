@@ -1,6 +1,6 @@
 import { CarillonError } from "@carillon/core";
 
-/** Where Redis is and how to sign in, as a URL says it. */
+/** Address and credentials of Redis from a URL. */
 export interface RedisPlace {
   topology: "single" | "cluster" | "sentinel";
   /** Several: nodes of a cluster, or the Sentinels. */
@@ -34,7 +34,7 @@ export function parseRedisUrl(text: string, field = "connection"): RedisPlace {
   }
 }
 
-/** What can be said of a URL without quoting it. */
+/** Describes a URL without quoting it. */
 class Mistake extends Error {}
 
 function plainPlace(text: string): RedisPlace {

@@ -1,10 +1,10 @@
 import { Redis, type RedisOptions } from "ioredis";
 
-/** How Sentinels are listened to; in ms. */
+/** Timing of the subscriptions to Sentinels, in ms. */
 const PACE = {
   /** Before one that does not answer is tried again: the others tell us as well. */
   reconnect: 10_000,
-  /** Who only listens would never notice that nobody can be heard any more. */
+  /** Ping interval: a subscriber that never sends would not notice a dead connection. */
   askEvery: 20_000,
   /** No answer for so long: another connection may have one. */
   silence: 5_000,

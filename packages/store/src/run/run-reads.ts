@@ -70,7 +70,7 @@ export class RunReads {
     return runs;
   }
 
-  /** Where each attempt of a run ran. */
+  /** The worker of each attempt of a run. */
   async attempts(queue: string, id: string): Promise<Attempt[]> {
     return decodeAttempts(await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).run(id))));
   }

@@ -25,7 +25,7 @@ export type StartResult =
       readonly limit: number | undefined;
       /** Milliseconds that it gets to end by itself after that, or after a cancel. */
       readonly grace: number;
-      /** What the run before saved. */
+      /** The checkpoint of the previous run. */
       readonly checkpoint: Json | undefined;
       /** Attempts of this run whose worker died. */
       readonly crashes: number;

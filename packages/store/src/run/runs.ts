@@ -58,7 +58,7 @@ type StartReply = [word: StartResult["word"], ...details: (string | number)[]];
 
 /** Changes to a task at the end of its run, for settle-run.lua. Times are texts, because Lua formats large numbers inexactly. */
 interface Aftermath {
-  /** What it was decided with. */
+  /** The state that the decision was based on. */
   readonly generation: string;
   readonly failures: string;
   /** All that waits now, as JSON; undefined: as before. */

@@ -16,7 +16,7 @@ local function nowMicros() return string.format("%.0f", time[1] * 1000000 + time
 /** Safety parts that a test can take out to see its check fail. Nothing else may. */
 export type Sabotage = "fence" | "overlap-guard";
 
-/** What the text of a script depends on besides its files. */
+/** Settings that change the text of a script, besides its files. */
 export interface ScriptContext {
   readonly time: TimeSource;
   readonly sabotage: readonly Sabotage[];

@@ -40,7 +40,7 @@ export type Item<T extends Signature> = T["each"] extends object
   ? Given<NamesOf<T["each"]["keys"]>, string> & Given<NamesOf<T["each"]["args"]>, Value>
   : never;
 
-/** What a call of a script gives besides the keys. */
+/** Arguments of a script call besides the keys. */
 export type Rest<T extends Signature> = T["each"] extends object
   ? [args: Args<T>, items: readonly Item<T>[]]
   : T["args"] extends readonly string[]

@@ -21,7 +21,7 @@ import { unreadable } from "./errors.js";
 import { joinLongValues, splitLongValues } from "./long-values.js";
 import * as read from "./stored-fields.js";
 
-/** What is kept of the past, per task and per job. Times in ms. */
+/** Retention limits, per task and per job. Times in ms. */
 export interface Retention {
   /** Final runs of a task that ended well; default 100. */
   successes: number;
@@ -115,7 +115,7 @@ export function definitionFields({ definition, payloadJson }: ParsedTask, once =
   return fields;
 }
 
-/** What of a definition no script reads. */
+/** Fields of a definition that no script reads. */
 const OPAQUE = new Set(["schedule", "payload", "policies", ...TEXT_FIELDS]);
 
 /** The fields of a definition as they are written. */
@@ -123,7 +123,7 @@ export function storedFields(fields: ReadonlyMap<string, string>): ReadonlyMap<s
   return splitLongValues(fields, OPAQUE);
 }
 
-/** Of a definition: another for each other one, the same for the same; runs, times, pause and resume are not in it. */
+/** Revision of a definition: equal definitions have the same one. Runs, times, pause and resume do not affect it. */
 export function revisionOf(fields: ReadonlyMap<string, string>): string {
   const sorted = [...fields].sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash("sha256").update(JSON.stringify(sorted)).digest("base64url").slice(0, 22);
@@ -131,7 +131,7 @@ export function revisionOf(fields: ReadonlyMap<string, string>): string {
 
 const POLICIES = Object.keys(policySchema.shape).sort() as (keyof Policies)[];
 
-/** What scripts must read of the policies stands in fields of its own, in ms. */
+/** Policies that scripts read are stored in fields of their own, in ms. */
 function setPolicies(fields: Map<string, string>, definition: TaskDefinition): void {
   const given = POLICIES.flatMap((name) =>
     definition[name] === undefined ? [] : [[name, definition[name]]],

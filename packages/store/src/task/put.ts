@@ -116,7 +116,7 @@ export class TaskWriter {
   }
 
   /**
-   * What fails with one task is that one's matter: the others are put.
+   * A failure of one task does not stop the others.
    *
    * @param now the time of this queue's Redis @throws what failed first
    */
@@ -144,7 +144,7 @@ export class TaskWriter {
         }
       }
     };
-    // Where a name comes twice its definitions must be stored in their order.
+    // Definitions with the same name must be stored in order.
     const workers = names.size === tasks.length ? IN_FLIGHT : 1;
     await Promise.all(Array.from({ length: workers }, worker));
     if (failures.length > 0) throw failures[0];
@@ -187,7 +187,7 @@ export class TaskWriter {
             results[index] = this.#result(queue, plan, (word as string).toLowerCase() as PutOutcome, stored);
           }
         } catch (error) {
-          // Of this task alone: the others are put.
+          // Fails this task only; the others are put.
           failures.push(error);
         }
       }

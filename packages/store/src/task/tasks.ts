@@ -247,7 +247,7 @@ export class TaskRepository extends TaskReads {
       },
       { name: local, shard: shardOf(local), finished: which === "finished", marks },
     );
-    // Where this is cut off a node does what is left of it, or `clearDeletedRuns`.
+    // If this is interrupted, a node or `clearDeletedRuns` finishes it.
     for (const mark of marks) await clearDeletedRuns(this.#scripts, keys, mark);
     await this.#registry.forgetIfEmpty(name.queue);
     return gone === 1;

@@ -1,4 +1,4 @@
--- Answers by run: its result; an error reply, because corrupt data is in its way or Redis takes no writes; or false if it was not
+-- Answers by run: its result; an error reply, because corrupt data is in its way or Redis accepts no writes; or false if it was not
 -- processed because this script has already deleted as many records as one may.
 local function each(step)
   if itemCount == 1 then return { step(eachItem()) } end
