@@ -43,7 +43,12 @@ function formatOf(zone: string): Intl.DateTimeFormat {
       timeZone: zone,
       calendar: "gregory",
       hourCycle: "h23",
-      ...{ year: "numeric", month: two, day: two, hour: two, minute: two, second: two },
+      year: "numeric",
+      month: two,
+      day: two,
+      hour: two,
+      minute: two,
+      second: two,
     });
     formats.set(zone, format);
   }

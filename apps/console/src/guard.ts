@@ -181,7 +181,12 @@ export class Guard {
       const outcome = res.writableFinished ? { status: res.statusCode } : { left: true };
       this.#logger.info(
         {
-          ...{ role, by, from: req.ip, method, path: originalUrl.split("?")[0], ...outcome },
+          role,
+          by,
+          from: req.ip,
+          method,
+          path: originalUrl.split("?")[0],
+          ...outcome,
           // Names the task if the path does not.
           location: res.get("location"),
         },

@@ -38,7 +38,7 @@ test("a job that Redis refuses is answered with the reason", async () => {
   await eventually(async () => (await add())[0] === 200);
 });
 
-test("/ready says that Redis takes no writes, and the board goes on showing", async () => {
+test("/ready says that Redis accepts no writes, and the board goes on showing", async () => {
   const ready = async () => {
     await console_.board.refresh();
     const response = await console_.ask("/ready");

@@ -222,7 +222,7 @@ describe("a running node", () => {
   });
 });
 
-it("says on /ready that its Redis takes no writes", async () => {
+it("says on /ready that its Redis accepts no writes", async () => {
   const server = await startRedis({ appendonly: true });
   const admin = new Redis(server.url);
   const node = new Node({ REDIS_URL: server.url, CARILLON_HEARTBEAT_MS: "100" });

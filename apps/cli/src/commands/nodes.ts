@@ -10,7 +10,7 @@ export const registerNodes: Register = (program, out) => {
     .description(
       [
         "Lists the scheduler nodes of the namespace. STATE is ready; not-ready (WHY tells the reason); silent: the node missed a",
-        "heartbeat, since it hangs, is cut off, or its Redis takes no writes; or dead: it missed three. A dead node stays listed for an hour.",
+        "heartbeat, since it hangs, is cut off, or its Redis accepts no writes; or dead: it missed three. A dead node stays listed for an hour.",
       ].join("\n"),
     )
     .action(async (_: unknown, command) => {

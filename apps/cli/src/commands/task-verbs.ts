@@ -21,7 +21,8 @@ export const registerRm: Register = (program, out) => {
       const options: VerbOptions = command.optsWithGlobals();
       if (task === undefined) {
         const deed: Deed = {
-          ...{ verb: "rm", past: "deleted" },
+          verb: "rm",
+          past: "deleted",
           act: (client, filter, dryRun) => client.deleteAll(filter, { dryRun }),
         };
         return doToMany(deed, options, out);
@@ -45,7 +46,8 @@ export const registerPause: Register = (program, out) => {
         if (options.cancelQueued)
           throw misuse("cancel-queued", "is for one task.", "Leave it out, or give a task.");
         const deed: Deed = {
-          ...{ verb: "pause", past: "paused" },
+          verb: "pause",
+          past: "paused",
           act: (client, filter, dryRun) => client.pauseAll(filter, { ...why, dryRun }),
         };
         return doToMany(deed, options, out);
@@ -78,7 +80,8 @@ export const registerResume: Register = (program, out) => {
       if (task === undefined) {
         const paused = given({ note: options.note, pausedBy: options.pausedBy });
         const deed: Deed = {
-          ...{ verb: "resume", past: "resumed" },
+          verb: "resume",
+          past: "resumed",
           act: (client, filter, dryRun) => client.resumeAll({ ...filter, ...paused }, { ...how, dryRun }),
         };
         return doToMany(deed, options, out);

@@ -33,7 +33,7 @@ describe("a Redis that refuses to hand out jobs", () => {
   });
 });
 
-/** As in a failover that the connections survive: Redis is a replica for a moment, and takes no writes. */
+/** As in a failover that the connections survive: Redis is a replica for a moment, and accepts no writes. */
 describe("a Redis that is read-only for a moment", () => {
   const refusals = async () => {
     const found = /errorstat_READONLY:count=(\d+)/.exec(await bench.admin.info("errorstats"));
