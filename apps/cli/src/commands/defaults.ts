@@ -17,8 +17,10 @@ export const registerDefaults: Register = (program, out) => {
       const options: Globals = command.optsWithGlobals();
       const list = await withClient(options, (client) => client.defaults.list());
       if (options.json) return out.json(list);
-      const lines = Object.entries(list).map(([scope, policies]) => `${scope} ${JSON.stringify(policies)}\n`);
-      await out.write(lines.length > 0 ? printable(lines.join("")) : "No defaults.\n");
+      const lines = Object.entries(list).map(([scope, policies]) =>
+        printable(`${scope} ${JSON.stringify(policies)}`),
+      );
+      await out.write(lines.length > 0 ? `${lines.join("\n")}\n` : "No defaults.\n");
     });
   defaults
     .command("set")
