@@ -175,7 +175,7 @@ export class Client {
     return listTasks(this.#scope, options);
   }
 
-  /** How many tasks a queue or the namespace holds: of all owners, or of the one that the client is bound to. */
+  /** Counts the tasks of a queue or the namespace: of all owners, or of the one that the client is bound to. */
   async count(options: { queue?: string | undefined } = {}): Promise<number> {
     return countTasks(this.#scope, options);
   }

@@ -7,7 +7,7 @@ import type { Scope } from "./scope.js";
 /** A queue: its tasks, what waits in it, and who works it. */
 export interface QueueView extends Partial<Omit<QueueState, "paused">> {
   readonly name: string;
-  /** How many; of a bound client: those of its owner. */
+  /** Number of tasks; for a bound client, those of its owner. */
   readonly tasks: number;
   /**
    * Workers take no jobs. Since when (UTC ms), by whom and why, as far as the pause recorded it: one by plain BullMQ does not. Absent: it is
@@ -16,7 +16,7 @@ export interface QueueView extends Partial<Omit<QueueState, "paused">> {
   readonly paused?: QueuePause | undefined;
   /** BullMQ workers that are connected, plain ones included. Undefined: Redis does not say. */
   readonly workers: number | undefined;
-  /** How many runs ended how; see `client.queues.outcomes`. */
+  /** Number of runs by outcome; see `client.queues.outcomes`. */
   readonly outcomes?: Readonly<Record<Outcome, number>> | undefined;
 }
 
@@ -147,7 +147,7 @@ export class Queues {
   }
 
   /**
-   * How many runs of a queue ended how, over all processes. Runs of deleted tasks count too; a run that ended, was retried from outside and
+   * Number of runs of a queue by outcome, over all processes. Runs of deleted tasks count too; a run that ended, was retried from outside and
    * ended again counts twice. For metrics: the numbers only grow, and restart at 0 once the queue was empty.
    *
    * @throws `INVALID_NAME`, `FORBIDDEN` for a bound client

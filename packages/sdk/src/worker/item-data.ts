@@ -22,7 +22,7 @@ export interface ItemData {
   /** `limit`: how long each attempt may take; `grace`: how long it may then take to end by itself. In ms. */
   readonly limit?: number;
   readonly grace: number;
-  /** How many workers had died with it in their hands, each time that it began; 0 is left out. */
+  /** Number of workers that had died holding it, at each start; 0 is left out. */
   readonly begun?: readonly number[];
   /** Belongs to the run. */
   readonly occurrence: Occurrence;

@@ -12,7 +12,7 @@ export interface ItemBackoff {
   max?: Duration | undefined;
 }
 
-/** How an item is retried, as its job's options say it. */
+/** Retry settings of an item, as job options. */
 export interface ItemRetry {
   readonly attempts: number;
   readonly backoff: JobBackoff;

@@ -5,7 +5,7 @@ import { pauseAfter } from "./pause-after.js";
 
 /** Items added in one round trip. */
 const CHUNK = 250;
-/** How often a call is tried while Redis is away: for about 20 s. */
+/** Attempts of a call while Redis is unavailable: about 20 s. */
 const TRIES = 10;
 /** Progress is written no more often, in ms. */
 const PROGRESS_EVERY = 1_000;
@@ -16,7 +16,7 @@ export interface ItemJob {
   readonly opts: BulkJobOptions & { readonly jobId: string };
 }
 
-/** How far a run's items are. */
+/** Progress of a run's items. */
 export async function countItems(run: Job): Promise<{ succeeded: number; failed: number; left: number }> {
   const counts = await run.getDependenciesCount({ processed: true, ignored: true, unprocessed: true });
   const { processed: succeeded = 0, ignored: failed = 0, unprocessed: left = 0 } = counts;

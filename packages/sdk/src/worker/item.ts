@@ -16,7 +16,7 @@ import { type JobEnd, verdictOf } from "./verdict.js";
 const MOST_CRASHES = 3;
 /** In characters. */
 const LONGEST_ERROR = 500;
-/** Of JSON, in characters: the run's job keeps what all its items returned. */
+/** Size limit as JSON, in characters: the run's job keeps the results of all its items. */
 const LONGEST_RESULT = 16 * 1024;
 
 /** One attempt at one item of a run. A failure is logged: only the run as a whole has events. */
@@ -112,7 +112,7 @@ async function noteBegin({ logger }: Parts, { queue, job }: Taken<ItemData>): Pr
   }
 }
 
-/** What was heard while it waited for its turn. */
+/** The job end after a lock loss, cancel or stop that arrived while the item waited for its turn. */
 function toldBefore({ told }: TimeBox): JobEnd | undefined {
   if (told.has("lost")) return { end: "fail", error: new LockLostError() };
   if (told.has("cancelled")) return { end: "complete", value: undefined };

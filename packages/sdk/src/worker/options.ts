@@ -24,15 +24,15 @@ export interface WorkerOptions {
   store?: Store | undefined;
   /** Default `carillon`. */
   namespace?: string | undefined;
-  /** What is kept of runs that this worker settles, where their task says nothing: as the nodes' option of this name. */
+  /** Retention of runs that this worker settles, if their task sets none: as the nodes' option of this name. */
   retention?: Partial<Retention> | undefined;
-  /** What this worker can do; it works every queue that these types name, and `queues`. */
+  /** Task types of this worker; it serves every queue that they name, and `queues`. */
   types: readonly AnyTaskType[];
   /** More queues to work. */
   queues?: readonly string[] | undefined;
   /** Jobs at a time, per queue; 1 to 10,000, default 10. */
   concurrency?: number | undefined;
-  /** How long a job stays with a worker that gives no sign of life; at least 1 s, default 30 s. */
+  /** Time until the job of an unresponsive worker is given to another one; at least 1 s, default 30 s. */
   lockDuration?: Duration | undefined;
   /** Time between two checks for jobs whose worker died; default 30 s. The second check takes them over. */
   stalledInterval?: Duration | undefined;

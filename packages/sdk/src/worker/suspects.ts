@@ -1,4 +1,4 @@
-/** How long the others wait for one that is at work, in ms: a job that ends its worker mostly does so soon after its start. */
+/** Longest wait for a suspect job that is running, in ms: a job that crashes its worker usually does so soon after its start. */
 const PROBATION = 5_000;
 /** Before a suspect comes back for the first time, in ms. */
 const FIRST = 1_000;
@@ -6,7 +6,7 @@ const FIRST = 1_000;
 const SPACING = 250;
 /** No wait is longer, in ms. */
 const LONGEST = 300_000;
-/** How many are remembered. Others are sent back again and again until there is room. */
+/** Limit of remembered jobs. Others are sent back again and again until there is room. */
 const REMEMBERED = 1_000;
 
 /** Stands in place of a time for those that have started: these can always be forgotten. */

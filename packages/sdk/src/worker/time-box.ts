@@ -14,7 +14,7 @@ export type Ended<T> =
 export interface Bounds {
   /** The time limit, in ms; undefined: none. */
   readonly limit: number | undefined;
-  /** How long the code may take to end by itself after the limit, a cancel or the loss of the job, in ms. */
+  /** Grace period for the code to end after the limit, a cancel or the loss of the job, in ms. */
   readonly grace: number;
 }
 
