@@ -53,7 +53,7 @@ describe("A3 five nodes share the work", () => {
 describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
   const TTL = 2_000;
 
-  /** What Redis keeps of a claim that is under way. */
+  /** The keys of a claim in progress. */
   const marks = () => stand.admin.keys(`{${stand.namespace}:bells}:~lock:*`);
   const runs = async (client: Client) =>
     (await client.runs.list("t")).map(({ node, nominal }) => ({ node, nominal }));

@@ -198,7 +198,7 @@ describe("B5 an owner's tasks go with the owner", () => {
     expect(await kit.client.count()).toBe(1);
     await expect(kit.client.get("acme/a")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
 
-    // What somebody puts back, or had in hand, is not taken for a task's any more.
+    // Data that is restored, or was in flight, no longer counts as the task's.
     const stale = await bells.add(ours[0]?.name ?? "", ours[0]?.data, { jobId: ours[0]?.id ?? "" });
     await kit.worker.resume();
     await kit.advance("30s");

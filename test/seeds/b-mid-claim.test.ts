@@ -16,7 +16,7 @@ const killRedis = async () => {
   await stand.redis.start();
 };
 
-/** What befalls Redis, or the way to it, while a claim is under way. */
+/** Failures of Redis, or of the connection to it, during a claim. */
 const ACCIDENTS: [what: string, catchUp: "one" | "all", befall: (scene: Scene) => Promise<void>][] = [
   [
     "the connection is cut before Redis got it",

@@ -130,7 +130,7 @@ describe("C2 plain words and the next execution are computed when asked for, nev
     await client.put({ ...TASK, schedule: NIGHTLY });
     await stand.admin.hset(key, "schedule", JSON.stringify({ every: "90s" }));
     expect((await client.get("nightly")).humanized).toMatch(/^every 1m30s/);
-    // What is due stays on record; as the task is paused, nothing is next.
+    // Due times stay on record; a paused task has no next time.
     await client.pause("nightly");
     expect(await stand.admin.hget(key, "nominal")).not.toBeNull();
     expect((await client.get("nightly")).nextExecution).toBeUndefined();
@@ -292,7 +292,7 @@ describe("C5 the journal filters by task, node, time and outcome, in pages", () 
       expect(page.runs.length).toBeLessThanOrEqual(7);
       paged.push(...page.runs.map(({ id }) => id));
       cursor = page.cursor;
-      // What ends between two pages shifts nothing.
+      // A run that ends between two pages does not shift the listing.
       if (paged.length === 14) await kit.advance("2m");
     } while (cursor !== undefined);
     expect(paged).toEqual(all.map(({ id }) => id));

@@ -61,7 +61,7 @@ export class Stand {
       stand.namespace = `seed${Stand.#serial}`;
     });
     afterEach(async () => {
-      // What was opened last goes first.
+      // Close in reverse order of opening.
       for (const end of stand.#ends.splice(0).reverse()) await end();
     });
     return stand;
@@ -147,7 +147,7 @@ export type Line = Record<string, Json | undefined>;
 /** A built program of ours in a process of its own; its environment holds no Carillon variable but those given. */
 export class Program {
   readonly child: ChildProcess;
-  /** What it printed that is JSON, a line each. */
+  /** The JSON lines that it printed. */
   readonly said: Line[] = [];
   readonly ended: Promise<Ended>;
   #stdout = "";

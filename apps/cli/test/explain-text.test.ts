@@ -43,7 +43,7 @@ const event = (what: string, ms: number | undefined, text: string, id = "a@x.1")
   ...{ at: ms === undefined ? undefined : time + ms, what, text, run: id },
 });
 
-/** What people are told, without colours. */
+/** The text for people, without colours. */
 function tell(more: Partial<Account> = {}, explanation: Partial<Account["explanation"]> = {}): string {
   const account = {
     task: { owner: "system", id: "a", queue: "q", humanized: "daily", overlap: "skip", catchUp: "one" },

@@ -55,7 +55,7 @@ beforeAll(async () => {
   await kit.close();
 });
 
-/** What people are told, and the verdict that programs get. */
+/** The text for people, and the verdict for programs. */
 async function explain(...args: string[]): Promise<{ text: string; verdict: string; stderr: string }> {
   const [{ code, stdout, stderr }, { verdict }] = await Promise.all([
     cli(["explain", ...args]),

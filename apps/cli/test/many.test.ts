@@ -13,7 +13,7 @@ beforeEach(async () => {
   ]);
 });
 
-/** Which tasks are in a state. */
+/** The tasks in a state. */
 async function named(state?: "scheduled" | "paused" | "finished"): Promise<string> {
   const { tasks } = await bench.client.list({ state });
   return tasks

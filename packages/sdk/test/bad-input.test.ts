@@ -345,7 +345,7 @@ onEveryEngine("bad input", (connection) => {
     }
   });
 
-  it("a delay that is none is told how to write one", async () => {
+  it("explains the format of a delay that is invalid", async () => {
     for (const delay of [-1, 0.5, 1e15]) {
       const error = await refused(() => client.enqueue(typed, { n: 1 }, { delay }));
       expect(error).toMatchObject({ code: "INVALID_OPTION", field: "delay" });

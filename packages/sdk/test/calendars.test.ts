@@ -38,7 +38,7 @@ onEveryEngine("a client's calendars", (connection) => {
   });
   const next = async (id: string) => (await client.get(id)).nextExecution;
 
-  it("puts one, tells what that did, and plans its tasks anew in every queue", async () => {
+  it("puts one, reports the result, and replans its tasks in every queue", async () => {
     const created = await client.calendars.put("holidays", [], { by: "ann" });
     expect(created).toEqual({
       name: "holidays",

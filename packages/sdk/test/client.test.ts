@@ -103,7 +103,7 @@ onEveryEngine("the client", (connection) => {
     });
   });
 
-  it("takes what is undefined for what is not given", async () => {
+  it("treats undefined options as omitted", async () => {
     const unset: { text: string | undefined; number: number | undefined } = {
       text: undefined,
       number: undefined,
@@ -262,7 +262,7 @@ onEveryEngine("the client", (connection) => {
     await expect(client.list(options)).rejects.toMatchObject({ code, field, remedy: expect.any(String) });
   });
 
-  it("counts what the schedule has enqueued, and not what was triggered by hand", async () => {
+  it("counts scheduled runs, and not manual triggers", async () => {
     await client.put(noop("t", { overlap: "allow" }));
     await bench.clock.advance(10_000);
     await bench.claim("t", "a");
@@ -319,7 +319,7 @@ onEveryEngine("the client", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("refuses what makes no sense", async () => {
+  it("refuses invalid options", async () => {
     await client.put(noop("over", { schedule: { at: new Date(START - 1).toISOString() } }));
     await expect(client.pause("over")).rejects.toMatchObject({ code: "CONFLICT" });
     await expect(client.resume("over", { from: "then" as "now" })).rejects.toMatchObject({

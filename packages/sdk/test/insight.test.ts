@@ -82,7 +82,7 @@ describe("what a client says of times to come", () => {
     },
   );
 
-  it("what was asked for, and what is tried again, is among what is next, at its time", async () => {
+  it("lists requested runs and retries among the next times", async () => {
     await put("once", "asking", { schedule: { at: START + MINUTE } });
     await put("again", "failing", { rerun: { delay: "20m", jitter: 0 } });
     await put("plain", "fine", { schedule: { at: START + 90 * MINUTE } });
@@ -148,7 +148,7 @@ describe("what a client says of times to come", () => {
     expect((await at("any", "2026-01-03T09:00:00Z"))[1]).toBe("The schedule excludes it: Sat.");
   });
 
-  it("what ran is not called skipped when only the end of its retry is on record", async () => {
+  it("does not report a run as skipped when only the end of its retry is on record", async () => {
     const rest = { rerun: { delay: "2h", max: "2h", jitter: 0 }, retention: { failures: 1 } };
     await put("t", "failing", rest);
     await kit.advance("5h");
@@ -165,7 +165,7 @@ describe("what a client says of times to come", () => {
     expect(events[0]?.by).toBeUndefined();
   });
 
-  it("what was decided and is no longer on record is not called passed over", async () => {
+  it("does not report a decision whose record expired as passed over", async () => {
     await put("t", "fine", { retention: { successes: 0 } });
     await kit.advance("90m");
     const { verdict, summary } = await kit.client.explain("t", START + 60 * MINUTE);
@@ -175,7 +175,7 @@ describe("what a client says of times to come", () => {
     ]);
   });
 
-  it("a range that was skipped is told from its first time to its last", async () => {
+  it("reports a skipped range from its first time to its last", async () => {
     await put("t", "fine", { catchUp: "skip" });
     await kit.client.pause("t");
     await kit.advance("190m");
@@ -185,7 +185,7 @@ describe("what a client says of times to come", () => {
     expect([await at(90), await at(240)]).toEqual(["no-occurrence", "planned"]);
   });
 
-  it("what maxRuns does not allow is not called planned", async () => {
+  it("does not report an occurrence beyond maxRuns as planned", async () => {
     await put("t", "fine", { schedule: { every: "10m", maxRuns: 3 } });
     const at = async (minute: number) => (await kit.client.explain("t", START + minute * MINUTE)).verdict;
     expect([await at(10), await at(30), await at(40)]).toEqual(["planned", "planned", "no-occurrence"]);
@@ -206,7 +206,7 @@ describe("what a client says of times to come", () => {
     );
   });
 
-  it("what waits for a run's end has its share of maxRuns", async () => {
+  it("counts occurrences that wait for a run's end towards maxRuns", async () => {
     await put("t", "fine", { overlap: "queue-all", schedule: { every: "10m", maxRuns: 2 } });
     await kit.worker.pause();
     await kit.advance("25m");

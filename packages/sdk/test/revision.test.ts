@@ -43,7 +43,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(second).not.toBe(first);
     await expect(client.put(task({ priority: 2 }), { ifRevision: first })).rejects.toMatchObject(refused);
     expect(await client.get("t")).toMatchObject({ priority: 1, revision: second });
-    // Whose answer was lost, and who says it once more.
+    // The answer was lost, so the put is sent again.
     expect(await client.put(task({ priority: 1 }), { ifRevision: first })).toMatchObject({
       outcome: "unchanged",
     });

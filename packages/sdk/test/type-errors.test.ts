@@ -9,7 +9,7 @@ let folder: string;
 /** By statement. */
 let errors: Map<string, string>;
 
-/** What the compiler says of a program, in a folder from which our packages are found. */
+/** Compiler messages for a program, in a folder that resolves our packages. */
 function compile(program: string): Promise<string> {
   mkdirSync(join(root, ".carillon"), { recursive: true });
   folder = mkdtempSync(join(root, ".carillon", "types-"));

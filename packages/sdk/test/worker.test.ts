@@ -338,7 +338,7 @@ describe("the worker", () => {
     expect((await client.runs.list(task))[0]).toMatchObject({ state: "final", outcome: "succeeded" });
   });
 
-  it("a zombie: the attempt that lost its job is told to stop, and its word does not count", async () => {
+  it("a zombie: the attempt that lost its job is aborted, and its result is ignored", async () => {
     const first = gate<Context>();
     const release = gate();
     const fences: number[] = [];
@@ -395,7 +395,7 @@ describe("the worker", () => {
     await finder.close();
   });
 
-  it("a zombie whose job comes back to its own worker is told to stop, and the next one waits for its end", async () => {
+  it("a zombie whose job comes back to its own worker is aborted, and the next attempt waits for its end", async () => {
     const seen: unknown[] = [];
     const first = gate();
     const type = defineTask("type", {

@@ -113,7 +113,7 @@ export async function perform(
   return (await type.handler(checked.value as never, context)) as HttpResult;
 }
 
-/** What a promise is rejected with. */
+/** The error that a promise is rejected with. */
 export async function failure(
   promise: Promise<unknown>,
 ): Promise<Error & { code?: string; status?: number }> {

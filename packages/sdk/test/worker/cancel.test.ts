@@ -123,7 +123,7 @@ describe("a cancel", () => {
     expect(await bench.record(run)).toMatchObject({ state: "final", outcome: "cancelled" });
   });
 
-  it("is asked for as soon as a subscription that was cut stands anew", async () => {
+  it("is polled for as soon as a lost subscription is restored", async () => {
     const { definition, begun } = type(({ signal }) => aborted(signal));
     const worker = await bench.work([definition]);
     const run = await bench.run("t", "long");

@@ -133,7 +133,7 @@ describe("a run of many items", () => {
     expect(result.failures[0]?.error).toMatch(/^0x{499}…$/);
   });
 
-  it("what items return stays with the run's job, cut where it is long", async () => {
+  it("the results of items stay with the run's job, truncated if they are long", async () => {
     const worker = await bench.work([many(2, (n) => "x".repeat(n === 0 ? 16_382 : 16_383))]);
     const end = next(worker, "settled");
     const run = await bench.run("t", "many");
@@ -186,7 +186,7 @@ describe("a run of many items", () => {
     expect(most).toBe(2);
   });
 
-  it("what cannot be items fails for good, and says why", async () => {
+  it("invalid items fail the run permanently, with the reason", async () => {
     const generated: [unknown, string][] = [
       ["text", "generate must return an array of items."],
       [numbers(10_001), "generate returned 10001 items; a run has 10000 at most."],
@@ -339,7 +339,7 @@ describe("a run of many items", () => {
     await store.close();
   });
 
-  it("an item that lost its job is told to stop, and done again", async () => {
+  it("an item that lost its job is aborted, and done again", async () => {
     const seen: unknown[] = [];
     const worker = await bench.work(
       [

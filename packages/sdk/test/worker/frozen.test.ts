@@ -114,7 +114,7 @@ describe("a worker that was frozen and gets its own job back", () => {
   }
   const record = { attempts: 2, crashes: 1, result: { attempt: 2 } };
 
-  it("does not begin anew beside the handler that goes on, and keeps the next attempt's lock when that ends", async () => {
+  it("does not start alongside the handler that continues, and keeps the next attempt's lock when that ends", async () => {
     const { run, only } = await thawed("1h");
     // It is given out again and again meanwhile.
     const taken = async () => Number(await bench.admin.hget(bench.jobKey(run), "ats"));

@@ -51,7 +51,7 @@ describe("what is kept of an attempt's output", () => {
     expect(none.take()).toEqual({ text: "cut 6 bytes before this\n", cut: true });
   });
 
-  it("what comes after the attempt's end is not kept", () => {
+  it("discards output after the attempt's end", () => {
     const output = new Output(100);
     output.close();
     output.write("out", "late");

@@ -209,7 +209,7 @@ describe("a run's end that is not recorded", () => {
     await store.close();
   });
 
-  it("before its worker gets the job once more: it does not begin anew beside that", async () => {
+  it("before its worker gets the job once more: no second attempt starts alongside", async () => {
     const { run, worker, store, job, count } = await ending(async (run, tries) => {
       if (tries === 1) return;
       await bench.admin.del(`${bench.jobKey(run)}:lock`);

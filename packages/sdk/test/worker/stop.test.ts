@@ -129,7 +129,7 @@ describe("a stop that does not wait for ever", () => {
     expect(done.sort()).toEqual([0, 1, 2, 3]);
   });
 
-  it("refuses what is no time", async () => {
+  it("refuses an invalid time", async () => {
     const worker = await bench.work([]);
     await expect(worker.stop({ within: -1 })).rejects.toMatchObject({
       code: "INVALID_OPTION",

@@ -83,7 +83,7 @@ describe("a time limit", () => {
     await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
   });
 
-  it("a handler that goes on after its grace is given up, and what it does then is nobody's", async () => {
+  it("a handler that continues after its grace is abandoned, and its result is ignored", async () => {
     const finish = gate();
     const after = gate<unknown>();
     const { definition, begun } = type(async (context) => {

@@ -62,7 +62,7 @@ describe("what an attempt's end means", () => {
     expect(text).toContain("The time limit of 30s is over. The handler did not stop within 10s.");
   });
 
-  it("what was thrown because of the time limit is told with its reason", () => {
+  it("reports an error caused by the time limit with its reason", () => {
     const { text } = verdict(threw(new Error("This operation was aborted")), ["timed-out"]);
     expect(text).toMatch(
       /^TimeLimitError: The time limit of 30s is over.\nError: This operation was aborted/,
@@ -93,7 +93,7 @@ describe("what an attempt's end means", () => {
     expect(text).toBe(foreign.stack);
   });
 
-  it("what cannot be read, or has no text, is an error all the same", () => {
+  it("converts unreadable values, and errors without text, to errors", () => {
     const untold = Object.assign(new Error("odd"), { message: { code: 7 } });
     const odd = Object.assign(new Error("odd"), { stack: { frames: [] } });
     const trap = Object.defineProperty(new Error("odd"), "name", {
