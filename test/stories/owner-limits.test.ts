@@ -114,6 +114,7 @@ describe("a limit by owner", () => {
     await expect(queues.setLimit(QUEUE, "acme", 0)).rejects.toMatchObject({ code: "INVALID_OPTION" });
     await expect(queues.setLimit(QUEUE, "a b", 1)).rejects.toMatchObject({ code: "INVALID_NAME" });
     await expect(queues.setLimit("none", "acme", 1)).rejects.toMatchObject({ code: "QUEUE_NOT_FOUND" });
+    await expect(queues.setLimit("carillon-alerts", "*", 1)).rejects.toMatchObject({ code: "FORBIDDEN" });
     await expect(acme.queues.setLimit(QUEUE, "acme", 9)).rejects.toMatchObject({ code: "FORBIDDEN" });
   });
 });

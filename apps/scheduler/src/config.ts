@@ -24,6 +24,9 @@ const variables = z.object({
     .string()
     .regex(/^[A-Za-z0-9._-]{1,128}$/, { error: "Use 1 to 128 letters, digits, '.', '_' or '-'." })
     .optional(),
+  CARILLON_CONSOLE_URL: z
+    .url({ protocol: /^https?$/, error: "Give the http or https address of the console." })
+    .optional(),
   CARILLON_PORT: wholeNumber("a port", 0, 65_535).default(9464),
   CARILLON_HOST: z.string().default("127.0.0.1"),
   CARILLON_LOG_LEVEL: oneOf(LEVELS).default("info"),
@@ -51,6 +54,7 @@ const SHARED = [
 
 export interface Config extends Environment {
   readonly nodeId: string | undefined;
+  readonly consoleUrl: string | undefined;
   readonly host: string;
   readonly port: number;
   readonly logLevel: (typeof LEVELS)[number];
@@ -106,6 +110,7 @@ function readShared(env: Record<string, string | undefined>, problems: Problem[]
 function named(own: z.output<typeof variables>): Omit<Config, keyof Environment> {
   return {
     nodeId: own.CARILLON_NODE_ID,
+    consoleUrl: own.CARILLON_CONSOLE_URL,
     host: own.CARILLON_HOST,
     port: own.CARILLON_PORT,
     logLevel: own.CARILLON_LOG_LEVEL,

@@ -99,16 +99,23 @@ export const policySchema = z.strictObject({
   linger: span.optional(),
   alerts: z
     .array(
-      z.strictObject({
-        on: z.array(z.enum(ALERT_KINDS)).min(1),
-        url: z
-          .url({ protocol: /^https?$/ })
-          .max(2_048)
-          .refine(
-            withoutCredentials,
-            "has a user name or password in it. Put a token into the path or the query.",
-          ),
-      }),
+      z
+        .strictObject({
+          on: z.array(z.enum(ALERT_KINDS)).min(1),
+          url: z
+            .url({ protocol: /^https?$/ })
+            .max(2_048)
+            .refine(
+              withoutCredentials,
+              "has a user name or password in it. Put a token into the path or the query.",
+            )
+            .optional(),
+          email: z.email().max(254).optional(),
+        })
+        .refine(
+          ({ url, email }) => (url === undefined) !== (email === undefined),
+          "needs a url, or an email, and not both",
+        ),
     )
     .max(8)
     .optional(),

@@ -70,7 +70,7 @@ export interface PoliciesInput {
   retention?: RetentionInput | undefined;
   /** How long a finished task stays. Default: `"30d"`. */
   linger?: Duration | undefined;
-  /** Signed webhooks, at most 8. Default: none. */
+  /** Signed webhooks and e-mail addresses, at most 8. Default: none. */
   alerts?: AlertInput[] | undefined;
 }
 
@@ -128,10 +128,12 @@ export interface RetentionInput {
   failuresFor?: Duration | undefined;
 }
 
-/** A signed webhook. */
+/** A signed webhook, or an e-mail address. */
 export interface AlertInput {
   /** Events that it reports: `"failed"`, `"crashed"`, `"paused"`, `"missed-deadline"`; at least one. */
   on: AlertKind[];
   /** An http or https URL of at most 2,048 characters. */
-  url: string;
+  url?: string | undefined;
+  /** Instead of a URL: an address that gets the alerts of a minute in one mail. */
+  email?: string | undefined;
 }

@@ -52,6 +52,8 @@ export interface SchedulerOptions {
    * one of them is alive. Errors are logged. A call that takes longer than 10 s is logged too, and the next alert follows.
    */
   onAlert?: ((alert: Alert) => void | Promise<void>) | undefined;
+  /** Address of the console, for links in webhooks and mails: `https://carillon.example.com`. Default: no links. */
+  consoleUrl?: string | undefined;
 }
 
 export interface Settings {
@@ -65,6 +67,7 @@ export interface Settings {
   readonly grace: number;
   readonly unsafeRedis: "refuse" | "warn";
   readonly onAlert: ((alert: Alert) => void | Promise<void>) | undefined;
+  readonly consoleUrl: string | undefined;
   readonly bursts: BurstSettings;
 }
 
@@ -81,6 +84,7 @@ const KNOWN = [
   "unsafeRedis",
   "retention",
   "onAlert",
+  "consoleUrl",
 ] as const satisfies (keyof SchedulerOptions)[];
 
 /** Checks everything once; from here on the settings are frozen. @throws `INVALID_OPTION`, `INVALID_NAME` */
@@ -101,7 +105,18 @@ export function settle(options: SchedulerOptions): Settings {
     grace: durationOption(options.grace, "grace", 0, MAX_DURATION) ?? DEFAULT_CATCH_UP_GRACE,
     unsafeRedis,
     onAlert: options.onAlert,
+    consoleUrl: consoleUrlOf(options.consoleUrl),
     bursts: burstsOf(options),
+  });
+}
+
+/** Without a slash at its end. */
+function consoleUrlOf(url: string | undefined): string | undefined {
+  if (url === undefined) return undefined;
+  if (URL.canParse(url) && /^https?:/.test(url)) return url.replace(/\/+$/, "");
+  throw new CarillonError("INVALID_OPTION", "not an address.", {
+    field: "consoleUrl",
+    remedy: "Give the console's http or https address, such as https://carillon.example.com.",
   });
 }
 

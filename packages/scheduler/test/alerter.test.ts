@@ -297,8 +297,10 @@ describe("alerts handed on", () => {
       await internalsOf(store).link.ask((client) =>
         client.rpush(key, JSON.stringify(line), JSON.stringify(missed)),
       );
-      await alerter().tell(QUEUE, LEASE, ALWAYS);
+      await alerter({ consoleUrl: "https://carillon.example.com/" }).tell(QUEUE, LEASE, ALWAYS);
+      expect(() => alerter({ consoleUrl: "carillon.example.com" })).toThrow(/^consoleUrl: not an address/);
       const { tasks } = await store.tasks.list({ queue: "carillon-alerts" }, 10);
+      const page = `https://carillon.example.com/queues/queue/${QUEUE}`;
       const common = { namespace: store.namespace, task: run.task, type: "noop", consecutiveFailures: 3 };
       expect(
         tasks
@@ -309,10 +311,10 @@ describe("alerts handed on", () => {
           url: "https://example.com/",
           alert: {
             ...{ ...common, kind: "failed", outcome: "timed-out", nominal: 5, at: 7, run: "r1", attempts: 2 },
-            error: "TimeLimitError: over\nError: boom",
+            ...{ link: `${page}/r1`, error: "TimeLimitError: over\nError: boom" },
           },
         },
-        { url: "https://example.com/", alert: { ...common, kind: "missed-deadline", at: 8 } },
+        { url: "https://example.com/", alert: { ...common, kind: "missed-deadline", at: 8, link: page } },
       ]);
     });
 

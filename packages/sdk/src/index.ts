@@ -83,6 +83,8 @@ export { Client } from "./client.js";
 export type { AttemptContext, Context, ItemContext } from "./context.js";
 export { type Environment, readEnvironment } from "./environment.js";
 export {
+  type AlertEmailOptions,
+  alertEmail,
   alertWebhook,
   createGuard,
   type Guard,
@@ -97,6 +99,7 @@ export {
   type HttpResponse,
   type HttpResult,
   httpRequest,
+  type MailTransport,
   type Resolve,
   type SignedRequest,
   type SigningKey,

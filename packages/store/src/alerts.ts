@@ -9,6 +9,8 @@ import type { Scripts } from "./script/scripts.js";
 
 /** The type of the one-off tasks that deliver alerts to webhooks; a worker with `alertWebhook` runs them. */
 export const ALERT_TYPE = "carillon.webhook";
+/** The type of those that deliver the alerts of a minute to an e-mail address; a worker with `alertEmail` runs them. */
+export const EMAIL_TYPE = "carillon.email";
 
 /** A failed or crashed run, a paused task, or a missed deadline. */
 export interface Alert {

@@ -1,4 +1,4 @@
-export { ALERT_TYPE, type Alert } from "./alerts.js";
+export { ALERT_TYPE, type Alert, EMAIL_TYPE } from "./alerts.js";
 export type { Backfill } from "./backfills.js";
 export { bullChildren } from "./bull/bull-keys.js";
 export { jobOptions } from "./bull/bullmq.js";

@@ -21,7 +21,7 @@ export function policyFacts(task: Task): Fact[] {
     ["expect within", task.expectWithin],
     ["retention", retentionOf(task)],
     ["linger", task.linger],
-    ["alerts", task.alerts?.map(({ on, url }) => `${on.join(", ")} to ${url}`).join("; ")],
+    ["alerts", task.alerts?.map(({ on, url, email }) => `${on.join(", ")} to ${url ?? email}`).join("; ")],
   ];
 }
 

@@ -1,10 +1,15 @@
 import type { Alert, Store } from "@carillon/store";
 
 /**
- * Body of a webhook: the alert, with the current run record and task statistics. The error has no stack, which is useless
+ * What a webhook gets, and a mail says: the alert, with the current run record and task statistics. The error has no stack, which is useless
  * outside this process.
  */
-export async function alertBody(store: Store, alert: Alert, type: string): Promise<object> {
+export async function alertBody(
+  store: Store,
+  alert: Alert,
+  type: string,
+  consoleUrl: string | undefined,
+): Promise<Record<string, unknown>> {
   const { kind, task, at, run: id } = alert;
   const [run, stats] = await Promise.all([
     id === undefined ? undefined : store.runs.get(task.queue, id),
@@ -21,6 +26,8 @@ export async function alertBody(store: Store, alert: Alert, type: string): Promi
     run: id,
     attempts: run?.attempts,
     consecutiveFailures: Number(stats.consecutiveFailures ?? 0),
+    link:
+      consoleUrl && `${consoleUrl}/queues/queue/${task.queue}${run ? `/${encodeURIComponent(run.id)}` : ""}`,
     error: alert.error === undefined ? undefined : withoutStack(alert.error),
   };
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));

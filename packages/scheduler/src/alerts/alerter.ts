@@ -14,6 +14,7 @@ import {
 import { keep } from "../claim/lease.js";
 import type { Settings } from "../options.js";
 import { alertBody } from "./alert-body.js";
+import { AlertMails } from "./alert-mails.js";
 
 /** Longest wait for `onAlert`, in ms: a call that hangs must not hold up the other alerts, or a stop. */
 const PATIENCE = 10_000;
@@ -21,16 +22,18 @@ const PATIENCE = 10_000;
 /** Time during which the alert of a task that only newer nodes can read is left to them, in ms; then `onAlert` is called here. */
 const LEAVE_FOR = 3_600_000;
 
-/** Delivers alerts: to this node's `onAlert`, and as jobs to the webhooks that the task names. */
+/** Delivers alerts: to this node's `onAlert`, and as jobs to the webhooks and e-mail addresses that the task names. */
 export class Alerter {
   readonly #store: Store;
   readonly #settings: Settings;
   readonly #patience: number;
+  readonly #mails: AlertMails;
 
   constructor(store: Store, settings: Settings, patience = PATIENCE) {
     this.#store = store;
     this.#settings = settings;
     this.#patience = patience;
+    this.#mails = new AlertMails(store);
   }
 
   /**
@@ -127,8 +130,11 @@ export class Alerter {
   async #callHooks(alert: Alert, { alerts = [], type }: TaskDefinition): Promise<void> {
     const hooks = alerts.filter(({ on }) => on.includes(alert.kind));
     if (hooks.length === 0) return;
-    const body = await alertBody(this.#store, alert, type);
-    for (const { url } of hooks) await this.#enqueue(alert, url, body);
+    const body = await alertBody(this.#store, alert, type, this.#settings.consoleUrl);
+    for (const { url, email } of hooks) {
+      if (url !== undefined) await this.#enqueue(alert, url, body);
+      else if (email !== undefined) await this.#mails.add(alert, email, body);
+    }
   }
 
   /** The job's name is derived from the alert, so that delivering it twice makes one job. */

@@ -10,6 +10,7 @@ const INTERNAL = /(^|\.)(localhost|local|internal|home\.arpa)\.?$|^[^.]+$/;
 /** Warnings about alert URLs that workers refuse unless `allow` names them. Names are not resolved: a put asks no name server. */
 export function alertWarnings({ alerts = [] }: TaskDefinition): Warning[] {
   return alerts.flatMap(({ url }, index) => {
+    if (url === undefined) return [];
     const host = bareHost(new URL(url));
     const what = internalKind(host);
     if (what === undefined) return [];

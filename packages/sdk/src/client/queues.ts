@@ -123,11 +123,17 @@ export class Queues {
    *
    * @param owner `*`: each owner without a limit of its own
    * @param runs 1 to 100,000; null removes the limit
-   * @throws `INVALID_NAME`, `INVALID_OPTION`, `QUEUE_NOT_FOUND`, `FORBIDDEN` for a bound client
+   * @throws `INVALID_NAME`, `INVALID_OPTION`, `QUEUE_NOT_FOUND`; `FORBIDDEN` for a bound client, and for the queue of alerts
    */
   async setLimit(queue: string, owner: string, runs: number | null): Promise<boolean> {
     this.#scope.assertUnbound();
     assertName(queue, "queue");
+    if (queue === ALERTS_QUEUE) {
+      throw new CarillonError("FORBIDDEN", "alerts go through this queue; they are not limited.", {
+        field: "queue",
+        remedy: "Limit the queues of the tasks that raise them.",
+      });
+    }
     if (owner !== ANY_OWNER) assertName(owner, "owner");
     const limit = runs === null ? undefined : wholeNumber(runs, "runs", 1, 100_000);
     const { store } = this.#scope;

@@ -1,3 +1,4 @@
+export { type AlertEmailOptions, alertEmail, type MailTransport } from "./email.js";
 export { HttpError, type HttpErrorCode } from "./errors.js";
 export { createGuard, type Guard, type GuardOptions, type Resolve } from "./guard.js";
 export type { HttpRequestOptions, SigningKey } from "./options.js";

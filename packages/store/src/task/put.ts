@@ -40,6 +40,8 @@ export interface PutResult {
 export interface PutOptions {
   /** One-off tasks of `enqueue`. */
   readonly once?: boolean | undefined;
+  /** It is of a type of our own, which the namespace need not know. */
+  readonly own?: boolean | undefined;
   /** Only what has this revision is changed; `ABSENT`: only what is not there is created. Default: whatever is there. */
   readonly ifRevision?: string | undefined;
 }

@@ -103,7 +103,8 @@ export class TaskRepository extends TaskReads {
   async put(queue: string, tasks: readonly ParsedTask[], options: PutOptions = {}): Promise<PutResult[]> {
     const shared = tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0);
     await Promise.all([
-      this.#registry.assertTypes([...new Set(tasks.map(({ definition }) => definition.type))]),
+      !options.own &&
+        this.#registry.assertTypes([...new Set(tasks.map(({ definition }) => definition.type))]),
       shared && this.assertCalendars(tasks),
     ]);
     const mark = this.#registry.enter(queue);

@@ -1,0 +1,106 @@
+import { ALERT_KINDS, ALERTS_QUEUE, CarillonError } from "@carillon/core";
+import { assertOptions } from "@carillon/core/internal";
+import { EMAIL_TYPE } from "@carillon/store";
+import { z } from "zod";
+import { defineTask, type TaskType } from "../task-type.js";
+
+/** What {@link alertEmail} uses of a transport of nodemailer. */
+export interface MailTransport {
+  sendMail(mail: {
+    from: string;
+    to: string;
+    subject: string;
+    text: string;
+    messageId: string;
+  }): Promise<unknown>;
+}
+
+export interface AlertEmailOptions {
+  /** `nodemailer.createTransport(process.env.SMTP_URL)`, or any object with its `sendMail`. */
+  transport: MailTransport;
+  /** The sender: `Carillon <carillon@example.com>`. */
+  from: string;
+}
+
+const mailSchema = z.object({
+  to: z.string(),
+  alerts: z.array(
+    z.looseObject({
+      kind: z.enum(ALERT_KINDS),
+      task: z.object({ queue: z.string(), owner: z.string(), id: z.string() }),
+      at: z.number(),
+    }),
+  ),
+  more: z.number(),
+});
+type Mail = z.output<typeof mailSchema>;
+
+/**
+ * Sends alerts to the e-mail addresses that tasks name in `alerts`: give it to each worker that has {@link alertWebhook}. An address gets
+ * at most one mail a minute for each owner, with all alerts of that minute. A mail that cannot be sent is tried 8 times.
+ *
+ * @example
+ * const mails = alertEmail({ transport: nodemailer.createTransport(process.env.SMTP_URL), from: "carillon@example.com" });
+ * const worker = new Worker({ connection, types: [alertWebhook({ signingKey }), mails] });
+ * @throws `INVALID_OPTION`
+ */
+export function alertEmail(options: AlertEmailOptions): TaskType<typeof mailSchema> {
+  assertOptions(options, ["transport", "from"]);
+  const { transport, from } = options;
+  if (typeof transport?.sendMail !== "function") {
+    throw new CarillonError("INVALID_OPTION", "not a mail transport.", {
+      field: "transport",
+      remedy: "Give nodemailer.createTransport(process.env.SMTP_URL).",
+    });
+  }
+  if (typeof from !== "string" || !from.includes("@")) {
+    throw new CarillonError("INVALID_OPTION", "not an address.", {
+      field: "from",
+      remedy: "Give the sender of the mails, such as carillon@example.com.",
+    });
+  }
+  return defineTask(EMAIL_TYPE, {
+    queue: ALERTS_QUEUE,
+    payload: mailSchema,
+    handler: async (mail, { occurrence }) => {
+      // The same for each attempt: a server that knows it does not deliver it twice.
+      const messageId = `<${occurrence.run.replace(/[^\w.-]/g, "-")}@carillon>`;
+      await transport.sendMail({
+        from,
+        to: mail.to,
+        subject: subjectOf(mail),
+        text: textOf(mail),
+        messageId,
+      });
+    },
+  });
+}
+
+function subjectOf({ alerts, more }: Mail): string {
+  const [first] = alerts;
+  if (alerts.length === 1 && more === 0 && first)
+    return `[carillon] ${first.task.owner}/${first.task.id}: ${first.kind}`;
+  const counts = ALERT_KINDS.map(
+    (kind) => [alerts.filter((alert) => alert.kind === kind).length, kind] as const,
+  );
+  const kinds = counts.filter(([count]) => count > 0).map(([count, kind]) => `${count} ${kind}`);
+  return `[carillon] ${alerts.length + more} alerts: ${kinds.join(", ")}${more > 0 ? ", …" : ""}`;
+}
+
+function textOf({ alerts, more }: Mail): string {
+  const rest = more > 0 ? `\nand ${more} more, which \`carillon journal --failures\` lists.\n` : "";
+  return `${alerts.map(paragraph).join("\n")}${rest}`;
+}
+
+const SHOWN = ["type", "outcome", "nominal", "run", "attempts", "consecutiveFailures", "error", "link"];
+
+function paragraph(alert: Mail["alerts"][number]): string {
+  const { kind, task, at } = alert;
+  const lines = SHOWN.filter((name) => alert[name] !== undefined).map((name) => {
+    const value = name === "nominal" ? iso(Number(alert[name])) : String(alert[name]);
+    return `  ${name}: ${value.replaceAll("\n", "\n    ")}\n`;
+  });
+  return `${iso(at)} ${kind}: ${task.owner}/${task.id} in queue ${task.queue}\n${lines.join("")}`;
+}
+
+const iso = (time: number) => new Date(time).toISOString().replace(".000Z", "Z");

@@ -1,0 +1,101 @@
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import { alertEmail, Client, defineTask } from "@carillon/sdk";
+import nodemailer from "nodemailer";
+import { SMTPServer } from "smtp-server";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { anything, Stand } from "./harness.js";
+
+const stand = Stand.use();
+const received: string[] = [];
+let refuse = false;
+const smtp = new SMTPServer({
+  authOptional: true,
+  disabledCommands: ["STARTTLS"],
+  onData: async (stream, _session, done) => {
+    const mail = await text(stream);
+    if (!refuse) received.push(mail);
+    done(refuse ? new Error("not now") : null);
+  },
+});
+beforeAll(() => new Promise<void>((resolve) => void smtp.listen(0, "127.0.0.1", resolve)));
+afterAll(() => new Promise<void>((resolve) => void smtp.close(resolve)));
+beforeEach(() => {
+  received.length = 0;
+  refuse = false;
+});
+
+const REPORTS = defineTask("report", {
+  queue: "reports",
+  payload: anything,
+  handler: () => Promise.reject(new Error("no paper")),
+});
+
+async function office() {
+  const { port } = smtp.server.address() as AddressInfo;
+  const transport = nodemailer.createTransport(`smtp://127.0.0.1:${port}`);
+  const mails = alertEmail({ transport, from: "carillon@example.com" });
+  const kit = await stand.kit({ types: [REPORTS, mails], start: "2026-01-01T00:00:30Z" });
+  const put = (id: string, owner = "acme", to = "ops@example.com") =>
+    kit.client.put(REPORTS, {
+      ...{ id, owner, schedule: { every: "10m", origin: "2026-01-01T00:00:00Z" }, payload: {} },
+      alerts: [{ on: ["failed"], email: to }],
+    });
+  return { kit, put };
+}
+
+describe("E13 alerts go to an e-mail address, those of a minute in one mail", () => {
+  it("ten failures: one mail, which names each", async () => {
+    const { kit, put } = await office();
+    // Types of our own are always known.
+    await kit.client.types.allow(["report"]);
+    for (let n = 0; n < 10; n++) await put(`t${n}`);
+    await put("other", "beta");
+    await kit.advance("12m");
+    expect(received).toHaveLength(2);
+    const mail = received.find((one) => one.includes("acme/t0")) ?? "";
+    expect(mail).toMatch(/^Subject: \[carillon\] 10 alerts: 10 failed/m);
+    expect(mail).toMatch(/^To: ops@example.com/m);
+    for (let n = 0; n < 10; n++) expect(mail).toContain(`failed: acme/t${n} in queue reports`);
+    expect(mail).toContain("error: Error: no paper");
+    expect(mail).not.toContain("beta");
+    const single = received.find((one) => one.includes("beta")) ?? "";
+    expect(single).toMatch(/^Subject: \[carillon\] beta\/other: failed/m);
+    // Nothing but the next failures makes another one.
+    await kit.advance("10m");
+    expect(received).toHaveLength(4);
+  });
+
+  it("a server that refuses the mail gets it again, with the same id", async () => {
+    const { kit, put } = await office();
+    await put("t");
+    refuse = true;
+    await kit.advance("11m1s");
+    expect(received).toEqual([]);
+    refuse = false;
+    await kit.advance("30s");
+    expect(received).toHaveLength(1);
+    expect(received[0]).toMatch(/^Message-ID:\s+<mail-[\w.-]+@carillon>/m);
+  });
+
+  it("an address is checked, and one of a URL and an address is given", async () => {
+    const client = new Client({ connection: stand.redis.url, namespace: stand.namespace });
+    const put = (alert: object) =>
+      client.put({
+        id: "t",
+        type: "report",
+        queue: "q",
+        schedule: { every: "1h" },
+        alerts: [alert as never],
+      });
+    const on = ["failed"];
+    await expect(put({ on, email: "ops" })).rejects.toMatchObject({ field: "alerts[0].email" });
+    await expect(put({ on })).rejects.toMatchObject({ code: "INVALID_TASK", field: "alerts[0]" });
+    await expect(put({ on, email: "a@b.example", url: "https://b.example" })).rejects.toMatchObject({
+      field: "alerts[0]",
+    });
+    expect(() => alertEmail({ transport: {} as never, from: "a@b.example" })).toThrow(/createTransport/);
+    expect(() => alertEmail({ transport: { sendMail: async () => {} }, from: "me" })).toThrow(/sender/);
+    await client.close();
+  });
+});
