@@ -18,7 +18,8 @@ const ALL = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts", "test/*
 /** Files that replace modules get a process each. All others share a few processes, which saves loading the modules for each file. */
 const ISOLATED = ["**/*.isolated.test.ts"];
 
-const BENCHES = "test/bench/smoke.test.ts";
+/** Short in `npm test`, and in full in `npm run test:long`. */
+const BOTH = ["test/bench/smoke.test.ts", "packages/core/test/schedule/cron-parser.test.ts"];
 /** Only in `npm run test:long`: real processes under faults and in each topology, random histories, packed packages. */
 const LONG = [
   "test/topologies/*.test.ts",
@@ -70,7 +71,7 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          ...{ name: "long", include: [...LONG, BENCHES], provide: { battery: "long" } },
+          ...{ name: "long", include: [...LONG, ...BOTH], provide: { battery: "long" } },
           // Chaos and benches need the cores.
           ...{ maxWorkers: 3, sequence: { groupOrder: 1 } },
         },

@@ -16,7 +16,16 @@ describe("the type of a task", () => {
     type Fields<T> = T extends unknown ? keyof T : never;
     const fields: Record<Fields<ScheduleInput>, true> = {
       ...{ cron: true, calendar: true, every: true, at: true, any: true, timezone: true, origin: true },
-      ...{ dst: true, anchor: true, start: true, end: true, except: true, jitter: true, maxRuns: true },
+      ...{
+        dialect: true,
+        dst: true,
+        anchor: true,
+        start: true,
+        end: true,
+        except: true,
+        jitter: true,
+        maxRuns: true,
+      },
     };
     expect(Object.keys(fields).sort()).toEqual([...SCHEDULE_FIELDS].sort());
   });

@@ -26,6 +26,7 @@ export type {
   AtSchedule,
   CalendarSchedule,
   CompiledSchedule,
+  CronDialect,
   CronSchedule,
   DelaySchedule,
   DstChoice,

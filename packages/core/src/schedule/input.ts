@@ -1,5 +1,5 @@
 import type { Duration } from "./text/duration.js";
-import type { DstChoice, ScheduleKind } from "./types.js";
+import type { CronDialect, DstChoice, ScheduleKind } from "./types.js";
 
 type No<Field extends string> = { [K in Field]?: undefined };
 /** Fields that belong to other kinds than this one. */
@@ -43,6 +43,11 @@ export interface BoundsInput {
 export interface CronInput extends LimitsInput, NoOther<"cron", "origin" | "anchor"> {
   /** Five fields, or six with seconds first: `"0 9 * * 1-5"`. `H` is a value of the task's own. */
   cron: string;
+  /**
+   * Rules by which `cron` is read: `"cron-parser"` for exactly the times at which BullMQ's job schedulers fire. Takes no `dst` and no `H`.
+   * Default: cronie's rules.
+   */
+  dialect?: CronDialect | undefined;
   /** IANA zone, `"Europe/Berlin"`. Default: `"UTC"`. */
   timezone?: string | undefined;
   /** Rule for local times that a clock change skips or repeats. Default: as cron does. */
@@ -50,7 +55,7 @@ export interface CronInput extends LimitsInput, NoOther<"cron", "origin" | "anch
 }
 
 /** By a systemd OnCalendar expression. */
-export interface CalendarInput extends LimitsInput, NoOther<"calendar", "origin" | "anchor"> {
+export interface CalendarInput extends LimitsInput, NoOther<"calendar", "origin" | "anchor" | "dialect"> {
   /** An OnCalendar expression: `"Mon..Fri *-*-* 09:00"`. It may end with a zone. */
   calendar: string;
   /** IANA zone, `"Europe/Berlin"`. Default: `"UTC"`. */
@@ -60,7 +65,7 @@ export interface CalendarInput extends LimitsInput, NoOther<"calendar", "origin"
 }
 
 /** A fixed rate. */
-export interface EveryInput extends LimitsInput, NoOther<"every", "dst"> {
+export interface EveryInput extends LimitsInput, NoOther<"every", "dst" | "dialect"> {
   /**
    * Text with units, `"10s"`, `"1h30m"`, `"PT5M"`, or whole milliseconds, `10_000`. Or by the calendar: `"1 month"`, `"2 weeks"`, `"P1Y"`.
    */
@@ -74,7 +79,9 @@ export interface EveryInput extends LimitsInput, NoOther<"every", "dst"> {
 }
 
 /** A fixed delay after each run. */
-export interface DelayInput extends LimitsInput, NoOther<"every", "origin" | "timezone" | "dst" | "jitter"> {
+export interface DelayInput
+  extends LimitsInput,
+    NoOther<"every", "origin" | "timezone" | "dst" | "dialect" | "jitter"> {
   /** The delay, of a fixed length: `"10s"`, `"1h30m"`, `"7d"`, or whole milliseconds. */
   every: Duration;
   /** `"finish"`: counted from the end of each run. */
@@ -82,13 +89,17 @@ export interface DelayInput extends LimitsInput, NoOther<"every", "origin" | "ti
 }
 
 /** Once. */
-export interface AtInput extends LimitsInput, NoOther<"at", "timezone" | "origin" | "dst" | "anchor"> {
+export interface AtInput
+  extends LimitsInput,
+    NoOther<"at", "timezone" | "origin" | "dst" | "dialect" | "anchor"> {
   /** ISO 8601 with an offset, `"2026-12-24T18:00:00+01:00"`, or epoch milliseconds. */
   at: string | number;
 }
 
 /** Each time of any member, once where they coincide. */
-export interface UnionInput extends LimitsInput, NoOther<"any", "timezone" | "origin" | "dst" | "anchor"> {
+export interface UnionInput
+  extends LimitsInput,
+    NoOther<"any", "timezone" | "origin" | "dst" | "dialect" | "anchor"> {
   /** 1 to 32 schedules, each with one of `cron`, `calendar`, `every` and `at`. */
   any: MemberInput[];
 }
@@ -100,11 +111,11 @@ type EveryMember = Omit<EveryInput, "anchor"> & No<"anchor">;
 /** Times that are removed from a schedule: those of one syntax, or of a shared calendar. */
 export type ExclusionInput = BoundsInput & No<keyof WholeInput | "anchor"> & ExclusionKind;
 type ExclusionKind =
-  | (Pick<CronInput, "cron" | "timezone"> & NoOther<"cron", "named" | "origin">)
-  | (Pick<CalendarInput, "calendar" | "timezone"> & NoOther<"calendar", "named" | "origin">)
-  | (Pick<EveryInput, "every" | "origin" | "timezone"> & NoOther<"every", "named">)
-  | (Pick<AtInput, "at"> & NoOther<"at", "named" | "origin" | "timezone">)
-  | (NamedInput & NoOther<"named", "origin">);
+  | (Pick<CronInput, "cron" | "dialect" | "timezone"> & NoOther<"cron", "named" | "origin">)
+  | (Pick<CalendarInput, "calendar" | "timezone"> & NoOther<"calendar", "named" | "origin" | "dialect">)
+  | (Pick<EveryInput, "every" | "origin" | "timezone"> & NoOther<"every", "named" | "dialect">)
+  | (Pick<AtInput, "at"> & NoOther<"at", "named" | "origin" | "timezone" | "dialect">)
+  | (NamedInput & NoOther<"named", "origin" | "dialect">);
 
 /** A shared calendar. */
 export interface NamedInput {

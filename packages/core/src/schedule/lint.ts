@@ -11,7 +11,7 @@ import type { CompiledSchedule, Limited, Schedule, ScheduleContext, ScheduleExcl
 
 export interface ScheduleWarning {
   /**
-   * Stable, for programs: `NEVER_FIRES`, `EACH_SECOND`, `EACH_MINUTE_OF_HOUR`, `DAY_UNION`, `ZONE_IGNORED`,
+   * Stable, for programs: `NEVER_FIRES`, `EACH_SECOND`, `EACH_MINUTE_OF_HOUR`, `DAY_UNION`, `DIALECT_DIFFERS`, `ZONE_IGNORED`,
    * `DST_IGNORED`, `DAY_MISSING`, `EXCLUDES_NOTHING`, `EXCLUDES_MOMENTS`, `EXCLUDES_TOO_MANY`, `JITTER_CUT`, `JITTER_IGNORED`.
    */
   readonly code: string;

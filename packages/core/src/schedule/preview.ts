@@ -1,9 +1,10 @@
-import { DAY, HOUR, MINUTE, SECOND } from "./civil.js";
+import { DAY, HOUR } from "./civil.js";
 import { type Part, partsOf } from "./compile.js";
 import { excluderAt, GAVE_UP } from "./exclude/excluding-schedule.js";
 import { delayOf } from "./interval/delay.js";
 import { dueOf } from "./jitter.js";
 import { formatInstant } from "./text/instant.js";
+import { localText, wallText } from "./text/local.js";
 import type { Schedule, ScheduleContext } from "./types.js";
 import { requireZone } from "./zone/names.js";
 import { firstInstant, type Zone, zoneOf } from "./zone/offsets.js";
@@ -161,18 +162,4 @@ function clockNotes(time: number, zone: Zone, { timetable }: Part): PreviewNote[
     }
   }
   return notes;
-}
-
-function localText(time: number, zone: Zone | undefined): string {
-  if (zone === undefined) return formatInstant(time);
-  const { offset } = zone.at(time);
-  const size = Math.abs(offset);
-  const two = (n: number) => String(Math.floor(n)).padStart(2, "0");
-  const odd = size % MINUTE === 0 ? "" : `:${two((size % MINUTE) / SECOND)}`;
-  const sign = offset < 0 ? "-" : "+";
-  return `${wallText(time + offset)}${sign}${two(size / HOUR)}:${two((size % HOUR) / MINUTE)}${odd}`;
-}
-
-function wallText(wall: number): string {
-  return formatInstant(wall).slice(0, -1);
 }

@@ -123,7 +123,7 @@ function ownFields(
 ): object {
   const kind = exactlyOne(input, kinds, choice);
   const fields: KindFields = input;
-  for (const field of ["timezone", "origin", "dst"] as const) {
+  for (const field of ["timezone", "origin", "dst", "dialect"] as const) {
     const takers = kinds.filter(({ takes }) => takes.includes(field)).map(({ key }) => key);
     refuse(fields, field, kind.takes.includes(field), list(takers));
   }

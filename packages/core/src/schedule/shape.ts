@@ -11,6 +11,7 @@ export const CHOICE: string = `A schedule has exactly one of ${list(EXAMPLES, "o
 const expression = {
   ...KIND_SHAPES,
   timezone: z.string().optional(),
+  dialect: z.string().optional(),
   origin: z.string().optional(),
   start: z.string().optional(),
   end: z.string().optional(),

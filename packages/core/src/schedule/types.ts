@@ -24,10 +24,14 @@ export type SimpleSchedule = CronSchedule | CalendarSchedule | EverySchedule | A
 export interface CronSchedule extends Limited {
   /** Five fields, or six with seconds first. */
   cron: string;
+  /** Rules by which `cron` is read; default cronie's. `cron-parser`: those of the library with which BullMQ computes. */
+  dialect?: CronDialect | undefined;
   /** IANA zone; default `UTC`. */
   timezone?: string | undefined;
   dst?: DstChoice | undefined;
 }
+
+export type CronDialect = "cron-parser";
 
 export interface CalendarSchedule extends Limited {
   /** A systemd OnCalendar expression. */
@@ -90,7 +94,7 @@ export interface Limited {
 
 export type ScheduleExclusion = ScheduleBounds &
   (
-    | { cron: string; timezone?: string | undefined }
+    | { cron: string; dialect?: CronDialect | undefined; timezone?: string | undefined }
     | { calendar: string; timezone?: string | undefined }
     | { every: string; origin?: string | undefined; timezone?: string | undefined }
     | { at: string | number }

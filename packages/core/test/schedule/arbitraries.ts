@@ -50,6 +50,7 @@ const dst = fc.option(
 );
 const simple: fc.Arbitrary<SimpleSchedule> = fc.oneof(
   fc.record({ cron, timezone: zone, dst }),
+  fc.record({ cron, timezone: zone, dialect: pick("cron-parser" as const) }),
   fc.record({ calendar, timezone: zone, dst }),
   fc.record({ every: pick("7m", "1h", "2m", "90m", "5m20s") }),
   fc.record({
@@ -70,6 +71,7 @@ const exclusion: fc.Arbitrary<ScheduleExclusion> = fc
   .tuple(
     fc.oneof(
       fc.record({ cron, timezone: maybeZone }),
+      fc.record({ cron, timezone: maybeZone, dialect: pick("cron-parser" as const) }),
       fc.record({ calendar, timezone: maybeZone }),
       fc.record({ calendar: days, timezone: maybeZone }),
       fc.record({ calendar: days, timezone: maybeZone }),

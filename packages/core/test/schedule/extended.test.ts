@@ -384,11 +384,20 @@ test.each<[Schedule, string[]]>([
   [{ every: "1h", except: [{ calendar: "2018-11-04", timezone: "America/Sao_Paulo" }] }, []],
   [
     { cron: "30 2 * * *", timezone: "Europe/Paris", except: [{ calendar: "2024-03-31 02:30 Europe/Paris" }] },
-    [],
+    ["DIALECT_DIFFERS"],
   ],
   [{ any: [{ every: "1h", except: [{ calendar: "*-02-30" }] }] }, ["EXCLUDES_NOTHING"]],
   [{ cron: "0 9 * * *", dst: { gap: "skip" } }, ["DST_IGNORED"]],
   [{ cron: "0 9 * * *", timezone: "Europe/Paris", dst: { gap: "skip" } }, []],
+  [{ cron: "30 2 * * *", timezone: "Europe/Paris" }, ["DIALECT_DIFFERS"]],
+  [{ cron: "30 2 * * *", timezone: "Europe/Paris", dialect: "cron-parser" }, []],
+  // A gap of whole hours that begins where the hour does: both fire right after it.
+  [{ cron: "0 2 * * *", timezone: "Europe/Paris" }, []],
+  [{ cron: "*/20 1-3 * * *", timezone: "Europe/Paris" }, ["DIALECT_DIFFERS"]],
+  [{ cron: "30 2 * * 1-5", timezone: "Europe/Paris" }, []],
+  [{ cron: "0 0 */2 * 1" }, ["DIALECT_DIFFERS"]],
+  [{ cron: "0 0 1 * 1" }, ["DAY_UNION"]],
+  [{ any: [{ cron: "0 0 * * 1" }, { cron: "0 0 1-7 * */2" }] }, ["DIALECT_DIFFERS"]],
   [{ every: "1 month", origin: "2026-01-31T00:00:00Z" }, ["DAY_MISSING"]],
   [{ every: "1 month", origin: "2026-01-28T00:00:00Z" }, []],
   // Each December has a day 31, each June has not; nor has February a 29 in each year.

@@ -132,6 +132,14 @@ test.each([
   [{ cron: "* * * * *", origin: "2026-01-01T00:00:00Z" }, "origin", "INVALID_SCHEDULE", "belongs to"],
   [{ at: 0, timezone: "UTC" }, "timezone", "INVALID_SCHEDULE", "belongs to"],
   [{ every: "1h", dst: { gap: "skip" } }, "dst", "INVALID_SCHEDULE", "belongs to"],
+  [{ every: "1h", dialect: "cron-parser" }, "dialect", "INVALID_SCHEDULE", "belongs to"],
+  [{ cron: "0 * * * *", dialect: "cronparser" }, "dialect", "INVALID_SCHEDULE", "Did you mean cron-parser?"],
+  [
+    { cron: "0 * * * *", dialect: "cron-parser", dst: { gap: "skip" } },
+    "dst",
+    "INVALID_SCHEDULE",
+    "Leave out dst or dialect",
+  ],
   [{ every: "1h", start: "2026-01-02T00:00:00" }, "start", "INVALID_SCHEDULE", "no offset"],
   [
     { every: "1h", start: "2026-01-02T00:00:00Z", end: "2026-01-01T00:00:00Z" },

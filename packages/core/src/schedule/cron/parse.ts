@@ -3,7 +3,9 @@ import { sixty } from "../fields/bits.js";
 import { ALL_DAYS, ALL_WEEKDAYS, type DayRule, everyDay } from "../fields/day-rule.js";
 import type { Fields } from "../fields/fields.js";
 import { hashOf } from "../hash.js";
-import { type DstRule, ELAPSED, FIXED } from "../zone/dst.js";
+import type { CronDialect } from "../types.js";
+import { BY_HOUR, type DstRule, ELAPSED, FIXED } from "../zone/dst.js";
+import { CRON_PARSER_MACROS, requireCronParserItem, requireDistinct } from "./cron-parser.js";
 import {
   type CronFieldKind,
   type CronHash,
@@ -19,9 +21,9 @@ import {
 } from "./item.js";
 
 /*
- * Cron by cronie's rules. Has its own parser, because cron-parser accepts '', '5' and '* *' as every-minute schedules, refuses valid
- * lists (`0,7`, `1,1-3`), and does not report whether a field started with `*`, on which both the day rule and the
- * DST rule depend.
+ * Cron by cronie's rules, or in the dialect of cron-parser. Has its own parser, because cron-parser accepts '', '5' and '* *' as
+ * every-minute schedules, refuses valid lists (`0,7`, `1,1-3`), and does not report whether a field started with `*`, on which both
+ * the day rule and the DST rule of cronie depend.
  */
 
 export interface ParsedCron {
@@ -44,12 +46,14 @@ const MACROS: Readonly<Record<string, string>> = {
 };
 const KINDS = [SECOND_FIELD, MINUTE_FIELD, HOUR_FIELD, DAY_FIELD, MONTH_FIELD, WEEKDAY_FIELD];
 
+const ALL_HOURS = 0xff_ffff;
+
 /** Bounds every search; nothing fires outside of them. */
 const CRON_YEARS = { firstYear: 1900, lastYear: 9_999 } as const;
 
 interface ParsedField {
   readonly items: readonly CronItem[];
-  /** Cronie's criterion: the first character, not whether the field allows every value. */
+  /** No restriction. Cronie's criterion is the first character, cron-parser's the whole field; not whether it allows every value. */
   readonly star: boolean;
   readonly text: string;
 }
@@ -58,9 +62,10 @@ interface ParsedField {
  * @param seed from which `H` derives its values
  * @throws `INVALID_SCHEDULE`, naming the field of the expression
  */
-export function parseCron(expression: string, seed: string): ParsedCron {
+export function parseCron(expression: string, seed: string, dialect?: CronDialect): ParsedCron {
   const hash: CronHash = (field, count) => hashOf(`${seed}\n${field}`) % count;
-  const parsed = split(expression).map((text, i) => parseField(text, KINDS[i]!, hash));
+  const parse = dialect === undefined ? parseField : parseCronParserField;
+  const parsed = split(expression, dialect).map((text, i) => parse(text, KINDS[i]!, hash));
   const [seconds, minutes, hours, days, months, weekdays] = parsed as [
     ParsedField,
     ParsedField,
@@ -71,6 +76,7 @@ export function parseCron(expression: string, seed: string): ParsedCron {
   ];
   const rule = dayRule(days, weekdays);
   const texts = parsed.map((field) => field.text);
+  const elapsed = dialect === undefined ? minutes.star || hours.star : maskOf(hours) === ALL_HOURS;
   return {
     fields: {
       seconds: sixty(members(seconds, 60)),
@@ -80,17 +86,17 @@ export function parseCron(expression: string, seed: string): ParsedCron {
       months: maskOf(months),
       ...CRON_YEARS,
     },
-    rule: minutes.star || hours.star ? ELAPSED : FIXED,
+    rule: elapsed ? ELAPSED : dialect === undefined ? FIXED : BY_HOUR,
     canonical: (texts[0] === "0" ? texts.slice(1) : texts).join(" "),
     either: rule.either,
   };
 }
 
 /** Six fields, seconds first. */
-function split(expression: string): string[] {
+function split(expression: string, dialect?: CronDialect): string[] {
   const text = expression.replace(/^[ \t]+/, "").replace(/[ \t]+$/, "");
   if (text === "") throw cronFault("The expression is empty.", "Write five fields, such as 0 9 * * 1-5.");
-  if (text.startsWith("@")) return split(macro(text));
+  if (text.startsWith("@")) return split(dialect === undefined ? macro(text) : cronParserMacro(text));
   if (/^(?:CRON_)?TZ=/.test(text)) {
     throw cronFault("A timezone inside of the expression is not supported.", "Use the schedule's timezone.");
   }
@@ -101,6 +107,13 @@ function split(expression: string): string[] {
     `${quote(text)} has ${fields.length} field${fields.length === 1 ? "" : "s"}.`,
     "Cron has five (minute, hour, day of month, month, day of week), or six with seconds first.",
   );
+}
+
+function cronParserMacro(text: string): string {
+  const expansion = Object.hasOwn(CRON_PARSER_MACROS, text) ? CRON_PARSER_MACROS[text] : undefined;
+  if (expansion !== undefined) return expansion;
+  const known = Object.keys(CRON_PARSER_MACROS).join(", ");
+  throw cronFault(`${quote(text)} is not known in dialect cron-parser.`, `Use one of ${known}.`);
 }
 
 function macro(text: string): string {
@@ -126,6 +139,14 @@ function parseField(text: string, kind: CronFieldKind, hash: CronHash): ParsedFi
     throw cronFault(`? cannot be part of a list in the ${kind.name} field.`, "Write * for any value.");
   }
   return { items, star: /^[*?]/.test(text), text: items.map((item) => item.text).join(",") };
+}
+
+function parseCronParserField(text: string, kind: CronFieldKind, hash: CronHash): ParsedField {
+  const entries = text.split(",");
+  for (const entry of entries) requireCronParserItem(entry, kind, entries.length === 1);
+  const items = entries.map((entry) => parseItem(entry.replace("?", "*"), kind, hash));
+  requireDistinct(items, kind);
+  return { items, star: text === "*" || text === "?", text: items.map((item) => item.text).join(",") };
 }
 
 function members(field: ParsedField, size: number): boolean[] {

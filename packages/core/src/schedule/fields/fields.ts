@@ -56,7 +56,7 @@ function timeFrom(fields: Fields, ms: number): number {
     if (minute >= 0) return hour * HOUR + minute * MINUTE + secondFrom(fields, 0);
   }
   const later = nextBit(fields.hours, hour + 1);
-  return later < 0 ? -1 : later * HOUR + nextSixty(fields.minutes, 0) * MINUTE + secondFrom(fields, 0);
+  return later < 0 ? -1 : later * HOUR + firstInHour(fields);
 }
 
 /** The last matching time of day at or before `ms` since midnight, or -1. */
@@ -94,8 +94,18 @@ export function matchesLocal(fields: Fields, local: number): boolean {
   const minute = Math.floor(inHour / MINUTE);
   if (!hasBit(fields.hours, hour) || !hasSixty(fields.minutes, minute)) return false;
   if (secondFrom(fields, inHour - minute * MINUTE) !== inHour - minute * MINUTE) return false;
-  const date = civilFromDays(start);
+  return matchesDay(fields, local);
+}
+
+/** Whether the day of a local time matches. */
+export function matchesDay(fields: Fields, local: number): boolean {
+  const date = civilFromDays(Math.floor(local / DAY));
   return hasBit(daysOf(fields, Math.floor(date / 512), (date >> 5) & 15), (date & 31) - 1);
+}
+
+/** The first matching time of an hour, in ms since its begin. */
+export function firstInHour(fields: Fields): number {
+  return nextSixty(fields.minutes, 0) * MINUTE + secondFrom(fields, 0);
 }
 
 /** The days of a month that match, the 1st in bit 0. */

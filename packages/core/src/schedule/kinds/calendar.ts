@@ -10,6 +10,7 @@ import type { Kind } from "./kind.js";
 
 export const calendar: Kind<CalendarSchedule, z.ZodString> = expressionKind<CalendarSchedule>({
   key: "calendar",
+  takes: ["timezone", "dst"],
   example: "Mon..Fri 09:00",
   stored: (expression) => ({ calendar: expression }),
   label: (spec) => spec.calendar,

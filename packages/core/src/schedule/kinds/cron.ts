@@ -1,27 +1,56 @@
 import type { z } from "zod";
+import { CarillonError, quote } from "../../errors.js";
+import { nearestRemedy } from "../../nearest.js";
 import { parseCron } from "../cron/parse.js";
 import { membersOf } from "../fields/bits.js";
-import type { CronSchedule } from "../types.js";
+import { formatInstant } from "../text/instant.js";
+import { localText } from "../text/local.js";
+import type { CronSchedule, DstChoice } from "../types.js";
+import type { DstRule } from "../zone/dst.js";
+import { FieldSchedule } from "../zone/field-schedule.js";
 import { requireZone } from "../zone/names.js";
+import { segmentAt, zoneOf } from "../zone/offsets.js";
 import { assertLength, expressionKind, type Plan } from "./expression.js";
 import type { Kind, Warn } from "./kind.js";
 
 /** Longer texts are left unchanged, because they are refused for their length. */
 const MAX_SQUEEZED = 2_048;
+/** Clock changes at which dialects are compared: those of two years. */
+const CHANGES_FROM = Date.UTC(2026, 0, 1);
+const CHANGES_TO = Date.UTC(2028, 0, 1);
 
 export const cron: Kind<CronSchedule, z.ZodString> = expressionKind<CronSchedule>({
   key: "cron",
+  takes: ["timezone", "dst", "dialect"],
   example: "0 9 * * 1-5",
   stored: (expression) => ({ cron: squeeze(expression) }),
   label: (spec) => spec.cron,
   usesSeed: (spec) => /h/i.test(String(spec.cron)),
-  read({ cron: expression, timezone }, seed) {
+  read({ cron: expression, timezone, dialect, dst }, seed) {
     assertLength(expression, "schedule.cron");
-    const { fields, rule, canonical } = parseCron(expression, seed);
+    checkDialect(dialect, dst);
+    const { fields, rule, canonical } = parseCron(expression, seed, dialect);
     return { fields, rule, canonical, zone: requireZone(timezone ?? "UTC", "schedule.timezone") };
   },
   lint: lintCron,
 });
+
+/** @throws `INVALID_SCHEDULE` */
+function checkDialect(dialect: string | undefined, dst: DstChoice | undefined): void {
+  if (dialect === undefined) return;
+  if (dialect !== "cron-parser") {
+    const remedy = `${nearestRemedy(dialect, ["cron-parser"])} Leave it out for the usual rules.`;
+    throw new CarillonError("INVALID_SCHEDULE", `${quote(dialect)} is not a dialect of cron.`, {
+      field: "schedule.dialect",
+      remedy,
+    });
+  }
+  if (dst === undefined) return;
+  throw new CarillonError("INVALID_SCHEDULE", "Dialect cron-parser has its own rule for clock changes.", {
+    field: "schedule.dst",
+    remedy: "Leave out dst or dialect.",
+  });
+}
 
 /** Leaves one space between fields. */
 function squeeze(expression: string): string {
@@ -30,7 +59,8 @@ function squeeze(expression: string): string {
   return fields.filter((field) => field !== "").join(" ");
 }
 
-function lintCron(schedule: CronSchedule, { fields: { days, hours } }: Plan, warn: Warn): void {
+function lintCron(schedule: CronSchedule, plan: Plan, warn: Warn): void {
+  const { days, hours } = plan.fields;
   if (days.either) {
     const message =
       "Day of month and day of week are both given: cron fires when either matches. For both at once use a calendar schedule, such as Fri *-*-13.";
@@ -42,4 +72,36 @@ function lintCron(schedule: CronSchedule, { fields: { days, hours } }: Plan, war
     const message = `It fires at each minute of hour ${hour}; for once a day write 0 for the minute.`;
     warn("EACH_MINUTE_OF_HOUR", message);
   }
+  if (schedule.dialect === undefined) lintDialect(schedule, plan, warn);
+}
+
+/** Warns if cron-parser, and so BullMQ, would fire at other times. */
+function lintDialect(schedule: CronSchedule, plan: Plan, warn: Warn): void {
+  let theirs: ReturnType<typeof parseCron>;
+  try {
+    theirs = parseCron(schedule.cron, "", "cron-parser");
+  } catch {
+    return;
+  }
+  const remedy = 'For its times add dialect: "cron-parser".';
+  if (theirs.either !== plan.fields.days.either) {
+    const message = `A day has to match both day of month and day of week, since one begins with *; for cron-parser, which BullMQ uses, either is enough. ${remedy}`;
+    warn("DIALECT_DIFFERS", message);
+  } else if (schedule.dst === undefined) {
+    const change = differenceAtChange(plan, theirs.rule);
+    if (change) warn("DIALECT_DIFFERS", `${change} ${remedy}`);
+  }
+}
+
+/** The first clock change of two years after which two rules lead to different times. */
+function differenceAtChange({ fields, zone: id, rule }: Plan, other: DstRule): string | undefined {
+  const zone = zoneOf(id);
+  const [ours, theirs] = [rule, other].map((one) => new FieldSchedule(fields, zone, one));
+  for (let at = segmentAt(zone, CHANGES_FROM).end; at < CHANGES_TO; at = segmentAt(zone, at).end) {
+    const times = [ours, theirs].map((schedule) => schedule!.next(at - 1));
+    if (times[0] === times[1]) continue;
+    const [here, there] = times.map((time) => (time === undefined ? "never" : localText(time, zone)));
+    return `After the clock change at ${formatInstant(at)} it fires next at ${here}; cron-parser, which BullMQ uses, at ${there}.`;
+  }
+  return undefined;
 }

@@ -29,10 +29,10 @@ export interface Plan {
   readonly canonical: string;
 }
 
-type Spec = Pick<CronSchedule, "timezone" | "dst">;
+type Spec = Pick<CronSchedule, "timezone" | "dst" | "dialect">;
 
 /** Differences between cron and calendar events. */
-interface Syntax<S extends Spec> extends Pick<Kind<S>, "key" | "example" | "label" | "usesSeed"> {
+interface Syntax<S extends Spec> extends Pick<Kind<S>, "key" | "takes" | "example" | "label" | "usesSeed"> {
   /** Normalises an expression for storage. */
   stored(expression: string): Omit<S, keyof Spec>;
   read(schedule: S, seed: string): Plan;
@@ -50,18 +50,23 @@ export function expressionKind<S extends CronSchedule | CalendarSchedule>(
   const { read, stored, lint, ...rest } = syntax;
   return {
     ...rest,
-    takes: ["timezone", "dst"],
     shape: z.string(),
     normalise: (expression, fields) =>
-      ({ ...stored(expression), ...storedZone(fields), ...storedDst(fields) }) as S,
+      ({ ...stored(expression), ...storedZone(fields), ...storedDialect(fields), ...storedDst(fields) }) as S,
     compile: (schedule, seed, asSet) => timetableOf(read(schedule, seed), schedule.dst, asSet),
     exclude: (spec, { seed }: Surroundings) => exclusionOf(read(spec, seed), spec.timezone),
     canonical: (spec, seed, place) => canonicalText(read(spec, seed), spec, place),
     describe(spec, seed, place) {
       const plan = read(spec, seed);
-      if (place !== "exclusion") return `${describeFields(plan.fields)} (${plan.zone})${dstText(spec.dst)}`;
+      if (place !== "exclusion") {
+        return `${describeFields(plan.fields)} (${plan.zone})${dialectText(spec)}${dstText(spec.dst)}`;
+      }
       const zone = plan.ownZone ? plan.zone : spec.timezone;
-      return describeFields(plan.fields, plan.daysOnly) + (zone === undefined ? "" : ` (${zone})`);
+      return (
+        describeFields(plan.fields, plan.daysOnly) +
+        (zone === undefined ? "" : ` (${zone})`) +
+        dialectText(spec)
+      );
     },
     lint(schedule, warn) {
       const plan = read(schedule, "");
@@ -86,6 +91,10 @@ export function assertLength(expression: string, field: string): void {
     const remedy = "Use a shorter one, or several tasks.";
     throw new CarillonError("INVALID_SCHEDULE", what, { field, remedy });
   }
+}
+
+function storedDialect({ dialect }: KindFields): { dialect?: string } {
+  return dialect === undefined ? {} : { dialect };
 }
 
 function storedDst({ dst }: KindFields): { dst?: DstChoice } {
@@ -115,8 +124,9 @@ function exclusionOf(plan: Plan, timezone: string | undefined): Exclusion {
   };
 }
 
-function canonicalText(plan: Plan, { timezone, dst }: Spec, place: Place): string {
-  const { canonical, zone, ownZone, daysOnly } = plan;
+function canonicalText(plan: Plan, { timezone, dialect, dst }: Spec, place: Place): string {
+  const { zone, ownZone, daysOnly } = plan;
+  const canonical = plan.canonical + (dialect === undefined ? "" : ` dialect ${dialect}`);
   if (place === "exclusion") {
     // The missing time distinguishes whole days from midnight.
     const text = daysOnly ? canonical.replace(" 00:00:00", "") : canonical;
@@ -130,6 +140,10 @@ function canonicalText(plan: Plan, { timezone, dst }: Spec, place: Place): strin
     (dst?.gap === undefined ? "" : ` gap ${dst.gap}`) +
     (dst?.overlap === undefined ? "" : ` overlap ${dst.overlap}`)
   );
+}
+
+function dialectText({ dialect }: Spec): string {
+  return dialect === undefined ? "" : `, by the rules of ${dialect}`;
 }
 
 function dstText(dst: DstChoice | undefined): string {

@@ -15,6 +15,7 @@ export interface KindFields {
   readonly timezone?: string | undefined;
   readonly origin?: string | undefined;
   readonly dst?: DstChoice | undefined;
+  readonly dialect?: string | undefined;
 }
 
 /** A kind of exclusion: the times of a schedule, or a shared calendar. */

@@ -5,6 +5,8 @@ import type { DstChoice } from "../types.js";
 export interface DstRule {
   /** The longest gap, in ms, whose times run once, at the first instant after it. Those of longer ones are lost. */
   readonly gap: number;
+  /** Times of a gap run when cron-parser runs them, see `landing`, instead of at the first instant after it. */
+  readonly byHour?: true;
   /**
    * Which pass of repeated times counts. `later` is systemd's rule: the smallest local time later than that of the base.
    * A second pass then counts only for a base within it, so that `next` is not monotone during that hour.
@@ -16,6 +18,8 @@ export interface DstRule {
 export const ELAPSED: DstRule = { gap: 0, overlap: "both" };
 /** All other cron; cronie regards jumps of more than three hours as a corrected clock. */
 export const FIXED: DstRule = { gap: 3 * HOUR, overlap: "first" };
+/** The dialect of cron-parser, unless it fires in each hour of the day: that is `ELAPSED`. */
+export const BY_HOUR: DstRule = { gap: Number.POSITIVE_INFINITY, overlap: "first", byHour: true };
 export const CALENDAR: DstRule = { gap: 0, overlap: "later" };
 
 /**

@@ -1,7 +1,8 @@
-import { MAX_TIME } from "../civil.js";
+import { HOUR, MAX_TIME } from "../civil.js";
 import { type Fields, matchesLocal, nextLocal, prevLocal } from "../fields/fields.js";
 import type { CompiledSchedule } from "../types.js";
 import type { DstRule } from "./dst.js";
+import { landing } from "./landing.js";
 import { MAX_CHANGE, MAX_OFFSET, type Segment, type Zone } from "./offsets.js";
 
 /** Cron and calendar schedules: sets of local values in a zone. `zone` undefined is UTC. */
@@ -24,7 +25,7 @@ export class FieldSchedule implements CompiledSchedule {
     if (this.#zone === undefined) return occurrence;
     const segment = this.#zone.at(occurrence);
     const wall = occurrence + segment.offset;
-    if (occurrence !== segment.start || !this.#lost(segment)) return wall;
+    if (occurrence - segment.start >= HOUR || occurrence !== this.#late(segment)) return wall;
     if (matchesLocal(this.#fields, wall)) return wall;
     return nextLocal(this.#fields, segment.start + segment.before);
   }
@@ -57,7 +58,10 @@ export class FieldSchedule implements CompiledSchedule {
     let cursor = from;
     for (;;) {
       const segment = zone.at(cursor);
-      if (cursor === segment.start && this.#lost(segment)) return cursor;
+      if (cursor - segment.start < HOUR) {
+        const late = this.#late(segment);
+        if (cursor <= late) return late;
+      }
       const wall = Math.max(cursor + segment.offset, this.#firstWall(segment), floor);
       const local = nextLocal(this.#fields, wall);
       if (local < segment.end + segment.offset) return local - segment.offset;
@@ -82,7 +86,8 @@ export class FieldSchedule implements CompiledSchedule {
         local = prevLocal(this.#fields, wall);
         if (local >= first) return local - segment.offset;
       }
-      if (this.#lost(segment)) return segment.start;
+      const late = this.#late(segment);
+      if (late <= cursor && late >= segment.start) return late;
       if (segment.start === Number.NEGATIVE_INFINITY) return Number.NEGATIVE_INFINITY;
       const repeats = this.#rule.overlap !== "first" && cursor - segment.start <= MAX_CHANGE;
       if (local === Number.NEGATIVE_INFINITY && !repeats) return local;
@@ -96,10 +101,12 @@ export class FieldSchedule implements CompiledSchedule {
     return segment.start + segment.before;
   }
 
-  /** Whether a time was lost in the gap before this segment and has to run at its start. */
-  #lost(segment: Segment): boolean {
-    const gap = segment.offset - segment.before;
-    if (gap <= 0 || gap > this.#rule.gap) return false;
-    return nextLocal(this.#fields, segment.start + segment.before) < segment.start + segment.offset;
+  /** The time at which those lost in the gap before this segment run: within its first hour, or -Infinity. */
+  #late({ start, offset, before }: Segment): number {
+    const gap = offset - before;
+    if (gap <= 0 || gap > this.#rule.gap) return Number.NEGATIVE_INFINITY;
+    if (this.#rule.byHour) return landing(this.#fields, start + before, start + offset) - offset;
+    const lost = nextLocal(this.#fields, start + before) < start + offset;
+    return lost ? start : Number.NEGATIVE_INFINITY;
   }
 }
