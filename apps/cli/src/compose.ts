@@ -7,6 +7,7 @@ export interface Limits {
   start?: string;
   end?: string;
   except?: string[];
+  dialect?: string;
   dstGap?: string;
   dstOverlap?: string;
   jitter?: string;
@@ -20,6 +21,7 @@ const FLAGS: Record<keyof Limits, string> = {
   start: "--start",
   end: "--end",
   except: "--except",
+  dialect: "--dialect",
   dstGap: "--dst-gap",
   dstOverlap: "--dst-overlap",
   jitter: "--jitter",
@@ -48,10 +50,12 @@ export function compose(
   const clock = dst.gap !== undefined || dst.overlap !== undefined;
   refuseUnused(expressions, "origin", limits.origin !== undefined, "intervals (10s, '1 month')");
   refuseUnused(expressions, "dst", clock, "cron and calendar events");
+  refuseUnused(expressions, "dialect", limits.dialect !== undefined, "cron");
   const members = expressions.map((expression) => ({
     ...expression,
     ...(limits.origin !== undefined && takes(expression, "origin") ? { origin: limits.origin } : {}),
     ...(clock && takes(expression, "dst") ? { dst } : {}),
+    ...(takes(expression, "dialect") ? { dialect: limits.dialect } : {}),
   }));
   const { start, end, jitter, maxRuns, anchor } = limits;
   const except = limits.except?.map((text) => exclusionOf(text, calendars));
@@ -60,7 +64,11 @@ export function compose(
 }
 
 /** The syntaxes that take an option. */
-const TAKERS: Record<"origin" | "dst", readonly Syntax[]> = { origin: ["every"], dst: ["cron", "calendar"] };
+const TAKERS: Record<"origin" | "dst" | "dialect", readonly Syntax[]> = {
+  origin: ["every"],
+  dst: ["cron", "calendar"],
+  dialect: ["cron"],
+};
 
 function takes(expression: Expression, field: keyof typeof TAKERS): boolean {
   return TAKERS[field].some((syntax) => syntax in expression);

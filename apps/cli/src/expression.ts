@@ -20,7 +20,7 @@ export function guessSyntax(expr: string): Syntax {
 
 /** One expression as a schedule has it, before the schema judges it. */
 export type Expression =
-  | { cron: string; timezone?: string }
+  | { cron: string; timezone?: string; dialect?: string }
   | { calendar: string; timezone?: string }
   | { every: string; timezone?: string }
   | { at: string | number };

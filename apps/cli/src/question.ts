@@ -31,10 +31,14 @@ export function readQuestion(input: unknown, now: number): Question {
       'Give {"expr": …}, with syntax, timezone, from and count as needed.',
     );
   }
-  const { expr, syntax, ...rest } = input as Record<string, unknown>;
+  const { expr, syntax, dialect, ...rest } = input as Record<string, unknown>;
   if (typeof expr !== "string") throw misuse("expr", "missing.", "Give the expression as a string.");
   const range = readRange(rest, now);
-  return { ...range, schedule: readExpression(expr, syntax, range.timezone) };
+  const schedule = readExpression(expr, syntax, range.timezone);
+  if (dialect == null) return { ...range, schedule };
+  if (typeof dialect !== "string")
+    throw misuse("dialect", "not a string.", "Give cron-parser, or leave it out.");
+  return { ...range, schedule: { ...schedule, dialect } };
 }
 
 /** @throws `INVALID_OPTION` */

@@ -240,10 +240,73 @@ describe("--calendar", () => {
   });
 });
 
+describe("cron-parser", () => {
+  const nightly = ["30 2 * * *", "-z", "Europe/Berlin", "--from", "2026-03-28T12:00:00Z"];
+
+  it("is a dialect of cron, also in a batch", async () => {
+    const { stdout } = await carillon(["next", ...nightly, "--dialect", "cron-parser", "-n", "1", "--json"]);
+    const alone = JSON.parse(stdout);
+    expect(alone).toMatchObject({
+      canonical: "30 2 * * * dialect cron-parser",
+      next: ["2026-03-29T01:30:00Z"],
+    });
+    const line = { expr: "30 2 * * *", timezone: "Europe/Berlin", from: "2026-03-28T12:00:00Z", count: 1 };
+    const lines = [
+      { ...line, dialect: "cron-parser" },
+      { ...line, dialect: "cronparser" },
+      { ...line, dialect: 1 },
+      { ...line, expr: "10s", timezone: undefined, dialect: "cron-parser" },
+    ];
+    const batch = await carillon(["next", "--batch"], {
+      input: lines.map((one) => JSON.stringify(one)).join("\n"),
+    });
+    const [answer, ...refused] = batch.stdout
+      .trim()
+      .split("\n")
+      .map((text) => JSON.parse(text));
+    expect(answer.next).toEqual(alone.next);
+    expect(refused.map(({ error }) => error.message)).toEqual([
+      expect.stringContaining("Did you mean cron-parser?"),
+      expect.stringContaining("not a string"),
+      expect.stringContaining("belongs to"),
+    ]);
+  });
+
+  it("is compared with --compare", async () => {
+    const { stdout } = await carillon(["next", ...nightly, "--compare", "cron-parser", "-n", "3"]);
+    expect(stdout).toContain("2 of the next 3 times, until 2026-03-30T00:30:00Z, are of one side only");
+    expect(stdout).toMatch(
+      /2026-03-29T03:00:00\+02:00 .* carillon\n.*2026-03-29T03:30:00\+02:00 .* cron-parser\n/,
+    );
+    const same = await carillon(["next", ...nightly, "--compare", "cron-parser", "--dialect", "cron-parser"]);
+    expect(same.stdout).toContain("no difference in the next 1000 times, until 2028-12-22T01:30:00Z");
+    expect(await next(["0 0 15W * *", "--compare", "cron-parser"])).toEqual({
+      compared: 0,
+      differences: [],
+      refused: { by: "cron-parser", message: expect.stringContaining("Invalid characters") },
+    });
+    const ended = await next(["0 3 * * *", "-z", "Australia/Lord_Howe", "--compare", "cron-parser"]);
+    expect(ended.ended).toEqual({
+      after: "2027-04-02T16:00:00Z",
+      message: expect.stringContaining("loop limit"),
+    });
+  });
+});
+
 describe("what does not go together", () => {
   it.each([
     ["--origin without an interval", ["0 9 * * *", "--origin", "2026-01-01T00:00:00Z"], "origin"],
     ["a choice about the clock without one", ["10s", "--dst-gap", "skip"], "dst"],
+    ["a dialect without cron", ["10s", "--dialect", "cron-parser"], "dialect"],
+    ["an unknown dialect", ["0 9 * * *", "--dialect", "cron-parse"], "dialect"],
+    [
+      "a dialect and a choice about the clock",
+      ["0 9 * * *", "--dialect", "cron-parser", "--dst-gap", "skip"],
+      "dst",
+    ],
+    ["--compare with anything else", ["0 9 * * *", "--compare", "croner"], undefined],
+    ["--compare of two", ["0 9 * * *", "0 8 * * *", "--compare", "cron-parser"], "EXPR"],
+    ["a limit beside --compare", ["0 9 * * *", "--compare", "cron-parser", "--jitter", "1s"], "--jitter"],
     ["an unknown choice", ["0 9 * * *", "--dst-gap", "later"], undefined],
     ["an unknown anchor", ["10s", "--anchor", "start"], undefined],
     ["--anchor in a union", ["10s", "15s", "--anchor", "finish"], "anchor"],
@@ -276,7 +339,7 @@ it("explains itself", async () => {
   const { code, stdout } = await carillon(["next", "--help"]);
   expect(code).toBe(0);
   const options =
-    "origin start end except dst-gap dst-overlap jitter max-runs anchor schedule calendar batch";
+    "origin start end except dst-gap dst-overlap jitter max-runs anchor schedule calendar batch dialect compare";
   for (const option of options.split(" ")) expect(stdout).toContain(`--${option}`);
   expect(stdout).toContain("[expr...]");
 });

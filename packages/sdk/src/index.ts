@@ -80,6 +80,13 @@ export {
   type Task,
 } from "./client/view.js";
 export { Client } from "./client.js";
+export {
+  type CompareCronOptions,
+  type CronComparison,
+  type CronDifference,
+  type CronSide,
+  compareCron,
+} from "./compare-cron.js";
 export type { AttemptContext, Context, ItemContext } from "./context.js";
 export { type Environment, readEnvironment } from "./environment.js";
 export {

@@ -9,6 +9,7 @@ import { parseJson, readAll, readLines } from "../input.js";
 import type { Output } from "../output.js";
 import { type Range, readExpression, readRange } from "../question.js";
 import { answerAll } from "./next-batch.js";
+import { compareOne, TIMES_COMPARED } from "./next-compare.js";
 import { describe, documentOf } from "./next-text.js";
 
 interface NextOptions extends Globals, Limits {
@@ -20,6 +21,7 @@ interface NextOptions extends Globals, Limits {
   schedule?: string;
   calendar?: string[];
   batch?: boolean;
+  compare?: string;
 }
 
 export const registerNext: Register = (program, out) => {
@@ -30,7 +32,7 @@ export const registerNext: Register = (program, out) => {
       .description(
         "Shows what a schedule means and when it fires next. Needs no Redis.\n" +
           "Several expressions are a union; --schedule takes a whole schedule instead.\n" +
-          'With --batch: JSON lines {"syntax","expr","timezone","from","count","id","owner"} from stdin, one JSON line each to stdout.',
+          'With --batch: JSON lines {"syntax","expr","dialect","timezone","from","count","id","owner"} from stdin, one JSON line each to stdout.',
       )
       .argument("[expr...]", "for example '*/5 * * * *', 'Mon..Fri 09:00', 10s, 2026-01-01T00:00:00Z")
       .addOption(new Option("-s, --syntax <syntax>", "guessed when absent").choices(SYNTAXES))
@@ -49,11 +51,23 @@ export const registerNext: Register = (program, out) => {
       collect,
     )
     .option("--batch", "answer JSON lines from stdin")
+    .addOption(
+      new Option(
+        "--compare <library>",
+        "when only one of the two fires, in the next 1000 times, or -n",
+      ).choices(["cron-parser"]),
+    )
     .action(async (exprs: string[], _: unknown, command) => {
       const options: NextOptions = command.optsWithGlobals();
       refuseMixtures(exprs, options);
       if (options.batch)
         return answerAll(await import("@carillon/sdk"), readLines(options.io, undefined), out);
+      if (options.compare !== undefined) {
+        const range = readRange({ ...options, count: options.count ?? TIMES_COMPARED }, Date.now());
+        const { dialect, json } = options;
+        const question = { ...range, expression: exprs[0] as string, dialect, json };
+        return compareOne(await import("@carillon/sdk"), question, out);
+      }
       await answerOne(exprs, options, out);
     });
 };
@@ -64,6 +78,10 @@ function withLimits(command: Command): Command {
     .option("--start <time>", "the first time allowed")
     .option("--end <time>", "the last time allowed")
     .option("--except <expr>", "take these times away, or those of a --calendar NAME; repeatable", collect)
+    .option(
+      "--dialect <name>",
+      "the rules by which cron is read: cron-parser, as BullMQ does; default cronie's",
+    )
     .addOption(new Option("--dst-gap <choice>", "times that the clock skips").choices(["run-after", "skip"]))
     .addOption(new Option("--dst-overlap <choice>", "times that come twice").choices(["first", "both"]))
     .option("--jitter <most>", "how much later a time may become due: 30s, or 10% of the gap to the next")
@@ -74,9 +92,21 @@ function withLimits(command: Command): Command {
 }
 
 function refuseMixtures(exprs: readonly string[], options: NextOptions): void {
-  const { batch, schedule, syntax, calendar } = options;
+  const { batch, schedule, syntax, calendar, compare } = options;
   const given = [...(exprs.length ? ["EXPR"] : []), ...flagsOf(options)];
-  if (batch) {
+  if (compare !== undefined) {
+    const others = flagsOf(options).filter((flag) => flag !== "--dialect");
+    const beside = [
+      ...others,
+      ...(batch ? ["--batch"] : []),
+      ...(schedule === undefined ? [] : ["--schedule"]),
+      ...(syntax === undefined ? [] : ["--syntax"]),
+      ...(calendar ? ["--calendar"] : []),
+    ];
+    if (beside[0]) throw misuse(beside[0], "given beside --compare.", "Leave one of the two out.");
+    if (exprs.length !== 1)
+      throw misuse("EXPR", `${exprs.length} given.`, "Compare one cron expression at a time.");
+  } else if (batch) {
     const beside = [
       ...given,
       ...(schedule === undefined ? [] : ["--schedule"]),

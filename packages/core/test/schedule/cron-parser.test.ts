@@ -132,7 +132,9 @@ test(`${RUNS} random expressions in ${ZONES.length} zones fire when cron-parser 
   for (const [cron, timezone] of all) {
     const schedule = { cron, timezone, dialect: "cron-parser" } as const;
     const valid = accepts(() => CronExpressionParser.parse(cron));
-    if (accepts(() => compileSchedule(schedule)) !== valid) wrong.push({ cron, valid });
+    // The library refuses some that can never fire, such as 31 April, which a put refuses too.
+    const fires = () => compileSchedule(schedule).next(START) !== undefined;
+    if (accepts(() => compileSchedule(schedule)) !== valid && (valid || fires())) wrong.push({ cron, valid });
     if (!valid) refused++;
     if (!valid || wrong.length > 20) continue;
     const compiled = compileSchedule(schedule);

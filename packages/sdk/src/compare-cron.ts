@@ -1,0 +1,118 @@
+import { CarillonError, compileSchedule, isCarillonError, nearestRemedy } from "@carillon/core";
+import { CronExpressionParser } from "cron-parser";
+import { instant } from "./instant.js";
+
+/** @see compareCron */
+export interface CompareCronOptions {
+  /** IANA zone, for both sides. Default: `"UTC"`. (A BullMQ job scheduler without `tz` uses the zone of its process.) */
+  readonly timezone?: string | undefined;
+  /** The times are strictly after it: ISO 8601 with an offset, a `Date`, or epoch milliseconds. Default: now. */
+  readonly from?: string | number | Date | undefined;
+  /** Times to compare, 1 to 10,000. Default: 1,000. */
+  readonly count?: number | undefined;
+  /** Rules of Carillon's side, as in a schedule. Default: cronie's. */
+  readonly dialect?: "cron-parser" | undefined;
+}
+
+export type CronSide = "carillon" | "cron-parser";
+
+export interface CronComparison {
+  /** The first times that only one side has, earliest first, at most 10. */
+  readonly differences: readonly CronDifference[];
+  /** Times compared, those of both sides and those of one. */
+  readonly compared: number;
+  /** The last of these, UTC ms. Undefined if there is none. */
+  readonly until: number | undefined;
+  /** The side that does not accept the expression, and why. Nothing is then compared. */
+  readonly refused?: { readonly by: CronSide; readonly message: string };
+  /** If cron-parser finds no further time before `count`: its last one, UTC ms, and its error. */
+  readonly ended?: { readonly after: number; readonly message: string };
+}
+
+export interface CronDifference {
+  /** UTC ms. */
+  readonly time: number;
+  readonly only: CronSide;
+}
+
+const MOST_DIFFERENCES = 10;
+const MOST_TIMES = 10_000;
+const OPTIONS = ["timezone", "from", "count", "dialect"];
+
+/**
+ * Compares when Carillon and the library cron-parser, with which BullMQ computes, fire for a cron expression. Each next time of the
+ * library is computed from its last one, as a BullMQ job scheduler does it.
+ * @throws `INVALID_SCHEDULE` if both refuse the expression, or for an unknown dialect; `INVALID_TIMEZONE`; `INVALID_OPTION`
+ */
+export function compareCron(expression: string, options: CompareCronOptions = {}): CronComparison {
+  const { timezone = "UTC", from = new Date(), count = 1_000, dialect } = checked(options);
+  const begin = instant(from, "from");
+  // The zone and the dialect are checked first: what is refused below is the expression.
+  compileSchedule({ cron: "* * * * *", timezone, dialect });
+  const ours = accepted(() => compileSchedule({ cron: expression, timezone, dialect }));
+  const theirs = accepted(() => parse(expression, timezone, begin));
+  if (ours instanceof Error) {
+    if (theirs instanceof Error) throw ours;
+    return refusal("carillon", ours);
+  }
+  if (theirs instanceof Error) return refusal("cron-parser", theirs);
+
+  let ended: CronComparison["ended"];
+  const theirNext = (after: number): number => {
+    try {
+      return parse(expression, timezone, after).next().getTime();
+    } catch (error) {
+      ended = { after, message: (error as Error).message };
+      return Number.POSITIVE_INFINITY;
+    }
+  };
+  const ourNext = (after: number): number => ours.next(after) ?? Number.POSITIVE_INFINITY;
+  const differences: CronDifference[] = [];
+  let until: number | undefined;
+  let compared = 0;
+  let [a, b] = [ourNext(begin), theirNext(begin)];
+  while (compared < count && differences.length < MOST_DIFFERENCES) {
+    const time = Math.min(a, b);
+    if (time === Number.POSITIVE_INFINITY) break;
+    if (a !== b) differences.push({ time, only: a < b ? "carillon" : "cron-parser" });
+    if (a === time) a = ourNext(time);
+    if (b === time) b = theirNext(time);
+    until = time;
+    compared++;
+  }
+  return { differences, compared, until, ...(ended ? { ended } : {}) };
+}
+
+function checked(options: CompareCronOptions): CompareCronOptions {
+  const unknown = Object.keys(options).find((key) => !OPTIONS.includes(key));
+  if (unknown !== undefined) {
+    throw new CarillonError("INVALID_OPTION", "unknown.", {
+      field: unknown,
+      remedy: nearestRemedy(unknown, OPTIONS),
+    });
+  }
+  const { count = 1 } = options;
+  if (Number.isInteger(count) && count >= 1 && count <= MOST_TIMES) return options;
+  throw new CarillonError("INVALID_OPTION", "not a number of times.", {
+    field: "count",
+    remedy: `Give a whole number from 1 to ${MOST_TIMES}.`,
+  });
+}
+
+function parse(expression: string, tz: string, after: number) {
+  return CronExpressionParser.parse(expression, { tz, currentDate: new Date(after) });
+}
+
+/** Returns the error of a side that refuses the expression. */
+function accepted<T>(read: () => T): T | Error {
+  try {
+    return read();
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+function refusal(by: CronSide, error: Error): CronComparison {
+  const message = isCarillonError(error) ? error.message.replace("schedule.cron: ", "") : error.message;
+  return { differences: [], compared: 0, until: undefined, refused: { by, message } };
+}
