@@ -61,3 +61,26 @@ test.each([
   },
   60_000,
 );
+
+/** The modules of a bundle of one import, without BullMQ, which has a cron-parser of its own. */
+async function modulesOf(contents: string): Promise<string[]> {
+  const { metafile } = await build({
+    stdin: { contents, resolveDir: fileURLToPath(new URL(".", import.meta.url)) },
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: "node",
+    format: "esm",
+    conditions: ["carillon-source"],
+    external: ["bullmq", "ioredis", "pino"],
+  });
+  return Object.values(metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
+}
+
+test("only a bundle that compares contains cron-parser", async () => {
+  const library = /node_modules\/(?:cron-parser|luxon)\//;
+  const has = async (contents: string) => (await modulesOf(contents)).some((path) => library.test(path));
+  expect(await has('export * from "@carillon/core";')).toBe(false);
+  expect(await has('export { Client, Worker } from "@carillon/sdk";')).toBe(false);
+  expect(await has('export { compareCron } from "@carillon/sdk";')).toBe(true);
+});
