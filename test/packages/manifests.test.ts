@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -36,3 +36,9 @@ it.each(published.filter((folder) => manifestOf(folder).exports))(
     expect({ main, types }).toEqual({ main: exports["."].default, types: exports["."].types });
   },
 );
+
+it("the SDK compares with the cron-parser of BullMQ, of which there is one copy", () => {
+  const { dependencies } = manifestOf("node_modules/bullmq");
+  expect(manifestOf("packages/sdk").dependencies["cron-parser"]).toBe(dependencies["cron-parser"]);
+  expect(existsSync(join(root, "node_modules/bullmq/node_modules/cron-parser"))).toBe(false);
+});

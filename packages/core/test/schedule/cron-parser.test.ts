@@ -174,10 +174,12 @@ test.each([
   ["0 0 * * 0,7", "0 twice"],
   ["1,1-3 * * * *", "1 twice"],
   ["0 0 L,L * *", "L twice"],
-  ["5* * * * *", "not for dialect"], // As 50-59.
-  ["1-5-9 * * * *", "not for dialect"], // As 1-5.
-  ["0 0 15L * *", "not for dialect"], // As L.
+  ["5* * * * *", "not a value"], // As 50-59.
+  ["1-5-9 * * * *", "not a value"], // As 1-5.
+  ["0 0 15L * *", "not a value"], // As L.
   ["0 0 * mon *", "not a value"], // As January.
+  ["0 0 * * Wednesday", "Did you mean WED?"],
+  ["0,,5 * * * *", "empty entry"],
   ["@midnight", "not known"],
   ["@Daily", "not known"],
   ["*", "has 1 field"], // As * * * * *.

@@ -22,7 +22,7 @@ export const CRON_PARSER_MACROS: Readonly<Record<string, string>> = {
 const NAME = "(?:\\d{1,9}|[A-Za-z]{3})";
 const PLAIN = new RegExp(`^(?:[*?]|${NAME}(?:-${NAME})?)(?:/\\d{1,9})?$`);
 
-/** Refuses an entry that our syntax has and cron-parser has not. @throws `INVALID_SCHEDULE` */
+/** Refuses an entry that our syntax, by which it was read, has and cron-parser has not. @throws `INVALID_SCHEDULE` */
 export function requireCronParserItem(item: string, field: CronFieldKind, alone: boolean): void {
   const where = `${quote(item)} in the ${field.name} field is not for dialect cron-parser`;
   if (/^h/i.test(item)) {
@@ -45,7 +45,8 @@ export function requireCronParserItem(item: string, field: CronFieldKind, alone:
       "Write a union: any, with one schedule for each.",
     );
   }
-  if (/W/i.test(item)) throw cronFault(`${where}, which has no W.`, "Leave out the dialect.");
+  if (field === DAY_FIELD && /W/i.test(item))
+    throw cronFault(`${where}, which has no W.`, "Leave out the dialect.");
   throw cronFault(`${where}.`, "Use numbers, names, *, ranges such as 1-5, steps such as */2, L and #.");
 }
 

@@ -143,8 +143,8 @@ function parseField(text: string, kind: CronFieldKind, hash: CronHash): ParsedFi
 
 function parseCronParserField(text: string, kind: CronFieldKind, hash: CronHash): ParsedField {
   const entries = text.split(",");
-  for (const entry of entries) requireCronParserItem(entry, kind, entries.length === 1);
   const items = entries.map((entry) => parseItem(entry.replace("?", "*"), kind, hash));
+  for (const entry of entries) requireCronParserItem(entry, kind, entries.length === 1);
   requireDistinct(items, kind);
   return { items, star: text === "*" || text === "?", text: items.map((item) => item.text).join(",") };
 }
