@@ -1,4 +1,5 @@
-import { CarillonError, compileSchedule, isCarillonError, nearestRemedy } from "@carillon/core";
+import { CarillonError, compileSchedule, isCarillonError } from "@carillon/core";
+import { nearestRemedy } from "@carillon/core/internal";
 import { CronExpressionParser } from "cron-parser";
 import { instant } from "./instant.js";
 
