@@ -132,8 +132,8 @@ export interface RetentionInput {
 export interface AlertInput {
   /** Events that it reports: `"failed"`, `"crashed"`, `"paused"`, `"missed-deadline"`; at least one. */
   on: AlertKind[];
-  /** An http or https URL of at most 2,048 characters. */
+  /** An http or https URL of at most 2,048 characters. Default: none. */
   url?: string | undefined;
-  /** Instead of a URL: an address that gets the alerts of a minute in one mail. */
+  /** Instead of a URL: an address that gets the alerts of a minute in one mail. Default: none. */
   email?: string | undefined;
 }
