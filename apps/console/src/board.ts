@@ -1,4 +1,6 @@
+import { readFile } from "node:fs/promises";
 import type { ServerResponse } from "node:http";
+import { join } from "node:path";
 import { createBullBoard } from "@bull-board/api";
 import type {
   AppControllerRoute,
@@ -213,6 +215,16 @@ class BoardAdapter extends ExpressAdapter {
 
   override setStaticPath(route: string, path: string): this {
     const setHeaders = (res: ServerResponse) => void res.setHeader("Cache-Control", KEPT_FOR_AN_HOUR);
+    this.app.get(`${route}/locales/:language/messages.json`, async (req, res, next) => {
+      const { language } = req.params;
+      if (!/^[\w-]{2,10}$/.test(language)) return next();
+      const text = await readFile(join(path, "locales", language, "messages.json"), "utf8").catch(
+        () => undefined,
+      );
+      if (text === undefined) return next();
+      setHeaders(res);
+      res.json(withOurQuestion(JSON.parse(text) as PageTexts));
+    });
     this.app.use(route, express.static(path, { setHeaders }));
     return this;
   }
@@ -255,6 +267,20 @@ class BoardAdapter extends ExpressAdapter {
       } as unknown as ControllerHandlerReturnType;
     });
   }
+}
+
+interface PageTexts {
+  readonly SCHEDULERS?: { readonly CONFIRM?: object };
+}
+
+/** Bull Board asks as if schedulers were its own. Ours take their history with them, and no application brings them back by itself. */
+const REMOVE =
+  'Delete task "{{id}}" with its run records, statistics and ledger? Runs that are queued or running go on. This cannot be undone: ' +
+  "to keep the history, pause the task instead.";
+
+function withOurQuestion(texts: PageTexts): PageTexts {
+  const { SCHEDULERS } = texts;
+  return { ...texts, SCHEDULERS: { ...SCHEDULERS, CONFIRM: { ...SCHEDULERS?.CONFIRM, REMOVE } } };
 }
 
 const PAUSE_ALL = "/api/queues/pause";

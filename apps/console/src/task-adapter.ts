@@ -8,7 +8,15 @@ import type {
   QueueJob,
   QueueJobOptions,
 } from "@bull-board/api/typings/app";
-import { CarillonError, type Client, definitionOf, isCarillonError, seedOf, type Task } from "@carillon/sdk";
+import {
+  CarillonError,
+  type Client,
+  definitionOf,
+  isCarillonError,
+  type Run,
+  seedOf,
+  type Task,
+} from "@carillon/sdk";
 import type { Store } from "@carillon/sdk/internal";
 import type { Job, Queue } from "bullmq";
 import type { Role } from "./auth.js";
@@ -139,13 +147,18 @@ export class TaskAdapter extends BullMQAdapter {
   override async getJobSchedulers(): Promise<Scheduler[]> {
     const { tasks } = await this.#client.list({ queue: this.#queue.name, limit: SHOWN_TASKS });
     return Promise.all(
-      tasks.map(async (task) => ({ ...schedulerView(task), ...(await this.#lastRun(task)) })),
+      tasks.map(async (task) => {
+        // Not the client's `runs`, which throws if the task was deleted since it was listed.
+        const [[run], { consecutiveFailures }] = await Promise.all([
+          this.#store.runs.list(task, 1),
+          this.#store.runs.stats(task),
+        ]);
+        return { ...schedulerView(task, Number(consecutiveFailures ?? 0)), ...(await this.#lastRun(run)) };
+      }),
     );
   }
 
-  async #lastRun(task: Task): Promise<{ lastRun?: number; lastRunJobId?: string }> {
-    // Not the client's `runs`, which throws if the task was deleted since it was listed.
-    const [run] = await this.#store.runs.list(task, 1);
+  async #lastRun(run: Run | undefined): Promise<{ lastRun?: number; lastRunJobId?: string }> {
     if (!run) return {};
     // A run's record outlives its job; without the job there is nothing to link to.
     const redis = await this.#queue.getBackend().client;
@@ -209,10 +222,27 @@ function undefinedIfNoHash(error: unknown): undefined {
   throw error;
 }
 
-function schedulerView(task: Task): Scheduler {
+/** Longest error in the list, in characters. */
+const SHOWN_ERROR = 120;
+
+/** The type, and what one must know at a glance: whether it is paused, how the last run ended, and how often in a row it failed. */
+function nameOf({ type, state, paused, lastStatus }: Task, failures: number): string {
+  const by = paused?.by === undefined ? "" : ` by ${paused.by}`;
+  const note = paused?.note === undefined ? "" : `: ${paused.note}`;
+  const error = lastStatus?.error?.split("\n")[0]?.slice(0, SHOWN_ERROR);
+  const parts = [
+    type,
+    state !== "scheduled" && `${state}${by}${note}`,
+    lastStatus && `last run ${lastStatus.outcome}${error === undefined ? "" : `: ${error}`}`,
+    failures > 1 && `${failures} failures in a row`,
+  ];
+  return parts.filter(Boolean).join(" · ");
+}
+
+function schedulerView(task: Task, failures: number): Scheduler {
   return {
     id: `${task.owner}/${task.id}`,
-    name: task.state === "scheduled" ? task.type : `${task.type} (${task.state})`,
+    name: nameOf(task, failures),
     ...shownSchedule(task),
     ...(task.nextExecution === undefined ? {} : { next: task.nextExecution }),
     iterationCount: task.fired,

@@ -78,12 +78,49 @@ describe("the list", () => {
     await console_.client.pause("held", { by: "ann", note: "upstream is down" });
     const [held, over] = await schedulers();
     expect(held).toMatchObject({
-      name: "t (paused)",
+      name: "t · paused by ann: upstream is down",
       every: 3_600_000,
       template: { opts: { state: "paused", paused: { by: "ann", note: "upstream is down" } } },
     });
-    expect(over).toMatchObject({ name: "t (finished)", pattern: "at 2020-01-01T00:00:00Z" });
+    expect(over).toMatchObject({ name: "t · finished", pattern: "at 2020-01-01T00:00:00Z" });
     expect([held, over].map((one) => one && "next" in one)).toEqual([false, false]);
+  });
+
+  test("tells how the last run ended, and how often in a row it failed", async () => {
+    await put(minimal("a"));
+    const { runs } = storeOf(console_.client);
+    const name = { queue: "q", owner: "system", id: "a" };
+    const end = async (outcome: "failed" | "succeeded") => {
+      const { run = "" } = (await console_.client.trigger(name, { overlap: "allow" })) as { run?: string };
+      const started = await runs.start(name, run, {
+        worker: "w",
+        pid: 1,
+        host: "h",
+        attempt: 1,
+        made: 0,
+      } as never);
+      const fence = started.word === "OK" ? started.fence : 0;
+      const error = outcome === "failed" ? "Error: no paper\n    at print" : undefined;
+      await runs.settle(name, run, { fence, made: 0, outcome, error });
+    };
+    const shown = async () => (await schedulers())[0]?.["name"];
+    await end("failed");
+    expect(await shown()).toBe("t · last run failed: Error: no paper");
+    await end("failed");
+    expect(await shown()).toBe("t · last run failed: Error: no paper · 2 failures in a row");
+    await end("succeeded");
+    expect(await shown()).toBe("t · last run succeeded");
+  });
+
+  test.each(["en-US", "de-DE"])("asks a true question before it deletes a task (%s)", async (language) => {
+    const texts = await console_.admin("GET", `/queues/static/locales/${language}/messages.json`);
+    const { SCHEDULERS } = texts.body as unknown as {
+      SCHEDULERS: { TITLE: string; CONFIRM: Record<string, string> };
+    };
+    expect(SCHEDULERS.CONFIRM["REMOVE"]).toMatch(/^Delete task "{{id}}" with its run records/);
+    expect(SCHEDULERS.CONFIRM["RUN"]).toContain("{{id}}");
+    expect(SCHEDULERS.TITLE).toBeTruthy();
+    expect((await console_.admin("GET", "/queues/static/locales/xx/messages.json")).status).toBe(404);
   });
 
   test("can be of one queue, and is counted by queue", async () => {
