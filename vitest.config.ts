@@ -19,7 +19,11 @@ const ALL = ["packages/*/test/**/*.test.ts", "apps/*/test/**/*.test.ts", "test/*
 const ISOLATED = ["**/*.isolated.test.ts"];
 
 /** Short in `npm test`, and in full in `npm run test:long`. */
-const BOTH = ["test/bench/smoke.test.ts", "packages/core/test/schedule/cron-parser.test.ts"];
+const BOTH = [
+  "test/bench/smoke.test.ts",
+  "test/seeds/e-items.test.ts",
+  "packages/core/test/schedule/cron-parser.test.ts",
+];
 /** Only in `npm run test:long`: real processes under faults and in each topology, random histories, packed packages. */
 const LONG = [
   "test/topologies/*.test.ts",

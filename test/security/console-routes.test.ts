@@ -39,6 +39,7 @@ const ACTS = [
   "POST /api/v1/tasks/q/system/a/backfills",
   "DELETE /api/v1/backfills/a",
   "POST /api/v1/runs/a/cancel",
+  "POST /api/v1/runs/a/retry-items",
   "PUT /queues/api/queues/pause",
   "PUT /queues/api/queues/resume",
   "PUT /queues/api/queues/q/pause",

@@ -87,6 +87,7 @@ const inPortal: typeof docspell = [
   ["E8", "retries are counted and limited, back off, and give way to the next occurrence"],
   ["E9", "what runs next is listed ahead, and that is what happens"],
   ["E10", "an unknown task type is refused and nothing is stored"],
+  ["E11", "each item of a fan-out has a record; a retry does exactly those that failed"],
   ["E13", "alerts go to an e-mail address, those of a minute in one mail"],
 ];
 

@@ -1,4 +1,5 @@
-import { compileSchedule, type OverlapPolicy, type Run } from "@carillon/core";
+import { compileSchedule, type OverlapPolicy } from "@carillon/core";
+import type { Run } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
 import { type TestKit, testKit } from "@carillon/testing";
 import { afterEach, describe, expect, it } from "vitest";

@@ -6,6 +6,7 @@ import { registerCalendars } from "./commands/calendars.js";
 import { registerDefaults } from "./commands/defaults.js";
 import { registerEdit } from "./commands/edit.js";
 import { registerExplain } from "./commands/explain.js";
+import { registerItems, registerRetry } from "./commands/items.js";
 import { registerJournal } from "./commands/journal.js";
 import { registerList } from "./commands/list.js";
 import { registerNext } from "./commands/next.js";
@@ -39,6 +40,8 @@ const COMMANDS: readonly Register[] = [
   registerExplain,
   registerRuns,
   registerRun,
+  registerItems,
+  registerRetry,
   registerCancel,
   registerJournal,
   registerStats,

@@ -32,6 +32,8 @@ export interface Pending {
   readonly due: number;
   readonly trigger: Trigger;
   readonly missed?: { readonly from: number; readonly to: number };
+  /** The run whose failed items this occurrence does again. */
+  readonly itemsOf?: string;
   /** Earliest time at which it may be enqueued. Undefined: as soon as no run blocks it. */
   readonly at?: number;
   /** Overrides the task's policy. */

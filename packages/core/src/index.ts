@@ -32,7 +32,16 @@ export {
   type RerunPolicy,
   type RetryPolicy,
 } from "./policies.js";
-export { OUTCOMES, type Outcome, RUN_STATES, type Run, type RunState } from "./run.js";
+export {
+  ITEM_STATES,
+  type ItemState,
+  OUTCOMES,
+  type Outcome,
+  RUN_STATES,
+  type Run,
+  type RunItem,
+  type RunState,
+} from "./run.js";
 export {
   type AtInput,
   type AtSchedule,

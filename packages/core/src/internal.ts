@@ -5,6 +5,7 @@
  */
 export * from "./decide.js";
 export * from "./decide-end.js";
+export * from "./decide-items.js";
 export * from "./defaults.js";
 export * from "./errors.js";
 export * from "./job.js";

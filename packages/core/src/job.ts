@@ -31,6 +31,8 @@ export interface Occurrence {
   reason?: string;
   /** Range of missed nominal times that this occurrence also stands for, both ends included. */
   missed?: { from: number; to: number };
+  /** The run whose failed items this one does again. */
+  itemsOf?: string;
   /** The run's id, which is the job's id. */
   run: string;
   subject?: string;

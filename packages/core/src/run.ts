@@ -47,6 +47,38 @@ export function errorOf({ outcome, error }: Pick<Run, "outcome" | "error">): str
   return outcome !== undefined && SUCCESSES.has(outcome) ? undefined : error;
 }
 
+/**
+ * `waiting`: for a worker, also for its next attempt; `cancelled`: its run ended without it, or ended it.
+ */
+export const ITEM_STATES = ["waiting", "active", "completed", "failed", "cancelled"] as const;
+export type ItemState = (typeof ITEM_STATES)[number];
+
+/** One item of a fan-out. Times in UTC ms of Redis time. */
+export interface RunItem {
+  /** Its place in the answer of `generate`, from 0; the same when it is done again. */
+  index: number;
+  status: ItemState;
+  /** As `generate` returned it; of an item that did not fail `{ cut: true, length }` if its JSON has more than 1,024 characters. */
+  data: Json;
+  /** When it was ready for a worker. */
+  planned: number;
+  /** When its first attempt started. */
+  started?: number;
+  finished?: number;
+  /** Attempts that were started, including those whose worker died. */
+  attempts: number;
+  maxAttempts: number;
+  /** The worker of the newest attempt, and its process id. */
+  worker?: string;
+  pid?: number;
+  /** What `process` returned; `{ cut: true, length }` if its JSON has more than 1,024 characters. */
+  result?: Json;
+  /** What the newest attempt printed and logged: the last 2,048 bytes. */
+  output?: string;
+  /** The error of the newest attempt: its first 500 characters. */
+  error?: string;
+}
+
 /** One execution of an occurrence: one BullMQ job, one record. Times in UTC ms of Redis time. */
 export interface Run {
   id: string;
@@ -60,6 +92,8 @@ export interface Run {
   enqueued: number;
   trigger: Trigger;
   missed?: { from: number; to: number };
+  /** The run whose failed items this one does again (`client.runs.retryItems`). */
+  itemsOf?: string;
   /** The node that claimed it, or the client that triggered it. */
   node: string;
   started?: number;

@@ -17,8 +17,6 @@ export {
   type Json,
   lintSchedule,
   type Occurrence,
-  OUTCOMES,
-  type Outcome,
   type PoliciesInput,
   parseDuration,
   parseInstant,
@@ -26,7 +24,6 @@ export {
   type RerunInput,
   type RetentionInput,
   type RetryInput,
-  type Run,
   type Schedule,
   type ScheduleInput,
   type ScheduleKind,
@@ -41,6 +38,14 @@ export {
   type Trigger,
   taskSchema,
 } from "@carillon/core";
+export {
+  ITEM_STATES,
+  type ItemState,
+  OUTCOMES,
+  type Outcome,
+  type Run,
+  type RunItem,
+} from "@carillon/core/internal";
 export {
   type Alert,
   type Attempt,
@@ -63,7 +68,7 @@ export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
 export type { Nodes } from "./client/nodes.js";
 export type { Queues, QueueView } from "./client/queues.js";
-export type { RunDetails, Runs } from "./client/runs.js";
+export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
 export type { TaskStats } from "./client/stats.js";
 export type { TaskTypes } from "./client/task-types.js";
 export type * from "./client/types.js";

@@ -57,6 +57,8 @@ export interface QueueKeys {
   run(id: string): string;
   /** Hash: captured output by attempt. */
   output(id: string): string;
+  /** Hash: the items of a run. By index their records, as note-item.lua writes them; by `d` and index their data, as JSON; `n` and `most`. */
+  items(id: string): string;
   job(id: string): string;
   /** Hash: how many runs an owner may have open, by owner; `*`: any other owner. */
   readonly limits: string;
@@ -154,6 +156,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     backfills: `${ours}backfills`,
     backfill: (id) => `${ours}${prefix.backfill}${id}`,
     run: (id) => `${ours}${prefix.run}${id}`,
+    items: (id) => `${ours}${prefix.items}${id}`,
     output: (id) => `${ours}${prefix.output}${id}`,
     job: (id) => `${bull}${id}`,
     limits: `${ours}${prefix.limits}`,

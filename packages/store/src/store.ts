@@ -73,7 +73,7 @@ export class Store {
     this.backfills = new BackfillRepository(link, keys, scripts);
     this.alerts = new AlertRepository(link, keys, scripts);
     this.queues = new QueueRepository(link, this.namespace, keys, scripts);
-    this.items = new ItemRepository(link, keys);
+    this.items = new ItemRepository(link, keys, scripts);
     const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(link.client);
     this.#internals = {
       link,

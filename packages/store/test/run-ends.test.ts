@@ -1,4 +1,5 @@
-import { OUTCOMES, parseTask } from "@carillon/core";
+import { parseTask } from "@carillon/core";
+import { OUTCOMES } from "@carillon/core/internal";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -36,7 +36,7 @@ export const registerCancel: Register = (program, out) => {
 };
 
 /** A command about one run. */
-function runCommand(program: Command, name: string, summary: string): Command {
+export function runCommand(program: Command, name: string, summary: string): Command {
   return program
     .command(name)
     .summary(summary)

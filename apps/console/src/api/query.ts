@@ -1,4 +1,4 @@
-import { OUTCOMES, parseInstant, TASK_STATES, taskSchema } from "@carillon/sdk";
+import { ITEM_STATES, OUTCOMES, parseInstant, TASK_STATES, taskSchema } from "@carillon/sdk";
 import { z } from "zod";
 
 const text = z.string({ error: ({ input }) => (input === undefined ? "missing" : "given more than once") });
@@ -37,6 +37,16 @@ export const LIST_QUERY = z.strictObject({
 export const PUT_QUERY = z.strictObject({ ifRevision: text.optional() });
 
 export const RUNS_QUERY = z.strictObject({ limit: number.exactOptional(), offset: number.exactOptional() });
+
+/** `status` may be several, between commas. */
+export const ITEMS_QUERY = z.strictObject({
+  status: text
+    .transform((words) => words.split(","))
+    .pipe(z.array(oneOf(ITEM_STATES)))
+    .exactOptional(),
+  limit: number.exactOptional(),
+  cursor: text.exactOptional(),
+});
 
 export const EXPLAIN_QUERY = z.strictObject({ time });
 

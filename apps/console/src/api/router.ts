@@ -46,6 +46,8 @@ export function apiRouter(client: Client, store: Store, redactor: Redactor): Rou
   route(router, `${task}/backfills`, { post: turn(backfills.add) });
   route(router, "/backfills/:id", { get: backfills.get, delete: backfills.cancel });
   route(router, "/runs/:id", { get: runs.get });
+  route(router, "/runs/:id/items", { get: runs.items });
+  route(router, "/runs/:id/retry-items", { post: runs.retryItems });
   route(router, "/runs/:id/cancel", { post: runs.cancel });
   route(router, "/upcoming", { get: insight.upcoming });
   route(router, "/forecast", { get: turn(insight.forecast) });

@@ -1,5 +1,6 @@
 import type { Client } from "@carillon/sdk";
 import { z } from "zod";
+import { ITEMS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 
 const CANCEL = z.strictObject({ by: z.string("not a text").exactOptional() });
@@ -8,6 +9,13 @@ const CANCEL = z.strictObject({ by: z.string("not a text").exactOptional() });
 export function runEndpoints(client: Client) {
   return {
     get: endpoint({}, async ({ path }) => ok(await client.runs.get(path["id"]!))),
+    items: endpoint({ query: ITEMS_QUERY }, async ({ path, query }) =>
+      ok(await client.runs.items(path["id"]!, query)),
+    ),
+    retryItems: endpoint({}, async ({ path }) => ({
+      status: 202,
+      body: await client.runs.retryItems(path["id"]!),
+    })),
     cancel: endpoint({ body: CANCEL }, async ({ path, body }) =>
       ok({ changed: await client.runs.cancel(path["id"]!, body) }),
     ),

@@ -1,10 +1,11 @@
-import { previewSchedule, type Run, type SkipReason, seedOf, type TaskDefinition } from "@carillon/core";
+import { previewSchedule, type SkipReason, seedOf, type TaskDefinition } from "@carillon/core";
 import {
   calendarsOf,
   counted,
   decide,
   errorOf,
   type Pending,
+  type Run,
   scheduleSteps,
   shardOf,
 } from "@carillon/core/internal";

@@ -1,5 +1,5 @@
-import { ALERTS_QUEUE, CarillonError, type Outcome } from "@carillon/core";
-import { assertName, assertOptions } from "@carillon/core/internal";
+import { ALERTS_QUEUE, CarillonError } from "@carillon/core";
+import { assertName, assertOptions, type Outcome } from "@carillon/core/internal";
 import type { QueuePause, QueueState, Store } from "@carillon/store";
 import { shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";

@@ -1,5 +1,15 @@
-import { CarillonError, type Run, type TaskRef } from "@carillon/core";
-import { assertName, assertOptions, quote } from "@carillon/core/internal";
+import { createHash } from "node:crypto";
+import { CarillonError, type TaskRef } from "@carillon/core";
+import {
+  assertName,
+  assertOptions,
+  ITEM_STATES,
+  type ItemState,
+  quote,
+  type Run,
+  type RunItem,
+  runId,
+} from "@carillon/core/internal";
 import type { Attempt, LedgerEntry } from "@carillon/store";
 import { shortText, wholeNumber } from "./input.js";
 import { type JournalFilter, type JournalPage, journal, journalWindow } from "./journal.js";
@@ -11,6 +21,22 @@ export interface RunDetails extends Run {
   readonly attemptList: readonly Attempt[];
   /** Cut if it was longer than a worker keeps. */
   readonly output: readonly { readonly attempt: number; readonly text: string; readonly cut: boolean }[];
+}
+
+/** Which items of a run to list. */
+export interface ItemFilter {
+  /** One status or several; default all. */
+  readonly status?: ItemState | readonly ItemState[] | undefined;
+  /** At most this many; default 100, at most 1,000. */
+  readonly limit?: number | undefined;
+  /** The cursor of the previous page. */
+  readonly cursor?: string | undefined;
+}
+
+export interface ItemPage {
+  readonly items: RunItem[];
+  /** Gives the next page; undefined: this was the last. */
+  readonly cursor: string | undefined;
 }
 
 /** The runs of tasks and their records, at `client.runs`. */
@@ -66,6 +92,60 @@ export class Runs {
   }
 
   /**
+   * The items of a fan-out by index, each with its data, times, status, attempts, worker, output and error. Empty if the run has none. They are
+   * kept as long as the run's record.
+   *
+   * @throws `RUN_NOT_FOUND`, `INVALID_OPTION`
+   */
+  async items(id: string, filter: ItemFilter = {}): Promise<ItemPage> {
+    assertOptions(filter, ["status", "limit", "cursor"]);
+    const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
+    const from = itemCursor(filter.cursor);
+    const asked = itemStates(filter.status);
+    const run = await this.#find(id);
+    // An item that its run left behind when it ended is stored as it was then.
+    const shown = (status: ItemState) =>
+      run.state === "final" && status === "waiting" ? "cancelled" : status;
+    const { items, next } = await this.#scope.store.items.page(
+      run.task.queue,
+      id,
+      (status) => asked.includes(shown(status)),
+      { from, limit },
+    );
+    const cursor = next === undefined ? undefined : String(next);
+    return { items: items.map((item) => ({ ...item, status: shown(item.status) })), cursor };
+  }
+
+  /**
+   * Does the failed items of a run again, in a new run for the same occurrence: each has its index, its data and its idempotency key again. A
+   * second call for the same run starts nothing and returns the same new run, unless that one ended before it had items. If items fail
+   * again, retry those of the new run.
+   *
+   * @throws `RUN_NOT_FOUND`; `CONFLICT` if the run is not over, has no items or none that failed, or its task changed its type;
+   * `SKIPPED_OVERLAP` if another run of the task is open and its policy is not `allow`
+   */
+  async retryItems(id: string): Promise<{ run: string; enqueued: number }> {
+    const run = await this.#find(id);
+    if (run.state !== "final") throw refused(id, "is not over", "Wait for its end, or cancel it.");
+    const { store } = this.#scope;
+    const { queue } = run.task;
+    if ((await store.items.count(queue, id)) === 0)
+      throw refused(id, "has no items", "Only runs of a fan-out have. Trigger its task instead.");
+    const failed = await store.items.page(queue, id, (status) => status === "failed", { from: 0, limit: 1 });
+    if (failed.items.length === 0) throw refused(id, "has no failed items", "There is nothing to retry.");
+    const task = await store.tasks.get(run.task);
+    if (task && "definition" in task && task.definition.type !== run.type)
+      throw refused(id, `is of type ${run.type}, and its task no longer`, "Trigger its task instead.");
+    for (let nth = 1; ; nth++) {
+      const token = createHash("sha256").update(`${id} ${nth}`).digest("hex").slice(0, 16);
+      const before = await store.runs.get(queue, runId(run.task.id, run.nominal, token));
+      if (!before) return store.claims.retryItems(run, { token, node: this.#scope.actor });
+      const left = before.state !== "final" || (await store.items.count(queue, before.id)) > 0;
+      if (left) return { run: before.id, enqueued: before.enqueued };
+    }
+  }
+
+  /**
    * Final runs by their end, newest first: of a task, with an outcome, by a node, in a range of time.
    *
    * @throws `INVALID_OPTION`, `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`
@@ -110,5 +190,30 @@ export class Runs {
 function notFound(id: unknown): CarillonError {
   return new CarillonError("RUN_NOT_FOUND", `no run has the id ${quote(id)}.`, {
     remedy: "Records are deleted with their task or after its `retention`. To start a task, use `trigger`.",
+  });
+}
+
+function refused(id: string, what: string, remedy: string): CarillonError {
+  return new CarillonError("CONFLICT", `run ${id} ${what}.`, { remedy });
+}
+
+/** @throws `INVALID_OPTION` */
+function itemCursor(cursor: string | undefined): number {
+  if (cursor === undefined) return 0;
+  if (typeof cursor === "string" && /^\d{1,5}$/.test(cursor)) return Number(cursor);
+  throw new CarillonError("INVALID_OPTION", `got ${quote(cursor)}.`, {
+    field: "cursor",
+    remedy: "Give the cursor of the previous page.",
+  });
+}
+
+/** @throws `INVALID_OPTION` */
+function itemStates(status: ItemFilter["status"] = ITEM_STATES): readonly ItemState[] {
+  const asked = Array.isArray(status) ? (status as readonly ItemState[]) : [status as ItemState];
+  const unknown = asked.find((one) => !ITEM_STATES.includes(one));
+  if (unknown === undefined && asked.length > 0) return asked;
+  throw new CarillonError("INVALID_OPTION", asked.length > 0 ? `got ${quote(unknown)}.` : "an empty list.", {
+    field: "status",
+    remedy: `Use one of ${ITEM_STATES.join(", ")}, or several.`,
   });
 }

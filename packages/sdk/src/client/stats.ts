@@ -1,5 +1,4 @@
-import { OUTCOMES, type Outcome } from "@carillon/core";
-import { FAILURES, SUCCESSES } from "@carillon/core/internal";
+import { FAILURES, OUTCOMES, type Outcome, SUCCESSES } from "@carillon/core/internal";
 import { decodeOutcomes } from "@carillon/store";
 
 /** A task's statistics. Times in UTC ms, durations in ms. */

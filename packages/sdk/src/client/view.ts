@@ -2,10 +2,8 @@ import {
   type CatchUpPolicy,
   describeSchedule,
   type Json,
-  type Outcome,
   type OverlapPolicy,
   type Policies,
-  type Run,
   type Schedule,
   seedOf,
   type TaskDefinition,
@@ -13,7 +11,7 @@ import {
   type TaskState,
   taskSchema,
 } from "@carillon/core";
-import { errorOf, type Pending, readyAt } from "@carillon/core/internal";
+import { errorOf, type Outcome, type Pending, type Run, readyAt } from "@carillon/core/internal";
 import { isAlive, isSilent, type NodeInfo, revisionOf, type StoredTask } from "@carillon/store";
 
 /** A task as clients see it. Times in UTC ms. */

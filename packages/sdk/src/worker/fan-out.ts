@@ -16,6 +16,8 @@ import type { JobEnd } from "./verdict.js";
 const MOST_ITEMS = 10_000;
 /** Size limit as JSON, in bytes. */
 const LARGEST_ITEM = 256 * 1024;
+/** Of all items of a run together: their records keep them. */
+const LARGEST_RUN = 64 * 1024 * 1024;
 /** Failed items named in a run's result. */
 const FAILURES_NAMED = 20;
 
@@ -38,13 +40,9 @@ export async function fanOut(attempt: RunAttempt, type: AnyFanOutType, started: 
 async function generate(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<ItemJob[]> {
   const { queue, job } = attempt.taken;
   const { occurrence } = job.data;
-  const payload = await checkedPayload(type, job.data.payload);
-  const context = attempt.context(started);
-  const items: unknown = await printingTo(attempt.output, () => type.generate(payload, context));
-  if (!Array.isArray(items)) throw new PermanentError("generate must return an array of items.");
-  if (items.length > MOST_ITEMS) {
-    throw new PermanentError(`generate returned ${items.length} items; a run has ${MOST_ITEMS} at most.`);
-  }
+  const { itemsOf } = occurrence;
+  const items =
+    itemsOf === undefined ? await generated(attempt, type, started) : await failedOf(attempt, itemsOf);
   const { fence, limit, grace } = started;
   const parent = {
     id: occurrence.run,
@@ -59,20 +57,53 @@ async function generate(attempt: RunAttempt, type: AnyFanOutType, started: Start
     removeOnComplete: true,
     removeOnFail: true,
   };
-  return items.map((item: unknown, index): ItemJob => {
+  return items.map(({ index, item }): ItemJob => {
     const bounds = limit === undefined ? { grace } : { limit, grace };
-    const data: ItemData = { child: true, item: asItem(item, index), index, fence, ...bounds, occurrence };
+    const data: ItemData = { child: true, item, index, fence, ...bounds, occurrence };
     return { name: job.name, data, opts: { ...opts, jobId: `${occurrence.run}.${index}` } };
   });
 }
 
-function asItem(item: unknown, index: number): Json {
+interface Item {
+  readonly index: number;
+  readonly item: Json;
+}
+
+async function generated(attempt: RunAttempt, type: AnyFanOutType, started: Started): Promise<Item[]> {
+  const payload = await checkedPayload(type, attempt.taken.job.data.payload);
+  const context = attempt.context(started);
+  const items: unknown = await printingTo(attempt.output, () => type.generate(payload, context));
+  if (!Array.isArray(items)) throw new PermanentError("generate must return an array of items.");
+  if (items.length > MOST_ITEMS) {
+    throw new PermanentError(`generate returned ${items.length} items; a run has ${MOST_ITEMS} at most.`);
+  }
+  let bytes = 0;
+  return items.map((item: unknown, index) => {
+    bytes += sizeOf(item, index);
+    if (bytes <= LARGEST_RUN) return { index, item: item as Json };
+    throw new PermanentError(
+      `generate returned items of more than ${LARGEST_RUN} bytes in all. Keep the data elsewhere, and references to it in the items.`,
+    );
+  });
+}
+
+/** Size of an item's JSON in bytes. */
+function sizeOf(item: unknown, index: number): number {
   try {
-    plainJson(item, `items[${index}]`, LARGEST_ITEM);
-    return item as Json;
+    return Buffer.byteLength(plainJson(item, `items[${index}]`, LARGEST_ITEM));
   } catch (error) {
     throw new PermanentError((error as Error).message, { cause: error });
   }
+}
+
+/** The failed items of an earlier run, to be done again under their indexes. */
+async function failedOf({ parts, taken }: RunAttempt, run: string): Promise<Item[]> {
+  const { items } = await parts.store.items.page(taken.queue, run, (status) => status === "failed", {
+    from: 0,
+    limit: MOST_ITEMS,
+  });
+  if (items.length === 0) throw new PermanentError(`the items of run ${run} are no longer kept.`);
+  return items.map(({ index, data }) => ({ index, item: data }));
 }
 
 /** Stores the items. Once all are stored, the run only waits for them to be done. */
@@ -86,10 +117,16 @@ async function spread(attempt: RunAttempt, jobs: readonly ItemJob[]): Promise<Jo
     await parts.items.forget(queue, run);
     await parts.items.patiently(queue, () => job.updateData({ ...job.data, items: {} }));
   }
-  const total = await parts.items.add(queue, run, jobs, async () => {
+  const total = await parts.items.add(queue, run, jobs, async (chunk) => {
     // A process that was frozen must not add what others have done meanwhile.
     if ((await job.extendLock(token, parts.lockDuration)) !== 1) box.lose();
     if (box.told.has("lost")) throw new LockLostError();
+    const [{ data, opts }] = chunk as [ItemJob];
+    const by = { fence: data.fence, most: opts.attempts ?? 1 };
+    const items = chunk.map((one) => one.data);
+    if (await parts.store.items.plan(queue, run, by, items)) return;
+    box.lose();
+    throw new LockLostError();
   });
   // A connection that is lost here must not fail a run whose items are stored.
   const items = { total, ...(nextAt === undefined ? {} : { nextAt }) };

@@ -61,20 +61,21 @@ export class ItemQueues {
 
   /**
    * Adds the items that are not there yet, and returns how many the run has.
-   * @param mayGoOn called before each round trip; what it throws ends the work
+   * @param mayGoOn called before some are added; what it throws ends the work
    */
   async add(
     queue: string,
     run: string,
     jobs: readonly ItemJob[],
-    mayGoOn: () => Promise<void>,
+    mayGoOn: (chunk: readonly ItemJob[]) => Promise<void>,
   ): Promise<number> {
     return this.patiently(queue, async () => {
       const present = await this.#store.items.ids(queue, run);
       const missing = jobs.filter(({ opts }) => !present.has(opts.jobId));
       for (let from = 0; from < missing.length; from += CHUNK) {
-        await mayGoOn();
-        await this.#queue(queue).addBulk(missing.slice(from, from + CHUNK));
+        const chunk = missing.slice(from, from + CHUNK);
+        await mayGoOn(chunk);
+        await this.#queue(queue).addBulk([...chunk]);
       }
       return present.size + missing.length;
     });

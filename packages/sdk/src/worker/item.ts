@@ -2,10 +2,12 @@ import { redisError } from "@carillon/store";
 import { UnrecoverableError } from "bullmq";
 import type { ItemContext } from "../context.js";
 import { type AnyFanOutType, isFanOut } from "../task-type.js";
+import { printingTo } from "./console-capture.js";
 import { errorText, LockLostError, PermanentError } from "./errors.js";
 import type { ItemData } from "./item-data.js";
 import type { Taken } from "./job-end.js";
 import { cutJson, resultJson } from "./json.js";
+import { Output } from "./output.js";
 import type { Parts } from "./parts.js";
 import { attemptTools } from "./run-context.js";
 import type { Semaphore } from "./semaphore.js";
@@ -18,6 +20,10 @@ const MOST_CRASHES = 3;
 const LONGEST_ERROR = 500;
 /** Size limit as JSON, in characters: the run's job keeps the results of all its items. */
 const LONGEST_RESULT = 16 * 1024;
+/** Of JSON, in characters: results in items' records, and data of items that did not fail. */
+const LONGEST_KEPT = 1024;
+/** What an attempt printed, in bytes. */
+const LARGEST_OUTPUT = 2048;
 
 /** One attempt at one item of a run. A failure is logged: only the run as a whole has events. */
 export async function workItem(
@@ -40,6 +46,35 @@ async function attemptItem(
 ): Promise<JobEnd> {
   const { queue, job } = taken;
   const { run } = job.data.occurrence;
+  const box = new TimeBox(parts.clock);
+  const output = new Output(LARGEST_OUTPUT);
+  const leave = parts.active.enter({
+    queue,
+    run,
+    job: String(job.id),
+    attempt: attemptOf(taken),
+    box,
+    output: undefined,
+  });
+  try {
+    const end = await inTurn(parts, semaphore, taken, box, output);
+    output.close();
+    await noteEnd(parts, taken, end, box, output);
+    return end;
+  } finally {
+    leave();
+    parts.items.moved(queue, run);
+  }
+}
+
+async function inTurn(
+  parts: Parts,
+  semaphore: Semaphore | undefined,
+  taken: Taken<ItemData>,
+  box: TimeBox,
+  output: Output,
+): Promise<JobEnd> {
+  const { queue, job } = taken;
   const type = parts.types.get(job.name);
   if (!type || !isFanOut(type)) {
     return { end: "fail", error: new PermanentError(`No code here does items of task type ${job.name}.`) };
@@ -48,24 +83,24 @@ async function attemptItem(
   if (crashes >= MOST_CRASHES) {
     return { end: "fail", error: new PermanentError(`crashed: its worker died ${crashes} times`) };
   }
-  const box = new TimeBox(parts.clock);
-  const attempt = attemptOf(taken);
-  const leave = parts.active.enter({ queue, run, job: String(job.id), attempt, box, output: undefined });
+  const wanted = await isWanted(parts, queue, job.data.occurrence.run);
+  if (wanted === undefined) return LATER;
+  if (!wanted) {
+    box.cancel();
+    return { end: "complete", value: undefined };
+  }
+  if (semaphore && !(await semaphore.enter())) return { end: "hand back" };
   try {
-    const wanted = await isWanted(parts, queue, run);
-    if (wanted === undefined) return { end: "delay", until: 0 };
-    if (!wanted) return { end: "complete", value: undefined };
-    if (semaphore && !(await semaphore.enter())) return { end: "hand back" };
-    try {
-      return toldBefore(box) ?? (await noteBegin(parts, taken)) ?? (await perform(parts, type, taken, box));
-    } finally {
-      semaphore?.leave();
-    }
+    const told = toldBefore(box);
+    if (told) return told;
+    return (await noteBegin(parts, taken)) ? await perform(parts, type, taken, box, output) : LATER;
   } finally {
-    leave();
-    parts.items.moved(queue, run);
+    semaphore?.leave();
   }
 }
+
+/** Redis did not answer. */
+const LATER: JobEnd = { end: "delay", until: 0 };
 
 /** A deleted task's items do nothing, nor those of a run that is over or cancelled. Undefined: nobody can say now. */
 async function isWanted({ store, logger }: Parts, queue: string, run: string): Promise<boolean | undefined> {
@@ -98,18 +133,58 @@ function attemptOf(taken: Taken<ItemData>): number {
   return taken.job.attemptsMade + crashesOf(taken) + 1;
 }
 
-/** Notes that it begins, for `crashesOf`; only of an item whose worker has died before. */
-async function noteBegin({ logger }: Parts, { queue, job }: Taken<ItemData>): Promise<JobEnd | undefined> {
+/** Notes that it begins; for `crashesOf` only of an item whose worker has died before. @returns false: Redis cannot store it */
+async function noteBegin({ logger, store }: Parts, { queue, job, token }: Taken<ItemData>): Promise<boolean> {
   const { stalledCounter: deaths, data } = job;
-  const { begun = [] } = data;
-  if (deaths === 0 || begun.includes(deaths)) return undefined;
+  const { begun = [], index } = data;
+  const { run } = data.occurrence;
+  const by = { attempt: attemptOf({ queue, job, token }), pid: process.pid, worker: job.processedBy ?? "?" };
   try {
-    await job.updateData({ ...data, begun: [...begun, deaths] });
-    return undefined;
+    await store.items.note(queue, run, { index, status: "active", token, by });
+    if (deaths > 0 && !begun.includes(deaths)) await job.updateData({ ...data, begun: [...begun, deaths] });
+    return true;
   } catch (error) {
-    logger.warn({ queue, run: data.occurrence.run, code: redisError(error).code }, "an item waits for Redis");
-    return { end: "delay", until: 0 };
+    logger.warn({ queue, run, code: redisError(error).code }, "an item waits for Redis");
+    return false;
   }
+}
+
+/** Keeps the end of an attempt in the item's record, before its job ends. */
+async function noteEnd(
+  { store, logger }: Parts,
+  { queue, job, token }: Taken<ItemData>,
+  end: JobEnd,
+  { told }: TimeBox,
+  output: Output,
+): Promise<void> {
+  if (end === LATER) return;
+  const { item, index, occurrence } = job.data;
+  const over = end.end === "complete" || (end.end === "fail" && endsItem(job, end.error));
+  const ended = end.end === "complete" ? "completed" : "failed";
+  const status = !over ? "waiting" : told.has("cancelled") ? "cancelled" : ended;
+  const { text } = output.take() ?? {};
+  const details = {
+    ...(end.end === "complete" ? { result: cutJson(end.value, LONGEST_KEPT) } : {}),
+    ...(text ? { output: text } : {}),
+    ...(end.end === "fail" ? { error: errorText(end.error).slice(0, LONGEST_ERROR) } : {}),
+  };
+  const kept = cutJson(item, LONGEST_KEPT);
+  // Only a failed item can be done again.
+  const data = over && status !== "failed" && kept !== item ? kept : undefined;
+  try {
+    await store.items.note(queue, occurrence.run, { index, status, token, details, data });
+  } catch (error) {
+    const { run } = occurrence;
+    logger.error(
+      { queue, run, item: index, code: redisError(error).code },
+      "the item's end could not be recorded",
+    );
+  }
+}
+
+/** No attempt follows one that ends with this error. */
+function endsItem({ attemptsMade, opts }: Taken<ItemData>["job"], error: Error): boolean {
+  return attemptsMade + 1 >= (opts.attempts ?? 1) || error instanceof UnrecoverableError;
 }
 
 /** The job end after a lock loss, cancel or stop that arrived while the item waited for its turn. */
@@ -124,10 +199,11 @@ async function perform(
   type: AnyFanOutType,
   taken: Taken<ItemData>,
   box: TimeBox,
+  output: Output,
 ): Promise<JobEnd> {
   const { item, index, fence, limit, grace, occurrence } = taken.job.data;
   const context: ItemContext = {
-    ...attemptTools(parts, taken, aboutItem(taken), box),
+    ...attemptTools(parts, taken, aboutItem(taken), box, output),
     occurrence,
     idempotencyKey: `${occurrence.key}/${index}`,
     fence,
@@ -135,7 +211,10 @@ async function perform(
     index,
   };
   const ended = await box.run({ limit, grace }, async () =>
-    cutJson(resultJson((await type.process(item, context)) ?? undefined), LONGEST_RESULT),
+    cutJson(
+      resultJson((await printingTo(output, () => type.process(item, context))) ?? undefined),
+      LONGEST_RESULT,
+    ),
   );
   return short(verdictOf(ended, box, false).job);
 }

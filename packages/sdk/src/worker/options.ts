@@ -1,10 +1,11 @@
-import { CarillonError, type Duration, type Outcome } from "@carillon/core";
+import { CarillonError, type Duration } from "@carillon/core";
 import {
   assertOptions,
   assertWhole,
   durationOption,
   isName,
   NAME_REMEDY,
+  type Outcome,
   quote,
 } from "@carillon/core/internal";
 import {

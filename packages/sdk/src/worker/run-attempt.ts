@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
-import type { Json, Outcome, TaskName } from "@carillon/core";
+import type { Json, TaskName } from "@carillon/core";
+import type { Outcome } from "@carillon/core/internal";
 import { type EndWord, failsForAll, redisError, type StartResult } from "@carillon/store";
 import { UnrecoverableError } from "bullmq";
 import type { Context } from "../context.js";

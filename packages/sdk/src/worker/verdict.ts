@@ -1,4 +1,5 @@
-import type { Json, Outcome } from "@carillon/core";
+import type { Json } from "@carillon/core";
+import type { Outcome } from "@carillon/core/internal";
 import { UnrecoverableError } from "bullmq";
 import { Ending } from "./ending.js";
 import { asError, errorText, LockLostError } from "./errors.js";

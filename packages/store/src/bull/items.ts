@@ -1,15 +1,41 @@
+import type { Json } from "@carillon/core";
+import type { ItemState, RunItem } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
+import { NOTE_ITEM, PLAN_ITEMS } from "../run/run-scripts.js";
+import type { Scripts } from "../script/scripts.js";
 import { bullChildren } from "./bull-keys.js";
 
-/** Items of a fan-out: BullMQ's children of a run's job. */
+/** Records read at once. */
+const STEP = 500;
+
+/** Start or end of an attempt at an item. */
+export interface ItemNote {
+  readonly index: number;
+  /** A start is `active`. */
+  readonly status: ItemState;
+  /** With which the worker took the item's job. */
+  readonly token: string;
+  /** The attempt that starts. */
+  readonly by?: { readonly attempt: number; readonly pid: number; readonly worker: string } | undefined;
+  /** Of an end. */
+  readonly details?:
+    | { readonly [Field in "result" | "output" | "error"]?: RunItem[Field] | undefined }
+    | undefined;
+  /** Replaces its data. */
+  readonly data?: Json | undefined;
+}
+
+/** Items of a fan-out: BullMQ's children of a run's job, and their records, which are kept as long as the run's. */
 export class ItemRepository {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
+  readonly #scripts: Scripts;
 
-  constructor(link: Link, keys: NamespaceKeys) {
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
     this.#link = link;
     this.#keys = keys;
+    this.#scripts = scripts;
   }
 
   /** Job ids of the items that a run has, done or not. */
@@ -24,9 +50,102 @@ export class ItemRepository {
     return new Set(found.flat().map((key) => key.slice(job("").length)));
   }
 
-  /** Forgets the items of a run that are done. */
+  /** Forgets the items of a run that are done, and the records of all. */
   async forgetDone(queue: string, run: string): Promise<void> {
-    const { succeeded, failed } = bullChildren(this.#keys.queue(queue).job(run));
-    await this.#link.ask((client) => client.unlink(succeeded, failed));
+    const { job, items } = this.#keys.queue(queue);
+    const { succeeded, failed } = bullChildren(job(run));
+    await this.#link.ask((client) => client.unlink(succeeded, failed, items(run)));
   }
+
+  /** Stores items that are about to be added. @returns false if another attempt has taken the run over */
+  async plan(
+    queue: string,
+    run: string,
+    by: { readonly fence: number; readonly most: number },
+    items: readonly { readonly index: number; readonly item: Json }[],
+  ): Promise<boolean> {
+    const keys = this.#keys.queue(queue);
+    const each = items.map(({ index, item }) => ({ index, data: JSON.stringify(item) }));
+    return (
+      (await this.#scripts.run(PLAN_ITEMS, { run: keys.run(run), items: keys.items(run) }, by, each)) === 1
+    );
+  }
+
+  /** Stores the start or the end of an attempt at an item, if the worker still has the item's job. */
+  async note(queue: string, run: string, { by, details, data, ...note }: ItemNote): Promise<void> {
+    const keys = this.#keys.queue(queue);
+    await this.#scripts.run(
+      NOTE_ITEM,
+      { run: keys.run(run), items: keys.items(run), job: keys.job(`${run}.${note.index}`) },
+      {
+        ...note,
+        attempts: by?.attempt,
+        pid: by?.pid,
+        worker: by?.worker.replace(/\s/g, "_"),
+        details: details && JSON.stringify(details),
+        data: data === undefined ? undefined : JSON.stringify(data),
+      },
+    );
+  }
+
+  /** One more than the largest index of a run's items; 0: the run has none. */
+  async count(queue: string, run: string): Promise<number> {
+    const key = this.#keys.queue(queue).items(run);
+    return Number((await this.#link.ask((client) => client.hget(key, "n"))) ?? 0);
+  }
+
+  /**
+   * Items of a run by index, from one on.
+   *
+   * @param wants tells from its stored status whether an item is wanted
+   * @returns also the index to go on from; undefined: these were the last
+   */
+  async page(
+    queue: string,
+    run: string,
+    wants: (status: ItemState) => boolean,
+    { from, limit }: { readonly from: number; readonly limit: number },
+  ): Promise<{ items: RunItem[]; next: number | undefined }> {
+    const key = this.#keys.queue(queue).items(run);
+    const ask = (fields: string[]) => this.#link.ask((client) => client.hmget(key, ...fields));
+    const [n, most] = await ask(["n", "most"]);
+    const count = Number(n ?? 0);
+    const found: [index: number, record: string][] = [];
+    let at = from;
+    while (at < count && found.length < limit) {
+      const indexes = Array.from({ length: Math.min(STEP, count - at) }, (_, i) => at + i);
+      const records = await ask(indexes.map(String));
+      for (const index of indexes) {
+        if (found.length === limit) break;
+        at = index + 1;
+        const record = records[index - indexes[0]!];
+        if (record && wants(record.slice(0, record.indexOf(" ")) as ItemState)) found.push([index, record]);
+      }
+    }
+    const data = found.length === 0 ? [] : await ask(found.map(([index]) => `d${index}`));
+    // An item without data was deleted meanwhile, with its run.
+    const items = found.flatMap(([index, record], i) =>
+      data[i] ? [decode(index, record, data[i], Number(most))] : [],
+    );
+    return { items, next: at < count ? at : undefined };
+  }
+}
+
+/** @param record as note-item.lua writes it */
+function decode(index: number, record: string, data: string, maxAttempts: number): RunItem {
+  const end = record.indexOf("\n");
+  const [status, planned, started, finished, attempts, pid, worker] = record.slice(0, end).split(" ");
+  const given = { started, finished, pid };
+  const numbers = Object.entries(given).filter(([, text]) => text !== "-");
+  return {
+    index,
+    status: status as ItemState,
+    data: JSON.parse(data) as Json,
+    planned: Number(planned),
+    attempts: Number(attempts),
+    maxAttempts,
+    ...Object.fromEntries(numbers.map(([name, text]) => [name, Number(text)])),
+    ...(worker === "-" ? {} : { worker }),
+    ...(JSON.parse(record.slice(end + 1) || "{}") as Pick<RunItem, "result" | "output" | "error">),
+  } as RunItem;
 }

@@ -3,9 +3,11 @@ import {
   assertOverlap,
   type Decision,
   type DueTask,
+  decideItems,
   decideTrigger,
   localName,
   occurrenceKey,
+  type Run,
   runId,
   type ScheduleCache,
   shardOf,
@@ -17,12 +19,11 @@ import type { OptimisticWrites } from "../optimistic.js";
 import { redisError } from "../redis/connection.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
-import { CANCEL, ENQUEUE, NEXT, OPEN, PLACES, RECKON, TASK } from "../script/libraries.js";
-import { answers, script } from "../script/script.js";
 import type { Packed, Scripts } from "../script/scripts.js";
 import { decodeTask, definitionFields, isForeign, storedFields } from "../task/codec.js";
 import { clearDeletedRuns } from "../task/deleted-runs.js";
 import { nameTaken, unsupportedFormat } from "../task/errors.js";
+import { CANCEL_OPEN, ENQUEUE_NEW, READ_TASK } from "./claim-scripts.js";
 import { DueReads, runIds } from "./due.js";
 import {
   type BackfillStep,
@@ -74,41 +75,6 @@ export type TriggerResult =
   /** It waits for the run in its way to end. */
   | { readonly outcome: "queued" }
   | { readonly outcome: "skipped"; readonly reason: "overlap" };
-
-const READ_TASK = script("read-task", {
-  keys: ["task", "open", "history", "failures"],
-  uses: [RECKON],
-  answer: answers<[now: number, task: string[], run: string, open: string, over: string[]]>(),
-});
-
-const CANCEL_OPEN = script("cancel-open", {
-  keys: ["open", "runs", "next"],
-  args: ["by", "opened", "passed"],
-  uses: [NEXT, CANCEL],
-  answer: answers<[looked: number, changed: number, open: number]>(),
-});
-
-const ENQUEUE_NEW = script("enqueue-new", {
-  keys: ["task", "open", "record", "job", "next", "runs", "tasks", "priorities", "gone", "bull[]"],
-  args: [
-    "name",
-    "run",
-    "node",
-    "template",
-    "details",
-    "owner",
-    "id",
-    "key",
-    "nominal",
-    "jobDue",
-    "trigger",
-    "more",
-    "payload",
-    "fields[]",
-  ],
-  uses: [TASK, OPEN, PLACES, ENQUEUE],
-  answer: answers<[word: string, now: number]>(),
-});
 
 export class ClaimRepository extends DueReads {
   readonly #keys: NamespaceKeys;
@@ -263,11 +229,48 @@ export class ClaimRepository extends DueReads {
     });
   }
 
-  /** @returns undefined where the task has changed since it was read */
+  /**
+   * Does the failed items of a run again, now, as a new run. Repeated with the same token it is enqueued once.
+   *
+   * @throws `TASK_NOT_FOUND`, `SKIPPED_OVERLAP`, `CONFLICT`
+   */
+  async retryItems(
+    run: Run,
+    by: { token: string; node: string },
+  ): Promise<{ run: string; enqueued: number }> {
+    const { task: name } = run;
+    const local = localName(name);
+    const result = await this.#optimistic.write([`${name.queue}/${local}`], () =>
+      this.#enqueue(name, { ...by, key: run.key }, undefined, (task) => {
+        const decision = decideItems(task, run);
+        if (decision) return decision;
+        throw new CarillonError("SKIPPED_OVERLAP", `another run of ${local} is not over.`, {
+          remedy: "Try again when it is.",
+        });
+      }),
+    );
+    if (result?.outcome === "enqueued") return result;
+    throw new CarillonError("CONFLICT", `${local} kept changing while its items were retried.`, {
+      remedy: "Try again.",
+    });
+  }
+
   async #trigger(
     name: TaskName,
     by: { key: string; token: string; node: string },
     overlap?: OverlapPolicy,
+  ): Promise<TriggerResult | undefined> {
+    return this.#enqueue(name, by, overlap, (task, now) =>
+      decideTrigger(task, now, { key: by.key, overlap }),
+    );
+  }
+
+  /** @returns undefined where the task has changed since it was read */
+  async #enqueue(
+    name: TaskName,
+    by: { key: string; token: string; node: string },
+    overlap: OverlapPolicy | undefined,
+    decide: (task: DueTask, now: number) => Decision,
   ): Promise<TriggerResult | undefined> {
     const local = localName(name);
     const { now, entry } = await this.#read(name);
@@ -275,7 +278,7 @@ export class ClaimRepository extends DueReads {
     if (!task) throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local} in queue ${name.queue}.`);
     if (isForeign(task)) throw unsupportedFormat(local, task.version);
     const item = { ...entry, task };
-    const decision = decideTrigger(dueTask(item, this.#schedules), now, { key: by.key, overlap });
+    const decision = decide(dueTask(item, this.#schedules), now);
     const options = { token: by.token, node: by.node, held: false, overlap };
     const items = [{ entry: item, decision }];
     const answer = await this.send(this.#pack(name.queue, shardOf(local), items, options, now));

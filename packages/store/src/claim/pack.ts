@@ -205,6 +205,7 @@ export class JobTexts {
       due: enqueue.due,
       trigger: enqueue.trigger,
       missed: enqueue.missed,
+      itemsOf: enqueue.itemsOf,
       most: retry?.attempts,
       limit: timeLimit === undefined ? undefined : timeLimitOf(timeLimit, interval),
       grace: timeLimitGrace === undefined ? undefined : parseDuration(timeLimitGrace),
@@ -230,11 +231,11 @@ export function templatesText(templates: readonly JobTemplate[]): string {
 /** The parts of a job's data that `jobData` of `lib/enqueue.lua` asks for. What goes without saying is undefined. */
 export function dataParts(
   definition: TaskDefinition,
-  { key, nominal, due, trigger, missed }: Enqueue,
+  { key, nominal, due, trigger, missed, itemsOf }: Enqueue,
   payload: string,
 ) {
   const { subject, submitter, group } = definition;
-  const few = missed ?? subject ?? submitter ?? group;
+  const few = missed ?? itemsOf ?? subject ?? submitter ?? group;
   return {
     key: key === occurrenceKey(definition, nominal) ? undefined : JSON.stringify(key),
     nominal,
@@ -243,7 +244,7 @@ export function dataParts(
     more:
       few === undefined
         ? undefined
-        : `,${JSON.stringify({ missed, subject, submitter, group }).slice(1, -1)}`,
+        : `,${JSON.stringify({ missed, itemsOf, subject, submitter, group }).slice(1, -1)}`,
     payload,
   };
 }

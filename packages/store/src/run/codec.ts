@@ -1,13 +1,12 @@
+import type { Json, TaskName, Trigger } from "@carillon/core";
 import {
-  type Json,
   OUTCOMES,
   type Outcome,
+  occurrenceKey,
+  parseLocalName,
   type Run,
   type RunState,
-  type TaskName,
-  type Trigger,
-} from "@carillon/core";
-import { occurrenceKey, parseLocalName } from "@carillon/core/internal";
+} from "@carillon/core/internal";
 
 /** Details of a run that are known when it is enqueued, packed into one field: it never changes afterwards. */
 export interface RunDetails {
@@ -17,6 +16,7 @@ export interface RunDetails {
   due: number;
   trigger: Trigger;
   missed?: { from: number; to: number };
+  itemsOf?: string;
   /** Attempts that it may have; undefined: one. */
   most?: number;
   /** How long an attempt may take, and to end by itself after that, in ms. */
@@ -43,6 +43,7 @@ export function encodeDetails(task: TaskName, details: Sparse<RunDetails>): stri
   return JSON.stringify({
     type: details.type,
     missed: details.missed,
+    itemsOf: details.itemsOf,
     most: details.most,
     limit: details.limit,
     grace: details.grace,

@@ -84,7 +84,7 @@ local function look(id)
 
   if gone then
     -- The task is gone; the rest of its run is deleted too, unless a worker holds it.
-    redis.call("DEL", runKey, ours(F.keys.output, id))
+    redis.call("UNLINK", runKey, ours(F.keys.output, id), ours(F.keys.items, id))
     redis.call("ZREM", K.journal, id)
     if run then
       for _, set in ipairs({ run.history, run.failures }) do redis.call("ZREM", set, id) end

@@ -1,5 +1,6 @@
-import type { Json, Outcome, TaskName } from "@carillon/core";
-import { CANCEL, CLEAR, EACH, LEDGER, NEXT, REOPEN } from "../script/libraries.js";
+import type { Json, TaskName } from "@carillon/core";
+import type { Outcome } from "@carillon/core/internal";
+import { BULL, CANCEL, CLEAR, EACH, LEDGER, NEXT, REOPEN } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 
 export interface Worked {
@@ -127,6 +128,20 @@ export const CANCEL_RUN = script("cancel-run", {
 });
 
 export const SAVE_OUTPUT = script("save-output", { keys: ["run", "output"], args: ["attempt", "output"] });
+
+export const PLAN_ITEMS = script("plan-items", {
+  keys: ["run", "items"],
+  args: ["fence", "most"],
+  each: { args: ["index", "data"] },
+  answer: answers<0 | 1>(),
+});
+
+export const NOTE_ITEM = script("note-item", {
+  keys: ["run", "items", "job"],
+  args: ["index", "status", "attempts", "pid", "worker", "token", "details", "data"],
+  uses: [BULL],
+  answer: answers<0 | 1>(),
+});
 
 /** A run that a script is about. */
 export interface About {

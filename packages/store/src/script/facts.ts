@@ -25,6 +25,7 @@ export const FACTS = {
     ledger: "ledger:",
     run: "r:",
     output: "out:",
+    items: "items:",
     backfill: "bf:",
     tagged: "tag:",
     planned: "cal:",

@@ -26,10 +26,11 @@ local function forget(set, ids)
   if #ids == 0 then return end
   forgotten = forgotten + #ids
   local keys = {}
-  for i, id in ipairs(ids) do
-    keys[2 * i - 1], keys[2 * i] = ours(F.keys.run, id), ours(F.keys.output, id)
+  for _, id in ipairs(ids) do
+    for _, prefix in ipairs({ F.keys.run, F.keys.output, F.keys.items }) do keys[#keys + 1] = ours(prefix, id) end
   end
-  redis.call("DEL", unpack(keys))
+  -- Not DEL: a record may have 10,000 items.
+  redis.call("UNLINK", unpack(keys))
   redis.call("ZREM", set, unpack(ids))
   redis.call("ZREM", K.journal, unpack(ids))
 end
@@ -148,7 +149,7 @@ local function finish(run, outcome, now, more)
     "wait", "pending", "once", "open"))
   if not gen then
     -- Deleted while it ran: nothing of it is kept, and its job is removed with the reconciler's next check.
-    redis.call("DEL", run.key, ours(F.keys.output, run.id))
+    redis.call("UNLINK", run.key, ours(F.keys.output, run.id), ours(F.keys.items, run.id))
     removeOpen(open, run.task, run.open, run.id)
     redis.call("ZADD", K.runs, nowText, run.id)
     leave(run, now)

@@ -18,7 +18,7 @@ local function clearRuns(mark, gone, most, again)
     if not readable then state = "missing" end
     if state == "live" and not fits(id) then break end
     taken = taken + 1
-    redis.call("DEL", ours(F.keys.run, id), ours(F.keys.output, id))
+    redis.call("UNLINK", ours(F.keys.run, id), ours(F.keys.output, id), ours(F.keys.items, id))
     if owner then redis.call("ZREM", ours(F.keys.places, owner), id) end
     redis.call("ZREM", K.journal, id)
     redis.call("ZREM", gone, id)

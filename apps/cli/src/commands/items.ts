@@ -1,0 +1,80 @@
+import type { ItemState, RunItem } from "@carillon/sdk";
+import { Option } from "commander";
+import { collect, type Globals, type Register, wholeNumber, withClient } from "../command.js";
+import { type Column, cut, type Paint, table } from "../text.js";
+import { duration, when } from "../times.js";
+import { runCommand } from "./run.js";
+
+interface ItemsOptions extends Globals {
+  status?: ItemState[];
+  limit?: number;
+  cursor?: string;
+}
+
+/** Complete on purpose: a new status does not compile until it can be asked for. */
+const STATES = Object.keys({
+  waiting: true,
+  active: true,
+  completed: true,
+  failed: true,
+  cancelled: true,
+} satisfies Record<ItemState, true>);
+
+export const registerItems: Register = (program, out) => {
+  runCommand(program, "items", "the items of a fan-out run, by index")
+    .addOption(
+      new Option("--status <status>", `with this status; repeatable: ${STATES.join(", ")}`).argParser(
+        collect,
+      ),
+    )
+    .option("-l, --limit <n>", "at most 1,000; default 100", wholeNumber)
+    .option("--cursor <cursor>", "of the page before")
+    .action(async (id: string, _: unknown, command) => {
+      const options: ItemsOptions = command.optsWithGlobals();
+      const { status, limit, cursor } = options;
+      const page = await withClient(options, (client) => client.runs.items(id, { status, limit, cursor }));
+      if (options.json) return out.json(page);
+      await out.write(page.items.length ? table(COLUMNS, page.items, out.paint) : "No items.\n");
+      if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
+    });
+};
+
+export const registerRetry: Register = (program, out) => {
+  runCommand(program, "retry", "do the failed items of a fan-out run again")
+    .description(
+      "Starts a new run that does the failed items of this one again, and no others. Started once: given again,\n" +
+        "it names the same new run. Refused if the run is not over or has no failed items.",
+    )
+    .requiredOption("--failed-items", "only these can be retried; needed, so that it is said")
+    .action(async (id: string, _: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      const result = await withClient(options, (client) => client.runs.retryItems(id));
+      await (options.json ? out.json(result) : out.write(`enqueued the failed items: run ${result.run}\n`));
+    });
+};
+
+const COLOURS: Partial<Record<ItemState, Parameters<Paint>[0]>> = {
+  failed: "red",
+  completed: "green",
+  active: "yellow",
+};
+
+const COLUMNS: readonly Column<RunItem>[] = [
+  { title: "ITEM", right: true, value: ({ index }) => String(index) },
+  {
+    title: "STATUS",
+    value: ({ status }) => status,
+    colour: ({ status }) => COLOURS[status],
+  },
+  { title: "STARTED", value: ({ started }) => (started === undefined ? "-" : when(started)) },
+  {
+    title: "TOOK",
+    right: true,
+    value: ({ started, finished }) =>
+      started === undefined || finished === undefined ? "-" : duration(finished - started),
+  },
+  { title: "TRIES", right: true, value: ({ attempts, maxAttempts }) => `${attempts}/${maxAttempts}` },
+  { title: "WORKER", value: ({ worker }) => worker ?? "-" },
+  { title: "DATA", value: ({ data }) => cut(JSON.stringify(data), 40) },
+  { title: "ERROR", value: ({ error = "" }) => cut(error.split("\n")[0] ?? "", 60) },
+];

@@ -1,0 +1,16 @@
+import type { Decision, DueTask, Enqueue } from "./decide.js";
+import type { Run } from "./run.js";
+
+/**
+ * Decides to do the failed items of a run again, now, as the occurrence that it was for: the schedule and what waits are unchanged. Undefined
+ * if the overlap policy forbids a second run at this time.
+ */
+export function decideItems(
+  task: Pick<DueTask, "overlap" | "running" | "pending">,
+  run: Pick<Run, "id" | "key" | "nominal">,
+): Decision | undefined {
+  if (task.overlap !== "allow" && task.running) return undefined;
+  const { id, key, nominal } = run;
+  const enqueue: Enqueue = { key, nominal, due: nominal, trigger: "manual", itemsOf: id };
+  return { enqueue, skipped: [], next: "kept", pending: task.pending };
+}

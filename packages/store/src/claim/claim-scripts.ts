@@ -1,0 +1,37 @@
+import { CANCEL, ENQUEUE, NEXT, OPEN, PLACES, RECKON, TASK } from "../script/libraries.js";
+import { answers, script } from "../script/script.js";
+
+export const READ_TASK = script("read-task", {
+  keys: ["task", "open", "history", "failures"],
+  uses: [RECKON],
+  answer: answers<[now: number, task: string[], run: string, open: string, over: string[]]>(),
+});
+
+export const CANCEL_OPEN = script("cancel-open", {
+  keys: ["open", "runs", "next"],
+  args: ["by", "opened", "passed"],
+  uses: [NEXT, CANCEL],
+  answer: answers<[looked: number, changed: number, open: number]>(),
+});
+
+export const ENQUEUE_NEW = script("enqueue-new", {
+  keys: ["task", "open", "record", "job", "next", "runs", "tasks", "priorities", "gone", "bull[]"],
+  args: [
+    "name",
+    "run",
+    "node",
+    "template",
+    "details",
+    "owner",
+    "id",
+    "key",
+    "nominal",
+    "jobDue",
+    "trigger",
+    "more",
+    "payload",
+    "fields[]",
+  ],
+  uses: [TASK, OPEN, PLACES, ENQUEUE],
+  answer: answers<[word: string, now: number]>(),
+});

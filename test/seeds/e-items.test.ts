@@ -1,0 +1,149 @@
+import { type Client, defineTask, type ItemFilter, type RunItem, Worker } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import { describe, expect, inject, it } from "vitest";
+import { gate, SILENT } from "../helpers.js";
+import { anything, PATIENCE, Stand } from "./harness.js";
+
+const stand = Stand.use();
+
+async function trigger(client: Client, type: string): Promise<string> {
+  await client.put({ id: "t", type, queue: "bells", schedule: { every: "365d" } });
+  const triggered = await client.trigger("t");
+  if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
+  return triggered.run;
+}
+
+describe("E11 each item of a fan-out has a record; a retry does exactly those that failed", () => {
+  const COUNT = inject("battery") === "long" ? 10_000 : 1_000;
+  const fails = (n: number) => n % 20 === 7;
+
+  it(`${COUNT} items, one in 20 fails: all are listed in pages, and those that failed are retried in one command`, async () => {
+    let broken = true;
+    const done: { n: number; key: string }[] = [];
+    const type = defineTask("fan-out", {
+      queue: "bells",
+      payload: anything,
+      generate: () => Array.from({ length: COUNT }, (_, n) => ({ order: `order-${n}` })),
+      process: ({ order }, { index, idempotencyKey, log }) => {
+        done.push({ n: index, key: idempotencyKey });
+        log(`mailing ${order}`);
+        if (broken && fails(index)) throw new Error(`no paper for ${order}`);
+        return { sent: order };
+      },
+      itemAttempts: 2,
+      itemBackoff: { kind: "fixed", delay: "1ms" },
+    });
+    const worker = new Worker({
+      ...{ connection: stand.redis.url, namespace: stand.namespace, types: [type], concurrency: 50 },
+      logger: SILENT,
+    });
+    stand.later(() => worker.stop());
+    const client = stand.client();
+    await worker.start();
+    const final = (id: string) =>
+      eventually(async () => (await client.runs.get(id)).state === "final", PATIENCE);
+    const run = await trigger(client, "fan-out");
+    await expect(client.runs.retryItems(run)).rejects.toMatchObject({ code: "CONFLICT" });
+    await final(run);
+
+    const items = await allItems(client, run);
+    expect(items.map(({ index }) => index)).toEqual(Array.from({ length: COUNT }, (_, n) => n));
+    const record = await client.runs.get(run);
+    for (const item of items) {
+      const failed = fails(item.index);
+      const order = `order-${item.index}`;
+      const { planned, started = 0, finished = 0, error, ...rest } = item;
+      expect(rest).toEqual({
+        ...{ index: item.index, data: { order }, maxAttempts: 2, pid: process.pid, worker: record.worker },
+        ...{ output: `log mailing ${order}\n`, attempts: failed ? 2 : 1 },
+        ...(failed ? { status: "failed" } : { status: "completed", result: { sent: order } }),
+      });
+      expect(error?.split("\n")[0]).toBe(failed ? `Error: no paper for ${order}` : undefined);
+      const times = [record.started, planned, started, finished, record.finished] as number[];
+      expect(times).toEqual([...times].sort((a, b) => a - b));
+    }
+    const failed = items.filter(({ status }) => status === "failed");
+    expect(failed).toHaveLength(COUNT / 20);
+    expect(await allItems(client, run, "failed")).toEqual(failed);
+    expect(await allItems(client, run, ["waiting", "active", "cancelled"])).toEqual([]);
+
+    const before = done.splice(0);
+    broken = false;
+    const again = await stand.carillon(["retry", run, "--failed-items", "--json"]);
+    const { run: retried } = JSON.parse(again.stdout) as { run: string };
+    // Sent twice, it is started once.
+    expect(await client.runs.retryItems(run)).toMatchObject({ run: retried });
+    await final(retried);
+    const order = (a: { n: number }, b: { n: number }) => a.n - b.n;
+    // The first attempts of those that failed have the same keys.
+    const expected = [...new Map(before.map((one) => [one.n, one])).values()].filter(({ n }) => fails(n));
+    expect(done.sort(order)).toEqual(expected.sort(order));
+    expect(await client.runs.get(retried)).toMatchObject({
+      ...{ itemsOf: run, key: record.key, outcome: "succeeded" },
+      result: { total: COUNT / 20, succeeded: COUNT / 20 },
+    });
+    const second = await allItems(client, retried);
+    expect(second.map(({ index, status, data }) => ({ index, status, data }))).toEqual(
+      failed.map(({ index, data }) => ({ index, status: "completed", data })),
+    );
+    expect(await client.runs.retryItems(run)).toMatchObject({ run: retried });
+    await expect(client.runs.retryItems(retried)).rejects.toMatchObject({ code: "CONFLICT" });
+
+    await client.delete("t");
+    expect(await stand.admin.keys(`*${stand.namespace}*~items:*`)).toEqual([]);
+  });
+
+  it("items that a cancelled run left behind are cancelled; a run without items has none to retry", async () => {
+    const started = gate();
+    const fan = defineTask("fan-out", {
+      queue: "bells",
+      payload: anything,
+      generate: () => [0, 1, 2],
+      process: async (_, { signal }) => {
+        started.resolve();
+        await new Promise((_resolve, reject) => {
+          signal.addEventListener("abort", () => reject(signal.reason));
+        });
+      },
+      concurrency: 1,
+    });
+    const plain = defineTask("plain", { queue: "bells", payload: anything, handler: () => {} });
+    const worker = new Worker({
+      ...{ connection: stand.redis.url, namespace: stand.namespace, types: [fan, plain] },
+      logger: SILENT,
+    });
+    stand.later(() => worker.stop());
+    const client = stand.client();
+    await worker.start();
+    const run = await trigger(client, "fan-out");
+    await started.promise;
+    await client.runs.cancel(run);
+    await eventually(async () => {
+      const { items } = await client.runs.items(run);
+      expect(items.map(({ status }) => status)).toEqual(["cancelled", "cancelled", "cancelled"]);
+      expect(items.every(({ finished }) => finished !== undefined)).toBe(true);
+    }, PATIENCE);
+    await eventually(async () => (await client.runs.get(run)).state === "final", PATIENCE);
+    await expect(client.runs.retryItems(run)).rejects.toMatchObject({ code: "CONFLICT" });
+
+    await client.put({ id: "p", type: "plain", queue: "bells", schedule: { every: "365d" } });
+    const triggered = await client.trigger("p");
+    const other = triggered.outcome === "enqueued" ? triggered.run : "";
+    await eventually(async () => (await client.runs.get(other)).state === "final", PATIENCE);
+    expect(await client.runs.items(other)).toEqual({ items: [], cursor: undefined });
+    await expect(client.runs.retryItems(other)).rejects.toMatchObject({ code: "CONFLICT" });
+    await expect(client.runs.retryItems("none@x.1")).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
+  });
+});
+
+async function allItems(client: Client, run: string, status?: ItemFilter["status"]): Promise<RunItem[]> {
+  const found: RunItem[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await client.runs.items(run, { status, cursor, limit: 300 });
+    expect(page.items.length).toBeLessThanOrEqual(300);
+    found.push(...page.items);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return found;
+}
