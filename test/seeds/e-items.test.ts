@@ -69,6 +69,7 @@ describe("E11 each item of a fan-out has a record; a retry does exactly those th
 
     const before = done.splice(0);
     broken = false;
+    await client.pause("t");
     const again = await stand.carillon(["retry", run, "--failed-items", "--json"]);
     const { run: retried } = JSON.parse(again.stdout) as { run: string };
     // Sent twice, it is started once.

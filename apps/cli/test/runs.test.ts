@@ -19,6 +19,14 @@ const report = defineTask("report", {
     return { pages: 3 };
   },
 });
+const mails = defineTask("mails", {
+  queue: "reports",
+  payload: z.object({}),
+  generate: () => ["a", "b", "c"].map((to) => ({ to })),
+  process: ({ to }) => {
+    if (to === "b") throw new Error("no such address");
+  },
+});
 const schedule = { at: "2100-01-01T00:00:00Z" };
 
 /** Nobody works this queue. */
@@ -35,11 +43,12 @@ beforeAll(async () => {
   worker = new Worker({
     connection: bench.redis.url,
     namespace: bench.namespace,
-    types: [report],
+    types: [report, mails],
     logger: SILENT,
   });
   await worker.start();
   await put("good", {});
+  await put("mails", { type: "mails" });
   await put("bad", { payload: { fails: true } });
   await put("long", { payload: { waits: true }, overlap: "allow" });
   await put("good", { owner: "acme" });
@@ -305,5 +314,33 @@ describe("trigger", () => {
     expect((await again("allow")).stdout).toMatch(/^enqueued t: run t@/);
     expect((await again("cancel-running")).stdout).toMatch(/^queued t/);
     expect(await again("always")).toMatchObject({ code: 2, stdout: "" });
+  });
+});
+
+describe("items", () => {
+  it("are listed, and those that failed retried", async () => {
+    const run = await runOf("mails");
+    const { stdout, stderr } = await cli([
+      "items",
+      run,
+      "--status",
+      "failed",
+      "--status",
+      "completed",
+      "--limit",
+      "2",
+    ]);
+    expect(stdout).toMatch(/^ITEM {2}STATUS +STARTED +TOOK {2}TRIES {2}WORKER +DATA +ERROR\n/);
+    expect(stdout).toMatch(/\n {3}1 {2}failed .* 1\/1 .* \{"to":"b"\} {2}Error: no such address\n$/);
+    expect(stderr).toBe("There may be more: --cursor 2\n");
+    expect(await json(["items", run, "--status", "failed"])).toMatchObject({ items: [{ index: 1 }] });
+    expect(await refusal(["items", run, "--status", "broken"])).toMatchObject({ exit: 2 });
+    expect(await refusal(["retry", run])).toMatchObject({ exit: 2 });
+    const again = await cli(["retry", run, "--failed-items"]);
+    expect(again.stdout).toMatch(/^enqueued the failed items: run mails@\S+\n$/);
+    expect(await refusal(["retry", await runOf("good"), "--failed-items"])).toMatchObject({
+      exit: 5,
+      code: "CONFLICT",
+    });
   });
 });

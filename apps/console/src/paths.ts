@@ -41,7 +41,7 @@ const ACTS: readonly RegExp[] = [
   /^POST \/api\/v1\/queues\/[^/]+\/(pause|resume)$/,
   /^POST \/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger|backfills)$/,
   /^DELETE \/api\/v1\/backfills\/[^/]+$/,
-  /^POST \/api\/v1\/runs\/[^/]+\/cancel$/,
+  /^POST \/api\/v1\/runs\/[^/]+\/(cancel|retry-items)$/,
   /^PUT \/queues\/api\/queues\/(pause|resume)$/,
   /^PUT \/queues\/api\/queues\/[^/]+\/(pause|resume|promote)$/,
   /^PUT \/queues\/api\/queues\/[^/]+\/retry\/[^/]+$/,

@@ -17,6 +17,15 @@ const report = defineTask("report", {
   },
 });
 
+const mails = defineTask("mails", {
+  queue: "reports",
+  payload: z.object({}),
+  generate: () => ["a", "b", "c"].map((to) => ({ to })),
+  process: ({ to }) => {
+    if (to === "b") throw new Error("no such address");
+  },
+});
+
 let console_: Console;
 let worker: Worker;
 beforeAll(async () => {
@@ -24,7 +33,7 @@ beforeAll(async () => {
   worker = new Worker({
     connection: console_.redis.url,
     namespace: "console-test",
-    types: [report],
+    types: [report, mails],
     logger: SILENT,
   });
   await worker.start();
@@ -64,6 +73,35 @@ describe("a run", () => {
       output: [{ attempt: 1, text: "log page 1\n", cut: false }],
     });
     expect((await api("GET", `/runs/${encodeURIComponent(run)}`)).body).toEqual(body);
+  });
+
+  test("of a fan-out has items, and those that failed are retried", async () => {
+    await console_.client.put({ id: "mails", type: "mails", queue: "reports", schedule });
+    const run = await reached(await trigger("mails"), "final");
+    const viewer = { authorization: `Bearer ${VIEWER}` };
+    const items = await api(
+      "GET",
+      `/runs/${run}/items?limit=1&status=completed,failed&cursor=1`,
+      undefined,
+      viewer,
+    );
+    expect([items.status, items.body]).toMatchObject([
+      200,
+      {
+        items: [{ index: 1, status: "failed", data: { to: "b" }, attempts: 1, maxAttempts: 1 }],
+        cursor: "2",
+      },
+    ]);
+    const wrong = await api("GET", `/runs/${run}/items?status=broken`);
+    expect([wrong.status, wrong.body.error?.code]).toEqual([400, "INVALID_OPTION"]);
+    expect((await api("POST", `/runs/${run}/retry-items`, undefined, viewer)).status).toBe(403);
+    const retried = await api("POST", `/runs/${run}/retry-items`);
+    expect(retried.status).toBe(202);
+    const { run: again } = retried.body as { run: string };
+    await reached(again, "final");
+    expect((await api("GET", `/runs/${again}/items`)).body.items).toMatchObject([{ index: 1 }]);
+    const none = await api("POST", `/runs/${await reached(await trigger("good"), "final")}/retry-items`);
+    expect([none.status, none.body.error?.code]).toEqual([409, "CONFLICT"]);
   });
 
   test("that runs is cancelled", async () => {

@@ -3,14 +3,15 @@ import type { Run } from "./run.js";
 
 /**
  * Decides to do the failed items of a run again, now, as the occurrence that it was for: the schedule and what waits are unchanged. Undefined
- * if the overlap policy forbids a second run at this time.
+ * if the overlap policy forbids a second run at this time, or the task's own retry of that run waits.
  */
 export function decideItems(
   task: Pick<DueTask, "overlap" | "running" | "pending">,
   run: Pick<Run, "id" | "key" | "nominal">,
 ): Decision | undefined {
-  if (task.overlap !== "allow" && task.running) return undefined;
   const { id, key, nominal } = run;
+  if (task.overlap !== "allow" && task.running) return undefined;
+  if (task.pending.some((one) => one.key === key)) return undefined;
   const enqueue: Enqueue = { key, nominal, due: nominal, trigger: "manual", itemsOf: id };
   return { enqueue, skipped: [], next: "kept", pending: task.pending };
 }

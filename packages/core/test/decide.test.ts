@@ -10,6 +10,7 @@ import {
   type Decision,
   type DueTask,
   decide,
+  decideItems,
   decideStep,
   decideTrigger,
   firstNext,
@@ -719,5 +720,32 @@ describe("a step of a backfill", () => {
     // An occurrence of the schedule that waits for a run's end counts too.
     const waiting = { key: "s", ...at(9), trigger: "schedule" } as const;
     expect(decideStep({ ...task, fired: 2, pending: [waiting] }, walk)).toBeUndefined();
+  });
+});
+
+describe("the failed items of a run", () => {
+  const run = { id: "t@1.a", key: "k1", nominal: m(1) };
+  const wait: Pending = { key: "k9", ...at(9), trigger: "schedule" };
+  const enqueue = { key: "k1", ...at(1), trigger: "manual", itemsOf: "t@1.a" };
+
+  it.each<[string, Partial<DueTask>, object | undefined]>([
+    [
+      "are done as the run's occurrence; the rest is unchanged",
+      { pending: [wait] },
+      { enqueue, next: "kept" },
+    ],
+    ["not beside another run", { running: true }, undefined],
+    ["but if the policy allows it", { running: true, overlap: "allow" }, { enqueue }],
+    [
+      "not while a retry of their run waits",
+      { overlap: "allow", pending: [{ ...wait, key: "k1" }] },
+      undefined,
+    ],
+  ])("%s", (_, given, decision) => {
+    const task = { overlap: "skip", running: false, pending, ...given } as const;
+    const decided = decideItems(task, run);
+    if (decision === undefined) return expect(decided).toBeUndefined();
+    expect(decided).toMatchObject({ ...decision, skipped: [], pending: task.pending });
+    expect(decided).not.toHaveProperty("cursor");
   });
 });

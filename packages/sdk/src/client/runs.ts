@@ -122,7 +122,7 @@ export class Runs {
    * again, retry those of the new run.
    *
    * @throws `RUN_NOT_FOUND`; `CONFLICT` if the run is not over, has no items or none that failed, or its task changed its type;
-   * `SKIPPED_OVERLAP` if another run of the task is open and its policy is not `allow`
+   * `SKIPPED_OVERLAP` if another run of the task is open and its policy is not `allow`, or a retry of this one waits
    */
   async retryItems(id: string): Promise<{ run: string; enqueued: number }> {
     const run = await this.#find(id);

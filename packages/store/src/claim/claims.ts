@@ -244,8 +244,8 @@ export class ClaimRepository extends DueReads {
       this.#enqueue(name, { ...by, key: run.key }, undefined, (task) => {
         const decision = decideItems(task, run);
         if (decision) return decision;
-        throw new CarillonError("SKIPPED_OVERLAP", `another run of ${local} is not over.`, {
-          remedy: "Try again when it is.",
+        throw new CarillonError("SKIPPED_OVERLAP", `another run of ${local} is not over, or a retry of this one waits.`, {
+          remedy: "Try again when that is over.",
         });
       }),
     );
