@@ -99,6 +99,10 @@ describe("E2 a child job that takes its process down harms no other", () => {
     });
     const said = lives.flatMap((life) => life.said).filter(({ item }) => item !== undefined);
     expect(new Set(said.map(({ item }) => item)).size).toBe(100);
+    const { items } = await client.runs.items(run, { status: "failed" });
+    expect(items).toMatchObject([
+      { index: 7, attempts: lives.length - 1, error: expect.stringContaining("died") },
+    ]);
     // It took its process with it each time; no other item was held responsible for that.
     const deaths = said.filter(({ item }) => item === 7);
     expect(deaths).toHaveLength(lives.length - 1);

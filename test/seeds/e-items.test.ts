@@ -69,6 +69,14 @@ describe("E11 each item of a fan-out has a record; a retry does exactly those th
 
     const before = done.splice(0);
     broken = false;
+    await client.queues.pause("bells");
+    const other = await client.trigger("t");
+    const open = other.outcome === "enqueued" ? other.run : "";
+    await expect(client.runs.retryItems(run)).rejects.toMatchObject({ code: "SKIPPED_OVERLAP" });
+    await client.runs.cancel(open);
+    await client.queues.resume("bells");
+    await final(open);
+    // A paused task's items are retried all the same.
     await client.pause("t");
     const again = await stand.carillon(["retry", run, "--failed-items", "--json"]);
     const { run: retried } = JSON.parse(again.stdout) as { run: string };

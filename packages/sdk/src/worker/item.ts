@@ -169,8 +169,8 @@ async function noteEnd(
     ...(end.end === "fail" ? { error: errorText(end.error).slice(0, LONGEST_ERROR) } : {}),
   };
   const kept = cutJson(item, LONGEST_KEPT);
-  // Only a failed item can be done again.
-  const data = over && status !== "failed" && kept !== item ? kept : undefined;
+  // Only a failed item is retried, and needs all its data. An attempt before may have cut it.
+  const data = over && kept !== item ? (status === "failed" ? item : kept) : undefined;
   try {
     await store.items.note(queue, occurrence.run, { index, status, token, details, data });
   } catch (error) {

@@ -146,6 +146,37 @@ describe("a run of many items", () => {
     });
   });
 
+  it("records of items are cut where they are long, but for the data of those that failed, which are retried with it", async () => {
+    const long = "x".repeat(2_000);
+    const got: string[] = [];
+    const type = defineTask("many", {
+      queue: QUEUE,
+      payload: nothing,
+      generate: () => [`a${long}`, `b${long}`],
+      process: (item: string, { log }) => {
+        got.push(item);
+        log("y".repeat(5_000));
+        if (item.startsWith("b")) throw new Error(long);
+        return long;
+      },
+    });
+    const worker = await bench.work([type]);
+    let end = next(worker, "settled");
+    const run = await bench.run("t", "many");
+    await end;
+    const cut = { cut: true, length: 2_003 };
+    const { items } = await bench.client.runs.items(run);
+    expect(items).toMatchObject([
+      { status: "completed", data: cut, result: { cut: true, length: 2_002 } },
+      { status: "failed", data: `b${long}`, error: expect.stringMatching(/^Error: x{493}$/) },
+    ]);
+    for (const { output } of items) expect(output).toMatch(/^cut 2957 bytes before this\nlog y{2043}\n$/);
+    end = next(worker, "settled");
+    await bench.client.runs.retryItems(run);
+    await end;
+    expect(got).toEqual([`a${long}`, `b${long}`, `b${long}`]);
+  });
+
   it("items are retried one by one, as the type says", async () => {
     const tries: string[] = [];
     const worker = await bench.work([
@@ -190,6 +221,7 @@ describe("a run of many items", () => {
     const generated: [unknown, string][] = [
       ["text", "generate must return an array of items."],
       [numbers(10_001), "generate returned 10001 items; a run has 10000 at most."],
+      [Array(257).fill("x".repeat(262_000)), "generate returned items of more than 67108864 bytes in all."],
       [[1, { at: new Date() }], "items[1].at: a Date is not JSON."],
     ];
     const type = defineTask("many", {
