@@ -244,13 +244,8 @@ export class ClaimRepository extends DueReads {
       this.#enqueue(name, { ...by, key: run.key }, undefined, (task) => {
         const decision = decideItems(task, run);
         if (decision) return decision;
-        throw new CarillonError(
-          "SKIPPED_OVERLAP",
-          `another run of ${local} is not over, or a retry of this one waits.`,
-          {
-            remedy: "Try again when that is over.",
-          },
-        );
+        const what = `another run of ${local} is open, or its own retry waits.`;
+        throw new CarillonError("SKIPPED_OVERLAP", what, { remedy: "Try again when that is over." });
       }),
     );
     if (result?.outcome === "enqueued") return result;
