@@ -5,7 +5,16 @@ import { run } from "../lib/run.mjs";
 import { makeSbom } from "../lib/sbom.mjs";
 
 /** May be part of what users install. */
-const LICENCES = ["0BSD", "Apache-2.0", "BlueOak-1.0.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"];
+const LICENCES = [
+  "0BSD",
+  "Apache-2.0",
+  "BlueOak-1.0.0",
+  "BSD-2-Clause",
+  "BSD-3-Clause",
+  "ISC",
+  "MIT",
+  "MIT-0",
+];
 /** May only be used to build and test. */
 const DEVELOPMENT_LICENCES = [...LICENCES, "MPL-2.0", "Python-2.0"];
 /** Licences that a manifest does not name, read by a person. */

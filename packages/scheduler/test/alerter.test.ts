@@ -71,7 +71,7 @@ describe("alerts handed on", () => {
     await failed("t", ...runs(150));
     let lost = false;
     failpoint = (point) => {
-      if (point !== "after told" || lost) return;
+      if (point !== "after remove-delivered" || lost) return;
       lost = true;
       throw new Error("Connection is closed.");
     };

@@ -34,7 +34,11 @@ interface WaitingAlert {
 /** Alerts delivered, and deadlines checked, in one step. */
 const BATCH = 100;
 
-const TOLD = script("told", { keys: ["alerts", "next"], args: ["lines[]"], answer: answers<number>() });
+const REMOVE_DELIVERED = script("remove-delivered", {
+  keys: ["alerts", "next"],
+  args: ["lines[]"],
+  answer: answers<number>(),
+});
 
 const EXPECTED = script("expected", {
   keys: ["expected", "next", "alerts"],
@@ -64,7 +68,7 @@ export class AlertRepository {
     if (waiting.length === lines.length) return waiting;
     // Corrupt or foreign lines must not block the delivery of the others.
     const sound = new Set(waiting.map(({ line }) => line));
-    await this.told(
+    await this.removeDelivered(
       queue,
       lines.filter((line) => !sound.has(line)),
     );
@@ -72,8 +76,8 @@ export class AlertRepository {
   }
 
   /** Removes alerts that were delivered, by their lines. Returns the number left. */
-  async told(queue: string, lines: readonly Buffer[]): Promise<number> {
-    return this.#scripts.run(TOLD, this.#keys.queue(queue), { lines });
+  async removeDelivered(queue: string, lines: readonly Buffer[]): Promise<number> {
+    return this.#scripts.run(REMOVE_DELIVERED, this.#keys.queue(queue), { lines });
   }
 
   /** Number of deliveries that wait for a worker, and the time since which the oldest one does, UTC ms. */

@@ -104,7 +104,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
   }
   async function told(): Promise<void> {
     const waiting = await bench.store.alerts.waiting(QUEUE);
-    await bench.store.alerts.told(
+    await bench.store.alerts.removeDelivered(
       QUEUE,
       waiting.map(({ line }) => line),
     );
@@ -166,7 +166,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     const waiting = await bench.store.alerts.waiting(QUEUE);
     expect(waiting.map(({ alert }) => alert.error)).toEqual(["€".repeat(341)]);
     const lines = waiting.map(({ line }) => line);
-    expect(await bench.store.alerts.told(QUEUE, lines)).toBe(0);
+    expect(await bench.store.alerts.removeDelivered(QUEUE, lines)).toBe(0);
   });
 
   it("what is no text stands in no other's way, and goes", async () => {
@@ -176,7 +176,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     const waiting = await bench.store.alerts.waiting(QUEUE);
     expect(waiting.map(({ alert }) => alert.task.id)).toEqual(["t"]);
     expect(
-      await bench.store.alerts.told(
+      await bench.store.alerts.removeDelivered(
         QUEUE,
         waiting.map(({ line }) => line),
       ),
@@ -188,11 +188,11 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(MINUTE)).toHaveLength(2);
     const [first, second] = await bench.store.alerts.waiting(QUEUE);
     const lines = [first?.line as Buffer];
-    expect(await bench.store.alerts.told(QUEUE, lines)).toBe(1);
-    expect(await bench.store.alerts.told(QUEUE, lines)).toBe(1);
+    expect(await bench.store.alerts.removeDelivered(QUEUE, lines)).toBe(1);
+    expect(await bench.store.alerts.removeDelivered(QUEUE, lines)).toBe(1);
     expect(await bench.store.alerts.waiting(QUEUE)).toEqual([second]);
     expect(await parts()).toEqual({ a: MINUTE });
-    expect(await bench.store.alerts.told(QUEUE, [second?.line as Buffer])).toBe(0);
+    expect(await bench.store.alerts.removeDelivered(QUEUE, [second?.line as Buffer])).toBe(0);
     expect(await parts()).toEqual({});
   });
 });

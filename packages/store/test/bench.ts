@@ -199,7 +199,7 @@ export class Bench {
     const { seen, lingered } = await this.store.runs.reconcile(QUEUE);
     for (const name of lingered) await this.store.tasks.delete(name, "finished");
     const lines = (await this.store.alerts.waiting(QUEUE)).map(({ line }) => line);
-    if (lines.length > 0) await this.store.alerts.told(QUEUE, lines);
+    if (lines.length > 0) await this.store.alerts.removeDelivered(QUEUE, lines);
     return seen;
   }
 

@@ -57,16 +57,16 @@ export class Alerter {
     const newer = new Set<string>();
     let [left, passed] = [1, 0];
     while (left > passed && goOn()) {
-      const told: Buffer[] = [];
+      const delivered: Buffer[] = [];
       try {
         for (const { alert, line } of await alerts.waiting(queue, passed)) {
-          if (await this.#tellOne(alert, lease, newer)) told.push(line);
+          if (await this.#tellOne(alert, lease, newer)) delivered.push(line);
           else passed += 1;
           if (!goOn()) break;
           await keep(lease, this.#settings.mutexTtl);
         }
       } finally {
-        left = await alerts.told(queue, told);
+        left = await alerts.removeDelivered(queue, delivered);
       }
     }
     return left > passed;
