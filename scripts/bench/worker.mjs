@@ -38,7 +38,7 @@ async function fill(client, queue) {
 }
 
 const kinds = {
-  Carillon: (handler) => {
+  Carillon: (/** @type {import("@carillon/sdk").Handler<z.ZodAny>} */ handler) => {
     const types = [defineTask("report", { queue: QUEUE, payload: z.any(), handler })];
     const worker = new Worker({
       ...{ connection: server.url, namespace, types },

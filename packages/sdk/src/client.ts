@@ -41,7 +41,7 @@ import { forecast, type Upcoming, upNext } from "./client/up-next.js";
 import type { Validation } from "./client/validation.js";
 import type { Definition, Task } from "./client/view.js";
 import { roundedInstant } from "./instant.js";
-import { type AnyTaskType, type TypedTask, task as typedTask } from "./task-type.js";
+import { type TaskContract, type TypedTask, task as typedTask } from "./task-type.js";
 
 /**
  * Puts tasks and asks about them. Tasks have their methods here; everything else has its own object, such as `client.runs`. One connection;
@@ -111,19 +111,19 @@ export class Client {
    * `CONFLICT` of the field `ifRevision` if the stored task has another revision
    */
   put(task: TaskInput): Promise<PutResult>;
-  put<First extends AnyTaskType | TaskInput>(
+  put<First extends TaskContract | TaskInput>(
     first: First,
-    second: First extends AnyTaskType ? TypedTask<First> : PutOptions,
+    second: First extends TaskContract ? TypedTask<First> : PutOptions,
     options?: PutOptions,
   ): Promise<PutResult>;
   async put(
-    first: TaskInput | AnyTaskType,
-    second?: TypedTask<AnyTaskType> | PutOptions,
+    first: TaskInput | TaskContract,
+    second?: TypedTask<TaskContract> | PutOptions,
     third?: PutOptions,
   ): Promise<PutResult> {
     if (!isTyped(first, second)) return this.#writer.put(first as TaskInput, undefined, second as PutOptions);
-    const type = first as AnyTaskType;
-    return this.#writer.put(typedTask(type, second as TypedTask<AnyTaskType>), type, third);
+    const type = first as TaskContract;
+    return this.#writer.put(typedTask(type, second as TypedTask<TaskContract>), type, third);
   }
 
   /**
@@ -234,7 +234,7 @@ export class Client {
   }
 
   /** Runs a task type once, now or later, with a checked payload. The one-off task is deleted after its run. */
-  async enqueue<Type extends AnyTaskType>(
+  async enqueue<Type extends TaskContract>(
     type: Type,
     payload: TypedTask<Type>["payload"],
     options: EnqueueOptions = {},

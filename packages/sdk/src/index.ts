@@ -125,8 +125,13 @@ export {
 export {
   type AnyTaskType,
   defineTask,
+  type FanOutHandlers,
   type FanOutOptions,
   type FanOutType,
+  type Handler,
+  implement,
+  type TaskContract,
+  type TaskContractOptions,
   type TaskType,
   type TaskTypeOptions,
   type TypedTask,

@@ -1,5 +1,5 @@
 import { CarillonError, type TaskInput, taskSchema } from "@carillon/core";
-import { assertName, isName, nearestRemedy } from "@carillon/core/internal";
+import { assertName, assertOptions, isName, nearestRemedy } from "@carillon/core/internal";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Context, ItemContext } from "./context.js";
 import { assertFanOut, type ItemBackoff } from "./worker/item-options.js";
@@ -15,15 +15,28 @@ interface CommonOptions<Schema extends StandardSchemaV1> {
   queue: string;
 }
 
-export interface TaskTypeOptions<Schema extends StandardSchemaV1> extends CommonOptions<Schema> {
-  /**
-   * Gets the schema's output. What it returns is kept as the run's result, as `JSON.stringify` writes it (a Date as text), or says
-   * how the run ended: `context.quota()`, `context.nothingToDo()`.
-   */
-  handler: (payload: StandardSchemaV1.InferOutput<Schema>, context: Context) => Awaitable<Result>;
+/** Options of a contract. A handler, or `generate` and `process`, would make it a task type. */
+export interface TaskContractOptions<Schema extends StandardSchemaV1> extends CommonOptions<Schema> {
+  handler?: undefined;
+  generate?: undefined;
+  process?: undefined;
 }
 
-export interface FanOutOptions<Schema extends StandardSchemaV1, Item> extends CommonOptions<Schema> {
+/**
+ * Gets the schema's output. What it returns is kept as the run's result, as `JSON.stringify` writes it (a Date as text), or says
+ * how the run ended: `context.quota()`, `context.nothingToDo()`.
+ */
+export type Handler<Schema extends StandardSchemaV1> = (
+  payload: StandardSchemaV1.InferOutput<Schema>,
+  context: Context,
+) => Awaitable<Result>;
+
+export interface TaskTypeOptions<Schema extends StandardSchemaV1> extends CommonOptions<Schema> {
+  handler: Handler<Schema>;
+}
+
+/** Code of a task type whose runs are many items. */
+export interface FanOutHandlers<Schema extends StandardSchemaV1, Item> {
   /**
    * Collects the work of a run: up to 10,000 items (JSON). None: the run ends as `nothing-to-do`. Should its worker die before
    * all are stored, it runs again; items that were stored stay as they were.
@@ -42,6 +55,20 @@ export interface FanOutOptions<Schema extends StandardSchemaV1, Item> extends Co
   /** Tries for each item, 1 to 100; default 1. A worker that dies is no try; the third time, the item failed. */
   itemAttempts?: number | undefined;
   itemBackoff?: ItemBackoff | undefined;
+}
+
+export interface FanOutOptions<Schema extends StandardSchemaV1, Item>
+  extends CommonOptions<Schema>,
+    FanOutHandlers<Schema, Item> {}
+
+/**
+ * A task type without its code: a client can put and enqueue it, and need not import what the handler imports. A worker needs the
+ * code too: `implement`. Each task type is a contract.
+ */
+export interface TaskContract<Schema extends StandardSchemaV1 = StandardSchemaV1> {
+  readonly type: string;
+  readonly payload: Schema;
+  readonly queue: string;
 }
 
 /** A task type: a name, the shape of its payload, and the code that does it. */
@@ -63,7 +90,7 @@ export type AnyFanOutType = FanOutType<any, any>;
 export type AnyTaskType = TaskType<any> | AnyFanOutType;
 
 /** Input for a task whose type is passed separately. */
-export interface TypedTask<Type extends AnyTaskType> extends Omit<TaskInput, "type" | "queue" | "payload"> {
+export interface TypedTask<Type extends TaskContract> extends Omit<TaskInput, "type" | "queue" | "payload"> {
   /** Input of the handler, as the type's schema takes it. */
   payload: StandardSchemaV1.InferInput<Type["payload"]>;
   /** The queue that its jobs go to. Default: the type's. */
@@ -77,13 +104,14 @@ export interface TypedTask<Type extends AnyTaskType> extends Omit<TaskInput, "ty
  * await client.putMany(tenants.map((owner) => task(digest, { id: "digest", owner, payload: { owner }, schedule })));
  * @throws `INVALID_OPTION` for what is not a task type
  */
-export function task<Type extends AnyTaskType>(type: Type, input: TypedTask<Type>): TaskInput {
+export function task<Type extends TaskContract>(type: Type, input: TypedTask<Type>): TaskInput {
   assertTaskType(type, "type");
   return { ...input, queue: input.queue ?? type.queue, type: type.type };
 }
 
 /**
- * Defines a task type: with a `handler`, or with `generate` and `process` where a run is many items.
+ * Defines a task type: with a `handler`, or with `generate` and `process` where a run is many items. Without them it is a contract,
+ * for clients that must not import the code: {@link implement}.
  *
  * @example
  * const report = defineTask("report", {
@@ -107,12 +135,16 @@ export function defineTask<Schema extends StandardSchemaV1, Item>(
 ): FanOutType<Schema, Item>;
 export function defineTask<Schema extends StandardSchemaV1>(
   name: string,
+  options: TaskContractOptions<Schema>,
+): TaskContract<Schema>;
+export function defineTask<Schema extends StandardSchemaV1>(
+  name: string,
   options: TaskTypeOptions<Schema>,
 ): TaskType<Schema>;
 export function defineTask(
   name: string,
-  options: TaskTypeOptions<StandardSchemaV1> | FanOutOptions<StandardSchemaV1, unknown>,
-): AnyTaskType {
+  options: CommonOptions<StandardSchemaV1> & { handler?: unknown },
+): TaskContract {
   assertName(name, "type");
   if (typeof options !== "object" || options === null) {
     throw new CarillonError("INVALID_OPTION", "not an object.", {
@@ -130,17 +162,63 @@ export function defineTask(
   }
   if ("generate" in options || "process" in options) {
     assertFanOut(options);
-  } else if (typeof options.handler !== "function") {
-    throw new CarillonError("INVALID_OPTION", "not a function.", {
-      field: "handler",
-      remedy: "Give the handler, or generate and process.",
-    });
+  } else if (options.handler !== undefined) {
+    assertHandler(options.handler);
   }
   return Object.freeze({ type: name, ...options });
 }
 
+/**
+ * Adds the code to a contract: a handler, or `generate` and `process` with their options. The result is for workers. A task type may be
+ * given too, such as in tests; its code is replaced.
+ *
+ * @example
+ * // contract.ts, which the API server and the worker import
+ * export const report = defineTask("report", { queue: "reports", payload: z.object({ tenant: z.string() }) });
+ * // worker.ts
+ * const worker = new Worker({ connection, types: [implement(report, async ({ tenant }) => mail(tenant))] });
+ * @throws `INVALID_OPTION`
+ */
+export function implement<Schema extends StandardSchemaV1, Item>(
+  contract: TaskContract<Schema>,
+  handlers: FanOutHandlers<Schema, Item>,
+): FanOutType<Schema, Item>;
+export function implement<Schema extends StandardSchemaV1>(
+  contract: TaskContract<Schema>,
+  handler: Handler<Schema>,
+): TaskType<Schema>;
+export function implement(
+  contract: TaskContract,
+  code: FanOutHandlers<StandardSchemaV1, unknown> | Handler<StandardSchemaV1>,
+): AnyTaskType {
+  assertTaskType(contract, "contract");
+  const { type, queue, payload } = contract;
+  if (typeof code === "object" && code !== null) {
+    assertOptions(code, FAN_OUT);
+    return defineTask(type, { queue, payload, ...code });
+  }
+  assertHandler(code);
+  return defineTask(type, { queue, payload, handler: code });
+}
+
+/** @throws `INVALID_OPTION` */
+function assertHandler(handler: unknown): void {
+  if (typeof handler === "function") return;
+  throw new CarillonError("INVALID_OPTION", "not a function.", {
+    field: "handler",
+    remedy: "Give the handler, or generate and process.",
+  });
+}
+
+const FAN_OUT = [
+  "generate",
+  "process",
+  "concurrency",
+  "itemAttempts",
+  "itemBackoff",
+] as const satisfies (keyof FanOutHandlers<never, never>)[];
 const COMMON = ["payload", "queue", "handler"] as const;
-const OF_ITEMS = [...COMMON, "generate", "process", "concurrency", "itemAttempts", "itemBackoff"] as const;
+const OF_ITEMS = [...COMMON, ...FAN_OUT] as const;
 
 /** Policies are often looked for here. @throws `INVALID_OPTION` */
 function assertKnown(options: object): void {
@@ -156,8 +234,8 @@ function assertKnown(options: object): void {
 }
 
 /** Task types by name. @throws `INVALID_OPTION` where two have one name */
-export function typesByName(types: readonly AnyTaskType[]): Map<string, AnyTaskType> {
-  const known = new Map<string, AnyTaskType>();
+export function typesByName<Type extends TaskContract>(types: readonly Type[]): Map<string, Type> {
+  const known = new Map<string, Type>();
   for (const [i, type] of types.entries()) {
     if (known.has(type.type)) {
       throw new CarillonError("INVALID_OPTION", `there are two task types ${type.type}.`, {
@@ -176,7 +254,7 @@ export function assertTaskType(value: unknown, field: string): void {
 }
 
 export function isTaskType(value: unknown): boolean {
-  const { type, payload } = Object(value) as Partial<TaskType>;
+  const { type, payload } = Object(value) as Partial<TaskContract>;
   return isName(type) && isSchema(payload);
 }
 
@@ -184,12 +262,16 @@ function isSchema(value: StandardSchemaV1 | undefined): boolean {
   return typeof value?.["~standard"]?.validate === "function";
 }
 
-/** As `assertTaskType`; also for what no worker could do. @throws `INVALID_OPTION` */
+/** As `assertTaskType`; also for what no worker could do, such as a contract. @throws `INVALID_OPTION` */
 export function assertWorkable(value: unknown, field: string): void {
   assertTaskType(value, field);
-  const { queue, handler, process } = value as Partial<TaskType & AnyFanOutType>;
-  const works = typeof handler === "function" || typeof process === "function";
-  if (!isName(queue) || !works) throw noTaskType(field);
+  const { type, queue, handler, process } = value as Partial<TaskType & AnyFanOutType>;
+  if (!isName(queue)) throw noTaskType(field);
+  if (typeof handler === "function" || typeof process === "function") return;
+  throw new CarillonError("INVALID_OPTION", `task type ${type} has no handler.`, {
+    field,
+    remedy: "Give implement(contract, handler).",
+  });
 }
 
 function noTaskType(field: string): CarillonError {
@@ -204,9 +286,8 @@ export function isFanOut(type: AnyTaskType): type is AnyFanOutType {
 }
 
 /** Checks a payload against a type's schema and returns the schema's output. @throws `INVALID_PAYLOAD` with the path */
-export async function validatePayload(type: AnyTaskType, payload: unknown): Promise<unknown> {
-  const schema = type.payload as StandardSchemaV1;
-  const result = await schema["~standard"].validate(payload);
+export async function validatePayload(type: TaskContract, payload: unknown): Promise<unknown> {
+  const result = await type.payload["~standard"].validate(payload);
   if (!result.issues) return result.value;
   const issue = result.issues[0];
   const path = (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part));

@@ -1,4 +1,4 @@
-import { defineTask } from "@carillon/sdk";
+import { defineTask, implement, Worker } from "@carillon/sdk";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -16,6 +16,26 @@ describe("a task type", () => {
     expect(type).toEqual({ type: "a", ...options });
     expect(Object.isFrozen(type)).toBe(true);
     expect([type, defineTask("b", items)].map(isFanOut)).toEqual([false, true]);
+  });
+
+  it("can be a contract, which gets its code where it is worked", () => {
+    const contract = defineTask("a", { queue: "q", payload });
+    expect(contract).toEqual({ type: "a", queue: "q", payload });
+    expect(implement(contract, handler)).toEqual(defineTask("a", options));
+    const { queue, payload: _, ...work } = items;
+    const manyItems = implement(contract, { ...work, concurrency: 2 });
+    expect(manyItems).toEqual(defineTask("a", { ...items, queue, concurrency: 2 }));
+    expect(implement(manyItems, handler)).toEqual(defineTask("a", options));
+  });
+
+  it.each<[string, unknown, unknown, object]>([
+    ["contract", {}, handler, { field: "contract", message: expect.stringContaining("not a task type.") }],
+    ["lack of code", defineTask("a", options), undefined, { field: "handler" }],
+    ["lack of a process", defineTask("a", options), { generate: () => [] }, { field: "process" }],
+    ["option of the contract", defineTask("a", options), { ...items, queue: "r" }, { field: "queue" }],
+  ])("is not implemented for its %s", (_what, contract, code, error) => {
+    const expected = { code: "INVALID_OPTION", ...error };
+    expect(() => implement(contract as never, code as never)).toThrow(expect.objectContaining(expected));
   });
 
   const both = "Give the handler, or generate and process.";
@@ -69,12 +89,18 @@ describe("a task type", () => {
     for (const wrong of [
       {},
       { ...options, type: "a", payload: {} },
-      bare,
-      { ...bare, handler: "x" },
       { ...bare, handler, queue: undefined },
     ]) {
       expect(() => assertWorkable(wrong, "types[0]")).toThrow(noTaskType);
     }
+    const noHandler = expect.objectContaining({
+      ...{ code: "INVALID_OPTION", field: "types[0]" },
+      message: "types[0]: task type a has no handler. Give implement(contract, handler).",
+    });
+    for (const wrong of [bare, { ...bare, handler: "x" }])
+      expect(() => new Worker({ connection: "redis://localhost", types: [wrong as never] })).toThrow(
+        noHandler,
+      );
   });
 });
 

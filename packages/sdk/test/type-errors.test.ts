@@ -26,12 +26,15 @@ function compile(program: string): Promise<string> {
 /** Errors of a program by line: the statement, and the compiler's message. */
 async function errorsOf(statements: readonly string[]): Promise<Map<string, string>> {
   const head = [
-    'import { Client, defineTask, task, type TaskInput } from "@carillon/sdk";',
+    'import { Client, defineTask, implement, task, type TaskInput, Worker } from "@carillon/sdk";',
     'import { z } from "zod";',
     "declare const client: Client;",
     "interface Row { id: number; at: Date }",
     "const payload = z.object({ tenant: z.string() });",
     'const report = defineTask("report", { queue: "q", payload, handler: () => {} });',
+    'const contract = defineTask("report", { queue: "q", payload });',
+    "declare const log: (text: string) => void;",
+    "declare const connection: string;",
     'const base = { id: "a", type: "t", queue: "q" };',
     'const input = { id: "a", payload: { tenant: "x" } };',
     'const schedule = { every: "1h" };',
@@ -59,6 +62,13 @@ const RIGHT = [
   'defineTask("row", { queue: "q", payload, handler: async (): Promise<Row> => ({ id: 1, at: new Date() }) });',
   'defineTask("date", { queue: "q", payload, handler: () => new Date() });',
   'defineTask("end", { queue: "q", payload, handler: (_, { quota }) => (_.tenant ? quota() : { a: 1 }) });',
+  "client.put(contract, { ...input, schedule });",
+  "client.putMany([task(contract, { ...input, schedule })]);",
+  'client.enqueue(contract, { tenant: "x" });',
+  "new Client({ connection, types: [contract, report] });",
+  "new Worker({ connection, types: [implement(contract, ({ tenant }) => log(tenant))] });",
+  "implement(contract, async ({ tenant }, { quota, signal }) => (signal.aborted ? quota() : { tenant }));",
+  "implement(contract, { generate: ({ tenant }) => [tenant], process: (item) => log(item), concurrency: 2 });",
 ];
 
 /** Each with words of its error. */
@@ -77,12 +87,19 @@ const MISTAKES: Record<string, RegExp> = {
   "client.put(report, { ...input, schedule }, { ifRevison: 'absent' });":
     /Did you mean to write 'ifRevision'/,
   'task(report, { id: "a", payload: { tenant: 1 }, schedule });': /^Type 'number' is not assignable/,
+  "client.put(contract, { ...input, payload: { tenant: 1 }, schedule });": /^Type 'number' is not assignable/,
+  "client.enqueue(contract, { tenant: 1 });": /^Type 'number' is not assignable/,
   'client.putMany([{ id: "b", type: "t", schedule }]);': /^Property 'queue' is missing .* 'TaskInput'/,
 };
 
 const MISTAKES_IN_TYPES: Record<string, string> = {
   'defineTask("big", { queue: "q", payload, handler: async () => 1n });':
     "Type 'bigint' is not assignable to type 'Result'",
+  "implement(contract, ({ tenant }) => tenant.month);": "Property 'month' does not exist on type 'string'",
+  "implement(contract, async () => 1n);": "Type 'bigint' is not assignable to type 'Result'",
+  "implement(contract, { generate: ({ tenant }) => [tenant], process: (item) => item.month });":
+    "Property 'month' does not exist on type 'string'",
+  "new Worker({ connection, types: [contract] });": "Property 'handler' is missing",
   'defineTask("lost", { payload, handler: () => {} });': "Property 'queue' is missing",
 };
 

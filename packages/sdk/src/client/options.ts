@@ -7,7 +7,7 @@ import {
 } from "@carillon/core/internal";
 import { assertConnection } from "@carillon/store";
 import { assertList, MOST_MS } from "../options.js";
-import { type AnyTaskType, assertTaskType, typesByName } from "../task-type.js";
+import { assertTaskType, type TaskContract, typesByName } from "../task-type.js";
 import type { ClientOptions } from "./types.js";
 
 const CLIENT_OPTIONS = [
@@ -22,7 +22,7 @@ const CLIENT_OPTIONS = [
 
 interface CheckedOptions {
   readonly owner: string | undefined;
-  readonly types: ReadonlyMap<string, AnyTaskType> | undefined;
+  readonly types: ReadonlyMap<string, TaskContract> | undefined;
   readonly maxPayloadBytes: number;
   /** Milliseconds. */
   readonly connectTimeout: number | undefined;

@@ -11,8 +11,8 @@ import {
 } from "@carillon/core/internal";
 import { assertKnown, definitionFields, revisionOf, type PutResult as StoredPut } from "@carillon/store";
 import {
-  type AnyTaskType,
   assertTaskType,
+  type TaskContract,
   type TypedTask,
   task as typedTask,
   validatePayload,
@@ -40,18 +40,18 @@ const PLACE_DELAY = 1_000;
 /** Checks tasks and stores them. */
 export class TaskWriter {
   readonly #scope: Scope;
-  readonly #types: ReadonlyMap<string, AnyTaskType> | undefined;
+  readonly #types: ReadonlyMap<string, TaskContract> | undefined;
   readonly #maxPayloadBytes: number;
 
   /** @param types the only types that may be put; undefined: any */
-  constructor(scope: Scope, types: ReadonlyMap<string, AnyTaskType> | undefined, maxPayloadBytes: number) {
+  constructor(scope: Scope, types: ReadonlyMap<string, TaskContract> | undefined, maxPayloadBytes: number) {
     this.#scope = scope;
     this.#types = types;
     this.#maxPayloadBytes = maxPayloadBytes;
   }
 
   /** @param type of the task; default: the one of the client's types that it names */
-  async put(task: TaskInput, type?: AnyTaskType, options: PutOptions = {}): Promise<PutResult> {
+  async put(task: TaskInput, type?: TaskContract, options: PutOptions = {}): Promise<PutResult> {
     const checked = await this.#check(task, type);
     assertRevision(options);
     return this.#put(await this.#fill(checked), options);
@@ -165,7 +165,7 @@ export class TaskWriter {
     return validationOf(calendars.schedules.get(definition), definition, { from, count, warnings });
   }
 
-  async enqueue<Type extends AnyTaskType>(
+  async enqueue<Type extends TaskContract>(
     type: Type,
     payload: TypedTask<Type>["payload"],
     options: EnqueueOptions,
@@ -218,7 +218,7 @@ export class TaskWriter {
     }
   }
 
-  async #check(input: TaskInput, given?: AnyTaskType): Promise<CheckedTask> {
+  async #check(input: TaskInput, given?: TaskContract): Promise<CheckedTask> {
     const limits = { ...DEFAULT_PAYLOAD_LIMITS, maxBytes: this.#maxPayloadBytes };
     const parsed = parseTask(this.#scope.bind(input), limits);
     const { type: name, payload, schedule } = parsed.definition;

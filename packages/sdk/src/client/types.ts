@@ -1,6 +1,6 @@
 import type { Duration, TaskName, TaskState } from "@carillon/core";
 import type { ConnectionSpec, PutOutcome, Store } from "@carillon/store";
-import type { AnyTaskType } from "../task-type.js";
+import type { TaskContract } from "../task-type.js";
 import type { Task } from "./view.js";
 
 export interface ClientOptions {
@@ -15,7 +15,7 @@ export interface ClientOptions {
   /** Largest payload in bytes of JSON; default 262,144. */
   maxPayloadBytes?: number | undefined;
   /** The only task types that may be put; their payloads are checked. Default: any type, checked where it is given. */
-  types?: readonly AnyTaskType[] | undefined;
+  types?: readonly TaskContract[] | undefined;
   /** Longest wait for a connection; default 5 s. */
   connectTimeout?: Duration | undefined;
 }
