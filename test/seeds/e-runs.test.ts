@@ -3,6 +3,7 @@ import { type Context, defineTask, type Json } from "@carillon/sdk";
 import { internalsOf } from "@carillon/store/internal";
 import type { TestKit } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { startConsole } from "../../apps/console/test/harness.js";
 import { anything, Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -217,5 +218,76 @@ describe("E6 clean runs are deleted when old, failures are kept longer", () => {
     await kit.expect("t").outcomes(["failed"]);
     await kit.advance(15 * DAY);
     await kit.expect("t").outcomes([]);
+  });
+});
+
+describe("E14 who asked is on record: who put a task, and who triggered, enqueued or backfilled a run", () => {
+  it("SDK", async () => {
+    const type = task(() => {});
+    kit = await stand.kit({ types: [type] });
+    const { client } = kit;
+    await kit.worker.pause();
+    const given = { id: "t", schedule: { every: "1h" }, overlap: "allow", payload: {} } as const;
+    await client.put(type, given, { by: "ann" });
+    expect(await client.get("t")).toMatchObject({ createdBy: "ann", updatedBy: "ann" });
+    await client.update("t", (stored) => ({ ...stored, priority: 1 }), { by: "bob" });
+    expect(await client.get("t")).toMatchObject({ createdBy: "ann", updatedBy: "bob" });
+    await client.putMany([{ ...given, type: type.type, queue: type.queue }], { by: "carl" });
+    expect(await client.get("t")).toMatchObject({ createdBy: "ann", updatedBy: "carl" });
+
+    const runs = async (id: string) =>
+      (await client.runs.list(id)).map(({ trigger, by }) => [trigger, by]).sort();
+    await kit.advance("2h");
+    await client.trigger("t", { by: "dan" });
+    await client.backfills.start("t", { from: at("01:00:00"), to: at("01:00:00"), by: "eve" });
+    await client.trigger("t", { overlap: "queue-one", by: "fay" });
+    expect(await client.get("t")).toMatchObject({ pending: [{ trigger: "manual", by: "fay" }] });
+    await client.enqueue(type, {}, { id: "now", by: "gus" });
+    await client.enqueue(type, {}, { id: "later", delay: "1m", by: "hal" });
+    await kit.advance("5m");
+    expect(await runs("now")).toEqual([["manual", "gus"]]);
+    expect(await runs("later")).toEqual([["schedule", "hal"]]);
+    const scheduled = ["schedule", undefined];
+    expect(await runs("t")).toEqual([["backfill", "eve"], ["manual", "dan"], scheduled, scheduled]);
+    const { events } = await client.explain("t", at("02:00:00"));
+    expect(events.map(({ text }) => text)).toContainEqual(
+      expect.stringMatching(/\(manual\).*asked for by dan$/),
+    );
+
+    await kit.worker.resume();
+    await kit.advance("5m");
+    expect(await runs("t")).toContainEqual(["manual", "fay"]);
+  });
+
+  const TASK = { id: "nightly", type: "report", queue: "reports", schedule: { every: "1h" } };
+
+  it("HTTP API", async () => {
+    const { api, stop } = await startConsole();
+    stand.later(stop);
+    const path = "/tasks/reports/system/nightly";
+    expect(await api("POST", "/tasks?by=ann", TASK)).toMatchObject({ status: 201 });
+    expect(await api("PUT", `${path}?by=bob`, { ...TASK, priority: 1 })).toMatchObject({ status: 200 });
+    expect((await api("GET", path)).body).toMatchObject({ createdBy: "ann", updatedBy: "bob" });
+    const { body } = await api("POST", `${path}/trigger`, { by: "dan" });
+    expect((await api("GET", `/runs/${body.run}`)).body).toMatchObject({ trigger: "manual", by: "dan" });
+    expect((await api("GET", `${path}/runs`)).body.runs).toMatchObject([{ by: "dan" }]);
+    expect(await api("POST", `${path}/trigger`, { by: "d\u001bn" })).toMatchObject({ status: 400 });
+  });
+
+  it("CLI", async () => {
+    const said = async (args: string[], input: unknown = "") => {
+      const { code, stdout, stderr } = await stand.carillon(args, JSON.stringify(input));
+      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+      return stdout;
+    };
+    await said(["put", "--by", "ann"], TASK);
+    await said(["put", "--batch", "--by", "bob"], { ...TASK, priority: 1 });
+    expect(await said(["show", "nightly"])).toMatch(/^created +\S.* by ann\n(.*\n)*last put by +bob$/m);
+    await said(["edit", "nightly", "--set", "priority=2", "--by", "carl"]);
+    const shown = JSON.parse(await said(["show", "nightly", "--json"]));
+    expect(shown).toMatchObject({ createdBy: "ann", updatedBy: "carl" });
+    const { run } = JSON.parse(await said(["trigger", "nightly", "--by", "dan", "--json"]));
+    expect(await said(["run", run])).toMatch(/^asked for by +dan$/m);
+    expect(JSON.parse(await said(["runs", "nightly", "--json"]))).toMatchObject([{ by: "dan" }]);
   });
 });

@@ -89,6 +89,7 @@ const inPortal: typeof docspell = [
   ["E10", "an unknown task type is refused and nothing is stored"],
   ["E11", "each item of a fan-out has a record; a retry does exactly those that failed"],
   ["E13", "alerts go to an e-mail address, those of a minute in one mail"],
+  ["E14", "who asked is on record: who put a task, and who triggered, enqueued or backfilled a run"],
 ];
 
 const of =

@@ -11,6 +11,7 @@ import type {
 import {
   CarillonError,
   type Client,
+  type Definition,
   definitionOf,
   isCarillonError,
   type Run,
@@ -108,8 +109,11 @@ export class TaskAdapter extends BullMQAdapter {
 
   /** Records the time and the role. @throws `FORBIDDEN` for the queue of alerts */
   override async pause(): Promise<void> {
-    const by = `Bull Board (${this.#role})`;
-    await unlessGone(this.#client.queues.pause(this.#queue.name, { by }));
+    await unlessGone(this.#client.queues.pause(this.#queue.name, { by: this.#by }));
+  }
+
+  get #by(): string {
+    return `Bull Board (${this.#role})`;
   }
 
   override async resume(): Promise<void> {
@@ -168,7 +172,7 @@ export class TaskAdapter extends BullMQAdapter {
 
   /** @throws `SKIPPED_OVERLAP`, `TASK_NOT_FOUND`; `CONFLICT` if it waits, because the page needs a job to show */
   override async runJobSchedulerNow(id: string): Promise<QueueJob> {
-    const triggered = await this.#client.trigger(this.#ref(id));
+    const triggered = await this.#client.trigger(this.#ref(id), { by: this.#by });
     if (triggered.outcome === "skipped") {
       throw new CarillonError(triggered.code, `an earlier run of ${id} has not ended.`, {
         remedy: "Wait for it, or let the task overlap.",
@@ -196,10 +200,11 @@ export class TaskAdapter extends BullMQAdapter {
     id: string,
     repeat: JobSchedulerRepeatOptions,
   ): Promise<JobSchedulerUpdateResult> {
-    await this.#client.update(this.#ref(id), (task) => ({
+    const change = (task: Definition) => ({
       ...task,
       schedule: editSchedule(task.schedule, repeat, seedOf(task)),
-    }));
+    });
+    await this.#client.update(this.#ref(id), change, { by: this.#by });
     return "updated";
   }
 

@@ -232,8 +232,8 @@ describe("run now", () => {
     const after = await console_.client.get({ owner: "tenant-a", id: "nightly" });
     expect([after.state, after.due]).toEqual(["paused", before.due]);
     const runs = await console_.client.runs.list({ owner: "tenant-a", id: "nightly" });
-    expect(runs.map(({ id, state, trigger }) => ({ id, state, trigger }))).toEqual([
-      { id: body.job?.id, state: "queued", trigger: "manual" },
+    expect(runs.map(({ id, state, trigger, by }) => ({ id, state, trigger, by }))).toEqual([
+      { id: body.job?.id, state: "queued", trigger: "manual", by: "Bull Board (admin)" },
     ]);
   });
 

@@ -85,7 +85,7 @@ interface AfterEnd extends Pick<EndDecision, "pause" | "superseded"> {
 const NOTHING: AfterEnd = { retry: undefined, pause: undefined, superseded: undefined };
 
 function decideFailure(task: EndingTask, run: EndingRun, now: number): AfterEnd {
-  const { key, nominal, due, missed } = run;
+  const { key, nominal, due, missed, by } = run;
   const failures = task.failures + 1;
   const interval = () => {
     const schedule = task.schedule();
@@ -101,5 +101,6 @@ function decideFailure(task: EndingTask, run: EndingRun, now: number): AfterEnd 
   if (task.due !== undefined && at >= task.due) {
     return { ...NOTHING, superseded: { nominal, before: task.schedule().latest(nominal - 1) } };
   }
-  return { ...NOTHING, retry: { key, nominal, due, trigger: "retry", at, ...(missed ? { missed } : {}) } };
+  const more = { ...(missed && { missed }), ...(by && { by }) };
+  return { ...NOTHING, retry: { key, nominal, due, trigger: "retry", at, ...more } };
 }

@@ -38,6 +38,8 @@ export interface Pending {
   readonly at?: number;
   /** Overrides the task's policy. */
   readonly overlap?: OverlapPolicy;
+  /** The name of the requester, if one was given. */
+  readonly by?: string;
 }
 
 /** A due task as a claim sees it. Times in UTC ms of Redis time. */
@@ -118,10 +120,10 @@ export function decide(task: DueTask, now: number, grace: number = DEFAULT_CATCH
 export function decideTrigger(
   task: DueTask,
   now: number,
-  by: { key: string; overlap?: OverlapPolicy | undefined },
+  { key, by, ...options }: { key: string; overlap?: OverlapPolicy | undefined; by?: string | undefined },
 ): Decision {
-  const enqueue: Enqueue = { key: by.key, nominal: now, due: now, trigger: "manual" };
-  const overlap = by.overlap === undefined ? {} : { overlap: by.overlap };
+  const enqueue: Enqueue = { key, nominal: now, due: now, trigger: "manual", ...(by && { by }) };
+  const overlap = options.overlap === undefined ? {} : { overlap: options.overlap };
   const answer = settleOverlap(task, enqueue, { skipped: [], next: "kept" }, overlap);
   const { cursor: _, ...decision } = answer;
   return { ...decision, next: nextAfterTrigger(task, decision, now) };
@@ -135,6 +137,8 @@ export interface BackfillWalk {
   /** The last nominal time that may be enqueued. */
   readonly to: number;
   readonly overlap: OverlapPolicy;
+  /** The name of the requester. */
+  readonly by?: string | undefined;
 }
 
 /**
@@ -151,7 +155,8 @@ export function decideStep(
   if (nominal === undefined || nominal > walk.to || schedule.spent(taken)) return undefined;
   const kept = { skipped: [], next: "kept", pending } as const;
   const key = `${task.keyOf(nominal)}/${walk.id}`;
-  const enqueue: Enqueue = { key, nominal, due: nominal, trigger: "backfill" };
+  const by = walk.by ? { by: walk.by } : {};
+  const enqueue: Enqueue = { key, nominal, due: nominal, trigger: "backfill", ...by };
   const last = task.slot !== undefined && schedule.spent(taken + 1);
   const decisions: Record<OverlapAnswer, Decision> = {
     start: { ...kept, enqueue, next: last ? undefined : "kept" },

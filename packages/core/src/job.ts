@@ -67,4 +67,6 @@ export function tokenOf(runId: string): string {
 export interface TriggerOptions {
   /** Overrides the task's overlap policy for this occurrence. */
   overlap?: OverlapPolicy | undefined;
+  /** The name to record with the run as its requester, at most 500 characters. Default: none. */
+  by?: string | undefined;
 }

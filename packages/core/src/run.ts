@@ -96,6 +96,8 @@ export interface Run {
   itemsOf?: string;
   /** The node that claimed it, or the client that triggered it. */
   node: string;
+  /** The name of the requester: `by` of the trigger, enqueue or backfill. Reruns keep it. */
+  by?: string;
   started?: number;
   finished?: number;
   /** Attempts that were started, including those whose worker died. */

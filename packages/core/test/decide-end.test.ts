@@ -65,6 +65,12 @@ describe("the end of a run", () => {
       { ...nothing, pending: [{ ...retry, missed: { from: m(0), to: m(40) } }] },
     ],
     [
+      "a retry was asked for by whoever asked for the run",
+      { policies: { rerun } },
+      { trigger: "backfill", by: "ann" },
+      { ...nothing, pending: [{ ...retry, by: "ann" }] },
+    ],
+    [
       "a retry waits behind what waits already",
       { policies: { rerun }, pending: [waiting] },
       {},

@@ -515,6 +515,8 @@ describe("beside a run that is not over", () => {
     const task = dueTask({ ...at(20), schedule: minutely(), running: true, pending: [retry] });
     const waits = { key: "hand", ...at(12), trigger: "manual", overlap: "queue-one" };
     expect(decideTrigger(task, m(12), by)).toEqual({ skipped: [], next: "kept", pending: [retry, waits] });
+    const named = decideTrigger(task, m(12), { ...by, by: "ann" });
+    expect(named.pending).toEqual([retry, { ...waits, by: "ann" }]);
     expect(decideTrigger(task, m(12), { key: "hand" })).toMatchObject({
       skipped: [skipped("manual-overlap", 12)],
       pending: [retry],

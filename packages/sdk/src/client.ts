@@ -26,6 +26,7 @@ import { countTasks, listTasks, readTask } from "./client/task-reader.js";
 import { TaskTypes } from "./client/task-types.js";
 import { TaskWriter } from "./client/task-writer.js";
 import type {
+  AuthorOptions,
   ClientOptions,
   EnqueueOptions,
   EnqueueResult,
@@ -131,8 +132,11 @@ export class Client {
    *
    * @throws as `put`; `INVALID_TASK` for a name that comes twice; the field begins with the task's position: `[3].schedule.cron`
    */
-  async putMany(tasks: readonly TaskInput[] | Iterable<TaskInput>): Promise<PutResult[]> {
-    return this.#writer.putMany(tasks);
+  async putMany(
+    tasks: readonly TaskInput[] | Iterable<TaskInput>,
+    options: AuthorOptions = {},
+  ): Promise<PutResult[]> {
+    return this.#writer.putMany(tasks, options);
   }
 
   /**
@@ -148,8 +152,9 @@ export class Client {
   async update(
     ref: TaskRef,
     change: (task: Definition) => TaskInput | Promise<TaskInput>,
+    options: AuthorOptions = {},
   ): Promise<PutResult> {
-    return this.#writer.update(ref, change);
+    return this.#writer.update(ref, change, options);
   }
 
   /**

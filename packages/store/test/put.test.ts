@@ -136,6 +136,33 @@ onEveryEngine("put", (connection) => {
     });
   });
 
+  it("keeps the authors of the first and the last put that changed it, in two fields if they are named", async () => {
+    const authors = async () => {
+      const { createdBy, updatedBy } = await bench.stored("t");
+      return [createdBy, updatedBy];
+    };
+    const put = (priority: number, by?: string) =>
+      bench.store.tasks.put(
+        QUEUE,
+        [parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { every: "10s" }, priority })],
+        { by },
+      );
+    await put(1, "ann");
+    expect(await authors()).toEqual(["ann", "ann"]);
+    await put(2, "bob");
+    expect(await authors()).toEqual(["ann", "bob"]);
+    const [{ outcome } = {}] = await put(2, "eve");
+    expect(outcome).toBe("unchanged");
+    expect(await authors()).toEqual(["ann", "bob"]);
+    await put(3);
+    expect(await authors()).toEqual(["ann", undefined]);
+    await bench.store.tasks.delete(bench.name("t"));
+    await put(1);
+    const key = internalsOf(bench.store).keys.queue(QUEUE).task("system/t");
+    const fields = await internalsOf(bench.store).link.ask((client) => client.hkeys(key));
+    expect(fields.filter((field) => field.endsWith("By"))).toEqual([]);
+  });
+
   it("never resumes a paused task, nor pauses one", async () => {
     await bench.put({ id: "t" });
     await bench.store.tasks.pause(bench.name("t"), "me", "why");

@@ -1,15 +1,15 @@
-import type { Client, PutResult, TaskInput, TaskRef } from "@carillon/sdk";
+import type { Client, Definition, PutResult, TaskInput, TaskRef } from "@carillon/sdk";
 import { edited } from "../assignments.js";
 import { collect, type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import { Draft } from "../draft.js";
 import { Failure, reportOf } from "../failure.js";
-import type { Io } from "../io.js";
 import { tellPuts } from "./put.js";
 
 interface EditOptions extends Globals {
   queue?: string;
   set?: string[];
   unset?: string[];
+  by?: string;
 }
 
 export const registerEdit: Register = (program, out) => {
@@ -24,27 +24,29 @@ export const registerEdit: Register = (program, out) => {
       collect,
     )
     .option("--unset <field>", "goes back to its default; repeatable", collect)
+    .option("--by <name>", "who")
     .action(async (task: string, _: unknown, command) => {
       const options: EditOptions = command.optsWithGlobals();
-      const { set = [], unset = [] } = options;
+      const { set = [], unset = [], by } = options;
       const ref = taskRef(task, options.queue, options.owner);
       const change = (client: Client) =>
         set.length + unset.length > 0
-          ? client.update(ref, (definition) => edited(definition, set, unset) as TaskInput)
-          : inEditor(client, ref, options.io);
+          ? client.update(ref, (definition) => edited(definition, set, unset) as TaskInput, { by })
+          : inEditor(client, ref, options);
       // The payload that is put back was stored already: whoever stored it has set the limit.
       const put = await withClient(options, change, { maxPayloadBytes: Number.MAX_SAFE_INTEGER });
       await (options.json ? out.json(put) : tellPuts([put], out));
     });
 };
 
-async function inEditor(client: Client, ref: TaskRef, io: Io): Promise<PutResult> {
+async function inEditor(client: Client, ref: TaskRef, { io, by }: EditOptions): Promise<PutResult> {
   const draft = new Draft(io);
   try {
-    const put = await client.update(ref, async (definition) => {
+    const change = async (definition: Definition) => {
       if (draft.file !== undefined) throw changedMeanwhile();
       return (await draft.edit(definition)) as TaskInput;
-    });
+    };
+    const put = await client.update(ref, change, { by });
     await draft.discard();
     return put;
   } catch (error) {

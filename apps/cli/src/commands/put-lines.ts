@@ -16,12 +16,12 @@ const SHOWN_OF_A_CODE = 3;
 export async function putLines(
   client: Client,
   input: AsyncIterable<Line[]>,
-  json: boolean | undefined,
+  { json, by }: { json?: boolean; by?: string },
   out: Output,
 ): Promise<void> {
   const summary = new Summary(out);
   const store = async (lines: readonly Line[]) => {
-    const { puts, failure } = await putChunk(client, lines);
+    const { puts, failure } = await putChunk(client, lines, by);
     if (json)
       await out.write(
         puts.map((put, i) => `${JSON.stringify({ line: lines[i]?.number, ...put })}\n`).join(""),
@@ -46,6 +46,7 @@ export async function putLines(
 async function putChunk(
   client: Client,
   lines: readonly Line[],
+  by: string | undefined,
 ): Promise<{ puts: PutResult[]; failure?: Failure }> {
   const tasks: TaskInput[] = [];
   let failure: Failure | undefined;
@@ -58,13 +59,13 @@ async function putChunk(
     }
   }
   try {
-    const puts = await client.putMany(tasks);
+    const puts = await client.putMany(tasks, { by });
     return failure ? { puts, failure } : { puts };
   } catch (error) {
     // All are checked before the first is written, so the chunk goes again without the bad one and what follows it.
     const bad = badLine(error, lines);
     if (bad === undefined) throw interrupted(error, lines);
-    return { puts: await client.putMany(tasks.slice(0, bad.index)), failure: bad.failure };
+    return { puts: await client.putMany(tasks.slice(0, bad.index), { by }), failure: bad.failure };
   }
 }
 

@@ -10,6 +10,7 @@ import { putLines } from "./put-lines.js";
 interface PutOptions extends Globals {
   batch?: boolean;
   ifRevision?: string;
+  by?: string;
 }
 
 export const registerPut: Register = (program, out) => {
@@ -27,13 +28,14 @@ export const registerPut: Register = (program, out) => {
       "--if-revision <revision>",
       "one task: only while its revision is this (show --json says it); absent: only where there is none",
     )
+    .option("--by <name>", "who")
     .action(async (file: string | undefined, _: unknown, command) => {
       const options: PutOptions = command.optsWithGlobals();
       if (options.batch && options.ifRevision !== undefined)
         throw misuse("--if-revision", "given with --batch.", ONE_TASK);
       if (options.batch) {
         const lines = readLines(options.io, file);
-        return withClient(options, (client) => putLines(client, lines, options.json, out));
+        return withClient(options, (client) => putLines(client, lines, options, out));
       }
       const input = parseJson(
         await readAll(options.io, file, "Write one task a line and use --batch."),
@@ -51,11 +53,15 @@ export async function tellPuts(puts: readonly PutResult[], out: Output): Promise
   for (const { task, warnings } of puts) out.warn(`${task.owner}/${task.id}`, warnings);
 }
 
-async function putDocument(client: Client, input: unknown, { ifRevision }: PutOptions): Promise<PutResult[]> {
+async function putDocument(
+  client: Client,
+  input: unknown,
+  { ifRevision, by }: PutOptions,
+): Promise<PutResult[]> {
   // The SDK's schema judges what is in it.
-  if (!Array.isArray(input)) return [await client.put(input as TaskInput, { ifRevision })];
+  if (!Array.isArray(input)) return [await client.put(input as TaskInput, { ifRevision, by })];
   if (ifRevision !== undefined) throw misuse("--if-revision", "given for a list.", ONE_TASK);
-  return client.putMany(input as TaskInput[]);
+  return client.putMany(input as TaskInput[], { by });
 }
 
 const ONE_TASK = "Put that task by itself: a revision is that of one task.";

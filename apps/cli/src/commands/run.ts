@@ -54,6 +54,7 @@ function describe(run: RunDetails, { paint }: Output): string {
       ["type", run.type],
       ["state", run.outcome ?? run.state],
       ["trigger", run.trigger],
+      ["asked for by", run.by],
       ["nominal", when(run.nominal)],
       ["due", run.due === run.nominal ? undefined : when(run.due)],
       [

@@ -44,7 +44,6 @@ async function ask(
 
 function describe({ task, stats, ledger }: Whole, out: Output): string {
   const { paused, pending } = task;
-  const by = paused?.by ? ` by ${paused.by}` : "";
   const note = paused?.note ? `: ${paused.note}` : "";
   const head = facts(
     [
@@ -53,7 +52,7 @@ function describe({ task, stats, ledger }: Whole, out: Output): string {
       ["type", task.type],
       ["description", task.description],
       ["state", stateText(task)],
-      ["paused", paused && `${when(paused.at)}${by}${note}`],
+      ["paused", paused && `${when(paused.at)}${byText(paused.by)}${note}`],
       ["schedule", task.humanized],
       ["definition", JSON.stringify(task.schedule)],
       ["next", when(task.nextExecution)],
@@ -70,13 +69,18 @@ function describe({ task, stats, ledger }: Whole, out: Output): string {
       ["group", task.group],
       ["payload", cut(JSON.stringify(task.payload), 500)],
       ["generation", String(task.generation)],
-      ["created", when(task.created)],
+      ["created", `${when(task.created)}${byText(task.createdBy)}`],
       ["updated", when(task.updated)],
+      ["last put by", task.updatedBy],
     ],
     out.paint,
   );
   const waiting = pending.length > 0 ? `\nWaiting:\n${table(PENDING, pending, out.paint)}` : "";
   return `${head}${waiting}${skipped(ledger, out)}`;
+}
+
+function byText(name: string | undefined): string {
+  return name === undefined ? "" : ` by ${name}`;
 }
 
 /** `scheduled (STARTING)`: with TimescaleDB's word, where that says more. */

@@ -107,11 +107,12 @@ export const registerTrigger: Register = (program, out) => {
         "what to do while a run is not over; default: the task's policy",
       ).choices(OVERLAPS),
     )
+    .option("--by <name>", "who")
     .action(async (task: string, _: unknown, command) => {
-      const options: Globals & { queue?: string; overlap?: Overlap } = command.optsWithGlobals();
-      const { overlap } = options;
+      const options: Globals & { queue?: string; overlap?: Overlap; by?: string } = command.optsWithGlobals();
+      const { overlap, by } = options;
       const result = await withClient(options, (client) =>
-        client.trigger(taskRef(task, options.queue, options.owner), overlap === undefined ? {} : { overlap }),
+        client.trigger(taskRef(task, options.queue, options.owner), { overlap, by }),
       );
       if (result.outcome === "skipped") out.exitCode = EXIT.refused;
       if (options.json) return out.json(result);

@@ -71,7 +71,7 @@ export class Backfiller {
     const { now, entry } = look;
     if (entry.task.calendarRevision > calendars.revision) await calendars.refresh();
     const overlap = backfill.overlap ?? entry.task.definition.overlap;
-    const step = decideStep(dueTask(entry, calendars.schedules), { id, at, to, overlap });
+    const step = decideStep(dueTask(entry, calendars.schedules), { id, at, to, overlap, by: backfill.by });
     if (step === undefined) {
       await backfills.end(name.queue, id, "done");
       return undefined;

@@ -243,7 +243,7 @@ function eventsOf(run: Run, attempts: readonly Attempt[]): ExplainedEvent[] {
       by: run.node,
       text: `${run.node} enqueued it (${run.trigger}), ${late} after it was due${
         run.missed ? `, for all since ${iso(run.missed.from)}` : ""
-      }`,
+      }${askedBy(run)}`,
     },
   ];
   for (const { attempt, started, worker, pid, host } of attempts) {
@@ -312,9 +312,13 @@ async function skipEvent(store: Store, queue: string, entry: LedgerEntry): Promi
   return { at, what: "skipped", text, by, ...(run === undefined ? {} : { run }) };
 }
 
-function pendingEvent({ at, trigger }: Pending, now: number): ExplainedEvent {
+function askedBy({ by }: { by?: string | undefined }): string {
+  return by === undefined ? "" : `, asked for by ${by}`;
+}
+
+function pendingEvent({ at, trigger, by }: Pending, now: number): ExplainedEvent {
   const when = at === undefined || at <= now ? "until no run is in its way" : `until ${iso(at)}`;
-  return { at: undefined, what: "pending", text: `kept (${trigger}) ${when}` };
+  return { at: undefined, what: "pending", text: `kept (${trigger}) ${when}${askedBy({ by })}` };
 }
 
 async function overdue(store: Store, stored: StoredTask, now: number, due: number): Promise<string> {

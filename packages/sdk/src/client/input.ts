@@ -28,8 +28,9 @@ export function isTyped(first: unknown, second: unknown): boolean {
 const REVISION = /^[\w-]{22}$/;
 
 /** @throws `INVALID_OPTION` */
-export function assertRevision(options: PutOptions): void {
-  assertOptions(options, ["ifRevision"]);
+export function assertPutOptions(options: PutOptions): void {
+  assertOptions(options, ["ifRevision", "by"]);
+  shortText(options.by, "by");
   const { ifRevision } = options;
   if (ifRevision === undefined || ifRevision === ABSENT) return;
   if (typeof ifRevision === "string" && REVISION.test(ifRevision)) return;

@@ -17,9 +17,9 @@ export class Scope {
     this.owner = owner;
   }
 
-  /** A token for one call that enqueues: its repetition is recognised. */
-  identity(): { key: string; token: string; node: string } {
-    return { key: randomUUID(), token: randomBytes(8).toString("hex"), node: this.actor };
+  /** A token for one call that enqueues: its repetition is recognised. @param name of the requester; "" none */
+  identity(name: string): { key: string; token: string; node: string; name: string } {
+    return { key: randomUUID(), token: randomBytes(8).toString("hex"), node: this.actor, name };
   }
 
   /** The full name of a task. @throws `INVALID_NAME`, `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */

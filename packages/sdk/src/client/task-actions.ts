@@ -32,10 +32,10 @@ export async function resume(scope: Scope, ref: TaskRef, options: ResumeOptions)
 
 /** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION` */
 export async function trigger(scope: Scope, ref: TaskRef, options: TriggerOptions): Promise<TriggerResult> {
-  assertOptions(options, ["overlap"]);
+  assertOptions(options, ["overlap", "by"]);
   assertOverlap(options.overlap);
+  const by = scope.identity(shortText(options.by, "by"));
   const name = await scope.locate(ref);
-  const by = scope.identity();
   const result = await scope.store.claims.trigger(name, by, options.overlap);
   if (result.outcome === "skipped") return { outcome: "skipped", code: "SKIPPED_OVERLAP" };
   if (result.outcome === "queued") return { outcome: "queued", key: by.key };

@@ -20,16 +20,17 @@ import {
 import { alertWarnings } from "./alert-warnings.js";
 import {
   assertFirst,
-  assertRevision,
+  assertPutOptions,
   at,
   type CheckedTask,
   moment,
   notFound,
   putView,
+  shortText,
   wholeNumber,
 } from "./input.js";
 import type { Scope } from "./scope.js";
-import type { EnqueueOptions, EnqueueResult, PutOptions, PutResult } from "./types.js";
+import type { AuthorOptions, EnqueueOptions, EnqueueResult, PutOptions, PutResult } from "./types.js";
 import { assertChange, update } from "./update.js";
 import { type Validation, validationOf } from "./validation.js";
 import { type Definition, taskView } from "./view.js";
@@ -53,7 +54,7 @@ export class TaskWriter {
   /** @param type of the task; default: the one of the client's types that it names */
   async put(task: TaskInput, type?: TaskContract, options: PutOptions = {}): Promise<PutResult> {
     const checked = await this.#check(task, type);
-    assertRevision(options);
+    assertPutOptions(options);
     return this.#put(await this.#fill(checked), options);
   }
 
@@ -72,8 +73,10 @@ export class TaskWriter {
   async update(
     ref: TaskRef,
     change: (task: Definition) => TaskInput | Promise<TaskInput>,
+    options: AuthorOptions,
   ): Promise<PutResult> {
     assertChange(change);
+    const by = author(options);
     const name = await this.#scope.locate(ref);
     let oneOff = false;
     const read = async () => {
@@ -85,12 +88,13 @@ export class TaskWriter {
     return update(read, change, async (task, ifRevision) => {
       const checked = await this.#fill(await this.#check(task));
       const once = oneOff && "at" in checked.definition.schedule;
-      const done = await this.#put(checked, { ifRevision }, once);
+      const done = await this.#put(checked, { ifRevision, by }, once);
       return { done, revision: revisionOf(definitionFields(checked, once)) };
     });
   }
 
-  async putMany(tasks: Iterable<TaskInput>): Promise<PutResult[]> {
+  async putMany(tasks: Iterable<TaskInput>, options: AuthorOptions): Promise<PutResult[]> {
+    const by = author(options);
     const checked = await this.#checkAll(tasks);
     const byQueue = new Map<string, { index: number; task: CheckedTask }[]>();
     for (const [index, task] of checked.entries()) {
@@ -103,6 +107,7 @@ export class TaskWriter {
       const stored = await this.#scope.store.tasks.put(
         queue,
         list.map(({ task }) => task),
+        { by },
       );
       for (const [i, { index, task }] of list.entries())
         results[index] = putView(stored[i] as StoredPut, task);
@@ -170,12 +175,13 @@ export class TaskWriter {
     payload: TypedTask<Type>["payload"],
     options: EnqueueOptions,
   ): Promise<EnqueueResult> {
-    assertOptions(options, ["at", "delay", "id", "queue", "owner", "priority"]);
+    assertOptions(options, ["at", "delay", "id", "queue", "owner", "priority", "by"]);
     assertTaskType(type, "type");
     const id = options.id ?? `${type.type.slice(0, 100)}-${randomBytes(8).toString("hex")}`;
     const queue = assertName(options.queue ?? type.queue, "queue");
     const { tasks, claims } = this.#scope.store;
     const due = moment(options);
+    const by = shortText(options.by, "by");
     const given = await this.#check(
       {
         // Its time is set below: it may depend on the time of Redis, and arguments are checked before Redis is asked.
@@ -194,25 +200,29 @@ export class TaskWriter {
     });
     const task = { queue, owner: draft.definition.owner, id };
     if (at <= now) {
-      const enqueued = await this.#enqueueNow(queue, dueAt(at));
+      const enqueued = await this.#enqueueNow(queue, dueAt(at), by);
       if (enqueued) return { task, run: enqueued.run, at: enqueued.enqueued };
       // Its owner has as many runs as it may: a node enqueues it when one of them has ended.
       at = now + PLACE_DELAY;
     }
-    const [result] = await tasks.put(queue, [dueAt(at)], { once: true });
+    const [result] = await tasks.put(queue, [dueAt(at)], { once: true, by });
     if (result?.state === "scheduled" || result?.outcome === "unchanged") return { task, run: undefined, at };
     // Its time passed while it was put: it is stored, but finished without a run.
-    const run = await claims.trigger(task, this.#scope.identity(), "allow");
+    const run = await claims.trigger(task, this.#scope.identity(by), "allow");
     if (run.outcome === "enqueued") return { task, run: run.run, at: run.enqueued };
     throw new CarillonError("CONFLICT", `${id} changed while it was enqueued.`, { remedy: "Try again." });
   }
 
-  async #enqueueNow(queue: string, task: ParsedTask): Promise<{ run: string; enqueued: number } | undefined> {
+  async #enqueueNow(
+    queue: string,
+    task: ParsedTask,
+    by: string,
+  ): Promise<{ run: string; enqueued: number } | undefined> {
     const { registry, claims } = this.#scope.store;
     await registry.assertTypes([task.definition.type]);
     const mark = await registry.enter(queue);
     try {
-      return await claims.enqueueNow(task, this.#scope.identity());
+      return await claims.enqueueNow(task, this.#scope.identity(by));
     } finally {
       await registry.leave(queue, mark);
     }
@@ -239,6 +249,11 @@ export class TaskWriter {
     }
     return { ...parsed, warnings: [...warnings, ...alertWarnings(parsed.definition)] };
   }
+}
+
+function author(options: AuthorOptions): string {
+  assertOptions(options, ["by"]);
+  return shortText(options.by, "by");
 }
 
 function namesCalendars({ definition }: CheckedTask): boolean {

@@ -25,7 +25,15 @@ export interface Warning {
   readonly message: string;
 }
 
-export interface PutOptions {
+export interface AuthorOptions {
+  /**
+   * The name to record with the task as its author, at most 500 characters: `updatedBy`, and `createdBy` of a new task. Default: none. A
+   * put that changes nothing records nobody.
+   */
+  by?: string | undefined;
+}
+
+export interface PutOptions extends AuthorOptions {
   /**
    * The `revision` of the task that you changed: the put is refused where someone else has changed or deleted it since. `absent`: refused
    * where there is such a task. What is there exactly as it is put is `unchanged`, whatever this says. Default: no condition.
@@ -91,6 +99,8 @@ export interface EnqueueOptions {
   queue?: string | undefined;
   owner?: string | undefined;
   priority?: number | undefined;
+  /** The name to record with the run as its requester, at most 500 characters. Default: none. */
+  by?: string | undefined;
 }
 
 /** The answer of `client.enqueue`. */

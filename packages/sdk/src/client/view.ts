@@ -61,6 +61,10 @@ export interface Task extends Policies {
   readonly displayState?: DisplayState | undefined;
   readonly created: number;
   readonly updated: number;
+  /** `by` of the put that created it; absent if that named nobody. */
+  readonly createdBy?: string | undefined;
+  /** `by` of the last put that changed it, or created it; absent if that named nobody. */
+  readonly updatedBy?: string | undefined;
 }
 
 /** TimescaleDB's word for a task and its runs, for display: a run is `STARTING` as long as it runs, and what is paused or finished is `DISABLED`. */
@@ -158,6 +162,8 @@ export function taskView(stored: StoredTask): Task {
     ...(stored.paused ? { paused: stored.paused } : {}),
     created: stored.created,
     updated: stored.updated,
+    ...(stored.createdBy === undefined ? {} : { createdBy: stored.createdBy }),
+    ...(stored.updatedBy === undefined ? {} : { updatedBy: stored.updatedBy }),
   };
 }
 

@@ -30,6 +30,7 @@ export const ENQUEUE_NEW = script("enqueue-new", {
     "trigger",
     "more",
     "payload",
+    "by",
     "fields[]",
   ],
   uses: [TASK, OPEN, PLACES, ENQUEUE],

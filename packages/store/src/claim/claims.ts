@@ -76,6 +76,16 @@ export type TriggerResult =
   | { readonly outcome: "queued" }
   | { readonly outcome: "skipped"; readonly reason: "overlap" };
 
+/** A call that enqueues: its repetition is recognised by `token`. */
+export interface Requester {
+  readonly key: string;
+  readonly token: string;
+  /** The node or client. */
+  readonly node: string;
+  /** The name of the person or service that asks, if one was given. */
+  readonly name?: string | undefined;
+}
+
 export class ClaimRepository extends DueReads {
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
@@ -213,11 +223,7 @@ export class ClaimRepository extends DueReads {
   }
 
   /** A manual occurrence of a stored task, now. @throws `INVALID_OPTION`, `TASK_NOT_FOUND`, `CONFLICT` */
-  async trigger(
-    name: TaskName,
-    by: { key: string; token: string; node: string },
-    overlap?: OverlapPolicy,
-  ): Promise<TriggerResult> {
+  async trigger(name: TaskName, by: Requester, overlap?: OverlapPolicy): Promise<TriggerResult> {
     assertOverlap(overlap);
     const local = localName(name);
     const result = await this.#optimistic.write([`${name.queue}/${local}`], () =>
@@ -254,20 +260,16 @@ export class ClaimRepository extends DueReads {
     });
   }
 
-  async #trigger(
-    name: TaskName,
-    by: { key: string; token: string; node: string },
-    overlap?: OverlapPolicy,
-  ): Promise<TriggerResult | undefined> {
+  async #trigger(name: TaskName, by: Requester, overlap?: OverlapPolicy): Promise<TriggerResult | undefined> {
     return this.#enqueue(name, by, overlap, (task, now) =>
-      decideTrigger(task, now, { key: by.key, overlap }),
+      decideTrigger(task, now, { key: by.key, overlap, by: by.name }),
     );
   }
 
   /** @returns undefined where the task has changed since it was read */
   async #enqueue(
     name: TaskName,
-    by: { key: string; token: string; node: string },
+    by: Requester,
     overlap: OverlapPolicy | undefined,
     decide: (task: DueTask, now: number) => Decision,
   ): Promise<TriggerResult | undefined> {
@@ -321,14 +323,15 @@ export class ClaimRepository extends DueReads {
    */
   async enqueueNow(
     parsed: ParsedTask,
-    by: { key: string; token: string; node: string },
+    by: Requester,
   ): Promise<{ run: string; enqueued: number } | undefined> {
     const { definition, payloadJson } = parsed;
     const keys = this.#keys.queue(definition.queue);
     const local = localName(definition);
     const now = "at" in definition.schedule ? new Date(definition.schedule.at).getTime() : 0;
     const run = runId(definition.id, now, by.token);
-    const enqueue = { key: by.key, nominal: now, due: now, trigger: "manual" } as const;
+    const named = by.name ? { by: by.name } : {};
+    const enqueue = { key: by.key, nominal: now, due: now, trigger: "manual", ...named } as const;
     const jobs = this.#jobs(definition.queue, now);
     jobs.template(definition);
     const mark = `${FACTS.goneOpen}${local}`;
@@ -353,6 +356,7 @@ export class ClaimRepository extends DueReads {
           owner: definition.owner,
           id: definition.id,
           ...dataParts(definition, enqueue, payloadJson),
+          by: by.name,
           fields: [...storedFields(definitionFields(parsed, true))].flat(),
         },
       );

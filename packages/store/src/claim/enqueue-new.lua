@@ -1,7 +1,7 @@
 -- Creates the one-off task of "enqueue now" and its job in one step. The task is finished from the start, and is deleted with its run.
 --
 -- K.gone: runs that a deleted task of that name left
--- A.template: the job's, as JSON in a list; A.owner, A.id: of the task; A.key to A.payload: see jobData; A.fields: field and value of the
+-- A.by: who asked, "" unknown; A.template: the job's, as JSON in a list; A.owner, A.id: of the task; A.key to A.payload: see jobData; A.fields: field and value of the
 -- definition
 -- Returns: { "OK" | "DONE" | "TAKEN" | "LEFT" (those runs are to be cleared first) | "LIMITED" (see commit.lua) | "ERROR <text>", now }
 local now = nowMs()
@@ -19,6 +19,7 @@ if failure then return { "ERROR " .. failure, now } end
 bullFinish()
 redis.call("HSET", K.task, "gen", generation, "state", "finished", "created", now, "open", addOpen(nil, K.open, A.run, now),
   unpack(A.fields))
+setAuthor(K.task, A.by, true)
 redis.call("ZADD", K.tasks, 0, A.name)
 setPriority(A.name, redis.call("HGET", K.task, "priority"))
 recordRun(K.record, A.name, enqueued, A.node, A.details)

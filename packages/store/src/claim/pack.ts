@@ -118,7 +118,7 @@ export class CommitItems {
     now: number,
   ): string | undefined {
     const { task, local } = entry;
-    const { enqueue } = decision;
+    const enqueue = decision.enqueue && withRequester(decision.enqueue, task);
     const run = enqueue && runId(task.definition.id, enqueue.nominal, token);
     const writes = writesOf(entry, decision, now, run);
     const { cursor, nominal, fired } = writes.set;
@@ -210,6 +210,7 @@ export class JobTexts {
       limit: timeLimit === undefined ? undefined : timeLimitOf(timeLimit, interval),
       grace: timeLimitGrace === undefined ? undefined : parseDuration(timeLimitGrace),
       minGap: gap,
+      by: enqueue.by,
     });
   }
 
@@ -221,6 +222,14 @@ export class JobTexts {
     const following = schedule.delay ?? (schedule.next(from) ?? Number.NaN) - from;
     return Number.isNaN(following) ? undefined : following;
   }
+}
+
+/** A one-off task of `enqueue` is a request of whoever put it. */
+function withRequester(enqueue: Enqueue, task: StoredTask): Enqueue {
+  const { updatedBy } = task;
+  // `fields` last: they are computed, and few tasks name an author.
+  const asked = enqueue.by === undefined && updatedBy !== undefined && task.fields.has("once");
+  return asked ? { ...enqueue, by: updatedBy } : enqueue;
 }
 
 /** As `bullAdd` takes them. Text: a command with binary arguments is much slower to send. */

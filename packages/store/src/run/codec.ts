@@ -24,6 +24,8 @@ export interface RunDetails {
   grace?: number;
   /** Starts closer than this to the start of the run before are dropped, in ms. */
   minGap?: number;
+  /** The name of the requester. */
+  by?: string;
 }
 
 /**
@@ -52,6 +54,7 @@ export function encodeDetails(task: TaskName, details: Sparse<RunDetails>): stri
     key: key === occurrenceKey(task, nominal) ? undefined : key,
     due: due === nominal ? undefined : due,
     trigger: trigger === "schedule" ? undefined : trigger,
+    by: details.by,
   });
 }
 

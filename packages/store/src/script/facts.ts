@@ -57,6 +57,8 @@ export const FACTS = {
     "open",
     "created",
     "updated",
+    "createdBy",
+    "updatedBy",
     "fence",
     "fired",
     "wait",

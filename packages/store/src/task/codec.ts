@@ -75,6 +75,9 @@ export interface StoredTask {
   readonly calendarRevision: number;
   readonly created: number;
   readonly updated: number;
+  /** Authors of the put that created it and of the last put that changed it, if they were named. */
+  readonly createdBy: string | undefined;
+  readonly updatedBy: string | undefined;
   readonly paused: { at: number; by?: string; note?: string } | undefined;
   /** The fields of the definition: what a put compares and writes. */
   readonly fields: ReadonlyMap<string, string>;
@@ -218,6 +221,8 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
     calendarRevision: time("calrev") ?? 0,
     created: time("created") ?? 0,
     updated: time("updated") ?? time("created") ?? 0,
+    createdBy: hash.get("createdBy"),
+    updatedBy: hash.get("updatedBy"),
     paused:
       state === "paused"
         ? {

@@ -2,7 +2,7 @@
 -- task that differs is returned as stored, for the caller to decide again. So the first attempt for a task that may exist passes a
 -- generation that cannot be, in order to read it.
 --
--- A.revision: of the shared calendars that the plans were made with
+-- A.revision: of the shared calendars that the plans were made with; A.by: who puts them, "" unknown
 -- Each: gone: runs that a deleted task of that name left; believed: a generation, "" absent; nominal, dueAt: "" none; fresh: "1" if due was
 -- computed from the present; passedFrom, passedTo: first and last owed time that an edited schedule gives up, "" none; fields: field
 -- and value of the definition
@@ -91,6 +91,7 @@ local function put(item)
   setMembership(F.keys.tagged, item.name, stored.tags, definition.tags, 0)
   -- The calendars are the schedule's: if it is unchanged, the revision it was planned with stands.
   if fresh then setMembership(F.keys.planned, item.name, stored.calendars, definition.calendars, A.revision) end
+  setAuthor(item.task, A.by, not state)
   if definition.priority ~= stored.priority then setPriority(item.name, definition.priority) end
   return { state and "UPDATED" or "CREATED" }
 end

@@ -44,6 +44,8 @@ export interface PutOptions {
   readonly own?: boolean | undefined;
   /** Only what has this revision is changed; `ABSENT`: only what is not there is created. Default: whatever is there. */
   readonly ifRevision?: string | undefined;
+  /** The author, kept as `updatedBy` and `createdBy`. */
+  readonly by?: string | undefined;
 }
 
 /** In place of a revision: that there is no such task. */
@@ -76,7 +78,7 @@ const IN_FLIGHT = 3;
 
 const PUT = script("put", {
   keys: ["tasks", "next", "expected", "runs", "priorities"],
-  args: ["revision"],
+  args: ["revision", "by"],
   each: {
     keys: ["task", "due", "ledger", "gone"],
     args: [
@@ -166,6 +168,7 @@ export class TaskWriter {
       const answers = await this.#sendPut(
         queue,
         open.map(({ plan }) => plan),
+        options.by,
       );
       const at = answers.now;
       const left: typeof open = [];
@@ -303,12 +306,16 @@ export class TaskWriter {
     };
   }
 
-  async #sendPut(queue: string, plans: readonly Plan[]): Promise<{ now: number; each: string[][] }> {
+  async #sendPut(
+    queue: string,
+    plans: readonly Plan[],
+    by: string | undefined,
+  ): Promise<{ now: number; each: string[][] }> {
     const keys = this.#keys.queue(queue);
     const [now, ...each] = await this.#scripts.run(
       PUT,
       keys,
-      { revision: this.#calendars.revision },
+      { revision: this.#calendars.revision, by },
       plans.map((plan) => {
         const shard = shardOf(plan.local);
         return {

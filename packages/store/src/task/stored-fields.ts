@@ -69,12 +69,13 @@ export function pending(text: string | undefined): Pending[] {
   const list = json(text);
   if (!Array.isArray(list)) throw nonsense();
   for (const item of list) {
-    const { key, nominal, due, trigger, missed, at, overlap } = record(item);
+    const { key, nominal, due, trigger, missed, at, overlap, by } = record(item);
     const whole = Number.isSafeInteger(nominal) && Number.isSafeInteger(due);
     const later = at === undefined || Number.isSafeInteger(at);
     const known = TRIGGERS.includes(trigger as string);
     const own = overlap === undefined || (OVERLAP_POLICIES as readonly unknown[]).includes(overlap);
-    if (typeof key !== "string" || !whole || !later || !known || !own) throw nonsense();
+    const named = by === undefined || typeof by === "string";
+    if (typeof key !== "string" || !named || !whole || !later || !known || !own) throw nonsense();
     if (missed !== undefined) {
       const { from, to } = record(missed);
       if (!Number.isSafeInteger(from) || !Number.isSafeInteger(to)) throw nonsense();

@@ -137,6 +137,17 @@ local function moveTask(task, is, now, change)
   setCheck(task, nextCheck(state, change.due or is.due, change.pending or is.pending, now))
 end
 
+-- Stores the author of a put: "" unknown, which takes no memory.
+local function setAuthor(taskKey, by, isNew)
+  if by == "" then
+    if not isNew then redis.call("HDEL", taskKey, "updatedBy") end
+  elseif isNew then
+    redis.call("HSET", taskKey, "createdBy", by, "updatedBy", by)
+  else
+    redis.call("HSET", taskKey, "updatedBy", by)
+  end
+end
+
 -- Only tasks that have a priority are listed. `priority`: false or nil, none.
 local function setPriority(name, priority)
   if priority then
