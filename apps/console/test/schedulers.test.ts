@@ -300,9 +300,11 @@ describe("edit", () => {
       generation,
       revision,
       updated,
+      updatedBy,
       ...same
     }: typeof after) => same;
     expect(rest(after)).toEqual(rest(before));
+    expect(after.updatedBy).toBe("Bull Board (admin)");
   });
 
   test("keeps what someone else changes at that moment", async () => {

@@ -617,7 +617,6 @@ describe("a definition with items", () => {
     ["process", { generate }],
     ["generate", { process }],
     ["handler", { generate, process, handler: () => {} }],
-    ["handler", {}],
     ["concurrency", { generate, process, concurrency: 0 }],
     ["itemAttempts", { generate, process, itemAttempts: 1.5 }],
     ["itemBackoff.kind", { generate, process, itemBackoff: { kind: "square" } }],
