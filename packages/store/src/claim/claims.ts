@@ -22,7 +22,7 @@ import { FACTS } from "../script/facts.js";
 import type { Packed, Scripts } from "../script/scripts.js";
 import { decodeTask, definitionFields, isForeign, storedFields } from "../task/codec.js";
 import { clearDeletedRuns } from "../task/deleted-runs.js";
-import { nameTaken, unsupportedFormat } from "../task/errors.js";
+import { nameTaken, ownerLimit, unsupportedFormat } from "../task/errors.js";
 import { CANCEL_OPEN, ENQUEUE_NEW, READ_TASK } from "./claim-scripts.js";
 import { DueReads, runIds } from "./due.js";
 import {
@@ -33,6 +33,7 @@ import {
   type CommitOptions,
   dataParts,
   JobTexts,
+  type Requester,
   templatesText,
 } from "./pack.js";
 import { claimableAt, type DueEntry } from "./writes.js";
@@ -75,16 +76,6 @@ export type TriggerResult =
   /** It waits for the run in its way to end. */
   | { readonly outcome: "queued" }
   | { readonly outcome: "skipped"; readonly reason: "overlap" };
-
-/** A call that enqueues: its repetition is recognised by `token`. */
-export interface Requester {
-  readonly key: string;
-  readonly token: string;
-  /** The node or client. */
-  readonly node: string;
-  /** The name of the person or service that asks, if one was given. */
-  readonly name?: string | undefined;
-}
 
 export class ClaimRepository extends DueReads {
   readonly #keys: NamespaceKeys;
@@ -391,12 +382,6 @@ export function dueTask(
     pending: task.pending,
     keyOf: (nominal) => occurrenceKey(definition, nominal),
   };
-}
-
-function ownerLimit({ owner, queue }: TaskName): CarillonError {
-  return new CarillonError("OWNER_LIMIT", `${owner} has as many runs in queue ${queue} as it may.`, {
-    remedy: "Try again when one of them has ended, or raise the limit: `carillon queue limit`.",
-  });
 }
 
 function addFailed(word: string): CarillonError {

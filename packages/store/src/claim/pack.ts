@@ -41,6 +41,16 @@ export interface CommitOptions {
   readonly backfill?: BackfillStep | undefined;
 }
 
+/** A call that enqueues: its repetition is recognised by `token`. */
+export interface Requester {
+  readonly key: string;
+  readonly token: string;
+  /** The node or client. */
+  readonly node: string;
+  /** The name of the person or service that asks; undefined or "": none. */
+  readonly name?: string | undefined;
+}
+
 /** Rare properties of items. An absent name means no. */
 interface CommitExtras {
   /** From this time on it is to be decided again. */

@@ -1,4 +1,4 @@
-import { CarillonError } from "@carillon/core";
+import { CarillonError, type TaskName } from "@carillon/core";
 import { failsForAll, redisError } from "../redis/redis-error.js";
 
 export function nameTaken(local: string): CarillonError {
@@ -45,4 +45,10 @@ export function refused(local: string, text: string): CarillonError {
 export function noHash(error: unknown): Record<string, string> {
   if (error instanceof Error && error.message.startsWith("WRONGTYPE")) return {};
   throw error;
+}
+
+export function ownerLimit({ owner, queue }: TaskName): CarillonError {
+  return new CarillonError("OWNER_LIMIT", `${owner} has as many runs in queue ${queue} as it may.`, {
+    remedy: "Try again when one of them has ended, or raise the limit: `carillon queue limit`.",
+  });
 }
