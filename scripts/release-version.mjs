@@ -5,12 +5,12 @@ import { readJson } from "./lib/lock-file.mjs";
 import { main, root } from "./lib/project.mjs";
 import { run, runTool } from "./lib/run.mjs";
 
-const CONSTANT = join(root, "packages/scheduler/src/version.ts");
+const CONSTANT = join(root, "packages/store/src/version.ts");
 
 await main(async () => {
   const { code } = await runTool("@changesets/cli/bin.js", ["version"]);
   if (code !== 0) return code;
-  const { version } = readJson("packages/scheduler/package.json");
+  const { version } = readJson("packages/store/package.json");
   const text = readFileSync(CONSTANT, "utf8");
   writeFileSync(CONSTANT, text.replace(/(VERSION: string = ")[^"]*/, `$1${version}`));
   // The lock file says our versions too.

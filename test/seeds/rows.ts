@@ -88,6 +88,7 @@ const inPortal: typeof docspell = [
   ["E9", "what runs next is listed ahead, and that is what happens"],
   ["E10", "an unknown task type is refused and nothing is stored"],
   ["E11", "each item of a fan-out has a record; a retry does exactly those that failed"],
+  ["E12", "workers are tracked: a killed one is shown as dead, and a type that none handles is named"],
   ["E13", "alerts go to an e-mail address, those of a minute in one mail"],
   ["E14", "who asked is on record: who put a task, and who triggered, enqueued or backfilled a run"],
 ];

@@ -25,6 +25,7 @@ const worker = new Worker({
   namespace: process.env.CARILLON_NAMESPACE,
   types: [ring],
   concurrency: 1,
+  heartbeatEvery: process.env.HEARTBEAT ?? "5s",
   logger: { debug() {}, info() {}, warn() {}, error() {} },
 });
 worker.on("error", () => {});

@@ -1,5 +1,4 @@
-import { compileSchedule, type OverlapPolicy } from "@carillon/core";
-import type { Run } from "@carillon/core/internal";
+import { compileSchedule, type OverlapPolicy, type Run } from "@carillon/core";
 import { internalsOf } from "@carillon/store/internal";
 import { type TestKit, testKit } from "@carillon/testing";
 import { afterEach, describe, expect, it } from "vitest";

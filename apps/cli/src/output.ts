@@ -49,7 +49,9 @@ export class Output {
 
   /** To stderr: stdout holds results only. */
   warn(where: string, warnings: PutResult["warnings"]): void {
-    for (const { code, message } of warnings) this.note(`warning: ${where}: ${message} [${code}]`);
+    for (const { code, message, remedy } of warnings) {
+      this.note(`warning: ${where}: ${message}${remedy === undefined ? "" : ` ${remedy}`} [${code}]`);
+    }
   }
 
   /** Writes a hint about the answer to stderr. */

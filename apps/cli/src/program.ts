@@ -22,6 +22,7 @@ import { registerPause, registerResume, registerRm, registerTrigger } from "./co
 import { registerTypes } from "./commands/types.js";
 import { registerForecast, registerUpNext } from "./commands/upcoming.js";
 import { registerValidate } from "./commands/validate.js";
+import { registerWorkers } from "./commands/workers.js";
 import { EXIT, EXIT_HELP, type ExitCode } from "./exit-codes.js";
 import { fail, misuse } from "./failure.js";
 import type { Io } from "./io.js";
@@ -51,6 +52,7 @@ const COMMANDS: readonly Register[] = [
   registerBackfillStatus,
   registerBackfillCancel,
   registerNodes,
+  registerWorkers,
   registerQueues,
   registerQueue,
   registerDefaults,

@@ -24,13 +24,14 @@ describe("queues", () => {
     expect(await json(["queues", "--owner", "acme"])).toEqual([{ name: "bar", tasks: 1, workers: 0 }]);
   });
 
-  it("that are paused say since when, by whom and why", async () => {
+  it("that are paused say since when, by whom and why; and those whose jobs no worker takes say so", async () => {
     await bench.client.put(task("a"));
     await bench.client.trigger("a");
     await bench.client.queues.pause("bar", { by: "ann", note: "de\nploy" });
     const { stdout } = await cli(["queues"]);
     expect(stdout).toMatch(/^bar +1 {2}yes +1 +0 +0 +\d+ m?s$/m);
-    expect(stdout).toMatch(/\nbar is paused since .* \(.*\) by ann: de\\nploy\n$/);
+    expect(stdout).toMatch(/\nbar is paused since .* \(.*\) by ann: de\\nploy\n/);
+    expect(stdout).toContain("\nbar has 1 waiting job and no worker. ");
     const [{ paused, oldestWaitingMs }] = await json(["queues"]);
     expect(paused).toEqual({ at: expect.any(Number), by: "ann", note: "de\nploy" });
     expect(oldestWaitingMs).toEqual(expect.any(Number));

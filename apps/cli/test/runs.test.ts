@@ -110,6 +110,31 @@ describe("run", () => {
   });
 });
 
+describe("what runs now", () => {
+  it("is listed with its worker, over all tasks; and the workers with it", async () => {
+    const run = await runOf("long", "running");
+    const found = await json(["runs", "--state", "running"]);
+    const { id } = worker;
+    expect(found).toMatchObject([{ id: run, state: "running", worker: id, host: expect.any(String) }]);
+    const { stdout } = await cli(["runs", "long", "--state", "running"]);
+    expect(stdout).toMatch(/^STARTED +QUEUE +TASK +TYPE +STATE +TRIES +WORKER +HOST +RUN\n/);
+    expect(stdout).toMatch(new RegExp(` reports +system/long +report +running +1 +${id} .* ${run}\n$`));
+    expect((await cli(["runs", "good", "--state", "running"])).stdout).toBe("Nothing runs.\n");
+    expect(await json(["workers"])).toMatchObject([{ id, types: ["report"], alive: true }]);
+    expect((await cli(["workers"])).stdout).toMatch(new RegExp(`\n${id} +ready .* reports +report +\\d+ `));
+    const [hers] = await json(["workers", "--owner", "acme"]);
+    expect(hers).toMatchObject({ id, runs: [] });
+    await bench.client.runs.cancel(run);
+    await eventually(async () => (await bench.client.runs.get(run)).state === "final");
+  });
+
+  it("is asked for by --state, or a task is named", async () => {
+    expect(await refusal(["runs"])).toMatchObject({ exit: 2, code: "INVALID_OPTION", field: "task" });
+    expect(await cli(["runs", "--state", "queued"])).toMatchObject({ code: 2, stdout: "" });
+    expect(await refusal(["runs", "--state", "running", "--offset", "1"])).toMatchObject({ field: "offset" });
+  });
+});
+
 describe("cancel", () => {
   it("ends one that runs, and says so only once", async () => {
     const run = await runOf("long", "running");

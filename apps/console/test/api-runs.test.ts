@@ -104,6 +104,21 @@ describe("a run", () => {
     expect([none.status, none.body.error?.code]).toEqual([409, "CONFLICT"]);
   });
 
+  test("that runs is listed, and the workers", async () => {
+    const run = await reached(await trigger("long"), "running");
+    const { id } = worker;
+    const listed = await api("GET", "/runs?state=running&queue=reports&limit=5");
+    expect(listed).toMatchObject({ status: 200, body: { runs: [{ id: run, worker: id }] } });
+    expect(await api("GET", "/workers")).toMatchObject({
+      status: 200,
+      body: { workers: [{ id, types: ["report"], state: "ready" }] },
+    });
+    expect(await api("GET", "/runs")).toMatchObject({ status: 400 });
+    expect(await api("GET", "/runs?state=final")).toMatchObject({ status: 400 });
+    await console_.client.runs.cancel(run);
+    await reached(run, "final");
+  });
+
   test("that runs is cancelled", async () => {
     const run = await reached(await trigger("long"), "running");
     const cancelled = await api("POST", `/runs/${encodeURIComponent(run)}/cancel`, { by: "ann" });

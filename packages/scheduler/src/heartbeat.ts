@@ -1,10 +1,9 @@
 import { hostname } from "node:os";
 import type { CarillonError } from "@carillon/core";
-import { type NodeInfo, redisError, type Store } from "@carillon/store";
+import { type NodeInfo, redisError, type Store, VERSION } from "@carillon/store";
 import { AlertWatch } from "./alerts/alert-watch.js";
 import type { ServerClock } from "./loop/server-clock.js";
 import type { Settings } from "./options.js";
-import { VERSION } from "./version.js";
 
 /** A node is removed from the list if its last beat is further from now than this, in ms. */
 const FORGET_AFTER = 3_600_000;

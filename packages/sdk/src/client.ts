@@ -41,6 +41,7 @@ import type {
 import { forecast, type Upcoming, upNext } from "./client/up-next.js";
 import type { Validation } from "./client/validation.js";
 import type { Definition, Task } from "./client/view.js";
+import { Workers } from "./client/workers.js";
 import { roundedInstant } from "./instant.js";
 import { type TaskContract, type TypedTask, task as typedTask } from "./task-type.js";
 
@@ -63,6 +64,8 @@ export class Client {
   readonly queues: Queues;
   /** The scheduler nodes. */
   readonly nodes: Nodes;
+  /** The worker processes. */
+  readonly workers: Workers;
   /** The task types that may be put into the namespace. */
   readonly types: TaskTypes;
   /** Policies for tasks that do not have them. */
@@ -91,6 +94,7 @@ export class Client {
     this.calendars = new Calendars(this.#scope);
     this.queues = new Queues(this.#scope);
     this.nodes = new Nodes(this.#scope);
+    this.workers = new Workers(this.#scope);
     this.types = new TaskTypes(this.#scope);
     this.defaults = new Defaults(this.#scope);
   }

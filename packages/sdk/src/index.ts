@@ -12,11 +12,15 @@ export {
   describeSchedule,
   ERROR_CODES,
   type ErrorCode,
+  ITEM_STATES,
+  type ItemState,
   isCarillonError,
   type JobData,
   type Json,
   lintSchedule,
   type Occurrence,
+  OUTCOMES,
+  type Outcome,
   type PoliciesInput,
   parseDuration,
   parseInstant,
@@ -24,6 +28,8 @@ export {
   type RerunInput,
   type RetentionInput,
   type RetryInput,
+  type Run,
+  type RunItem,
   type Schedule,
   type ScheduleInput,
   type ScheduleKind,
@@ -39,14 +45,6 @@ export {
   taskSchema,
 } from "@carillon/core";
 export {
-  ITEM_STATES,
-  type ItemState,
-  OUTCOMES,
-  type Outcome,
-  type Run,
-  type RunItem,
-} from "@carillon/core/internal";
-export {
   type Alert,
   type Attempt,
   type Backfill,
@@ -59,6 +57,8 @@ export {
   type QueuePause,
   redisError,
   type SharedCalendar,
+  type WorkerInfo,
+  type WorkerRun,
 } from "@carillon/store";
 export type { BackfillOptions, Backfills, StartBackfillResult } from "./client/backfills.js";
 export type { BulkFilter, BulkOptions, BulkResult, BulkSample, ResumeFilter } from "./client/bulk.js";
@@ -68,6 +68,7 @@ export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
 export type { Nodes } from "./client/nodes.js";
 export type { Queues, QueueView } from "./client/queues.js";
+export type { RunningFilter } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
 export type { TaskStats } from "./client/stats.js";
 export type { TaskTypes } from "./client/task-types.js";
@@ -83,7 +84,10 @@ export {
   type NodeState,
   type NodeView,
   type Task,
+  type WorkerState,
+  type WorkerView,
 } from "./client/view.js";
+export type { Workers } from "./client/workers.js";
 export { Client } from "./client.js";
 export {
   type CompareCronOptions,

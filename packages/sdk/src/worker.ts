@@ -1,5 +1,4 @@
 import { EventEmitter } from "node:events";
-import { hostname } from "node:os";
 import { assertOptions, durationOption } from "@carillon/core/internal";
 import {
   bullPrefix,
@@ -24,6 +23,7 @@ import { monotonicClock, type WorkerClock } from "./worker/clock.js";
 import { closeWorker } from "./worker/closing.js";
 import { captureConsole } from "./worker/console-capture.js";
 import { logEvent } from "./worker/event-log.js";
+import { Heartbeat } from "./worker/heartbeat.js";
 import { ItemQueues } from "./worker/item-queues.js";
 import { checkOptions, type StopOptions, type WorkerEvents, type WorkerOptions } from "./worker/options.js";
 import { OutputSaver } from "./worker/output-saver.js";
@@ -53,6 +53,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #outputs: OutputSaver;
   readonly #items: ItemQueues;
   readonly #processor: Processor;
+  readonly #heartbeat: Heartbeat;
   readonly #workers: { readonly worker: PatientWorker; readonly connection: RedisClient }[] = [];
   /** Everything that `start` started, in stop order. */
   readonly #ends: (() => void)[] = [];
@@ -82,6 +83,10 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#outputs = new OutputSaver(this.#store, this.#logger);
     this.#items = new ItemQueues(this.#store);
     this.#processor = new Processor(this.#parts());
+    this.#heartbeat = new Heartbeat(
+      { store: this.#store, logger: this.#logger, active: this.#active },
+      { queues: this.queues, types: options.types.map(({ type }) => type), every: this.#heartbeatEvery },
+    );
   }
 
   #parts(): Parts {
@@ -107,6 +112,15 @@ export class Worker extends EventEmitter<WorkerEvents> {
     return durationOption(this.#options.lockDuration ?? 30_000, "lockDuration", 1_000, MOST_MS);
   }
 
+  get #heartbeatEvery(): number {
+    return durationOption(this.#options.heartbeatEvery ?? 5_000, "heartbeatEvery", 100, 300_000);
+  }
+
+  /** Its name in the list of workers, and in the records of the runs that it works. */
+  get id(): string {
+    return this.#heartbeat.id;
+  }
+
   get queues(): string[] {
     const named = this.#options.types.map((type) => type.queue);
     return [...new Set([...named, ...(this.#options.queues ?? [])])].sort();
@@ -124,6 +138,9 @@ export class Worker extends EventEmitter<WorkerEvents> {
   async #begin(): Promise<void> {
     const { signal } = this.#stopping;
     await untilRedisAnswers(() => this.#store.serverTime(), this.#logger, signal);
+    if (signal.aborted) return;
+    // Before it takes jobs: whoever counts the workers of a queue knows it.
+    await this.#heartbeat.start();
     if (signal.aborted) return;
     if (this.#options.captureOutput ?? true) this.#ends.push(captureConsole());
     const cancels = new CancelListener(this.#store, this.#active, this.#logger);
@@ -149,7 +166,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     };
     const worker = new PatientWorker(queue, run, {
       connection,
-      name: `${hostname()}-${process.pid}`,
+      name: this.id,
       prefix: bullPrefix(this.#store.namespace, queue),
       concurrency: this.#options.concurrency ?? 10,
       lockDuration: this.#lockDuration,
@@ -195,6 +212,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     const within = durationOption(options.within, "within", 0, MOST_MS);
     this.#stopping.abort();
     this.#processor.stop();
+    this.#heartbeat.stopping();
     const hurry = within === undefined ? () => {} : this.#clock.after(within, () => this.#active.stop());
     const closes = this.#workers.map(({ worker, connection }) =>
       closeWorker(worker, {
@@ -204,6 +222,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     );
     await Promise.all(closes);
     hurry();
+    await this.#heartbeat.stop();
     for (const end of this.#ends.splice(0)) end();
     for (const { connection } of this.#workers) connection.disconnect();
     this.#items.close();

@@ -11,6 +11,9 @@ const report = defineTask("report", {
   handler: () => {},
 });
 
+/** Nobody works the tasks of these tests. */
+const NO_WORKER = { code: "NO_WORKER", message: expect.any(String), remedy: expect.any(String) };
+
 onEveryEngine("the client", (connection) => {
   let bench: Bench;
   let client: Client;
@@ -38,7 +41,7 @@ onEveryEngine("the client", (connection) => {
       state: "scheduled",
       nextExecution: START + 10_000,
       humanized: "every 10s, counted from the Unix epoch",
-      warnings: [],
+      warnings: [NO_WORKER],
     });
     expect(await client.put(noop("t"))).toMatchObject({ outcome: "unchanged" });
     expect(await client.put(noop("t", { priority: 1 }))).toMatchObject({ outcome: "updated" });
@@ -59,9 +62,13 @@ onEveryEngine("the client", (connection) => {
       { on: ["failed" as const], url: "https://hooks.example.com/carillon" },
       { on: ["failed" as const], url },
     ];
-    const warning = { code: "ALERT_NOT_PUBLIC", message: expect.stringContaining(`alerts[1].url: `) };
+    const warning = {
+      code: "ALERT_NOT_PUBLIC",
+      message: expect.stringContaining("alerts[1].url: "),
+      remedy: expect.stringContaining("alertWebhook"),
+    };
     const put = await client.put(noop("t", { alerts }));
-    expect(put.warnings).toEqual([warning]);
+    expect(put.warnings).toEqual([warning, NO_WORKER]);
     expect(put.warnings[0]?.message).toContain(what);
     expect((await client.validate(noop("t", { alerts }))).warnings).toEqual([warning]);
   });
@@ -299,6 +306,7 @@ onEveryEngine("the client", (connection) => {
       run: expect.stringMatching(/^t@/),
       key: expect.stringMatching(/^[0-9a-f-]{36}$/),
       enqueued: START + 25_000,
+      warnings: [NO_WORKER],
     });
     expect(await client.trigger("t")).toEqual({ outcome: "skipped", code: "SKIPPED_OVERLAP" });
     expect(await client.trigger("t", { overlap: "allow" })).toMatchObject({ outcome: "enqueued" });
@@ -385,7 +393,8 @@ onEveryEngine("the client", (connection) => {
         { tenant: "acme" },
         { ...when, id: "later", priority: 4 },
       );
-      expect(enqueued).toEqual({ task: bench.name("later"), run: undefined, at: START + 5_000 });
+      const task = bench.name("later");
+      expect(enqueued).toEqual({ task, run: undefined, at: START + 5_000, warnings: [NO_WORKER] });
       expect(await bench.jobs()).toEqual([]);
       await bench.clock.advance(5_000);
       expect(await bench.claim("later", "a")).toEqual(["OK"]);

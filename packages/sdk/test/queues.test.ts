@@ -164,10 +164,10 @@ describe("explain", () => {
     const hold = "no worker works the queue nobody";
     expect(await explained(60_000)).toEqual(["enqueued", `${enqueued}: ${hold}.`, hold]);
     const { queues } = kit.store;
-    const workers = queues.workers.bind(queues);
-    queues.workers = async () => undefined;
+    const connections = queues.connections.bind(queues);
+    queues.connections = async () => undefined;
     expect(await explained(60_000)).toEqual(["enqueued", `${enqueued}.`, undefined]);
-    queues.workers = workers;
+    queues.connections = connections;
     await kit.bullWorker("nobody", async () => {});
     await eventually(async () => expect((await explained(60_000))[2]).toBeUndefined());
   });

@@ -1,9 +1,9 @@
 export { ALERT_TYPE, type Alert, EMAIL_TYPE } from "./alerts.js";
 export type { Backfill } from "./backfills.js";
 export { bullChildren } from "./bull/bull-keys.js";
-export { jobOptions } from "./bull/bullmq.js";
+export { bullVersion, jobOptions } from "./bull/bullmq.js";
 export { PatientWorker } from "./bull/patient-worker.js";
-export type { QueuePause, QueueState } from "./bull/queues.js";
+export type { QueuePause, QueueState, WorkerConnections } from "./bull/queues.js";
 export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
 export * from "./claim/claims.js";
 export type { DueBatch, WhichDue } from "./claim/due.js";
@@ -29,7 +29,14 @@ export type { ConnectionEars } from "./redis/link.js";
 export type { Lease, Mutex } from "./redis/mutex.js";
 export type { Subscription } from "./redis/subscription.js";
 export { untilRedisAnswers } from "./redis/until-redis-answers.js";
-export { assertKnown, isAlive, isSilent, type NodeInfo } from "./registry.js";
+export {
+  assertKnown,
+  isAlive,
+  isSilent,
+  type NodeInfo,
+  type WorkerInfo,
+  type WorkerRun,
+} from "./registry.js";
 export { type Attempt, decodeOutcomes } from "./run/codec.js";
 export type { LedgerEntry } from "./run/run-reads.js";
 export type { EndWord, Settlement, SettleWord, StartResult, Worked } from "./run/run-scripts.js";
@@ -48,3 +55,4 @@ export {
 } from "./task/codec.js";
 export { ABSENT, type PutOutcome, type PutResult } from "./task/put.js";
 export type { TaskFilter, TaskPage } from "./task/task-reads.js";
+export { VERSION } from "./version.js";

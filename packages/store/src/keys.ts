@@ -75,6 +75,8 @@ export interface NamespaceKeys {
   readonly queues: string;
   /** Hash: node id by its last heartbeat, as JSON. */
   readonly nodes: string;
+  /** Hash: worker id by its last heartbeat, as JSON. */
+  readonly workers: string;
   /** Hash: queue name by the version of the time zone data that its tasks were planned with. */
   readonly zones: string;
   /** Hash: queue name by the time at which its indexes were last compared with its definitions. */
@@ -104,6 +106,7 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
   return {
     queues: `{${namespace}}:queues`,
     nodes: `{${namespace}}:nodes`,
+    workers: `{${namespace}}:workers`,
     zones: `{${namespace}}:zones`,
     audits: `{${namespace}}:audits`,
     types: `{${namespace}}:types`,

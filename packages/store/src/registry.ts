@@ -46,8 +46,39 @@ export interface NodeInfo {
   why?: string;
 }
 
+/** A run that a worker has under way. */
+export interface WorkerRun {
+  readonly run: string;
+  readonly queue: string;
+  /** `owner/id`. */
+  readonly task: string;
+}
+
+/** Status that a worker process reports with each heartbeat. Times in UTC ms of Redis time. */
+export interface WorkerInfo {
+  /** Also the `worker` of the runs that it works. */
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly queues: readonly string[];
+  /** The task types that it handles. */
+  readonly types: readonly string[];
+  readonly versions: { readonly carillon: string; readonly bullmq: string; readonly node: string };
+  readonly started: number;
+  /** The last heartbeat. */
+  readonly beat: number;
+  /** How often it beats, in ms. */
+  readonly every: number;
+  /** It takes no more jobs, and waits for those under way. */
+  readonly stopping: boolean;
+  /** How many runs it has under way. */
+  readonly running: number;
+  /** The first 20 of these. */
+  readonly runs: readonly WorkerRun[];
+}
+
 /**
- * The queues of a namespace, its nodes, and the console's sessions that were ended. These live in another cluster slot than the queues themselves, so no
+ * The queues of a namespace, its nodes and workers, and the console's sessions that were ended. These live in another cluster slot than the queues themselves, so no
  * script can hold both: a put marks its queue before it writes and takes the mark off after, and a delete takes a
  * queue out only if its value has not moved since it saw the queue empty.
  */
@@ -175,9 +206,20 @@ export class Registry {
 
   async nodes(): Promise<NodeInfo[]> {
     const all = await this.#link.ask((client) => client.hgetall(this.#keys.nodes));
-    return Object.entries(all)
-      .flatMap(([id, text]) => readNode(id, text))
-      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    return readBeats(all, isNode);
+  }
+
+  async beatWorker(worker: WorkerInfo): Promise<void> {
+    await this.#link.ask((client) => client.hset(this.#keys.workers, worker.id, JSON.stringify(worker)));
+  }
+
+  async workers(): Promise<WorkerInfo[]> {
+    const all = await this.#link.ask((client) => client.hgetall(this.#keys.workers));
+    return readBeats(all, isWorker);
+  }
+
+  async removeWorker(id: string): Promise<void> {
+    await this.#link.ask((client) => client.hdel(this.#keys.workers, id));
   }
 
   /** Tests whether Redis accepts writes, without writing anything. @throws coded Redis errors */
@@ -200,33 +242,55 @@ export class Registry {
   }
 }
 
+/** What nodes and workers have in common. */
+type Beat = Pick<NodeInfo, "id" | "beat" | "every">;
+
 /**
- * Whether a node has missed no more than three heartbeats. One whose last was so far in the future has not beaten since the server's
- * clock went back.
+ * Whether a node or a worker has missed no more than three heartbeats. One whose last was so far in the future has not beaten since the
+ * server's clock went back.
  * @param now in UTC ms of Redis time
  */
-export function isAlive({ beat, every }: NodeInfo, now: number): boolean {
+export function isAlive({ beat, every }: Beat, now: number): boolean {
   return Math.abs(now - beat) <= 3 * every;
 }
 
-/** Whether a node has missed a heartbeat: it hangs, is cut off, or its Redis accepts no writes. */
-export function isSilent({ beat, every }: NodeInfo, now: number): boolean {
+/** Whether a node or a worker has missed a heartbeat: it hangs, is cut off, or its Redis accepts no writes. */
+export function isSilent({ beat, every }: Beat, now: number): boolean {
   return Math.abs(now - beat) > 1.5 * every;
 }
 
-/** Empty if the text is corrupt or foreign data. */
-function readNode(id: string, text: string): NodeInfo[] {
-  try {
-    const node = JSON.parse(text) as NodeInfo;
-    const sound =
-      node.id === id &&
-      typeof node.tzdata === "string" &&
-      typeof node.ready === "boolean" &&
-      Number.isFinite(node.beat + node.every);
-    return sound ? [node] : [];
-  } catch {
-    return [];
-  }
+/** By id, without corrupt and foreign data. */
+function readBeats<Info extends Beat>(
+  all: Record<string, string>,
+  isSound: (info: Partial<Info>) => boolean,
+): Info[] {
+  return Object.entries(all)
+    .flatMap(([id, text]) => {
+      try {
+        const info = JSON.parse(text) as Info;
+        return info.id === id && Number.isFinite(info.beat + info.every) && isSound(info) ? [info] : [];
+      } catch {
+        return [];
+      }
+    })
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function isNode({ tzdata, ready }: Partial<NodeInfo>): boolean {
+  return typeof tzdata === "string" && typeof ready === "boolean";
+}
+
+function isWorker({ host, queues, types, versions, started, running, runs }: Partial<WorkerInfo>): boolean {
+  const lists = [queues, types].every((list) => Array.isArray(list) && list.every(isText));
+  const versioned = [versions?.carillon, versions?.bullmq, versions?.node].every(isText);
+  const counted = Number.isFinite(started) && Number.isFinite(running);
+  const listed =
+    Array.isArray(runs) && runs.every((one) => isText(one?.run) && isText(one.queue) && isText(one.task));
+  return lists && versioned && counted && listed && isText(host);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string";
 }
 
 /** @param known the types of the namespace; none: any @throws `UNKNOWN_TASK_TYPE` */

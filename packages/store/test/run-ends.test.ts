@@ -1,5 +1,4 @@
-import { parseTask } from "@carillon/core";
-import { OUTCOMES } from "@carillon/core/internal";
+import { OUTCOMES, parseTask } from "@carillon/core";
 import { internalsOf } from "@carillon/store/internal";
 import type { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -19,7 +19,8 @@ export const registerQueues: Register = (program, out) => {
       if (options.json) return out.json(queues);
       if (queues.length === 0) return out.write("No queues.\n");
       const paused = queues.filter((queue) => queue.paused).map(aboutPause);
-      await out.write([table(COLUMNS, queues, out.paint), ...paused].join(""));
+      const stuck = queues.filter(({ waiting = 0, workers }) => waiting > 0 && workers === 0).map(noWorker);
+      await out.write([table(COLUMNS, queues, out.paint), ...paused, ...stuck].join(""));
     });
 };
 
@@ -34,6 +35,10 @@ function aboutPause({ name, paused }: QueueView): string {
   const who = by === undefined ? "" : ` by ${by}`;
   const why = note === undefined ? "" : `: ${note}`;
   return `\n${printable(`${name} is paused${since}${who}${why}`)}\n`;
+}
+
+function noWorker({ name, waiting }: QueueView): string {
+  return `\n${name} has ${waiting === 1 ? "1 waiting job" : `${waiting} waiting jobs`} and no worker. Start one: carillon workers lists those that live.\n`;
 }
 
 const count = (value: number | undefined) => (value === undefined ? "-" : String(value));

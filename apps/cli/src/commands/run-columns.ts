@@ -49,6 +49,20 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
   ERROR,
 ];
 
+/** Columns for runs under way, of many tasks. */
+export const RUNNING_COLUMNS: readonly Column<Run>[] = [
+  { title: "STARTED", value: (run) => when(run.started) },
+  { title: "QUEUE", value: (run) => run.task.queue },
+  { title: "TASK", value: (run) => `${run.task.owner}/${run.task.id}` },
+  { title: "TYPE", value: (run) => run.type },
+  // One that waits for its items is queued, by its record.
+  { title: "STATE", value: ({ state }) => (state === "queued" ? "items" : state), colour: outcomeColour },
+  TRIES,
+  WORKER,
+  { title: "HOST", value: (run) => run.host ?? "-" },
+  { title: "RUN", value: (run) => run.id },
+];
+
 /** Columns for the runs of many tasks, by end time. */
 export const JOURNAL_COLUMNS: readonly Column<Run>[] = [
   { title: "FINISHED", value: (run) => when(run.finished) },

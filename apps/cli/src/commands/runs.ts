@@ -1,22 +1,44 @@
-import { type Globals, type Register, taskCommand, taskRef, wholeNumber, withClient } from "../command.js";
+import { Option } from "commander";
+import { type Globals, type Register, taskRef, wholeNumber, withClient } from "../command.js";
+import { misuse } from "../failure.js";
 import { table } from "../text.js";
-import { RUN_COLUMNS } from "./run-columns.js";
+import { RUN_COLUMNS, RUNNING_COLUMNS } from "./run-columns.js";
 
 interface RunsOptions extends Globals {
   queue?: string;
+  state?: "running";
   limit?: number;
   offset?: number;
 }
 
 export const registerRuns: Register = (program, out) => {
-  taskCommand(program, "runs", "a task's runs, newest first")
-    .option("-l, --limit <n>", "at most 1,000; default 20", wholeNumber)
+  program
+    .command("runs")
+    .summary("a task's runs, newest first; or what runs now")
+    .description(
+      "Lists a task's runs, newest first. With --state running: the runs that workers have under way, of all tasks or of one, the\n" +
+        "one that started first on top.",
+    )
+    .argument("[task]", "[owner/]id; no owner means --owner, else system")
+    .option("-q, --queue <queue>", "the task's queue; needed when the same id exists in several")
+    .addOption(new Option("--state <state>", "in this state").choices(["running"]))
+    .option("-l, --limit <n>", "at most 1,000; default 20, with --state 100", wholeNumber)
     .option("--offset <n>", "leave out this many", wholeNumber)
-    .action(async (task: string, _: unknown, command) => {
+    .action(async (task: string | undefined, _: unknown, command) => {
       const options: RunsOptions = command.optsWithGlobals();
-      const { limit, offset } = options;
+      const { state, queue, owner, limit, offset } = options;
+      const ref = task === undefined ? undefined : taskRef(task, queue, owner);
+      if (state !== undefined) {
+        if (offset !== undefined) throw misuse("offset", "given with --state.", "Leave it out.");
+        const runs = await withClient(options, (client) =>
+          client.runs.list({ state, task: ref, queue, limit }),
+        );
+        if (options.json) return out.json(runs);
+        return out.write(runs.length ? table(RUNNING_COLUMNS, runs, out.paint) : "Nothing runs.\n");
+      }
+      if (ref === undefined) throw misuse("task", "missing.", "Give a task, or --state running.");
       const runs = await withClient(options, (client) =>
-        client.runs.list(taskRef(task, options.queue, options.owner), {
+        client.runs.list(ref, {
           ...(limit === undefined ? {} : { limit }),
           ...(offset === undefined ? {} : { offset }),
         }),

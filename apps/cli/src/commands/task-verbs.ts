@@ -117,6 +117,7 @@ export const registerTrigger: Register = (program, out) => {
       if (result.outcome === "skipped") out.exitCode = EXIT.refused;
       if (options.json) return out.json(result);
       await out.write(`${said(task, result)}\n`);
+      if (result.outcome !== "skipped") out.warn(task, result.warnings);
     });
 };
 

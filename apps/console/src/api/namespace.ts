@@ -5,7 +5,7 @@ import { endpoint, ok } from "./route.js";
 const POLICIES = z.strictObject({ policies: z.looseObject({}).nullable() });
 const TYPES = z.strictObject({ types: z.array(z.string("not a text"), "not a list of texts") });
 
-/** Nodes and task types of the namespace. */
+/** Nodes, workers and task types of the namespace. */
 export function namespaceEndpoints(client: Client) {
   return {
     nodes: endpoint({}, async () => ok({ nodes: await client.nodes.list() })),
@@ -13,6 +13,7 @@ export function namespaceEndpoints(client: Client) {
     setDefaults: endpoint({ body: POLICIES }, async ({ path, body }) =>
       ok({ changed: await client.defaults.set(path["scope"] as DefaultsScope, body.policies) }),
     ),
+    workers: endpoint({}, async () => ok({ workers: await client.workers.list() })),
     types: endpoint({}, async () => ok({ types: await client.types.list() })),
     allowTypes: endpoint({ body: TYPES }, async ({ body: { types } }) => {
       await client.types.allow(types);

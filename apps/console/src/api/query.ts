@@ -48,6 +48,12 @@ export const ITEMS_QUERY = z.strictObject({
   cursor: text.exactOptional(),
 });
 
+export const RUNNING_QUERY = z.strictObject({
+  state: oneOf(["running"] as const),
+  queue: text.exactOptional(),
+  limit: number.exactOptional(),
+});
+
 export const EXPLAIN_QUERY = z.strictObject({ time });
 
 export const UPCOMING_QUERY = z.strictObject({ queue: text.exactOptional(), limit: number.exactOptional() });

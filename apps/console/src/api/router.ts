@@ -45,6 +45,7 @@ export function apiRouter(client: Client, store: Store, redactor: Redactor): Rou
   route(router, `${task}/explain`, { get: turn(insight.explain) });
   route(router, `${task}/backfills`, { post: turn(backfills.add) });
   route(router, "/backfills/:id", { get: backfills.get, delete: backfills.cancel });
+  route(router, "/runs", { get: runs.list });
   route(router, "/runs/:id", { get: runs.get });
   route(router, "/runs/:id/items", { get: runs.items });
   route(router, "/runs/:id/retry-items", { post: runs.retryItems });
@@ -54,6 +55,7 @@ export function apiRouter(client: Client, store: Store, redactor: Redactor): Rou
   route(router, "/validate", { post: turn(validateEndpoint(client, store, redactor)) });
   route(router, "/journal", { get: journalEndpoint(client) });
   route(router, "/nodes", { get: namespace.nodes });
+  route(router, "/workers", { get: namespace.workers });
   route(router, "/queues", { get: queues.list });
   route(router, "/queues/:queue", { delete: queues.remove });
   route(router, "/queues/:queue/pause", { post: queues.pause });

@@ -1,5 +1,5 @@
-import { compileSchedule, type Schedule } from "@carillon/core";
-import { OUTCOMES, type Outcome, type Pending, type Run } from "@carillon/core/internal";
+import { compileSchedule, OUTCOMES, type Outcome, type Run, type Schedule } from "@carillon/core";
+import type { Pending } from "@carillon/core/internal";
 import type { LedgerEntry, RedisClient, Store, StoredTask } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 

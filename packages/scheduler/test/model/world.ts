@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type OverlapPolicy, parseTask, type Schedule, type TaskInput } from "@carillon/core";
-import type { Run } from "@carillon/core/internal";
+import { type OverlapPolicy, parseTask, type Run, type Schedule, type TaskInput } from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
 import { bullPrefix, type RedisClient, type Sabotage, type Store, type StoredTask } from "@carillon/store";
 import { internalsOf, withSeams } from "@carillon/store/internal";

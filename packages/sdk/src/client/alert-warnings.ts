@@ -14,8 +14,10 @@ export function alertWarnings({ alerts = [] }: TaskDefinition): Warning[] {
     const host = bareHost(new URL(url));
     const what = internalKind(host);
     if (what === undefined) return [];
-    const message = `alerts[${index}].url: ${host} is ${what}. Workers refuse it, unless the option allow of their alertWebhook names it.`;
-    return [{ code: "ALERT_NOT_PUBLIC", message }];
+    const message = `alerts[${index}].url: ${host} is ${what}. Workers refuse it.`;
+    return [
+      { code: "ALERT_NOT_PUBLIC", message, remedy: "Name it in the option allow of their alertWebhook." },
+    ];
   });
 }
 

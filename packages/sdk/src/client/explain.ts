@@ -1,11 +1,10 @@
-import { previewSchedule, type SkipReason, seedOf, type TaskDefinition } from "@carillon/core";
+import { previewSchedule, type Run, type SkipReason, seedOf, type TaskDefinition } from "@carillon/core";
 import {
   calendarsOf,
   counted,
   decide,
   errorOf,
   type Pending,
-  type Run,
   scheduleSteps,
   shardOf,
 } from "@carillon/core/internal";
@@ -52,7 +51,7 @@ export interface Explanation {
   /** The answer in one sentence. */
   readonly summary: string;
   readonly events: readonly ExplainedEvent[];
-  /** Why no worker takes a run that waits, this one or the one in its way: the queue is paused, or has no worker. */
+  /** Why no worker takes a run that waits, this one or the one in its way: the queue is paused, or has no worker, or none for its type. */
   readonly hold?: string;
   /** The occurrences before and after, where `time` is none. */
   readonly nearest?: { readonly before: number | undefined; readonly after: number | undefined };
@@ -108,7 +107,7 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
   const queued = all.find(
     ({ id, state }) => state === "queued" && (last ? id === last.id : behind || id === skip?.run),
   );
-  const hold = queued && (await holdOf(store, name.queue));
+  const hold = queued && (await holdOf(store, name.queue, definition.type));
   const held = hold === undefined ? {} : { hold };
   if (last) {
     const wait = crashWait(last, stored, now);

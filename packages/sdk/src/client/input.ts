@@ -45,11 +45,11 @@ export interface CheckedTask extends ParsedTask {
   readonly warnings: readonly Warning[];
 }
 
-export function putView(result: StoredPut, task: CheckedTask): PutResult {
+/** @param more about its worker; does not matter if the task never runs */
+export function putView(result: StoredPut, task: CheckedTask, more: Warning | undefined): PutResult {
   const warnings = [...task.warnings];
-  if (result.state === "finished") {
-    warnings.push(NO_NEXT);
-  }
+  if (result.state === "finished") warnings.push(NO_NEXT);
+  else if (more) warnings.push(more);
   return {
     task: result.name,
     outcome: result.outcome,

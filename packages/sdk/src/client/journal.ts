@@ -1,5 +1,5 @@
-import { CarillonError, type TaskName } from "@carillon/core";
-import { OUTCOMES, type Outcome, quote, type Run } from "@carillon/core/internal";
+import { CarillonError, OUTCOMES, type Outcome, type Run, type TaskName } from "@carillon/core";
+import { quote } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
 import { roundedInstant } from "../instant.js";
 import { assertCursor } from "./input.js";

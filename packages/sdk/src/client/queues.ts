@@ -1,6 +1,7 @@
-import { ALERTS_QUEUE, CarillonError } from "@carillon/core";
-import { assertName, assertOptions, type Outcome } from "@carillon/core/internal";
+import { ALERTS_QUEUE, CarillonError, type Outcome } from "@carillon/core";
+import { assertName, assertOptions } from "@carillon/core/internal";
 import type { QueuePause, QueueState, Store } from "@carillon/store";
+import { Coverage, gapText } from "./coverage.js";
 import { shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 
@@ -168,12 +169,12 @@ function queueNotFound(queue: string): CarillonError {
   return new CarillonError("QUEUE_NOT_FOUND", `no queue ${queue} has tasks.`);
 }
 
-/** Why no worker takes a job that waits in the queue. Undefined: one may, or nothing is known. */
-export async function holdOf(store: Store, queue: string): Promise<string | undefined> {
+/** Why no worker takes a job of this type that waits in the queue. Undefined: one may, or nothing is known. */
+export async function holdOf(store: Store, queue: string, type: string): Promise<string | undefined> {
   const state = await store.queues.state(queue);
   if (state?.paused) return `the queue is paused${aboutPause(state.paused)}`;
-  const workers = await store.queues.workers([queue]);
-  return workers?.get(queue) === 0 ? `no worker works the queue ${queue}` : undefined;
+  const [gap] = (await new Coverage(store).gaps([{ queue, type }])).values();
+  return gap && gapText(gap);
 }
 
 function aboutPause({ at, by, note }: QueuePause): string {

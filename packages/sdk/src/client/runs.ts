@@ -1,18 +1,17 @@
 import { createHash } from "node:crypto";
-import { CarillonError, type TaskRef } from "@carillon/core";
 import {
-  assertName,
-  assertOptions,
+  CarillonError,
   ITEM_STATES,
   type ItemState,
-  quote,
   type Run,
   type RunItem,
-  runId,
-} from "@carillon/core/internal";
+  type TaskRef,
+} from "@carillon/core";
+import { assertName, assertOptions, quote, runId } from "@carillon/core/internal";
 import type { Attempt, LedgerEntry } from "@carillon/store";
 import { shortText, wholeNumber } from "./input.js";
 import { type JournalFilter, type JournalPage, journal, journalWindow } from "./journal.js";
+import { assertRunning, type RunningFilter, running } from "./running.js";
 import type { Scope } from "./scope.js";
 import { statsView, type TaskStats } from "./stats.js";
 
@@ -54,10 +53,19 @@ export class Runs {
    * @param options `limit` default 20, at most 1,000; `offset` default 0
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
    */
+  list(ref: TaskRef, options?: { limit?: number | undefined; offset?: number | undefined }): Promise<Run[]>;
+  /**
+   * The runs that workers have under way now, of all tasks; the one that started first comes first. A run whose worker died stays listed
+   * until BullMQ notices.
+   *
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`, `INVALID_NAME`
+   */
+  list(filter: RunningFilter): Promise<Run[]>;
   async list(
-    ref: TaskRef,
+    ref: TaskRef | RunningFilter,
     options: { limit?: number | undefined; offset?: number | undefined } = {},
   ): Promise<Run[]> {
+    if (typeof ref === "object" && ref !== null && "state" in ref) return this.#running(ref);
     assertOptions(options, ["limit", "offset"]);
     const limit = wholeNumber(options.limit ?? 20, "limit", 1, 1_000);
     const offset = wholeNumber(options.offset ?? 0, "offset", 0, 1_000_000);
@@ -173,6 +181,16 @@ export class Runs {
     const found = await runs.many(name.queue, open);
     const running = found.filter(({ state }) => state === "running" || state === "terminating").length;
     return statsView(stored, open.length, running);
+  }
+
+  async #running(filter: RunningFilter): Promise<Run[]> {
+    assertOptions(filter, ["state", "task", "queue", "limit"]);
+    assertRunning(filter);
+    const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);
+    const { store, owner } = this.#scope;
+    const task = filter.task === undefined ? undefined : await this.#scope.locate(filter.task);
+    const queues = await this.#scope.queuesOf(filter.queue ?? task?.queue);
+    return running({ store, owner, queues }, task, limit);
   }
 
   async #find(id: string): Promise<Run> {

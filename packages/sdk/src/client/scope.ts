@@ -3,18 +3,21 @@ import { hostname } from "node:os";
 import { CarillonError, DEFAULT_OWNER, type TaskName, type TaskRef } from "@carillon/core";
 import { assertName, parseRef, type ResolvedRef } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
+import { Coverage } from "./coverage.js";
 import { assertRef } from "./input.js";
 
 /** The store of a client, and the owner that it is bound to. All parts of a client share one. */
 export class Scope {
   readonly store: Store;
   readonly owner: string | undefined;
+  readonly coverage: Coverage;
   /** Recorded as the author of a change if the caller names nobody. */
   readonly actor = `client-${hostname().replace(/[^A-Za-z0-9._-]/g, "-")}-${process.pid}`;
 
   constructor(store: Store, owner: string | undefined) {
     this.store = store;
     this.owner = owner;
+    this.coverage = new Coverage(store);
   }
 
   /** A token for one call that enqueues: its repetition is recognised. @param name of the requester; "" none */

@@ -1,4 +1,5 @@
-import { FAILURES, OUTCOMES, type Outcome, SUCCESSES } from "@carillon/core/internal";
+import { OUTCOMES, type Outcome } from "@carillon/core";
+import { FAILURES, SUCCESSES } from "@carillon/core/internal";
 import { decodeOutcomes } from "@carillon/store";
 
 /** A task's statistics. Times in UTC ms, durations in ms. */

@@ -1,8 +1,8 @@
-import { CarillonError, type TaskRef, type TriggerOptions } from "@carillon/core";
+import { CarillonError, type TaskName, type TaskRef, type TriggerOptions } from "@carillon/core";
 import { assertOptions, assertOverlap } from "@carillon/core/internal";
 import { notFound, resumeFrom, shortText } from "./input.js";
 import type { Scope } from "./scope.js";
-import type { PauseOptions, ResumeOptions, TriggerResult } from "./types.js";
+import type { PauseOptions, ResumeOptions, TriggerResult, Warning } from "./types.js";
 
 /** @returns false if it was paused already @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `CONFLICT` if it is finished */
 export async function pause(scope: Scope, ref: TaskRef, options: PauseOptions): Promise<boolean> {
@@ -36,8 +36,17 @@ export async function trigger(scope: Scope, ref: TaskRef, options: TriggerOption
   assertOverlap(options.overlap);
   const by = scope.identity(shortText(options.by, "by"));
   const name = await scope.locate(ref);
-  const result = await scope.store.claims.trigger(name, by, options.overlap);
+  const [result, warnings] = await Promise.all([
+    scope.store.claims.trigger(name, by, options.overlap),
+    warningsOf(scope, name),
+  ]);
   if (result.outcome === "skipped") return { outcome: "skipped", code: "SKIPPED_OVERLAP" };
-  if (result.outcome === "queued") return { outcome: "queued", key: by.key };
-  return { outcome: "enqueued", run: result.run, key: by.key, enqueued: result.enqueued };
+  if (result.outcome === "queued") return { outcome: "queued", key: by.key, warnings };
+  return { outcome: "enqueued", run: result.run, key: by.key, enqueued: result.enqueued, warnings };
+}
+
+/** Read at the same time as the trigger: it need not wait for this. */
+async function warningsOf({ store, coverage }: Scope, name: TaskName): Promise<Warning[]> {
+  const task = await store.tasks.get(name).catch(() => undefined);
+  return task ? coverage.warningsOf(task.definition) : [];
 }

@@ -65,9 +65,12 @@ export class TaskWriter {
   }
 
   async #put(task: CheckedTask, options: PutOptions, once = false): Promise<PutResult> {
-    const { tasks } = this.#scope.store;
-    const [result] = await tasks.put(task.definition.queue, [task], { ...options, once });
-    return putView(result as StoredPut, task);
+    const { store, coverage } = this.#scope;
+    const [[result], [warning]] = await Promise.all([
+      store.tasks.put(task.definition.queue, [task], { ...options, once }),
+      coverage.warnings([task.definition]),
+    ]);
+    return putView(result as StoredPut, task, warning);
   }
 
   async update(
@@ -103,6 +106,7 @@ export class TaskWriter {
       byQueue.set(task.definition.queue, list);
     }
     const results = new Array<PutResult>(checked.length);
+    const warnings = await this.#scope.coverage.warnings(checked.map(({ definition }) => definition));
     for (const [queue, list] of byQueue) {
       const stored = await this.#scope.store.tasks.put(
         queue,
@@ -110,7 +114,7 @@ export class TaskWriter {
         { by },
       );
       for (const [i, { index, task }] of list.entries())
-        results[index] = putView(stored[i] as StoredPut, task);
+        results[index] = putView(stored[i] as StoredPut, task, warnings[index]);
     }
     return results;
   }
@@ -179,7 +183,8 @@ export class TaskWriter {
     assertTaskType(type, "type");
     const id = options.id ?? `${type.type.slice(0, 100)}-${randomBytes(8).toString("hex")}`;
     const queue = assertName(options.queue ?? type.queue, "queue");
-    const { tasks, claims } = this.#scope.store;
+    const { store, coverage } = this.#scope;
+    const { tasks, claims } = store;
     const due = moment(options);
     const by = shortText(options.by, "by");
     const given = await this.#check(
@@ -192,7 +197,11 @@ export class TaskWriter {
       },
       type,
     );
-    const [now, draft] = await Promise.all([tasks.time(queue), this.#fill(given)]);
+    const [now, draft, warnings] = await Promise.all([
+      tasks.time(queue),
+      this.#fill(given),
+      coverage.warningsOf({ queue, type: type.type }),
+    ]);
     let at = due(now);
     const dueAt = (time: number) => ({
       ...draft,
@@ -201,15 +210,16 @@ export class TaskWriter {
     const task = { queue, owner: draft.definition.owner, id };
     if (at <= now) {
       const enqueued = await this.#enqueueNow(queue, dueAt(at), by);
-      if (enqueued) return { task, run: enqueued.run, at: enqueued.enqueued };
+      if (enqueued) return { task, run: enqueued.run, at: enqueued.enqueued, warnings };
       // Its owner has as many runs as it may: a node enqueues it when one of them has ended.
       at = now + PLACE_DELAY;
     }
     const [result] = await tasks.put(queue, [dueAt(at)], { once: true, by });
-    if (result?.state === "scheduled" || result?.outcome === "unchanged") return { task, run: undefined, at };
+    if (result?.state === "scheduled" || result?.outcome === "unchanged")
+      return { task, run: undefined, at, warnings };
     // Its time passed while it was put: it is stored, but finished without a run.
     const run = await claims.trigger(task, this.#scope.identity(by), "allow");
-    if (run.outcome === "enqueued") return { task, run: run.run, at: run.enqueued };
+    if (run.outcome === "enqueued") return { task, run: run.run, at: run.enqueued, warnings };
     throw new CarillonError("CONFLICT", `${id} changed while it was enqueued.`, { remedy: "Try again." });
   }
 

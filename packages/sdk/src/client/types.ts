@@ -20,9 +20,16 @@ export interface ClientOptions {
   connectTimeout?: Duration | undefined;
 }
 
+/** Something that is valid, but probably not intended. */
 export interface Warning {
+  /**
+   * Stable, for programs: `NO_NEXT` (all times are past), `ALERT_NOT_PUBLIC`, `NO_WORKER` (no live worker handles the task's type in its
+   * queue), and those of `lintSchedule`.
+   */
   readonly code: string;
   readonly message: string;
+  /** What to do; absent if `message` says it. */
+  readonly remedy?: string | undefined;
 }
 
 export interface AuthorOptions {
@@ -104,15 +111,26 @@ export interface EnqueueOptions {
 }
 
 /** The answer of `client.enqueue`. */
-export type EnqueueResult =
-  /** The job is in its queue. */
-  | { readonly task: TaskName; readonly run: string; readonly at: number }
-  /** A one-off task waits for its time. */
-  | { readonly task: TaskName; readonly run: undefined; readonly at: number };
+export interface EnqueueResult {
+  readonly task: TaskName;
+  /** The run whose job is in its queue; undefined: a one-off task waits for its time. */
+  readonly run: string | undefined;
+  /** UTC ms. */
+  readonly at: number;
+  /** `NO_WORKER`, if no live worker handles the type. */
+  readonly warnings: readonly Warning[];
+}
 
 /** Result of a `trigger`. */
 export type TriggerResult =
-  | { readonly outcome: "enqueued"; readonly run: string; readonly key: string; readonly enqueued: number }
+  /** `warnings`: `NO_WORKER`. */
+  | {
+      readonly outcome: "enqueued";
+      readonly run: string;
+      readonly key: string;
+      readonly enqueued: number;
+      readonly warnings: readonly Warning[];
+    }
   /** It waits until the run in its way is over. */
-  | { readonly outcome: "queued"; readonly key: string }
+  | { readonly outcome: "queued"; readonly key: string; readonly warnings: readonly Warning[] }
   | { readonly outcome: "skipped"; readonly code: "SKIPPED_OVERLAP" };

@@ -25,6 +25,7 @@ export interface Validation {
 export const NO_NEXT: Warning = {
   code: "NO_NEXT",
   message: "All times of this schedule are past: the task is stored as finished.",
+  remedy: "Give a time to come, or a later end.",
 };
 
 /** Steps of the schedule for one answer: a plain one has 1,000 times, the largest 39. */

@@ -2,8 +2,10 @@ import {
   type CatchUpPolicy,
   describeSchedule,
   type Json,
+  type Outcome,
   type OverlapPolicy,
   type Policies,
+  type Run,
   type Schedule,
   seedOf,
   type TaskDefinition,
@@ -11,8 +13,15 @@ import {
   type TaskState,
   taskSchema,
 } from "@carillon/core";
-import { errorOf, type Outcome, type Pending, type Run, readyAt } from "@carillon/core/internal";
-import { isAlive, isSilent, type NodeInfo, revisionOf, type StoredTask } from "@carillon/store";
+import { errorOf, type Pending, readyAt } from "@carillon/core/internal";
+import {
+  isAlive,
+  isSilent,
+  type NodeInfo,
+  revisionOf,
+  type StoredTask,
+  type WorkerInfo,
+} from "@carillon/store";
 
 /** A task as clients see it. Times in UTC ms. */
 export interface Task extends Policies {
@@ -177,6 +186,27 @@ export function definitionOf(task: Task): Definition {
     return value === undefined ? [] : [[field, value] as const];
   });
   return { ...(Object.fromEntries(fields) as unknown as Definition), enabled: task.state !== "paused" };
+}
+
+/** A worker of the registry; `alive` while its last heartbeat is within three of its intervals from now. */
+export interface WorkerView extends Omit<WorkerInfo, "running"> {
+  /** How many runs it has under way; a bound client does not learn it, and gets only the `runs` of its owner. */
+  readonly running?: number | undefined;
+  readonly alive: boolean;
+  readonly state: WorkerState;
+}
+
+/** `stopping`: it takes no more jobs. `silent`: it missed a heartbeat. `dead`: it missed three. */
+export type WorkerState = "ready" | "stopping" | "silent" | "dead";
+
+/** @param owner of a bound client */
+export function workerView(worker: WorkerInfo, now: number, owner: string | undefined): WorkerView {
+  const alive = isAlive(worker, now);
+  const silent = alive && isSilent(worker, now);
+  const state = !alive ? "dead" : silent ? "silent" : worker.stopping ? "stopping" : "ready";
+  if (owner === undefined) return { ...worker, alive, state };
+  const { running: _, runs, ...rest } = worker;
+  return { ...rest, runs: runs.filter(({ task }) => task.startsWith(`${owner}/`)), alive, state };
 }
 
 /** `silent`: it missed a heartbeat. `dead`: it missed three. */

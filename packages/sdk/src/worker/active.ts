@@ -1,3 +1,4 @@
+import type { WorkerRun } from "@carillon/store";
 import type { Output } from "./output.js";
 import type { TimeBox } from "./time-box.js";
 
@@ -5,6 +6,8 @@ import type { TimeBox } from "./time-box.js";
 export interface Active {
   readonly queue: string;
   readonly run: string;
+  /** `owner/id`. */
+  readonly task: string;
   /** The BullMQ job's id: the run's, or the item's own. */
   readonly job: string;
   /** From 1; of a run 0 until its start is recorded. */
@@ -15,6 +18,9 @@ export interface Active {
   /** Its code has ended, and its end is being recorded. */
   ending?: boolean;
 }
+
+/** Most runs that a worker names in its heartbeat. */
+const MOST_NAMED = 20;
 
 /** All current attempts, so that they can be cancelled or aborted. */
 export class ActiveJobs implements Iterable<Active> {
@@ -64,6 +70,13 @@ export class ActiveJobs implements Iterable<Active> {
   stop(): void {
     this.#stopped = true;
     for (const one of this.#jobs) one.box.stop();
+  }
+
+  /** How many runs are under way here, and the first of them. */
+  underWay(): { count: number; runs: WorkerRun[] } {
+    const runs = new Map<string, WorkerRun>();
+    for (const { queue, run, task } of this.#jobs) runs.set(`${queue} ${run}`, { run, queue, task });
+    return { count: runs.size, runs: [...runs.values()].slice(0, MOST_NAMED) };
   }
 
   /** Runs under way, by queue. */

@@ -51,6 +51,7 @@ async function attemptItem(
   const leave = parts.active.enter({
     queue,
     run,
+    task: aboutItem(taken).task,
     job: String(job.id),
     attempt: attemptOf(taken),
     box,

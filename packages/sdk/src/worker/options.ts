@@ -1,11 +1,10 @@
-import { CarillonError, type Duration } from "@carillon/core";
+import { CarillonError, type Duration, type Outcome } from "@carillon/core";
 import {
   assertOptions,
   assertWhole,
   durationOption,
   isName,
   NAME_REMEDY,
-  type Outcome,
   quote,
 } from "@carillon/core/internal";
 import {
@@ -37,6 +36,11 @@ export interface WorkerOptions {
   lockDuration?: Duration | undefined;
   /** Time between two checks for jobs whose worker died; default 30 s. The second check takes them over. */
   stalledInterval?: Duration | undefined;
+  /**
+   * Time between two entries of this worker in the list of workers (`client.workers`); 100 ms to 5 min, default 5 s. A worker that died is
+   * shown as dead after three.
+   */
+  heartbeatEvery?: Duration | undefined;
   /** Keep what handlers print with `console` as their run's output; it is printed all the same. Default true. */
   captureOutput?: boolean | undefined;
   /** Size limit of an attempt's output, in bytes; the newest is kept. Default 65,536. */
@@ -91,6 +95,7 @@ const KNOWN = [
   "concurrency",
   "lockDuration",
   "stalledInterval",
+  "heartbeatEvery",
   "captureOutput",
   "maxOutput",
   "logger",
@@ -108,6 +113,7 @@ export function checkOptions(options: WorkerOptions): void {
   assertWhole(options.concurrency, "concurrency", 1, 10_000);
   durationOption(options.lockDuration, "lockDuration", 1_000, MOST_MS);
   durationOption(options.stalledInterval, "stalledInterval", 1, MOST_MS);
+  durationOption(options.heartbeatEvery, "heartbeatEvery", 100, 300_000);
   assertWhole(options.maxOutput, "maxOutput", 0, 16 * 1024 * 1024);
 }
 

@@ -1,6 +1,5 @@
 import { hostname } from "node:os";
-import type { Json, TaskName } from "@carillon/core";
-import type { Outcome } from "@carillon/core/internal";
+import type { Json, Outcome, TaskName } from "@carillon/core";
 import { type EndWord, failsForAll, redisError, type StartResult } from "@carillon/store";
 import { UnrecoverableError } from "bullmq";
 import type { Context } from "../context.js";
@@ -52,7 +51,16 @@ export class RunAttempt {
     this.#about = { queue, run, task: `${owner}/${task}` };
     this.output = new Output(parts.maxOutput);
     this.box = new TimeBox(parts.clock, () => this.#terminating());
-    this.#active = { queue, run, job: String(job.id), attempt: 0, box: this.box, output: this.output };
+    const { task: local } = this.#about;
+    this.#active = {
+      queue,
+      run,
+      task: local,
+      job: String(job.id),
+      attempt: 0,
+      box: this.box,
+      output: this.output,
+    };
     this.#leave = parts.active.enter(this.#active);
   }
 

@@ -1,5 +1,4 @@
-import type { Json } from "@carillon/core";
-import type { Outcome } from "@carillon/core/internal";
+import type { Json, Outcome } from "@carillon/core";
 import { UnrecoverableError } from "bullmq";
 import { Ending } from "./ending.js";
 import { asError, errorText, LockLostError } from "./errors.js";

@@ -27,7 +27,7 @@ it("a save whose answer was lost, and that is sent again, does not overwrite a l
   const saver = new OutputSaver(store, SILENT);
   const output = new Output(1_000);
   const box = new TimeBox(monotonicClock);
-  const active: Active = { queue: QUEUE, run, job: run, attempt: 1, box, output };
+  const active: Active = { queue: QUEUE, run, task: "system/t", job: run, attempt: 1, box, output };
   output.write("log", "one");
   const first = saver.save(active);
   output.write("log", "two");

@@ -38,6 +38,11 @@ export function bullStateKeys(
   };
 }
 
+/** BullMQ's list of the jobs that workers hold, and its sorted set of those whose children are not done. */
+export function bullHeldKeys(bull: string): { active: string; parents: string } {
+  return { active: `${bull}active`, parents: `${bull}waiting-children` };
+}
+
 /** A key that BullMQ's remove gets besides the job's. */
 export function bullRepeats(bull: string): string {
   return `${bull}repeat`;

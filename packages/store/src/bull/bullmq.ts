@@ -207,13 +207,23 @@ function pick(names: readonly string[]): string {
 /** The text of one of BullMQ's scripts, as this version registers it on a connection. */
 export function bullScript(command: string): string {
   if (scripts.size === 0) {
-    const { connection } = recordingQueue().opts;
-    const { scriptsSet } = connection as unknown as { scriptsSet: Record<string, { lua: string }> };
-    for (const [key, { lua }] of Object.entries(scriptsSet)) scripts.set(key.split(":")[0] as string, lua);
+    for (const [key, { lua }] of Object.entries(registeredScripts()))
+      scripts.set(key.split(":")[0] as string, lua);
   }
   const text = scripts.get(command);
   if (text === undefined) throw new Error(`BullMQ has no script ${command}: bullmq.ts fits another version.`);
   return text;
+}
+
+/** BullMQ's scripts by `name:version`. */
+function registeredScripts(): Record<string, { lua: string }> {
+  const { connection } = recordingQueue().opts;
+  return (connection as unknown as { scriptsSet: Record<string, { lua: string }> }).scriptsSet;
+}
+
+/** The version of BullMQ that this process has loaded. */
+export function bullVersion(): string {
+  return Object.keys(registeredScripts())[0]?.split(":")[1] ?? "unknown";
 }
 
 let recorder: Queue | undefined;

@@ -1,5 +1,4 @@
-import type { Json } from "@carillon/core";
-import type { ItemState, RunItem } from "@carillon/core/internal";
+import type { ItemState, Json, RunItem } from "@carillon/core";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { NOTE_ITEM, PLAN_ITEMS } from "../run/run-scripts.js";

@@ -7,7 +7,7 @@ import { failsForAll } from "../redis/redis-error.js";
 import { BULL, BULL_PAUSE } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
-import { bullMeta, bullPauseKeys, bullStateKeys, bullWorkerName } from "./bull-keys.js";
+import { bullHeldKeys, bullMeta, bullPauseKeys, bullStateKeys, bullWorkerName } from "./bull-keys.js";
 
 /** Name of whoever paused a queue, time (UTC ms) and reason; empty if it was paused by BullMQ itself, which records nothing. */
 export interface QueuePause {
@@ -82,20 +82,27 @@ export class QueueRepository {
    * Redis does not allow it, or has too many connections to list them.
    */
   async workers(queues: readonly string[]): Promise<ReadonlyMap<string, number> | undefined> {
-    const counts = new Map(queues.map((queue) => [queue, 0]));
-    const queueOf = new Map(queues.map((queue) => [bullWorkerName(this.#namespace, queue), queue]));
+    const connections = await this.connections();
+    return connections && new Map(queues.map((queue) => [queue, connections.workers(queue)]));
+  }
+
+  /** The connections of BullMQ workers, to count them for any queue; undefined as with `workers`. */
+  async connections(): Promise<WorkerConnections | undefined> {
     const lists = await this.#link.ask(listsOfConnections).catch(() => undefined);
-    if (!lists) return undefined;
-    for (const names of lists) {
-      const here = new Map<string, number>();
-      for (const name of names) {
-        const queue = queueOf.get(name.split(":w:")[0] as string);
-        if (queue !== undefined) here.set(queue, (here.get(queue) ?? 0) + 1);
-      }
-      // A worker of a cluster may have connections to several masters.
-      for (const [queue, count] of here) counts.set(queue, Math.max(count, counts.get(queue) ?? 0));
-    }
-    return counts;
+    return lists && new WorkerConnections(this.#namespace, lists);
+  }
+
+  /**
+   * Ids of the runs whose jobs workers hold, or whose items are not done, of the oldest `most` jobs of each kind. Also ids that name no run.
+   */
+  async held(queue: string, most: number): Promise<string[]> {
+    const { bull } = this.#keys.queue(queue);
+    const { active, parents } = bullHeldKeys(bull);
+    const found = await this.#link.ask((client) =>
+      Promise.all([client.lrange(active, -most, -1), client.zrange(parents, 0, String(most - 1))]),
+    );
+    // An item's job has the id of its run and its number; so may a run's own.
+    return [...new Set(found.flat().flatMap((id) => [id, id.replace(/\.\d+$/, "")]))];
   }
 
   /** How many runs an owner may have open in a queue, by owner; `*`: any other owner. */
@@ -145,6 +152,37 @@ export class QueueRepository {
       const left = await this.#scripts.run(RESUME_QUEUE, keys);
       if (left <= 0) return changed || left === 0;
     }
+  }
+}
+
+/** The BullMQ workers that were connected when `connections` was called. */
+export class WorkerConnections {
+  readonly #namespace: string;
+  /** For each master, the names of workers by queue, as BullMQ names it; "" for a worker without a name. */
+  readonly #lists: readonly ReadonlyMap<string, readonly string[]>[];
+
+  constructor(namespace: string, lists: readonly (readonly string[])[]) {
+    this.#namespace = namespace;
+    this.#lists = lists.map((names) => {
+      const byQueue = new Map<string, string[]>();
+      for (const name of names) {
+        const [queue = "", worker = ""] = name.split(":w:");
+        const workers = byQueue.get(queue);
+        if (workers) workers.push(worker);
+        else byQueue.set(queue, [worker]);
+      }
+      return byQueue;
+    });
+  }
+
+  /** @param besides names of workers that do not count */
+  workers(queue: string, besides: ReadonlySet<string> = new Set()): number {
+    const name = bullWorkerName(this.#namespace, queue);
+    const counts = this.#lists.map(
+      (list) => (list.get(name) ?? []).filter((one) => !besides.has(one)).length,
+    );
+    // A worker of a cluster may have connections to several masters.
+    return Math.max(0, ...counts);
   }
 }
 

@@ -1,4 +1,4 @@
-import { CarillonError, type OverlapPolicy, type ParsedTask, type TaskName } from "@carillon/core";
+import { CarillonError, type OverlapPolicy, type ParsedTask, type Run, type TaskName } from "@carillon/core";
 import {
   assertOverlap,
   type Decision,
@@ -7,7 +7,6 @@ import {
   decideTrigger,
   localName,
   occurrenceKey,
-  type Run,
   runId,
   type ScheduleCache,
   shardOf,

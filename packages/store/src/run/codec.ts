@@ -1,12 +1,13 @@
-import type { Json, TaskName, Trigger } from "@carillon/core";
 import {
+  type Json,
   OUTCOMES,
   type Outcome,
-  occurrenceKey,
-  parseLocalName,
   type Run,
   type RunState,
-} from "@carillon/core/internal";
+  type TaskName,
+  type Trigger,
+} from "@carillon/core";
+import { occurrenceKey, parseLocalName } from "@carillon/core/internal";
 
 /** Details of a run that are known when it is enqueued, packed into one field: it never changes afterwards. */
 export interface RunDetails {

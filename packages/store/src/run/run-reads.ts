@@ -1,5 +1,5 @@
-import type { TaskName } from "@carillon/core";
-import { localName, type Outcome, type Run } from "@carillon/core/internal";
+import type { Outcome, Run, TaskName } from "@carillon/core";
+import { localName } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";

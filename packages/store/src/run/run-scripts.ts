@@ -1,5 +1,4 @@
-import type { Json, TaskName } from "@carillon/core";
-import type { Outcome } from "@carillon/core/internal";
+import type { Json, Outcome, TaskName } from "@carillon/core";
 import { BULL, CANCEL, CLEAR, EACH, LEDGER, NEXT, REOPEN } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 

@@ -1,12 +1,5 @@
-import { CarillonError, type Json, type TaskName } from "@carillon/core";
-import {
-  decideEnd,
-  isFailure,
-  localName,
-  type Outcome,
-  parseLocalName,
-  shardOf,
-} from "@carillon/core/internal";
+import { CarillonError, type Json, type Outcome, type TaskName } from "@carillon/core";
+import { decideEnd, isFailure, localName, parseLocalName, shardOf } from "@carillon/core/internal";
 import { bullRepeats } from "../bull/bull-keys.js";
 import type { CalendarRepository } from "../calendars.js";
 import { KeyedLock } from "../keyed-lock.js";

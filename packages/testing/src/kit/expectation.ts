@@ -1,7 +1,15 @@
 import { AssertionError } from "node:assert";
 import { isDeepStrictEqual } from "node:util";
-import { CarillonError, SKIP_REASONS, type SkipReason, type TaskRef, type TaskState } from "@carillon/core";
-import { type Outcome, quote, type Run } from "@carillon/core/internal";
+import {
+  CarillonError,
+  type Outcome,
+  type Run,
+  SKIP_REASONS,
+  type SkipReason,
+  type TaskRef,
+  type TaskState,
+} from "@carillon/core";
+import { quote } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
 import type { Complaints } from "./complaints.js";
 import { type History, historyOf, tableOf } from "./history.js";

@@ -1,5 +1,5 @@
-import { compileSchedule, seedOf, type TaskName, type TaskRef } from "@carillon/core";
-import { localName, parseRef, type Run } from "@carillon/core/internal";
+import { compileSchedule, type Run, seedOf, type TaskName, type TaskRef } from "@carillon/core";
+import { localName, parseRef } from "@carillon/core/internal";
 import type { LedgerEntry, Store, StoredTask } from "@carillon/store";
 import { timeText } from "./moment.js";
 

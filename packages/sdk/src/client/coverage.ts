@@ -1,0 +1,124 @@
+import { isAlive, type Store, type WorkerConnections, type WorkerInfo } from "@carillon/store";
+import type { Warning } from "./types.js";
+
+/** A task type in a queue. */
+interface Work {
+  readonly queue: string;
+  readonly type: string;
+}
+
+/** What lacks for a job to be worked. `workers`: live ones of the queue, none of which has the type. */
+interface Gap extends Work {
+  readonly workers: number;
+}
+
+/** Answers are this old at most, in ms: that there is a worker, and that there is none. */
+const [FOUND_FOR, MISSED_FOR] = [5_000, 1_000];
+
+/** Tells whether a worker handles a task type. Its answers are cached, so that many puts cost few reads. */
+export class Coverage {
+  readonly #registered: Cached<readonly WorkerInfo[]>;
+  readonly #connections: Cached<WorkerConnections | undefined>;
+
+  constructor(store: Store) {
+    this.#registered = new Cached(async () => {
+      const [workers, now] = await Promise.all([store.registry.workers(), store.serverTime()]);
+      return workers.map((worker) => (isAlive(worker, now) ? worker : { ...worker, stopping: true }));
+    });
+    this.#connections = new Cached(() => store.queues.connections());
+  }
+
+  /**
+   * The work that nobody does. None where plain BullMQ workers may do it, or where Redis does not list its clients.
+   *
+   * @throws coded Redis errors
+   */
+  async gaps(works: readonly Work[]): Promise<Map<Work, Gap>> {
+    let gaps = gapsOf(works, await this.#registered.get(FOUND_FOR));
+    if (gaps.size === 0) return gaps;
+    const registered = await this.#registered.get(MISSED_FOR);
+    gaps = gapsOf(works, registered);
+    if (gaps.size === 0) return gaps;
+    const connections = await this.#connections.get(MISSED_FOR);
+    const ours = new Set(registered.map(({ id }) => id));
+    for (const [work, { queue }] of gaps) {
+      if (connections === undefined || connections.workers(queue, ours) > 0) gaps.delete(work);
+    }
+    return gaps;
+  }
+
+  /** The warning about each piece of work, if there is one. Never rejects: what warns must not fail what was asked. */
+  async warnings(works: readonly Work[]): Promise<(Warning | undefined)[]> {
+    const gaps = await this.gaps(works).catch(() => new Map<Work, Gap>());
+    return works.map((work) => {
+      const gap = gaps.get(work);
+      return gap && noWorker(gap);
+    });
+  }
+
+  /** As `warnings`, of one. */
+  async warningsOf(work: Work): Promise<Warning[]> {
+    const [warning] = await this.warnings([work]);
+    return warning ? [warning] : [];
+  }
+}
+
+function gapsOf(works: readonly Work[], registered: readonly WorkerInfo[]): Map<Work, Gap> {
+  const taking = registered.filter(({ stopping }) => !stopping);
+  // Of many tasks most have the same queue and type.
+  const known = new Map<string, Gap | undefined>();
+  const gaps = new Map<Work, Gap>();
+  for (const work of works) {
+    const { queue, type } = work;
+    const name = `${queue} ${type}`;
+    if (!known.has(name)) {
+      const workers = taking.filter(({ queues }) => queues.includes(queue));
+      const handled = workers.some(({ types }) => types.includes(type));
+      known.set(name, handled ? undefined : { queue, type, workers: workers.length });
+    }
+    const gap = known.get(name);
+    if (gap) gaps.set(work, gap);
+  }
+  return gaps;
+}
+
+/** What lacks, for people. */
+export function gapText({ queue, type, workers }: Gap): string {
+  if (workers === 0) return `no worker works the queue ${queue}`;
+  const have = workers === 1 ? "its 1 worker does not have it" : `none of its ${workers} workers has it`;
+  return `no worker of the queue ${queue} handles the type ${type}: ${have}`;
+}
+
+function noWorker(gap: Gap): Warning {
+  const { queue, type, workers } = gap;
+  const [then, remedy] =
+    workers === 0
+      ? [`Jobs of type ${type} wait there until one starts.`, `Start a worker that has the type ${type}.`]
+      : [
+          "A worker fails the runs whose type it does not have.",
+          `Give the type ${type} to all workers of ${queue}, or put the task into another queue.`,
+        ];
+  const text = gapText(gap);
+  return { code: "NO_WORKER", message: `${text[0]?.toUpperCase()}${text.slice(1)}. ${then}`, remedy };
+}
+
+/** A value that is read again when it is too old. Calls at the same time share one reading. */
+class Cached<Value> {
+  readonly #read: () => Promise<Value>;
+  #value: Promise<Value> | undefined;
+  #at = 0;
+
+  constructor(read: () => Promise<Value>) {
+    this.#read = read;
+  }
+
+  /** @param age at most, in ms */
+  get(age: number): Promise<Value> {
+    const now = performance.now();
+    if (this.#value === undefined || now - this.#at > age) {
+      this.#value = this.#read();
+      this.#at = now;
+    }
+    return this.#value;
+  }
+}

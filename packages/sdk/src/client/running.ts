@@ -1,0 +1,48 @@
+import { CarillonError, type Run, type TaskName, type TaskRef } from "@carillon/core";
+import { assertName, quote } from "@carillon/core/internal";
+import type { Scope } from "./scope.js";
+
+/** Which runs that are under way to list: those of all tasks, or of one task or queue. */
+export interface RunningFilter {
+  /** The only state that can be listed. It includes runs that are `terminating`, and fan-outs whose items are not done (`queued`). */
+  readonly state: "running";
+  readonly task?: TaskRef | undefined;
+  readonly queue?: string | undefined;
+  /** At most this many; default 100, at most 1,000. */
+  readonly limit?: number | undefined;
+}
+
+/** Jobs of a queue whose runs are read: more than its workers can hold, save for fan-outs with thousands of items at a time. */
+const MOST_JOBS = 1_000;
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME` */
+export function assertRunning({ state, queue }: RunningFilter): void {
+  if (state !== "running") {
+    throw new CarillonError("INVALID_OPTION", `got ${quote(state)}.`, {
+      field: "state",
+      remedy: "Use running. For runs that are over, use runs.journal.",
+    });
+  }
+  if (queue !== undefined) assertName(queue, "queue");
+}
+
+/** The runs that are under way, by their start, longest first. */
+export async function running(
+  { store, owner, queues }: Pick<Scope, "store" | "owner"> & { readonly queues: readonly string[] },
+  task: TaskName | undefined,
+  limit: number,
+): Promise<Run[]> {
+  const found = await Promise.all(
+    queues.map(async (queue) => store.runs.many(queue, await store.queues.held(queue, MOST_JOBS))),
+  );
+  return (
+    found
+      .flat()
+      // The record of a run whose items are at work says `queued`: it waits for them.
+      .filter(({ state, started }) => state !== "final" && started !== undefined)
+      .filter((run) => owner === undefined || run.task.owner === owner)
+      .filter((run) => task === undefined || (run.task.owner === task.owner && run.task.id === task.id))
+      .sort((a, b) => (a.started ?? 0) - (b.started ?? 0) || (a.id < b.id ? -1 : 1))
+      .slice(0, limit)
+  );
+}

@@ -1,0 +1,223 @@
+import { Client, defineTask, Worker } from "@carillon/sdk";
+import { bullPrefix } from "@carillon/store";
+import { internalsOf, storeOf } from "@carillon/store/internal";
+import { eventually } from "@carillon/testing";
+import { Worker as BullWorker } from "bullmq";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { Bench, nothing, QUEUE } from "./bench.js";
+
+const bench = Bench.use("heartbeat");
+const store = () => storeOf(bench.client);
+const list = () => bench.client.workers.list();
+/** Another client: what it knew of workers is not cached. */
+const put = async (client: Client, type: string, queue = QUEUE) =>
+  client.put({ id: `${type}-${queue}`, type, queue, schedule: { every: "1h" } });
+const fresh = () => new Client({ store: store() });
+const codes = async (type: string, queue?: string) =>
+  (await put(fresh(), type, queue)).warnings.map(({ code }) => code);
+
+const HOUR = 3_600_000;
+const soon = { heartbeatEvery: 100 };
+
+/** Lets the handlers of a test go on, before its workers are stopped. */
+let open: () => void;
+let opened: Promise<void>;
+beforeEach(() => {
+  opened = new Promise((resolve) => {
+    open = resolve;
+  });
+});
+afterEach(() => open());
+
+const waits = (name: string) => defineTask(name, { queue: QUEUE, payload: nothing, handler: () => opened });
+
+it("a worker is listed with what it has under way, is stopping while it waits, and leaves when it is done", async () => {
+  const type = waits("ring");
+  const worker = await bench.work([type], soon);
+  expect(await list()).toMatchObject([
+    {
+      id: worker.id,
+      pid: process.pid,
+      queues: [QUEUE],
+      types: ["ring"],
+      state: "ready",
+      running: 0,
+      runs: [],
+    },
+  ]);
+  const run = await bench.run("t", "ring");
+  const busy = await eventually(async () => {
+    const [one] = await list();
+    return one?.running === 1 && one;
+  });
+  expect(busy.runs).toEqual([{ run, queue: QUEUE, task: "system/t" }]);
+  const [seen] = await new Client({ store: store(), owner: "acme" }).workers.list();
+  expect(seen).toMatchObject({ id: worker.id, runs: [] });
+  expect(seen).not.toHaveProperty("running");
+
+  const stopped = worker.stop();
+  await eventually(async () => expect(await list()).toMatchObject([{ state: "stopping", running: 1 }]));
+  expect(await codes("ring")).toEqual(["NO_WORKER"]);
+  open();
+  await stopped;
+  expect(await list()).toEqual([]);
+  expect((await bench.client.runs.get(run)).worker).toBe(worker.id);
+});
+
+it("a worker that misses beats is silent, then dead, and forgotten after an hour", async () => {
+  const type = waits("ring");
+  const worker = await bench.work([type]);
+  const [{ alive: _, state: __, ...info } = {} as never] = await list();
+  const now = await store().serverTime();
+  const ago = { silent: 10_000, dead: 16_000, ahead: -16_000, forgotten: 2 * HOUR };
+  for (const [id, ms] of Object.entries(ago))
+    await store().registry.beatWorker({ ...info, running: 0, id, beat: now - ms });
+  const { keys } = internalsOf(store());
+  for (const foreign of ["no JSON", "{}", '{"id":"x","beat":1,"every":1}'])
+    await bench.admin.hset(keys.workers, `x${foreign.length}`, foreign);
+  const states = async () => Object.fromEntries((await list()).map(({ id, state }) => [id, state]));
+  expect(await states()).toEqual({
+    ...{ [worker.id]: "ready", silent: "silent", dead: "dead", ahead: "dead", forgotten: "dead" },
+  });
+  const other = await bench.work([type]);
+  expect(await states()).toEqual({
+    ...{ [worker.id]: "ready", [other.id]: "ready", silent: "silent", dead: "dead", ahead: "dead" },
+  });
+});
+
+it("whatever number of runs it has, a worker names 20 of them", async () => {
+  const type = waits("ring");
+  const worker = await bench.work([type], { ...soon, concurrency: 30 });
+  await bench.run("t", "ring");
+  for (let i = 1; i < 30; i++) await bench.again("t");
+  const busy = await eventually(async () => {
+    const [one] = await list();
+    return one?.running === 30 && one;
+  });
+  expect(busy.runs).toHaveLength(20);
+  const running = await bench.client.runs.list({ state: "running" });
+  expect(running).toHaveLength(30);
+  expect(running).toMatchObject(Array.from({ length: 30 }, () => ({ worker: worker.id, type: "ring" })));
+  const times = running.map(({ started = 0 }) => started);
+  expect(times).toEqual([...times].sort((a, b) => a - b));
+  const { runs } = bench.client;
+  expect(await runs.list({ state: "running", limit: 5 })).toEqual(running.slice(0, 5));
+  expect(await runs.list({ state: "running", task: "t" })).toHaveLength(30);
+  expect(await runs.list({ state: "running", queue: "other" })).toEqual([]);
+  expect(await new Client({ store: store(), owner: "acme" }).runs.list({ state: "running" })).toEqual([]);
+  for (const [wrong, field] of [
+    [{ state: "queued" }, "state"],
+    [{ state: "running", limit: 0 }, "limit"],
+    [{ state: "running", offset: 1 }, "offset"],
+  ] as const) {
+    await expect(runs.list(wrong as never)).rejects.toMatchObject({ code: "INVALID_OPTION", field });
+  }
+});
+
+it("a run whose items are at work is running, in whatever job", async () => {
+  const many = defineTask("many", {
+    queue: QUEUE,
+    payload: nothing,
+    generate: () => [1, 2, 3],
+    process: () => opened,
+  });
+  await bench.work([many], { ...soon, concurrency: 2 });
+  const run = await bench.run("m", "many");
+  const items = () => bench.queue().getActiveCount();
+  await eventually(async () => expect(await items()).toBe(2));
+  expect(await bench.client.runs.list({ state: "running" })).toMatchObject([{ id: run }]);
+  await eventually(async () => expect(await list()).toMatchObject([{ running: 1, runs: [{ run }] }]));
+});
+
+it("a put, a trigger and an enqueue warn of a queue without a worker, and of a type without one", async () => {
+  const client = fresh();
+  const { warnings } = await put(client, "ring");
+  expect(warnings).toEqual([
+    {
+      code: "NO_WORKER",
+      message: `No worker works the queue ${QUEUE}. Jobs of type ring wait there until one starts.`,
+      remedy: "Start a worker that has the type ring.",
+    },
+  ]);
+  const type = waits("ring");
+  const toll = waits("toll");
+  expect(await client.trigger(`ring-${QUEUE}`)).toMatchObject({ warnings });
+  expect(await client.enqueue(type, {})).toMatchObject({ warnings });
+
+  await bench.work([type]);
+  const known = fresh();
+  expect(await put(known, "ring")).toMatchObject({ warnings: [] });
+  const [warning] = (await put(known, "toll")).warnings;
+  expect(warning?.message).toBe(
+    `No worker of the queue ${QUEUE} handles the type toll: its 1 worker does not have it.` +
+      " A worker fails the runs whose type it does not have.",
+  );
+  expect(await known.enqueue(toll, {}, { delay: "1h" })).toMatchObject({ warnings: [{ code: "NO_WORKER" }] });
+  // It never runs: who would work it does not matter.
+  const past = { id: "p", type: "toll", queue: QUEUE, schedule: { at: "2020-01-01T00:00:00Z" } };
+  expect(await known.put(past)).toMatchObject({ warnings: [{ code: "NO_NEXT" }] });
+});
+
+it("does not warn of a queue that a plain BullMQ worker works, or of which Redis does not tell", async () => {
+  await bench.work([waits("ring")]);
+  const connection = store().connect("patient");
+  const plain = new BullWorker("plain", async () => {}, {
+    connection,
+    prefix: bullPrefix(bench.namespace, "plain"),
+  });
+  try {
+    await eventually(async () => expect((await store().queues.workers(["plain"]))?.get("plain")).toBe(1));
+    expect(await codes("any", "plain")).toEqual([]);
+    expect(await codes("any", "none")).toEqual(["NO_WORKER"]);
+    // Our own workers are no plain ones.
+    await eventually(async () => expect((await store().queues.workers([QUEUE]))?.get(QUEUE)).toBe(1));
+    expect(await codes("any")).toEqual(["NO_WORKER"]);
+    const { queues } = store();
+    const told = vi.spyOn(queues, "connections").mockResolvedValue(undefined);
+    expect(await codes("any", "none")).toEqual([]);
+    told.mockRestore();
+  } finally {
+    await plain.close();
+    connection.disconnect();
+  }
+});
+
+it("asks once for a thousand tasks, and not again for each put", async () => {
+  await bench.work([waits("ring")]);
+  const client = fresh();
+  const workers = vi.spyOn(store().registry, "workers");
+  const connections = vi.spyOn(store().queues, "connections");
+  const schedule = { every: "1h" } as const;
+  const tasks = Array.from({ length: 1_000 }, (_, i) => ({
+    id: `t${i}`,
+    type: "ring",
+    queue: QUEUE,
+    schedule,
+  }));
+  const puts = await client.putMany([...tasks, { id: "x", type: "toll", queue: QUEUE, schedule }]);
+  expect(puts.filter(({ warnings }) => warnings.length > 0).map(({ task }) => task.id)).toEqual(["x"]);
+  await Promise.all(tasks.slice(0, 50).map((task) => client.put(task)));
+  expect(workers.mock.calls.length).toBeLessThanOrEqual(2);
+  expect(connections.mock.calls.length).toBe(1);
+  vi.restoreAllMocks();
+});
+
+it("a put goes through where the list of workers cannot be read", async () => {
+  const { keys } = internalsOf(store());
+  await bench.admin.set(keys.workers, "no hash");
+  expect(await put(fresh(), "ring")).toMatchObject({ outcome: "created", warnings: [] });
+  const warn = vi.fn();
+  const worker = await bench.work([waits("ring")], {
+    ...soon,
+    logger: { debug() {}, info() {}, warn, error() {} },
+  });
+  expect(warn.mock.calls.map(([, text]) => text)).toEqual(["the heartbeat failed"]);
+  await bench.admin.del(keys.workers);
+  await eventually(async () => expect(await list()).toMatchObject([{ id: worker.id }]));
+});
+
+it.each(["1h", 99, "often"])("refuses %s as the time between two beats", (heartbeatEvery) => {
+  expect(() => new Worker({ connection: "redis://x", types: [], heartbeatEvery })).toThrow(
+    expect.objectContaining({ code: "INVALID_OPTION", field: "heartbeatEvery" }),
+  );
+});
