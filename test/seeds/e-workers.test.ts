@@ -25,7 +25,7 @@ describe("E12 workers are tracked: a killed one is shown as dead, and a type tha
     };
     const worker = await eventually(async () => {
       const found = await of(first);
-      return found.running === 1 && found;
+      return found.alive && found.running === 1 && found;
     }, PATIENCE);
     expect(worker).toMatchObject({
       ...{ host: expect.any(String), queues: ["bells"], types: ["ring"], alive: true },
