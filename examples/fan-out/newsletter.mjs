@@ -16,7 +16,6 @@ export function newsletter(subscribers, mailer) {
       await mailer.send(to, issue, idempotencyKey); // the key stays the same when the item is tried again
     },
     concurrency: 5,
-    itemAttempts: 3,
-    itemBackoff: { delay: "1s" },
+    itemRetry: { attempts: 3, delay: "1s" },
   });
 }

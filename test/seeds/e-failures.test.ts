@@ -184,8 +184,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
         expect(attempt).toBe(list.length);
         if (item === "never" || (item === "twice" && attempt < 3)) await NO();
       },
-      itemAttempts: 3,
-      itemBackoff: { delay: "10s" },
+      itemRetry: { attempts: 3, delay: "10s" },
     });
     kit = await stand.kit({ types: [type] });
     await kit.client.put(type, { id: "t", schedule: { every: "1h" }, payload: {} });

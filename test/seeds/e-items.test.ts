@@ -30,8 +30,7 @@ describe("E11 each item of a fan-out has a record; a retry does exactly those th
         if (broken && fails(index)) throw new Error(`no paper for ${order}`);
         return { sent: order };
       },
-      itemAttempts: 2,
-      itemBackoff: { kind: "fixed", delay: "1ms" },
+      itemRetry: { attempts: 2, backoff: "fixed", delay: "1ms" },
     });
     const worker = new Worker({
       ...{ connection: stand.redis.url, namespace: stand.namespace, types: [type], concurrency: 50 },

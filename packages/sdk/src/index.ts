@@ -149,7 +149,6 @@ export {
   StoppingError,
   TimeLimitError,
 } from "./worker/errors.js";
-export type { ItemBackoff } from "./worker/item-options.js";
 export type {
   RunEvent,
   StopOptions,

@@ -1,8 +1,8 @@
-import { CarillonError, type TaskInput, taskSchema } from "@carillon/core";
+import { CarillonError, type RetryInput, type TaskInput, taskSchema } from "@carillon/core";
 import { assertName, assertOptions, isName, nearestRemedy } from "@carillon/core/internal";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Context, ItemContext } from "./context.js";
-import { assertFanOut, type ItemBackoff } from "./worker/item-options.js";
+import { assertFanOut } from "./worker/item-options.js";
 
 type Awaitable<T> = T | Promise<T>;
 /** Values that become JSON, interfaces and dates too. An `Ending` is an object, a promise is not a result. */
@@ -52,9 +52,11 @@ export interface FanOutHandlers<Schema extends StandardSchemaV1, Item> {
    * one of the worker's places.
    */
   concurrency?: number | undefined;
-  /** Tries for each item, 1 to 100; default 1. A worker that dies is no try; the third time, the item failed. */
-  itemAttempts?: number | undefined;
-  itemBackoff?: ItemBackoff | undefined;
+  /**
+   * Attempts at each item, as a task's `retry` has those of a run. Default: one attempt. A worker that dies does not count; the third time,
+   * the item failed.
+   */
+  itemRetry?: RetryInput | undefined;
 }
 
 export interface FanOutOptions<Schema extends StandardSchemaV1, Item>
@@ -125,7 +127,7 @@ export function task<Type extends TaskContract>(type: Type, input: TypedTask<Typ
  *   payload: z.object({ month: z.string() }),
  *   generate: ({ month }) => database.customersOf(month),
  *   process: (customer, { idempotencyKey }) => invoice(customer, idempotencyKey),
- *   itemAttempts: 3,
+ *   itemRetry: { attempts: 3 },
  * });
  * @throws `INVALID_NAME`, `INVALID_OPTION`
  */
@@ -210,13 +212,10 @@ function assertHandler(handler: unknown): void {
   });
 }
 
-const FAN_OUT = [
-  "generate",
-  "process",
-  "concurrency",
-  "itemAttempts",
-  "itemBackoff",
-] as const satisfies (keyof FanOutHandlers<never, never>)[];
+const FAN_OUT = ["generate", "process", "concurrency", "itemRetry"] as const satisfies (keyof FanOutHandlers<
+  never,
+  never
+>)[];
 const COMMON = ["payload", "queue", "handler"] as const;
 const OF_ITEMS = [...COMMON, ...FAN_OUT] as const;
 

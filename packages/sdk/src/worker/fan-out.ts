@@ -49,7 +49,7 @@ async function generate(attempt: RunAttempt, type: AnyFanOutType, started: Start
     queue: `${bullPrefix(attempt.parts.store.namespace, queue)}:${queue}`,
   };
   const opts = {
-    ...itemRetry(type.itemAttempts, type.itemBackoff),
+    ...itemRetry(type.itemRetry),
     ...(job.opts.priority ? { priority: job.opts.priority } : {}),
     parent,
     // The run's job keeps what became of each; a failed item must not hold it up.

@@ -1,16 +1,7 @@
-import { BACKOFFS, type Backoff, CarillonError, type Duration } from "@carillon/core";
-import { assertOptions, durationOption, MAX_DURATION } from "@carillon/core/internal";
+import { CarillonError, parseDuration, type RetryInput } from "@carillon/core";
+import { fromZod, policySchema } from "@carillon/core/internal";
+import { z } from "zod";
 import type { JobBackoff } from "./backoff.js";
-
-/** Wait between the attempts of an item. */
-export interface ItemBackoff {
-  /** Default `exponential`. */
-  kind?: Backoff | undefined;
-  /** The first wait, a duration; default `1s`. */
-  delay?: Duration | undefined;
-  /** No wait is longer; default `1h`. */
-  max?: Duration | undefined;
-}
 
 /** Retry settings of an item, as job options. */
 export interface ItemRetry {
@@ -18,25 +9,20 @@ export interface ItemRetry {
   readonly backoff: JobBackoff;
 }
 
-/** @throws `INVALID_OPTION` */
-export function itemRetry(
-  attempts = 1,
-  { kind = "exponential", delay = "1s", max = "1h" }: ItemBackoff = {},
-): ItemRetry {
-  whole(attempts, "itemAttempts", 100);
-  if (!BACKOFFS.includes(kind)) {
-    throw new CarillonError("INVALID_OPTION", "unknown.", {
-      field: "itemBackoff.kind",
-      remedy: `Give one of ${BACKOFFS.join(", ")}.`,
-    });
-  }
-  const backoff: JobBackoff = {
-    type: "carillon",
-    kind,
-    delay: durationOption(delay, "itemBackoff.delay", 1, MAX_DURATION),
-    max: durationOption(max, "itemBackoff.max", 1, MAX_DURATION),
+/** As a task's `retry`. */
+const schema = z.object({ itemRetry: policySchema.shape.retry });
+
+const NONE = { attempts: 1, backoff: "exponential", delay: "1s", max: "1h" } as const;
+
+/** @throws `INVALID_OPTION`, `INVALID_DURATION` */
+export function itemRetry(input: RetryInput | undefined): ItemRetry {
+  const parsed = schema.safeParse({ itemRetry: input });
+  if (!parsed.success) throw fromZod(parsed.error, "INVALID_OPTION");
+  const { attempts, backoff, delay, max } = parsed.data.itemRetry ?? NONE;
+  return {
+    attempts,
+    backoff: { type: "carillon", kind: backoff, delay: parseDuration(delay), max: parseDuration(max) },
   };
-  return { attempts, backoff };
 }
 
 /** @throws `INVALID_OPTION` */
@@ -53,8 +39,7 @@ interface FanOutLike {
   process?: unknown;
   handler?: unknown;
   concurrency?: number | undefined;
-  itemAttempts?: number | undefined;
-  itemBackoff?: ItemBackoff | undefined;
+  itemRetry?: RetryInput | undefined;
 }
 
 /** @throws `INVALID_OPTION` */
@@ -73,8 +58,5 @@ export function assertFanOut(options: FanOutLike): void {
     });
   }
   if (options.concurrency !== undefined) whole(options.concurrency, "concurrency", 10_000);
-  if (options.itemBackoff !== undefined) assertOptions(options.itemBackoff, BACKOFF_OPTIONS, "itemBackoff");
-  itemRetry(options.itemAttempts, options.itemBackoff);
+  itemRetry(options.itemRetry);
 }
-
-const BACKOFF_OPTIONS = ["kind", "delay", "max"] as const satisfies (keyof ItemBackoff)[];

@@ -187,7 +187,7 @@ describe("a run of many items", () => {
           if (n === 1 && attempt < 3) throw new Error("not yet");
           if (n === 2) throw new PermanentError("never".repeat(200));
         },
-        { itemAttempts: 3, itemBackoff: { kind: "linear", delay: "1ms", max: "2ms" } },
+        { itemRetry: { attempts: 3, backoff: "linear", delay: "1ms", max: "2ms" } },
       ),
     ]);
     const end = next(worker, "settled");
@@ -618,11 +618,11 @@ describe("a definition with items", () => {
     ["generate", { process }],
     ["handler", { generate, process, handler: () => {} }],
     ["concurrency", { generate, process, concurrency: 0 }],
-    ["itemAttempts", { generate, process, itemAttempts: 1.5 }],
-    ["itemBackoff.kind", { generate, process, itemBackoff: { kind: "square" } }],
-    ["itemBackoff.delay", { generate, process, itemBackoff: { delay: "1" } }],
-    ["itemBackoff.dealy", { generate, process, itemBackoff: { dealy: "5s" } }],
-    ["itemBackoff", { generate, process, itemBackoff: null }],
+    ["itemRetry.attempts", { generate, process, itemRetry: { attempts: 1.5 } }],
+    ["itemRetry.backoff", { generate, process, itemRetry: { backoff: "square" } }],
+    ["itemRetry.delay", { generate, process, itemRetry: { delay: "1" } }],
+    ["itemRetry.dealy", { generate, process, itemRetry: { dealy: "5s" } }],
+    ["itemRetry", { generate, process, itemRetry: null }],
   ])("is refused where %s is wrong", (field, options) => {
     expect(() => defineTask("many", { ...base, ...options } as never)).toThrow(
       expect.objectContaining({ field }),
