@@ -70,7 +70,7 @@ export type { Nodes } from "./client/nodes.js";
 export type { Queues, QueueView } from "./client/queues.js";
 export type { RunningFilter } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
-export type { TaskStats } from "./client/stats.js";
+export type { StatsPage, TaskStats, TaskStatsRow } from "./client/stats.js";
 export type { TaskTypes } from "./client/task-types.js";
 export type * from "./client/types.js";
 export type { Upcoming } from "./client/up-next.js";

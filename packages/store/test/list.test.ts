@@ -1,4 +1,5 @@
 import type { TaskFilter } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { Bench } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
@@ -32,13 +33,18 @@ onEveryEngine("list and locate", (connection) => {
     tasks.map(({ definition: { queue, owner, id } }) => `${queue} ${owner}/${id}`);
 
   /** All pages, each no longer than `limit`. */
-  async function pages(filter: TaskFilter, limit: number): Promise<string[]> {
+  async function pages(
+    filter: TaskFilter,
+    limit: number,
+    read: "list" | "listDue" = "list",
+  ): Promise<string[]> {
     const found: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await bench.store.tasks.list(filter, limit, cursor);
+      const page = await bench.store.tasks[read](filter, limit, cursor);
       expect(page.tasks.length).toBeLessThanOrEqual(limit);
       found.push(...said(page.tasks));
+      expect(found.length).toBeLessThanOrEqual(1_000);
       cursor = page.cursor;
     } while (cursor !== undefined);
     return found;
@@ -72,6 +78,83 @@ onEveryEngine("list and locate", (connection) => {
     expect(await pages(filter, 500)).toEqual(all.filter(wanted));
   });
 
+  it.each<[string, TaskFilter, (name: string) => boolean]>([
+    ["all", {}, () => true],
+    ["a queue", { queue: "beta" }, (name) => name.startsWith("beta ")],
+    ["all but a queue", { except: "beta" }, (name) => !name.startsWith("beta ")],
+    ["an owner", { owner: "a" }, (name) => name.includes(" a/")],
+    ["a tag", { tag: "only-y" }, (name) => name.endsWith("/y")],
+  ])("pages by next time, also within one instant: %s", async (_what, filter, wanted) => {
+    // All of these at 10 s, in eight shards; paused ones have no next time.
+    const all = (await seed()).filter((name) => !name.endsWith("/z"));
+    await bench.put({ id: "y", owner: "later", queue: "alpha", tags: ["only-y"], schedule: { every: "1m" } });
+    await bench.put({ id: "y", owner: "a", queue: "gamma", tags: ["only-y"], schedule: { every: "5s" } });
+    const moved = ["gamma a/y", ...all.filter((name) => name !== "gamma a/y"), "alpha later/y"];
+    for (const limit of [1, 7, 500])
+      expect(await pages(filter, limit, "listDue")).toEqual(moved.filter(wanted));
+  });
+
+  it.each([101, 1_000])("pages by next time through %i tasks that are due at once", async (count) => {
+    const { keys, link } = internalsOf(bench.store);
+    const { dues, task } = keys.queue("alpha");
+    const names = Array.from({ length: count }, (_, i) => `o/${String(i * 7)}`);
+    await bench.put({ id: "0", owner: "o", queue: "alpha" });
+    const hash = await link.client.hgetall(task("o/0"));
+    await link.client.del(...dues);
+    const all = link.client.pipeline();
+    for (const [i, name] of names.entries())
+      all.hset(task(name), hash).zadd(dues[i % 3] as string, 5_000, name);
+    await all.exec();
+    expect(await pages({}, 40, "listDue")).toEqual(names.map((name) => `alpha ${name}`).sort());
+  });
+
+  it.each(["list", "listDue"] as const)(
+    "%s reads 5,000 tasks for a page, and goes on there",
+    async (read) => {
+      const { keys, link } = internalsOf(bench.store);
+      const { tasks, dues } = keys.queue("alpha");
+      await bench.put({ id: "last", owner: "z", queue: "alpha" });
+      // Names without tasks: none of them matches.
+      const names = Array.from({ length: 5_100 }, (_, i) => `o/${i}`);
+      const index = read === "list" ? tasks : (dues[0] as string);
+      await link.client.zadd(index, ...names.flatMap((name) => [0, name]));
+      const first = await bench.store.tasks[read]({ state: "scheduled" }, 100);
+      expect(first).toEqual({ tasks: [], cursor: expect.any(String) });
+      const second = await bench.store.tasks[read]({ state: "scheduled" }, 100, first.cursor);
+      expect([said(second.tasks), second.cursor]).toEqual([["alpha z/last"], undefined]);
+    },
+  );
+
+  it("filters by the outcome of the last run, and reads the statistics of many", async () => {
+    await seed();
+    const { keys, link } = internalsOf(bench.store);
+    const ended = async (queue: string, local: string, lastOutcome: string) =>
+      link.client.hset(keys.queue(queue).stats(local), { lastOutcome, [lastOutcome]: 2 });
+    await ended("alpha", "b/x", "failed");
+    await ended("beta", "a/y", "crashed");
+    await ended("gamma", "a.b/z", "succeeded");
+    const outcomes = new Set(["failed", "crashed"] as const);
+    for (const limit of [1, 2, 100])
+      expect(await pages({ outcomes }, limit)).toEqual(["alpha b/x", "beta a/y"]);
+    expect(await pages({ outcomes }, 1, "listDue")).toEqual(["alpha b/x", "beta a/y"]);
+    expect(await pages({ outcomes, owner: "a" }, 1)).toEqual(["beta a/y"]);
+
+    await link.client.hset(keys.queue("alpha").task("b/x"), "open", "b.x@1.1");
+    await link.client.hset(keys.queue("beta").task("a/y"), "open", "*");
+    await link.client.zadd(keys.queue("beta").open("a/y"), 1, "a.y@1.1", 2, "a.y@1.2");
+    await link.client.set(keys.queue("alpha").stats("b/y"), "someone else's");
+    const names = ["beta a/y", "alpha b/x", "alpha b/y", "alpha b/z"].map((name) => {
+      const [queue = "", owner = "", id = ""] = name.split(/[ /]/);
+      return { queue, owner, id };
+    });
+    expect(await bench.store.runs.manyStats(names)).toEqual([
+      { stored: { lastOutcome: "crashed", crashed: "2" }, open: 2 },
+      { stored: { lastOutcome: "failed", failed: "2" }, open: 1 },
+      { stored: {}, open: 0 },
+      { stored: {}, open: 0 },
+    ]);
+  });
+
   it("a cursor of one owner's page shows nothing of it to another", async () => {
     await seed();
     for (const from of OWNERS) {
@@ -92,11 +175,24 @@ onEveryEngine("list and locate", (connection) => {
     Buffer.from("one").toString("base64url"),
     Buffer.from(" a/b").toString("base64url"),
   ])("refuses the cursor %j", async (cursor) => {
-    await expect(bench.store.tasks.list({}, 10, cursor)).rejects.toMatchObject({
-      code: "INVALID_OPTION",
-      field: "cursor",
-      remedy: expect.any(String),
-    });
+    for (const read of ["list", "listDue"] as const) {
+      await expect(bench.store.tasks[read]({}, 10, cursor)).rejects.toMatchObject({
+        code: "INVALID_OPTION",
+        field: "cursor",
+        remedy: expect.any(String),
+      });
+    }
+  });
+
+  it("refuses a cursor of the other order", async () => {
+    await seed();
+    for (const [one, other] of [
+      ["list", "listDue"],
+      ["listDue", "list"],
+    ] as const) {
+      const { cursor } = await bench.store.tasks[one]({}, 1);
+      await expect(bench.store.tasks[other]({}, 1, cursor)).rejects.toMatchObject({ field: "cursor" });
+    }
   });
 
   it("goes on where it was, though tasks come and go between the pages", async () => {

@@ -1,6 +1,8 @@
 import {
   CarillonError,
   describeSchedule,
+  OUTCOMES,
+  type Outcome,
   type ParsedTask,
   seedOf,
   TASK_STATES,
@@ -160,6 +162,20 @@ export function assertState(state: unknown): void {
   throw new CarillonError("INVALID_OPTION", `got ${quote(state)}.`, {
     field: "state",
     remedy: `Use one of ${TASK_STATES.join(", ")}.`,
+  });
+}
+
+/** One outcome or several; undefined: any. @throws `INVALID_OPTION` */
+export function outcomesOf(
+  outcome: Outcome | readonly Outcome[] | undefined,
+): ReadonlySet<Outcome> | undefined {
+  if (outcome === undefined) return undefined;
+  const given: readonly unknown[] = Array.isArray(outcome) ? outcome : [outcome];
+  const wrong = given.findIndex((one) => !OUTCOMES.includes(one as Outcome));
+  if (given.length > 0 && wrong < 0) return new Set(given as Outcome[]);
+  throw new CarillonError("INVALID_OPTION", given.length > 0 ? `got ${quote(given[wrong])}.` : "empty.", {
+    field: "outcome",
+    remedy: `Use one of ${OUTCOMES.join(", ")}, or several in a list.`,
   });
 }
 

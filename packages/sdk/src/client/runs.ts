@@ -13,7 +13,9 @@ import { shortText, wholeNumber } from "./input.js";
 import { type JournalFilter, type JournalPage, journal, journalWindow } from "./journal.js";
 import { assertRunning, type RunningFilter, running } from "./running.js";
 import type { Scope } from "./scope.js";
-import { statsView, type TaskStats } from "./stats.js";
+import { type StatsPage, statsView, type TaskStats } from "./stats.js";
+import { listStats } from "./task-reader.js";
+import type { ListOptions } from "./types.js";
 
 /** A run with where its attempts ran and what they printed. */
 export interface RunDetails extends Run {
@@ -154,7 +156,7 @@ export class Runs {
   }
 
   /**
-   * Final runs by their end, newest first: of a task, with an outcome, by a node, in a range of time.
+   * Final runs of all queues by their end, newest first: of a task, with one outcome or several, by a node, in a range of time.
    *
    * @throws `INVALID_OPTION`, `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`
    */
@@ -191,6 +193,18 @@ export class Runs {
     const task = filter.task === undefined ? undefined : await this.#scope.locate(filter.task);
     const queues = await this.#scope.queuesOf(filter.queue ?? task?.queue);
     return running({ store, owner, queues }, task, limit);
+  }
+
+  /**
+   * The statistics of all tasks, or of those that match: a page in the order of queue, owner, id, or by next time. A page takes two or three
+   * round trips for each queue that it reads, however many tasks it has.
+   *
+   * @example
+   * const { tasks } = await client.runs.statsOfAll({ outcome: ["failed", "timed-out", "crashed", "lost"] });
+   * @throws `INVALID_OPTION`, `INVALID_NAME`
+   */
+  async statsOfAll(options: ListOptions = {}): Promise<StatsPage> {
+    return listStats(this.#scope, options);
   }
 
   async #find(id: string): Promise<Run> {

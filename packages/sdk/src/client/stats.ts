@@ -1,4 +1,4 @@
-import { OUTCOMES, type Outcome } from "@carillon/core";
+import { OUTCOMES, type Outcome, type TaskName, type TaskState } from "@carillon/core";
 import { FAILURES, SUCCESSES } from "@carillon/core/internal";
 import { decodeOutcomes } from "@carillon/store";
 
@@ -13,6 +13,8 @@ export interface TaskStats {
   readonly successes: number;
   /** failed, timed-out, crashed and lost. */
   readonly failures: number;
+  /** Successes among successes and failures, 0 to 1; undefined: there are none. */
+  readonly successRate: number | undefined;
   /** Attempts that were started, and those whose worker died (an attempt under way is not among them). */
   readonly attempts: number;
   readonly crashes: number;
@@ -30,23 +32,42 @@ export interface TaskStats {
   readonly lastOutcome: Outcome | undefined;
   /** The last run that is over and did something: not one that was dropped, cancelled before it started, or had nothing to do. */
   readonly lastRun: string | undefined;
+  /** Milliseconds from the start of `lastRun` to its end; undefined: it never started. */
+  readonly lastMs: number | undefined;
   /** Milliseconds of all runs that succeeded, and of all that failed. */
   readonly successMs: number;
   readonly failureMs: number;
 }
 
+/** A task with its statistics. Crashes are left out: to count them, the runs that are open must be read; see `client.runs.stats`. */
+export interface TaskStatsRow extends Omit<TaskStats, "crashes" | "consecutiveCrashes"> {
+  readonly task: TaskName;
+  readonly state: TaskState;
+  /** UTC ms; undefined while paused or finished, or while the next time is not known. */
+  readonly nextExecution: number | undefined;
+}
+
+/** A page of `client.runs.statsOfAll`. */
+export interface StatsPage {
+  readonly tasks: readonly TaskStatsRow[];
+  /** The start of the next page; undefined: this was the last. */
+  readonly cursor: string | undefined;
+}
+
 /** @param running attempts that are under way: each is counted as a crash until its end */
 export function statsView(stored: Record<string, string>, open: number, running: number): TaskStats {
   const number = (field: string) => Number(stored[field] ?? 0);
-  const time = (field: string) => (stored[field] === undefined ? undefined : Number(stored[field]));
+  const time = (field: string) => (stored[field] ? Number(stored[field]) : undefined);
   const outcomes = decodeOutcomes(stored);
   const sum = (...of: Outcome[]) => of.reduce((total, outcome) => total + outcomes[outcome], 0);
+  const [successes, failures] = [sum(...SUCCESSES), sum(...FAILURES)];
   return {
     runs: sum(...OUTCOMES) + open,
     outcomes,
     open,
-    successes: sum(...SUCCESSES),
-    failures: sum(...FAILURES),
+    successes,
+    failures,
+    successRate: successes + failures > 0 ? successes / (successes + failures) : undefined,
     attempts: number("attempts"),
     crashes: Math.max(0, number("crashes") - running),
     consecutiveFailures: number("consecutiveFailures"),
@@ -57,6 +78,7 @@ export function statsView(stored: Record<string, string>, open: number, running:
     lastChecked: time("lastChecked"),
     lastOutcome: stored.lastOutcome as Outcome | undefined,
     lastRun: stored.lastRun,
+    lastMs: time("lastMs"),
     successMs: number("successMs"),
     failureMs: number("failureMs"),
   };

@@ -1,10 +1,11 @@
-import { ALERTS_QUEUE, type TaskRef } from "@carillon/core";
-import { assertName, assertOptions } from "@carillon/core/internal";
-import type { StoredTask } from "@carillon/store";
-import { assertCursor, assertState, notFound, wholeNumber } from "./input.js";
+import { ALERTS_QUEUE, CarillonError, type TaskRef } from "@carillon/core";
+import { assertName, assertOptions, quote } from "@carillon/core/internal";
+import type { TaskPage as StoredPage, StoredTask } from "@carillon/store";
+import { assertCursor, assertState, notFound, outcomesOf, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
+import { type StatsPage, statsView, type TaskStatsRow } from "./stats.js";
 import type { ListOptions, TaskPage } from "./types.js";
-import { lastStatus, openView, type Task, taskView } from "./view.js";
+import { lastStatus, nextOf, openView, type Task, taskView } from "./view.js";
 
 /** Most open runs that are read for a task's display state. */
 const MOST_SHOWN = 100;
@@ -17,26 +18,67 @@ export async function readTask(scope: Scope, ref: TaskRef): Promise<Task> {
   return withStatus(scope, stored);
 }
 
-/** @throws `INVALID_OPTION`, `INVALID_NAME`, `INVALID_OPTION` */
+/** @throws `INVALID_OPTION`, `INVALID_NAME` */
 export async function listTasks(scope: Scope, options: ListOptions): Promise<TaskPage> {
-  assertOptions(options, ["queue", "owner", "tag", "state", "deliveries", "limit", "cursor"]);
+  const page = await select(scope, options);
+  return {
+    tasks: await Promise.all(page.tasks.map((task) => withStatus(scope, task))),
+    cursor: page.cursor,
+  };
+}
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME` */
+export async function listStats(scope: Scope, options: ListOptions): Promise<StatsPage> {
+  const page = await select(scope, options);
+  const stats = await scope.store.runs.manyStats(page.tasks.map(({ definition }) => definition));
+  const tasks = page.tasks.map((stored, i): TaskStatsRow => {
+    const { queue, owner, id } = stored.definition;
+    // No attempt is subtracted: both counts of crashes are left out.
+    const {
+      crashes: _,
+      consecutiveCrashes: __,
+      ...rest
+    } = statsView(stats[i]?.stored ?? {}, stats[i]?.open ?? 0, 0);
+    const task = { queue, owner, id };
+    return { task, state: stored.state, nextExecution: nextOf(stored)?.due, ...rest };
+  });
+  return { tasks, cursor: page.cursor };
+}
+
+async function select(scope: Scope, options: ListOptions): Promise<StoredPage> {
+  assertOptions(options, [
+    ...(["queue", "owner", "tag", "state", "outcome", "sort", "deliveries", "limit", "cursor"] as const),
+  ]);
   const limit = wholeNumber(options.limit ?? 100, "limit", 1, 1_000);
   assertState(options.state);
   assertCursor(options.cursor);
   for (const field of ["queue", "owner", "tag"] as const) {
     if (options[field] !== undefined) assertName(options[field], field);
   }
+  const outcomes = outcomesOf(options.outcome);
+  const { sort = "name", state, cursor } = options;
+  if (sort !== "name" && sort !== "next") {
+    throw new CarillonError("INVALID_OPTION", `got ${quote(sort)}.`, {
+      field: "sort",
+      remedy: "Use name or next.",
+    });
+  }
+  if (sort === "next" && state !== undefined && state !== "scheduled") {
+    throw new CarillonError("INVALID_OPTION", `${state} tasks have no next time.`, {
+      field: "state",
+      remedy: "Leave out sort, or state.",
+    });
+  }
   const { store, owner } = scope;
   if (owner !== undefined && options.owner !== undefined && options.owner !== owner) {
     return { tasks: [], cursor: undefined };
   }
   const except = options.deliveries ? undefined : ALERTS_QUEUE;
-  const filter = { ...options, owner: owner ?? options.owner, except };
-  const page = await store.tasks.list(filter, limit, options.cursor);
-  return {
-    tasks: await Promise.all(page.tasks.map((task) => withStatus(scope, task))),
-    cursor: page.cursor,
-  };
+  const { queue, tag } = options;
+  const filter = { queue, tag, state, owner: owner ?? options.owner, outcomes, except };
+  return sort === "next"
+    ? store.tasks.listDue(filter, limit, cursor)
+    : store.tasks.list(filter, limit, cursor);
 }
 
 export async function countTasks(scope: Scope, options: { queue?: string | undefined }): Promise<number> {

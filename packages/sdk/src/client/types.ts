@@ -1,4 +1,4 @@
-import type { Duration, TaskName, TaskState } from "@carillon/core";
+import type { Duration, Outcome, TaskName, TaskState } from "@carillon/core";
 import type { ConnectionSpec, PutOutcome, Store } from "@carillon/store";
 import type { TaskContract } from "../task-type.js";
 import type { Task } from "./view.js";
@@ -78,6 +78,16 @@ export interface ListOptions {
   owner?: string | undefined;
   tag?: string | undefined;
   state?: TaskState | undefined;
+  /**
+   * Only tasks whose last run ended in one of these ways. The last run is the last one that is over and did something, as in
+   * `client.runs.stats`.
+   */
+  outcome?: Outcome | readonly Outcome[] | undefined;
+  /**
+   * `next`: by next time, earliest first, without tasks that have none; a task with an occurrence that waits, for a run's end for example,
+   * comes at the time of its next check. Default `name`: by queue, owner, id.
+   */
+  sort?: "name" | "next" | undefined;
   /** Also the deliveries of alerts to webhooks: one-off tasks of the queue `carillon-alerts`. Naming that queue shows them too. */
   deliveries?: boolean | undefined;
   /** At most this many; default 100, at most 1,000. */
@@ -86,7 +96,10 @@ export interface ListOptions {
   cursor?: string | undefined;
 }
 
-/** A page of `list`. */
+/**
+ * A page of `list`. One page reads at most 5,000 tasks: if a filter by state or outcome, or one by owner or tag with `sort`, matches few of
+ * them, a page is short or even empty, and has a cursor.
+ */
 export interface TaskPage {
   readonly tasks: Task[];
   /** Gives the next page; undefined: this was the last. */

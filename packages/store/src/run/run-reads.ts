@@ -3,6 +3,7 @@ import { localName } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
+import { noHash } from "../task/errors.js";
 import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun } from "./codec.js";
 
 /** Runs read, or cancelled, at once. */
@@ -101,6 +102,39 @@ export class RunReads {
     return this.#link.ask((client) => client.hgetall(keys.stats(localName(name))));
   }
 
+  /** The statistics of tasks as stored, and how many runs of each are not final: one round trip for each of their queues. */
+  async manyStats(names: readonly TaskName[]): Promise<StoredStats[]> {
+    const places = new Map<string, number[]>();
+    for (const [i, { queue }] of names.entries()) {
+      const of = places.get(queue);
+      if (of) of.push(i);
+      else places.set(queue, [i]);
+    }
+    const found: StoredStats[] = [];
+    const read = async ([queue, indexes]: [string, number[]]) => {
+      const locals = indexes.map((i) => localName(names[i] as TaskName));
+      for (const [n, stats] of (await this.#statsIn(queue, locals)).entries())
+        found[indexes[n] as number] = stats;
+    };
+    await Promise.all([...places].map(read));
+    return found;
+  }
+
+  async #statsIn(queue: string, locals: readonly string[]): Promise<StoredStats[]> {
+    const keys = this.#keys.queue(queue);
+    const replies = await this.#link.ask(async (client) => {
+      const pipeline = client.pipeline();
+      for (const local of locals)
+        pipeline.hgetall(keys.stats(local)).hget(keys.task(local), "open").zcard(keys.open(local));
+      return (await pipeline.exec()) ?? [];
+    });
+    return locals.map((_, i) => {
+      const [[error, hash] = [], [, named] = [], [, size] = []] = replies.slice(3 * i, 3 * i + 3);
+      const stored = error ? noHash(error) : (hash as Record<string, string>);
+      return { stored, open: named === FACTS.inSet ? Number(size) || 0 : named ? 1 : 0 };
+    });
+  }
+
   /** The runs of a task that are not final, oldest first: one is named by the task itself, more are in a set. @param most at least 1; default all */
   async open(name: TaskName, most?: number): Promise<string[]> {
     const keys = this.#keys.queue(name.queue);
@@ -130,6 +164,12 @@ export class RunReads {
       };
     });
   }
+}
+
+interface StoredStats {
+  readonly stored: Record<string, string>;
+  /** Runs that are not final. */
+  readonly open: number;
 }
 
 /** A task may have a hundred thousand runs: others must have their turn in between. */

@@ -1,20 +1,34 @@
-import { CarillonError, type TaskName, type TaskState } from "@carillon/core";
+import { CarillonError, type Outcome, type TaskName, type TaskState } from "@carillon/core";
 import { localName, quote, type ResolvedRef } from "@carillon/core/internal";
 import type { NamespaceKeys, QueueKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import type { Registry } from "../registry.js";
+import { answers, script } from "../script/script.js";
+import type { Scripts } from "../script/scripts.js";
 import { decodeTask, isForeign, readable, type StoredTask } from "./codec.js";
 import { noHash, unsupportedFormat } from "./errors.js";
+
+const LIST_DUE = script("list-due", {
+  keys: ["dues[]"],
+  args: ["at", "after", "most"],
+  answer: answers<string[]>(),
+});
+
+/** Tasks read for one page of a list: a filter that few tasks match must not read all of them. */
+const MOST_READ = 5_000;
 
 export interface TaskFilter {
   queue?: string | undefined;
   owner?: string | undefined;
   tag?: string | undefined;
   state?: TaskState | undefined;
+  /** The outcome of the last run that did something is one of these. */
+  outcomes?: ReadonlySet<Outcome> | undefined;
   /** Without the tasks of this queue, unless it is the filter's own. */
   except?: string | undefined;
 }
 
+/** May be short, even empty, before the last page: a filter reads a bounded number of tasks per page. */
 export interface TaskPage {
   tasks: StoredTask[];
   /** The start of the next page; undefined: this was the last. */
@@ -26,11 +40,13 @@ export class TaskReads {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #registry: Registry;
+  readonly #scripts: Scripts;
 
-  constructor(link: Link, keys: NamespaceKeys, registry: Registry) {
+  constructor(link: Link, keys: NamespaceKeys, registry: Registry, scripts: Scripts) {
     this.#link = link;
     this.#keys = keys;
     this.#registry = registry;
+    this.#scripts = scripts;
   }
 
   async get(name: TaskName): Promise<StoredTask | undefined> {
@@ -75,29 +91,91 @@ export class TaskReads {
 
   /** Tasks in the order of queue, owner, id; a page at a time. */
   async list(filter: TaskFilter, limit: number, cursor?: string): Promise<TaskPage> {
-    const start = cursor === undefined ? undefined : decodeCursor(cursor);
-    const { queue: only, except } = filter;
-    const queues =
-      only === undefined ? (await this.#registry.queues()).filter((one) => one !== except) : [only];
+    const [startQueue = "", startLocal] = decodeCursor(cursor, 2);
+    const size = Math.max(limit, 100);
     const tasks: StoredTask[] = [];
-    for (const queue of queues) {
-      if (start && queue < start.queue) continue;
-      let after = start && queue === start.queue ? start.local : undefined;
+    let seen = 0;
+    for (const queue of await this.#queuesOf(filter)) {
+      if (queue < startQueue) continue;
+      let after = queue === startQueue ? startLocal : undefined;
       for (;;) {
-        const locals = await this.#locals(this.#keys.queue(queue), filter, after, Math.max(limit, 100));
-        for (const task of await this.#read(queue, locals)) {
-          if (filter.state !== undefined && task.state !== filter.state) continue;
-          if (filter.owner !== undefined && task.definition.owner !== filter.owner) continue;
+        const locals = await this.#locals(this.#keys.queue(queue), filter, after, size);
+        for (const task of await this.#read(queue, locals, filter)) {
           tasks.push(task);
-          if (tasks.length === limit) {
+          if (tasks.length === limit)
             return { tasks, cursor: encodeCursor(queue, localName(task.definition)) };
-          }
         }
-        if (locals.length < Math.max(limit, 100)) break;
         after = locals.at(-1);
+        if (locals.length < size || after === undefined) break;
+        seen += locals.length;
+        if (seen >= MOST_READ) return { tasks, cursor: encodeCursor(queue, after) };
       }
     }
     return { tasks, cursor: undefined };
+  }
+
+  /**
+   * Tasks that have a next time, in the order in which they are checked next, then of queue, owner, id; a page at a time. Tasks that are
+   * planned again between two pages move.
+   */
+  async listDue(filter: TaskFilter, limit: number, cursor?: string): Promise<TaskPage> {
+    let start = decodeCursor(cursor, 3);
+    if (start.length > 0 && !Number.isSafeInteger(Number(start[0]))) throw badCursor(cursor);
+    const size = Math.max(limit, 100);
+    const queues = await this.#queuesOf(filter);
+    const tasks: StoredTask[] = [];
+    for (let seen = 0; ; ) {
+      const pages = await Promise.all(queues.map((queue) => this.#dueAfter(queue, start, size)));
+      const names = pages.flat().sort(byDue).slice(0, size);
+      const found = await this.#readAll(names, filter);
+      for (const [i, task] of found.entries()) {
+        if (!task) continue;
+        tasks.push(task);
+        if (tasks.length === limit) return { tasks, cursor: dueCursor(names[i]) };
+      }
+      seen += names.length;
+      const last = names.at(-1);
+      if (names.length < size || !last) return { tasks, cursor: undefined };
+      if (seen >= MOST_READ) return { tasks, cursor: dueCursor(last) };
+      start = [String(last.at), last.queue, last.local];
+    }
+  }
+
+  /** Entries of a queue's due indexes that are listed after `start`: a time, a queue and a name; empty: all. */
+  async #dueAfter(queue: string, start: readonly string[], most: number): Promise<DueEntry[]> {
+    const [at = "", startQueue = "", local = ""] = start;
+    const { dues } = this.#keys.queue(queue);
+    const past = at !== "" && queue < startQueue;
+    const flat = await this.#scripts.run(
+      LIST_DUE,
+      { dues },
+      { at: past ? Number(at) + 1 : at, after: queue === startQueue ? local : "", most },
+    );
+    return Array.from({ length: flat.length / 2 }, (_, i) => ({
+      queue,
+      local: flat[2 * i] as string,
+      at: Number(flat[2 * i + 1]),
+    }));
+  }
+
+  /** The tasks of several queues, each in its place; undefined: it does not match, or cannot be read. */
+  async #readAll(names: readonly DueEntry[], filter: TaskFilter): Promise<(StoredTask | undefined)[]> {
+    const { owner } = filter;
+    const byQueue = new Map<string, string[]>();
+    for (const { queue, local } of names) {
+      if (owner !== undefined && !local.startsWith(`${owner}/`)) continue;
+      const locals = byQueue.get(queue);
+      if (locals) locals.push(local);
+      else byQueue.set(queue, [local]);
+    }
+    const found = await Promise.all([...byQueue].map(([queue, locals]) => this.#read(queue, locals, filter)));
+    const byName = new Map(found.flat().map((task) => [nameOf(task), task]));
+    return names.map(({ queue, local }) => byName.get(`${queue} ${local}`));
+  }
+
+  async #queuesOf({ queue, except }: TaskFilter): Promise<string[]> {
+    if (queue !== undefined) return [queue];
+    return (await this.#registry.queues()).filter((one) => one !== except);
   }
 
   /** Names of a queue's tasks after `after`. All scores are 0, so a range by name is a range by owner. */
@@ -113,19 +191,23 @@ export class TaskReads {
     return this.#link.ask((client) => client.zrangebylex(source, from, last, "LIMIT", 0, limit));
   }
 
-  async #read(queue: string, locals: readonly string[]): Promise<StoredTask[]> {
+  /** The tasks of these names that match. */
+  async #read(queue: string, locals: readonly string[], filter: TaskFilter): Promise<StoredTask[]> {
     if (locals.length === 0) return [];
     const keys = this.#keys.queue(queue);
-    const hashes = await this.#link.ask(async (client) => {
+    const { outcomes } = filter;
+    const replies = await this.#link.ask(async (client) => {
       const pipeline = client.pipeline();
       for (const local of locals) pipeline.hgetall(keys.task(local));
-      const replies = (await pipeline.exec()) ?? [];
-      return replies.map(([error, hash]) => (error ? noHash(error) : (hash as Record<string, string>)));
+      if (outcomes) for (const local of locals) pipeline.hget(keys.stats(local), "lastOutcome");
+      return (await pipeline.exec()) ?? [];
     });
-    return hashes.flatMap((hash, i) => {
-      const flat = Object.entries(hash).flat();
-      const task = readable(queue, locals[i] as string, flat);
-      return task && !isForeign(task) ? [task] : [];
+    return locals.flatMap((local, i) => {
+      const [error, hash] = replies[i] ?? [];
+      if (outcomes && !outcomes.has(replies[locals.length + i]?.[1] as Outcome)) return [];
+      const flat = Object.entries(error ? noHash(error) : (hash as Record<string, string>)).flat();
+      const task = readable(queue, local, flat);
+      return task && !isForeign(task) && matches(task, filter) ? [task] : [];
     });
   }
 
@@ -180,17 +262,48 @@ function rangeOf(owner: string): [first: string, last: string] {
   return [`[${owner}/`, `(${owner}0`];
 }
 
-function encodeCursor(queue: string, local: string): string {
-  return Buffer.from(`${queue} ${local}`).toString("base64url");
+function matches({ state, definition }: StoredTask, filter: TaskFilter): boolean {
+  if (filter.state !== undefined && state !== filter.state) return false;
+  if (filter.owner !== undefined && definition.owner !== filter.owner) return false;
+  return filter.tag === undefined || definition.tags.includes(filter.tag);
 }
 
-function decodeCursor(cursor: string): { queue: string; local: string } {
-  const [queue, local] = Buffer.from(cursor, "base64url").toString().split(" ");
-  if (!queue || !local) {
-    throw new CarillonError("INVALID_OPTION", `got ${quote(cursor)}.`, {
-      field: "cursor",
-      remedy: "Give back the cursor of the page before.",
-    });
-  }
-  return { queue, local };
+/** A task in a due index, and when it is checked. */
+interface DueEntry {
+  readonly queue: string;
+  readonly local: string;
+  readonly at: number;
+}
+
+function byDue(a: DueEntry, b: DueEntry): number {
+  if (a.at !== b.at) return a.at - b.at;
+  if (a.queue !== b.queue) return a.queue < b.queue ? -1 : 1;
+  return a.local < b.local ? -1 : 1;
+}
+
+function nameOf({ definition }: StoredTask): string {
+  return `${definition.queue} ${localName(definition)}`;
+}
+
+function dueCursor(entry: DueEntry | undefined): string | undefined {
+  return entry && encodeCursor(String(entry.at), entry.queue, entry.local);
+}
+
+function encodeCursor(...parts: readonly string[]): string {
+  return Buffer.from(parts.join(" ")).toString("base64url");
+}
+
+/** The parts of a cursor; none without one. @throws `INVALID_OPTION` */
+function decodeCursor(cursor: string | undefined, count: number): string[] {
+  if (cursor === undefined) return [];
+  const parts = Buffer.from(cursor, "base64url").toString().split(" ");
+  if (parts.length !== count || parts.includes("")) throw badCursor(cursor);
+  return parts;
+}
+
+function badCursor(cursor: string | undefined): CarillonError {
+  return new CarillonError("INVALID_OPTION", `got ${quote(cursor)}.`, {
+    field: "cursor",
+    remedy: "Give back the cursor of the page before, with the same sort.",
+  });
 }

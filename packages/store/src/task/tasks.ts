@@ -81,7 +81,7 @@ export class TaskRepository extends TaskReads {
     calendars: CalendarRepository,
     optimistic: OptimisticWrites,
   ) {
-    super(link, keys, registry);
+    super(link, keys, registry, scripts);
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;

@@ -113,6 +113,7 @@ local function count(run, outcome, now, started, reopened, survived)
     add(set, "lastRun", run.id)
     add(set, "lastFinish", nowText)
     add(set, "lastOutcome", outcome)
+    add(set, "lastMs", started and whole(math.max(0, now - math.max(started, reopened or started))) or "")
   end
   if failed then
     add(set, "consecutiveFailures", whole((tonumber(was[2]) or 0) + 1))

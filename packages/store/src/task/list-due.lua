@@ -1,0 +1,50 @@
+-- Reads a page of the due indexes of all shards, by due time, then by name. Reads only.
+--
+-- K.dues: the due indexes; A.at: from this time on ("" all); A.after: of that time only names after this one ("" all of them);
+-- A.most: page size
+-- Returns: names and times in turn
+local most = tonumber(A.most)
+
+-- Byte by byte: `<` of Lua compares texts by the server's locale.
+local function isAfter(name, other)
+  for i = 1, math.max(#name, #other) do
+    local a, b = string.byte(name, i) or -1, string.byte(other, i) or -1
+    if a ~= b then return a > b end
+  end
+  return false
+end
+
+-- Rank of the first entry to read. Any number of tasks may be due at one time: those before `after` are found by bisection.
+local function startOf(due)
+  if A.at == "" then return 0 end
+  local low = redis.call("ZCOUNT", due, "-inf", "(" .. A.at)
+  if A.after == "" then return low end
+  local high = low + redis.call("ZCOUNT", due, A.at, A.at)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if isAfter(redis.call("ZRANGE", due, middle, middle)[1], A.after) then high = middle else low = middle + 1 end
+  end
+  return low
+end
+
+local pages, heads = {}, {}
+for i, due in ipairs(K.dues) do
+  local start = startOf(due)
+  pages[i], heads[i] = redis.call("ZRANGE", due, start, start + most - 1, "WITHSCORES"), 1
+end
+
+local page = {}
+while #page < 2 * most do
+  local first, name, at
+  for i, entries in ipairs(pages) do
+    local head = heads[i]
+    local time = tonumber(entries[head + 1])
+    if time and (not first or time < at or (time == at and isAfter(name, entries[head]))) then
+      first, name, at = i, entries[head], time
+    end
+  end
+  if not first then break end
+  page[#page + 1], page[#page + 2] = name, pages[first][heads[first] + 1]
+  heads[first] = heads[first] + 2
+end
+return page
