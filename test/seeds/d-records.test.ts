@@ -240,3 +240,108 @@ describe("D14 history is pruned by count and age, per task", () => {
     expect(Math.min(...runs.map(({ finished }) => finished ?? 0))).toBe(kit.now - 3 * 3_600_000);
   });
 });
+
+describe("D15 one call tells the statistics of all tasks, and one all failures of all queues, newest first", () => {
+  const FAILURES = ["failed", "timed-out", "crashed", "lost"] as const;
+  const minutes = (n: number) => Date.parse("2026-01-01T00:00:00Z") + n * 60_000;
+
+  it("3 queues, 5 tasks, 4 kinds of failure", async () => {
+    const type = (queue: string, name: string, handler: (context: Context) => unknown) =>
+      defineTask(name, {
+        queue,
+        payload: anything,
+        handler: async (_payload, context) => (await handler(context)) as Json,
+      });
+    const forever = ({ signal }: Context) => kit.sleep("1h", { signal });
+    const types = {
+      good: type("x", "good", () => kit.sleep("2s")),
+      fails: type("x", "fails", () => kit.sleep("3s").then(() => Promise.reject(new Error("no")))),
+      slow: type("y", "slow", forever),
+      dies: type("y", "dies", forever),
+      gone: type("z", "gone", () => kit.sleep("1s")),
+    };
+    kit = await stand.kit({ types: Object.values(types) });
+    const put = (id: keyof typeof types, first: number, more: object = {}) =>
+      kit.client.put(types[id], {
+        ...{ id, payload: {}, schedule: { every: "10m", origin: new Date(minutes(first)).toISOString() } },
+        ...more,
+      });
+    await put("good", 1, { tags: ["nightly"] });
+    await put("fails", 2, { tags: ["nightly"] });
+    await put("slow", 3, { timeLimit: "20s", owner: "acme" });
+    await put("dies", 4, { crash: { attempts: 1 } });
+    await put("gone", 5);
+    kit.at("04:05", async () => {
+      await kit.worker.crash();
+      await kit.worker.start();
+    });
+    kit.at("14:05", async () => {
+      await kit.worker.crash();
+      await kit.worker.start();
+    });
+    // The job of the second run disappears before a worker takes it.
+    kit.at("14:50", () => kit.worker.pause());
+    kit.at("15:01", async () => {
+      const [run] = await kit.client.runs.list("gone", { limit: 1 });
+      await stand.queue("z").remove(run?.id ?? "");
+    });
+    kit.at("15:30", () => kit.worker.resume());
+    await kit.advanceTo("20:30");
+
+    const { tasks, cursor } = await kit.client.runs.statsOfAll();
+    const shown = tasks.map(
+      ({ task, lastOutcome, lastMs, successRate, consecutiveFailures, runs, nextExecution }) => [
+        `${task.queue} ${task.owner}/${task.id}`,
+        ...[lastOutcome, lastMs, successRate, consecutiveFailures, runs, nextExecution],
+      ],
+    );
+    expect(shown).toEqual([
+      ["x system/fails", "failed", 3_000, 0, 2, 2, minutes(22)],
+      ["x system/good", "succeeded", 2_000, 1, 0, 2, minutes(21)],
+      ["y acme/slow", "timed-out", 20_000, 0, 2, 2, minutes(23)],
+      ["y system/dies", "crashed", expect.any(Number), 0, 2, 2, minutes(24)],
+      ["z system/gone", "lost", undefined, 0.5, 1, 2, minutes(25)],
+    ]);
+    expect(cursor).toBeUndefined();
+    // Each as it is told of the task alone.
+    for (const { task, state, nextExecution, ...stats } of tasks) {
+      expect(await kit.client.runs.stats(task)).toMatchObject(stats);
+      expect(await kit.client.get(task)).toMatchObject({ state, nextExecution });
+    }
+
+    const ids = ({ tasks: found }: Awaited<ReturnType<typeof kit.client.runs.statsOfAll>>) =>
+      found.map(({ task }) => task.id);
+    const { runs: all } = kit.client;
+    expect(ids(await all.statsOfAll({ sort: "next" }))).toEqual(["good", "fails", "slow", "dies", "gone"]);
+    expect(ids(await all.statsOfAll({ outcome: [...FAILURES], sort: "next", queue: "y" }))).toEqual([
+      "slow",
+      "dies",
+    ]);
+    expect(ids(await all.statsOfAll({ outcome: ["lost", "crashed"] }))).toEqual(["dies", "gone"]);
+    expect(ids(await all.statsOfAll({ tag: "nightly", outcome: "failed" }))).toEqual(["fails"]);
+    expect(ids(await all.statsOfAll({ owner: "acme" }))).toEqual(["slow"]);
+    const first = await all.statsOfAll({ sort: "next", limit: 3 });
+    const second = await all.statsOfAll({ sort: "next", limit: 3, cursor: first.cursor });
+    expect([...ids(first), ...ids(second)]).toEqual(["good", "fails", "slow", "dies", "gone"]);
+    const listed = await kit.client.list({ sort: "next", outcome: FAILURES });
+    expect(listed.tasks.map(({ id }) => id)).toEqual(["fails", "slow", "dies", "gone"]);
+
+    const journal = await kit.client.runs.journal({ outcome: FAILURES });
+    const ends = journal.runs.map(({ finished = 0 }) => finished);
+    expect(ends).toEqual(ends.toSorted((a, b) => b - a));
+    expect(new Set(journal.runs.map(({ task }) => task.queue))).toEqual(new Set(["x", "y", "z"]));
+    const count = (wanted: Outcome) => journal.runs.filter(({ outcome }) => outcome === wanted).length;
+    expect([...FAILURES.map(count), journal.runs.length]).toEqual([2, 2, 2, 1, 7]);
+    const some = await kit.client.runs.journal({ outcome: ["lost", "crashed"], limit: 2 });
+    const rest = await kit.client.runs.journal({ outcome: ["lost", "crashed"], cursor: some.cursor });
+    expect([...some.runs, ...rest.runs]).toEqual(
+      journal.runs.filter(({ outcome }) => outcome === "lost" || outcome === "crashed"),
+    );
+
+    // The same by HTTP's and the command's names is in their own tests; here one call each.
+    const cli = JSON.parse((await stand.carillon(["stats", "--json"])).stdout);
+    expect(cli).toEqual(JSON.parse(JSON.stringify({ tasks })));
+    const failed = JSON.parse((await stand.carillon(["journal", "--failures", "--json"])).stdout);
+    expect(failed).toEqual(JSON.parse(JSON.stringify(journal)));
+  });
+});

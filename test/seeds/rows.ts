@@ -70,6 +70,7 @@ const timescale: typeof docspell = [
   ["D12", "a handler may say when its task runs next"],
   ["D13", "manual runs are in the journal"],
   ["D14", "history is pruned by count and age, per task"],
+  ["D15", "one call tells the statistics of all tasks, and one all failures of all queues, newest first"],
   ["D16", "a pause in the wait after a crash holds the run: no second start until the resume"],
   ["T5", "timeline: a drifting task fails until it is paused, linear and exponential backoff"],
   ["T6", "timeline: a fixed task fails, each retry held to the next slot"],

@@ -1,15 +1,16 @@
 import type { JournalFilter, Outcome, TaskRef } from "@carillon/sdk";
-import { Option } from "commander";
 import { type Globals, limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import { type MomentOptions, readSince } from "../moment.js";
 import { table } from "../text.js";
 import { HERE } from "../times.js";
+import { outcomeOption, outcomesOf } from "./outcomes.js";
 import { JOURNAL_COLUMNS } from "./run-columns.js";
 
 interface JournalOptions extends Globals {
   queue?: string;
-  outcome?: Outcome;
+  outcome?: Outcome[];
+  failures?: boolean;
   node?: string;
   since?: string;
   until?: string;
@@ -17,27 +18,15 @@ interface JournalOptions extends Globals {
   cursor?: string;
 }
 
-/** Complete on purpose: a new outcome does not compile until it can be asked for. */
-const OUTCOMES = Object.keys({
-  succeeded: true,
-  failed: true,
-  "timed-out": true,
-  quota: true,
-  cancelled: true,
-  dropped: true,
-  crashed: true,
-  "nothing-to-do": true,
-  lost: true,
-} satisfies Record<Outcome, true>);
-
 export const registerJournal: Register = (program, out) => {
   program
     .command("journal")
     .summary("the runs that are over, of one task or all")
-    .description("Lists the runs that are over, by their end, newest first.")
+    .description("Lists the runs that are over, of all queues, by their end, newest first.")
     .argument("[task]", "[owner/]id; default all tasks")
     .option("-q, --queue <queue>", "of this queue")
-    .addOption(new Option("--outcome <outcome>", "that ended so").choices(OUTCOMES))
+    .addOption(outcomeOption("that ended so"))
+    .option("--failures", "that failed, timed out, crashed or were lost")
     .option("--node <name>", "that this node enqueued, or this worker ran")
     .option(
       "--since <time>",
@@ -62,9 +51,10 @@ export const registerJournal: Register = (program, out) => {
 };
 
 async function filterOf(
-  { queue, outcome, node, since, until, count, cursor }: JournalOptions,
+  { queue, node, since, until, count, cursor, ...given }: JournalOptions,
   time: () => Promise<number>,
 ): Promise<JournalFilter> {
+  const outcome = outcomesOf(given.outcome, "failures", given.failures);
   const filter = { queue, outcome, node, limit: limitOf(count, 1_000), cursor };
   if (since === undefined && until === undefined) return filter;
   const sdk = await import("@carillon/sdk");

@@ -1,5 +1,33 @@
-import type { Outcome, TaskStats } from "@carillon/sdk";
-import { duration, when } from "../times.js";
+import type { Outcome, TaskStats, TaskStatsRow } from "@carillon/sdk";
+import type { Column } from "../text.js";
+import { duration, relative, when } from "../times.js";
+import { GOOD } from "./run-columns.js";
+
+/** Columns for the statistics of many tasks. */
+export const STATS_COLUMNS: readonly Column<TaskStatsRow>[] = [
+  { title: "QUEUE", value: ({ task }) => task.queue },
+  { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
+  {
+    title: "LAST",
+    value: ({ lastOutcome = "-", lastFinish }) =>
+      lastFinish === undefined ? lastOutcome : `${lastOutcome} ${relative(lastFinish, Date.now())}`,
+    colour: ({ lastOutcome }) =>
+      lastOutcome === undefined ? undefined : GOOD.includes(lastOutcome) ? "green" : "red",
+  },
+  { title: "TOOK", right: true, value: ({ lastMs }) => (lastMs === undefined ? "-" : duration(lastMs)) },
+  { title: "RUNS", right: true, value: ({ runs }) => String(runs) },
+  { title: "WENT WELL", right: true, value: (stats) => shareOf(stats) ?? "-" },
+  {
+    title: "FAILED IN A ROW",
+    right: true,
+    value: ({ consecutiveFailures }) => String(consecutiveFailures),
+    colour: ({ consecutiveFailures }) => (consecutiveFailures > 0 ? "red" : undefined),
+  },
+  {
+    title: "NEXT",
+    value: ({ state, nextExecution }) => (nextExecution === undefined ? state : when(nextExecution)),
+  },
+];
 
 /** A task's statistics in one line. */
 export function statsLine(stats: TaskStats): string | undefined {
@@ -29,6 +57,7 @@ export function statsFacts(stats: TaskStats): [string, string | undefined][] {
     ["mean of failures", failures > 0 ? duration(failureMs / failures) : undefined],
     ["last start", time(stats.lastStart)],
     ["last finish", time(stats.lastFinish)],
+    ["last took", stats.lastMs === undefined ? undefined : duration(stats.lastMs)],
     ["last success", time(stats.lastSuccess)],
     ["last nothing to do", time(stats.lastChecked)],
     ["last run", stats.lastRun && `${stats.lastRun} (${stats.lastOutcome})`],
@@ -42,7 +71,7 @@ export function ended({ outcomes, open }: Pick<TaskStats, "outcomes" | "open">):
   return [...parts, ...(open > 0 ? [`${open} not over`] : [])].join(", ");
 }
 
-function shareOf({ successes, failures }: TaskStats): string | undefined {
+function shareOf({ successes, failures }: Pick<TaskStats, "successes" | "failures">): string | undefined {
   const total = successes + failures;
   // Rounded down: what says 100% has no failure.
   return total === 0 ? undefined : `${Math.floor((successes * 100) / total)}%`;

@@ -1,16 +1,33 @@
-import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
+import { type Register, taskRef, withClient } from "../command.js";
+import { misuse } from "../failure.js";
 import { facts } from "../text.js";
-import { statsFacts } from "./stats-text.js";
+import { STATS_COLUMNS, statsFacts } from "./stats-text.js";
+import { type PageOptions, pageOptions, printPages } from "./task-pages.js";
 
 export const registerStats: Register = (program, out) => {
-  taskCommand(program, "stats", "a task's statistics since it was put").action(
-    async (task: string, _: unknown, command) => {
-      const options: Globals & { queue?: string } = command.optsWithGlobals();
-      const stats = await withClient(options, (client) =>
-        client.runs.stats(taskRef(task, options.queue, options.owner)),
-      );
-      if (options.json) return out.json(stats);
-      await out.write(facts(statsFacts(stats), out.paint));
-    },
-  );
+  const command = program
+    .command("stats")
+    .summary("statistics of a task, or of all")
+    .description("Shows a task's statistics since it was put; without a task, a table of all tasks.")
+    .argument("[task]", "[owner/]id; no owner means --owner, else system; default all tasks")
+    .option("-q, --queue <queue>", "the task's queue; without a task: those of this queue");
+  pageOptions(command).action(async (task: string | undefined, _: unknown, command) => {
+    const options: PageOptions = command.optsWithGlobals();
+    if (task === undefined)
+      return printPages(options, STATS_COLUMNS, (client, filter) => client.runs.statsOfAll(filter), out);
+    for (const field of FOR_ALL) {
+      if (options[field] !== undefined)
+        throw misuse(field, "given beside a task.", "Leave one of the two out.");
+    }
+    const stats = await withClient(options, (client) =>
+      client.runs.stats(taskRef(task, options.queue, options.owner)),
+    );
+    if (options.json) return out.json(stats);
+    await out.write(facts(statsFacts(stats), out.paint));
+  });
 };
+
+/** Options that mean many tasks. */
+const FOR_ALL = [
+  ...(["tag", "state", "outcome", "failing", "sort", "deliveries", "limit", "cursor", "all"] as const),
+];

@@ -1,5 +1,5 @@
 import type { Client } from "@carillon/sdk";
-import { EXPLAIN_QUERY, FORECAST_QUERY, UPCOMING_QUERY } from "./query.js";
+import { EXPLAIN_QUERY, FORECAST_QUERY, LIST_QUERY, UPCOMING_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 import { taskOf } from "./tasks.js";
 
@@ -7,6 +7,7 @@ import { taskOf } from "./tasks.js";
 export function insightEndpoints(client: Client) {
   return {
     stats: endpoint({}, async (asked) => ok(await client.runs.stats(taskOf(asked)))),
+    statsOfAll: endpoint({ query: LIST_QUERY }, async ({ query }) => ok(await client.runs.statsOfAll(query))),
     explain: endpoint({ query: EXPLAIN_QUERY }, async (asked) =>
       ok(await client.explain(taskOf(asked), asked.query.time)),
     ),

@@ -1,4 +1,4 @@
-import { ITEM_STATES, OUTCOMES, parseInstant, TASK_STATES, taskSchema } from "@carillon/sdk";
+import { ITEM_STATES, OUTCOMES, type Outcome, parseInstant, TASK_STATES, taskSchema } from "@carillon/sdk";
 import { z } from "zod";
 
 const text = z.string({ error: ({ input }) => (input === undefined ? "missing" : "given more than once") });
@@ -8,6 +8,21 @@ const oneOf = <Word extends string>(words: readonly Word[]) =>
     (word): word is Word => (words as readonly string[]).includes(word),
     `not one of ${words.join(", ")}`,
   );
+
+/** One outcome or several: `a,b`, or the parameter repeated. */
+const outcomes = z.preprocess(
+  (value) => (Array.isArray(value) ? value.join() : value),
+  text.transform((words, context) => {
+    const outcomes = words.split(",");
+    if (outcomes.every(isOutcome)) return outcomes;
+    context.addIssue(`not one of ${OUTCOMES.join(", ")}, nor several with commas`);
+    return z.NEVER;
+  }),
+);
+
+function isOutcome(word: string): word is Outcome {
+  return (OUTCOMES as readonly string[]).includes(word);
+}
 
 /** UTC ms, or ISO 8601, which people paste. */
 const time = text.transform((word, context) => {
@@ -27,6 +42,8 @@ export const LIST_QUERY = z.strictObject({
   owner: text.optional(),
   tag: text.optional(),
   state: oneOf(TASK_STATES).optional(),
+  outcome: outcomes.optional(),
+  sort: oneOf(["name", "next"]).optional(),
   deliveries: oneOf(["true", "false"])
     .transform((value) => value === "true")
     .optional(),
@@ -64,7 +81,7 @@ export const JOURNAL_QUERY = z.strictObject({
   task: text.optional(),
   owner: text.optional(),
   queue: taskSchema.shape.queue.optional(),
-  outcome: oneOf(OUTCOMES).optional(),
+  outcome: outcomes.optional(),
   node: text.optional(),
   from: number.optional(),
   to: number.optional(),

@@ -50,6 +50,7 @@ export function apiRouter(client: Client, store: Store, redactor: Redactor): Rou
   route(router, "/runs/:id/items", { get: runs.items });
   route(router, "/runs/:id/retry-items", { post: runs.retryItems });
   route(router, "/runs/:id/cancel", { post: runs.cancel });
+  route(router, "/stats", { get: insight.statsOfAll });
   route(router, "/upcoming", { get: insight.upcoming });
   route(router, "/forecast", { get: turn(insight.forecast) });
   route(router, "/validate", { post: turn(validateEndpoint(client, store, redactor)) });

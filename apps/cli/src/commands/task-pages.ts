@@ -1,0 +1,85 @@
+import type { Client, ListOptions, Outcome, Task } from "@carillon/sdk";
+import { type Command, Option } from "commander";
+import { type Globals, wholeNumber, withClient } from "../command.js";
+import { misuse } from "../failure.js";
+import type { Output } from "../output.js";
+import { type Column, table } from "../text.js";
+import { outcomeOption, outcomesOf } from "./outcomes.js";
+
+/** Options of a command that lists tasks in pages. */
+export interface PageOptions extends Globals {
+  queue?: string;
+  tag?: string;
+  state?: Task["state"];
+  outcome?: Outcome[];
+  failing?: boolean;
+  sort?: ListOptions["sort"];
+  deliveries?: boolean;
+  limit?: number;
+  cursor?: string;
+  all?: boolean;
+}
+
+/** A page when all are asked for: one round trip's worth. */
+const PAGE = 500;
+
+/** The options besides `--queue`. */
+export function pageOptions(command: Command): Command {
+  return command
+    .option("-t, --tag <tag>", "with this tag")
+    .addOption(new Option("--state <state>", "in this state").choices(["scheduled", "paused", "finished"]))
+    .addOption(outcomeOption("whose last run ended so"))
+    .option("--failing", "whose last run is a failure: failed, timed-out, crashed or lost")
+    .addOption(
+      new Option("--sort <order>", "next: by next time, without tasks that have none").choices([
+        "name",
+        "next",
+      ]),
+    )
+    .option("--deliveries", "also deliveries of alerts, the tasks of the queue carillon-alerts")
+    .option("-l, --limit <n>", "a page's size, at most 1,000; default 100", wholeNumber)
+    .option("--cursor <cursor>", "of the page before")
+    .option("--all", "all pages; with --json one task a line");
+}
+
+/** Prints one page, or with `--all` all of them. */
+export async function printPages<Row>(
+  options: PageOptions,
+  columns: readonly Column<Row>[],
+  read: (
+    client: Client,
+    filter: ListOptions,
+  ) => Promise<{ tasks: readonly Row[]; cursor: string | undefined }>,
+  out: Output,
+): Promise<void> {
+  const filter = filterOf(options);
+  if (options.all && options.cursor !== undefined) {
+    throw misuse("cursor", "given beside --all.", "Leave one of the two out.");
+  }
+  await withClient(options, async (client) => {
+    if (!options.all) {
+      const page = await read(client, filter);
+      if (options.json) return out.json(page);
+      await out.write(page.tasks.length ? table(columns, page.tasks, out.paint) : "No tasks.\n");
+      // Beside the table, not in it: what reads the table does not want it.
+      if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
+      return;
+    }
+    const widths: number[] = [];
+    let cursor: string | undefined;
+    do {
+      const page = await read(client, { ...filter, limit: filter.limit ?? PAGE, cursor });
+      cursor = page.cursor;
+      if (options.json) await out.write(page.tasks.map((task) => `${JSON.stringify(task)}\n`).join(""));
+      else if (page.tasks.length > 0) await out.write(table(columns, page.tasks, out.paint, widths));
+    } while (cursor !== undefined && !out.closed);
+    if (!options.json && widths.length === 0) await out.write("No tasks.\n");
+  });
+}
+
+/** Owner too: a bound client shows its owner's tasks only. */
+function filterOf(options: PageOptions): ListOptions {
+  const { queue, owner, tag, state, failing, sort, deliveries, limit, cursor } = options;
+  const outcome = outcomesOf(options.outcome, "failing", failing);
+  return { queue, owner, tag, state, outcome, sort, deliveries, limit, cursor };
+}
