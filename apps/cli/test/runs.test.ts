@@ -170,6 +170,14 @@ describe("journal", () => {
     const first = await json(["journal", "-n", "2"]);
     const second = await json(["journal", "-n", "1", "--cursor", first.cursor]);
     expect([...ids(first), ...ids(second)]).toEqual(runs.toReversed());
+    const all = ["journal", "--failures", "-n", "1"];
+    expect(ids(await json(all))).toEqual([runs[1]]);
+    const two = ["journal", "--outcome", "failed,lost", "--outcome", "succeeded", "-n", "3"];
+    expect(ids(await json(two))).toEqual(runs.toReversed());
+    expect((await cli([...all, "--outcome", "lost"])).stderr).toContain("failures: given beside --outcome.");
+    expect((await cli(["journal", "--outcome", "failed,last"])).stderr).toContain(
+      "Use one of succeeded, failed,",
+    );
     const people = await cli(["journal", "-n", "2"]);
     expect(people.stdout).toMatch(/^FINISHED +QUEUE +TASK +OUTCOME +TOOK +TRIES +NODE +WORKER +RUN +ERROR\n/);
     expect(people.stdout).toMatch(/ reports +system\/bad +failed .* Error: no paper\n$/);
@@ -233,6 +241,28 @@ describe("stats", () => {
   it("of a task that never ran are short", async () => {
     await put("new");
     expect((await cli(["stats", "new"])).stdout).toBe("runs      0\nattempts  0\n");
+  });
+
+  it("of all tasks, or those that fail, are a table", async () => {
+    await Promise.all([runOf("good"), runOf("bad"), runOf("acme/good")]);
+    const { tasks } = await json(["stats"]);
+    const page = await bench.client.runs.statsOfAll();
+    expect(tasks).toEqual(JSON.parse(JSON.stringify(page.tasks)));
+    const names = (found: typeof page) => found.tasks.map(({ task }) => `${task.owner}/${task.id}`);
+    expect(names(await json(["stats", "--failing", "-q", "reports"]))).toEqual(["system/bad"]);
+    expect(names(await json(["stats", "--owner", "acme", "--sort", "next"]))).toEqual(["acme/good"]);
+    const lines = (await cli(["stats", "--all", "-l", "1"])).stdout.split("\n");
+    expect(lines[0]).toMatch(/^QUEUE +TASK +LAST +TOOK +RUNS +WENT WELL +FAILED IN A ROW +NEXT$/);
+    expect(lines.filter((line) => line !== "")).toHaveLength(1 + page.tasks.length);
+    expect(lines.join("\n")).toMatch(
+      /\nreports +system\/bad +failed .*\d+ m?s +\d+ +0% +\d+ +2100-01-01T\S+ \(in .*\)\n/,
+    );
+    for (const [option, field] of [
+      [["--failing"], "failing"],
+      [["--limit", "0"], "limit"],
+    ] as const) {
+      expect(await refusal(["stats", "bad", ...option])).toMatchObject({ exit: 2, field });
+    }
   });
 
   it("of no task are refused with 3", async () => {

@@ -115,6 +115,22 @@ describe("list", () => {
     expect((await cli(["list"])).stdout).toMatch(/system\/once +noop +queued /);
   });
 
+  it("sorts by next time, and filters by the outcome of the last run", async () => {
+    const put = (id: string, year: number) =>
+      cli(["put"], task(id, { schedule: { at: `${year}-01-01T00:00:00Z` } }));
+    await put("a", 2103);
+    await put("b", 2101);
+    await put("c", 2102);
+    const ids = async (...args: string[]) =>
+      (await json(["list", ...args])).tasks.map(({ id }: { id: string }) => id) as string[];
+    expect(await ids("--sort", "next", "-l", "1")).toEqual(["b"]);
+    await cli(["pause", "b"]);
+    expect(await ids("--sort", "next")).toEqual(["c", "a"]);
+    expect(await ids()).toEqual(["a", "b", "c"]);
+    expect(await ids("--failing")).toEqual([]);
+    expect(await refusal(["list", "--sort", "due"])).toMatchObject({ exit: 2 });
+  });
+
   it("pages, and goes through all pages", async () => {
     await json(["put"], `[${Array.from({ length: 7 }, (_, i) => task(`t${i}`)).join(",")}]`);
     const first = await json(["list", "--limit", "4"]);

@@ -87,6 +87,9 @@ test("of a task, an owner's, a queue", async () => {
 test("with an outcome, by a node, in a time", async () => {
   expect(named(await journal("?outcome=failed"))).toEqual(["system/bad"]);
   expect(await journal("?outcome=lost")).toEqual([]);
+  expect(named(await journal("?outcome=failed,lost"))).toEqual(["system/bad"]);
+  const all = ["acme/good", "system/bad", "system/good"];
+  expect(named(await journal("?outcome=failed&outcome=succeeded"))).toEqual(all);
   expect(await journal(`?node=${runs[0]?.node}`)).toHaveLength(3);
   expect(await journal("?node=another")).toEqual([]);
   const [last, middle, first] = runs.map(({ finished }) => finished ?? 0);
@@ -104,4 +107,22 @@ test("in pages", async () => {
   const second = (await console_.api("GET", `/journal?limit=2&cursor=${first["cursor"]}`)).body;
   expect(named(second["runs"] as Run[])).toEqual(["system/good"]);
   expect(second).not.toHaveProperty("cursor");
+});
+
+test("the statistics of all tasks, and of some", async () => {
+  const stats = async (query = "") => {
+    const { status, body } = await console_.api("GET", `/stats${query}`);
+    expect(status).toBe(200);
+    return body as { tasks: { task: Run["task"] }[]; cursor?: string };
+  };
+  const all = await stats();
+  expect(all).toEqual(JSON.parse(JSON.stringify(await console_.client.runs.statsOfAll())));
+  expect(named(all.tasks as Run[])).toEqual(["acme/good", "system/bad", "system/good"]);
+  expect(all.tasks[1]).toMatchObject({ lastOutcome: "failed", consecutiveFailures: 1, successRate: 0 });
+  expect(named((await stats("?outcome=failed,crashed&sort=next")).tasks as Run[])).toEqual(["system/bad"]);
+  expect((await stats("?owner=acme")).tasks).toEqual([all.tasks[0]]);
+  const first = await stats("?limit=2");
+  expect([...first.tasks, ...(await stats(`?limit=2&cursor=${first.cursor}`)).tasks]).toEqual(all.tasks);
+  const { body } = await console_.api("GET", "/tasks?outcome=succeeded&sort=next");
+  expect(body["tasks"]).toMatchObject([{ owner: "acme" }, { owner: "system", id: "good" }]);
 });

@@ -223,6 +223,7 @@ describe("a console that hides fields", () => {
         "/api/v1/tasks/q/system/a/stats",
         `/api/v1/tasks/q/system/a/explain?time=${Date.now()}`,
         `/api/v1/runs/${run}`,
+        "/api/v1/stats",
         "/api/v1/journal",
         "/queues/api/queues?activeQueue=q",
         "/queues/api/job-schedulers",

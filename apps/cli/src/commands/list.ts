@@ -9,7 +9,9 @@ export const registerList: Register = (program, out) => {
   const command = program
     .command("list")
     .summary("list tasks")
-    .description("Lists tasks in the order of queue, owner, id. --owner narrows it to one owner.")
+    .description(
+      "Lists tasks in the order of queue, owner, id, or by next time. --owner narrows it to one owner.",
+    )
     .option("-q, --queue <queue>", "of this queue");
   pageOptions(command).action(async (_: unknown, command) => {
     const options: PageOptions = command.optsWithGlobals();
