@@ -196,7 +196,7 @@ export class Runs {
   }
 
   /**
-   * The statistics of all tasks, or of those that match: a page in the order of queue, owner, id, or by next time. A page takes two or three
+   * The statistics of all tasks, or of those that match: a page in the order of queue, owner, id, or by next time. A page takes a few
    * round trips for each queue that it reads, however many tasks it has.
    *
    * @example

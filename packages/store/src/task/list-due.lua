@@ -1,8 +1,8 @@
--- Reads a page of the due indexes of all shards, by due time, then by name. Reads only.
+-- Reads a page of the due index of each shard, by due time, then by name. Reads only.
 --
 -- K.dues: the due indexes; A.at: from this time on ("" all); A.after: of that time only names after this one ("" all of them);
--- A.most: page size
--- Returns: names and times in turn
+-- A.most: how many of each
+-- Returns: for each shard its names and times in turn
 local most = tonumber(A.most)
 
 -- Byte by byte: `<` of Lua compares texts by the server's locale.
@@ -27,24 +27,9 @@ local function startOf(due)
   return low
 end
 
-local pages, heads = {}, {}
+local pages = {}
 for i, due in ipairs(K.dues) do
   local start = startOf(due)
-  pages[i], heads[i] = redis.call("ZRANGE", due, start, start + most - 1, "WITHSCORES"), 1
+  pages[i] = redis.call("ZRANGE", due, start, start + most - 1, "WITHSCORES")
 end
-
-local page = {}
-while #page < 2 * most do
-  local first, name, at
-  for i, entries in ipairs(pages) do
-    local head = heads[i]
-    local time = tonumber(entries[head + 1])
-    if time and (not first or time < at or (time == at and isAfter(name, entries[head]))) then
-      first, name, at = i, entries[head], time
-    end
-  end
-  if not first then break end
-  page[#page + 1], page[#page + 2] = name, pages[first][heads[first] + 1]
-  heads[first] = heads[first] + 2
-end
-return page
+return pages

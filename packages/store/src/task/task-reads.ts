@@ -1,5 +1,5 @@
 import { CarillonError, type Outcome, type TaskName, type TaskState } from "@carillon/core";
-import { localName, quote, type ResolvedRef } from "@carillon/core/internal";
+import { localName, quote, type ResolvedRef, SHARDS } from "@carillon/core/internal";
 import type { NamespaceKeys, QueueKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import type { Registry } from "../registry.js";
@@ -11,7 +11,7 @@ import { noHash, unsupportedFormat } from "./errors.js";
 const LIST_DUE = script("list-due", {
   keys: ["dues[]"],
   args: ["at", "after", "most"],
-  answer: answers<string[]>(),
+  answer: answers<string[][]>(),
 });
 
 /** Tasks read for one page of a list: a filter that few tasks match must not read all of them. */
@@ -106,9 +106,10 @@ export class TaskReads {
             return { tasks, cursor: encodeCursor(queue, localName(task.definition)) };
         }
         after = locals.at(-1);
-        if (locals.length < size || after === undefined) break;
+        if (after === undefined) break;
         seen += locals.length;
         if (seen >= MOST_READ) return { tasks, cursor: encodeCursor(queue, after) };
+        if (locals.length < size) break;
       }
     }
     return { tasks, cursor: undefined };
@@ -122,40 +123,44 @@ export class TaskReads {
     let start = decodeCursor(cursor, 3);
     if (start.length > 0 && !Number.isSafeInteger(Number(start[0]))) throw badCursor(cursor);
     const size = Math.max(limit, 100);
+    // Tasks are spread evenly over shards: of each, twice its share.
+    const each = Math.ceil((2 * size) / SHARDS);
     const queues = await this.#queuesOf(filter);
     const tasks: StoredTask[] = [];
     for (let seen = 0; ; ) {
-      const pages = await Promise.all(queues.map((queue) => this.#dueAfter(queue, start, size)));
-      const names = pages.flat().sort(byDue).slice(0, size);
+      const pages = (await Promise.all(queues.map((queue) => this.#dueAfter(queue, start, each)))).flat();
+      const { names, last } = merged(pages, each, size);
       const found = await this.#readAll(names, filter);
       for (const [i, task] of found.entries()) {
         if (!task) continue;
         tasks.push(task);
         if (tasks.length === limit) return { tasks, cursor: dueCursor(names[i]) };
       }
+      const end = names.at(-1);
+      if (last || !end) return { tasks, cursor: undefined };
       seen += names.length;
-      const last = names.at(-1);
-      if (names.length < size || !last) return { tasks, cursor: undefined };
-      if (seen >= MOST_READ) return { tasks, cursor: dueCursor(last) };
-      start = [String(last.at), last.queue, last.local];
+      if (seen >= MOST_READ) return { tasks, cursor: dueCursor(end) };
+      start = [String(end.at), end.queue, end.local];
     }
   }
 
-  /** Entries of a queue's due indexes that are listed after `start`: a time, a queue and a name; empty: all. */
-  async #dueAfter(queue: string, start: readonly string[], most: number): Promise<DueEntry[]> {
+  /** Entries of each of a queue's due indexes that are listed after `start`: a time, a queue and a name; empty: all. */
+  async #dueAfter(queue: string, start: readonly string[], most: number): Promise<DueEntry[][]> {
     const [at = "", startQueue = "", local = ""] = start;
     const { dues } = this.#keys.queue(queue);
     const past = at !== "" && queue < startQueue;
-    const flat = await this.#scripts.run(
+    const shards = await this.#scripts.run(
       LIST_DUE,
       { dues },
       { at: past ? Number(at) + 1 : at, after: queue === startQueue ? local : "", most },
     );
-    return Array.from({ length: flat.length / 2 }, (_, i) => ({
-      queue,
-      local: flat[2 * i] as string,
-      at: Number(flat[2 * i + 1]),
-    }));
+    return shards.map((flat) =>
+      Array.from({ length: flat.length / 2 }, (_, i) => ({
+        queue,
+        local: flat[2 * i] as string,
+        at: Number(flat[2 * i + 1]),
+      })),
+    );
   }
 
   /** The tasks of several queues, each in its place; undefined: it does not match, or cannot be read. */
@@ -278,7 +283,24 @@ interface DueEntry {
 function byDue(a: DueEntry, b: DueEntry): number {
   if (a.at !== b.at) return a.at - b.at;
   if (a.queue !== b.queue) return a.queue < b.queue ? -1 : 1;
-  return a.local < b.local ? -1 : 1;
+  return a.local === b.local ? 0 : a.local < b.local ? -1 : 1;
+}
+
+/**
+ * The first entries of several indexes. `last`: there are no others.
+ *
+ * @param pages the beginning of each index; one with `each` entries may go on
+ */
+function merged(
+  pages: readonly DueEntry[][],
+  each: number,
+  most: number,
+): { names: DueEntry[]; last: boolean } {
+  // What comes after the end of such a beginning may not be what follows.
+  const [end] = pages.flatMap((page) => (page.length < each ? [] : page.slice(-1))).sort(byDue);
+  const known = pages.flat().filter((one) => end === undefined || byDue(one, end) <= 0);
+  const names = known.sort(byDue).slice(0, most);
+  return { names, last: end === undefined && names.length === known.length };
 }
 
 function nameOf({ definition }: StoredTask): string {
