@@ -303,7 +303,7 @@ describe("D15 one call tells the statistics of all tasks, and one all failures o
       ["z system/gone", "lost", undefined, 0.5, 1, 2, minutes(25)],
     ]);
     expect(cursor).toBeUndefined();
-    // Each as it is told of the task alone.
+    // Each row equals the statistics of its task alone.
     for (const { task, state, nextExecution, ...stats } of tasks) {
       expect(await kit.client.runs.stats(task)).toMatchObject(stats);
       expect(await kit.client.get(task)).toMatchObject({ state, nextExecution });
@@ -338,7 +338,7 @@ describe("D15 one call tells the statistics of all tasks, and one all failures o
       journal.runs.filter(({ outcome }) => outcome === "lost" || outcome === "crashed"),
     );
 
-    // The same by HTTP's and the command's names is in their own tests; here one call each.
+    // The command prints the same.
     const cli = JSON.parse((await stand.carillon(["stats", "--json"])).stdout);
     expect(cli).toEqual(JSON.parse(JSON.stringify({ tasks })));
     const failed = JSON.parse((await stand.carillon(["journal", "--failures", "--json"])).stdout);
