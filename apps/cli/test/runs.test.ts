@@ -55,7 +55,8 @@ beforeAll(async () => {
   await put("idle", { queue: IDLE });
 });
 afterAll(async () => {
-  await worker.stop();
+  // A test that failed may have left a run that waits to be cancelled.
+  await worker.stop({ within: 1_000 });
 });
 
 /** Triggers it and waits until its run is in this state. */
@@ -120,8 +121,10 @@ describe("what runs now", () => {
     expect(stdout).toMatch(/^STARTED +QUEUE +TASK +TYPE +STATE +TRIES +WORKER +HOST +RUN\n/);
     expect(stdout).toMatch(new RegExp(` reports +system/long +report +running +1 +${id} .* ${run}\n$`));
     expect((await cli(["runs", "good", "--state", "running"])).stdout).toBe("Nothing runs.\n");
-    expect(await json(["workers"])).toMatchObject([{ id, types: ["report"], alive: true }]);
-    expect((await cli(["workers"])).stdout).toMatch(new RegExp(`\n${id} +ready .* reports +report +\\d+ `));
+    expect(await json(["workers"])).toMatchObject([{ id, types: ["report", "mails"], alive: true }]);
+    expect((await cli(["workers"])).stdout).toMatch(
+      new RegExp(`\n${id} +ready .* reports +report mails +\\d+ `),
+    );
     const [hers] = await json(["workers", "--owner", "acme"]);
     expect(hers).toMatchObject({ id, runs: [] });
     await bench.client.runs.cancel(run);

@@ -45,7 +45,8 @@ beforeAll(async () => {
   await put("idle", { queue: "idle" });
 });
 afterAll(async () => {
-  await worker.stop();
+  // A test that failed may have left a run that waits to be cancelled.
+  await worker.stop({ within: 1_000 });
   await console_.stop();
 });
 
@@ -111,7 +112,7 @@ describe("a run", () => {
     expect(listed).toMatchObject({ status: 200, body: { runs: [{ id: run, worker: id }] } });
     expect(await api("GET", "/workers")).toMatchObject({
       status: 200,
-      body: { workers: [{ id, types: ["report"], state: "ready" }] },
+      body: { workers: [{ id, types: ["report", "mails"], state: "ready" }] },
     });
     expect(await api("GET", "/runs")).toMatchObject({ status: 400 });
     expect(await api("GET", "/runs?state=final")).toMatchObject({ status: 400 });
