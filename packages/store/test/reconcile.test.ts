@@ -339,7 +339,7 @@ onEveryEngine("the reconciler", (connection) => {
     const cancel = { at: bench.clock.now, by: "ann_b" };
     expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ cancel });
     expect((await bench.store.claims.next(QUEUE)).get("r")).toBe(bench.clock.now);
-    await eventually(() => expect(heard).toEqual([`${QUEUE} r ${bench.clock.now}`]));
+    await eventually(() => expect(heard).toContain(`${QUEUE} r ${bench.clock.now}`));
     expect(await reconcile()).toEqual([[run, "cancelled"]]);
     expect(await bench.jobs()).toEqual([]);
   });

@@ -631,7 +631,7 @@ onEveryEngine("when a task is due", (connection) => {
       await listener.subscribe(internalsOf(bench.store).keys.wake);
       await finish(run);
       const due = bench.clock.now + MINUTE;
-      await eventually(() => expect(heard).toEqual([`${QUEUE} ${shardOf("system/t")} ${due}`]));
+      await eventually(() => expect(heard).toContain(`${QUEUE} ${shardOf("system/t")} ${due}`));
     });
 
     it("another attempt is left: the run is not over, and the task waits on", async () => {
