@@ -34,7 +34,7 @@ describe("alerts handed on", () => {
     failpoint = undefined;
     const namespace = `alerts${serial}`;
     store = new Store(
-      withSeams({ connection: redis.url, namespace }, { failpoint: (point: string) => failpoint?.(point) }),
+      withSeams({ connection: redis.url, namespace }, { failpoint: (...at) => failpoint?.(...at) }),
     );
   });
   afterEach(async () => {

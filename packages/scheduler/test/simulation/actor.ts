@@ -1,6 +1,8 @@
 /** Where a branch of an actor stands still, until the director lets it go on. */
 export interface Park {
   readonly point: string;
+  /** Tells branches at the same point apart. */
+  readonly key: string;
   readonly go: () => void;
   readonly fail: (why: string) => void;
 }

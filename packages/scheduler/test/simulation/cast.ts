@@ -41,7 +41,7 @@ export type CastMember = NodeActor | ClientActor | CarillonWorkerActor | PlainWo
 /** What the cast needs of the simulation. */
 export interface Hooks {
   readonly director: Director;
-  pass(actor: CastMember, point: string): Promise<void>;
+  pass(actor: CastMember, point: string, key?: string): Promise<void>;
   wrong(what: string): void;
   began(task: string, fence: number): void;
   readonly bursts: BurstSettings;
@@ -58,7 +58,7 @@ export class Cast {
     const parts = (role: Role) => ({
       ...{ director: hooks.director, wrong: hooks.wrong, began: hooks.began, bursts: hooks.bursts },
       ...{ ...equipment.of(role), queue: QUEUE, prefix: PREFIX },
-      pass: (point: string) => hooks.pass(this.named(role), point),
+      pass: (point: string, key?: string) => hooks.pass(this.named(role), point, key),
     });
     this.nodes = ROLES.node.map((role) => new NodeActor(role, parts(role)));
     this.clients = ROLES.client.map((role) => new ClientActor(role, equipment.of(role).store));

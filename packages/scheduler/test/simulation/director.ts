@@ -1,4 +1,4 @@
-import { type Actor, ActorTimer } from "./actor.js";
+import { type Actor, ActorTimer, type Park } from "./actor.js";
 
 /** 1 January 2026: what every wall clock without an error says at the start. */
 export const START = Date.parse("2026-01-01T00:00:00Z");
@@ -34,7 +34,8 @@ export class Director {
     await this.#rest(turns);
     this.current = undefined;
     // Which of its branches came first may hang on how soon Redis answered: what the dice choose from must not.
-    actor.parks.sort((a, b) => Number(a.point > b.point) - Number(a.point < b.point));
+    const place = ({ point, key }: Park) => `${point} ${key}`;
+    actor.parks.sort((a, b) => Number(place(a) > place(b)) - Number(place(a) < place(b)));
   }
 
   async #rest(turns: number): Promise<void> {
@@ -63,9 +64,9 @@ export class Director {
   }
 
   /** The actor stands still here until someone lets it go on. */
-  park(actor: Actor, point: string): Promise<void> {
+  park(actor: Actor, point: string, key = ""): Promise<void> {
     return new Promise((resolve, reject) => {
-      actor.parks.push({ point, go: resolve, fail: (why) => reject(new Error(why)) });
+      actor.parks.push({ point, key, go: resolve, fail: (why) => reject(new Error(why)) });
     });
   }
 

@@ -34,7 +34,7 @@ export type Role = (typeof ROLES)[keyof typeof ROLES][number];
 /** The simulation that has the equipment now. */
 export interface User {
   readonly director: Director;
-  pass(role: Role, point: string): Promise<void>;
+  pass(role: Role, point: string, key?: string): Promise<void>;
 }
 
 /** A store, and a connection for BullMQ. */
@@ -72,7 +72,7 @@ export class Equipment {
     queue.on("error", () => {});
     const equipment = new Equipment(observer, clock, queue);
     for (const role of Object.values(ROLES).flat()) {
-      const failpoint = async (point: string) => equipment.user?.pass(role, point);
+      const failpoint = async (point: string, key: string) => equipment.user?.pass(role, point, key);
       const left = role.startsWith("node") ? sabotage : [];
       const { store } = await virtualStore(withSeams(common, { sabotage: left, failpoint }));
       const connection = store.connect("patient");

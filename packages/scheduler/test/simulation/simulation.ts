@@ -139,14 +139,17 @@ class Simulation {
     const parts = { director: this.#director };
     this.#cast = new Cast(equipment, {
       ...parts,
-      pass: (actor, point) => this.#pass(actor, point),
+      pass: (actor, point, key) => this.#pass(actor, point, key),
       wrong: (what) => this.#wrong(what),
       began: (task, fence) => this.#wrongIf(this.#checks.began(task, fence)),
       // A node that claims in another way knows of no look ahead.
       bursts: options.rig ? NO_BURSTS : BURSTS,
     });
     for (const { name } of this.#cast.all) equipment.asNew(name as Role);
-    equipment.user = { ...parts, pass: (role: Role, point) => this.#pass(this.#cast.named(role), point) };
+    equipment.user = {
+      ...parts,
+      pass: (role: Role, point, key) => this.#pass(this.#cast.named(role), point, key),
+    };
     for (const node of this.#cast.nodes) {
       const undo = options.rig?.(equipment.of(node.name as Role), (point) => this.#pass(node, point));
       if (undo) this.#undo.push(undo);
@@ -297,11 +300,11 @@ class Simulation {
   }
 
   /** Where an actor comes to a failpoint. */
-  async #pass(actor: CastMember, point: string): Promise<void> {
+  async #pass(actor: CastMember, point: string, key?: string): Promise<void> {
     if (this.#phase === "opening") return;
     this.#options.coverage.reached(`${actor.kind} ${point}`);
     if (point.startsWith("after") && (this.#phase === "resting" || !this.#dice.chance(STOP_AFTER))) return;
-    return this.#director.park(actor, point);
+    return this.#director.park(actor, point, key);
   }
 
   /** Returns whether it could: not everything can be lost everywhere. */

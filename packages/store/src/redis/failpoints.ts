@@ -3,34 +3,34 @@ import type { Lease, Mutex } from "./mutex.js";
 /**
  * Where a test makes a process stop, die or stall: `before <script>` and `after <script>` for each script that changes or reads
  * Redis (after: it ran, and its answer was not looked at yet), and the same for `lock` and `unlock` of a mutex. A
- * transition is one script, so that between these points nothing of ours can be half done. What it throws is taken for an
+ * transition is one script, so that between these points nothing of ours can be half done. `key`: the script's first key, or the mutex's. What it throws is taken for an
  * error of the connection: after a script, for an answer that was lost.
  */
-export type Failpoint = (point: string) => void | Promise<void>;
+export type Failpoint = (point: string, key: string) => void | Promise<void>;
 
 /** A mutex whose steps pass a failpoint. */
 export function failing(mutex: Mutex, failpoint: Failpoint): Mutex {
   return {
     remaining: (key) => mutex.remaining(key),
     async take(key, ttl) {
-      await failpoint("before lock");
+      await failpoint("before lock", key);
       const lease = await mutex.take(key, ttl);
-      await failpoint("after lock");
-      return lease && failingLease(lease, failpoint);
+      await failpoint("after lock", key);
+      return lease && failingLease(lease, key, failpoint);
     },
   };
 }
 
-function failingLease(lease: Lease, failpoint: Failpoint): Lease {
+function failingLease(lease: Lease, key: string, failpoint: Failpoint): Lease {
   return {
     get remaining() {
       return lease.remaining;
     },
     extend: (ttl) => lease.extend(ttl),
     async release() {
-      await failpoint("before unlock");
+      await failpoint("before unlock", key);
       await lease.release();
-      await failpoint("after unlock");
+      await failpoint("after unlock", key);
     },
   };
 }

@@ -95,9 +95,9 @@ export class Link {
   async run(script: Script, keys: readonly string[], args: readonly Arg[]): Promise<unknown> {
     return this.repeat(async () => {
       if (!this.#failpoint) return this.#send(script, keys, args);
-      await this.#failpoint(`before ${script.name}`);
+      await this.#failpoint(`before ${script.name}`, keys[0] as string);
       const answer = await this.#send(script, keys, args);
-      await this.#failpoint(`after ${script.name}`);
+      await this.#failpoint(`after ${script.name}`, keys[0] as string);
       return answer;
     });
   }
