@@ -1,4 +1,4 @@
-// What users need. Everything else of this package, for our own packages: internal.ts.
+// The public API. internal.ts has everything else, for our own packages.
 
 export { type Next, SKIP_REASONS, type SkipReason } from "./decide.js";
 export type { DefaultsScope } from "./defaults.js";

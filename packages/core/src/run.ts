@@ -71,9 +71,9 @@ export interface RunItem {
   /** The worker of the newest attempt, and its process id. */
   worker?: string;
   pid?: number;
-  /** What `process` returned; `{ cut: true, length }` if its JSON has more than 1,024 characters. */
+  /** The result of `process`; `{ cut: true, length }` if its JSON has more than 1,024 characters. */
   result?: Json;
-  /** What the newest attempt printed and logged: the last 2,048 bytes. */
+  /** The output of the newest attempt, printed and logged: its last 2,048 bytes. */
   output?: string;
   /** The error of the newest attempt: its first 500 characters. */
   error?: string;

@@ -93,7 +93,7 @@ function changes(timezone: string): number[] {
   return found;
 }
 
-/** Where a walk begins: each is a time of the schedule, as the last time of a BullMQ job scheduler is, or the start. */
+/** Starting points of walks: times of the schedule, as a BullMQ job scheduler starts from its last time, or the start. */
 function begins(timezone: string, latest: (at: number) => number | undefined) {
   const near = changes(timezone).flatMap((change) => [change - 25 * HOUR, change - HOUR - 1, change - 1]);
   const found = near.map((at) => latest(at)).filter((time) => time !== undefined && time > START);

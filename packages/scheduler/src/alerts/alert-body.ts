@@ -1,7 +1,7 @@
 import type { Alert, Store } from "@carillon/store";
 
 /**
- * What a webhook gets, and a mail says: the alert, with the current run record and task statistics. The error has no stack, which is useless
+ * The content of a webhook or a mail: the alert, with the current run record and task statistics. The error has no stack, which is useless
  * outside this process.
  */
 export async function alertBody(

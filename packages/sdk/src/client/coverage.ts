@@ -7,7 +7,7 @@ interface Work {
   readonly type: string;
 }
 
-/** What lacks for a job to be worked. `workers`: live ones of the queue, none of which has the type. */
+/** A task type that no live worker of its queue handles. `workers`: number of live workers of the queue. */
 interface Gap extends Work {
   readonly workers: number;
 }
@@ -65,7 +65,7 @@ export class Coverage {
 
 function gapsOf(works: readonly Work[], registered: readonly WorkerInfo[]): Map<Work, Gap> {
   const taking = registered.filter(({ stopping }) => !stopping);
-  // Of many tasks most have the same queue and type.
+  // Most of many tasks have the same queue and type.
   const known = new Map<string, Gap | undefined>();
   const gaps = new Map<Work, Gap>();
   for (const work of works) {
@@ -82,7 +82,7 @@ function gapsOf(works: readonly Work[], registered: readonly WorkerInfo[]): Map<
   return gaps;
 }
 
-/** What lacks, for people. */
+/** The gap in words. */
 export function gapText({ queue, type, workers }: Gap): string {
   if (workers === 0) return `no worker works the queue ${queue}`;
   const have = workers === 1 ? "its 1 worker does not have it" : `none of its ${workers} workers has it`;

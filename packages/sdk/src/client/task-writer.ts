@@ -35,7 +35,7 @@ import { assertChange, update } from "./update.js";
 import { type Validation, validationOf } from "./validation.js";
 import { type Definition, taskView } from "./view.js";
 
-/** What must wait for the limit of its owner is due this much later, in ms: a task that is put must have a time to come. */
+/** Delay of a run that its owner's limit holds back, in ms: a task can only be put with a time in the future. */
 const PLACE_DELAY = 1_000;
 
 /** Checks tasks and stores them. */

@@ -28,7 +28,7 @@ export interface Warning {
    */
   readonly code: string;
   readonly message: string;
-  /** What to do; absent if `message` says it. */
+  /** The way to fix it; absent if `message` says it. */
   readonly remedy?: string | undefined;
 }
 

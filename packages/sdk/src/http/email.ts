@@ -4,7 +4,7 @@ import { EMAIL_TYPE } from "@carillon/store";
 import { z } from "zod";
 import { defineTask, type TaskType } from "../task-type.js";
 
-/** What {@link alertEmail} uses of a transport of nodemailer. */
+/** The part of a nodemailer transport that {@link alertEmail} calls. */
 export interface MailTransport {
   sendMail(mail: {
     from: string;

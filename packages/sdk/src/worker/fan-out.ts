@@ -16,7 +16,7 @@ import type { JobEnd } from "./verdict.js";
 const MOST_ITEMS = 10_000;
 /** Size limit as JSON, in bytes. */
 const LARGEST_ITEM = 256 * 1024;
-/** Of all items of a run together: their records keep them. */
+/** Limit for the data of all items of a run together, because their records keep it. */
 const LARGEST_RUN = 64 * 1024 * 1024;
 /** Failed items named in a run's result. */
 const FAILURES_NAMED = 20;

@@ -20,9 +20,9 @@ const MOST_CRASHES = 3;
 const LONGEST_ERROR = 500;
 /** Size limit as JSON, in characters: the run's job keeps the results of all its items. */
 const LONGEST_RESULT = 16 * 1024;
-/** Of JSON, in characters: results in items' records, and data of items that did not fail. */
+/** Longest JSON, in characters, of a result in an item's record, and of the data of an item that did not fail. */
 const LONGEST_KEPT = 1024;
-/** What an attempt printed, in bytes. */
+/** Longest output of an attempt in the record, in bytes. */
 const LARGEST_OUTPUT = 2048;
 
 /** One attempt at one item of a run. A failure is logged: only the run as a whole has events. */

@@ -17,7 +17,7 @@ export interface ItemNote {
   readonly token: string;
   /** The attempt that starts. */
   readonly by?: { readonly attempt: number; readonly pid: number; readonly worker: string } | undefined;
-  /** Of an end. */
+  /** Result, output and error; only at the end of an attempt. */
   readonly details?:
     | { readonly [Field in "result" | "output" | "error"]?: RunItem[Field] | undefined }
     | undefined;
