@@ -3,7 +3,7 @@ import { CarillonError, quote } from "../errors.js";
 import { boundsOf } from "./bounds.js";
 import { compileLenient } from "./compile.js";
 import { within } from "./error-path.js";
-import { named } from "./exclude/named.js";
+import { EXCLUSION_KINDS } from "./exclude/read.js";
 import type { ScheduleInput } from "./input.js";
 import { delayOf } from "./interval/delay.js";
 import { parseJitter } from "./jitter.js";
@@ -25,7 +25,6 @@ import type {
 } from "./types.js";
 
 const MAX_RUNS = 1_000_000_000;
-const EXCLUSION_KINDS: readonly ExclusionKind[] = [...KINDS, named];
 const EXCLUSION_CHOICE = `An exclusion has exactly one of ${list(
   EXCLUSION_KINDS.map(({ key }) => key),
   "or",

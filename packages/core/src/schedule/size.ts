@@ -1,5 +1,7 @@
 import { CarillonError } from "../errors.js";
+import { EXCLUSION_KINDS } from "./exclude/read.js";
 import { MAX_EXPRESSION_LENGTH } from "./kinds/expression.js";
+import type { ExclusionKind } from "./kinds/kind.js";
 import type { Schedule } from "./types.js";
 
 /** The most members of a union, and the most exclusions in one list. */
@@ -13,12 +15,9 @@ const MAX_STEPS = 256;
 /** Most references of members to calendars, each of which has many exclusions. */
 const MAX_NAMED = 64;
 
-/** The fields of a schedule, a member or an exclusion that count towards its size. */
+/** A schedule or a member of a union. */
 interface Spec {
-  readonly cron?: string | undefined;
-  readonly calendar?: string | undefined;
-  readonly named?: string | undefined;
-  readonly except?: readonly Spec[] | undefined;
+  readonly except?: readonly object[] | undefined;
 }
 
 type Sized = Spec & { readonly any?: readonly Spec[] | undefined };
@@ -64,22 +63,30 @@ export function tooMany(members: readonly unknown[], shared: readonly unknown[] 
   return [`There are ${specs} members and exclusions.`, `Use at most ${MAX_SPECS} in all.`];
 }
 
-function exclusions(member: unknown): readonly Spec[] {
+function exclusions(member: unknown): readonly object[] {
   const except = (member as Spec | null)?.except;
   return Array.isArray(except) ? except : [];
 }
 
-function tooLong(specs: readonly Spec[]): Fault {
+function tooLong(specs: readonly object[]): Fault {
   // Longer ones are refused separately.
-  const length = ({ cron, calendar }: Spec) =>
-    Math.min((cron ?? calendar ?? "").length, MAX_EXPRESSION_LENGTH);
-  const text = specs.reduce((sum, spec) => sum + length(spec), 0);
+  const length = (text: string) => Math.min(text.length, MAX_EXPRESSION_LENGTH);
+  const text = specs.flatMap(valuesThat("characters")).reduce((sum, one) => sum + length(one), 0);
   if (text <= MAX_TEXT) return undefined;
   return [`The expressions have ${text} characters together.`, `Use at most ${MAX_TEXT}, or several tasks.`];
 }
 
-function tooNamed(members: readonly Spec[], shared: readonly Spec[]): Fault {
-  const named = (specs: readonly Spec[]) => specs.filter((spec) => spec.named !== undefined).length;
+/** The values of kinds that count in one way. */
+function valuesThat(how: ExclusionKind["counts"]): (spec: object) => string[] {
+  const keys = EXCLUSION_KINDS.filter(({ counts }) => counts === how).map(({ key }) => key);
+  return (spec) =>
+    keys
+      .map((key) => (spec as Record<string, string | undefined>)[key])
+      .filter((value) => value !== undefined);
+}
+
+function tooNamed(members: readonly Spec[], shared: readonly object[]): Fault {
+  const named = (specs: readonly Spec[]) => specs.flatMap(valuesThat("reference")).length;
   const times = named(members.flatMap(exclusions)) + members.length * named(shared);
   if (times <= MAX_NAMED) return undefined;
   return [
@@ -88,7 +95,7 @@ function tooNamed(members: readonly Spec[], shared: readonly Spec[]): Fault {
   ];
 }
 
-function tooManySteps(members: readonly Spec[], shared: readonly Spec[]): Fault {
+function tooManySteps(members: readonly Spec[], shared: readonly object[]): Fault {
   const steps = stepsOf(members, shared);
   if (steps <= MAX_STEPS) return undefined;
   return [
@@ -97,6 +104,6 @@ function tooManySteps(members: readonly Spec[], shared: readonly Spec[]): Fault 
   ];
 }
 
-function stepsOf(members: readonly Spec[], shared: readonly Spec[]): number {
+function stepsOf(members: readonly Spec[], shared: readonly object[]): number {
   return members.reduce((sum, member) => sum + 1 + shared.length + exclusions(member).length, 0);
 }

@@ -13,6 +13,7 @@ export type NamedExclusion = Extract<ScheduleExclusion, { named: string }>;
 export const named: ExclusionKind<NamedExclusion, z.ZodString> = {
   key: "named",
   takes: ["timezone"],
+  counts: "reference",
   shape: z
     .string()
     .regex(NAME_PATTERN, "A calendar's name has 1 to 128 letters, digits, dots, dashes and underscores"),

@@ -1,6 +1,6 @@
 import { boundsOf, UNBOUNDED } from "../bounds.js";
 import { within } from "../error-path.js";
-import { kindOf } from "../kinds/index.js";
+import { KINDS, kindOf } from "../kinds/index.js";
 import type { ExclusionKind } from "../kinds/kind.js";
 import type { Timetable } from "../timetable.js";
 import type { ScheduleExclusion } from "../types.js";
@@ -8,6 +8,8 @@ import { BoundedExcluder } from "./excluder.js";
 import type { NamedExcluder } from "./excluding-schedule.js";
 import type { Surroundings } from "./exclusion.js";
 import { isNamed, named } from "./named.js";
+
+export const EXCLUSION_KINDS: readonly ExclusionKind[] = [...KINDS, named];
 
 export function exclusionKindOf(spec: ScheduleExclusion): ExclusionKind {
   return isNamed(spec) ? named : kindOf(spec);

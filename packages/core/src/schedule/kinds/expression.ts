@@ -51,6 +51,7 @@ export function expressionKind<S extends CronSchedule | CalendarSchedule>(
   return {
     ...rest,
     shape: z.string(),
+    counts: "characters",
     normalise: (expression, fields) =>
       ({ ...stored(expression), ...storedZone(fields), ...storedDialect(fields), ...storedDst(fields) }) as S,
     compile: (schedule, seed, asSet) => timetableOf(read(schedule, seed), schedule.dst, asSet),
