@@ -21,7 +21,9 @@ Exit codes:
   4  Redis: unreachable, refused the password, read-only, out of memory
   5  refused by the state of things: trigger met a running run (overlap) or the limit of its owner, a finished task cannot be paused,
      a run that is over cannot be cancelled, put --if-revision found another revision, a calendar that
-     tasks use cannot be deleted, a backfill that was waited for was stopped`;
+     tasks use cannot be deleted, a backfill that was waited for was stopped
+
+Those of status: 0 on time, 1 behind, 2 stopped.`;
 
 /** Complete on purpose: a new code does not compile until its exit code is chosen. */
 const BY_ERROR: Record<ErrorCode, ExitCode> = {

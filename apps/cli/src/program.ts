@@ -18,6 +18,7 @@ import { registerCancel, registerRun } from "./commands/run.js";
 import { registerRuns } from "./commands/runs.js";
 import { registerShow } from "./commands/show.js";
 import { registerStats } from "./commands/stats.js";
+import { registerStatus } from "./commands/status.js";
 import { registerPause, registerResume, registerRm, registerTrigger } from "./commands/task-verbs.js";
 import { registerTypes } from "./commands/types.js";
 import { registerForecast, registerUpNext } from "./commands/upcoming.js";
@@ -51,6 +52,7 @@ const COMMANDS: readonly Register[] = [
   registerBackfill,
   registerBackfillStatus,
   registerBackfillCancel,
+  registerStatus,
   registerNodes,
   registerWorkers,
   registerQueues,

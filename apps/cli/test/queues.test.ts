@@ -1,6 +1,9 @@
+import { Readable, Writable } from "node:stream";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
+import { freePort } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
 import { harness, task } from "./harness.js";
+import { carillon, carillonOn } from "./helpers.js";
 
 const bench = harness("queues");
 const { cli, json, refusal } = bench;
@@ -35,6 +38,58 @@ describe("queues", () => {
     const [{ paused, oldestWaitingMs }] = await json(["queues"]);
     expect(paused).toEqual({ at: expect.any(Number), by: "ann", note: "de\nploy" });
     expect(oldestWaitingMs).toEqual(expect.any(Number));
+  });
+});
+
+describe("status", () => {
+  const beat = async (ready: boolean) => {
+    const { registry } = storeOf(bench.client);
+    const node = { host: "h", pid: 1, version: "1", started: 1, every: 600_000, tzdata: "t", clockOffset: 0 };
+    await registry.beat({ ...node, id: "n", beat: await storeOf(bench.client).serverTime(), ready });
+  };
+
+  it("says in one line whether work is on time, then why not; its exit code says it too", async () => {
+    const stopped = await cli(["status"]);
+    expect(stopped).toMatchObject({ code: 2, stderr: "" });
+    expect(stopped.stdout).toMatch(/^stopped: no scheduler node is alive\n\n.*\[NO_NODE\]\n {2}Start one/);
+    await beat(true);
+    expect(await cli(["status"])).toEqual({
+      code: 0,
+      stdout: "on time\n\n1 node, 0 workers, 0 queues\n",
+      stderr: "",
+    });
+    await bench.client.put(task("a"));
+    const { link, keys } = internalsOf(storeOf(bench.client));
+    await link.client.zadd(keys.queue("bar").next, (await bench.client.serverTime()) - 19_800_000, "0");
+    const behind = await cli(["status"]);
+    expect(behind.code).toBe(1);
+    expect(behind.stdout).toMatch(
+      /^5 h \d+ min behind\n\nthe queue bar .* \[OVERDUE\] since .*\(5 h \d+ min ago\)\n/,
+    );
+    expect(behind.stdout).toMatch(/^bar +5 h \d+ min +no +0 +- +0 +0$/m);
+    await bench.client.queues.pause("bar", { by: "ann", note: "de\nploy" });
+    const paused = await cli(["status", "--json"]);
+    expect(paused.code).toBe(2);
+    expect(JSON.parse(paused.stdout).reasons).toMatchObject([{ code: "QUEUE_PAUSED" }, { code: "OVERDUE" }]);
+    expect((await cli(["status"])).stdout).toMatch(
+      /^stopped: the queue bar is paused \(by ann since .*: de\\nploy\)\n/,
+    );
+  });
+
+  it("--watch shows it again until the reader has left; without Redis it is stopped", async () => {
+    const shown: string[] = [];
+    const stdout = new Writable({
+      write(chunk, _, done) {
+        shown.push(String(chunk));
+        done(shown.length < 2 ? null : Object.assign(new Error("left"), { code: "EPIPE" }));
+      },
+    });
+    const ended = await carillonOn({ stdin: Readable.from([]), stdout }, ["status", "--watch"], bench.env);
+    expect(ended).toEqual({ code: 2, stderr: "" });
+    expect(shown).toHaveLength(2);
+    const away = await carillon(["status", "--redis", `redis://127.0.0.1:${await freePort()}`]);
+    expect(away.code).toBe(2);
+    expect(away.stdout).toMatch(/^stopped: Redis cannot be reached/);
   });
 });
 

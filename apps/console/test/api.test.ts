@@ -390,7 +390,12 @@ describe("the namespace", () => {
     await storeOf(console_.client).registry.beat(node);
     const view = { ...node, alive: true, state: "ready" };
     expect((await api("GET", "/nodes")).body).toEqual({ nodes: [view] });
+    expect((await api("GET", "/status")).body).toMatchObject({ nodes: { alive: 1, ready: 1 }, behind: 0 });
     await storeOf(console_.client).registry.removeNode("n1");
+    expect((await api("GET", "/status")).body).toMatchObject({
+      state: "stopped",
+      reasons: [{ code: "NO_NODE", message: "no scheduler node is alive.", remedy: expect.any(String) }],
+    });
   });
 
   test("its shared calendars", async () => {

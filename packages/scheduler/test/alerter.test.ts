@@ -328,14 +328,19 @@ describe("alerts handed on", () => {
       const now = await store.serverTime();
       await watch.check(now);
       expect(warned).toEqual([]);
+      const { link, keys } = internalsOf(store);
+      const { bull } = keys.queue("carillon-alerts");
+      const [oldest] = await link.ask((client) => client.lrange(`${bull}wait`, -1, -1));
+      await link.ask((client) => client.hset(`${bull}${oldest}`, "timestamp", 1));
+      // A pause silences nothing.
+      await store.queues.pause("carillon-alerts", "", "");
       await watch.check(now + 61_000);
       expect(warned).toEqual([{ queue: "carillon-alerts", waiting: 2, oldest: expect.any(Number) }]);
       await watch.check(now + 90_000);
       expect(warned).toHaveLength(1);
       await watch.check(now + 121_000);
       expect(warned).toHaveLength(2);
-      const { link, keys } = internalsOf(store);
-      await link.ask((client) => client.del(`${keys.queue("carillon-alerts").bull}wait`));
+      await link.ask((client) => client.del(`${bull}wait`, `${bull}paused`));
       await watch.check(now + 200_000);
       expect(warned).toHaveLength(2);
     });

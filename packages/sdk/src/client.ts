@@ -21,6 +21,7 @@ import { checkedOptions } from "./client/options.js";
 import { Queues } from "./client/queues.js";
 import { Runs } from "./client/runs.js";
 import { Scope } from "./client/scope.js";
+import { type Status, status } from "./client/status.js";
 import { pause, resume, trigger } from "./client/task-actions.js";
 import { countTasks, listTasks, readTask } from "./client/task-reader.js";
 import { TaskTypes } from "./client/task-types.js";
@@ -263,6 +264,14 @@ export class Client {
     const stored = await this.#store.tasks.get(name);
     if (!stored) throw notFound(name);
     return explain(this.#store, stored, at);
+  }
+
+  /**
+   * Whether the work of the namespace is on time, behind, or stopped, and why; for a bound client, the work of its owner. Never throws
+   * because of Redis: a Redis that cannot be reached is a reason too. A bounded number of reads for each queue.
+   */
+  async status(): Promise<Status> {
+    return status(this.#scope);
   }
 
   /** The tasks that are acted on next, earliest first; 20 unless `limit` (at most 1,000) says otherwise. @throws `INVALID_OPTION` */

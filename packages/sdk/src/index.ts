@@ -71,6 +71,13 @@ export type { Queues, QueueView } from "./client/queues.js";
 export type { RunningFilter } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
 export type { StatsPage, TaskStats, TaskStatsRow } from "./client/stats.js";
+export type {
+  QueueStatus,
+  Status,
+  StatusCode,
+  StatusReason,
+  StatusState,
+} from "./client/status.js";
 export type { TaskTypes } from "./client/task-types.js";
 export type * from "./client/types.js";
 export type { Upcoming } from "./client/up-next.js";

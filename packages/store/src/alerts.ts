@@ -1,6 +1,5 @@
-import { ALERTS_QUEUE, type AlertKind, type TaskName } from "@carillon/core";
+import type { AlertKind, TaskName } from "@carillon/core";
 import { isName, parseLocalName } from "@carillon/core/internal";
-import { waitingJobs } from "./bull/queues.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
 import { ALERT, NEXT } from "./script/libraries.js";
@@ -78,12 +77,6 @@ export class AlertRepository {
   /** Removes alerts that were delivered, by their lines. Returns the number left. */
   async removeDelivered(queue: string, lines: readonly Buffer[]): Promise<number> {
     return this.#scripts.run(REMOVE_DELIVERED, this.#keys.queue(queue), { lines });
-  }
-
-  /** Number of deliveries that wait for a worker, and the time since which the oldest one does, UTC ms. */
-  async undelivered(): Promise<{ waiting: number; since: number }> {
-    const { bull } = this.#keys.queue(ALERTS_QUEUE);
-    return this.#link.ask((client) => waitingJobs(client, bull));
   }
 
   /** Looks for deadlines that passed. Returns whether there may be more. */

@@ -5,9 +5,10 @@ import { endpoint, ok } from "./route.js";
 const POLICIES = z.strictObject({ policies: z.looseObject({}).nullable() });
 const TYPES = z.strictObject({ types: z.array(z.string("not a text"), "not a list of texts") });
 
-/** Nodes, workers and task types of the namespace. */
+/** The status of the namespace, its nodes, workers and task types. */
 export function namespaceEndpoints(client: Client) {
   return {
+    status: endpoint({}, async () => ok(await client.status())),
     nodes: endpoint({}, async () => ok({ nodes: await client.nodes.list() })),
     defaults: endpoint({}, async () => ok({ defaults: await client.defaults.list() })),
     setDefaults: endpoint({ body: POLICIES }, async ({ path, body }) =>

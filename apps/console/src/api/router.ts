@@ -55,6 +55,7 @@ export function apiRouter(client: Client, store: Store, redactor: Redactor): Rou
   route(router, "/forecast", { get: turn(insight.forecast) });
   route(router, "/validate", { post: turn(validateEndpoint(client, store, redactor)) });
   route(router, "/journal", { get: journalEndpoint(client) });
+  route(router, "/status", { get: namespace.status });
   route(router, "/nodes", { get: namespace.nodes });
   route(router, "/workers", { get: namespace.workers });
   route(router, "/queues", { get: queues.list });

@@ -20,9 +20,9 @@ export class AlertWatch {
   async check(now: number): Promise<void> {
     if (Math.abs(now - this.#checkedAt) < MINUTE) return;
     this.#checkedAt = now;
-    const { waiting, since } = await this.#store.alerts.undelivered();
-    const oldest = Math.round(now - since);
-    if (waiting === 0 || oldest < MINUTE) return;
+    // Also those of a paused queue.
+    const { waiting = 0, oldestWaitingMs: oldest = 0 } = (await this.#store.queues.state(ALERTS_QUEUE)) ?? {};
+    if (oldest < MINUTE) return;
     const details = { queue: ALERTS_QUEUE, waiting, oldest };
     this.#settings.logger.warn(details, "alerts wait for a worker with alertWebhook");
   }

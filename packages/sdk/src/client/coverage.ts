@@ -2,13 +2,13 @@ import { isAlive, type Store, type WorkerConnections, type WorkerInfo } from "@c
 import type { Warning } from "./types.js";
 
 /** A task type in a queue. */
-interface Work {
+export interface Work {
   readonly queue: string;
   readonly type: string;
 }
 
 /** A task type that no live worker of its queue handles. `workers`: number of live workers of the queue. */
-interface Gap extends Work {
+export interface Gap extends Work {
   readonly workers: number;
 }
 

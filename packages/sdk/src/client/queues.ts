@@ -177,7 +177,8 @@ export async function holdOf(store: Store, queue: string, type: string): Promise
   return gap && gapText(gap);
 }
 
-function aboutPause({ at, by, note }: QueuePause): string {
+/** Author, time and reason of a pause, as far as they are recorded: ` (by ann since 2026-01-01T00:00:00Z: deploy)`. */
+export function aboutPause({ at, by, note }: QueuePause): string {
   if (at === undefined) return "";
   const who = by === undefined ? "" : `by ${by} `;
   const why = note === undefined ? "" : `: ${note}`;

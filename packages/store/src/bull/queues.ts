@@ -105,6 +105,19 @@ export class QueueRepository {
     return [...new Set(found.flat().flatMap((id) => [id, id.replace(/\.\d+$/, "")]))];
   }
 
+  /** Ids of the runs whose jobs wait for a worker, of the `most` that come next of each kind. Also ids that name no run. */
+  async waiting(queue: string, most: number): Promise<string[]> {
+    const { wait, paused, prioritized } = bullStateKeys(this.#keys.queue(queue).bull);
+    const found = await this.#link.ask((client) =>
+      Promise.all([
+        client.lrange(wait, -most, -1),
+        client.lrange(paused, -most, -1),
+        client.zrange(prioritized, 0, String(most - 1)),
+      ]),
+    );
+    return found.flat();
+  }
+
   /** How many runs an owner may have open in a queue, by owner; `*`: any other owner. */
   async limits(queue: string): Promise<Record<string, number>> {
     const { limits } = this.#keys.queue(queue);
@@ -184,17 +197,6 @@ export class WorkerConnections {
     // A worker of a cluster may have connections to several masters.
     return Math.max(0, ...counts);
   }
-}
-
-/** How many jobs wait for a worker, priorities apart, and since when the oldest one does, UTC ms. */
-export async function waitingJobs(
-  client: Redis | Cluster,
-  bull: string,
-): Promise<{ waiting: number; since: number }> {
-  const { wait } = bullStateKeys(bull);
-  const [waiting, oldest] = await Promise.all([client.llen(wait), client.lindex(wait, -1)]);
-  const since = oldest === null ? null : await client.hget(bull + oldest, "timestamp");
-  return since === null ? { waiting: 0, since: 0 } : { waiting, since: Number(since) };
 }
 
 function decode([paused, about, waiting, active, oldest]: StateAnswer): QueueState {

@@ -1,0 +1,107 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { QueueStatus, Status, StatusReason, StatusState } from "@carillon/sdk";
+import { type Globals, type Register, withClient } from "../command.js";
+import { EXIT, type ExitCode } from "../exit-codes.js";
+import { type Column, type Paint, printable, table } from "../text.js";
+import { duration, when } from "../times.js";
+
+interface StatusOptions extends Globals {
+  watch?: boolean;
+}
+
+/** Time between two readings of `--watch`, in ms. */
+const EVERY = 2_000;
+
+/** Moves to the first column of the first line, and clears from there on. */
+const CLEAR = "\u001b[H\u001b[2J";
+
+const EXIT_BY_STATE: Record<StatusState, ExitCode> = {
+  "on-time": EXIT.ok,
+  behind: EXIT.unexpected,
+  stopped: EXIT.usage,
+};
+
+export const registerStatus: Register = (program, out) => {
+  program
+    .command("status")
+    .summary("whether work is on time, behind or stopped, and why")
+    .description(
+      [
+        "Says in one line whether the work of the namespace is on time, behind (the age of the oldest due occurrence that no node has",
+        "claimed), or stopped; then each reason, most severe first, with its remedy. With --owner: the work of that owner.",
+        "",
+        "Exit codes: 0 on time, 1 behind, 2 stopped.",
+      ].join("\n"),
+    )
+    .option("--watch", "again every 2 s, until it is interrupted")
+    .action(async (_: unknown, command) => {
+      const options: StatusOptions = command.optsWithGlobals();
+      await withClient(options, async (client) => {
+        const clear = options.watch && options.io.stdout.isTTY ? CLEAR : "";
+        for (;;) {
+          const status = await client.status();
+          out.exitCode = EXIT_BY_STATE[status.state];
+          await (options.json ? out.json(status) : out.write(clear + page(status, out.paint)));
+          if (!options.watch || out.closed) return;
+          await pause(EVERY);
+        }
+      });
+    });
+};
+
+const COLOURS = { "on-time": "green", behind: "yellow", stopped: "red" } as const;
+
+function page(status: Status, paint: Paint): string {
+  const { state, reasons, queues, nodes, workers, at } = status;
+  const facts = [
+    counted(nodes.ready, nodes.alive, "node"),
+    workers.alive === 1 ? "1 worker" : `${workers.alive} workers`,
+    queues.length === 1 ? "1 queue" : `${queues.length} queues`,
+  ];
+  return [
+    `${paint(COLOURS[state], headline(status))}\n`,
+    ...reasons.map((reason) => `\n${printable(sentence(reason, at))}\n  ${printable(reason.remedy)}\n`),
+    at === undefined ? "" : `\n${facts.join(", ")}\n`,
+    queues.length > 0 ? `\n${table(COLUMNS, queues, paint)}` : "",
+  ].join("");
+}
+
+/** The status in one line: `on time`, `12 s behind`, or `stopped: no scheduler node is alive`. */
+function headline({ state, behind, reasons }: Status): string {
+  if (state === "on-time") return "on time";
+  if (state === "behind") return `${duration(behind)} behind`;
+  const [first, ...more] = reasons.filter(({ code }) => code !== "OVERDUE");
+  const others = more.length > 0 ? ` (and ${more.length} more)` : "";
+  return printable(`stopped: ${first?.message.replace(/\.$/, "")}${others}`);
+}
+
+function sentence({ code, message, since }: StatusReason, now: number | undefined): string {
+  return `${message} [${code}]${since === undefined ? "" : ` since ${when(since, now)}`}`;
+}
+
+function counted(ready: number, alive: number, what: string): string {
+  const nodes = alive === 1 ? `1 ${what}` : `${alive} ${what}s`;
+  return ready === alive ? nodes : `${nodes}, ${ready} ready`;
+}
+
+const count = (value: number | undefined) => (value === undefined ? "-" : String(value));
+const age = (ms: number | undefined) => (ms === undefined ? "-" : duration(ms));
+
+const COLUMNS: Column<QueueStatus>[] = [
+  { title: "QUEUE", value: (queue) => queue.name },
+  {
+    title: "BEHIND",
+    right: true,
+    value: ({ behind }) => age(behind || undefined),
+    colour: ({ behind }) => (behind >= 1_000 ? "yellow" : undefined),
+  },
+  {
+    title: "PAUSED",
+    value: ({ paused }) => (paused ? "yes" : "no"),
+    colour: ({ paused }) => (paused ? "red" : undefined),
+  },
+  { title: "WAITING", right: true, value: (queue) => count(queue.waiting) },
+  { title: "OLDEST", right: true, value: (queue) => age(queue.oldestWaitingMs) },
+  { title: "ACTIVE", right: true, value: (queue) => count(queue.active) },
+  { title: "WORKERS", right: true, value: (queue) => count(queue.workers) },
+];

@@ -1,0 +1,258 @@
+import { ALERTS_QUEUE, type ErrorCode } from "@carillon/core";
+import { isAlive, type QueueState, redisError } from "@carillon/store";
+import { type Gap, gapText, type Work } from "./coverage.js";
+import { aboutPause, type QueueView } from "./queues.js";
+import type { Scope } from "./scope.js";
+import { nextOf, nodeView } from "./view.js";
+
+/** `stopped`: some work is not done until somebody acts. `behind`: an occurrence is due and no node has claimed it. */
+export type StatusState = "on-time" | "behind" | "stopped";
+
+/** Why a namespace is not on time, most severe first; the codes of Redis errors come before all others. */
+export type StatusCode =
+  | Extract<ErrorCode, `REDIS_${string}`>
+  | "NO_NODE"
+  | "NODES_NOT_READY"
+  | "QUEUE_PAUSED"
+  | "NO_WORKER"
+  | "ALERTS_UNDELIVERED"
+  | "OVERDUE";
+
+/** One reason why a namespace is not on time. */
+export interface StatusReason {
+  readonly code: StatusCode;
+  readonly message: string;
+  readonly remedy: string;
+  readonly queue?: string;
+  /** The task type that no worker handles. */
+  readonly type?: string;
+  /** The owner, if the client is bound to one. */
+  readonly owner?: string;
+  /** UTC ms; absent if it is not known. */
+  readonly since?: number;
+}
+
+/** A queue, and how far its occurrences are behind. For a bound client: without the jobs of all owners. */
+export interface QueueStatus extends Omit<QueueView, "tasks" | "outcomes"> {
+  /** Age of the oldest due occurrence that no node has claimed, in ms; 0: none. */
+  readonly behind: number;
+}
+
+/** Whether the work of a namespace is on time; if not, why. Times in UTC ms of Redis time. */
+export interface Status {
+  readonly state: StatusState;
+  /** The largest `behind` of the queues, in ms. */
+  readonly behind: number;
+  /** When the oldest due occurrence that no node has claimed was due; absent if there is none, or it is less than a second late. */
+  readonly since?: number;
+  /** The time of Redis; absent if Redis does not answer. */
+  readonly at?: number;
+  /** Most severe first; empty if the state is `on-time`. */
+  readonly reasons: readonly StatusReason[];
+  readonly queues: readonly QueueStatus[];
+  /** Scheduler nodes: those that are alive, and those of them that claim. */
+  readonly nodes: { readonly alive: number; readonly ready: number };
+  /** Worker processes that are alive. Plain BullMQ workers are counted by `queues` alone. */
+  readonly workers: { readonly alive: number };
+}
+
+/** From this many ms on an occurrence is late. */
+const LATE = 1_000;
+/** How long an alert may wait for its delivery, in ms. */
+const ALERT_PATIENCE = 60_000;
+/** Waiting runs, and due tasks, of a queue that are read for their types. */
+const SAMPLE = 50;
+
+/** Whether the work of a namespace is on time; never throws because of Redis. */
+export async function status(scope: Scope): Promise<Status> {
+  try {
+    return await readStatus(scope);
+  } catch (error) {
+    const none = { behind: 0, queues: [], nodes: { alive: 0, ready: 0 }, workers: { alive: 0 } };
+    return { state: "stopped", ...none, reasons: [redisReason(error)] };
+  }
+}
+
+async function readStatus(scope: Scope): Promise<Status> {
+  const { store, owner } = scope;
+  const [now, refused, nodes, workers, names] = await Promise.all([
+    store.serverTime(),
+    refusedWrites(scope),
+    store.registry.nodes(),
+    store.registry.workers(),
+    owner === undefined ? store.registry.queues() : store.tasks.queuesOf(owner),
+  ]);
+  const connected = await store.queues.workers(names);
+  const read = await Promise.all(names.map((name) => readQueue(scope, name, connected?.get(name), now)));
+  const gaps = await scope.coverage.gaps(read.flatMap(({ works }) => works));
+  const views = nodes.map((node) => nodeView(node, now));
+  const alive = views.filter((node) => node.alive);
+  const ready = alive.filter((node) => node.ready);
+
+  // In the order of severity. A freeze of a scope belongs after the nodes.
+  const stops = [
+    ...refused,
+    ...(alive.length === 0 ? [noNode(views.map(({ beat }) => beat))] : []),
+    ...(alive.length > 0 && ready.length === 0 ? [notReady(alive.map(({ why = "" }) => why))] : []),
+    ...read.flatMap(({ queue }) => pauseOf(queue)),
+    ...noWorkers([...gaps.values()], read),
+    ...read.flatMap((one) => undelivered(one, [...gaps.values()], now)),
+  ];
+  const late = read
+    .filter(({ queue }) => queue.behind >= LATE)
+    .sort((a, b) => b.queue.behind - a.queue.behind);
+  const reasons = [...stops, ...late.map(({ queue }) => overdue(queue, now))];
+  const behind = late[0]?.queue.behind ?? 0;
+  return {
+    state: stops.length > 0 ? "stopped" : late.length > 0 ? "behind" : "on-time",
+    behind,
+    ...(behind > 0 && { since: now - behind }),
+    at: now,
+    reasons: owner === undefined ? reasons : reasons.map((reason) => ({ ...reason, owner })),
+    queues: read.map(({ queue }) => queue),
+    nodes: { alive: alive.length, ready: ready.length },
+    workers: { alive: workers.filter((worker) => isAlive(worker, now)).length },
+  };
+}
+
+interface QueueReading {
+  readonly queue: QueueStatus;
+  /** Since when jobs wait in it, UTC ms; undefined: none does. For a bound client, jobs of its owner. */
+  readonly since: number | undefined;
+  /** The types of its waiting runs and due tasks. */
+  readonly works: readonly Work[];
+}
+
+async function readQueue(
+  { store, owner }: Scope,
+  name: string,
+  workers: number | undefined,
+  now: number,
+): Promise<QueueReading> {
+  const [state, earliest = now, ids] = await Promise.all([
+    store.queues.state(name),
+    store.claims.earliestDue(name),
+    store.queues.waiting(name, SAMPLE),
+  ]);
+  const [runs, tasks] = await Promise.all([
+    store.runs.many(name, ids),
+    earliest < now ? store.tasks.listDue({ queue: name, owner }, SAMPLE).then((page) => page.tasks) : [],
+  ]);
+  const ours = runs.filter(({ task }) => owner === undefined || task.owner === owner);
+  const dues = tasks.flatMap((task) => {
+    const { due = now } = nextOf(task) ?? {};
+    return due < now ? [{ due, type: task.definition.type }] : [];
+  });
+  const due = owner === undefined ? earliest : Math.min(now, ...dues.map((one) => one.due));
+  const { paused, ...jobs } = state ?? ({} as Partial<QueueState>);
+  return {
+    queue: {
+      name,
+      behind: Math.max(0, now - due),
+      ...(paused && { paused }),
+      workers,
+      ...(owner === undefined && jobs),
+    },
+    since: waitsSince(
+      owner === undefined
+        ? [now - (jobs.oldestWaitingMs ?? Number.NaN)]
+        : ours.map(({ enqueued }) => enqueued),
+    ),
+    works: [...new Set([...ours, ...dues].map(({ type }) => type))].map((type) => ({ queue: name, type })),
+  };
+}
+
+function waitsSince(times: readonly number[]): number | undefined {
+  const known = times.filter(Number.isFinite);
+  return known.length > 0 ? Math.min(...known) : undefined;
+}
+
+/** Why Redis refuses writes, if it does. A user that may only read is refused by its ACL: the nodes tell then. */
+async function refusedWrites({ store }: Scope): Promise<StatusReason[]> {
+  try {
+    await store.registry.assertWritable();
+    return [];
+  } catch (error) {
+    const { code } = redisError(error);
+    return code === "REDIS_AUTH" ? [] : [redisReason(error)];
+  }
+}
+
+function redisReason(error: unknown): StatusReason {
+  const { code, message, remedy = "See the log of Redis." } = redisError(error);
+  return { code: code as StatusCode, message, remedy };
+}
+
+/** @param beats the last one of each dead node */
+function noNode(beats: readonly number[]): StatusReason {
+  return {
+    code: "NO_NODE",
+    message: "no scheduler node is alive.",
+    remedy: "Start one: nothing is lost that the catch-up policies keep.",
+    ...(beats.length > 0 && { since: Math.max(...beats) }),
+  };
+}
+
+function notReady(why: readonly string[]): StatusReason {
+  const reasons = [...new Set(why.filter(Boolean))].map((one) => one.replace(/\.$/, ""));
+  const nodes = why.length === 1 ? "the node is not ready" : `none of the ${why.length} nodes is ready`;
+  return {
+    code: "NODES_NOT_READY",
+    message: reasons.length > 0 ? `${nodes}: ${reasons.join("; ")}.` : `${nodes}.`,
+    remedy: "See carillon nodes, and /ready and the log of each node.",
+  };
+}
+
+function pauseOf({ name, paused }: QueueStatus): StatusReason[] {
+  if (!paused) return [];
+  const reason: StatusReason = {
+    code: "QUEUE_PAUSED",
+    message: `the queue ${name} is paused${aboutPause(paused)}.`,
+    remedy: `Resume it: carillon queue resume ${name}`,
+    queue: name,
+  };
+  return [paused.at === undefined ? reason : { ...reason, since: paused.at }];
+}
+
+/** One reason for a queue without workers, and one for each type that the workers of a queue do not have. */
+function noWorkers(gaps: readonly Gap[], read: readonly QueueReading[]): StatusReason[] {
+  const told = new Set<string>();
+  return gaps.flatMap((gap): StatusReason[] => {
+    const { queue, type, workers } = gap;
+    // Alerts have a reason of their own.
+    if (queue === ALERTS_QUEUE || told.has(queue)) return [];
+    if (workers === 0) told.add(queue);
+    const since = read.find((one) => one.queue.name === queue)?.since;
+    const remedy =
+      workers === 0
+        ? `Start a worker of the queue ${queue}.`
+        : `Give the type ${type} to all workers of the queue ${queue}.`;
+    const reason = { code: "NO_WORKER", message: `${gapText(gap)}.`, remedy, queue } as const;
+    return [{ ...reason, ...(workers > 0 ? { type } : since !== undefined && { since }) }];
+  });
+}
+
+function undelivered({ queue, since }: QueueReading, gaps: readonly Gap[], now: number): StatusReason[] {
+  if (queue.name !== ALERTS_QUEUE || since === undefined) return [];
+  const gap = gaps.find((one) => one.queue === ALERTS_QUEUE);
+  if (gap === undefined && now - since < ALERT_PATIENCE) return [];
+  return [
+    {
+      code: "ALERTS_UNDELIVERED",
+      message: gap ? `alerts wait for their delivery: ${gapText(gap)}.` : "alerts wait for their delivery.",
+      remedy: "Start a worker with alertWebhook or alertEmail; see its log if one runs.",
+      queue: ALERTS_QUEUE,
+      since,
+    },
+  ];
+}
+
+function overdue({ name, behind }: QueueStatus, now: number): StatusReason {
+  return {
+    code: "OVERDUE",
+    message: `the queue ${name} has occurrences that are due and that no node has claimed.`,
+    remedy: "While a backlog is drained, this shrinks by itself. If it grows, see the logs of the nodes.",
+    queue: name,
+    since: now - behind,
+  };
+}

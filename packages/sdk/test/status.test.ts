@@ -1,0 +1,156 @@
+import { Client, type StatusReason } from "@carillon/sdk";
+import { Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
+import { freePort, type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+
+const QUEUE = "bells";
+const NODE = { host: "h", pid: 1, version: "1", started: 1, every: 600_000, tzdata: "2026a", clockOffset: 0 };
+const WORKER = {
+  ...{ host: "h", pid: 1, started: 1, every: 600_000, stopping: false, running: 0, runs: [] },
+  versions: { carillon: "1", bullmq: "1", node: "1" },
+};
+
+let redis: RedisServer;
+let store: Store;
+let client: Client;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => redis.stop());
+beforeEach(async () => {
+  store = new Store({ connection: redis.url });
+  client = new Client({ store });
+  await beat({});
+  await work("w", [QUEUE, "other", "carillon-alerts"], ["ring"]);
+});
+afterEach(async () => {
+  const { client: admin } = internalsOf(store).link;
+  await admin.call("CONFIG", "SET", "min-replicas-to-write", "0");
+  await admin.call("FLUSHALL");
+  await store.close();
+});
+
+const beat = async (more: object) =>
+  store.registry.beat({ ...NODE, id: "n", beat: await store.serverTime(), ready: true, ...more });
+const work = async (id: string, queues: string[], types: string[]) =>
+  store.registry.beatWorker({ ...WORKER, id, queues, types, beat: await store.serverTime() });
+const put = (id: string, more: object = {}) =>
+  client.put({ id, type: "ring", queue: QUEUE, schedule: { every: "1d" }, ...more });
+/** Makes each task of the queue due since `ago` ms. */
+async function owe(ago: number, queue = QUEUE): Promise<void> {
+  const { link, keys } = internalsOf(store);
+  const at = (await store.serverTime()) - ago;
+  for (const [shard, due] of keys.queue(queue).dues.entries()) {
+    for (const local of await link.client.zrange(due, 0, "-1")) {
+      await link.client.zadd(due, at, local);
+      await link.client.hset(keys.queue(queue).task(local), "due", at);
+      await link.client.zadd(keys.queue(queue).next, at, String(shard));
+    }
+  }
+}
+const codes = (reasons: readonly StatusReason[]) => reasons.map(({ code }) => code);
+
+it("is on time while nodes are ready and nothing is late", async () => {
+  expect(await client.status()).toMatchObject({ state: "on-time", behind: 0, reasons: [], queues: [] });
+  await put("t");
+  expect(await client.status()).toEqual({
+    ...{ state: "on-time", behind: 0, reasons: [], at: expect.any(Number) },
+    queues: [{ name: QUEUE, behind: 0, workers: 0, waiting: 0, active: 0, oldestWaitingMs: undefined }],
+    ...{ nodes: { alive: 1, ready: 1 }, workers: { alive: 1 } },
+  });
+});
+
+it("is behind by the age of the oldest due occurrence", async () => {
+  await put("t");
+  await owe(60_000);
+  const { state, behind, since, at = 0, reasons } = await client.status();
+  expect([state, codes(reasons), reasons[0]?.queue]).toEqual(["behind", ["OVERDUE"], QUEUE]);
+  expect(behind).toBeGreaterThanOrEqual(60_000);
+  expect(since).toBe(at - behind);
+});
+
+it("is stopped without a live node, or if none is ready, and says why", async () => {
+  const dead = (await store.serverTime()) - 4 * NODE.every;
+  await beat({ beat: dead });
+  const none = await client.status();
+  expect(none).toMatchObject({ state: "stopped", nodes: { alive: 0, ready: 0 } });
+  expect(none.reasons).toMatchObject([{ code: "NO_NODE", since: dead }]);
+  await beat({ ready: false, why: "this Redis is a read-only replica." });
+  const held = await client.status();
+  expect(held).toMatchObject({ state: "stopped", nodes: { alive: 1, ready: 0 } });
+  expect(held.reasons).toMatchObject([
+    { code: "NODES_NOT_READY", message: "the node is not ready: this Redis is a read-only replica." },
+  ]);
+});
+
+it("is stopped if Redis refuses writes, or does not answer", async () => {
+  await internalsOf(store).link.client.call("CONFIG", "SET", "min-replicas-to-write", "1");
+  const { state, reasons } = await client.status();
+  expect([state, codes(reasons)]).toEqual(["stopped", ["REDIS_UNAVAILABLE"]]);
+  expect(reasons[0]?.message).toContain("too few replicas");
+  const connection = `redis://127.0.0.1:${await freePort()}`;
+  await using away = new Client({ connection, connectTimeout: 200 });
+  expect(await away.status()).toMatchObject({ state: "stopped", reasons: [{ code: "REDIS_UNAVAILABLE" }] });
+});
+
+it("is stopped while a queue is paused, that of the alerts too, whatever else is wrong", async () => {
+  await put("t");
+  await put("alert", { queue: "carillon-alerts" });
+  await client.queues.pause(QUEUE, { by: "ann", note: "deploy" });
+  await store.queues.pause("carillon-alerts", "bob", "");
+  await owe(60_000);
+  const { state, behind, reasons } = await client.status();
+  expect([state, codes(reasons)]).toEqual(["stopped", ["QUEUE_PAUSED", "QUEUE_PAUSED", "OVERDUE"]]);
+  expect(behind).toBeGreaterThanOrEqual(60_000);
+  expect(reasons[0]).toMatchObject({ queue: QUEUE, since: expect.any(Number) });
+  expect(reasons[0]?.message).toMatch(/^the queue bells is paused \(by ann since .*: deploy\)\.$/);
+});
+
+it("is stopped if no worker takes what waits, or has the type of what is due", async () => {
+  await put("t");
+  await put("strange", { type: "unknown", queue: "other" });
+  await put("idle", { type: "unknown", queue: "quiet" });
+  await client.trigger("t");
+  await store.registry.removeWorker("w");
+  // A new client: answers about workers are cached.
+  await work("w", ["other"], ["ring"]);
+  await owe(10, "other");
+  const { state, reasons } = await new Client({ store }).status();
+  expect(state).toBe("stopped");
+  expect(reasons).toMatchObject([
+    {
+      code: "NO_WORKER",
+      queue: QUEUE,
+      message: "no worker works the queue bells.",
+      since: expect.any(Number),
+    },
+    { code: "NO_WORKER", queue: "other", type: "unknown" },
+  ]);
+});
+
+it("is stopped while alerts wait and no worker delivers them, also in a paused queue", async () => {
+  await put("alert", { queue: "carillon-alerts" });
+  await client.trigger("alert");
+  expect((await client.status()).reasons).toEqual([]);
+  await store.registry.removeWorker("w");
+  const fresh = new Client({ store });
+  expect(codes((await fresh.status()).reasons)).toEqual(["ALERTS_UNDELIVERED"]);
+  await store.queues.pause("carillon-alerts", "", "");
+  expect(codes((await fresh.status()).reasons)).toEqual(["QUEUE_PAUSED", "ALERTS_UNDELIVERED"]);
+});
+
+it("tells a bound client of its own tasks only", async () => {
+  await put("theirs");
+  await put("other", { queue: "other" });
+  await owe(60_000);
+  await client.queues.pause("other");
+  await put("mine", { owner: "acme" });
+  const acme = new Client({ store, owner: "acme" });
+  expect(await acme.status()).toMatchObject({ state: "on-time", behind: 0 });
+  expect((await acme.status()).queues).toEqual([{ name: QUEUE, behind: 0, workers: 0 }]);
+  await owe(30_000);
+  const { state, behind, reasons } = await acme.status();
+  expect([state, codes(reasons), reasons[0]?.owner]).toEqual(["behind", ["OVERDUE"], "acme"]);
+  expect(behind).toBeGreaterThanOrEqual(30_000);
+});
