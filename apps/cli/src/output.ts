@@ -2,6 +2,7 @@ import type { PutResult } from "@carillon/sdk";
 import { EXIT, type ExitCode } from "./exit-codes.js";
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
+import { widthOf } from "./table.js";
 import { type Paint, painter, printable } from "./text.js";
 
 /**
@@ -10,6 +11,8 @@ import { type Paint, painter, printable } from "./text.js";
  */
 export class Output {
   readonly paint: Paint;
+  /** Columns of the terminal; undefined: not a terminal. */
+  readonly width: number | undefined;
   readonly stderr: Io["stderr"];
   /** Exit code of a command that does not fail. */
   exitCode: ExitCode = EXIT.ok;
@@ -20,6 +23,7 @@ export class Output {
     this.#stdout = stdout;
     this.stderr = stderr;
     this.paint = painter(stdout, env);
+    this.width = widthOf(stdout);
     // Whoever writes gets it too.
     stdout.on("error", (error: NodeJS.ErrnoException) => {
       this.#closed ||= error.code === "EPIPE";

@@ -11,51 +11,25 @@ export function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
-export type Paint = (colour: keyof typeof COLOURS, text: string) => string;
+export type Paint = (colour: Colour, text: string) => string;
+
+export type Colour = keyof typeof COLOURS;
 
 const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
 
-/** Colours only for eyes: a terminal that did not ask for none. */
-export function painter(stream: { isTTY?: boolean }, env: NodeJS.ProcessEnv): Paint {
-  const coloured = stream.isTTY === true && !env.NO_COLOR && env.TERM !== "dumb";
-  return coloured ? (colour, text) => `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : (_, text) => text;
-}
-
-export interface Column<Row> {
-  readonly title: string;
-  readonly value: (row: Row) => string;
-  readonly right?: boolean;
-  readonly colour?: (row: Row) => keyof typeof COLOURS | undefined;
-}
-
 /**
- * Aligned columns. `widths` is kept by the caller between the pages of one listing, so that later pages line up
- * with the first, whose call prints the header.
+ * Colours on a terminal, unless NO_COLOR is set. FORCE_COLOR goes first: 1, 2, 3, true or nothing means colours, anything else none.
+ * As node:util styleText decides since Node 22, on every Node.
  */
-export function table<Row>(
-  columns: readonly Column<Row>[],
-  rows: readonly Row[],
-  paint: Paint,
-  widths: number[] = [],
-): string {
-  const cells = rows.map((row) => columns.map((column) => printable(column.value(row))));
-  const first = widths.length === 0;
-  columns.forEach(({ title }, i) => {
-    widths[i] = Math.max(widths[i] ?? title.length, ...cells.map((line) => line[i]?.length ?? 0));
-  });
-  const pad = (text: string, i: number) =>
-    columns[i]?.right ? text.padStart(widths[i] ?? 0) : text.padEnd(widths[i] ?? 0);
-  const lines = cells.map((line, r) =>
-    line
-      .map((cell, i) => {
-        const colour = columns[i]?.colour?.(rows[r] as Row);
-        return colour ? paint(colour, pad(cell, i)) : pad(cell, i);
-      })
-      .join("  ")
-      .trimEnd(),
-  );
-  const header = columns.map(({ title }, i) => paint("bold", pad(title, i))).join("  ");
-  return `${[...(first ? [header.trimEnd()] : []), ...lines].join("\n")}\n`;
+export function painter(
+  stream: { isTTY?: boolean },
+  { FORCE_COLOR: forced, NO_COLOR, TERM }: NodeJS.ProcessEnv,
+): Paint {
+  const coloured =
+    forced === undefined
+      ? stream.isTTY === true && !NO_COLOR && TERM !== "dumb"
+      : ["", "1", "2", "3", "true"].includes(forced);
+  return coloured ? (colour, text) => `\u001b[${COLOURS[colour]}m${text}\u001b[0m` : (_, text) => text;
 }
 
 /** Names and values, one per line; names without a value are left out. */

@@ -62,26 +62,59 @@ const UNITS = [
   [1_000, "s"],
 ] as const;
 
-/** `1 h 5 min`, `12 s`, `340 ms`: the two largest units. */
-export function duration(ms: number): string {
+/** `1 h 5 min`, `12 s`, `340 ms`: the two largest units, or the largest. */
+export function duration(ms: number, units: 1 | 2 = 2): string {
   const whole = Math.round(Math.abs(ms));
   if (whole < 1_000) return `${whole} ms`;
   const at = UNITS.findIndex(([size]) => whole >= size);
   const [size, unit] = UNITS[at] ?? [1_000, "s"];
   const [smaller, next] = UNITS[at + 1] ?? [];
-  const rest = smaller === undefined ? 0 : Math.floor((whole % size) / smaller);
+  const rest = smaller === undefined || units === 1 ? 0 : Math.floor((whole % size) / smaller);
   return `${Math.floor(whole / size)} ${unit}${rest > 0 ? ` ${rest} ${next}` : ""}`;
 }
 
-export function relative(ms: number, now: number): string {
+export function relative(ms: number, now: number, units?: 1 | 2): string {
   if (Math.abs(ms - now) < 1_000) return "now";
-  return ms > now ? `in ${duration(ms - now)}` : `${duration(now - ms)} ago`;
+  return ms > now ? `in ${duration(ms - now, units)}` : `${duration(now - ms, units)} ago`;
 }
 
 /** For people: the local time and how far away it is. */
 export function when(ms: number | undefined, now: number = Date.now()): string {
   return ms === undefined ? "-" : `${localIso(ms)} (${relative(ms, now)})`;
 }
+
+/** Formats of times for one place. */
+export interface TimeTexts {
+  /** A time and how far away it is. */
+  when(ms: number | undefined): string;
+  /** A time alone. */
+  at(ms: number): string;
+}
+
+/** ISO 8601 with offset, for programs and for details. */
+export const LONG_TIMES: TimeTexts = { when: (ms) => when(ms), at: (ms) => localIso(ms) };
+
+/** `14:39:10 in 2 h`, `11-25 03:00`, `2027-01-01 00:00`: a time of this machine's zone, without what is the same as now. */
+export function shortTimes(now: number, used: () => void): TimeTexts {
+  const today = localIso(now);
+  const at = (ms: number) => {
+    used();
+    const text = localIso(ms);
+    const [date = "", clock = ""] = text.split("T");
+    if (today.startsWith(date)) return clock.slice(0, 8);
+    const sameYear = today.slice(0, 5) === text.slice(0, 5);
+    return `${date.slice(sameYear ? 5 : 0)} ${clock.slice(0, 5)}`;
+  };
+  return {
+    at,
+    when: (ms) => {
+      if (ms === undefined) return "-";
+      return Math.abs(ms - now) < DAY ? `${at(ms)} ${relative(ms, now, 1)}` : at(ms);
+    },
+  };
+}
+
+const DAY = 86_400_000;
 
 /** Epoch ms of an ISO 8601 time with offset, or a date (midnight UTC); undefined for anything else. */
 export function parseInstant(text: string): number | undefined {

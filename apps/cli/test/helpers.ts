@@ -20,7 +20,9 @@ export interface RunOptions {
 }
 
 function environment(env: Record<string, string> = {}): NodeJS.ProcessEnv {
-  const clean = Object.entries(process.env).filter(([name]) => !/^(CARILLON_|REDIS_)/.test(name));
+  const clean = Object.entries(process.env).filter(
+    ([name]) => !/^(CARILLON_|REDIS_|FORCE_COLOR$|NO_COLOR$)/.test(name),
+  );
   return { ...Object.fromEntries(clean), ...env };
 }
 

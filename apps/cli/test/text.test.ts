@@ -1,6 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { painter, printable, table } from "../src/text.js";
-import { duration, localIso, parseInstant, relative, utcIso } from "../src/times.js";
+import { type Layout, table } from "../src/table.js";
+import { painter, printable } from "../src/text.js";
+import {
+  duration,
+  HERE,
+  localIso,
+  parseInstant,
+  relative,
+  shortTimes,
+  type TimeTexts,
+  utcIso,
+} from "../src/times.js";
 
 describe("times", () => {
   const at = Date.parse("2026-07-01T12:00:00.250Z");
@@ -49,15 +59,74 @@ describe("tables", () => {
   const plain = painter({ isTTY: false }, {});
 
   it("are aligned, page after page, under one header", () => {
-    const widths: number[] = [];
-    const first = table(columns, [{ name: "longer", n: 5 }], plain, widths);
-    const second = table(columns, [{ name: "a", n: 10 }], plain, widths);
+    const layout: Layout = {};
+    const first = table(columns, [{ name: "longer", n: 5 }], { paint: plain }, layout);
+    const second = table(columns, [{ name: "a", n: 10 }], { paint: plain }, layout);
     expect(first + second).toBe("NAME    N\nlonger  5\na       10\n");
+  });
+
+  it("fit a terminal: text is cut, then columns are left out, the least important first", () => {
+    type Row = { id: string; type: string; means: string };
+    const row = { id: "acme/nightly-report", type: "report.monthly", means: "at 03:00, on Monday to Friday" };
+    const three = [
+      { title: "TASK", value: ({ id }: Row) => id },
+      { title: "TYPE", value: ({ type }: Row) => type, rank: 1, least: 8 },
+      { title: "MEANS", value: ({ means }: Row) => means, rank: 2, least: 10 },
+    ];
+    const at = (width?: number) => table(three, [row], { paint: plain, width }).split("\n").slice(0, -1);
+    expect(at()).toEqual(at(80));
+    expect(at(66)[1]).toBe("acme/nightly-report  report.monthly  at 03:00, on Monday to Friday");
+    expect(at(60)[1]).toBe("acme/nightly-report  report.monthly  at 03:00, on Monday to…");
+    expect(at(45)[1]).toBe("acme/nightly-report  report.mont…  at 03:00,…");
+    expect(at(40)).toEqual([
+      "Left out: MEANS.",
+      "TASK                 TYPE",
+      "acme/nightly-report  report.monthly",
+    ]);
+    expect(at(20)[2]).toBe("acme/nightly-report");
+    // Ids are cut last, and visibly.
+    expect(at(10)[2]).toBe("acme/nigh…");
+    for (let width = 4; width < 80; width++) {
+      for (const line of at(width)) expect(line.length).toBeLessThanOrEqual(width);
+    }
+  });
+
+  it("keep the columns of the first page on later ones", () => {
+    const layout: Layout = {};
+    const narrow = { paint: plain, width: 12 };
+    const page = (name: string) =>
+      table([columns[0]!, { ...columns[1]!, rank: 1 }], [{ name, n: 5 }], narrow, layout);
+    expect(page("eleven-long")).toBe("Left out: N.\nNAME\neleven-long\n");
+    expect(page("b") + page("thirteen-long")).toBe("b\nthirteen-lo…\n");
+    // A column with a header does not vanish either.
+    layout.widths = undefined;
+    expect(page("a") + page("thirteen-long")).toBe("NAME  N\na     5\nthirteen…  5\n");
+  });
+
+  it("have short times on a terminal, and the zone once", () => {
+    const now = Date.now();
+    const timed = [{ title: "AT", value: (ms: number, { when }: TimeTexts) => when(ms) }];
+    const [zone, title, row] = table(timed, [now], { paint: plain, width: 80 }).split("\n");
+    expect(zone).toBe(`Times: ${HERE}.`);
+    expect([title?.trim(), row]).toEqual(["AT", `${localIso(now).slice(11, 19)} now`]);
+    expect(table(timed, [now], { paint: plain })).toContain(`${localIso(now)} (now)`);
+    const noon = Date.parse(`2026-07-01T12:00:00${localIso(Date.parse("2026-07-01T12:00:00Z")).slice(19)}`);
+    const { at, when } = shortTimes(noon, () => {});
+    expect(at(noon + 65_000)).toBe("12:01:05");
+    expect(when(noon - 13 * 3_600_000)).toBe("06-30 23:00 13 h ago");
+    expect(when(noon + 3 * 86_400_000)).toBe("07-04 12:00");
+    expect(when(noon + 365 * 86_400_000)).toMatch(/^2027-07-01 \d\d:00$/);
   });
 
   it("are coloured for eyes only, and not when told so", () => {
     expect(painter({ isTTY: true }, {})("red", "x")).toBe("\u001b[31mx\u001b[0m");
     expect(painter({ isTTY: true }, { NO_COLOR: "1" })("red", "x")).toBe("x");
+    expect(painter({ isTTY: true }, { NO_COLOR: "" })("red", "x")).not.toBe("x");
+    expect(painter({ isTTY: true }, { TERM: "dumb" })("red", "x")).toBe("x");
+    for (const FORCE_COLOR of ["", "1", "2", "3", "true"])
+      expect(painter({}, { FORCE_COLOR, NO_COLOR: "1" })("red", "x")).toBe("\u001b[31mx\u001b[0m");
+    for (const FORCE_COLOR of ["0", "false", "no"])
+      expect(painter({ isTTY: true }, { FORCE_COLOR })("red", "x")).toBe("x");
     expect(plain("red", "x")).toBe("x");
   });
 

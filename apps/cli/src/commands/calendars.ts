@@ -3,7 +3,8 @@ import type { Command } from "commander";
 import { readEntries } from "../calendar-entries.js";
 import { type Globals, type Register, withClient } from "../command.js";
 import type { Output } from "../output.js";
-import { type Column, printable, table } from "../text.js";
+import { type Column, table } from "../table.js";
+import { printable } from "../text.js";
 import { when } from "../times.js";
 
 /** Author stored for a put that names none. */
@@ -58,7 +59,7 @@ function registerList(calendars: Command, out: Output): void {
       const options: Globals = command.optsWithGlobals();
       const found = await withClient(options, (client) => client.calendars.list());
       if (options.json) return out.json(found);
-      await out.write(found.length ? table(COLUMNS, found, out.paint) : "No calendars.\n");
+      await out.write(found.length ? table(COLUMNS, found, out) : "No calendars.\n");
     });
 }
 
@@ -96,5 +97,5 @@ const COLUMNS: Column<CalendarView>[] = [
   { title: "ENTRIES", right: true, value: ({ entries }) => String(entries) },
   { title: "TASKS", right: true, value: ({ tasks }) => String(tasks) },
   { title: "REVISION", right: true, value: ({ revision }) => String(revision) },
-  { title: "UPDATED", value: ({ updated }) => when(updated) },
+  { title: "UPDATED", value: ({ updated }, { when }) => when(updated) },
 ];

@@ -1,5 +1,6 @@
 import type { ExplainedEvent, Explanation, NodeView, Outcome, RunDetails, Task } from "@carillon/sdk";
-import { type Column, facts, type Paint, printable, table } from "../text.js";
+import { type Column, table } from "../table.js";
+import { facts, type Paint, printable } from "../text.js";
 import { duration, relative, utcIso, wallText } from "../times.js";
 import { GOOD } from "./run-columns.js";
 
@@ -61,7 +62,7 @@ export function told(account: Account, paint: Paint): string {
   const { word, colour, sentence } = verdictOf(account);
   const verdict = `${paint("bold", paint(colour, word))}  ${printable(sentence)}\n`;
   const chain = inOrder(events);
-  const rows = chain.length > 0 ? `\n${table(columnsOf(chain, account), chain, paint)}` : "";
+  const rows = chain.length > 0 ? `\n${table(columnsOf(chain, account), chain, { paint })}` : "";
   return `${head}\n${verdict}${rows}\n${facts(aside(account), paint)}`;
 }
 

@@ -1,8 +1,9 @@
 import type { ItemState, RunItem } from "@carillon/sdk";
 import { Option } from "commander";
 import { collect, type Globals, type Register, wholeNumber, withClient } from "../command.js";
-import { type Column, cut, type Paint, table } from "../text.js";
-import { duration, when } from "../times.js";
+import { type Column, table } from "../table.js";
+import { cut, type Paint } from "../text.js";
+import { duration } from "../times.js";
 import { runCommand } from "./run.js";
 
 interface ItemsOptions extends Globals {
@@ -34,7 +35,7 @@ export const registerItems: Register = (program, out) => {
       const { status, limit, cursor } = options;
       const page = await withClient(options, (client) => client.runs.items(id, { status, limit, cursor }));
       if (options.json) return out.json(page);
-      await out.write(page.items.length ? table(COLUMNS, page.items, out.paint) : "No items.\n");
+      await out.write(page.items.length ? table(COLUMNS, page.items, out) : "No items.\n");
       if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
     });
 };
@@ -66,7 +67,7 @@ const COLUMNS: readonly Column<RunItem>[] = [
     value: ({ status }) => status,
     colour: ({ status }) => COLOURS[status],
   },
-  { title: "STARTED", value: ({ started }) => (started === undefined ? "-" : when(started)) },
+  { title: "STARTED", value: ({ started }, { when }) => when(started), rank: 3 },
   {
     title: "TOOK",
     right: true,
@@ -74,7 +75,7 @@ const COLUMNS: readonly Column<RunItem>[] = [
       started === undefined || finished === undefined ? "-" : duration(finished - started),
   },
   { title: "TRIES", right: true, value: ({ attempts, maxAttempts }) => `${attempts}/${maxAttempts}` },
-  { title: "WORKER", value: ({ worker }) => worker ?? "-" },
-  { title: "DATA", value: ({ data }) => cut(JSON.stringify(data), 40) },
-  { title: "ERROR", value: ({ error = "" }) => cut(error.split("\n")[0] ?? "", 60) },
+  { title: "WORKER", value: ({ worker }) => worker ?? "-", rank: 4 },
+  { title: "DATA", value: ({ data }) => cut(JSON.stringify(data), 40), rank: 2, least: 10 },
+  { title: "ERROR", value: ({ error = "" }) => cut(error.split("\n")[0] ?? "", 60), rank: 1, least: 12 },
 ];

@@ -2,7 +2,7 @@ import type { JournalFilter, Outcome, TaskRef } from "@carillon/sdk";
 import { type Globals, limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import { type MomentOptions, readSince } from "../moment.js";
-import { table } from "../text.js";
+import { table } from "../table.js";
 import { HERE } from "../times.js";
 import { outcomeOption, outcomesOf } from "./outcomes.js";
 import { JOURNAL_COLUMNS } from "./run-columns.js";
@@ -45,7 +45,7 @@ export const registerJournal: Register = (program, out) => {
       });
       if (options.json) return out.json(page);
       const { runs, cursor } = page;
-      await out.write(runs.length ? table(JOURNAL_COLUMNS, runs, out.paint) : "No runs.\n");
+      await out.write(runs.length ? table(JOURNAL_COLUMNS, runs, out) : "No runs.\n");
       if (cursor) out.stderr.write(`There may be more: --cursor ${cursor}\n`);
     });
 };

@@ -1,7 +1,8 @@
 import type { Task } from "@carillon/sdk";
 import type { Register } from "../command.js";
-import { type Column, cut } from "../text.js";
-import { relative, when } from "../times.js";
+import type { Column } from "../table.js";
+import { cut } from "../text.js";
+import { relative } from "../times.js";
 import { GOOD } from "./run-columns.js";
 import { type PageOptions, pageOptions, printPages } from "./task-pages.js";
 
@@ -35,13 +36,13 @@ function stateText({ state, openRuns }: Task): keyof typeof COLOURS {
 }
 
 const COLUMNS: Column<Task>[] = [
-  { title: "QUEUE", value: (task) => task.queue },
+  { title: "QUEUE", value: (task) => task.queue, rank: 1, least: 8 },
   { title: "TASK", value: (task) => `${task.owner}/${task.id}` },
-  { title: "TYPE", value: (task) => task.type },
+  { title: "TYPE", value: (task) => task.type, rank: 2, least: 8 },
   { title: "STATE", value: stateText, colour: (task) => COLOURS[stateText(task)] },
-  { title: "LAST", value: lastRun, colour: lastColour },
-  { title: "SCHEDULE", value: (task) => cut(task.humanized, 50) },
-  { title: "NEXT", value: (task) => when(task.nextExecution) },
+  { title: "LAST", value: lastRun, colour: lastColour, least: 9 },
+  { title: "SCHEDULE", value: (task) => cut(task.humanized, 50), rank: 3, least: 16 },
+  { title: "NEXT", value: (task, { when }) => when(task.nextExecution) },
 ];
 
 function lastRun({ lastStatus }: Task): string {

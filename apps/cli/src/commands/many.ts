@@ -2,8 +2,7 @@ import type { BulkFilter, BulkResult, BulkSample, Client } from "@carillon/sdk";
 import { type Globals, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
-import { type Column, table } from "../text.js";
-import { when } from "../times.js";
+import { type Column, table } from "../table.js";
 
 /** Options that select tasks: one, or many with `--all`. */
 export interface Named extends Globals {
@@ -51,16 +50,16 @@ export async function doToMany(deed: Deed, options: Named, out: Output): Promise
 
 const SAMPLE: Column<BulkSample>[] = [
   { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
-  { title: "QUEUE", value: ({ queue }) => queue },
-  { title: "PAUSED", value: ({ paused }) => (paused === undefined ? "" : when(paused.at)) },
-  { title: "BY", value: ({ paused }) => paused?.by ?? "" },
-  { title: "NOTE", value: ({ paused }) => paused?.note ?? "" },
+  { title: "QUEUE", value: ({ queue }) => queue, rank: 2, least: 8 },
+  { title: "PAUSED", value: ({ paused }, { when }) => (paused === undefined ? "" : when(paused.at)) },
+  { title: "BY", value: ({ paused }) => paused?.by ?? "", rank: 1, least: 8 },
+  { title: "NOTE", value: ({ paused }) => paused?.note ?? "", least: 12 },
 ];
 
 function sample({ count, sample }: BulkResult, out: Output): string {
   if (count === 0) return "";
   const more = count > sample.length ? `… and ${count - sample.length} more\n` : "";
-  return `${table(SAMPLE, sample, out.paint)}${more}`;
+  return `${table(SAMPLE, sample, out)}${more}`;
 }
 
 function tasks(count: number): string {

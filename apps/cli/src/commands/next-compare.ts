@@ -1,7 +1,8 @@
 import type * as Sdk from "@carillon/sdk";
 import type { Output } from "../output.js";
 import type { Range } from "../question.js";
-import { type Column, facts, table } from "../text.js";
+import { type Column, table } from "../table.js";
+import { facts } from "../text.js";
 import { localIso, relative, utcIso } from "../times.js";
 
 export const TIMES_COMPARED = 1_000;
@@ -34,7 +35,9 @@ export async function compareOne(sdk: typeof Sdk, question: Question, out: Outpu
     { title: "", value: ({ time }) => relative(time, from) },
     { title: "ONLY", value: ({ only }) => only },
   ];
-  await out.write(differences.length ? `${head}\n${table(columns, differences, out.paint)}` : head);
+  await out.write(
+    differences.length ? `${head}\n${table(columns, differences, { paint: out.paint })}` : head,
+  );
 }
 
 function resultOf({ differences, compared, until, refused }: Sdk.CronComparison): string {

@@ -1,5 +1,6 @@
 import type { Forecast } from "../forecast.js";
-import { type Column, facts, type Paint, table } from "../text.js";
+import { type Column, table } from "../table.js";
+import { facts, type Paint } from "../text.js";
 import { duration, localIso, relative, utcIso } from "../times.js";
 
 type Preview = Forecast["preview"];
@@ -46,7 +47,7 @@ export function describe(
     paint,
   );
   const { times, exhausted } = preview;
-  const rows = times.length ? `\n${table(columnsOf(times, from, zone), times, paint)}` : "";
+  const rows = times.length ? `\n${table(columnsOf(times, from, zone), times, { paint })}` : "";
   return `${head}${rows}${exhausted ? `\n${endText(preview)}` : ""}`;
 }
 

@@ -1,7 +1,6 @@
 import type { NodeView } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
-import { type Column, table } from "../text.js";
-import { when } from "../times.js";
+import { type Column, table } from "../table.js";
 
 export const registerNodes: Register = (program, out) => {
   program
@@ -17,7 +16,7 @@ export const registerNodes: Register = (program, out) => {
       const options: Globals = command.optsWithGlobals();
       const nodes = await withClient(options, (client) => client.nodes.list());
       if (options.json) return out.json(nodes);
-      await out.write(nodes.length ? table(columns(nodes), nodes, out.paint) : "No nodes.\n");
+      await out.write(nodes.length ? table(columns(nodes), nodes, out) : "No nodes.\n");
     });
 };
 
@@ -25,7 +24,7 @@ function columns(nodes: readonly NodeView[]): Column<NodeView>[] {
   return nodes.some(({ why }) => why !== undefined) ? [...COLUMNS, WHY] : COLUMNS;
 }
 
-const WHY: Column<NodeView> = { title: "WHY", value: (node) => node.why ?? "" };
+const WHY: Column<NodeView> = { title: "WHY", value: (node) => node.why ?? "", least: 20 };
 
 const COLUMNS: Column<NodeView>[] = [
   { title: "NODE", value: (node) => node.id },
@@ -34,11 +33,11 @@ const COLUMNS: Column<NodeView>[] = [
     value: (node) => node.state,
     colour: (node) => (node.state === "ready" ? "green" : node.alive ? "yellow" : "red"),
   },
-  { title: "HOST", value: (node) => node.host },
-  { title: "PID", right: true, value: (node) => String(node.pid) },
-  { title: "VERSION", value: (node) => node.version },
-  { title: "TZDATA", value: (node) => node.tzdata },
-  { title: "CLOCK", right: true, value: (node) => `${Math.round(node.clockOffset)} ms` },
-  { title: "STARTED", value: (node) => when(node.started) },
-  { title: "LAST BEAT", value: (node) => when(node.beat) },
+  { title: "HOST", value: (node) => node.host, rank: 1 },
+  { title: "PID", right: true, value: (node) => String(node.pid), rank: 5 },
+  { title: "VERSION", value: (node) => node.version, rank: 4 },
+  { title: "TZDATA", value: (node) => node.tzdata, rank: 6 },
+  { title: "CLOCK", right: true, value: (node) => `${Math.round(node.clockOffset)} ms`, rank: 2 },
+  { title: "STARTED", value: (node, { when }) => when(node.started), rank: 3 },
+  { title: "LAST BEAT", value: (node, { when }) => when(node.beat) },
 ];

@@ -3,8 +3,8 @@ import { type Globals, type Register, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import { parseJson, readAll, readLines } from "../input.js";
 import type { Output } from "../output.js";
-import { table } from "../text.js";
-import { when } from "../times.js";
+import { table } from "../table.js";
+import type { TimeTexts } from "../times.js";
 import { putLines } from "./put-lines.js";
 
 interface PutOptions extends Globals {
@@ -49,7 +49,7 @@ export const registerPut: Register = (program, out) => {
 
 /** Result of each task, for people. */
 export async function tellPuts(puts: readonly PutResult[], out: Output): Promise<void> {
-  await out.write(table(COLUMNS, puts, out.paint));
+  await out.write(table(COLUMNS, puts, out));
   for (const { task, warnings } of puts) out.warn(`${task.owner}/${task.id}`, warnings);
 }
 
@@ -68,8 +68,8 @@ const ONE_TASK = "Put that task by itself: a revision is that of one task.";
 
 const COLUMNS = [
   { title: "RESULT", value: (put: PutResult) => put.outcome },
-  { title: "QUEUE", value: (put: PutResult) => put.task.queue },
+  { title: "QUEUE", value: (put: PutResult) => put.task.queue, rank: 1, least: 8 },
   { title: "TASK", value: (put: PutResult) => `${put.task.owner}/${put.task.id}` },
   { title: "STATE", value: (put: PutResult) => put.state },
-  { title: "NEXT", value: (put: PutResult) => when(put.nextExecution) },
+  { title: "NEXT", value: (put: PutResult, { when }: TimeTexts) => when(put.nextExecution) },
 ];

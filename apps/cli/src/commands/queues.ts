@@ -1,6 +1,7 @@
 import type { QueueView } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
-import { type Column, printable, table } from "../text.js";
+import { type Column, table } from "../table.js";
+import { printable } from "../text.js";
 import { duration, when } from "../times.js";
 import { ended } from "./stats-text.js";
 
@@ -20,7 +21,7 @@ export const registerQueues: Register = (program, out) => {
       if (queues.length === 0) return out.write("No queues.\n");
       const paused = queues.filter((queue) => queue.paused).map(aboutPause);
       const stuck = queues.filter(({ waiting = 0, workers }) => waiting > 0 && workers === 0).map(noWorker);
-      await out.write([table(COLUMNS, queues, out.paint), ...paused, ...stuck].join(""));
+      await out.write([table(COLUMNS, queues, out), ...paused, ...stuck].join(""));
     });
 };
 
@@ -62,7 +63,13 @@ const COLUMNS: Column<QueueView>[] = [
   {
     title: "OLDEST",
     right: true,
+    rank: 1,
     value: ({ oldestWaitingMs: age }) => (age === undefined ? "-" : duration(age)),
   },
-  { title: "RUNS", value: ({ outcomes }) => (outcomes ? ended({ outcomes, open: 0 }) : "") },
+  {
+    title: "RUNS",
+    value: ({ outcomes }) => (outcomes ? ended({ outcomes, open: 0 }) : ""),
+    rank: 2,
+    least: 12,
+  },
 ];

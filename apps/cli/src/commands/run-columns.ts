@@ -1,6 +1,7 @@
 import type { Run } from "@carillon/sdk";
-import { type Column, cut, type Paint } from "../text.js";
-import { duration, localIso, when } from "../times.js";
+import type { Column } from "../table.js";
+import { cut, type Paint } from "../text.js";
+import { duration } from "../times.js";
 
 /** Ends that count as a success. */
 export const GOOD: readonly string[] = ["succeeded", "quota", "nothing-to-do"];
@@ -27,22 +28,24 @@ const STATE: Column<Run> = {
   value: (run) => run.outcome ?? run.state,
   colour: outcomeColour,
 };
-const TOOK: Column<Run> = { title: "TOOK", right: true, value: took };
-const TRIES: Column<Run> = { title: "TRIES", right: true, value: (run) => String(run.attempts) };
-const WORKER: Column<Run> = { title: "WORKER", value: (run) => run.worker ?? "-" };
+const TOOK: Column<Run> = { title: "TOOK", right: true, value: took, rank: 2 };
+const TRIES: Column<Run> = { title: "TRIES", right: true, value: (run) => String(run.attempts), rank: 5 };
+const WORKER: Column<Run> = { title: "WORKER", value: (run) => run.worker ?? "-", rank: 6 };
 // The first line: the rest is a stack. A run that succeeded may have an error too: that of an attempt before.
 const ERROR: Column<Run> = {
   title: "ERROR",
   value: (run) => (isGood(run) ? "" : firstLine(run.error ?? "")),
+  rank: 1,
+  least: 16,
 };
 
 /** Columns for the runs of one task. */
 export const RUN_COLUMNS: readonly Column<Run>[] = [
   { title: "RUN", value: (run) => run.id },
-  { title: "NOMINAL", value: (run) => localIso(run.nominal) },
-  { title: "TRIGGER", value: (run) => run.trigger },
+  { title: "NOMINAL", value: (run, { at }) => at(run.nominal) },
+  { title: "TRIGGER", value: (run) => run.trigger, rank: 4 },
   STATE,
-  { title: "ENQUEUED", value: (run) => when(run.enqueued) },
+  { title: "ENQUEUED", value: (run, { when }) => when(run.enqueued), rank: 3 },
   TOOK,
   TRIES,
   WORKER,
@@ -51,27 +54,27 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
 
 /** Columns for runs under way, of many tasks. */
 export const RUNNING_COLUMNS: readonly Column<Run>[] = [
-  { title: "STARTED", value: (run) => when(run.started) },
-  { title: "QUEUE", value: (run) => run.task.queue },
+  { title: "STARTED", value: (run, { when }) => when(run.started) },
+  { title: "QUEUE", value: (run) => run.task.queue, rank: 4, least: 8 },
   { title: "TASK", value: (run) => `${run.task.owner}/${run.task.id}` },
-  { title: "TYPE", value: (run) => run.type },
+  { title: "TYPE", value: (run) => run.type, rank: 5, least: 8 },
   // One that waits for its items is queued, by its record.
   { title: "STATE", value: ({ state }) => (state === "queued" ? "items" : state), colour: outcomeColour },
   TRIES,
   WORKER,
-  { title: "HOST", value: (run) => run.host ?? "-" },
+  { title: "HOST", value: (run) => run.host ?? "-", rank: 3 },
   { title: "RUN", value: (run) => run.id },
 ];
 
 /** Columns for the runs of many tasks, by end time. */
 export const JOURNAL_COLUMNS: readonly Column<Run>[] = [
-  { title: "FINISHED", value: (run) => when(run.finished) },
-  { title: "QUEUE", value: (run) => run.task.queue },
+  { title: "FINISHED", value: (run, { when }) => when(run.finished) },
+  { title: "QUEUE", value: (run) => run.task.queue, rank: 4, least: 8 },
   { title: "TASK", value: (run) => `${run.task.owner}/${run.task.id}` },
   { title: "OUTCOME", value: STATE.value, colour: outcomeColour },
   TOOK,
   TRIES,
-  { title: "NODE", value: (run) => run.node },
+  { title: "NODE", value: (run) => run.node, rank: 7 },
   WORKER,
   { title: "RUN", value: (run) => run.id },
   ERROR,

@@ -2,7 +2,8 @@ import type { RunDetails } from "@carillon/sdk";
 import type { Command } from "commander";
 import { type Globals, type Register, withClient } from "../command.js";
 import type { Output } from "../output.js";
-import { type Column, cut, facts, type Paint, printable, table } from "../text.js";
+import { type Column, table } from "../table.js";
+import { cut, facts, type Paint, printable } from "../text.js";
 import { duration, when } from "../times.js";
 import { took } from "./run-columns.js";
 
@@ -44,7 +45,8 @@ export function runCommand(program: Command, name: string, summary: string): Com
     .argument("<run>", "a run's id, as runs, journal and explain show it");
 }
 
-function describe(run: RunDetails, { paint }: Output): string {
+function describe(run: RunDetails, out: Output): string {
+  const { paint } = out;
   const { task, missed, cancel } = run;
   const head = facts(
     [
@@ -75,7 +77,7 @@ function describe(run: RunDetails, { paint }: Output): string {
     paint,
   );
   const { attemptList } = run;
-  const attempts = attemptList.length > 0 ? `\n${table(ATTEMPTS, attemptList, paint)}` : "";
+  const attempts = attemptList.length > 0 ? `\n${table(ATTEMPTS, attemptList, out)}` : "";
   const error = run.error === undefined ? "" : `\n${paint("bold", "Error")}\n${lines(run.error)}`;
   return `${head}${attempts}${error}${printed(run, paint)}`;
 }
@@ -99,8 +101,8 @@ function lines(text: string): string {
 
 const ATTEMPTS: Column<RunDetails["attemptList"][number]>[] = [
   { title: "ATTEMPT", right: true, value: ({ attempt }) => String(attempt) },
-  { title: "STARTED", value: ({ started }) => when(started) },
-  { title: "HOST", value: ({ host }) => host },
-  { title: "PID", right: true, value: ({ pid }) => String(pid) },
+  { title: "STARTED", value: ({ started }, { when }) => when(started) },
+  { title: "HOST", value: ({ host }) => host, rank: 2 },
+  { title: "PID", right: true, value: ({ pid }) => String(pid), rank: 3 },
   { title: "WORKER", value: ({ worker }) => worker },
 ];

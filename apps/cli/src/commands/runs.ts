@@ -1,7 +1,7 @@
 import { Option } from "commander";
 import { type Globals, type Register, taskRef, wholeNumber, withClient } from "../command.js";
 import { misuse } from "../failure.js";
-import { table } from "../text.js";
+import { table } from "../table.js";
 import { RUN_COLUMNS, RUNNING_COLUMNS } from "./run-columns.js";
 
 interface RunsOptions extends Globals {
@@ -34,7 +34,7 @@ export const registerRuns: Register = (program, out) => {
           client.runs.list({ state, task: ref, queue, limit }),
         );
         if (options.json) return out.json(runs);
-        return out.write(runs.length ? table(RUNNING_COLUMNS, runs, out.paint) : "Nothing runs.\n");
+        return out.write(runs.length ? table(RUNNING_COLUMNS, runs, out) : "Nothing runs.\n");
       }
       if (ref === undefined) throw misuse("task", "missing.", "Give a task, or --state running.");
       const runs = await withClient(options, (client) =>
@@ -44,6 +44,6 @@ export const registerRuns: Register = (program, out) => {
         }),
       );
       if (options.json) return out.json(runs);
-      await out.write(runs.length ? table(RUN_COLUMNS, runs, out.paint) : "No runs.\n");
+      await out.write(runs.length ? table(RUN_COLUMNS, runs, out) : "No runs.\n");
     });
 };

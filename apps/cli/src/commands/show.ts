@@ -1,7 +1,8 @@
 import type { Client, LedgerEntry, Task, TaskStats } from "@carillon/sdk";
 import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import type { Output } from "../output.js";
-import { type Column, cut, facts, table } from "../text.js";
+import { type Column, table } from "../table.js";
+import { cut, facts } from "../text.js";
 import { duration, relative, when } from "../times.js";
 import { policyFacts } from "./policies-text.js";
 import { statsLine } from "./stats-text.js";
@@ -75,7 +76,7 @@ function describe({ task, stats, ledger }: Whole, out: Output): string {
     ],
     out.paint,
   );
-  const waiting = pending.length > 0 ? `\nWaiting:\n${table(PENDING, pending, out.paint)}` : "";
+  const waiting = pending.length > 0 ? `\nWaiting:\n${table(PENDING, pending, out)}` : "";
   return `${head}${waiting}${skipped(ledger, out)}`;
 }
 
@@ -105,19 +106,19 @@ function lastRun({ lastStatus }: Task): string | undefined {
 function skipped(ledger: readonly LedgerEntry[], out: Output): string {
   if (ledger.length === 0) return "";
   const more = ledger.length > SHOWN ? `… and ${ledger.length - SHOWN} more; --json shows them\n` : "";
-  return `\nNot enqueued:\n${table(LEDGER, ledger.slice(0, SHOWN), out.paint)}${more}`;
+  return `\nNot enqueued:\n${table(LEDGER, ledger.slice(0, SHOWN), out)}${more}`;
 }
 
 const PENDING: Column<Pending>[] = [
-  { title: "NOMINAL", value: ({ nominal }) => when(nominal) },
+  { title: "NOMINAL", value: ({ nominal }, { when }) => when(nominal) },
   { title: "TRIGGER", value: ({ trigger }) => trigger },
-  { title: "UNTIL", value: ({ at }) => (at === undefined ? "no run is in its way" : when(at)) },
+  { title: "UNTIL", value: ({ at }, { when }) => (at === undefined ? "no run is in its way" : when(at)) },
 ];
 
 const LEDGER: Column<LedgerEntry>[] = [
   { title: "REASON", value: (entry) => entry.reason },
-  { title: "FROM", value: (entry) => when(entry.from) },
-  { title: "TO", value: (entry) => (entry.to === entry.from ? "" : when(entry.to)) },
-  { title: "BY", value: (entry) => entry.by },
-  { title: "NOTE", value: (entry) => entry.note ?? "" },
+  { title: "FROM", value: (entry, { when }) => when(entry.from) },
+  { title: "TO", value: (entry, { when }) => (entry.to === entry.from ? "" : when(entry.to)) },
+  { title: "BY", value: (entry) => entry.by, rank: 2, least: 8 },
+  { title: "NOTE", value: (entry) => entry.note ?? "", rank: 1, least: 12 },
 ];

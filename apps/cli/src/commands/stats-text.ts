@@ -1,11 +1,11 @@
 import type { Outcome, TaskStats, TaskStatsRow } from "@carillon/sdk";
-import type { Column } from "../text.js";
+import type { Column } from "../table.js";
 import { duration, relative, when } from "../times.js";
 import { GOOD } from "./run-columns.js";
 
 /** Columns for the statistics of many tasks. */
 export const STATS_COLUMNS: readonly Column<TaskStatsRow>[] = [
-  { title: "QUEUE", value: ({ task }) => task.queue },
+  { title: "QUEUE", value: ({ task }) => task.queue, rank: 2, least: 8 },
   { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
   {
     title: "LAST",
@@ -14,8 +14,13 @@ export const STATS_COLUMNS: readonly Column<TaskStatsRow>[] = [
     colour: ({ lastOutcome }) =>
       lastOutcome === undefined ? undefined : GOOD.includes(lastOutcome) ? "green" : "red",
   },
-  { title: "TOOK", right: true, value: ({ lastMs }) => (lastMs === undefined ? "-" : duration(lastMs)) },
-  { title: "RUNS", right: true, value: ({ runs }) => String(runs) },
+  {
+    title: "TOOK",
+    right: true,
+    value: ({ lastMs }) => (lastMs === undefined ? "-" : duration(lastMs)),
+    rank: 4,
+  },
+  { title: "RUNS", right: true, value: ({ runs }) => String(runs), rank: 3 },
   { title: "WENT WELL", right: true, value: (stats) => shareOf(stats) ?? "-" },
   {
     title: "FAILED IN A ROW",
@@ -25,7 +30,9 @@ export const STATS_COLUMNS: readonly Column<TaskStatsRow>[] = [
   },
   {
     title: "NEXT",
-    value: ({ state, nextExecution }) => (nextExecution === undefined ? state : when(nextExecution)),
+    value: ({ state, nextExecution }, { when }) =>
+      nextExecution === undefined ? state : when(nextExecution),
+    rank: 1,
   },
 ];
 

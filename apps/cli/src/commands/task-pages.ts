@@ -3,7 +3,7 @@ import { type Command, Option } from "commander";
 import { type Globals, wholeNumber, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
-import { type Column, table } from "../text.js";
+import { type Column, type Layout, table } from "../table.js";
 import { outcomeOption, outcomesOf } from "./outcomes.js";
 
 /** Options of a command that lists tasks in pages. */
@@ -60,20 +60,20 @@ export async function printPages<Row>(
     if (!options.all) {
       const page = await read(client, filter);
       if (options.json) return out.json(page);
-      await out.write(page.tasks.length ? table(columns, page.tasks, out.paint) : "No tasks.\n");
+      await out.write(page.tasks.length ? table(columns, page.tasks, out) : "No tasks.\n");
       // Beside the table, not in it: what reads the table does not want it.
       if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
       return;
     }
-    const widths: number[] = [];
+    const layout: Layout = {};
     let cursor: string | undefined;
     do {
       const page = await read(client, { ...filter, limit: filter.limit ?? PAGE, cursor });
       cursor = page.cursor;
       if (options.json) await out.write(page.tasks.map((task) => `${JSON.stringify(task)}\n`).join(""));
-      else if (page.tasks.length > 0) await out.write(table(columns, page.tasks, out.paint, widths));
+      else if (page.tasks.length > 0) await out.write(table(columns, page.tasks, out, layout));
     } while (cursor !== undefined && !out.closed);
-    if (!options.json && widths.length === 0) await out.write("No tasks.\n");
+    if (!options.json && layout.widths === undefined) await out.write("No tasks.\n");
   });
 }
 

@@ -1,8 +1,8 @@
 import type { Upcoming } from "@carillon/sdk";
 import { type Globals, limitOf, type Register, wholeNumber, withClient } from "../command.js";
 import type { Output } from "../output.js";
-import { type Column, table } from "../text.js";
-import { localIso, when } from "../times.js";
+import { type Column, table } from "../table.js";
+import type { TimeTexts } from "../times.js";
 
 interface UpcomingOptions extends Globals {
   queue?: string;
@@ -60,17 +60,17 @@ async function show(
   nothing: string,
 ): Promise<void> {
   if (json) return out.json(found);
-  await out.write(found.length ? table(columnsOf(found), found, out.paint) : nothing);
+  await out.write(found.length ? table(columnsOf(found), found, out) : nothing);
 }
 
 function columnsOf(found: readonly Upcoming[]): Column<Upcoming>[] {
   // Mostly the same.
   const apart = found.some(({ nominal, due }) => nominal !== due);
-  const nominal = { title: "NOMINAL", value: (one: Upcoming) => localIso(one.nominal) };
+  const nominal = { title: "NOMINAL", value: (one: Upcoming, { at }: TimeTexts) => at(one.nominal), rank: 2 };
   return [
-    { title: "DUE", value: ({ due }) => when(due) },
+    { title: "DUE", value: ({ due }, { when }) => when(due) },
     ...(apart ? [nominal] : []),
-    { title: "QUEUE", value: ({ task }) => task.queue },
+    { title: "QUEUE", value: ({ task }) => task.queue, rank: 1, least: 8 },
     { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
   ];
 }

@@ -4,7 +4,8 @@ import { Failure, reportOf } from "../failure.js";
 import { parseJson, readAll } from "../input.js";
 import { readMoment } from "../moment.js";
 import type { Output } from "../output.js";
-import { type Column, facts, table } from "../text.js";
+import { type Column, table } from "../table.js";
+import { facts } from "../text.js";
 import { duration, HERE, localIso, relative, utcIso } from "../times.js";
 
 interface ValidateOptions extends Globals {
@@ -84,7 +85,7 @@ function describe(
     ],
     out.paint,
   );
-  const rows = next.length > 0 ? `\n${table(columnsOf(next), next, out.paint)}` : "";
+  const rows = next.length > 0 ? `\n${table(columnsOf(next), next, { paint: out.paint })}` : "";
   const end = next.length > 0 ? "Nothing follows." : "It never fires again.";
   return `${head}${rows}${exhausted ? `\n${end}\n` : ""}`;
 }

@@ -1,7 +1,7 @@
 import type { WorkerView } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
-import { type Column, cut, table } from "../text.js";
-import { when } from "../times.js";
+import { type Column, table } from "../table.js";
+import { cut } from "../text.js";
 
 export const registerWorkers: Register = (program, out) => {
   program
@@ -19,7 +19,7 @@ export const registerWorkers: Register = (program, out) => {
       const options: Globals = command.optsWithGlobals();
       const workers = await withClient(options, (client) => client.workers.list());
       if (options.json) return out.json(workers);
-      await out.write(workers.length ? table(COLUMNS, workers, out.paint) : "No workers.\n");
+      await out.write(workers.length ? table(COLUMNS, workers, out) : "No workers.\n");
     });
 };
 
@@ -30,12 +30,12 @@ const COLUMNS: Column<WorkerView>[] = [
     value: (worker) => worker.state,
     colour: ({ state, alive }) => (state === "ready" ? "green" : alive ? "yellow" : "red"),
   },
-  { title: "HOST", value: (worker) => worker.host },
-  { title: "PID", right: true, value: (worker) => String(worker.pid) },
-  { title: "QUEUES", value: (worker) => cut(worker.queues.join(" "), 40) },
-  { title: "TYPES", value: (worker) => cut(worker.types.join(" "), 60) },
+  { title: "HOST", value: (worker) => worker.host, rank: 5 },
+  { title: "PID", right: true, value: (worker) => String(worker.pid), rank: 8 },
+  { title: "QUEUES", value: (worker) => cut(worker.queues.join(" "), 40), rank: 1, least: 12 },
+  { title: "TYPES", value: (worker) => cut(worker.types.join(" "), 60), rank: 2, least: 12 },
   { title: "RUNS", right: true, value: ({ running }) => (running === undefined ? "-" : String(running)) },
-  { title: "VERSION", value: ({ versions }) => versions.carillon },
-  { title: "STARTED", value: (worker) => when(worker.started) },
-  { title: "LAST BEAT", value: (worker) => when(worker.beat) },
+  { title: "VERSION", value: ({ versions }) => versions.carillon, rank: 7 },
+  { title: "STARTED", value: (worker, { when }) => when(worker.started), rank: 6 },
+  { title: "LAST BEAT", value: (worker, { when }) => when(worker.beat), rank: 4 },
 ];
