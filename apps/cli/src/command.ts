@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import type { Client, TaskRef } from "@carillon/sdk";
 import { type Command, InvalidArgumentError } from "commander";
 import { misuse } from "./failure.js";
@@ -39,6 +40,8 @@ export async function withClient<T>(
   const client = new sdk.Client({
     ...sdk.readEnvironment(env),
     owner: options.owner,
+    by: author(given),
+    from: `cli ${hostname()}`,
     connectTimeout: 3_000,
     ...more,
   });
@@ -47,6 +50,11 @@ export async function withClient<T>(
   } finally {
     await client.close();
   }
+}
+
+/** The user of this machine, as the author of what is changed. */
+function author(env: Io["env"]): string {
+  return `${env.USER || env.LOGNAME || "unknown"}@${hostname()}`.slice(0, 500);
 }
 
 /** `[owner/]id` with the queue beside it. */

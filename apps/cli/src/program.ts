@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import type { Globals, Register } from "./command.js";
 import { registerBackfill, registerBackfillCancel, registerBackfillStatus } from "./commands/backfill.js";
 import { registerCalendars } from "./commands/calendars.js";
+import { registerChanges } from "./commands/changes.js";
 import { registerDefaults } from "./commands/defaults.js";
 import { registerEdit } from "./commands/edit.js";
 import { registerExplain } from "./commands/explain.js";
@@ -46,6 +47,7 @@ const COMMANDS: readonly Register[] = [
   registerRetry,
   registerCancel,
   registerJournal,
+  registerChanges,
   registerStats,
   registerUpNext,
   registerForecast,

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { Client } from "@carillon/sdk";
 import type { Store } from "@carillon/sdk/internal";
 import express, { type Express } from "express";
@@ -71,7 +72,7 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
   app.use(guard.link, guard.identify, guard.roleAllows, guard.audit);
 
   // The API has its own client, with the usual payload limit.
-  app.use(API_PATH, apiRouter(new Client({ store }), store, redactor));
+  app.use(API_PATH, apiRouter(new Client({ store, from: `api ${hostname()}` }), store, redactor));
   app.get("/", (_req, res) => res.redirect(303, `${BOARD_PATH}/`));
   app.use(`${BOARD_PATH}/api`, (_req, res, next) => {
     const { problem } = board;

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { hostname } from "node:os";
 import { CarillonError, Client, connect, isCarillonError } from "@carillon/sdk";
 import { Store } from "@carillon/sdk/internal";
 import { type Logger, pino } from "pino";
@@ -54,7 +55,11 @@ function open({ connection, namespace }: Config) {
   try {
     // An edit here puts the stored payload back, which passed the limit of the client that stored it.
     const store = new Store({ connection, namespace });
-    const client = new Client({ store, maxPayloadBytes: Number.MAX_SAFE_INTEGER });
+    const client = new Client({
+      store,
+      from: `board ${hostname()}`,
+      maxPayloadBytes: Number.MAX_SAFE_INTEGER,
+    });
     return { client, store, connection: connect(connection, "safe") };
   } catch (error) {
     if (!isCarillonError(error, "INVALID_OPTION") || error.field !== "connection") throw error;

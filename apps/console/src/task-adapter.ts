@@ -117,7 +117,7 @@ export class TaskAdapter extends BullMQAdapter {
   }
 
   override async resume(): Promise<void> {
-    await unlessGone(this.#client.queues.resume(this.#queue.name));
+    await unlessGone(this.#client.queues.resume(this.#queue.name, { by: this.#by }));
   }
 
   override getJobs(statuses: JobStatus[], start = 0, end = Number.POSITIVE_INFINITY): Promise<Job[]> {
@@ -191,7 +191,7 @@ export class TaskAdapter extends BullMQAdapter {
 
   /** @throws `TASK_NOT_FOUND` */
   override async removeJobScheduler(id: string): Promise<boolean> {
-    await this.#client.delete(this.#ref(id));
+    await this.#client.delete(this.#ref(id), { by: this.#by });
     return true;
   }
 

@@ -13,6 +13,7 @@ import {
   resumeAll,
 } from "./client/bulk.js";
 import { Calendars } from "./client/calendars.js";
+import { Changes } from "./client/changes.js";
 import { Defaults } from "./client/defaults.js";
 import { type Explanation, explain } from "./client/explain.js";
 import { isTyped, notFound, wholeNumber } from "./client/input.js";
@@ -22,13 +23,14 @@ import { Queues } from "./client/queues.js";
 import { Runs } from "./client/runs.js";
 import { Scope } from "./client/scope.js";
 import { type Status, status } from "./client/status.js";
-import { pause, resume, trigger } from "./client/task-actions.js";
+import { deleteTask, pause, resume, trigger } from "./client/task-actions.js";
 import { countTasks, listTasks, readTask } from "./client/task-reader.js";
 import { TaskTypes } from "./client/task-types.js";
 import { TaskWriter } from "./client/task-writer.js";
 import type {
   AuthorOptions,
   ClientOptions,
+  DeleteOptions,
   EnqueueOptions,
   EnqueueResult,
   ListOptions,
@@ -71,6 +73,8 @@ export class Client {
   readonly types: TaskTypes;
   /** Policies for tasks that do not have them. */
   readonly defaults: Defaults;
+  /** Who changed what. */
+  readonly changes: Changes;
   readonly #store: Store;
   readonly #ownsStore: boolean;
   readonly #scope: Scope;
@@ -78,7 +82,7 @@ export class Client {
 
   /** @throws `INVALID_OPTION`, `INVALID_NAME` */
   constructor(options: ClientOptions) {
-    const { owner, types, maxPayloadBytes, connectTimeout } = checkedOptions(options);
+    const { owner, by, from, types, maxPayloadBytes, connectTimeout } = checkedOptions(options);
     this.#ownsStore = !options.store;
     this.#store =
       options.store ??
@@ -88,7 +92,7 @@ export class Client {
         readyTimeout: connectTimeout,
       });
     rememberStore(this, this.#store);
-    this.#scope = new Scope(this.#store, owner);
+    this.#scope = new Scope(this.#store, owner, by, from);
     this.#writer = new TaskWriter(this.#scope, types, maxPayloadBytes);
     this.runs = new Runs(this.#scope);
     this.backfills = new Backfills(this.#scope);
@@ -98,6 +102,7 @@ export class Client {
     this.workers = new Workers(this.#scope);
     this.types = new TaskTypes(this.#scope);
     this.defaults = new Defaults(this.#scope);
+    this.changes = new Changes(this.#scope);
   }
 
   get namespace(): string {
@@ -191,13 +196,12 @@ export class Client {
   }
 
   /** Deletes a task with its records, and its jobs unless a worker holds them. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
-  async delete(ref: TaskRef): Promise<void> {
-    // False if it was deleted since it was located: by someone else, or by this call, whose answer was lost and which was repeated.
-    await this.#store.tasks.delete(await this.#scope.locate(ref));
+  async delete(ref: TaskRef, options: DeleteOptions = {}): Promise<void> {
+    await deleteTask(this.#scope, ref, options);
   }
 
   /** Deletes all tasks of an owner, a tag or a queue, with their records. @throws `INVALID_OPTION` */
-  async deleteAll(filter: BulkFilter, options: BulkOptions = {}): Promise<BulkResult> {
+  async deleteAll(filter: BulkFilter, options: BulkOptions & DeleteOptions = {}): Promise<BulkResult> {
     return deleteAll(this.#scope, filter, options);
   }
 
@@ -303,7 +307,7 @@ export class Client {
     return forecast(this.#store, queues, { now, until: now + within }, limit, this.#scope.owner);
   }
 
-  /** Closes its connection; a store of your own stays open. */
+  /** Closes its connection once its entries of the change log are stored; a store of your own stays open. */
   async close(): Promise<void> {
     if (this.#ownsStore) await this.#store.close();
   }

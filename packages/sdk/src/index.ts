@@ -63,6 +63,8 @@ export {
 export type { BackfillOptions, Backfills, StartBackfillResult } from "./client/backfills.js";
 export type { BulkFilter, BulkOptions, BulkResult, BulkSample, ResumeFilter } from "./client/bulk.js";
 export type { Calendars, CalendarView, PutCalendarResult } from "./client/calendars.js";
+export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope } from "./client/change.js";
+export type { Change, ChangeFilter, ChangePage, Changes } from "./client/changes.js";
 export type { Defaults } from "./client/defaults.js";
 export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";

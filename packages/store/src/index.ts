@@ -5,6 +5,7 @@ export { bullVersion, jobOptions } from "./bull/bullmq.js";
 export { PatientWorker } from "./bull/patient-worker.js";
 export type { QueuePause, QueueState, WorkerConnections } from "./bull/queues.js";
 export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
+export { ChangeLog, type StoredChange } from "./changes.js";
 export * from "./claim/claims.js";
 export type { DueBatch, WhichDue } from "./claim/due.js";
 export type { BackfillStep, ClaimItem } from "./claim/pack.js";
@@ -50,6 +51,7 @@ export {
   type ForeignTask,
   isForeign,
   type Retention,
+  type Revision,
   revisionOf,
   type StoredTask,
 } from "./task/codec.js";

@@ -46,6 +46,8 @@ export interface QueueKeys {
   readonly expected: string;
   /** List, newest first: occurrences that were not enqueued, and why. */
   ledger(local: string): string;
+  /** List, newest first: the definitions of a task that were replaced, as lib/revisions.lua writes them. */
+  revisions(local: string): string;
   /** Sorted set: `owner/id` of the tasks with this tag. */
   tagged(tag: string): string;
   /** Sorted set: `owner/id` of the tasks that name this calendar, by the revision they were planned with. */
@@ -87,6 +89,8 @@ export interface NamespaceKeys {
   readonly defaults: string;
   /** Hash: shared calendars by name, as JSON; `~revision` counts their changes. */
   readonly calendars: string;
+  /** Stream: who changed what, newest last. */
+  readonly changes: string;
   /** Never exists: for writes that only test whether Redis accepts writes. */
   readonly probe: string;
   /** A session of the console that was ended by signing out; deleted when the session would have expired. */
@@ -112,6 +116,7 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     types: `{${namespace}}:types`,
     defaults: `{${namespace}}:defaults`,
     calendars: `{${namespace}}:calendars`,
+    changes: `{${namespace}}:changes`,
     probe: `{${namespace}}:probe`,
     ended: (session) => `{${namespace}}:ended:${session}`,
     wake: `{${namespace}}${FACTS.channels.wake}`,
@@ -154,6 +159,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     alerts: `${ours}alerts`,
     expected: `${ours}expected`,
     ledger: (local) => `${ours}${prefix.ledger}${local}`,
+    revisions: (local) => `${ours}${prefix.revisions}${local}`,
     tagged: (tagName) => `${ours}${prefix.tagged}${tagName}`,
     planned: (calendar) => `${ours}${prefix.planned}${calendar}`,
     backfills: `${ours}backfills`,

@@ -6,6 +6,7 @@ import { obliterate } from "./bull/bullmq.js";
 import { ItemRepository } from "./bull/items.js";
 import { QueueRepository } from "./bull/queues.js";
 import { CalendarRepository } from "./calendars.js";
+import { ChangeLog } from "./changes.js";
 import { ClaimRepository } from "./claim/claims.js";
 import { rememberInternals, type StoreInternals } from "./internals.js";
 import { namespaceKeys } from "./keys.js";
@@ -51,6 +52,7 @@ export class Store {
   readonly backfills: BackfillRepository;
   readonly queues: QueueRepository;
   readonly items: ItemRepository;
+  readonly changes: ChangeLog;
   readonly #internals: StoreInternals;
   readonly #connection: ConnectionSpec;
 
@@ -74,6 +76,7 @@ export class Store {
     this.alerts = new AlertRepository(link, keys, scripts);
     this.queues = new QueueRepository(link, this.namespace, keys, scripts);
     this.items = new ItemRepository(link, keys, scripts);
+    this.changes = new ChangeLog(link, keys, scripts);
     const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(link.client);
     this.#internals = {
       link,
@@ -166,7 +169,9 @@ export class Store {
     return deleted;
   }
 
+  /** What was sent to the change log is stored first, if the connection is ready. */
   async close(): Promise<void> {
+    if (this.ready) await this.changes.settled();
     await this.#internals.link.close();
   }
 }

@@ -25,7 +25,7 @@ const CONNECTION = ["ping", "select", "info", "time", "eval", "evalsha", "client
 const CLUSTER = ["cluster|slots", "cluster|info", "asking", "readonly"];
 const SUBSCRIBER = ["subscribe", "unsubscribe"];
 /** Sent from TypeScript and in no script. */
-const OURS = ["hkeys", "zlexcount", "zrangebylex", "client|list"];
+const OURS = ["hkeys", "zlexcount", "zrangebylex", "xrevrange", "client|list"];
 const FAN_OUT = ["unlink"];
 const BULLMQ = ["bzpopmin", "hscan", "multi", "exec", "sscan"];
 /** BullMQ 6.7's other product: nothing of ours calls it. */

@@ -16,22 +16,24 @@ interface VerbOptions extends Named {
 }
 
 export const registerRm: Register = (program, out) => {
-  tasksCommand(program, "rm", "delete a task with its records, or many").action(
-    async (task: string | undefined, _: unknown, command) => {
+  tasksCommand(program, "rm", "delete a task with its records, or many")
+    .option("--by <name>", "who; default $USER@host")
+    .action(async (task: string | undefined, _: unknown, command) => {
       const options: VerbOptions = command.optsWithGlobals();
       if (task === undefined) {
         const deed: Deed = {
           verb: "rm",
           past: "deleted",
-          act: (client, filter, dryRun) => client.deleteAll(filter, { dryRun }),
+          act: (client, filter, dryRun) => client.deleteAll(filter, { ...given({ by: options.by }), dryRun }),
         };
         return doToMany(deed, options, out);
       }
       assertOne(options);
-      await withClient(options, (client) => client.delete(taskRef(task, options.queue, options.owner)));
+      await withClient(options, (client) =>
+        client.delete(taskRef(task, options.queue, options.owner), given({ by: options.by })),
+      );
       await (options.json ? out.json({ task, deleted: true }) : out.write(`deleted ${task}\n`));
-    },
-  );
+    });
 };
 
 export const registerPause: Register = (program, out) => {

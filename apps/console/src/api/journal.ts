@@ -1,11 +1,18 @@
 import { CarillonError, type Client, type TaskRef } from "@carillon/sdk";
-import { JOURNAL_QUERY } from "./query.js";
+import { CHANGES_QUERY, JOURNAL_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 
 /** The final runs of all tasks. */
 export function journalEndpoint(client: Client) {
   return endpoint({ query: JOURNAL_QUERY }, async ({ query: { task, owner, ...filter } }) =>
     ok(await client.runs.journal({ ...filter, task: refOf(task, owner, filter.queue) })),
+  );
+}
+
+/** Who changed what. */
+export function changesEndpoint(client: Client) {
+  return endpoint({ query: CHANGES_QUERY }, async ({ query: { task, owner, queue, ...filter } }) =>
+    ok(await client.changes.list({ ...filter, task: refOf(task, owner, queue) })),
   );
 }
 

@@ -77,6 +77,16 @@ export const UPCOMING_QUERY = z.strictObject({ queue: text.exactOptional(), limi
 
 export const FORECAST_QUERY = z.strictObject({ within: text, ...UPCOMING_QUERY.shape });
 
+export const CHANGES_QUERY = z.strictObject({
+  task: text.optional(),
+  owner: text.optional(),
+  queue: taskSchema.shape.queue.optional(),
+  by: text.optional(),
+  since: time.optional(),
+  limit: number.optional(),
+  cursor: text.optional(),
+});
+
 export const JOURNAL_QUERY = z.strictObject({
   task: text.optional(),
   owner: text.optional(),

@@ -6,7 +6,7 @@ import { backfillEndpoints } from "./backfills.js";
 import { calendarEndpoints } from "./calendars.js";
 import { inTurn } from "./in-turn.js";
 import { insightEndpoints } from "./insight.js";
-import { journalEndpoint } from "./journal.js";
+import { changesEndpoint, journalEndpoint } from "./journal.js";
 import { manyEndpoints } from "./many.js";
 import { namespaceEndpoints } from "./namespace.js";
 import { queueEndpoints } from "./queues.js";
@@ -56,6 +56,7 @@ export function apiRouter(client: Client, store: Store, redactor: Redactor): Rou
   route(router, "/validate", { post: turn(validateEndpoint(client, store, redactor)) });
   route(router, "/journal", { get: journalEndpoint(client) });
   route(router, "/status", { get: namespace.status });
+  route(router, "/changes", { get: changesEndpoint(client) });
   route(router, "/nodes", { get: namespace.nodes });
   route(router, "/workers", { get: namespace.workers });
   route(router, "/queues", { get: queues.list });

@@ -3,9 +3,10 @@ import { CarillonError, type Duration, type OverlapPolicy, type TaskRef } from "
 import { assertOptions, assertOverlap, durationOption, MAX_DURATION, quote } from "@carillon/core/internal";
 import type { Backfill } from "@carillon/store";
 import { instant } from "../instant.js";
-import { notFound, shortText } from "./input.js";
+import { notFound } from "./input.js";
 import type { Scope } from "./scope.js";
 import { TimeSlice } from "./time-slice.js";
+import type { AuthorOptions } from "./types.js";
 
 export interface BackfillOptions {
   /** The nominal times, both included: ISO 8601, a Date or epoch ms. Neither may be in the future. */
@@ -48,7 +49,8 @@ export class Backfills {
    */
   async start(ref: TaskRef, options: BackfillOptions): Promise<StartBackfillResult> {
     assertOptions(options, ["from", "to", "dryRun", "overlap", "every", "by"]);
-    const by = shortText(options.by, "by") || this.#scope.actor;
+    const author = this.#scope.author(options.by);
+    const by = author || this.#scope.actor;
     const [from, to] = [instant(options.from, "from"), instant(options.to, "to")];
     if (from > to) throw fault("from", "after to.", "Give the earlier time first.");
     const { overlap } = options;
@@ -86,6 +88,7 @@ export class Backfills {
       overlap,
       by,
     });
+    this.#scope.log("backfill", name, author, { details: { backfill: id, from, to, total, overlap } });
     return { id, total };
   }
 
@@ -102,9 +105,13 @@ export class Backfills {
   }
 
   /** Stops a backfill; what it has enqueued goes on. Returns whether it was running. @throws `BACKFILL_NOT_FOUND` */
-  async cancel(id: string): Promise<boolean> {
+  async cancel(id: string, options: AuthorOptions = {}): Promise<boolean> {
+    assertOptions(options, ["by"]);
+    const by = this.#scope.author(options.by);
     const { task } = await this.get(id);
-    return this.#scope.store.backfills.end(task.queue, id, "cancelled");
+    const ended = await this.#scope.store.backfills.end(task.queue, id, "cancelled");
+    if (ended) this.#scope.log("backfill.cancel", task, by, { details: { backfill: id } });
+    return ended;
   }
 }
 

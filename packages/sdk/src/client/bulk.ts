@@ -1,9 +1,10 @@
 import { CarillonError, type TaskName, type TaskState } from "@carillon/core";
 import { assertName, assertOptions } from "@carillon/core/internal";
 import type { StoredTask } from "@carillon/store";
+import type { ChangeFacts, ChangeKind } from "./change.js";
 import { resumeFrom, shortText } from "./input.js";
 import type { Scope } from "./scope.js";
-import type { PauseOptions, ResumeOptions } from "./types.js";
+import type { DeleteOptions, PauseOptions, ResumeOptions } from "./types.js";
 
 /** Selects tasks; at least one field is required. */
 export interface BulkFilter {
@@ -49,11 +50,13 @@ export async function pauseAll(
   options: BulkOptions & Omit<PauseOptions, "cancelQueued">,
 ): Promise<BulkResult> {
   assertOptions(options, ["note", "by", "dryRun"]);
-  const [by, note] = [shortText(options.by, "by"), shortText(options.note, "note")];
+  const [by, note] = [scope.author(options.by), shortText(options.note, "note")];
   const checked = boundTo(scope, filter);
-  return eachTask(scope, checked, "scheduled", options, async (name) => {
+  const done = await eachTask(scope, checked, "scheduled", options, async (name) => {
     return (await scope.store.tasks.pause(name, by, note)) === "OK";
   });
+  log(scope, "pause", checked, by, options, done, { note: note || undefined });
+  return done;
 }
 
 export async function resumeAll(
@@ -62,21 +65,45 @@ export async function resumeAll(
   options: BulkOptions & ResumeOptions,
 ): Promise<BulkResult> {
   assertOptions(options, ["from", "by", "dryRun"]);
-  const by = shortText(options.by, "by").replace(/\s/g, "_");
+  const by = scope.author(options.by);
   const from = resumeFrom(options.from);
   const checked = boundTo(scope, filter, ["note", "pausedBy"]);
   shortText(checked.note, "note");
   shortText(checked.pausedBy, "pausedBy");
-  return eachTask(scope, checked, "paused", options, async (name) => {
-    return (await scope.store.tasks.resume(name, from, by)) === "OK";
+  const done = await eachTask(scope, checked, "paused", options, async (name) => {
+    return (await scope.store.tasks.resume(name, from, by.replace(/\s/g, "_"))) === "OK";
   });
+  const { note, pausedBy } = checked;
+  log(scope, "resume", checked, by, options, done, { from, note, pausedBy });
+  return done;
 }
 
-export async function deleteAll(scope: Scope, filter: BulkFilter, options: BulkOptions): Promise<BulkResult> {
-  assertOptions(options, ["dryRun"]);
-  return eachTask(scope, boundTo(scope, filter), undefined, options, (name) =>
-    scope.store.tasks.delete(name),
-  );
+export async function deleteAll(
+  scope: Scope,
+  filter: BulkFilter,
+  options: BulkOptions & DeleteOptions,
+): Promise<BulkResult> {
+  assertOptions(options, ["dryRun", "by"]);
+  const by = scope.author(options.by);
+  const checked = boundTo(scope, filter);
+  const done = await eachTask(scope, checked, undefined, options, (name) => scope.store.tasks.delete(name));
+  log(scope, "delete", checked, by, options, done);
+  return done;
+}
+
+/** One entry for all tasks, if there were any. */
+function log(
+  scope: Scope,
+  kind: ChangeKind,
+  { owner, tag, queue }: BulkFilter,
+  by: string,
+  { dryRun }: BulkOptions,
+  { count, sample }: BulkResult,
+  details?: ChangeFacts["details"],
+): void {
+  if (dryRun || count === 0) return;
+  const names = sample.map(({ queue, owner, id }) => ({ queue, owner, id }));
+  scope.log(kind, { owner, tag, queue }, by, { count, sample: names, details });
 }
 
 function boundTo<Filter extends BulkFilter>(

@@ -1,8 +1,9 @@
 import { CarillonError } from "@carillon/core";
 import { assertName, assertOptions, quote } from "@carillon/core/internal";
 import type { CalendarOutcome, SharedCalendar } from "@carillon/store";
-import { shortText } from "./input.js";
+import { shown } from "./change.js";
 import type { Scope } from "./scope.js";
+import type { DeleteOptions } from "./types.js";
 
 /** The answer of `client.calendars.put`. */
 export interface PutCalendarResult {
@@ -64,7 +65,13 @@ export class Calendars {
     this.#scope.assertUnbound();
     assertName(name, "name");
     const { calendars } = this.#scope.store;
-    const stored = await calendars.put(name, entries, shortText(options.by, "by"));
+    const by = this.#scope.author(options.by);
+    const [{ entries: before } = {}] = (await calendars.list()).filter((one) => one.name === name);
+    const stored = await calendars.put(name, entries, by);
+    if (stored.outcome !== "unchanged") {
+      const facts = { before: before && shown({ entries: before }), after: shown({ entries }) };
+      this.#scope.log("calendar.put", { calendar: name }, by, facts);
+    }
     await calendars.refresh();
     let replanned = 0;
     for (const queue of await this.#scope.queues()) replanned += await calendars.replanStale(queue);
@@ -72,8 +79,10 @@ export class Calendars {
   }
 
   /** @throws `CALENDAR_NOT_FOUND`, `CALENDAR_IN_USE` while a task names it, `FORBIDDEN` for a bound client */
-  async delete(name: string): Promise<void> {
+  async delete(name: string, options: DeleteOptions = {}): Promise<void> {
+    assertOptions(options, ["by"]);
     this.#scope.assertUnbound();
+    const by = this.#scope.author(options.by);
     assertName(name, "name");
     const tasks = await this.#countUsers(name, await this.#scope.queues());
     if (tasks > 0) {
@@ -85,6 +94,9 @@ export class Calendars {
     }
     const calendar = await this.get(name);
     if (!(await this.#scope.store.calendars.delete(name))) throw notFound(name);
+    this.#scope.log("calendar.delete", { calendar: name }, by, {
+      before: shown({ entries: calendar.entries }),
+    });
     // A task that names it may have been put meanwhile.
     const since = await this.#countUsers(name, await this.#scope.queues());
     if (since > 0) {

@@ -1,6 +1,8 @@
 import type { DefaultsScope, Policies, PoliciesInput } from "@carillon/core";
-import { assertDefaultsScope, parsePolicies } from "@carillon/core/internal";
+import { assertDefaultsScope, assertOptions, parsePolicies } from "@carillon/core/internal";
+import { shown } from "./change.js";
 import type { Scope } from "./scope.js";
+import type { AuthorOptions } from "./types.js";
 
 /** Policies for tasks that do not have them, at `client.defaults`. */
 export class Defaults {
@@ -24,9 +26,23 @@ export class Defaults {
    * @param policies in the place of all that were there; null: none
    * @throws `INVALID_OPTION`, `INVALID_NAME`, `INVALID_TASK`, `INVALID_DURATION`, `FORBIDDEN` for a bound client
    */
-  async set(scope: DefaultsScope, policies: PoliciesInput | null): Promise<boolean> {
+  async set(
+    scope: DefaultsScope,
+    policies: PoliciesInput | null,
+    options: AuthorOptions = {},
+  ): Promise<boolean> {
+    assertOptions(options, ["by"]);
     this.#scope.assertUnbound();
+    const by = this.#scope.author(options.by);
     const parsed = policies === null ? undefined : parsePolicies(policies);
-    return this.#scope.store.registry.setDefaults(assertDefaultsScope(scope), parsed);
+    const { registry } = this.#scope.store;
+    const checked = assertDefaultsScope(scope);
+    const before = (await registry.defaults()).get(checked);
+    const changed = await registry.setDefaults(checked, parsed);
+    if (changed) {
+      const facts = { before: before && shown({ ...before }), after: parsed && shown({ ...parsed }) };
+      this.#scope.log("defaults", {}, by, { ...facts, details: { of: checked } });
+    }
+    return changed;
   }
 }

@@ -8,6 +8,7 @@ import {
 import { assertConnection } from "@carillon/store";
 import { assertList, MOST_MS } from "../options.js";
 import { assertTaskType, type TaskContract, typesByName } from "../task-type.js";
+import { shortText } from "./input.js";
 import type { ClientOptions } from "./types.js";
 
 const CLIENT_OPTIONS = [
@@ -15,6 +16,8 @@ const CLIENT_OPTIONS = [
   "store",
   "namespace",
   "owner",
+  "by",
+  "from",
   "maxPayloadBytes",
   "types",
   "connectTimeout",
@@ -22,6 +25,8 @@ const CLIENT_OPTIONS = [
 
 interface CheckedOptions {
   readonly owner: string | undefined;
+  readonly by: string;
+  readonly from: string | undefined;
   readonly types: ReadonlyMap<string, TaskContract> | undefined;
   readonly maxPayloadBytes: number;
   /** Milliseconds. */
@@ -39,6 +44,8 @@ export function checkedOptions(options: ClientOptions): CheckedOptions {
   for (const [i, type] of (options.types ?? []).entries()) assertTaskType(type, `types[${i}]`);
   return {
     owner,
+    by: shortText(options.by, "by"),
+    from: shortText(options.from, "from") || undefined,
     types: options.types && typesByName(options.types),
     maxPayloadBytes: options.maxPayloadBytes ?? DEFAULT_PAYLOAD_LIMITS.maxBytes,
     connectTimeout,

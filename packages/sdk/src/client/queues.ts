@@ -4,6 +4,7 @@ import type { QueuePause, QueueState, Store } from "@carillon/store";
 import { Coverage, gapText } from "./coverage.js";
 import { shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
+import type { AuthorOptions, DeleteOptions } from "./types.js";
 
 /** A queue: its tasks, what waits in it, and who works it. */
 export interface QueueView extends Partial<Omit<QueueState, "paused">> {
@@ -77,7 +78,7 @@ export class Queues {
   ): Promise<boolean> {
     assertOptions(options, ["note", "by"]);
     this.#scope.assertUnbound();
-    const [by, note] = [shortText(options.by, "by"), shortText(options.note, "note")];
+    const [by, note] = [this.#scope.author(options.by), shortText(options.note, "note")];
     assertName(queue, "queue");
     if (queue === ALERTS_QUEUE) {
       throw new CarillonError("FORBIDDEN", "alerts go through this queue; it cannot be paused.", {
@@ -88,7 +89,9 @@ export class Queues {
     }
     const { store } = this.#scope;
     if (!(await store.registry.has(queue))) throw queueNotFound(queue);
-    return store.queues.pause(queue, by, note);
+    const paused = await store.queues.pause(queue, by, note);
+    if (paused) this.#scope.log("queue.pause", { queue }, by, { details: { note: note || undefined } });
+    return paused;
   }
 
   /**
@@ -96,13 +99,16 @@ export class Queues {
    *
    * @throws `INVALID_NAME`, `QUEUE_NOT_FOUND`, `FORBIDDEN` for a bound client
    */
-  async resume(queue: string): Promise<boolean> {
+  async resume(queue: string, options: AuthorOptions = {}): Promise<boolean> {
+    assertOptions(options, ["by"]);
     this.#scope.assertUnbound();
+    const by = this.#scope.author(options.by);
     assertName(queue, "queue");
     const { store } = this.#scope;
     // A pause outlives the last task.
     const resumed = await store.queues.resume(queue);
-    if (!resumed && !(await store.registry.has(queue))) throw queueNotFound(queue);
+    if (resumed) this.#scope.log("queue.resume", { queue }, by);
+    else if (!(await store.registry.has(queue))) throw queueNotFound(queue);
     return resumed;
   }
 
@@ -126,7 +132,14 @@ export class Queues {
    * @param runs 1 to 100,000; null removes the limit
    * @throws `INVALID_NAME`, `INVALID_OPTION`, `QUEUE_NOT_FOUND`; `FORBIDDEN` for a bound client, and for the queue of alerts
    */
-  async setLimit(queue: string, owner: string, runs: number | null): Promise<boolean> {
+  async setLimit(
+    queue: string,
+    owner: string,
+    runs: number | null,
+    options: AuthorOptions = {},
+  ): Promise<boolean> {
+    assertOptions(options, ["by"]);
+    const by = this.#scope.author(options.by);
     this.#scope.assertUnbound();
     assertName(queue, "queue");
     if (queue === ALERTS_QUEUE) {
@@ -140,7 +153,9 @@ export class Queues {
     const { store } = this.#scope;
     // The limits of a queue may outlive its tasks.
     if (limit !== undefined && !(await store.registry.has(queue))) throw queueNotFound(queue);
-    return store.queues.setLimit(queue, owner, limit);
+    const changed = await store.queues.setLimit(queue, owner, limit);
+    if (changed) this.#scope.log("queue.limit", { queue, owner }, by, { details: { runs } });
+    return changed;
   }
 
   /**
@@ -148,9 +163,13 @@ export class Queues {
    *
    * @throws `INVALID_NAME`, `FORBIDDEN` for a bound client
    */
-  async delete(queue: string): Promise<number> {
+  async delete(queue: string, options: DeleteOptions = {}): Promise<number> {
+    assertOptions(options, ["by"]);
     this.#scope.assertUnbound();
-    return this.#scope.store.deleteQueue(assertName(queue, "queue"));
+    const by = this.#scope.author(options.by);
+    const count = await this.#scope.store.deleteQueue(assertName(queue, "queue"));
+    this.#scope.log("queue.delete", { queue }, by, { count });
+    return count;
   }
 
   /**

@@ -9,13 +9,13 @@ import {
 } from "@carillon/core";
 import { assertName, assertOptions, quote, runId } from "@carillon/core/internal";
 import type { Attempt, LedgerEntry } from "@carillon/store";
-import { shortText, wholeNumber } from "./input.js";
+import { wholeNumber } from "./input.js";
 import { type JournalFilter, type JournalPage, journal, journalWindow } from "./journal.js";
 import { assertRunning, type RunningFilter, running } from "./running.js";
 import type { Scope } from "./scope.js";
 import { type StatsPage, statsView, type TaskStats } from "./stats.js";
 import { listStats } from "./task-reader.js";
-import type { ListOptions } from "./types.js";
+import type { AuthorOptions, ListOptions } from "./types.js";
 
 /** A run with where its attempts ran and what they printed. */
 export interface RunDetails extends Run {
@@ -93,11 +93,12 @@ export class Runs {
    */
   async cancel(id: string, options: { by?: string | undefined } = {}): Promise<boolean> {
     assertOptions(options, ["by"]);
-    const by = shortText(options.by, "by") || this.#scope.actor;
+    const by = this.#scope.author(options.by);
     const { task } = await this.#find(id);
-    const answer = await this.#scope.store.runs.cancel(task, id, by);
+    const answer = await this.#scope.store.runs.cancel(task, id, by || this.#scope.actor);
     if (answer === "GONE") throw notFound(id);
     if (answer === "FINAL") throw new CarillonError("CONFLICT", `run ${id} is over.`);
+    if (answer === "OK") this.#scope.log("cancel", task, by, { details: { run: id } });
     return answer === "OK";
   }
 
@@ -134,7 +135,9 @@ export class Runs {
    * @throws `RUN_NOT_FOUND`; `CONFLICT` if the run is not over, has no items or none that failed, or its task changed its type;
    * `SKIPPED_OVERLAP` if another run of the task is open and its policy is not `allow`, or a retry of this one waits
    */
-  async retryItems(id: string): Promise<{ run: string; enqueued: number }> {
+  async retryItems(id: string, options: AuthorOptions = {}): Promise<{ run: string; enqueued: number }> {
+    assertOptions(options, ["by"]);
+    const by = this.#scope.author(options.by);
     const run = await this.#find(id);
     if (run.state !== "final") throw refused(id, "is not over", "Wait for its end, or cancel it.");
     const { store } = this.#scope;
@@ -149,7 +152,11 @@ export class Runs {
     for (let nth = 1; ; nth++) {
       const token = createHash("sha256").update(`${id} ${nth}`).digest("hex").slice(0, 16);
       const before = await store.runs.get(queue, runId(run.task.id, run.nominal, token));
-      if (!before) return store.claims.retryItems(run, { token, node: this.#scope.actor });
+      if (!before) {
+        const retried = await store.claims.retryItems(run, { token, node: this.#scope.actor });
+        this.#scope.log("retry", run.task, by, { details: { run: id, as: retried.run } });
+        return retried;
+      }
       const left = before.state !== "final" || (await store.items.count(queue, before.id)) > 0;
       if (left) return { run: before.id, enqueued: before.enqueued };
     }

@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { CarillonError, DEFAULT_OWNER, type TaskName, type TaskRef } from "@carillon/core";
+import { CarillonError, DEFAULT_OWNER, isCarillonError, type TaskName, type TaskRef } from "@carillon/core";
 import { assertName, parseRef, type ResolvedRef } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
+import type { ChangeFacts, ChangeKind, ChangeScope } from "./change.js";
 import { Coverage } from "./coverage.js";
-import { assertRef } from "./input.js";
+import { assertRef, shortText } from "./input.js";
 
 /** The store of a client, and the owner that it is bound to. All parts of a client share one. */
 export class Scope {
@@ -14,10 +15,26 @@ export class Scope {
   /** Recorded as the author of a change if the caller names nobody. */
   readonly actor = `client-${hostname().replace(/[^A-Za-z0-9._-]/g, "-")}-${process.pid}`;
 
-  constructor(store: Store, owner: string | undefined) {
+  readonly #by: string;
+  readonly #from: string;
+
+  /** @param by the default author @param from the kind of program, and its host or its client's address */
+  constructor(store: Store, owner: string | undefined, by = "", from = `sdk ${hostname()}`) {
     this.store = store;
     this.owner = owner;
+    this.#by = by;
+    this.#from = from;
     this.coverage = new Coverage(store);
+  }
+
+  /** The author that a call names, or the client's; "" none. @throws `INVALID_OPTION` */
+  author(by: string | undefined): string {
+    return shortText(by, "by") || this.#by;
+  }
+
+  /** Adds an entry to the change log, after the change. @param by as `author` returned it */
+  log(kind: ChangeKind, scope: ChangeScope, by: string, facts: ChangeFacts = {}): void {
+    this.store.changes.add(JSON.stringify({ kind, by: by || undefined, from: this.#from, scope, ...facts }));
   }
 
   /** A token for one call that enqueues: its repetition is recognised. @param name of the requester; "" none */
@@ -28,6 +45,16 @@ export class Scope {
   /** The full name of a task. @throws `INVALID_NAME`, `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
   async locate(ref: TaskRef): Promise<TaskName> {
     return this.store.tasks.locate(this.#resolve(ref));
+  }
+
+  /** As `locate`, but the task need not exist: then the queue is undefined unless it is given. @throws `INVALID_NAME`, `AMBIGUOUS_TASK` */
+  async nameOf(ref: TaskRef): Promise<ResolvedRef> {
+    const resolved = this.#resolve(ref);
+    if (resolved.queue !== undefined) return resolved;
+    return this.store.tasks.locate(resolved).catch((error: unknown) => {
+      if (isCarillonError(error, "TASK_NOT_FOUND")) return resolved;
+      throw error;
+    });
   }
 
   #resolve(ref: TaskRef): ResolvedRef {

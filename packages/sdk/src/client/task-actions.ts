@@ -1,13 +1,26 @@
 import { CarillonError, type TaskName, type TaskRef, type TriggerOptions } from "@carillon/core";
 import { assertOptions, assertOverlap } from "@carillon/core/internal";
+import { differenceOf } from "./change.js";
 import { notFound, resumeFrom, shortText } from "./input.js";
 import type { Scope } from "./scope.js";
-import type { PauseOptions, ResumeOptions, TriggerResult, Warning } from "./types.js";
+import type { DeleteOptions, PauseOptions, ResumeOptions, TriggerResult, Warning } from "./types.js";
+
+/** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
+export async function deleteTask(scope: Scope, ref: TaskRef, options: DeleteOptions): Promise<void> {
+  assertOptions(options, ["by"]);
+  const by = scope.author(options.by);
+  const name = await scope.locate(ref);
+  const { tasks } = scope.store;
+  // On one connection the definition is read before it is deleted.
+  const [stored, deleted] = await Promise.all([tasks.get(name).catch(() => undefined), tasks.delete(name)]);
+  // False if it was deleted since it was located: by someone else, or by this call, whose answer was lost and which was repeated.
+  if (deleted || stored) scope.log("delete", name, by, differenceOf(stored?.definition, undefined));
+}
 
 /** @returns false if it was paused already @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `CONFLICT` if it is finished */
 export async function pause(scope: Scope, ref: TaskRef, options: PauseOptions): Promise<boolean> {
   assertOptions(options, ["note", "by", "cancelQueued"]);
-  const [by, note] = [shortText(options.by, "by"), shortText(options.note, "note")];
+  const [by, note] = [scope.author(options.by), shortText(options.note, "note")];
   const { store, actor } = scope;
   const name = await scope.locate(ref);
   const answer = await store.tasks.pause(name, by, note);
@@ -15,7 +28,10 @@ export async function pause(scope: Scope, ref: TaskRef, options: PauseOptions): 
   if (answer === "FINISHED") {
     throw new CarillonError("CONFLICT", `${name.id} is finished; there is nothing to pause.`);
   }
-  if (options.cancelQueued) await store.runs.cancelQueued(name, by || actor);
+  const { cancelQueued } = options;
+  if (answer === "OK" || cancelQueued)
+    scope.log("pause", name, by, { details: { note: note || undefined, cancelQueued } });
+  if (cancelQueued) await store.runs.cancelQueued(name, by || actor);
   return answer === "OK";
 }
 
@@ -23,10 +39,11 @@ export async function pause(scope: Scope, ref: TaskRef, options: PauseOptions): 
 export async function resume(scope: Scope, ref: TaskRef, options: ResumeOptions): Promise<boolean> {
   assertOptions(options, ["from", "by"]);
   const from = resumeFrom(options.from);
-  const by = shortText(options.by, "by").replace(/\s/g, "_");
+  const by = scope.author(options.by);
   const name = await scope.locate(ref);
-  const answer = await scope.store.tasks.resume(name, from, by);
+  const answer = await scope.store.tasks.resume(name, from, by.replace(/\s/g, "_"));
   if (answer === "MISSING") throw notFound(name);
+  if (answer === "OK") scope.log("resume", name, by, { details: { from } });
   return answer === "OK";
 }
 
@@ -34,12 +51,16 @@ export async function resume(scope: Scope, ref: TaskRef, options: ResumeOptions)
 export async function trigger(scope: Scope, ref: TaskRef, options: TriggerOptions): Promise<TriggerResult> {
   assertOptions(options, ["overlap", "by"]);
   assertOverlap(options.overlap);
-  const by = scope.identity(shortText(options.by, "by"));
+  const by = scope.identity(scope.author(options.by));
   const name = await scope.locate(ref);
   const [result, warnings] = await Promise.all([
     scope.store.claims.trigger(name, by, options.overlap),
     warningsOf(scope, name),
   ]);
+  const run = result.outcome === "enqueued" ? result.run : undefined;
+  scope.log("trigger", name, by.name, {
+    details: { outcome: result.outcome, run, overlap: options.overlap },
+  });
   if (result.outcome === "skipped") return { outcome: "skipped", code: "SKIPPED_OVERLAP" };
   if (result.outcome === "queued") return { outcome: "queued", key: by.key, warnings };
   return { outcome: "enqueued", run: result.run, key: by.key, enqueued: result.enqueued, warnings };

@@ -18,6 +18,7 @@ import {
   validatePayload,
 } from "../task-type.js";
 import { alertWarnings } from "./alert-warnings.js";
+import { differenceOf, manyOf } from "./change.js";
 import {
   assertFirst,
   assertPutOptions,
@@ -26,7 +27,6 @@ import {
   moment,
   notFound,
   putView,
-  shortText,
   wholeNumber,
 } from "./input.js";
 import type { Scope } from "./scope.js";
@@ -55,7 +55,8 @@ export class TaskWriter {
   async put(task: TaskInput, type?: TaskContract, options: PutOptions = {}): Promise<PutResult> {
     const checked = await this.#check(task, type);
     assertPutOptions(options);
-    return this.#put(await this.#fill(checked), options);
+    const by = this.#scope.author(options.by);
+    return this.#put(await this.#fill(checked), { ...options, by });
   }
 
   /** Gives a task the default policies that it does not have. */
@@ -64,13 +65,26 @@ export class TaskWriter {
     return { ...task, definition: withDefaults(task.definition, defaults) };
   }
 
-  async #put(task: CheckedTask, options: PutOptions, once = false): Promise<PutResult> {
+  async #put(task: CheckedTask, options: PutOptions & { by: string }, once = false): Promise<PutResult> {
     const { store, coverage } = this.#scope;
     const [[result], [warning]] = await Promise.all([
       store.tasks.put(task.definition.queue, [task], { ...options, once }),
       coverage.warnings([task.definition]),
     ]);
+    this.#log([[result as StoredPut, task]], options.by);
     return putView(result as StoredPut, task, warning);
+  }
+
+  /** Logs the puts that changed something: one entry. */
+  #log(puts: readonly (readonly [StoredPut, CheckedTask])[], by: string): void {
+    const changed = puts.filter(([{ outcome }]) => outcome !== "unchanged");
+    const [first] = changed;
+    if (!first) return;
+    const [{ name, before }, { definition }] = first;
+    if (changed.length === 1) return this.#scope.log("put", name, by, differenceOf(before, definition));
+    const { scope, facts } = manyOf(changed.map(([one]) => one.name));
+    const created = changed.filter(([one]) => one.outcome === "created").length;
+    this.#scope.log("put", scope, by, { ...facts, details: { created, updated: changed.length - created } });
   }
 
   async update(
@@ -79,7 +93,7 @@ export class TaskWriter {
     options: AuthorOptions,
   ): Promise<PutResult> {
     assertChange(change);
-    const by = author(options);
+    const by = this.#author(options);
     const name = await this.#scope.locate(ref);
     let oneOff = false;
     const read = async () => {
@@ -97,7 +111,7 @@ export class TaskWriter {
   }
 
   async putMany(tasks: Iterable<TaskInput>, options: AuthorOptions): Promise<PutResult[]> {
-    const by = author(options);
+    const by = this.#author(options);
     const checked = await this.#checkAll(tasks);
     const byQueue = new Map<string, { index: number; task: CheckedTask }[]>();
     for (const [index, task] of checked.entries()) {
@@ -106,6 +120,7 @@ export class TaskWriter {
       byQueue.set(task.definition.queue, list);
     }
     const results = new Array<PutResult>(checked.length);
+    const done: [StoredPut, CheckedTask][] = [];
     const warnings = await this.#scope.coverage.warnings(checked.map(({ definition }) => definition));
     for (const [queue, list] of byQueue) {
       const stored = await this.#scope.store.tasks.put(
@@ -113,9 +128,12 @@ export class TaskWriter {
         list.map(({ task }) => task),
         { by },
       );
-      for (const [i, { index, task }] of list.entries())
+      for (const [i, { index, task }] of list.entries()) {
+        done.push([stored[i] as StoredPut, task]);
         results[index] = putView(stored[i] as StoredPut, task, warnings[index]);
+      }
     }
+    this.#log(done, by);
     return results;
   }
 
@@ -186,7 +204,7 @@ export class TaskWriter {
     const { store, coverage } = this.#scope;
     const { tasks, claims } = store;
     const due = moment(options);
-    const by = shortText(options.by, "by");
+    const by = this.#scope.author(options.by);
     const given = await this.#check(
       {
         // Its time is set below: it may depend on the time of Redis, and arguments are checked before Redis is asked.
@@ -238,6 +256,11 @@ export class TaskWriter {
     }
   }
 
+  #author(options: AuthorOptions): string {
+    assertOptions(options, ["by"]);
+    return this.#scope.author(options.by);
+  }
+
   async #check(input: TaskInput, given?: TaskContract): Promise<CheckedTask> {
     const limits = { ...DEFAULT_PAYLOAD_LIMITS, maxBytes: this.#maxPayloadBytes };
     const parsed = parseTask(this.#scope.bind(input), limits);
@@ -259,11 +282,6 @@ export class TaskWriter {
     }
     return { ...parsed, warnings: [...warnings, ...alertWarnings(parsed.definition)] };
   }
-}
-
-function author(options: AuthorOptions): string {
-  assertOptions(options, ["by"]);
-  return shortText(options.by, "by");
 }
 
 function namesCalendars({ definition }: CheckedTask): boolean {

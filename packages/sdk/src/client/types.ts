@@ -12,6 +12,10 @@ export interface ClientOptions {
   namespace?: string | undefined;
   /** Binds the client to one owner: it neither sees nor touches another's tasks. Default: `system`, and all are visible. */
   owner?: string | undefined;
+  /** The author that its changes record if a call names none, at most 500 characters. Default: none. */
+  by?: string | undefined;
+  /** Where its changes come from, for the change log, at most 500 characters: `deploy build-7`. Default: `sdk` and the host's name. */
+  from?: string | undefined;
   /** Largest payload in bytes of JSON; default 262,144. */
   maxPayloadBytes?: number | undefined;
   /** The only task types that may be put; their payloads are checked. Default: any type, checked where it is given. */
@@ -34,8 +38,8 @@ export interface Warning {
 
 export interface AuthorOptions {
   /**
-   * The name to record with the task as its author, at most 500 characters: `updatedBy`, and `createdBy` of a new task. Default: none. A
-   * put that changes nothing records nobody.
+   * The name to record with the task as its author, at most 500 characters: `updatedBy`, and `createdBy` of a new task. Default: the
+   * client's `by`. A put that changes nothing records nobody.
    */
   by?: string | undefined;
 }
@@ -46,6 +50,11 @@ export interface PutOptions extends AuthorOptions {
    * where there is such a task. What is there exactly as it is put is `unchanged`, whatever this says. Default: no condition.
    */
   ifRevision?: string | undefined;
+}
+
+export interface DeleteOptions {
+  /** The author to record in the change log. Default: the client's `by`. */
+  by?: string | undefined;
 }
 
 /** Result of a put. */
@@ -62,6 +71,7 @@ export interface PutResult {
 
 export interface PauseOptions {
   note?: string | undefined;
+  /** The author to record. Default: the client's `by`. */
   by?: string | undefined;
   /** Also cancel its queued runs. Default false. */
   cancelQueued?: boolean | undefined;
@@ -70,6 +80,7 @@ export interface PauseOptions {
 export interface ResumeOptions {
   /** `now` passes over what fell due meanwhile; `catch-up` owes it, and the task's catch-up policy decides. Default `now`. */
   from?: "now" | "catch-up" | undefined;
+  /** The author to record. Default: the client's `by`. */
   by?: string | undefined;
 }
 
@@ -119,7 +130,7 @@ export interface EnqueueOptions {
   queue?: string | undefined;
   owner?: string | undefined;
   priority?: number | undefined;
-  /** The name to record with the run as its requester, at most 500 characters. Default: none. */
+  /** The name to record with the run as its requester, at most 500 characters. Default: the client's `by`. */
   by?: string | undefined;
 }
 

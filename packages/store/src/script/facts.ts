@@ -23,6 +23,7 @@ export const FACTS = {
     failures: "fail:",
     stats: "s:",
     ledger: "ledger:",
+    revisions: "revs:",
     run: "r:",
     output: "out:",
     items: "items:",
@@ -80,6 +81,11 @@ export const FACTS = {
   revision: "~revision",
   /** Field of BullMQ's settings of a queue (`meta`) that says who paused it, and why. It lives as long as the pause does. */
   queuePause: "carillon.pause",
+
+  /** Most entries of the change log; a few more may be kept. */
+  changes: 10_000,
+  /** Most replaced definitions of a task that are kept, and their bytes; one is always kept. */
+  revisions: { most: 20, bytes: 65_536 },
 
   /** Between the parts of a text that `read-due.lua` answers with. Nothing that Carillon stores has a control character in it. */
   separator: "\x1f",

@@ -9,6 +9,7 @@ export const TASK = library("task", [NEXT]);
 export const OPEN = library("open");
 export const PLACES = library("places", [KEYS]);
 export const LEDGER = library("ledger");
+export const REVISIONS = library("revisions");
 export const TRIED = library("tried");
 const BULL_REMOVE = madeLibrary("bull-remove", bullRemoveLua, [BULL]);
 export const BULL_PROMOTE = madeLibrary("bull-promote", bullPromoteLua);

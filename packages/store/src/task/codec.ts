@@ -239,6 +239,29 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
   };
 }
 
+/** A definition of a task that was replaced. */
+export interface Revision {
+  /** Counts from 1. */
+  readonly number: number;
+  /** When it was replaced, UTC ms. */
+  readonly until: number;
+  /** Author of the put that stored it, if it was named. */
+  readonly by: string | undefined;
+  readonly definition: TaskDefinition;
+}
+
+/** Empty for corrupt data. */
+export function decodeRevision(queue: string, local: string, text: string): Revision[] {
+  try {
+    const [number, until, by, fields] = JSON.parse(text) as [number, string, string | false, object];
+    const task = decodeTask(queue, local, ["gen", "1", ...Object.entries(fields).flat()]);
+    if (!task || isForeign(task)) return [];
+    return [{ number, until: Number(until), by: by || undefined, definition: task.definition }];
+  } catch {
+    return [];
+  }
+}
+
 function textsOf(hash: ReadonlyMap<string, string>): Partial<TaskDefinition> {
   const texts: { -readonly [Field in (typeof TEXT_FIELDS)[number]]?: string } = {};
   for (const field of TEXT_FIELDS) {

@@ -22,7 +22,7 @@ for i, set in ipairs({ K.open, K.history, K.failures }) do
     redis.call("ZADD", K.runs, now + CLEAR_AFTER, A.marks[i])
   end
 end
-redis.call("DEL", K.task, K.ledger, K.stats)
+redis.call("DEL", K.task, K.ledger, K.stats, K.revisions)
 if open and isRun(open) then
   -- One alone: the set is not ours.
   redis.call("DEL", K.left[1])

@@ -45,8 +45,8 @@ local function put(item)
   local flat, definition = item.fields, {}
   for i = 1, #flat, 2 do definition[flat[i]] = flat[i + 1] end
   local stored, storedSize, storedFlat = definitionOf(item.task)
-  local gen, state, cursor, nominal, due, pending = unpack(redis.call("HMGET", item.task, "gen", "state", "cursor", "nominal", "due",
-    "pending"))
+  local gen, state, cursor, nominal, due, pending, author = unpack(redis.call("HMGET", item.task, "gen", "state", "cursor", "nominal", "due",
+    "pending", "updatedBy"))
   local same = gen and 2 * storedSize == #flat
   if same then
     for field, value in pairs(definition) do
@@ -65,6 +65,7 @@ local function put(item)
   -- First what fails if corrupt data is in the way: then nothing is half done.
   tryMembership(F.keys.tagged, stored.tags or "", definition.tags or "")
   if fresh then tryMembership(F.keys.planned, stored.calendars or "", definition.calendars or "") end
+  if gen and not stored.once then keepRevision(item.revisions, now, author, stored) end
   if item.passedFrom ~= "" then
     record(item.ledger, "superseded", item.passedFrom, item.passedTo, now, "put", "-", cursor)
   end

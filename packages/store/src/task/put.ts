@@ -1,4 +1,10 @@
-import { CarillonError, type ParsedTask, type TaskName, type TaskState } from "@carillon/core";
+import {
+  CarillonError,
+  type ParsedTask,
+  type TaskDefinition,
+  type TaskName,
+  type TaskState,
+} from "@carillon/core";
 import {
   firstNext,
   isOver,
@@ -13,7 +19,7 @@ import type { NamespaceKeys } from "../keys.js";
 import type { OptimisticWrites } from "../optimistic.js";
 import { failsForAll } from "../redis/redis-error.js";
 import { FACTS } from "../script/facts.js";
-import { LEDGER, TASK, TRIED } from "../script/libraries.js";
+import { LEDGER, REVISIONS, TASK, TRIED } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import {
@@ -35,6 +41,8 @@ export interface PutResult {
   readonly state: TaskState;
   /** The next due time, UTC ms; undefined where the task is paused or finished. */
   readonly due: number | undefined;
+  /** The definition that was replaced; undefined unless the outcome is `updated`. */
+  readonly before?: TaskDefinition | undefined;
 }
 
 export interface PutOptions {
@@ -63,6 +71,8 @@ interface Plan {
   fresh: boolean;
   /** Owed times that an edited schedule gives up, both ends included. */
   superseded: { from: number; to: number } | undefined;
+  /** The stored definition that it replaces. */
+  before?: TaskDefinition;
 }
 
 /** No generation. */
@@ -80,7 +90,7 @@ const PUT = script("put", {
   keys: ["tasks", "next", "expected", "runs", "priorities"],
   args: ["revision", "by"],
   each: {
-    keys: ["task", "due", "ledger", "gone"],
+    keys: ["task", "due", "ledger", "revisions", "gone"],
     args: [
       "name",
       "shard",
@@ -94,7 +104,7 @@ const PUT = script("put", {
       "fields[]",
     ],
   },
-  uses: [TASK, LEDGER, TRIED],
+  uses: [TASK, LEDGER, REVISIONS, TRIED],
   answer: answers<[now: number, ...each: string[][]]>(),
 });
 
@@ -258,6 +268,7 @@ export class TaskWriter {
         due,
         fresh: false,
         superseded: undefined,
+        before: stored.definition,
       };
     }
     const superseded = this.#owed(stored, now);
@@ -272,6 +283,7 @@ export class TaskWriter {
       due: slot?.due,
       fresh: true,
       superseded,
+      before: stored.definition,
     };
   }
 
@@ -303,6 +315,7 @@ export class TaskWriter {
       outcome,
       state,
       due: state === "scheduled" ? due : undefined,
+      ...(outcome === "updated" ? { before: plan.before } : {}),
     };
   }
 
@@ -322,6 +335,7 @@ export class TaskWriter {
           task: keys.task(plan.local),
           due: keys.due(shard),
           ledger: keys.ledger(plan.local),
+          revisions: keys.revisions(plan.local),
           gone: keys.gone(`${FACTS.goneOpen}${plan.local}`),
           name: plan.local,
           shard,

@@ -5,7 +5,7 @@ import type { Link } from "../redis/link.js";
 import type { Registry } from "../registry.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
-import { decodeTask, isForeign, readable, type StoredTask } from "./codec.js";
+import { decodeRevision, decodeTask, isForeign, type Revision, readable, type StoredTask } from "./codec.js";
 import { noHash, unsupportedFormat } from "./errors.js";
 
 const LIST_DUE = script("list-due", {
@@ -53,6 +53,15 @@ export class TaskReads {
     const local = localName(name);
     const hash = await this.#link.ask((client) => client.hgetall(this.#keys.queue(name.queue).task(local)));
     return this.#known(name.queue, local, Object.entries(hash).flat());
+  }
+
+  /** The replaced definitions of a task, newest first. Corrupt ones are left out. */
+  async revisions(name: TaskName): Promise<Revision[]> {
+    const local = localName(name);
+    const kept = await this.#link.ask((client) =>
+      client.lrange(this.#keys.queue(name.queue).revisions(local), 0, -1),
+    );
+    return kept.flatMap((text) => decodeRevision(name.queue, local, text));
   }
 
   #known(queue: string, local: string, flat: string[]): StoredTask | undefined {

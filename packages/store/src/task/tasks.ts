@@ -51,6 +51,7 @@ const DELETE = script("delete", {
     "runs",
     "tasks",
     "ledger",
+    "revisions",
     "stats",
     "alerts",
     "backfills",
@@ -240,6 +241,7 @@ export class TaskRepository extends TaskReads {
       {
         ...this.#movedKeys(name),
         ledger: keys.ledger(local),
+        revisions: keys.revisions(local),
         stats: keys.stats(local),
         open: keys.open(local),
         history: keys.history(local),

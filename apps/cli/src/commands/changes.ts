@@ -1,0 +1,67 @@
+import type { Change } from "@carillon/sdk";
+import { type Globals, limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
+import { readSince } from "../moment.js";
+import { printable } from "../text.js";
+import { HERE, when } from "../times.js";
+
+interface ChangesOptions extends Globals {
+  queue?: string;
+  by?: string;
+  since?: string;
+  count?: number;
+  cursor?: string;
+}
+
+export const registerChanges: Register = (program, out) => {
+  program
+    .command("changes")
+    .summary("who changed what, of one task or all, newest first")
+    .description(
+      "Lists who changed what, from where, and the fields that differ, newest first. A change of many tasks is one entry;\n" +
+        "it is listed for each task that it may contain.",
+    )
+    .argument("[task]", "[owner/]id; default all")
+    .option("-q, --queue <queue>", "the task's queue; for a deleted task, to mean that one only")
+    .option("--by <name>", "by this author")
+    .option("--since <time>", "in this time before now, 2h, or since then: ISO 8601, 09:00, yesterday")
+    .option("-n, --count <n>", "at most 1,000; default 100", wholeNumber)
+    .option("--cursor <cursor>", "of the page before")
+    .action(async (task: string | undefined, _: unknown, command) => {
+      const options: ChangesOptions = command.optsWithGlobals();
+      const { queue, owner, by, since, cursor } = options;
+      const limit = limitOf(options.count, 1_000);
+      const page = await withClient(options, async (client) => {
+        const ref = task === undefined ? undefined : taskRef(task, queue, owner);
+        if (since === undefined) return client.changes.list({ task: ref, by, limit, cursor });
+        const sdk = await import("@carillon/sdk");
+        const from = readSince(sdk, since, { zone: HERE, now: await client.serverTime(), field: "since" });
+        return client.changes.list({ task: ref, by, since: from, limit, cursor });
+      });
+      if (options.json) return out.json(page);
+      await out.write(page.changes.map(changeText).join("") || "No changes.\n");
+      if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
+    });
+};
+
+/** A line about the change, and one for each field that differs. */
+function changeText(change: Change): string {
+  const { at, kind, by, from, before = {}, after = {}, details = {}, sample = [] } = change;
+  const more = Object.entries(details).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
+  const lines = [
+    `${when(at)}  ${kind} ${subject(change)}  by ${by ?? "-"} (${from})${more.length > 0 ? `  ${more.join(", ")}` : ""}`,
+    ...sample.map(({ queue, owner, id }) => `    ${queue} ${owner}/${id}`),
+    ...[...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => [
+      ...(before[field] === undefined ? [] : [`  - ${field}: ${JSON.stringify(before[field])}`]),
+      ...(after[field] === undefined ? [] : [`  + ${field}: ${JSON.stringify(after[field])}`]),
+    ]),
+  ];
+  return lines.map((line) => `${printable(line)}\n`).join("");
+}
+
+function subject({ scope: { queue, owner, id, tag, calendar }, count }: Change): string {
+  if (id !== undefined) return `${owner}/${id} in ${queue}`;
+  const parts = Object.entries({ queue, owner, tag, calendar }).filter(([, name]) => name !== undefined);
+  const of = parts.map(([part, name]) => `${part} ${name}`).join(", ");
+  const tasks = count === 1 ? "1 task" : `${count} tasks`;
+  return count === undefined ? of || "namespace" : of ? `${tasks} of ${of}` : tasks;
+}

@@ -1,0 +1,125 @@
+import { Client, defineTask } from "@carillon/sdk";
+import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+
+const QUEUE = "bells";
+const START = Date.parse("2026-01-01T00:00:00Z");
+const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
+
+let redis: RedisServer;
+let kit: TestKit;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => redis.stop());
+beforeEach(async () => {
+  kit = await testKit({ types: [ring], redis, start: START });
+});
+afterEach(async () => kit.close());
+
+const task = (id: string, more: object = {}) => ({
+  ...{ id, type: "ring", queue: QUEUE, schedule: { every: "1h" } },
+  ...more,
+});
+const clientOf = (by: string, owner?: string) => new Client({ store: kit.store, by, from: "test", owner });
+const listed = async (client = kit.client, filter = {}) =>
+  (await client.changes.list(filter)).changes.map(({ kind, by, scope }) => [kind, by, scope.id]);
+
+describe("the change log", () => {
+  it("has who changed a task, from where, when, and the fields that differ", async () => {
+    const ann = clientOf("ann");
+    const name = { queue: QUEUE, owner: "system", id: "a" };
+    await ann.put(task("a", { payload: { n: 1 } }));
+    await kit.advance("1m");
+    await ann.put(task("a", { payload: { n: 2 }, description: "two" }), { by: "bob" });
+    await ann.put(task("a", { payload: { n: 2 }, description: "two" }));
+    await ann.update("a", (stored) => ({ ...stored, priority: 3 }));
+    await ann.delete("a", { by: "carol" });
+    const { changes, cursor } = await kit.client.changes.list();
+    expect(cursor).toBeUndefined();
+    expect(changes).toMatchObject([
+      { kind: "delete", by: "carol", before: { type: "ring", payload: { n: 2 }, priority: 3 } },
+      { kind: "put", by: "ann", before: { priority: 0 }, after: { priority: 3 } },
+      { kind: "put", by: "bob", at: START + 60_000, scope: name, from: "test" },
+      { kind: "put", by: "ann", at: START, scope: name, after: { type: "ring", payload: { n: 1 } } },
+    ]);
+    expect(changes[2]).toMatchObject({
+      before: { payload: { n: 1 } },
+      after: { payload: { n: 2 }, description: "two" },
+    });
+    expect(Object.keys(changes[2]?.before ?? {})).toEqual(["payload"]);
+    expect(changes[3]).not.toHaveProperty("before");
+  });
+
+  it("has what was done to tasks, queues, calendars and defaults, once if it changed something", async () => {
+    const ann = clientOf("ann");
+    await ann.put(task("a"));
+    for (let i = 0; i < 2; i++) {
+      await ann.pause("a", { note: "why" });
+      await ann.queues.pause(QUEUE);
+      await ann.queues.setLimit(QUEUE, "acme", 3);
+      await ann.calendars.put("feast", ["2026-12-25"]);
+      await ann.defaults.set("all", { timeLimit: "1m" });
+      await ann.types.allow(["ring"]);
+    }
+    await ann.resume("a");
+    await ann.queues.resume(QUEUE);
+    await ann.calendars.delete("feast");
+    const triggered = await ann.trigger("a");
+    if (triggered.outcome === "enqueued") await ann.runs.cancel(triggered.run).catch(() => {});
+    const { id } = await ann.backfills.start("a", { from: START - 7_200_000, to: START });
+    await ann.backfills.cancel(id as string);
+    const kinds = (await listed()).map(([kind]) => kind).reverse();
+    expect(kinds.filter((kind) => kind !== "cancel" && kind !== "backfill.cancel")).toEqual([
+      ...["put", "pause", "queue.pause", "queue.limit", "calendar.put", "defaults", "types"],
+      ...["resume", "queue.resume", "calendar.delete", "trigger", "backfill"],
+    ]);
+  });
+
+  it("has one entry for many tasks, with their number and a sample", async () => {
+    const ann = clientOf("ann");
+    const many = Array.from({ length: 30 }, (_, i) => task(`t${i}`, { owner: "acme" }));
+    await ann.putMany(many);
+    await ann.putMany(many);
+    await ann.pauseAll({ owner: "acme" }, { note: "incident", dryRun: true });
+    await ann.pauseAll({ owner: "acme" }, { note: "incident" });
+    const { changes } = await kit.client.changes.list({ task: "acme/t29" });
+    expect(changes).toMatchObject([
+      { kind: "pause", by: "ann", scope: { owner: "acme" }, count: 30, details: { note: "incident" } },
+      {
+        kind: "put",
+        scope: { owner: "acme", queue: QUEUE },
+        count: 30,
+        details: { created: 30, updated: 0 },
+      },
+    ]);
+    expect(changes.map(({ sample }) => sample?.length)).toEqual([10, 10]);
+  });
+
+  it("is filtered by task, author and time, in pages; a bound client reads its owner's", async () => {
+    const ann = clientOf("ann");
+    await ann.put(task("a"));
+    await ann.put(task("a", { owner: "acme" }));
+    await kit.advance("1m");
+    await clientOf("bob").put(task("b"));
+    await ann.delete("a");
+    expect(await listed(kit.client, { by: "bob" })).toEqual([["put", "bob", "b"]]);
+    expect(await listed(kit.client, { task: "a" })).toEqual([
+      ["delete", "ann", "a"],
+      ["put", "ann", "a"],
+    ]);
+    expect(await listed(kit.client, { since: START + 60_000 })).toHaveLength(2);
+    expect(await listed(clientOf("eve", "acme"))).toEqual([["put", "ann", "a"]]);
+    const first = await kit.client.changes.list({ limit: 3 });
+    const rest = await kit.client.changes.list({ cursor: first.cursor });
+    expect([first.changes.length, rest.changes.length, rest.cursor]).toEqual([3, 1, undefined]);
+    await expect(kit.client.changes.list({ cursor: "x" })).rejects.toMatchObject({ field: "cursor" });
+  });
+
+  it("replaces long values by their size", async () => {
+    await kit.client.put(task("a", { payload: { text: "x".repeat(5_000) } }));
+    const [change] = (await kit.client.changes.list()).changes;
+    expect(change?.after?.["payload"]).toBe("(5011 characters)");
+  });
+});
