@@ -101,6 +101,7 @@ onEveryEngine("put", (connection) => {
       outcome: "updated",
       state: "scheduled",
       due: START + 10_000,
+      before: before.definition,
     });
     const after = await bench.stored("t");
     expect(after).toEqual({

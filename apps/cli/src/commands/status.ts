@@ -2,7 +2,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { QueueStatus, Status, StatusReason, StatusState } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
-import { type Column, type Paint, printable, table } from "../text.js";
+import { type Column, type Screen, table } from "../table.js";
+import { printable } from "../text.js";
 import { duration, when } from "../times.js";
 
 interface StatusOptions extends Globals {
@@ -41,7 +42,7 @@ export const registerStatus: Register = (program, out) => {
         for (;;) {
           const status = await client.status();
           out.exitCode = EXIT_BY_STATE[status.state];
-          await (options.json ? out.json(status) : out.write(clear + page(status, out.paint)));
+          await (options.json ? out.json(status) : out.write(clear + page(status, out)));
           if (!options.watch || out.closed) return;
           await pause(EVERY);
         }
@@ -51,8 +52,9 @@ export const registerStatus: Register = (program, out) => {
 
 const COLOURS = { "on-time": "green", behind: "yellow", stopped: "red" } as const;
 
-function page(status: Status, paint: Paint): string {
+function page(status: Status, screen: Screen): string {
   const { state, reasons, queues, nodes, workers, at } = status;
+  const { paint } = screen;
   const facts = [
     counted(nodes.ready, nodes.alive, "node"),
     workers.alive === 1 ? "1 worker" : `${workers.alive} workers`,
@@ -62,7 +64,7 @@ function page(status: Status, paint: Paint): string {
     `${paint(COLOURS[state], headline(status))}\n`,
     ...reasons.map((reason) => `\n${printable(sentence(reason, at))}\n  ${printable(reason.remedy)}\n`),
     at === undefined ? "" : `\n${facts.join(", ")}\n`,
-    queues.length > 0 ? `\n${table(COLUMNS, queues, paint)}` : "",
+    queues.length > 0 ? `\n${table(COLUMNS, queues, screen)}` : "",
   ].join("");
 }
 
