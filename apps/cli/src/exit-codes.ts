@@ -17,9 +17,9 @@ Exit codes:
   0  done
   1  unexpected error
   2  wrong usage or invalid input; nothing was written (but see put --batch)
-  3  no such task, run, queue, backfill or calendar, or several answer to the name (say --queue)
+  3  no such task, run, queue, backfill, calendar or freeze, or several answer to the name (say --queue)
   4  Redis: unreachable, refused the password, read-only, out of memory
-  5  refused by the state of things: trigger met a running run (overlap) or the limit of its owner, a finished task cannot be paused,
+  5  refused by the state of things: trigger met a running run (overlap) or the limit of its owner or a freeze, a finished task cannot be paused,
      a run that is over cannot be cancelled, put --if-revision found another revision, a calendar that
      tasks use cannot be deleted, a backfill that was waited for was stopped
 
@@ -44,6 +44,7 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   QUEUE_NOT_FOUND: EXIT.notFound,
   CALENDAR_NOT_FOUND: EXIT.notFound,
   BACKFILL_NOT_FOUND: EXIT.notFound,
+  FREEZE_NOT_FOUND: EXIT.notFound,
   AMBIGUOUS_TASK: EXIT.notFound,
   REDIS_UNAVAILABLE: EXIT.redis,
   REDIS_AUTH: EXIT.redis,
@@ -54,6 +55,7 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   CALENDAR_IN_USE: EXIT.refused,
   UNSUPPORTED_FORMAT: EXIT.refused,
   OWNER_LIMIT: EXIT.refused,
+  FROZEN: EXIT.refused,
   SKIPPED_OVERLAP: EXIT.refused,
   RATE_LIMITED: EXIT.refused,
   REDIS_ERROR: EXIT.unexpected,

@@ -7,6 +7,7 @@ import { registerChanges } from "./commands/changes.js";
 import { registerDefaults } from "./commands/defaults.js";
 import { registerEdit } from "./commands/edit.js";
 import { registerExplain } from "./commands/explain.js";
+import { registerFreeze, registerFreezes, registerUnfreeze } from "./commands/freeze.js";
 import { registerItems, registerRetry } from "./commands/items.js";
 import { registerJournal } from "./commands/journal.js";
 import { registerList } from "./commands/list.js";
@@ -40,6 +41,9 @@ const COMMANDS: readonly Register[] = [
   registerPause,
   registerResume,
   registerTrigger,
+  registerFreeze,
+  registerFreezes,
+  registerUnfreeze,
   registerExplain,
   registerRuns,
   registerRun,

@@ -117,3 +117,33 @@ describe("what goes wrong", () => {
     expect(await named("paused")).toBe("c");
   });
 });
+
+describe("freeze", () => {
+  it("holds a scope until it is lifted, and leaves pauses alone", async () => {
+    await cli(["pause", "b", "--owner", "acme", "--note", "retired"]);
+    const why = ["--reason", "INC-43", "--by", "ann"];
+    const { id } = (await json(["--owner", "acme", "freeze", "--until", "2099-01-01T00:00:00Z", ...why])) as {
+      id: string;
+    };
+    expect(await json(["freezes"])).toMatchObject({
+      freezes: [{ id, owner: "acme", active: true, reason: "INC-43", by: "ann" }],
+    });
+    expect((await cli(["freezes"])).stdout).toMatch(
+      new RegExp(`${id} +owner acme +yes +until .* ann +INC-43`),
+    );
+    expect((await cli(["trigger", "c", "--owner", "acme"])).code).toBe(5);
+    expect((await cli(["trigger", "c", "--owner", "acme", "--force"])).code).toBe(0);
+    expect((await cli(["unfreeze", id])).stdout).toBe(`lifted ${id}\n`);
+    expect((await cli(["unfreeze", id])).code).toBe(3);
+    expect((await cli(["freezes"])).stdout).toBe("No freezes.\n");
+    expect(await named("paused")).toBe("b");
+  });
+
+  it("comes again in windows; without a scope it is refused", async () => {
+    const windows = ["--all", "--cron", "0 3 * * Sun", "-z", "Europe/Berlin", "--for", "2h"];
+    expect(await json(["freeze", ...windows])).toMatchObject({ all: true, length: 7_200_000 });
+    expect((await cli(["freeze"])).code).toBe(2);
+    const [freeze] = await bench.client.freezes.list();
+    await bench.client.freezes.delete(freeze?.id ?? "");
+  });
+});

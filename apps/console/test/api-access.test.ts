@@ -81,6 +81,8 @@ describe("who may do what: read, write, validate", () => {
     ["POST", "/queues/q/resume"],
     ["PUT", "/queues/q/limits/acme"],
     ["DELETE", "/queues/q"],
+    ["POST", "/freezes"],
+    ["DELETE", "/freezes/f"],
     ["PUT", "/calendars/c"],
     ["DELETE", "/calendars/c"],
     ["DELETE", "/validate"],

@@ -398,6 +398,19 @@ describe("the namespace", () => {
     });
   });
 
+  test("its freezes", async () => {
+    const added = await api("POST", "/freezes", { owner: "acme", reason: "INC-43", by: "ann" });
+    expect(added).toMatchObject({ status: 201, body: { owner: "acme", active: true } });
+    const id = String(added.body["id"]);
+    expect((await api("GET", "/freezes")).body["freezes"]).toMatchObject([{ id, reason: "INC-43" }]);
+    const refused = async (body: object) => (await api("POST", "/freezes", body)).status;
+    expect([await refused({}), await refused({ all: 1 }), await refused({ al: true })]).toEqual([
+      400, 400, 400,
+    ]);
+    expect((await api("DELETE", `/freezes/${id}`)).status).toBe(204);
+    expect((await api("DELETE", `/freezes/${id}`)).status).toBe(404);
+  });
+
   test("its shared calendars", async () => {
     const put = await api("PUT", "/calendars/holidays", { entries: ["2026-12-25", "*-05-01"], by: "ann" });
     expect([put.status, put.body]).toMatchObject([

@@ -1,3 +1,4 @@
+import { type Freeze, type Frozen, frozenAt, frozenText } from "./freeze.js";
 import type { Trigger } from "./job.js";
 import type { CatchUpPolicy, OverlapPolicy, Policies } from "./policies.js";
 import { parseDuration } from "./schedule/index.js";
@@ -15,11 +16,12 @@ export const SKIP_REASONS = [
   "missed",
   "paused",
   "excluded",
+  "frozen",
   "superseded",
   "retry-superseded",
 ] as const;
 /**
- * Why an occurrence was skipped. `manual-overlap`: the overlap policy refused a manual trigger; `superseded`: another occurrence took
+ * Why an occurrence was skipped. `frozen`: a freeze held its task; `manual-overlap`: the overlap policy refused a manual trigger; `superseded`: another occurrence took
  * its place; `retry-superseded`: the next occurrence came before the retry of a failed run.
  */
 export type SkipReason = (typeof SKIP_REASONS)[number];
@@ -55,6 +57,10 @@ export interface DueTask {
   /** Whether an earlier run's job is not finished, by the job's own state. */
   readonly running: boolean;
   readonly pending: readonly Pending[];
+  /** The freezes whose scope the task is in. Default: none. */
+  readonly freezes?: readonly Freeze[];
+  /** Whether its schedule names a single time. */
+  readonly once?: boolean;
   /** Returns the idempotency key of a nominal time. */
   readonly keyOf: (nominal: number) => string;
 }
@@ -64,6 +70,8 @@ export interface Skipped {
   readonly reason: SkipReason;
   readonly from: number;
   readonly to: number;
+  /** Text that the ledger keeps with it. */
+  readonly note?: string;
 }
 
 /** The next time of a task, or a delay in ms after the end of the run that is being enqueued. */
@@ -87,6 +95,8 @@ export interface Decision {
   readonly pending: readonly Pending[];
   /** Cancel the runs that block the occurrence. */
   readonly cancel?: true;
+  /** A freeze holds what is due: it is checked again at its end, or when it is lifted. */
+  readonly frozen?: Frozen;
 }
 
 /**
@@ -98,6 +108,8 @@ export interface Decision {
  */
 export function decide(task: DueTask, now: number, grace: number = DEFAULT_CATCH_UP_GRACE): Decision {
   const { slot } = task;
+  const frozen = task.freezes?.length ? frozenAt(task.freezes, now) : undefined;
+  if (frozen) return decideFrozen(task, frozen, now);
   const due = slot !== undefined && slot.due <= now;
   // A backfill may have used up `maxRuns` since the slot was planned.
   const spent = task.schedule.spent(task.fired + counted(task.pending));
@@ -114,6 +126,28 @@ export function decide(task: DueTask, now: number, grace: number = DEFAULT_CATCH
   return task.schedule.delay === undefined
     ? decideBacklog(task, slot, now, grace)
     : decideDelayed(task, slot, task.schedule.delay, now, grace);
+}
+
+/**
+ * During a freeze: skips the due times of a schedule, and holds what would be lost, a single time and pending occurrences. The cursor moves
+ * on, so that nothing is owed at the end.
+ */
+function decideFrozen(task: DueTask, frozen: Frozen, now: number): Decision {
+  const { slot, schedule, pending } = task;
+  const held = { skipped: [], next: "kept", pending, frozen } as const;
+  if (slot === undefined || slot.due > now) return held;
+  // Its catch-up policy must not pass it over at the end of the freeze: it waits as a pending occurrence.
+  const late = task.catchUp === "skip" || task.policies.catchUpLimits?.window !== undefined;
+  if (task.once && !late) return held;
+  if (task.once) {
+    const waits = [...pending, scheduled(task, slot, "schedule")];
+    return { skipped: [], cursor: slot.nominal, next: undefined, pending: waits, frozen };
+  }
+  const to = schedule.delay === undefined ? (schedule.latestDue(now) ?? slot.nominal) : slot.nominal;
+  const cursor = Math.max(to, slot.nominal);
+  const skipped: Skipped = { reason: "frozen", from: slot.nominal, to: cursor, note: frozenText(frozen) };
+  const next = schedule.slotAfter(schedule.delay === undefined ? cursor : Math.max(cursor, now));
+  return { skipped: [skipped], cursor, next, pending, frozen };
 }
 
 /** Decides a manual occurrence, now. The schedule is unchanged, unless its next time depends on an occurrence that is superseded. */

@@ -8,6 +8,7 @@ export * from "./decide-end.js";
 export * from "./decide-items.js";
 export * from "./defaults.js";
 export * from "./errors.js";
+export * from "./freeze.js";
 export * from "./job.js";
 export * from "./json.js";
 export * from "./names.js";

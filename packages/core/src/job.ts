@@ -67,6 +67,8 @@ export function tokenOf(runId: string): string {
 export interface TriggerOptions {
   /** Overrides the task's overlap policy for this occurrence. */
   overlap?: OverlapPolicy | undefined;
+  /** Runs it although a freeze holds its task. Default: false. */
+  force?: boolean | undefined;
   /** The name to record with the run as its requester, at most 500 characters. Default: none. */
   by?: string | undefined;
 }

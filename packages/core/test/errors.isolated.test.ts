@@ -68,6 +68,8 @@ describe("errors", () => {
       RUN_NOT_FOUND: 404,
       CONFLICT: 409,
       AMBIGUOUS_TASK: 409,
+      FROZEN: 409,
+      FREEZE_NOT_FOUND: 404,
       PAYLOAD_TOO_LARGE: 413,
       OWNER_LIMIT: 429,
       RATE_LIMITED: 429,

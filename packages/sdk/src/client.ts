@@ -16,6 +16,7 @@ import { Calendars } from "./client/calendars.js";
 import { Changes } from "./client/changes.js";
 import { Defaults } from "./client/defaults.js";
 import { type Explanation, explain } from "./client/explain.js";
+import { Freezes } from "./client/freezes.js";
 import { isTyped, notFound, wholeNumber } from "./client/input.js";
 import { Nodes } from "./client/nodes.js";
 import { checkedOptions } from "./client/options.js";
@@ -64,6 +65,8 @@ export class Client {
   readonly backfills: Backfills;
   /** Shared calendars, which schedules name in `except`. */
   readonly calendars: Calendars;
+  /** Freezes: pauses of an owner, a tag, a queue, or all tasks. */
+  readonly freezes: Freezes;
   readonly queues: Queues;
   /** The scheduler nodes. */
   readonly nodes: Nodes;
@@ -97,6 +100,7 @@ export class Client {
     this.runs = new Runs(this.#scope);
     this.backfills = new Backfills(this.#scope);
     this.calendars = new Calendars(this.#scope);
+    this.freezes = new Freezes(this.#scope);
     this.queues = new Queues(this.#scope);
     this.nodes = new Nodes(this.#scope);
     this.workers = new Workers(this.#scope);
@@ -241,7 +245,7 @@ export class Client {
   /**
    * Runs a task now, paused or not; its schedule is not touched. The overlap policy applies unless `overlap` names another.
    *
-   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`; `FROZEN` during a freeze, unless `force`
    */
   async trigger(ref: TaskRef, options: TriggerOptions = {}): Promise<TriggerResult> {
     return trigger(this.#scope, ref, options);

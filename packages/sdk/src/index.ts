@@ -67,6 +67,7 @@ export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope } fro
 export type { Change, ChangeFilter, ChangePage, Changes } from "./client/changes.js";
 export type { Defaults } from "./client/defaults.js";
 export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
+export type { FreezeInput, Freezes, FreezeView } from "./client/freezes.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
 export type { Nodes } from "./client/nodes.js";
 export type { Queues, QueueView } from "./client/queues.js";

@@ -64,6 +64,10 @@ export interface QueueKeys {
   job(id: string): string;
   /** Hash: how many runs an owner may have open, by owner; `*`: any other owner. */
   readonly limits: string;
+  /** Hash: the namespace's freezes for this queue's scripts: `list` as JSON, `rev` the revision that it is of. */
+  readonly frozen: string;
+  /** Sorted set: `shard owner/id` of the tasks with something that a freeze holds, by the time of their last check. */
+  readonly held: string;
   /** Sorted set: open runs of an owner with a limit, by the time they were enqueued. */
   places(owner: string): string;
   /** Sorted set: `shard owner/id` of the tasks that wait for a place of their owner, by nominal time. */
@@ -91,6 +95,8 @@ export interface NamespaceKeys {
   readonly calendars: string;
   /** Stream: who changed what, newest last. */
   readonly changes: string;
+  /** Hash: freezes by id, as JSON; `~revision` counts their changes. */
+  readonly freezes: string;
   /** Never exists: for writes that only test whether Redis accepts writes. */
   readonly probe: string;
   /** A session of the console that was ended by signing out; deleted when the session would have expired. */
@@ -117,6 +123,7 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     defaults: `{${namespace}}:defaults`,
     calendars: `{${namespace}}:calendars`,
     changes: `{${namespace}}:changes`,
+    freezes: `{${namespace}}:freezes`,
     probe: `{${namespace}}:probe`,
     ended: (session) => `{${namespace}}:ended:${session}`,
     wake: `{${namespace}}${FACTS.channels.wake}`,
@@ -169,6 +176,8 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     output: (id) => `${ours}${prefix.output}${id}`,
     job: (id) => `${bull}${id}`,
     limits: `${ours}${prefix.limits}`,
+    frozen: `${ours}frozen`,
+    held: `${ours}held`,
     places: (owner) => `${ours}${prefix.places}${owner}`,
     waiting: (owner) => `${ours}${prefix.waiting}${owner}`,
     mutex: (part) => `${ours}${prefix.mutex}${part}`,

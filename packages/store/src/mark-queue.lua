@@ -2,14 +2,15 @@
 -- out, after the mark that changed it last, so that no value ever comes again. Sent again, it does nothing twice.
 --
 -- A.mark: unique; A.begins: "1" the put begins, "" it has ended
--- Returns: 1 if the value changed
+-- Returns: 1 if the namespace has freezes, 0 if it has none
+local frozen = redis.call("EXISTS", K.freezes)
 local marks, out = {}, false
 for mark in string.gmatch(redis.call("HGET", K.queues, A.queue) or "", "%s(%S+)") do
   if mark == A.mark then out = true else marks[#marks + 1] = mark end
 end
-if out == (A.begins == "1") then return 0 end
+if out == (A.begins == "1") then return frozen end
 if not out then marks[#marks + 1] = A.mark end
 -- The end's stamp differs from the beginning's.
 local stamp = out and ("-" .. A.mark) or A.mark
 redis.call("HSET", K.queues, A.queue, table.concat({ stamp, unpack(marks) }, " "))
-return 1
+return frozen

@@ -2,18 +2,23 @@ import { randomBytes } from "node:crypto";
 import { CarillonError, type DefaultsScope, type Policies, type PoliciesInput } from "@carillon/core";
 import { assertDefaultsScope, isName, parsePolicies } from "@carillon/core/internal";
 import { bullIdleKeys, bullJobKeys, bullMeta } from "./bull/bull-keys.js";
+import type { FreezeRepository } from "./freezes.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
 import { BULL } from "./script/libraries.js";
 import { answers, script } from "./script/script.js";
 import type { Scripts } from "./script/scripts.js";
 
-const MARK_QUEUE = script("mark-queue", { keys: ["queues"], args: ["queue", "mark", "begins"] });
+const MARK_QUEUE = script("mark-queue", {
+  keys: ["queues", "freezes"],
+  args: ["queue", "mark", "begins"],
+  answer: answers<0 | 1>(),
+});
 
 const STAMP_QUEUE = script("stamp-queue", { keys: ["queues", "notes"], args: ["queue", "note"] });
 
 const CLEAR_QUEUE = script("clear-queue", {
-  keys: ["tasks", "runs", "outcomes", "meta", "bull[]", "jobs[]"],
+  keys: ["tasks", "runs", "outcomes", "frozen", "held", "meta", "bull[]", "jobs[]"],
   uses: [BULL],
   answer: answers<0 | 1>(),
 });
@@ -86,8 +91,10 @@ export class Registry {
   readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
+  readonly #freezes: FreezeRepository;
 
-  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts, freezes: FreezeRepository) {
+    this.#freezes = freezes;
     this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
@@ -106,13 +113,15 @@ export class Registry {
   /** A put into the queue begins. Returns its mark; random, so that a queue that left and came back is never taken for the old one. */
   async enter(queue: string): Promise<string> {
     const mark = randomBytes(8).toString("hex");
-    await this.#scripts.run(MARK_QUEUE, { queues: this.#keys.queues }, { queue, mark, begins: true });
+    const frozen = await this.#scripts.run(MARK_QUEUE, this.#keys, { queue, mark, begins: true });
+    // A freeze that was put before the queue was listed does not hold in it yet.
+    if (frozen === 1) await this.#freezes.copyTo([queue]);
     return mark;
   }
 
   /** The put has ended. */
   async leave(queue: string, mark: string): Promise<void> {
-    await this.#scripts.run(MARK_QUEUE, { queues: this.#keys.queues }, { queue, mark, begins: false });
+    await this.#scripts.run(MARK_QUEUE, this.#keys, { queue, mark, begins: false });
   }
 
   /**

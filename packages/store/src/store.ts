@@ -8,6 +8,7 @@ import { QueueRepository } from "./bull/queues.js";
 import { CalendarRepository } from "./calendars.js";
 import { ChangeLog } from "./changes.js";
 import { ClaimRepository } from "./claim/claims.js";
+import { FreezeRepository } from "./freezes.js";
 import { rememberInternals, type StoreInternals } from "./internals.js";
 import { namespaceKeys } from "./keys.js";
 import { OptimisticWrites } from "./optimistic.js";
@@ -48,6 +49,7 @@ export class Store {
   readonly runs: RunRepository;
   readonly registry: Registry;
   readonly calendars: CalendarRepository;
+  readonly freezes: FreezeRepository;
   readonly alerts: AlertRepository;
   readonly backfills: BackfillRepository;
   readonly queues: QueueRepository;
@@ -66,7 +68,8 @@ export class Store {
     const checks = sabotage.filter((part) => part !== "mutex");
     const scripts = new Scripts(link, seams.time ?? REDIS_TIME, checks);
     const optimistic = new OptimisticWrites();
-    this.registry = new Registry(link, keys, scripts);
+    this.freezes = new FreezeRepository(link, keys, scripts);
+    this.registry = new Registry(link, keys, scripts, this.freezes);
     this.calendars = new CalendarRepository(link, keys, scripts);
     const { registry, calendars } = this;
     this.tasks = new TaskRepository(link, keys, scripts, registry, calendars, optimistic);
@@ -157,9 +160,9 @@ export class Store {
     try {
       await obliterate(client, this.namespace, queue);
       await this.tasks.clearDeletedRuns(queue);
-      const { runs, next, alerts, journal, outcomes, expected, backfills, priorities, limits } =
+      const { runs, next, alerts, journal, outcomes, expected, backfills, priorities, limits, held } =
         this.#internals.keys.queue(queue);
-      await client.del(runs, alerts, journal, outcomes, expected, backfills, priorities, limits);
+      await client.del(runs, alerts, journal, outcomes, expected, backfills, priorities, limits, held);
       // Not the shards': of a task that was put meanwhile nobody would know.
       await client.zrem(next, ...Object.values(FACTS.parts));
     } finally {

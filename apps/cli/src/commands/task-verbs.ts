@@ -109,12 +109,14 @@ export const registerTrigger: Register = (program, out) => {
         "what to do while a run is not over; default: the task's policy",
       ).choices(OVERLAPS),
     )
+    .option("--force", "although a freeze holds the task")
     .option("--by <name>", "who")
     .action(async (task: string, _: unknown, command) => {
-      const options: Globals & { queue?: string; overlap?: Overlap; by?: string } = command.optsWithGlobals();
-      const { overlap, by } = options;
+      const options: Globals & { queue?: string; overlap?: Overlap; by?: string; force?: boolean } =
+        command.optsWithGlobals();
+      const { overlap, by, force } = options;
       const result = await withClient(options, (client) =>
-        client.trigger(taskRef(task, options.queue, options.owner), { overlap, by }),
+        client.trigger(taskRef(task, options.queue, options.owner), { overlap, by, force }),
       );
       if (result.outcome === "skipped") out.exitCode = EXIT.refused;
       if (options.json) return out.json(result);

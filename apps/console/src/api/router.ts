@@ -4,6 +4,7 @@ import { Router } from "express";
 import type { Redactor } from "../redact.js";
 import { backfillEndpoints } from "./backfills.js";
 import { calendarEndpoints } from "./calendars.js";
+import { freezeEndpoints } from "./freezes.js";
 import { inTurn } from "./in-turn.js";
 import { insightEndpoints } from "./insight.js";
 import { changesEndpoint, journalEndpoint } from "./journal.js";
@@ -26,6 +27,7 @@ export function apiRouter(client: Client, store: Store, redactor: Redactor): Rou
   const insight = insightEndpoints(client);
   const backfills = backfillEndpoints(client);
   const calendars = calendarEndpoints(client);
+  const freezes = freezeEndpoints(client);
   const namespace = namespaceEndpoints(client);
   const queues = queueEndpoints(client);
   const task = "/tasks/:queue/:owner/:id";
@@ -68,6 +70,8 @@ export function apiRouter(client: Client, store: Store, redactor: Redactor): Rou
   route(router, "/defaults", { get: namespace.defaults });
   route(router, "/defaults/:scope", { put: namespace.setDefaults });
   route(router, "/types", { get: namespace.types, put: namespace.allowTypes });
+  route(router, "/freezes", { get: freezes.list, post: freezes.add });
+  route(router, "/freezes/:id", { delete: freezes.remove });
   route(router, "/calendars", { get: calendars.list });
   route(router, "/calendars/:name", { get: calendars.get, put: calendars.put, delete: calendars.remove });
   return router;

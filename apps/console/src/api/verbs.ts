@@ -19,7 +19,11 @@ export const RESUME = z.strictObject({
   from: z.enum(["now", "catch-up"], "not one of now, catch-up").exactOptional(),
   by: text,
 });
-const TRIGGER = z.strictObject({ overlap: OVERLAP, by: text });
+const TRIGGER = z.strictObject({
+  overlap: OVERLAP,
+  by: text,
+  force: z.boolean("not true or false").exactOptional(),
+});
 
 /** Actions on a task other than changes of its definition, and its runs and statistics. */
 export function verbEndpoints(client: Client) {

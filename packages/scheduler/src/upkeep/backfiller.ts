@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { decideStep, localName } from "@carillon/core/internal";
+import { decideStep, frozenAt, localName } from "@carillon/core/internal";
 import { type Backfill, dueTask, failsForAll, redisError, type Store } from "@carillon/store";
 import type { Settings } from "../options.js";
 
@@ -71,7 +71,10 @@ export class Backfiller {
     const { now, entry } = look;
     if (entry.task.calendarRevision > calendars.revision) await calendars.refresh();
     const overlap = backfill.overlap ?? entry.task.definition.overlap;
-    const step = decideStep(dueTask(entry, calendars.schedules), { id, at, to, overlap, by: backfill.by });
+    const task = dueTask(entry, calendars.schedules);
+    const frozen = frozenAt(task.freezes ?? [], now);
+    if (frozen) return Math.min(PUT_OFF, (frozen.until ?? Number.POSITIVE_INFINITY) - now);
+    const step = decideStep(task, { id, at, to, overlap, by: backfill.by });
     if (step === undefined) {
       await backfills.end(name.queue, id, "done");
       return undefined;

@@ -52,6 +52,7 @@ export class Replanner {
     await calendars.refresh();
     const failures = await this.#failuresOf(queues, (queue) => calendars.replanStale(queue));
     if (performance.now() >= this.#zonesAt) {
+      await this.#store.freezes.mend(queues);
       const others = [...(await this.#checkZones(queues)), ...(await this.#audit(queues))];
       if (others.length === 0) this.#zonesAt = performance.now() + ZONES_EVERY;
       failures.push(...others);

@@ -2,8 +2,11 @@ import { previewSchedule, type Run, type SkipReason, seedOf, type TaskDefinition
 import {
   calendarsOf,
   counted,
+  covers,
   decide,
   errorOf,
+  frozenAt,
+  frozenText,
   type Pending,
   scheduleSteps,
   shardOf,
@@ -114,6 +117,13 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
     return answer("enqueued", runSummary(last, runs.length, { wait, hold }), held);
   }
   const then = hold === undefined ? "" : ` The run in its way waits: ${hold}.`;
+  const frozen = frozenAt(
+    (await store.freezes.list()).filter((one) => covers(one, definition)),
+    now,
+  );
+  if (frozen && (pending || (isOccurrence && stored.nominal === time && time <= now))) {
+    return answer("waiting", `It waits: ${frozenText(frozen)}.`);
+  }
   if (pending) return answer("waiting", `It waits: ${pendingEvent(pending, now).text}.${then}`, held);
   // A retry's own end: nothing else of the occurrence is left.
   if (entries.some(({ reason }) => reason === RETRY)) {
@@ -121,7 +131,8 @@ export async function explain(store: Store, stored: StoredTask, time: number): P
     return answer("enqueued", `It ran and failed, but the record of that is no longer kept; ${why}.`);
   }
   if (skip) {
-    const why = REASONS[skip.reason as SkipReason] ?? skip.reason;
+    const why =
+      skip.reason === "frozen" && skip.note ? skip.note : (REASONS[skip.reason as SkipReason] ?? skip.reason);
     return answer("skipped", `It was skipped: ${why}.${then}`, held);
   }
 
@@ -204,6 +215,7 @@ const REASONS: Readonly<Record<SkipReason, string>> = {
   missed: "it could be decided only when it was too late for it, and the catch-up policy passes it over",
   paused: "it fell due while the task was paused, and the task was resumed from then on",
   excluded: "an exclusion of the schedule takes it away",
+  frozen: "a freeze held its task",
   superseded: "a later occurrence, or an edit of the schedule, took its place",
   "retry-superseded": "the next occurrence was due before the retry could go, and does its work",
 };

@@ -49,12 +49,14 @@ export async function resume(scope: Scope, ref: TaskRef, options: ResumeOptions)
 
 /** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION` */
 export async function trigger(scope: Scope, ref: TaskRef, options: TriggerOptions): Promise<TriggerResult> {
-  assertOptions(options, ["overlap", "by"]);
+  assertOptions(options, ["overlap", "by", "force"]);
   assertOverlap(options.overlap);
+  if (options.force !== undefined && typeof options.force !== "boolean")
+    throw new CarillonError("INVALID_OPTION", "not true or false.", { field: "force" });
   const by = scope.identity(scope.author(options.by));
   const name = await scope.locate(ref);
   const [result, warnings] = await Promise.all([
-    scope.store.claims.trigger(name, by, options.overlap),
+    scope.store.claims.trigger(name, by, options.overlap, options.force === true),
     warningsOf(scope, name),
   ]);
   const run = result.outcome === "enqueued" ? result.run : undefined;

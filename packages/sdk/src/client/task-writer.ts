@@ -229,14 +229,14 @@ export class TaskWriter {
     if (at <= now) {
       const enqueued = await this.#enqueueNow(queue, dueAt(at), by);
       if (enqueued) return { task, run: enqueued.run, at: enqueued.enqueued, warnings };
-      // Its owner has as many runs as it may: a node enqueues it when one of them has ended.
+      // Its owner has as many runs as it may, or a freeze may hold it: a node enqueues it when it may start.
       at = now + PLACE_DELAY;
     }
     const [result] = await tasks.put(queue, [dueAt(at)], { once: true, by });
     if (result?.state === "scheduled" || result?.outcome === "unchanged")
       return { task, run: undefined, at, warnings };
     // Its time passed while it was put: it is stored, but finished without a run.
-    const run = await claims.trigger(task, this.#scope.identity(by), "allow");
+    const run = await claims.trigger(task, this.#scope.identity(by), "allow", true);
     if (run.outcome === "enqueued") return { task, run: run.run, at: run.enqueued, warnings };
     throw new CarillonError("CONFLICT", `${id} changed while it was enqueued.`, { remedy: "Try again." });
   }

@@ -1,10 +1,12 @@
 import { CANCEL, ENQUEUE, NEXT, OPEN, PLACES, RECKON, TASK } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
+import type { FrozenReply } from "./frozen.js";
 
 export const READ_TASK = script("read-task", {
-  keys: ["task", "open", "history", "failures"],
+  keys: ["task", "open", "history", "failures", "frozen"],
   uses: [RECKON],
-  answer: answers<[now: number, task: string[], run: string, open: string, over: string[]]>(),
+  answer:
+    answers<[now: number, task: string[], run: string, open: string, over: string[], frozen: FrozenReply]>(),
 });
 
 export const CANCEL_OPEN = script("cancel-open", {
@@ -15,7 +17,7 @@ export const CANCEL_OPEN = script("cancel-open", {
 });
 
 export const ENQUEUE_NEW = script("enqueue-new", {
-  keys: ["task", "open", "record", "job", "next", "runs", "tasks", "priorities", "gone", "bull[]"],
+  keys: ["task", "open", "record", "job", "next", "runs", "tasks", "priorities", "gone", "frozen", "bull[]"],
   args: [
     "name",
     "run",

@@ -1,11 +1,15 @@
 import { CarillonError, type OverlapPolicy, type ParsedTask, type Run, type TaskName } from "@carillon/core";
 import {
   assertOverlap,
+  covers,
   type Decision,
   type DueTask,
   decideItems,
   decideTrigger,
+  frozenAt,
+  frozenText,
   localName,
+  nextFreeze,
   occurrenceKey,
   runId,
   type ScheduleCache,
@@ -24,6 +28,7 @@ import { clearDeletedRuns } from "../task/deleted-runs.js";
 import { nameTaken, ownerLimit, unsupportedFormat } from "../task/errors.js";
 import { CANCEL_OPEN, ENQUEUE_NEW, READ_TASK } from "./claim-scripts.js";
 import { DueReads, runIds } from "./due.js";
+import { readFrozen } from "./frozen.js";
 import {
   type BackfillStep,
   type ClaimItem,
@@ -132,6 +137,7 @@ export class ClaimRepository extends DueReads {
     const keys = this.#keys.queue(queue);
     const jobs = this.#jobs(queue, now);
     const packed = new CommitItems(keys, jobs);
+    const frozen = items[0]?.entry.frozen;
     // Two owners may have a task of one id, due at the same time: a run's id must be one of a kind.
     const runs = items.map((item, i) => {
       const token = i === 0 ? options.token : `${options.token}.${i.toString(36)}`;
@@ -150,7 +156,14 @@ export class ClaimRepository extends DueReads {
       ...this.#scripts.pack(
         COMMIT,
         { ...keys, due: keys.due(shard), bull: bullKeys(keys.bull) },
-        { token: options.token, node: options.node, shard, templates: templatesText(jobs.templates) },
+        {
+          token: options.token,
+          node: options.node,
+          shard,
+          templates: templatesText(jobs.templates),
+          frozen: frozen?.revision,
+          before: options.held && frozen ? nextFreeze(frozen.list, now) : undefined,
+        },
         packed.items,
       ),
     };
@@ -201,23 +214,29 @@ export class ClaimRepository extends DueReads {
   async #read(name: TaskName): Promise<{ now: number; entry: DueEntry }> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
-    const [now, flat, run, open, over] = await this.#scripts.run(READ_TASK, {
+    const [now, flat, run, open, over, frozen] = await this.#scripts.run(READ_TASK, {
       task: keys.task(local),
       open: keys.open(local),
       history: keys.history(local),
       failures: keys.failures(local),
+      frozen: keys.frozen,
     });
     const task = decodeTask(name.queue, local, flat);
     const running = run === "" ? undefined : { run, open: open === "1" };
-    return { now, entry: { local, task, running, over: runIds(over) } };
+    return { now, entry: { local, task, running, over: runIds(over), frozen: readFrozen(frozen) } };
   }
 
   /** A manual occurrence of a stored task, now. @throws `INVALID_OPTION`, `TASK_NOT_FOUND`, `CONFLICT` */
-  async trigger(name: TaskName, by: Requester, overlap?: OverlapPolicy): Promise<TriggerResult> {
+  async trigger(
+    name: TaskName,
+    by: Requester,
+    overlap?: OverlapPolicy,
+    force = false,
+  ): Promise<TriggerResult> {
     assertOverlap(overlap);
     const local = localName(name);
     const result = await this.#optimistic.write([`${name.queue}/${local}`], () =>
-      this.#trigger(name, by, overlap),
+      this.#trigger(name, by, overlap, force),
     );
     if (result) return result;
     throw new CarillonError("CONFLICT", `${local} kept changing while it was triggered.`, {
@@ -237,7 +256,8 @@ export class ClaimRepository extends DueReads {
     const { task: name } = run;
     const local = localName(name);
     const result = await this.#optimistic.write([`${name.queue}/${local}`], () =>
-      this.#enqueue(name, { ...by, key: run.key }, undefined, (task) => {
+      this.#enqueue(name, { ...by, key: run.key }, undefined, (task, now) => {
+        assertThawed(task, local, now);
         const decision = decideItems(task, run);
         if (decision) return decision;
         const what = `another run of ${local} is open, or its own retry waits.`;
@@ -250,10 +270,16 @@ export class ClaimRepository extends DueReads {
     });
   }
 
-  async #trigger(name: TaskName, by: Requester, overlap?: OverlapPolicy): Promise<TriggerResult | undefined> {
-    return this.#enqueue(name, by, overlap, (task, now) =>
-      decideTrigger(task, now, { key: by.key, overlap, by: by.name }),
-    );
+  async #trigger(
+    name: TaskName,
+    by: Requester,
+    overlap: OverlapPolicy | undefined,
+    force: boolean,
+  ): Promise<TriggerResult | undefined> {
+    return this.#enqueue(name, by, overlap, (task, now) => {
+      if (!force) assertThawed(task, localName(name), now);
+      return decideTrigger(task, now, { key: by.key, overlap, by: by.name });
+    });
   }
 
   /** @returns undefined where the task has changed since it was read */
@@ -366,7 +392,7 @@ export class ClaimRepository extends DueReads {
 
 /** Input of `decide` for a due task. */
 export function dueTask(
-  { task, running }: Pick<ClaimItem["entry"], "task" | "running">,
+  { task, running, frozen }: Pick<ClaimItem["entry"], "task" | "running" | "frozen">,
   schedules: ScheduleCache,
 ): DueTask {
   const { definition, nominal, due } = task;
@@ -379,8 +405,20 @@ export function dueTask(
     fired: task.fired,
     running: running !== undefined,
     pending: task.pending,
+    ...(frozen &&
+      frozen.list.length > 0 && { freezes: frozen.list.filter((one) => covers(one, definition)) }),
+    once: "at" in definition.schedule,
     keyOf: (nominal) => occurrenceKey(definition, nominal),
   };
+}
+
+/** @throws `FROZEN` */
+function assertThawed({ freezes = [] }: DueTask, local: string, now: number): void {
+  const frozen = frozenAt(freezes, now);
+  if (!frozen) return;
+  throw new CarillonError("FROZEN", `${local} is ${frozenText(frozen)} (freeze ${frozen.id}).`, {
+    remedy: "Wait for the end of the freeze, or lift it.",
+  });
 }
 
 function addFailed(word: string): CarillonError {

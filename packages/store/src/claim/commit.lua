@@ -3,6 +3,8 @@
 -- write; Lua has no rollback.
 --
 -- K.bull: BullMQ's keys (bullmq.ts: BULL_KEYS)
+-- K.frozen: the freezes; K.held: tasks that they hold
+-- A.frozen: the revision of the freezes that were decided with, "" none; A.before: the next one begins then, "" none does
 -- A.templates: the jobs', as JSON
 -- Each: record, job: the run's, if one is enqueued; ledger: if times are skipped; backfill: that it is of, if it is; over, jobs: the ids and
 --       jobs of the runs that the decision reckoned with; generation, from: generation and cursor ("" none) that the decision was made
@@ -20,6 +22,9 @@ local firstLookAt, waitedForAt = string.format("%.0f", now + F.firstLook), strin
 bullQueue(K.bull)
 
 local templates = cjson.decode(A.templates)
+
+-- A freeze that came, went or began since the decision: it is made again.
+local outdated = THAWED and ((redis.call("HGET", K.frozen, "rev") or "") ~= A.frozen or A.before ~= "" and now >= tonumber(A.before))
 
 -- The index entries of all tasks are written together, at the end.
 local due, notDue, runs = {}, {}, {}
@@ -48,6 +53,7 @@ local function check(item, held, extras, guarded, reckoned)
     -- This very claim. (Its run may be over, and forgotten; its job stays for longer.)
     return item.record and redis.call("EXISTS", item.record, item.job) > 0 and "DONE" or "STALE"
   end
+  if outdated then return "STALE" end
   if item.notBefore ~= "" and now < tonumber(item.notBefore) then return "EARLY" end
   if extras and extras["until"] and now >= extras["until"] then return "STALE" end
   if extras and extras.backfillAt then
@@ -71,7 +77,7 @@ local function commitExtras(item, extras, name, cursor)
   for i = 1, #skips, 4 do
     -- A pending occurrence has a time before the cursor: it is in no range with others.
     local waited = waitedUpTo and tonumber(skips[i + 1]) <= waitedUpTo
-    record(item.ledger, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], not waited and decided)
+    record(item.ledger, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], not waited and decided, i == #skips - 3 and extras.note or nil)
     if not waited then decided = skips[i + 2] end
   end
 end
@@ -143,6 +149,9 @@ local function commit(item)
     takePlace(item.owner, run, now)
     waitNoMore(item.owner, A.shard, name)
     add(runs, extras and extras.waits and waitedForAt or firstLookAt, run)
+  end
+  if extras and extras.frozen and item.checkAt ~= "" then
+    redis.call("ZADD", K.held, now, A.shard .. " " .. name)
   end
   if extras then commitExtras(item, extras, name, before) end
   return "OK"

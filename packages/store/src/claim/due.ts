@@ -5,6 +5,7 @@ import { RECKON } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import { readable } from "../task/codec.js";
+import { type FrozenReply, readFrozen } from "./frozen.js";
 import type { DueEntry } from "./writes.js";
 
 export interface DueBatch {
@@ -34,10 +35,10 @@ export interface WhichDue {
 const WINDOW = 120;
 
 const READ_DUE = script("read-due", {
-  keys: ["due", "priorities", "others[]"],
+  keys: ["due", "priorities", "frozen", "others[]"],
   args: ["pass", "limit", "names", "by", "window"],
   uses: [RECKON],
-  answer: answers<[now: number, more: string, rest: string, ...tasks: string[]]>(),
+  answer: answers<[now: number, more: string, rest: string, frozen: FrozenReply, ...tasks: string[]]>(),
 });
 
 /** Reads what is due. */
@@ -72,7 +73,7 @@ export class DueReads {
   async readDue(queue: string, shard: number, limit: number, which: WhichDue = {}): Promise<DueBatch> {
     const keys = this.#keys.queue(queue);
     const others = (which.others ?? []).map((other) => keys.due(other));
-    const [now, more, rest, ...tasks] = await this.#scripts.run(
+    const [now, more, rest, frozen, ...tasks] = await this.#scripts.run(
       READ_DUE,
       { ...keys, due: keys.due(shard), others },
       {
@@ -87,7 +88,7 @@ export class DueReads {
       now,
       more: more === "1",
       rest: rest === "" ? [] : rest.split(" "),
-      entries: tasks.map((text) => dueEntry(queue, text)),
+      entries: tasks.map((text) => ({ ...dueEntry(queue, text), frozen: readFrozen(frozen) })),
     };
   }
 }

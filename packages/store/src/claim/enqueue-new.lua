@@ -3,12 +3,12 @@
 -- K.gone: runs that a deleted task of that name left
 -- A.by: who asked, "" unknown; A.template: the job's, as JSON in a list; A.owner, A.id: of the task; A.key to A.payload: see jobData; A.fields: field and value of the
 -- definition
--- Returns: { "OK" | "DONE" | "TAKEN" | "LEFT" (those runs are to be cleared first) | "LIMITED" (see commit.lua) | "ERROR <text>", now }
+-- Returns: { "OK" | "DONE" | "TAKEN" | "LEFT" (those runs are to be cleared first) | "LIMITED" (see commit.lua; or there are freezes: a node finds out whether one holds it) | "ERROR <text>", now }
 local now = nowMs()
 if redis.call("EXISTS", K.record) == 1 then return { "DONE", now } end
 if redis.call("EXISTS", K.task) == 1 then return { "TAKEN", now } end
 if redis.call("EXISTS", K.gone) == 1 then return { "LEFT", now } end
-if not hasPlace(A.owner) then return { "LIMITED", now } end
+if redis.call("EXISTS", K.frozen) == 1 or not hasPlace(A.owner) then return { "LIMITED", now } end
 
 checkOpen(nil, K.open, A.run)
 bullQueue(K.bull)

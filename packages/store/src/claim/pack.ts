@@ -68,13 +68,17 @@ interface CommitExtras {
   remove?: readonly string[];
   /** Reason, from, to, run in the way of each, one after the other. */
   skips?: string[];
+  /** Text of the ledger for the last of these. */
+  note?: string;
+  /** Something is held by a freeze. */
+  frozen?: true;
   backfillAt?: string;
   backfillSet?: string[];
 }
 
 export const COMMIT = script("commit", {
-  keys: ["due", "next", "runs", "expected", "bull[]"],
-  args: ["token", "node", "shard", "templates"],
+  keys: ["due", "next", "runs", "expected", "frozen", "held", "bull[]"],
+  args: ["token", "node", "shard", "templates", "frozen", "before"],
   each: {
     keys: ["task", "open", "record?", "job?", "ledger?", "backfill?", "jobs[]"],
     args: [
@@ -271,14 +275,15 @@ export function dataParts(
 /** @returns `undefined`: nothing of the kind, as nearly all have */
 function extrasOf(
   { task, running }: ClaimItem["entry"],
-  { cancel, enqueue, next, skipped }: Decision,
+  { cancel, enqueue, next, skipped, frozen }: Decision,
   { awaited, waits, remove, set }: Writes,
   backfill: BackfillStep | undefined,
   now: number,
 ): CommitExtras | undefined {
   const { due, wait, pending, state } = set;
   const sets = due !== undefined || wait !== undefined || pending !== undefined;
-  const few = awaited !== undefined || cancel || waits || state || remove.length > 0 || skipped.length > 0;
+  const few =
+    awaited !== undefined || cancel || waits || state || remove.length > 0 || skipped.length > 0 || frozen;
   if (!sets && !few && !backfill) return undefined;
   const extras: CommitExtras = {};
   // A retry gives way to a time of the schedule that is due. (Its task has something pending: it always has extras.)
@@ -286,11 +291,14 @@ function extrasOf(
   if (gives) extras.until = task.due;
   if (awaited !== undefined) extras.awaited = awaited;
   if (cancel) extras.cancel = true;
+  if (frozen) extras.frozen = true;
   if (waits) extras.waits = true;
   if (state) extras.state = state;
   if (sets) extras.set = flat({ due, wait, pending });
   if (remove.length > 0) extras.remove = remove;
   if (skipped.length > 0) {
+    const note = skipped.at(-1)?.note;
+    if (note !== undefined) extras.note = note;
     extras.skips = skipped.flatMap(({ reason, from, to }) => {
       const seen = reason.endsWith("overlap") ? (running?.run ?? "-") : "-";
       return [reason, String(from), String(to), seen];

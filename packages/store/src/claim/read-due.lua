@@ -7,10 +7,11 @@
 --
 -- For several shards it reads all that is due, in the order of due times, or nothing if that does not fit.
 --
--- K.others: due indexes of other shards, for several
+-- K.frozen: the freezes; K.others: due indexes of other shards, for several
 -- A.pass: due tasks to pass over, in order ("" a fair choice); A.limit: batch size; A.names: to read, separated by spaces ("" choose);
 -- A.by: due by ("" now; later is a look ahead); A.window: how many of the oldest and of the newest to choose from
--- Returns: { now, "1" if more is due than is read and named, names that did not fit, separated by spaces, then of each task in
+-- Returns: { now, "1" if more is due than is read and named, names that did not fit, separated by spaces, { revision and list of the
+--            freezes, if there are any }, then of each task in
 --            one text, with F.separator between: local name, run in the way ("" none), "1" if that is open here, ids of runs that
 --            are over, separated by spaces, its place in the due index if occurrences wait ("" none does), then field and value
 --            of each }
@@ -153,10 +154,10 @@ elseif A.names == "" then
 else
   names, more = named()
 end
-local out = { now, more, table.concat(names, " ", math.min(limit, #names) + 1) }
+local out = { now, more, table.concat(names, " ", math.min(limit, #names) + 1), redis.call("HMGET", K.frozen, "rev", "list") }
 for i = 1, math.min(limit, #names) do
   -- Corrupt data in one task must not keep the others from being read.
   local ok, text = pcall(read, names[i])
-  out[3 + i] = ok and text or names[i] .. NOTHING
+  out[4 + i] = ok and text or names[i] .. NOTHING
 end
 return out

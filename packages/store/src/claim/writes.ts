@@ -2,6 +2,7 @@ import type { TaskState } from "@carillon/core";
 import { counted, type Decision, isOver, readyAt } from "@carillon/core/internal";
 import { FACTS } from "../script/facts.js";
 import type { ForeignTask, StoredTask } from "../task/codec.js";
+import type { Freezes } from "./frozen.js";
 
 /** A task as the claim, or a trigger, reads it. */
 export interface DueEntry {
@@ -13,6 +14,8 @@ export interface DueEntry {
   readonly over: readonly string[];
   /** If occurrences wait: since when one of them, or the schedule's next one, may be claimed. */
   readonly since?: number | undefined;
+  /** The freezes of its queue. */
+  readonly frozen?: Freezes | undefined;
 }
 
 /**
@@ -89,10 +92,14 @@ export function writesOf(
   if (pending.length > 0 && task.state === "finished") set.state = "scheduled";
 
   const live = run ?? running?.run;
+  const frozen = decision.frozen !== undefined;
   const held = pending.filter((one) => readyAt(one) <= now);
   const times = pending.map(readyAt).filter((at) => at > now);
-  if (slotDue !== undefined) times.push(slotDue);
-  if (held.length > 0 && live === undefined) times.push(now);
+  if (slotDue !== undefined && !(frozen && slotDue <= now)) times.push(slotDue);
+  if (decision.frozen && (held.length > 0 || (slotDue !== undefined && slotDue <= now))) {
+    times.push(Math.min(decision.frozen.until ?? Number.POSITIVE_INFINITY, now + FACTS.frozenWait));
+  }
+  if (held.length > 0 && live === undefined && !frozen) times.push(now);
   if (held.length > 0 && run === undefined && running?.open === false) times.push(now + FACTS.waitedFor);
   return {
     set,

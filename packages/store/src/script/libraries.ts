@@ -26,6 +26,7 @@ export const BULL_PAUSE = madeLibrary("bull-pause", bullPauseLua);
 export const CHECKS = madeLibrary("checks", ({ sabotage }) =>
   [
     `local FENCED = ${!sabotage.includes("fence")}`,
+    `local THAWED = ${!sabotage.includes("freeze")}`,
     `local GUARDED = ${!sabotage.includes("overlap-guard")}`,
   ].join("\n"),
 );

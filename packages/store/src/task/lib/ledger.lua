@@ -7,7 +7,7 @@ local function record(ledgerKey, reason, from, to, now, by, seen, cursor, note)
   local newest = redis.call("LINDEX", ledgerKey, 0)
   if newest then
     local r, f, t, n = string.match(newest, "^(%S+) (%S+) (%S+) (%S+)")
-    if r == reason and t == cursor then
+    if r == reason and t == cursor and (not note or string.sub(newest, -#note - 1) == " " .. note) then
       redis.call("LSET", ledgerKey, 0, table.concat({ r, f, to, n + 1, now, by, seen, note }, " "))
       return
     end

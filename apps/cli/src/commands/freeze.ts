@@ -1,0 +1,117 @@
+import type { FreezeView } from "@carillon/sdk";
+import { type Globals, type Register, withClient } from "../command.js";
+import { readMoment } from "../moment.js";
+import { type Column, printable, table } from "../text.js";
+import { duration, when } from "../times.js";
+
+interface FreezeOptions extends Globals {
+  tag?: string;
+  queue?: string;
+  all?: boolean;
+  from?: string;
+  until?: string;
+  timezone?: string;
+  cron?: string;
+  calendar?: string;
+  for?: string;
+  reason?: string;
+  by?: string;
+}
+
+export const registerFreeze: Register = (program, out) => {
+  program
+    .command("freeze")
+    .summary("hold all tasks of an owner, a tag, a queue, or the namespace")
+    .description(
+      "Holds all tasks of a scope, those put later included, beside each task's own pause. Due times are skipped as\n" +
+        "frozen; single times, retries and what waits are held. Open runs go on. Say whose: --owner, --tag, --queue or --all.",
+    )
+    .option("--tag <tag>", "only tasks with this tag")
+    .option("--queue <queue>", "only tasks of this queue")
+    .option("--all", "every task of the namespace")
+    .option("--from <time>", "begin: ISO 8601, 14:00, tomorrow 09:00; default now")
+    .option("--until <time>", "end, as --from; default: until it is lifted")
+    .option(
+      "-z, --timezone <zone>",
+      "whose clock is meant by a time without an offset, and by windows",
+      "UTC",
+    )
+    .option("--cron <expression>", "begin of recurring windows; with --for")
+    .option("--calendar <expression>", "begin of recurring windows, as a calendar event; with --for")
+    .option("--for <duration>", "length of each window: 2h")
+    .option("--reason <text>", "why")
+    .option("--by <name>", "who")
+    .action(async (_: unknown, command) => {
+      const options: FreezeOptions = command.optsWithGlobals();
+      const { owner, tag, queue, all, cron, calendar, reason, by, timezone: zone = "UTC" } = options;
+      const sdk = await import("@carillon/sdk");
+      const frozen = await withClient(options, async (client) => {
+        const now = await client.serverTime();
+        const time = (text: string | undefined, field: string) =>
+          text === undefined ? undefined : readMoment(sdk, text, { zone, now, field }).time;
+        const windows = {
+          ...(cron !== undefined && { cron, timezone: zone }),
+          ...(calendar !== undefined && { calendar, timezone: zone }),
+        };
+        return client.freezes.put({
+          ...{ owner, tag, queue, all, reason, by },
+          from: time(options.from, "--from"),
+          until: time(options.until, "--until"),
+          schedule: Object.keys(windows).length === 0 ? undefined : (windows as { cron: string }),
+          for: options.for as `${number}h` | undefined,
+        });
+      });
+      if (options.json) return out.json(frozen);
+      await out.write(`freeze ${frozen.id}: ${scopeOf(frozen)}, ${timesOf(frozen)}\n`);
+    });
+};
+
+export const registerFreezes: Register = (program, out) => {
+  program
+    .command("freezes")
+    .summary("list the freezes")
+    .description("Lists the freezes that hold or will hold.")
+    .action(async (_: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      const found = await withClient(options, (client) => client.freezes.list());
+      if (options.json) return out.json({ freezes: found });
+      await out.write(found.length ? table(COLUMNS, found, out.paint) : "No freezes.\n");
+    });
+};
+
+export const registerUnfreeze: Register = (program, out) => {
+  program
+    .command("unfreeze")
+    .summary("lift a freeze")
+    .description("Lifts a freeze. Pauses of tasks, and other freezes, stay.")
+    .argument("<id>", "as freezes lists it")
+    .action(async (id: string, _: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      await withClient(options, (client) => client.freezes.delete(id));
+      await (options.json ? out.json({ id, lifted: true }) : out.write(`lifted ${printable(id)}\n`));
+    });
+};
+
+function scopeOf({ owner, tag, queue }: FreezeView): string {
+  const parts = Object.entries({ owner, tag, queue }).filter(([, value]) => value !== undefined);
+  return parts.length === 0 ? "all" : parts.map(([field, value]) => `${field} ${value}`).join(", ");
+}
+
+function timesOf({ from, until, schedule, length, active, activeUntil }: FreezeView): string {
+  if (schedule !== undefined) {
+    const now = activeUntil === undefined ? "" : `, now until ${when(activeUntil)}`;
+    const begin = "cron" in schedule ? schedule.cron : "calendar" in schedule ? schedule.calendar : "";
+    return `${printable(String(begin))} for ${duration(length ?? 0)}${now}`;
+  }
+  const begin = active ? "" : `from ${when(from)} `;
+  return `${begin}until ${until === undefined ? "lifted" : when(until)}`;
+}
+
+const COLUMNS: Column<FreezeView>[] = [
+  { title: "ID", value: ({ id }) => id },
+  { title: "TASKS", value: scopeOf },
+  { title: "ACTIVE", value: ({ active }) => (active ? "yes" : "no") },
+  { title: "TIMES", value: timesOf },
+  { title: "BY", value: ({ by }) => by ?? "-" },
+  { title: "REASON", value: ({ reason }) => reason ?? "-" },
+];

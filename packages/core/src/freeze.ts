@@ -1,0 +1,150 @@
+import { CarillonError } from "./errors.js";
+import { assertName } from "./names.js";
+import { assertOptions, durationOption } from "./options.js";
+import {
+  type CompiledSchedule,
+  compileSchedule,
+  type Duration,
+  MAX_DURATION,
+  reviewSchedule,
+  type Schedule,
+  scheduleSchema,
+} from "./schedule/index.js";
+import type { ScheduleInput } from "./schedule/input.js";
+import { fromZod, type TaskDefinition } from "./task.js";
+
+/** Scope of a freeze: tasks that match all given fields; `all` alone means every task. */
+export interface FreezeScope {
+  readonly owner?: string | undefined;
+  readonly tag?: string | undefined;
+  readonly queue?: string | undefined;
+  /** Every task of the namespace. Default: false. */
+  readonly all?: boolean | undefined;
+}
+
+/** A freeze as stored. Times in UTC ms. */
+export interface Freeze extends FreezeScope {
+  readonly id: string;
+  /** Begin; for recurring windows the time from which windows count. */
+  readonly from: number;
+  /** End. Absent: until it is lifted. */
+  readonly until?: number;
+  /** Begins of recurring windows. */
+  readonly schedule?: Schedule;
+  /** Length of each recurring window, in ms. */
+  readonly length?: number;
+  readonly reason?: string;
+  /** The name of the person or service that froze. */
+  readonly by?: string;
+  readonly created: number;
+}
+
+/** A freeze that holds at some time: what the ledger and errors say about it. */
+export interface Frozen extends Pick<Freeze, "id" | "by" | "reason"> {
+  /** End of this freeze or window, UTC ms. Undefined: until it is lifted. */
+  readonly until: number | undefined;
+}
+
+const compiled = new WeakMap<Freeze, CompiledSchedule>();
+
+function windowsOf(freeze: Freeze): CompiledSchedule | undefined {
+  if (freeze.schedule === undefined) return undefined;
+  let schedule = compiled.get(freeze);
+  if (!schedule) {
+    schedule = compileSchedule(freeze.schedule, freeze.id, {});
+    compiled.set(freeze, schedule);
+  }
+  return schedule;
+}
+
+/** Whether a task is in the scope of a freeze. */
+export function covers(
+  { owner, tag, queue }: FreezeScope,
+  task: Pick<TaskDefinition, "owner" | "queue" | "tags">,
+): boolean {
+  if (owner !== undefined && owner !== task.owner) return false;
+  if (queue !== undefined && queue !== task.queue) return false;
+  return tag === undefined || (task.tags ?? []).includes(tag);
+}
+
+/** The freeze that holds at a time; of several, the one that ends last. */
+export function frozenAt(freezes: readonly Freeze[], now: number): Frozen | undefined {
+  let last: Frozen | undefined;
+  for (const freeze of freezes) {
+    const until = endAt(freeze, now);
+    if (until === undefined) continue;
+    if (last && (last.until ?? Number.POSITIVE_INFINITY) >= until) continue;
+    const { id, by, reason } = freeze;
+    const names = { ...(by && { by }), ...(reason && { reason }) };
+    last = { id, ...names, until: until === Number.POSITIVE_INFINITY ? undefined : until };
+  }
+  return last;
+}
+
+/** When a freeze ends that holds now; infinite: not by itself. Undefined: it does not hold now. */
+function endAt(freeze: Freeze, now: number): number | undefined {
+  if (now < freeze.from) return undefined;
+  const windows = windowsOf(freeze);
+  if (windows === undefined) {
+    const until = freeze.until ?? Number.POSITIVE_INFINITY;
+    return now < until ? until : undefined;
+  }
+  const begin = windows.latest(now);
+  const end = begin === undefined ? undefined : begin + (freeze.length ?? 0);
+  return end !== undefined && now < end ? end : undefined;
+}
+
+/** When the next freeze begins after a time. A decision made before that must not be committed after it. */
+export function nextFreeze(freezes: readonly Freeze[], after: number): number | undefined {
+  const begins = freezes.flatMap((freeze) => {
+    if (freeze.from > after && freeze.schedule === undefined) return [freeze.from];
+    return windowsOf(freeze)?.next(Math.max(after, freeze.from - 1)) ?? [];
+  });
+  return begins.length === 0 ? undefined : Math.min(...begins);
+}
+
+/** Whether a freeze can never hold again. */
+export function isThawed(freeze: Freeze, now: number): boolean {
+  if (freeze.schedule === undefined) return freeze.until !== undefined && freeze.until <= now;
+  return endAt(freeze, now) === undefined && nextFreeze([freeze], now) === undefined;
+}
+
+/** Text about a freeze: `frozen by ann until 2026-01-05T14:00:00Z: INC-43`. */
+export function frozenText({ by, until, reason }: Omit<Frozen, "id">): string {
+  const who = by === undefined ? "" : ` by ${by}`;
+  const end = until === undefined ? "it is lifted" : new Date(until).toISOString().replace(".000Z", "Z");
+  return `frozen${who} until ${end}${reason === undefined ? "" : `: ${reason}`}`;
+}
+
+/** @throws `INVALID_OPTION` unless a scope names an owner, a tag or a queue, or all tasks */
+export function assertFreezeScope({ owner, tag, queue, all }: FreezeScope): void {
+  const given = Object.entries({ owner, tag, queue }).filter(([, value]) => value !== undefined);
+  for (const [field, value] of given) assertName(value, field);
+  if (all !== undefined && typeof all !== "boolean")
+    throw new CarillonError("INVALID_OPTION", "not true or false.", { field: "all" });
+  if (given.length > 0 !== (all ?? false)) return;
+  throw new CarillonError(
+    "INVALID_OPTION",
+    all ? "all, and an owner, tag or queue as well." : "no owner, tag, queue or all.",
+    { remedy: "Say which tasks are meant." },
+  );
+}
+
+/** Recurring windows of a freeze. @throws `INVALID_OPTION`, `INVALID_SCHEDULE` and others of schedules, `NEVER_FIRES` */
+export function parseWindows(
+  schedule: ScheduleInput,
+  length: Duration | undefined,
+): { schedule: Schedule; length: number } {
+  if (length === undefined)
+    throw new CarillonError("INVALID_OPTION", "windows have no length.", {
+      field: "for",
+      remedy: 'Give a duration, such as "2h".',
+    });
+  const parsed = scheduleSchema.safeParse(schedule);
+  if (!parsed.success) throw fromZod(parsed.error, "INVALID_SCHEDULE");
+  const checked = parsed.data as Schedule;
+  assertOptions(checked, ["cron", "calendar", "timezone"] as never, "schedule");
+  const { never } = reviewSchedule(checked);
+  if (never !== undefined) throw new CarillonError("NEVER_FIRES", never, { field: "schedule" });
+  return { schedule: checked, length: durationOption(length, "for", 1_000, MAX_DURATION) };
+}

@@ -1,0 +1,241 @@
+import { Client, defineTask, type FreezeInput } from "@carillon/sdk";
+import { internalsOf, withSeams } from "@carillon/store/internal";
+import { type RedisServer, startRedis, type TestKit, testKit, virtualStore } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+import { Bench } from "../../store/test/bench.js";
+
+const QUEUE = "bells";
+const START = Date.parse("2026-01-01T00:00:00Z");
+const MINUTE = 60_000;
+
+const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
+
+let redis: RedisServer;
+let kit: TestKit;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(async () => redis.stop());
+beforeEach(async () => {
+  kit = await testKit({ types: [ring], redis, start: START });
+});
+afterEach(async () => kit.close());
+
+const put = (id: string, more: object = {}) =>
+  kit.client.put({ id, type: "ring", queue: QUEUE, schedule: { every: "1m" }, ...more });
+const nominals = async (id: string) =>
+  (await kit.client.runs.list(id)).map(({ nominal }) => (nominal - START) / MINUTE).sort((a, b) => a - b);
+
+describe("a freeze", () => {
+  it("skips what its tasks are due for, says who froze them and why, and floods nothing at its end", async () => {
+    await put("t", { catchUp: "all" });
+    await put("other", { owner: "acme" });
+    await kit.advance("90s");
+    await kit.client.freezes.put({
+      owner: "system",
+      until: START + 4.5 * MINUTE,
+      reason: "INC-43",
+      by: "ann",
+    });
+    await kit.advance("5m");
+    expect(await nominals("t")).toEqual([1, 5, 6]);
+    expect(await nominals("acme/other")).toEqual([1, 2, 3, 4, 5, 6]);
+    const note = "frozen by ann until 2026-01-01T00:04:30Z: INC-43";
+    expect(await kit.client.runs.ledger("t")).toMatchObject([
+      { reason: "frozen", from: START + 2 * MINUTE, to: START + 4 * MINUTE, decisions: 3, note },
+    ]);
+    expect(await kit.client.explain("t", START + 3 * MINUTE)).toMatchObject({
+      verdict: "skipped",
+      summary: `It was skipped: ${note}.`,
+    });
+  });
+
+  it("holds tasks that are put during it, in queues that are new too, and until it is lifted", async () => {
+    const { id } = await kit.client.freezes.put({ all: true });
+    await put("t");
+    await kit.advance("3m");
+    expect(await nominals("t")).toEqual([]);
+    await kit.client.freezes.delete(id);
+    await kit.advance("1m");
+    expect(await nominals("t")).toEqual([4]);
+  });
+
+  it("covers a tag and a queue", async () => {
+    await put("tagged", { tags: ["billing"] });
+    await put("plain");
+    await kit.client.freezes.put({ tag: "billing", queue: QUEUE });
+    await kit.advance("2m");
+    expect([await nominals("tagged"), await nominals("plain")]).toEqual([[], [1, 2]]);
+  });
+
+  it("comes again in windows", async () => {
+    await put("t");
+    const schedule = { calendar: "*:2/5" };
+    const { id } = await kit.client.freezes.put({ all: true, schedule, for: "2m" });
+    await kit.advance("150s");
+    expect(await kit.client.freezes.list()).toMatchObject([
+      { id, active: true, activeUntil: START + 4 * MINUTE },
+    ]);
+    await kit.advance("6m");
+    expect(await nominals("t")).toEqual([1, 4, 5, 6]);
+    await kit.expect("t").skipped("frozen", 4);
+  });
+
+  it("resumes nobody's pause when it is lifted", async () => {
+    await put("t");
+    await kit.client.pause("t", { note: "retired", by: "ann" });
+    const { id } = await kit.client.freezes.put({ all: true });
+    await kit.client.freezes.delete(id);
+    await kit.advance("2m");
+    expect(await kit.client.get("t")).toMatchObject({ state: "paused", paused: { note: "retired" } });
+    expect(await nominals("t")).toEqual([]);
+  });
+
+  it("schedules the next time of a fixed delay after the skipped one", async () => {
+    await put("t", { schedule: { every: "1m", anchor: "finish" } });
+    const { id } = await kit.client.freezes.put({ all: true });
+    await kit.advance("150s");
+    await kit.client.freezes.delete(id);
+    await kit.advance("1m");
+    expect(await nominals("t")).toHaveLength(1);
+  });
+
+  describe.each(["lifted", "over"])("when it is %s", (how) => {
+    it.each(["one", "skip"] as const)("lets go what it held, with catch-up %s", async (catchUp) => {
+      await put("once", { schedule: { at: START + MINUTE }, catchUp });
+      const frozen = await kit.client.freezes.put({
+        all: true,
+        ...(how === "over" && { until: START + 5 * MINUTE }),
+      });
+      const { task } = await kit.client.enqueue(ring, {});
+      await kit.advance("4m");
+      expect([await nominals("once"), await nominals(task.id)]).toEqual([[], []]);
+      if (how === "lifted") await kit.client.freezes.delete(frozen.id);
+      // Sooner than what is held is checked anyway.
+      await kit.advance(how === "lifted" ? "10s" : "70s");
+      await kit.expect("once").fired(1);
+      expect(await nominals("once")).toEqual([1]);
+      // Its one-off task is deleted after its run.
+      const { runs } = await kit.client.runs.journal({ queue: QUEUE });
+      expect(runs.filter(({ task: { id } }) => id === task.id)).toHaveLength(1);
+    });
+  });
+
+  it("refuses a trigger unless it is forced", async () => {
+    await put("t");
+    await kit.client.freezes.put({ all: true, reason: "INC-43" });
+    await expect(kit.client.trigger("t")).rejects.toMatchObject({
+      code: "FROZEN",
+      statusCode: 409,
+      message: expect.stringContaining("frozen until it is lifted: INC-43"),
+    });
+    expect(await kit.client.trigger("t", { force: true })).toMatchObject({ outcome: "enqueued" });
+  });
+
+  it("leaves no key behind", async () => {
+    await put("t");
+    const { id } = await kit.client.freezes.put({ all: true });
+    await kit.advance("2m");
+    await kit.client.freezes.delete(id);
+    const { link, keys } = internalsOf(kit.store);
+    const { frozen, held } = keys.queue(QUEUE);
+    expect(await link.ask((client) => client.exists(frozen))).toBe(0);
+    expect(await link.ask((client) => client.exists(held))).toBe(0);
+    expect(await link.ask((client) => client.exists(keys.freezes))).toBe(0);
+  });
+
+  it.each([
+    [{}, "options", "INVALID_OPTION"],
+    [{ all: true, owner: "acme" }, undefined, "INVALID_OPTION"],
+    [{ all: true, until: START - 1 }, "until", "INVALID_OPTION"],
+    [{ all: true, until: "14:00" }, "until", "INVALID_OPTION"],
+    [{ all: true, for: "2h" }, "for", "INVALID_OPTION"],
+    [{ all: true, schedule: { cron: "0 3 * * *" } }, "for", "INVALID_OPTION"],
+    [{ all: true, schedule: { cron: "x" }, for: "2h" }, undefined, "INVALID_SCHEDULE"],
+    [{ all: true, schedule: { every: "1h" }, for: "2h" }, "schedule.every", "INVALID_OPTION"],
+    [{ queue: "carillon-alerts" }, "queue", "FORBIDDEN"],
+    [{ owner: "a b" }, "owner", "INVALID_NAME"],
+  ])("is refused for %j", async (input, field, code) => {
+    const refused = kit.client.freezes.put(input as FreezeInput);
+    await expect(refused).rejects.toMatchObject({ code, ...(field && field !== "options" && { field }) });
+    expect(await kit.client.freezes.list()).toEqual([]);
+  });
+
+  it("of a bound client holds its owner's tasks only, and it lifts no other", async () => {
+    const bound = new Client({ store: kit.store, owner: "acme" });
+    await expect(bound.freezes.put({ owner: "system" })).rejects.toMatchObject({ code: "FORBIDDEN" });
+    expect(await bound.freezes.put({ all: true })).toMatchObject({ owner: "acme" });
+    const { id } = await kit.client.freezes.put({ all: true });
+    const { id: others } = await kit.client.freezes.put({ owner: "system" });
+    await expect(bound.freezes.delete(id)).rejects.toMatchObject({ code: "FORBIDDEN" });
+    await expect(bound.freezes.delete(others)).rejects.toMatchObject({ code: "FREEZE_NOT_FOUND" });
+    const owners = (await bound.freezes.list()).map(({ owner }) => owner ?? "none");
+    expect(owners.sort()).toEqual(["acme", "none"]);
+  });
+});
+
+const freeze = { id: "f", all: true, created: START };
+
+it("a freeze holds in a queue whose first task is put during it, before a node could mend its copy", async () => {
+  const bench = await Bench.open(redis.url);
+  await bench.store.freezes.put({ ...freeze, from: START });
+  await bench.put({ id: "t" });
+  await bench.clock.advance(10_000);
+  expect(await bench.claim("t", "a")).toEqual(["OK"]);
+  expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
+  await bench.store.freezes.lift("f");
+  await bench.close();
+});
+
+it("a node mends copies that a process could not make before it died", async () => {
+  const bench = await Bench.open(redis.url);
+  await bench.put({ id: "t" });
+  await bench.cutOff("copy-freezes", () => bench.store.freezes.put({ ...freeze, from: START }));
+  await bench.store.freezes.mend([QUEUE]);
+  await bench.clock.advance(10_000);
+  await bench.claim("t", "a");
+  expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
+  await bench.store.freezes.lift("f");
+  await bench.close();
+});
+
+describe("a claim that was decided before a freeze", () => {
+  it("is STALE when it is committed during it", async () => {
+    const bench = await Bench.open(redis.url);
+    await bench.put({ id: "t" });
+    await bench.clock.advance(10_000);
+    const decided = await bench.read("t");
+    await bench.store.freezes.put({ ...freeze, from: START });
+    expect(await bench.commit(decided, "a")).toEqual(["STALE"]);
+    expect(await bench.claim("t", "b")).toEqual(["OK"]);
+    expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
+    await bench.store.freezes.lift("f");
+    await bench.close();
+  });
+
+  it("is STALE when the freeze was planned, and has begun since", async () => {
+    const bench = await Bench.open(redis.url);
+    await bench.put({ id: "t" });
+    await bench.store.freezes.put({ ...freeze, from: START + 12_000 });
+    await bench.clock.advance(10_000);
+    const decided = await bench.read("t");
+    await bench.clock.advance(2_000);
+    expect(await bench.commit(decided, "a")).toEqual(["STALE"]);
+    await bench.store.freezes.lift("f");
+    await bench.close();
+  });
+
+  it("would be enqueued in it without the check: positive control", async () => {
+    const options = { connection: redis.url, namespace: "control", queues: [QUEUE], start: START };
+    const { store, clock } = await virtualStore(withSeams(options, { sabotage: ["freeze"] }));
+    const bench = new Bench(store, clock);
+    await bench.put({ id: "t" });
+    await clock.advance(10_000);
+    const decided = await bench.read("t");
+    await store.freezes.put({ ...freeze, from: START });
+    expect(await bench.commit(decided, "a")).toEqual(["OK"]);
+    expect(await store.runs.list(bench.name("t"), 10)).toHaveLength(1);
+    await bench.close();
+  });
+});

@@ -1,0 +1,127 @@
+import { ALERTS_QUEUE } from "@carillon/core";
+import { type Freeze, isThawed } from "@carillon/core/internal";
+import { READ_TIME } from "./calendars.js";
+import { isFreeze } from "./claim/frozen.js";
+import type { NamespaceKeys } from "./keys.js";
+import type { Link } from "./redis/link.js";
+import { FACTS } from "./script/facts.js";
+import { NEXT } from "./script/libraries.js";
+import { answers, script } from "./script/script.js";
+import type { Scripts } from "./script/scripts.js";
+
+const CHANGE_FREEZES = script("change-freezes", {
+  keys: ["freezes"],
+  args: ["id", "freeze", "lifted"],
+  answer: answers<number>(),
+});
+
+const COPY_FREEZES = script("copy-freezes", {
+  keys: ["frozen", "held", "next"],
+  args: ["revision", "list"],
+  uses: [NEXT],
+  answer: answers<number>(),
+});
+
+/**
+ * The freezes of a namespace. Each queue has a copy in its own cluster slot, which claims read and their commits check: a freeze holds
+ * everywhere as soon as it is copied, also against a node that decided before it came.
+ */
+export class FreezeRepository {
+  readonly #link: Link;
+  readonly #keys: NamespaceKeys;
+  readonly #scripts: Scripts;
+
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
+    this.#link = link;
+    this.#keys = keys;
+    this.#scripts = scripts;
+  }
+
+  /** All freezes as stored, those that are over too. */
+  async list(): Promise<Freeze[]> {
+    return (await this.#read()).list;
+  }
+
+  /** The time of Redis, UTC ms. */
+  time(): Promise<number> {
+    return this.#scripts.run(READ_TIME, { any: this.#keys.freezes });
+  }
+
+  /** Stores a freeze. It holds in all queues when this resolves. Put again, it changes nothing. */
+  async put(freeze: Freeze): Promise<void> {
+    await this.#change({ id: freeze.id, freeze: JSON.stringify(freeze) });
+    await this.copyTo(await this.#queues());
+  }
+
+  /** Lifts freezes. Returns whether there were any. */
+  async lift(...ids: readonly string[]): Promise<boolean> {
+    const gone = await this.#change({ lifted: ids.join(" ") });
+    // Copied in any case: the process that lifted it may have died before it could.
+    await this.copyTo(await this.#queues());
+    return gone > 0;
+  }
+
+  /** Drops freezes that are over, and mends copies that differ: a process may have died before it had made them all. */
+  async mend(queues: readonly string[]): Promise<void> {
+    const [{ revision, list }, now] = await Promise.all([this.#read(), this.time()]);
+    const over = list.filter((freeze) => isThawed(freeze, now)).map(({ id }) => id);
+    if (over.length > 0) await this.lift(...over);
+    else {
+      const meant = queues.filter((queue) => queue !== ALERTS_QUEUE);
+      const copies = await Promise.all(meant.map((queue) => this.#copied(queue)));
+      await this.copyTo(meant.filter((_, i) => copies[i] !== revision));
+    }
+  }
+
+  /** Copies the freezes to these queues. Repeats it if they change meanwhile: an older copy must not be the last one. */
+  async copyTo(queues: readonly string[]): Promise<void> {
+    // Alerts are delivered during a freeze too.
+    const meant = queues.filter((queue) => queue !== ALERTS_QUEUE);
+    let copied: string | undefined;
+    for (;;) {
+      const { revision, list } = await this.#read();
+      if (revision === copied || meant.length === 0) return;
+      await Promise.all(meant.map((queue) => this.#copy(queue, revision, list)));
+      copied = revision;
+    }
+  }
+
+  async #copy(queue: string, revision: string, list: readonly Freeze[]): Promise<void> {
+    const text = list.length === 0 ? "" : JSON.stringify(list);
+    const { frozen, held, next } = this.#keys.queue(queue);
+    while ((await this.#scripts.run(COPY_FREEZES, { frozen, held, next }, { revision, list: text })) > 0);
+  }
+
+  async #copied(queue: string): Promise<string> {
+    return (await this.#link.ask((client) => client.hget(this.#keys.queue(queue).frozen, "rev"))) ?? "";
+  }
+
+  async #queues(): Promise<string[]> {
+    return this.#link.ask((client) => client.hkeys(this.#keys.queues));
+  }
+
+  #change(change: { id?: string; freeze?: string; lifted?: string }): Promise<number> {
+    return this.#scripts.run(
+      CHANGE_FREEZES,
+      { freezes: this.#keys.freezes },
+      { id: "", freeze: "", lifted: "", ...change },
+    );
+  }
+
+  async #read(): Promise<{ revision: string; list: Freeze[] }> {
+    const all = await this.#link.ask((client) => client.hgetall(this.#keys.freezes));
+    const { [FACTS.revision]: revision = "", ...stored } = all;
+    const list = Object.values(stored).flatMap(decode);
+    return { revision, list: list.sort((a, b) => a.created - b.created || (a.id < b.id ? -1 : 1)) };
+  }
+}
+
+/** Empty if the text is corrupt or foreign. */
+function decode(text: string): Freeze[] {
+  try {
+    const freeze = JSON.parse(text) as Partial<Freeze> | null;
+    return isFreeze(freeze) ? [freeze] : [];
+  } catch {
+    return [];
+  }
+}
