@@ -52,6 +52,17 @@ describe("the change log", () => {
     expect(changes[3]).not.toHaveProperty("before");
   });
 
+  it("has who froze which tasks, and who lifted it", async () => {
+    const { id } = await clientOf("ann").freezes.put({ owner: "acme", reason: "INC-43" });
+    await clientOf("bob").freezes.delete(id);
+    const scope = { owner: "acme", freeze: id };
+    expect((await kit.client.changes.list()).changes).toMatchObject([
+      { kind: "unfreeze", by: "bob", scope },
+      { kind: "freeze", by: "ann", scope, after: { reason: "INC-43" } },
+    ]);
+    expect((await clientOf("x", "other").changes.list()).changes).toEqual([]);
+  });
+
   it("has what was done to tasks, queues, calendars and defaults, once if it changed something", async () => {
     const ann = clientOf("ann");
     await ann.put(task("a"));

@@ -107,6 +107,20 @@ it("is stopped while a queue is paused, that of the alerts too, whatever else is
   expect(reasons[0]?.message).toMatch(/^the queue bells is paused \(by ann since .*: deploy\)\.$/);
 });
 
+it("is stopped while a freeze holds, and names its author and its end", async () => {
+  await client.freezes.put({ owner: "acme", reason: "INC-43", by: "ann", until: Date.now() + 3_600_000 });
+  await client.freezes.put({ all: true, from: Date.now() + 3_600_000 });
+  const { state, reasons } = await client.status();
+  expect([state, codes(reasons)]).toEqual(["stopped", ["FROZEN"]]);
+  expect(reasons[0]).toMatchObject({
+    owner: "acme",
+    message: expect.stringMatching(/owner acme: frozen by ann until .*INC-43/),
+  });
+  // A freeze of another owner is none of its concern.
+  expect(codes((await new Client({ store, owner: "other" }).status()).reasons)).toEqual([]);
+  expect(codes((await new Client({ store, owner: "acme" }).status()).reasons)).toEqual(["FROZEN"]);
+});
+
 it("is stopped if no worker takes what waits, or has the type of what is due", async () => {
   await put("t");
   await put("strange", { type: "unknown", queue: "other" });

@@ -58,9 +58,11 @@ function changeText(change: Change): string {
   return lines.map((line) => `${printable(line)}\n`).join("");
 }
 
-function subject({ scope: { queue, owner, id, tag, calendar }, count }: Change): string {
+function subject({ scope: { queue, owner, id, tag, calendar, freeze }, count }: Change): string {
   if (id !== undefined) return `${owner}/${id} in ${queue}`;
-  const parts = Object.entries({ queue, owner, tag, calendar }).filter(([, name]) => name !== undefined);
+  const parts = Object.entries({ queue, owner, tag, calendar, freeze }).filter(
+    ([, name]) => name !== undefined,
+  );
   const of = parts.map(([part, name]) => `${part} ${name}`).join(", ");
   const tasks = count === 1 ? "1 task" : `${count} tasks`;
   return count === undefined ? of || "namespace" : of ? `${tasks} of ${of}` : tasks;

@@ -1,7 +1,8 @@
 import type { FreezeView } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
 import { readMoment } from "../moment.js";
-import { type Column, printable, table } from "../text.js";
+import { type Column, table } from "../table.js";
+import { printable } from "../text.js";
 import { duration, when } from "../times.js";
 
 interface FreezeOptions extends Globals {
@@ -75,7 +76,7 @@ export const registerFreezes: Register = (program, out) => {
       const options: Globals = command.optsWithGlobals();
       const found = await withClient(options, (client) => client.freezes.list());
       if (options.json) return out.json({ freezes: found });
-      await out.write(found.length ? table(COLUMNS, found, out.paint) : "No freezes.\n");
+      await out.write(found.length ? table(COLUMNS, found, out) : "No freezes.\n");
     });
 };
 

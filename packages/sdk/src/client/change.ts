@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Json, TaskDefinition, TaskName } from "@carillon/core";
+import { ALERTS_QUEUE, type Json, type TaskDefinition, type TaskName } from "@carillon/core";
 
 /** Changes that the log records. */
 export const CHANGE_KINDS = [
@@ -20,6 +20,8 @@ export const CHANGE_KINDS = [
   "queue.resume",
   "queue.limit",
   "queue.delete",
+  "freeze",
+  "unfreeze",
 ] as const;
 
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
@@ -31,6 +33,7 @@ export interface ChangeScope {
   readonly id?: string | undefined;
   readonly tag?: string | undefined;
   readonly calendar?: string | undefined;
+  readonly freeze?: string | undefined;
 }
 
 /** More about a change. */
@@ -72,8 +75,10 @@ export function differenceOf(
   after: TaskDefinition | undefined,
 ): Pick<ChangeFacts, "before" | "after"> {
   const [was, is] = [plain(before), plain(after)];
+  // The URL of an alert is a credential.
+  const secret = (before ?? after)?.queue === ALERTS_QUEUE ? "payload" : undefined;
   const fields = [...new Set([...Object.keys(was ?? {}), ...Object.keys(is ?? {})])].filter(
-    (field) => !UNCHANGED.has(field) && !isDeepStrictEqual(was?.[field], is?.[field]),
+    (field) => field !== secret && !UNCHANGED.has(field) && !isDeepStrictEqual(was?.[field], is?.[field]),
   );
   return { before: was && only(was, fields), after: is && only(is, fields) };
 }

@@ -9,8 +9,10 @@ import {
 } from "@carillon/core";
 import { assertFreezeScope, assertOptions, frozenAt, isThawed, parseWindows } from "@carillon/core/internal";
 import { instant } from "../instant.js";
+import { shown } from "./change.js";
 import { shortText } from "./input.js";
 import type { Scope } from "./scope.js";
+import type { DeleteOptions } from "./types.js";
 
 /** Tasks to freeze, and for how long: until a time, until it is lifted, or in recurring windows. */
 export interface FreezeInput extends FreezeScope {
@@ -71,7 +73,7 @@ export class Freezes {
       throw new CarillonError("FORBIDDEN", "alerts go through this queue; it cannot be frozen.", {
         field: "queue",
       });
-    const [by, reason] = [shortText(input.by, "by"), shortText(input.reason, "reason")];
+    const [by, reason] = [this.#scope.author(input.by), shortText(input.reason, "reason")];
     const given = { from: input.from, until: input.until };
     const times = this.#times(input);
     const { freezes } = this.#scope.store;
@@ -95,6 +97,8 @@ export class Freezes {
       created: now,
     };
     await freezes.put(freeze);
+    const { id, by: _, created: __, ...facts } = freeze;
+    this.#scope.log("freeze", { owner, tag, queue, freeze: id }, by, { after: shown(facts) });
     return view(freeze, now);
   }
 
@@ -110,11 +114,16 @@ export class Freezes {
    *
    * @throws `FREEZE_NOT_FOUND`; `FORBIDDEN` for a bound client, if the freeze is not its owner's
    */
-  async delete(id: string): Promise<void> {
+  async delete(id: string, options: DeleteOptions = {}): Promise<void> {
+    assertOptions(options, ["by"]);
+    const by = this.#scope.author(options.by);
     const { store } = this.#scope;
     const freeze = (await store.freezes.list()).find((one) => one.id === id && this.#mayRead(one));
     if (freeze) this.#scope.bind({ owner: freeze.owner ?? (this.#scope.owner && "*") });
-    if (freeze && (await store.freezes.lift(id))) return;
+    if (freeze && (await store.freezes.lift(id))) {
+      const { owner, tag, queue } = freeze;
+      return this.#scope.log("unfreeze", { owner, tag, queue, freeze: id }, by);
+    }
     throw new CarillonError("FREEZE_NOT_FOUND", "there is no such freeze.", {
       field: "id",
       remedy: "It may have ended or been lifted: list the freezes.",

@@ -1,4 +1,5 @@
-import { ALERTS_QUEUE, type ErrorCode } from "@carillon/core";
+import { ALERTS_QUEUE, type ErrorCode, type Freeze } from "@carillon/core";
+import { frozenAt, frozenText } from "@carillon/core/internal";
 import { isAlive, type QueueState, redisError } from "@carillon/store";
 import { type Gap, gapText, type Work } from "./coverage.js";
 import { aboutPause, type QueueView } from "./queues.js";
@@ -13,6 +14,7 @@ export type StatusCode =
   | Extract<ErrorCode, `REDIS_${string}`>
   | "NO_NODE"
   | "NODES_NOT_READY"
+  | "FROZEN"
   | "QUEUE_PAUSED"
   | "NO_WORKER"
   | "ALERTS_UNDELIVERED"
@@ -75,11 +77,12 @@ export async function status(scope: Scope): Promise<Status> {
 
 async function readStatus(scope: Scope): Promise<Status> {
   const { store, owner } = scope;
-  const [now, refused, nodes, workers, names] = await Promise.all([
+  const [now, refused, nodes, workers, freezes, names] = await Promise.all([
     store.serverTime(),
     refusedWrites(scope),
     store.registry.nodes(),
     store.registry.workers(),
+    store.freezes.list(),
     owner === undefined ? store.registry.queues() : store.tasks.queuesOf(owner),
   ]);
   const connected = await store.queues.workers(names);
@@ -89,11 +92,12 @@ async function readStatus(scope: Scope): Promise<Status> {
   const alive = views.filter((node) => node.alive);
   const ready = alive.filter((node) => node.ready);
 
-  // In the order of severity. A freeze of a scope belongs after the nodes.
+  // In the order of severity.
   const stops = [
     ...refused,
     ...(alive.length === 0 ? [noNode(views.map(({ beat }) => beat))] : []),
     ...(alive.length > 0 && ready.length === 0 ? [notReady(alive.map(({ why = "" }) => why))] : []),
+    ...freezes.flatMap((freeze) => freezeOf(freeze, owner, now)),
     ...read.flatMap(({ queue }) => pauseOf(queue)),
     ...noWorkers([...gaps.values()], read),
     ...read.flatMap((one) => undelivered(one, [...gaps.values()], now)),
@@ -201,6 +205,26 @@ function notReady(why: readonly string[]): StatusReason {
     message: reasons.length > 0 ? `${nodes}: ${reasons.join("; ")}.` : `${nodes}.`,
     remedy: "See carillon nodes, and /ready and the log of each node.",
   };
+}
+
+/** A freeze that holds now, and may concern the client. */
+function freezeOf(freeze: Freeze, owner: string | undefined, now: number): StatusReason[] {
+  const { id, queue, tag, created } = freeze;
+  const frozen = frozenAt([freeze], now);
+  if (!frozen || (owner !== undefined && (freeze.owner ?? owner) !== owner)) return [];
+  const scope = Object.entries({ owner: freeze.owner, tag, queue }).flatMap(([part, name]) =>
+    name === undefined ? [] : [`${part} ${name}`],
+  );
+  return [
+    {
+      code: "FROZEN",
+      message: `${scope.join(", ") || "all tasks"}: ${frozenText(frozen)}.`,
+      remedy: `To lift it now: carillon unfreeze ${id}`,
+      ...(freeze.owner !== undefined && { owner: freeze.owner }),
+      ...(queue !== undefined && { queue }),
+      ...(freeze.schedule === undefined && { since: Math.max(created, freeze.from) }),
+    },
+  ];
 }
 
 function pauseOf({ name, paused }: QueueStatus): StatusReason[] {
