@@ -36,6 +36,16 @@ const REOPENED: Operation[] = [
   { op: "tick", node: 0 },
 ];
 
+/** A run that holds a place ends while its owner has no limit. */
+const UNLIMITED: Operation[] = [
+  { op: "put", id: "a", task: { schedule: { every: "10s" } } },
+  { op: "limit", owner: "system", runs: 1 },
+  { op: "trigger", id: "a", overlap: undefined },
+  { op: "limit", owner: "system", runs: undefined },
+  { op: "start", plain: false },
+  { op: "finish", which: 0, outcome: "succeeded" },
+];
+
 describe("whatever happens, in whatever order", () => {
   let redis: RedisServer;
   beforeAll(async () => {
@@ -68,13 +78,16 @@ describe("whatever happens, in whatever order", () => {
     );
 
   it(`keeps the promises (${RUNS} histories)`, { timeout: 30 * 60_000 }, async () => {
-    await fc.assert(property([]), { numRuns: RUNS, ...SEED, examples: [[REOPENED]] });
+    await fc.assert(property([]), { numRuns: RUNS, ...SEED, examples: [[REOPENED], [UNLIMITED]] });
   });
 
   /** Positive controls: with a part of the protocol taken out, the same histories break a promise. */
   it.each<[string, (Sabotage | "mutex")[], RegExp]>([
     ["the fence", ["mutex", "fence"], /enqueued twice|went back|counted|skipped|beside/],
     ["the overlap guard", ["mutex", "overlap-guard"], /beside|skipped/],
+    ["the check of limits", ["limit"], /over its limit/],
+    ["the leaving of places", ["places"], /holds a place|comes to rest/],
+    ["the wake of what waits", ["wake"], /did not wake|comes to rest/],
   ])("finds it where %s is missing", { timeout: 120_000 }, async (_part, sabotage, broken) => {
     const options = { numRuns: 500, endOnFailure: true, seed: 7, examples: [[REVIVED]] as [Operation[]][] };
     const details = await fc.check(property(sabotage), options);

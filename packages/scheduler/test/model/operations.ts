@@ -5,13 +5,14 @@ import type { World } from "./world.js";
 /** One thing that happens, as data, so that a failing history can be read and repeated. */
 export type Operation =
   | { readonly op: "put"; readonly id: string; readonly task: Partial<TaskInput> }
-  | { readonly op: "pause" | "delete"; readonly id: string }
+  | { readonly op: "pause" | "delete" | "backfill" | "retry-items"; readonly id: string }
   | { readonly op: "resume"; readonly id: string; readonly from: "now" | "catch-up" }
   | {
       readonly op: "trigger";
       readonly id: string;
       readonly overlap: (typeof OVERLAP_POLICIES)[number] | undefined;
     }
+  | { readonly op: "limit"; readonly owner: string; readonly runs: number | undefined }
   | { readonly op: "tick"; readonly node: number }
   | { readonly op: "race"; readonly id: string }
   | { readonly op: "retry-between" }
@@ -20,7 +21,7 @@ export type Operation =
   | { readonly op: "crash"; readonly which: number }
   | { readonly op: "advance"; readonly ms: number };
 
-const id = fc.constantFrom("a", "b");
+const id = fc.constantFrom("a", "b", "c");
 const schedule = fc.constantFrom<TaskInput["schedule"]>(
   { every: "10s" },
   { every: "30s" },
@@ -39,7 +40,13 @@ const task = fc.record({
 
 export const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ op: fc.constant("put" as const), id, task }) },
-  { weight: 1, arbitrary: fc.record({ op: fc.constantFrom("pause" as const, "delete" as const), id }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      op: fc.constantFrom("pause" as const, "delete" as const, "backfill" as const, "retry-items" as const),
+      id,
+    }),
+  },
   {
     weight: 2,
     arbitrary: fc.record({
@@ -54,6 +61,14 @@ export const operation: fc.Arbitrary<Operation> = fc.oneof(
       op: fc.constant("trigger" as const),
       id,
       overlap: fc.constantFrom(undefined, ...OVERLAP_POLICIES),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      op: fc.constant("limit" as const),
+      owner: fc.constantFrom("system", "*"),
+      runs: fc.constantFrom(1, 1, 2, undefined),
     }),
   },
   { weight: 5, arbitrary: fc.record({ op: fc.constant("tick" as const), node: fc.nat({ max: 1 }) }) },
@@ -86,10 +101,16 @@ export async function perform(world: World, one: Operation): Promise<void> {
       return world.pause(one.id);
     case "delete":
       return world.delete(one.id);
+    case "backfill":
+      return world.backfill(one.id);
+    case "retry-items":
+      return world.retryItems(one.id);
     case "resume":
       return world.resume(one.id, one.from);
     case "trigger":
       return world.trigger(one.id, one.overlap);
+    case "limit":
+      return world.limit(one.owner, one.runs);
     case "tick":
       return world.tick(one.node);
     case "race":

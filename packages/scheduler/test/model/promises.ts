@@ -74,15 +74,16 @@ function decidedOnce(
 ): void {
   const seen = new Set<string>();
   for (const run of runs) {
-    if (run.trigger === "retry") continue;
+    if (run.trigger === "retry" || run.itemsOf !== undefined) continue;
     if (seen.has(run.key)) fail(`${id}: enqueued twice: ${run.key}`);
     seen.add(run.key);
   }
   for (const one of pending) {
     if (one.trigger !== "retry" && seen.has(one.key)) fail(`${id}: enqueued and waiting: ${one.key}`);
   }
-  // What was asked for by hand has no nominal time of its own.
-  const first = runs.filter(({ trigger }) => trigger !== "retry" && trigger !== "manual");
+  // Manual runs have no nominal time of their own; backfills decide a time again.
+  const again = new Set(["retry", "manual", "backfill"]);
+  const first = runs.filter(({ trigger }) => !again.has(trigger));
   const skips = ledger.filter(({ reason }) => FINAL_SKIPS.has(reason));
   for (const [i, a] of skips.entries()) {
     for (const run of first) {
@@ -113,7 +114,8 @@ function nothingMissing(
 ): void {
   if ("anchor" in stored) return;
   const schedule = compileSchedule(stored, id);
-  const decided = new Set([...runs, ...pending].map(({ nominal }) => nominal));
+  const own = [...runs, ...pending].filter(({ trigger }) => trigger !== "backfill");
+  const decided = new Set(own.map(({ nominal }) => nominal));
   for (let at = schedule.next(born); at !== undefined && at <= cursor; at = schedule.next(at)) {
     const time = at;
     const skipped = ledger.some(

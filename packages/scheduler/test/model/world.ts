@@ -1,17 +1,30 @@
 import { randomBytes } from "node:crypto";
-import { type OverlapPolicy, parseTask, type Run, type Schedule, type TaskInput } from "@carillon/core";
+import {
+  isCarillonError,
+  type OverlapPolicy,
+  parseTask,
+  type Run,
+  type Schedule,
+  type TaskInput,
+} from "@carillon/core";
 import { Scheduler } from "@carillon/scheduler";
 import { bullPrefix, type RedisClient, type Sabotage, type Store, type StoredTask } from "@carillon/store";
 import { internalsOf, withSeams } from "@carillon/store/internal";
 import { type VirtualClock, virtualStore } from "@carillon/testing";
 import { type Job, Queue, Worker } from "bullmq";
 import { SILENT } from "../../../../test/helpers.js";
+import { Places } from "./places.js";
 import { checkTask, fail, liveJobs, Progress } from "./promises.js";
 
 const QUEUE = "bells";
 /** Nothing of a short history is pruned: the checks read all of it. */
 const RETENTION = { successes: 1_000, failures: 1_000, completedJobs: 3_600_000, failedJobs: 3_600_000 };
 let serial = 0;
+
+/** The owner's limit, or its other runs, are in the way. */
+function unlessRefused(error: unknown): void {
+  if (!isCarillonError(error) || !["OWNER_LIMIT", "SKIPPED_OVERLAP"].includes(error.code)) throw error;
+}
 
 /** As `Known` of the checks; it grows with what is done to the task. */
 interface Put {
@@ -38,6 +51,7 @@ export class World {
   readonly #connection: RedisClient;
   readonly #known = new Map<string, Put>();
   readonly #progress = new Progress();
+  readonly #places: Places;
   #active: Active[] = [];
 
   private constructor(stores: Store[], clock: VirtualClock) {
@@ -46,6 +60,7 @@ export class World {
     this.clock = clock;
     this.#nodes = stores.map((store, i) => new Scheduler({ store, nodeId: `node-${i}`, logger: SILENT }));
     this.#connection = this.store.connect("patient");
+    this.#places = new Places(this.store, this.#connection, QUEUE, ["system"]);
     const options = { connection: this.#connection, prefix: bullPrefix(this.store.namespace, QUEUE) };
     this.#queue = new Queue(QUEUE, options);
     this.#worker = new Worker(QUEUE, null, {
@@ -105,6 +120,7 @@ export class World {
     await this.store.tasks.delete(this.#name(id));
     this.#known.delete(id);
     this.#progress.deleted(id);
+    await this.#places.step(false);
     // Generations begin at the clock in µs: no real clock stands still for thousands of commits.
     await this.clock.advance(1);
   }
@@ -114,7 +130,30 @@ export class World {
     if (!known) return;
     known.mayOverlap ||= overlap === "allow";
     const by = { key: randomBytes(8).toString("hex"), token: randomBytes(8).toString("hex"), node: "client" };
-    await this.store.claims.trigger(this.#name(id), by, overlap);
+    await this.store.claims.trigger(this.#name(id), by, overlap).catch(unlessRefused);
+  }
+
+  /** The failed items of its last run that is over. */
+  async retryItems(id: string): Promise<void> {
+    const runs = await this.store.runs.list(this.#name(id), 1_000);
+    const run = runs.find(({ state }) => state === "final");
+    const by = { token: randomBytes(8).toString("hex"), node: "client" };
+    if (run) await this.store.claims.retryItems(run, by).catch(unlessRefused);
+  }
+
+  /** The last minute of a task once more. It waits for other runs, and skips nothing: each time stays decided once. */
+  async backfill(id: string): Promise<void> {
+    const task = await this.store.tasks.get(this.#name(id));
+    if (!task || "anchor" in task.definition.schedule) return;
+    const [from, to] = [this.clock.now - 60_000, this.clock.now];
+    const range = { from, to, at: from - 1, total: 6, enqueued: 0, skipped: 0, every: 0 };
+    const by = { overlap: "queue-all" as const, by: "client", id: randomBytes(8).toString("hex") };
+    await this.store.backfills.put({ task: this.#name(id), ...range, ...by });
+  }
+
+  async limit(owner: string, runs: number | undefined): Promise<void> {
+    await this.store.queues.setLimit(QUEUE, owner, runs);
+    await this.#places.limited();
   }
 
   async tick(node: number): Promise<void> {
@@ -213,6 +252,9 @@ export class World {
       this.#progress.check(task);
       await checkTask(this.store, this.#connection, task, this.#known.get(task.definition.id) as Put);
     }
+    await this.#places.step(true);
+    await this.#places.agree();
+    await this.#places.rechecked(this.clock.now);
   }
 
   /** The runs of a task that are not over; without those that crashed and wait for the resume of their paused task. */
@@ -223,13 +265,17 @@ export class World {
 
   /** Everything comes to rest: no occurrence waits for ever, and no run stays open. */
   async settleDown(): Promise<void> {
-    for (let round = 0; round < 400; round++) {
+    // A limit lets one occurrence of a long backlog run at a time.
+    for (let round = 0; round < 2_000; round++) {
       await this.tickAll();
+      await this.#places.step(true);
       let worked = false;
       while ((await this.start(false)) || (await this.finish(0, "succeeded"))) worked = true;
+      await this.#places.step(true);
       const open = (await Promise.all((await this.#tasks()).map((task) => this.#open(task)))).flat();
       const waiting = (await this.#tasks()).filter(
-        ({ pending, state }) => state !== "paused" && pending.length > 0,
+        ({ pending, state, due = Number.POSITIVE_INFINITY }) =>
+          state !== "paused" && (pending.length > 0 || due <= this.clock.now),
       );
       if (!worked && open.length === 0 && waiting.length === 0) return;
       await this.clock.advance(1_000);

@@ -7,7 +7,18 @@ export const ALERT = library("alert", [KEYS]);
 export const BULL = library("bull", [KEYS]);
 export const TASK = library("task", [NEXT]);
 export const OPEN = library("open");
-export const PLACES = library("places", [KEYS]);
+/** Safety parts that a test can take out. */
+export const CHECKS = madeLibrary("checks", ({ sabotage }) =>
+  [
+    `local FENCED = ${!sabotage.includes("fence")}`,
+    `local THAWED = ${!sabotage.includes("freeze")}`,
+    `local GUARDED = ${!sabotage.includes("overlap-guard")}`,
+    `local LIMITING = ${!sabotage.includes("limit")}`,
+    `local LEAVING = ${!sabotage.includes("places")}`,
+    `local WAKING = ${!sabotage.includes("wake")}`,
+  ].join("\n"),
+);
+export const PLACES = library("places", [KEYS, CHECKS]);
 export const LEDGER = library("ledger");
 export const REVISIONS = library("revisions");
 export const TRIED = library("tried");
@@ -22,11 +33,3 @@ const BULL_ADD = madeLibrary("bull-add", bullAddLua);
 export const ENQUEUE = library("enqueue", [KEYS, BULL_ADD]);
 export const CANCEL = library("cancel", [KEYS]);
 export const BULL_PAUSE = madeLibrary("bull-pause", bullPauseLua);
-/** Checks of a claim that a test can take out. */
-export const CHECKS = madeLibrary("checks", ({ sabotage }) =>
-  [
-    `local FENCED = ${!sabotage.includes("fence")}`,
-    `local THAWED = ${!sabotage.includes("freeze")}`,
-    `local GUARDED = ${!sabotage.includes("overlap-guard")}`,
-  ].join("\n"),
-);

@@ -10,7 +10,7 @@ local function limitOf(owner)
   return limits[owner] or limits[F.anyOwner]
 end
 
--- Gives back the places of runs that are over or gone: they ended while there was no limit, or their task was deleted. `CHECKED` at a time.
+-- Gives back the places of runs that are over or gone, in case corrupt data kept their end from it. `CHECKED` at a time.
 local CHECKED = 16
 local function giveBack(places)
   for _, id in ipairs(redis.call("ZRANGE", places, 0, CHECKED - 1)) do
@@ -22,7 +22,7 @@ end
 local full = {}
 local function hasPlace(owner)
   local limit = limitOf(owner)
-  if not limit then return true end
+  if not limit or not LIMITING then return true end
   if full[owner] then return false end
   local places = ours(F.keys.places, owner)
   if redis.call("ZCARD", places) < limit then return true end
@@ -43,14 +43,15 @@ local function waitNoMore(owner, shard, name)
   if limitOf(owner) then redis.call("ZREM", ours(F.keys.waiting, owner), shard .. " " .. name) end
 end
 
--- Leaves a run's place, and calls `wake(shard, name)` for as many of the tasks that wait as there are places.
+-- Leaves a run's place, and calls `wake(shard, name)` for as many of the tasks that wait as there are places. Places are left without a
+-- limit too: it may come back while other runs that counted are open.
 local WOKEN = 16
 local function leavePlace(name, run, wake)
   local owner = string.match(name, "^[^/]+")
-  local limit = limitOf(owner)
-  if not limit then return end
   local places, waiting = ours(F.keys.places, owner), ours(F.keys.waiting, owner)
-  redis.call("ZREM", places, run)
+  if LEAVING then redis.call("ZREM", places, run) end
+  local limit = limitOf(owner)
+  if not limit or not WAKING then return end
   for _ = 1, math.min(limit - redis.call("ZCARD", places), WOKEN) do
     local first = redis.call("ZPOPMIN", waiting)[1]
     if not first then return end
