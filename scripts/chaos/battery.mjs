@@ -12,15 +12,15 @@ import { faketimeLibrary, redisClockEnv, WrongClock } from "./faketime.mjs";
 import { availableFaults, probesAmong } from "./faults/index.mjs";
 import {
   COUNT_QUEUES,
-  EDIT,
   endSchedules,
+  LIMITS,
   makeTasks,
   NEXT,
   PLAIN,
   putAll,
   QUEUES,
   startEditing,
-  WORK,
+  WORKED_QUEUES,
 } from "./load.mjs";
 import { Observer } from "./observer.mjs";
 import { makePlan } from "./plan.mjs";
@@ -94,7 +94,7 @@ class Battery {
     };
     this.#crew = new Crew(crew);
     for (let i = 0; i < nodes; i++) await this.#crew.addNode(`n${i}`);
-    const worked = { CHAOS_QUEUES: [WORK, EDIT].join(","), CHAOS_PLAIN_QUEUE: PLAIN };
+    const worked = { CHAOS_QUEUES: WORKED_QUEUES.join(","), CHAOS_PLAIN_QUEUE: PLAIN };
     for (let i = 0; i < WORKERS; i++) await this.#crew.addWorker(`w${i}`, worked);
     await this.#crew.start();
     this.#editing = startEditing(this.#client, this.#tasks, random(seed + 2), (error) => {
@@ -175,8 +175,12 @@ class Battery {
       }
       if (COUNT_QUEUES.includes(queue) || queue === NEXT) continue;
       for (const name of await admin.zrange(`${ours}tasks`, 0, "-1")) {
-        const [open, pending] = await admin.hmget(`${ours}t:${name}`, "open", "pending");
-        if (open || pending) waiting.push(`${queue} ${name} (open: ${open || "none"})`);
+        const [open, pending, state, nominal, due] = await admin.hmget(
+          ...[`${ours}t:${name}`, "open", "pending", "state", "nominal", "due"],
+        );
+        // The next check of a task that waits for a place is later than its time.
+        const owed = state === "scheduled" && Number(due ?? nominal ?? Number.NaN) <= this.#deadline;
+        if (open || pending || owed) waiting.push(`${queue} ${name} (open: ${open || "none"})`);
       }
     }
     return waiting;
@@ -188,7 +192,7 @@ class Battery {
     for (const queue of QUEUES) held.push(await readQueue(this.#servers, NAMESPACE, queue));
     const found = check({
       ...{ tasks: this.#tasks, queues: held, observer: this.#observer, acks },
-      ...{ deadline: this.#deadline, jumps: this.#jumps, mayLose: this.#mayLose },
+      ...{ deadline: this.#deadline, jumps: this.#jumps, mayLose: this.#mayLose, limits: LIMITS },
     });
     found.indexes = [];
     for (const queue of QUEUES) {

@@ -12,6 +12,7 @@ const FINAL_SKIPS = new Set(["overlap", "missed", "paused", "excluded", "superse
  * @param {Map<string, any>} known.acks by run: what nodes were told is enqueued
  * @param {number} known.deadline what was due by then must be decided; UTC ms of Redis time
  * @param {{ at: number, back?: number, forward?: number }[]} known.jumps of the Redis clock: its time before, and by how much
+ * @param {Record<string, Record<string, number>>} known.limits by queue and owner: the most runs that its limit ever allowed
  * @param {boolean} known.mayLose whether Redis lost acknowledged writes, at a failover
  */
 export function check(known) {
@@ -19,6 +20,7 @@ export function check(known) {
     duplicates: [],
     gaps: [],
     early: [],
+    limits: [],
     overlaps: [...known.observer.overlaps],
     pending: [],
     counters: [],
@@ -29,8 +31,11 @@ export function check(known) {
     // What was looked at: where these are 0 the rest says nothing.
     nominalTimes: 0,
     pairsOfRuns: 0,
+    runsAtLimit: 0,
   };
-  const specs = new Map(known.tasks.map((task) => [`${task.queue} system/${task.id}`, task]));
+  const specs = new Map(
+    known.tasks.map((task) => [`${task.queue} ${task.owner ?? "system"}/${task.id}`, task]),
+  );
   for (const held of known.queues) {
     const byTask = occurrencesByTask(held, known.jumps);
     for (const [name, runs] of byTask) {
@@ -48,6 +53,7 @@ export function check(known) {
       if (spec.retention) countersAgree(found, held, task);
       atRest(found, known, held, task, spec);
     }
+    withinLimits(found, known, held, [...byTask.values()].flat());
     queueCountsAll(found, held);
     jobsAndRuns(found, held, specs);
   }
@@ -143,10 +149,38 @@ function oneAtATime(found, { jumps }, name, runs) {
     found.pairsOfRuns += 1;
     if (run.over <= next.enqueued || vanished(run)) continue;
     const over = run.over - next.enqueued;
-    const blurred = jumps.some(({ at, back = 0 }) => over <= back && Math.abs(run.over - at) <= back + 5_000);
-    if (blurred || vanishedBetween(run, over)) found.undecided += 1;
+    if (isBlurred(jumps, run.over, next.enqueued) || vanishedBetween(run, over)) found.undecided += 1;
     else found.overlaps.push(`${name}: ${told(run)} ended ${over} ms after ${told(next)} was enqueued`);
   }
+}
+
+/**
+ * When a run was enqueued, its owner had fewer open than its limit, by the times in the records. A run whose worker stalled is open until
+ * its end is recorded. Runs that were reopened come on top of the limit. And who holds a place is open.
+ */
+function withinLimits(found, { limits, jumps }, { queue, placed, runs: records }, runs) {
+  for (const [owner, limit] of Object.entries(limits[queue] ?? {})) {
+    const own = runs.filter(({ task, reopened }) => task.startsWith(`${owner}/`) && !reopened);
+    const sorted = own.sort((a, b) => a.enqueued - b.enqueued || a.generation - b.generation);
+    for (const [i, run] of sorted.entries()) {
+      const open = sorted.slice(0, i).filter(({ finished }) => !(finished <= run.enqueued));
+      const clear = open.filter(({ finished }) => !isBlurred(jumps, finished, run.enqueued));
+      if (clear.length === limit - 1) found.runsAtLimit += 1;
+      if (clear.length >= limit)
+        found.limits.push(`${queue} ${owner}: ${told(run)} over the limit of ${limit}: ${clear.map(told)}`);
+      else if (open.length >= limit) found.undecided += 1;
+    }
+  }
+  const over = new Set(records.filter(({ state }) => state === "final").map(({ id }) => id));
+  const known = new Set(records.map(({ id }) => id));
+  for (const id of placed)
+    if (over.has(id) || !known.has(id)) found.limits.push(`${queue}: ${id} is over, and holds a place`);
+}
+
+/** The Redis clock was put back between the two: nobody can tell whether the end came first. */
+function isBlurred(jumps, ended, began) {
+  const over = ended - began;
+  return jumps.some(({ at, back = 0 }) => over <= back && Math.abs(ended - at) <= back + 5_000);
 }
 
 /** Each nominal time up to the cursor has a run, a ledger entry, or waits. */

@@ -77,6 +77,14 @@ const CONTROLS = {
     node.thaw();
     await stage.another(hit.mono);
   },
+
+  /** A node enqueues a second run of an owner that may have one. */
+  async "limit removed"(stage) {
+    await stage.put({ overlap: "allow", catchUp: "all" });
+    await stage.limit(1);
+    await stage.nodes(1, "limit");
+    await stage.another(await stage.another(0));
+  },
 };
 
 /** A namespace of its own on the controls' Redis. */
@@ -84,6 +92,7 @@ class Stage {
   #children = [];
   #acks = [];
   #job;
+  #limits = {};
 
   constructor(servers, namespace, dir, version) {
     this.servers = servers;
@@ -97,6 +106,11 @@ class Stage {
   async put(policies) {
     this.task = { id: "t", type: "none", queue: QUEUE, schedule: { every: "1s" }, ...policies };
     await this.client.put(this.task);
+  }
+
+  async limit(runs) {
+    await this.client.queues.setLimit(QUEUE, "system", runs);
+    this.#limits = { [QUEUE]: { system: runs } };
   }
 
   async nodes(count, sabotage) {
@@ -122,10 +136,11 @@ class Stage {
     return this.#children;
   }
 
-  /** A commit after this moment, of this node. */
+  /** A commit after this moment, of this node. Returns when that was. */
   async another(mono, node) {
-    await eventually(() => {
-      if (this.#acks.some((ack) => ack.mono > mono && (node === undefined || ack.node === node))) return true;
+    return eventually(() => {
+      const found = this.#acks.find((ack) => ack.mono > mono && (node === undefined || ack.node === node));
+      if (found) return found.mono;
       throw new Error("nothing was enqueued");
     }, PATIENCE);
   }
@@ -165,13 +180,14 @@ class Stage {
       acks: new Map(),
       deadline: 0,
       jumps: [],
+      limits: this.#limits,
       mayLose: false,
     });
-    const { duplicates, overlaps } = found;
-    const texts = [...duplicates, ...overlaps];
+    const { duplicates, overlaps, limits } = found;
+    const texts = [...duplicates, ...overlaps, ...limits];
     return {
       caught: texts.length > 0,
-      found: `${duplicates.length} duplicates, ${overlaps.length} overlaps: ${texts[0] ?? ""}`,
+      found: `${duplicates.length} duplicates, ${overlaps.length} overlaps, ${limits.length} over the limit: ${texts[0] ?? ""}`,
     };
   }
 

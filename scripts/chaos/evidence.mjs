@@ -58,8 +58,13 @@ export async function readQueue(servers, namespace, queue) {
     )
   ).flat();
 
+  const places = await scanAll(servers, `${escaped(ours)}places:*`);
+  const placed = await each(admin, places, (pipeline, key) => pipeline.zrange(key, 0, "-1"));
+
   return {
     queue,
+    /** Runs that hold a place in the limit of their owner. */
+    placed: placed.flat(),
     outcomes: await admin.hgetall(`${ours}outcomes`),
     tasks: new Map(
       names.map((name, i) => [
@@ -98,6 +103,7 @@ function runOf(queue, id, hash) {
     enqueued: Number(enqueued),
     finished: hash.finished === undefined ? undefined : Number(hash.finished),
     node,
+    reopened: hash.reopened !== undefined,
     started: hash.started === undefined ? undefined : Number(hash.started),
     ...{ ...info, key, due, trigger },
   };

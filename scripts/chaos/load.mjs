@@ -8,9 +8,14 @@ export const COUNT_QUEUES = ["count-a", "count-b", "count-c"];
 export const WORK = "work";
 export const EDIT = "edit";
 export const PLAIN = "plain";
+/** Worked too; its owners may have a number of runs at once. */
+export const LIMITED = "limited";
+/** Most runs of each owner that its limit ever allows. The client sets the limit of beta to 1, 2 or 3 all the time. */
+export const LIMITS = { [LIMITED]: { acme: 2, beta: 3 } };
 /** Of a newer version of Carillon. */
 export const NEXT = "next";
-export const QUEUES = [...COUNT_QUEUES, WORK, EDIT, PLAIN, NEXT];
+export const QUEUES = [...COUNT_QUEUES, WORK, EDIT, PLAIN, LIMITED, NEXT];
+export const WORKED_QUEUES = [WORK, EDIT, LIMITED];
 
 const KEEP = { retention: { successes: 10_000, failures: 10_000 } };
 const CRASH = { crash: { delay: "300ms", attempts: 100 } };
@@ -118,9 +123,20 @@ function plainTasks() {
   }));
 }
 
+/** Each owner alone has more to do than its limit lets it do in a busy second. */
+function limitedTasks() {
+  return Object.keys(LIMITS[LIMITED]).flatMap((owner) =>
+    times(4, (i) => ({
+      ...{ id: `l${i}`, owner, type: "job", queue: LIMITED, schedule: { every: "1s" }, catchUp: "all" },
+      ...{ overlap: i === 3 ? "queue-one" : "allow", payload: work(50, 250), ...KEEP, ...CRASH },
+      ...(owner === "beta" && i === 0 ? { edited: "limit" } : {}),
+    })),
+  );
+}
+
 /** @param {number} each tasks in each queue that is only counted */
 export function makeTasks(each) {
-  return [...countTasks(each), ...workTasks(), ...editTasks(), ...plainTasks()];
+  return [...countTasks(each), ...workTasks(), ...editTasks(), ...plainTasks(), ...limitedTasks()];
 }
 
 /** As a client puts it. */
@@ -131,6 +147,8 @@ function inputOf({ edited: _, ...input }) {
 export async function putAll(client, tasks) {
   await client.calendars.put(CALENDAR, ["2030-01-01"]);
   await client.putMany(tasks.map(inputOf));
+  for (const [owner, runs] of Object.entries(LIMITS[LIMITED]))
+    await client.queues.setLimit(LIMITED, owner, runs);
 }
 
 /** What a client does to a task, by the task's `edited`. Each takes the dice, so that a seed repeats it. */
@@ -143,6 +161,8 @@ const EDITS = {
     }),
   pause: (client, task, dice) =>
     dice() < 0.5 ? client.pause(task) : client.resume(task, { from: dice() < 0.5 ? "now" : "catch-up" }),
+  limit: (client, { queue, owner }, dice) =>
+    client.queues.setLimit(queue, owner, 1 + Math.floor(dice() * LIMITS[queue][owner])),
   trigger: (client, task) => client.trigger(task),
   schedule: (client, task, dice) =>
     client.put({ ...inputOf(task), schedule: { every: dice() < 0.5 ? "1s" : "700ms" } }),
@@ -192,7 +212,7 @@ const EXPECTED = new Set([
 /** Nothing new comes any more: what is owed is done or passed over, what waits goes on. Repeats until Redis has taken it. */
 export async function endSchedules(client, tasks, now) {
   const end = new Date(now).toISOString();
-  const ended = tasks.filter(({ queue }) => queue === WORK || queue === EDIT || queue === PLAIN);
+  const ended = tasks.filter(({ queue }) => [...WORKED_QUEUES, PLAIN].includes(queue));
   for (const task of ended) {
     if (task.edited === "pause") await client.resume(task, { from: "catch-up" });
     await client.put({

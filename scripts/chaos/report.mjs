@@ -31,6 +31,7 @@ export function summary(run, controls) {
     duplicates: found.duplicates.length,
     gaps: found.gaps.length,
     overlaps: found.overlaps.length,
+    limits: found.limits.length,
     pending: found.pending.length,
     early: found.early.length,
     counters: found.counters.length,
@@ -39,6 +40,7 @@ export function summary(run, controls) {
     undecided: found.undecided,
     nominalTimes: found.nominalTimes,
     pairsOfRuns: found.pairsOfRuns,
+    runsAtLimit: found.runsAtLimit,
     lostWrites: found.lostWrites.length,
     failoverDuplicates: found.failoverDuplicates.length,
     problems: run.problems,
@@ -56,6 +58,7 @@ const VIOLATIONS = [
   "duplicates",
   "gaps",
   "overlaps",
+  "limits",
   "pending",
   "early",
   "counters",
@@ -68,7 +71,7 @@ export function verdict(report) {
   const reasons = VIOLATIONS.filter((name) => report[name] > 0).map((name) => `${report[name]} ${name}`);
   reasons.push(...report.problems);
   if (report.occurrences === 0) reasons.push("nothing was enqueued: this run proves nothing");
-  if (report.nominalTimes === 0 || report.pairsOfRuns === 0)
+  if (report.nominalTimes === 0 || report.pairsOfRuns === 0 || report.runsAtLimit === 0)
     reasons.push("nothing was compared: this run proves nothing");
   if (report.effectiveFaults === 0) reasons.push("no fault was effective: this run proves nothing");
   for (const [name, { caught }] of Object.entries(report.controls)) {
@@ -110,7 +113,7 @@ export function textOf(run, report) {
     lines.push(`recovered from "${kind}" within ${ms(took)}`);
   lines.push(
     "",
-    `${report.nominalTimes} nominal times looked for, ${report.pairsOfRuns} pairs of runs compared`,
+    `${report.nominalTimes} nominal times looked for, ${report.pairsOfRuns} pairs of runs compared, ${report.runsAtLimit} runs took the last place of their owner`,
     ...VIOLATIONS.map((name) => `${name}: ${report[name]}`),
     `undecided (the Redis clock went back in between, or a look of the reconciler was not heard of): ${report.undecided}`,
   );

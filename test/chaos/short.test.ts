@@ -23,6 +23,7 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", {
     duplicates: 0,
     gaps: 0,
     overlaps: 0,
+    limits: 0,
     pending: 0,
     early: 0,
     counters: 0,
@@ -37,6 +38,7 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", {
     ...clean,
   });
   expect(report.occurrences).toBeGreaterThan(500);
+  expect(report.runsAtLimit).toBeGreaterThan(10);
   expect(report.effectiveFaults).toBeGreaterThan(5);
   const controls = Object.entries(report.controls as Record<string, { caught: boolean }>);
   expect(controls.map(([name, { caught }]) => [name, caught])).toEqual([
@@ -44,6 +46,7 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", {
     ["fence removed", true],
     ["WATCH/MULTI", true],
     ["overlap guard removed", true],
+    ["limit removed", true],
   ]);
   expect(code).toBe(0);
 });

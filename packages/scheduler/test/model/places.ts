@@ -91,11 +91,15 @@ export class Places {
       fail(`${owner}: a run ended, and did not wake what waits for a place: ${before.waiting.join(", ")}`);
   }
 
-  /** The runs that hold places are those that are open. */
+  /** The runs that hold places are those that are open, and only tasks wait for places. */
   async agree(): Promise<void> {
     const [open, cleared] = [await this.#open(), await this.#ofDeleted()];
     for (const owner of this.#owners) {
-      const { limit, runs } = await this.#read(owner);
+      const { limit, runs, waiting } = await this.#read(owner);
+      for (const one of waiting) {
+        const task = this.#keys.task(one.split(" ")[1] as string);
+        if ((await this.#client.exists(task)) === 0) fail(`${one} was deleted, and waits for a place`);
+      }
       const are = open.get(owner) ?? new Set();
       for (const run of runs)
         if (!are.has(run) && !cleared.has(run)) fail(`${owner}: ${run} is not open, and holds a place`);
@@ -103,6 +107,12 @@ export class Places {
       for (const run of are)
         if (!runs.has(run) && !this.#unlimited.has(run)) fail(`${owner}: ${run} is open without a place`);
     }
+  }
+
+  /** Whether these runs hold all places of an owner: until they end, nothing else of it is enqueued. */
+  async areFilledBy(owner: string, held: readonly string[]): Promise<boolean> {
+    const { limit, runs } = await this.#read(owner);
+    return limit !== undefined && held.filter((run) => runs.has(run)).length >= limit;
   }
 
   /** Tasks that are due are checked again in time, whatever they wait for. @param now Redis time, which never went back */

@@ -3,7 +3,6 @@ import {
   isCarillonError,
   type OverlapPolicy,
   parseTask,
-  type Run,
   type Schedule,
   type TaskInput,
 } from "@carillon/core";
@@ -257,10 +256,10 @@ export class World {
     await this.#places.rechecked(this.clock.now);
   }
 
-  /** The runs of a task that are not over; without those that crashed and wait for the resume of their paused task. */
-  async #open({ definition: { id }, state }: StoredTask): Promise<Run[]> {
+  /** The runs of a task that are not over. `held`: they crashed, and wait for the resume of their paused task. */
+  async #open({ definition: { id }, state }: StoredTask): Promise<{ run: string; held: boolean }[]> {
     const runs = await this.store.runs.many(QUEUE, await this.store.runs.open(this.#name(id)));
-    return runs.filter(({ notBefore }) => state !== "paused" || notBefore === undefined);
+    return runs.map((run) => ({ run: run.id, held: state === "paused" && run.notBefore !== undefined }));
   }
 
   /** Everything comes to rest: no occurrence waits for ever, and no run stays open. */
@@ -273,11 +272,13 @@ export class World {
       while ((await this.start(false)) || (await this.finish(0, "succeeded"))) worked = true;
       await this.#places.step(true);
       const open = (await Promise.all((await this.#tasks()).map((task) => this.#open(task)))).flat();
+      const held = open.filter((one) => one.held).map(({ run }) => run);
+      const full = await this.#places.areFilledBy("system", held);
       const waiting = (await this.#tasks()).filter(
         ({ pending, state, due = Number.POSITIVE_INFINITY }) =>
-          state !== "paused" && (pending.length > 0 || due <= this.clock.now),
+          !full && state !== "paused" && (pending.length > 0 || due <= this.clock.now),
       );
-      if (!worked && open.length === 0 && waiting.length === 0) return;
+      if (!worked && open.length === held.length && waiting.length === 0) return;
       await this.clock.advance(1_000);
     }
     const stuck = (await this.#tasks()).map(({ definition, state, pending, due, waiting }) =>

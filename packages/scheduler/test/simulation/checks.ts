@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import type { RedisClient, Store, StoredTask } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
+import { Places } from "../model/places.js";
 import { checkTask, fail, Progress } from "../model/promises.js";
-import { type Character, QUEUE } from "./operations.js";
+import { type Character, OWNER, QUEUE } from "./operations.js";
 
 /** Of a run, by the fence that its handler got. */
 export interface Attempt {
@@ -10,10 +11,14 @@ export interface Attempt {
   readonly fence: number;
 }
 
+const TAKES_PLACES = /^(commit|enqueue-new|delete|clear-runs)$/;
+const ENDS_RUNS = /^(start-run|settle-run|reconcile)$/;
+
 /** Checks what Redis holds, between two steps of a simulation. */
 export class Checks {
   /** Tasks of which two runs may be live: their policy was `allow` once, or a trigger said so. */
   readonly mayOverlap = new Set<string>();
+  readonly places: Places;
   readonly #progress = new Progress();
   readonly #created = new Map<string, number>();
   readonly #fences = new Map<string, Set<number>>();
@@ -25,6 +30,7 @@ export class Checks {
     this.#store = store;
     this.#client = client;
     this.#character = character;
+    this.places = new Places(store, client, QUEUE, [OWNER]);
   }
 
   async all(): Promise<void> {
@@ -42,6 +48,15 @@ export class Checks {
       });
     }
     await this.#indexes(tasks);
+    if (this.#character.limits) await this.places.agree();
+  }
+
+  /** An actor went on from this point. */
+  async moved(point: string): Promise<void> {
+    const script = point.slice("before ".length);
+    if (!this.#character.limits || (!TAKES_PLACES.test(script) && !ENDS_RUNS.test(script))) return;
+    // A reconcile also clears the runs of deleted tasks.
+    await this.places.step(ENDS_RUNS.test(script) && !(script === "reconcile" && this.#character.deletes));
   }
 
   /** Nothing that is due can be overlooked. */
@@ -76,14 +91,23 @@ export class Checks {
   async unrest(now: number): Promise<string> {
     const { tasks } = await this.#store.tasks.list({ queue: QUEUE }, 100);
     const told: string[] = [];
-    for (const { definition, state, pending, due } of tasks) {
-      const { id, owner } = definition;
-      const ids = await this.#store.runs.open({ queue: QUEUE, owner, id });
-      const runs = await this.#store.runs.many(QUEUE, ids);
-      // A crashed run of a paused task waits for the resume.
-      const held = runs.filter((run) => state === "paused" && run.notBefore !== undefined);
-      const open = ids.filter((run) => !held.some((one) => one.id === run));
-      const waits = state === "scheduled" && (pending.length > 0 || (due ?? Number.NaN) <= now);
+    const entries = await Promise.all(
+      tasks.map(async (task) => {
+        const ids = await this.#store.runs.open(task.definition);
+        const runs = await this.#store.runs.many(QUEUE, ids);
+        // A crashed run of a paused task waits for the resume, and keeps its place.
+        const held = runs.filter((run) => task.state === "paused" && run.notBefore !== undefined);
+        return { ...task, ids, held: held.map(({ id }) => id) };
+      }),
+    );
+    const full = await this.places.areFilledBy(
+      OWNER,
+      entries.flatMap(({ held }) => held),
+    );
+    for (const { definition, state, pending, due, ids, held } of entries) {
+      const { id } = definition;
+      const open = ids.filter((run) => !held.includes(run));
+      const waits = !full && state === "scheduled" && (pending.length > 0 || (due ?? Number.NaN) <= now);
       if (waits || open.length > 0) told.push(JSON.stringify({ id, state, due, pending, open }));
     }
     return told.join(" ");

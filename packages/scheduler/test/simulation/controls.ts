@@ -36,6 +36,24 @@ export const CONTROLS: readonly Control[] = [
     breaks: /beside each other/,
   },
   {
+    name: "no check of limits",
+    sabotage: ["limit"],
+    faults: [],
+    breaks: /over its limit/,
+  },
+  {
+    name: "places are not left",
+    sabotage: ["places"],
+    faults: [],
+    breaks: /holds a place/,
+  },
+  {
+    name: "nothing wakes what waits for a place",
+    sabotage: ["wake"],
+    faults: [],
+    breaks: /did not wake/,
+  },
+  {
     name: "WATCH and MULTI",
     sabotage: ["fence", "overlap-guard"],
     rig: watchMulti("sha"),

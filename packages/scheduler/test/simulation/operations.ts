@@ -3,6 +3,7 @@ import type { Store } from "@carillon/store";
 import type { Dice } from "./dice.js";
 
 export const QUEUE = "bells";
+export const OWNER = "system";
 export const IDS = ["a", "b", "c"] as const;
 
 const SCHEDULES: readonly TaskInput["schedule"][] = [
@@ -21,6 +22,8 @@ export interface Character {
   readonly schedules: ReadonlyMap<string, TaskInput["schedule"]> | undefined;
   readonly overlaps: readonly (typeof OVERLAP_POLICIES)[number][];
   readonly deletes: boolean;
+  /** Whether the runs that their owner may have at once are limited now and then. */
+  readonly limits: boolean;
 }
 
 export function character(dice: Dice): Character {
@@ -29,12 +32,13 @@ export function character(dice: Dice): Character {
     schedules: dice.chance(0.8) ? new Map(IDS.map((id) => [id, dice.pick(SCHEDULES)])) : undefined,
     overlaps: dice.chance(0.7) ? strict : OVERLAP_POLICIES,
     deletes: dice.chance(0.5),
+    limits: dice.chance(0.5),
   };
 }
 
 /** Something that a client does about a task. */
 export interface Operation {
-  readonly what: "put" | "pause" | "resume" | "delete" | "trigger" | "cancel" | "enqueue";
+  readonly what: "put" | "pause" | "resume" | "delete" | "trigger" | "cancel" | "enqueue" | "limit";
   readonly id: string;
   /** For the trace. */
   readonly text: string;
@@ -71,7 +75,7 @@ export function putOf(dice: Dice, { schedules, overlaps }: Character, id: string
 /** @param serial of this operation: what it makes must be named by nothing else */
 export function operationOf(dice: Dice, kind: Character, serial: number): Operation {
   const id = dice.pick(IDS);
-  const name = { queue: QUEUE, owner: "system", id };
+  const name = { queue: QUEUE, owner: OWNER, id };
   const base = { id, allows: false };
   const roll = dice.next();
   if (roll < 0.28) return putOf(dice, kind, id);
@@ -99,7 +103,16 @@ export function operationOf(dice: Dice, kind: Character, serial: number): Operat
   if (roll < 0.94) {
     return { ...base, what: "cancel", text: `cancel a run of ${id}`, run: (s) => cancelOne(s, name) };
   }
+  if (kind.limits && dice.chance(0.7)) return limitOf(dice, id);
   return enqueueOf(`once-${serial}`, serial);
+}
+
+export function limitOf(dice: Dice, id: string): Operation {
+  const [owner, runs] = [dice.pick([OWNER, "*"]), dice.pick([1, 1, 2, undefined])];
+  return {
+    ...{ what: "limit", id, text: `limit ${owner} ${runs ?? "lifted"}`, allows: false },
+    run: (store) => store.queues.setLimit(QUEUE, owner, runs),
+  };
 }
 
 async function cancelOne(store: Store, name: { queue: string; owner: string; id: string }): Promise<string> {
@@ -116,8 +129,9 @@ function enqueueOf(id: string, serial: number): Operation {
       const parsed = parseTask({ id, type: "noop", queue: QUEUE, schedule: { at }, payload: {} });
       const mark = await store.registry.enter(QUEUE);
       try {
-        await store.claims.enqueueNow(parsed, by);
-        return "enqueued";
+        if (await store.claims.enqueueNow(parsed, by)) return "enqueued";
+        // Its owner has as many runs as it may: it waits as a task that is due.
+        return (await store.tasks.put(QUEUE, [parsed]))[0]?.outcome;
       } finally {
         await store.registry.leave(QUEUE, mark);
       }

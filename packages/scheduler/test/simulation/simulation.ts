@@ -20,7 +20,7 @@ import {
 } from "./faults.js";
 import type { Ground } from "./ground.js";
 import { NodeActor } from "./node-actor.js";
-import { type Character, character, IDS, operationOf, putOf, QUEUE } from "./operations.js";
+import { type Character, character, IDS, limitOf, operationOf, putOf, QUEUE } from "./operations.js";
 import { chance } from "./seams.js";
 
 /** There are few tasks: whatever comes due at one instant is a burst to these nodes, and is prepared long before. */
@@ -49,7 +49,7 @@ const PUBLISHES = /^before (commit|put|resume|cancel-run|start-run|settle-run|re
 /** Where a job may come into the queue. */
 const ADDS_JOBS = /^(before|after) (commit|enqueue-new|end|exec)$/;
 /** What a client may be told without anything being wrong. */
-const EXPECTED = new Set(["TASK_NOT_FOUND", "CONFLICT", "REDIS_UNAVAILABLE"]);
+const EXPECTED = new Set(["TASK_NOT_FOUND", "CONFLICT", "REDIS_UNAVAILABLE", "OWNER_LIMIT"]);
 /** Where BullMQ, not Carillon, speaks to Redis, or nobody does: there is no answer of ours to lose. */
 const NOT_OURS = /^handler$|(end|take)$/;
 
@@ -127,7 +127,9 @@ class Simulation {
     this.#seed = seed;
     this.#options = options;
     this.#dice = new Dice(seed);
-    this.#character = character(this.#dice);
+    const drawn = character(this.#dice);
+    // A node that claims in another way knows of no limits.
+    this.#character = options.rig ? { ...drawn, limits: false } : drawn;
     const { faults, rate } = chooseFaults(this.#dice, this.#character, options.faults);
     this.#faults = faults;
     this.#faultRate = rate;
@@ -142,7 +144,7 @@ class Simulation {
       pass: (actor, point, key) => this.#pass(actor, point, key),
       wrong: (what) => this.#wrong(what),
       began: (task, fence) => this.#wrongIf(this.#checks.began(task, fence)),
-      // A node that claims in another way knows of no look ahead.
+      // Nor of a look ahead.
       bursts: options.rig ? NO_BURSTS : BURSTS,
     });
     for (const { name } of this.#cast.all) equipment.asNew(name as Role);
@@ -208,6 +210,12 @@ class Simulation {
       if (put.allows) this.#checks.mayOverlap.add(id);
       this.#say("opening", put.text);
       await put.run(observer);
+    }
+    if (this.#character.limits) {
+      const limit = limitOf(this.#dice, "a");
+      this.#say("opening", limit.text);
+      await limit.run(observer);
+      await this.#checks.places.limited();
     }
     this.#phase = "acting";
     for (const node of this.#cast.nodes) await this.#settled(node.start());
@@ -287,6 +295,7 @@ class Simulation {
     const turns = park.point.endsWith("lock") ? MUTEX_TURNS : 1;
     await this.#move(actor, fails ? () => park.fail("it failed") : park.go, turns);
     if (outdated) this.#wrongIf(await outdated());
+    if (park.point.startsWith("before ")) await this.#checks.moved(park.point);
   }
 
   async #deliver(actor: CastMember, index: number): Promise<void> {
@@ -368,6 +377,7 @@ class Simulation {
         if (!EXPECTED.has(code)) this.#wrong(`${operation.text}: ${String(error)}`);
       });
     });
+    if (operation.what === "limit") await this.#checks.places.limited();
   }
 
   #freeWorkers(): WorkerActor[] {
