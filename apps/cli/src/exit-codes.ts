@@ -45,6 +45,7 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   CALENDAR_NOT_FOUND: EXIT.notFound,
   BACKFILL_NOT_FOUND: EXIT.notFound,
   FREEZE_NOT_FOUND: EXIT.notFound,
+  REVISION_NOT_FOUND: EXIT.notFound,
   AMBIGUOUS_TASK: EXIT.notFound,
   REDIS_UNAVAILABLE: EXIT.redis,
   REDIS_AUTH: EXIT.redis,

@@ -16,6 +16,7 @@ import { registerNodes } from "./commands/nodes.js";
 import { registerPut } from "./commands/put.js";
 import { registerQueue } from "./commands/queue.js";
 import { registerQueues } from "./commands/queues.js";
+import { registerRestore, registerRevisions } from "./commands/revisions.js";
 import { registerCancel, registerRun } from "./commands/run.js";
 import { registerRuns } from "./commands/runs.js";
 import { registerShow } from "./commands/show.js";
@@ -52,6 +53,8 @@ const COMMANDS: readonly Register[] = [
   registerCancel,
   registerJournal,
   registerChanges,
+  registerRevisions,
+  registerRestore,
   registerStats,
   registerUpNext,
   registerForecast,

@@ -20,6 +20,22 @@ beforeEach(async () => {
   await stage.client.put(NIGHTLY);
 });
 
+it("changes says who changed what; revisions and restore bring an earlier definition back", async () => {
+  await stage.json(["edit", "nightly", ...set("priority=5"), "--by", "ann"]);
+  const changes = await carillon(["changes", "nightly"], stage);
+  expect(changes.stdout).toMatch(
+    /put system\/nightly in \S+ {2}by ann \(cli .*\)\n {2}- priority: 0\n {2}\+ priority: 5\n/,
+  );
+  expect(await stage.json(["revisions", "nightly"])).toMatchObject({
+    revisions: [{ number: 1, definition: { id: "nightly" } }],
+  });
+  expect((await carillon(["revisions", "nightly"], stage)).stdout).toMatch(/^NUMBER .*SCHEDULE\n +1 /);
+  expect(await stage.json(["restore", "nightly", "1"])).toMatchObject({ outcome: "updated" });
+  expect((await stored()).priority).toBe(0);
+  const missing = await carillon(["restore", "nightly", "7"], stage);
+  expect([missing.code, missing.stderr]).toEqual([3, expect.stringContaining("REVISION_NOT_FOUND")]);
+});
+
 describe("edit --set", () => {
   it("changes these fields, and nothing else", async () => {
     const before = await stored();

@@ -40,6 +40,7 @@ const ACTS: readonly RegExp[] = [
   /^POST \/api\/v1\/tasks\/(pause|resume)$/,
   /^POST \/api\/v1\/queues\/[^/]+\/(pause|resume)$/,
   /^POST \/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger|backfills)$/,
+  /^(POST \/api\/v1\/freezes|DELETE \/api\/v1\/freezes\/[^/]+)$/,
   /^DELETE \/api\/v1\/backfills\/[^/]+$/,
   /^POST \/api\/v1\/runs\/[^/]+\/(cancel|retry-items)$/,
   /^PUT \/queues\/api\/queues\/(pause|resume)$/,
@@ -49,7 +50,7 @@ const ACTS: readonly RegExp[] = [
   /^PUT \/queues\/api\/queues\/[^/]+\/job-schedulers\/[^/]+\/run$/,
 ];
 
-/** Whether it triggers, pauses, resumes, cancels, retries or backfills. */
+/** Whether it triggers, pauses, freezes, resumes, cancels, retries or backfills. */
 export function onlyActs(req: Request): boolean {
   const asked = `${req.method} ${pathOf(req)}`;
   return ACTS.some((path) => path.test(asked));

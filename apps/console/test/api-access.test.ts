@@ -77,6 +77,7 @@ describe("who may do what: read, write, validate", () => {
     ["POST", "/tasks/q/system/a/pause"],
     ["POST", "/tasks/q/system/a/resume"],
     ["POST", "/tasks/q/system/a/trigger"],
+    ["POST", "/tasks/q/system/a/restore"],
     ["POST", "/queues/q/pause"],
     ["POST", "/queues/q/resume"],
     ["PUT", "/queues/q/limits/acme"],

@@ -70,6 +70,7 @@ describe("errors", () => {
       AMBIGUOUS_TASK: 409,
       FROZEN: 409,
       FREEZE_NOT_FOUND: 404,
+      REVISION_NOT_FOUND: 404,
       PAYLOAD_TOO_LARGE: 413,
       OWNER_LIMIT: 429,
       RATE_LIMITED: 429,

@@ -1,4 +1,10 @@
-import type { Duration, TaskInput, TaskRef, TriggerOptions } from "@carillon/core";
+import {
+  CarillonError,
+  type Duration,
+  type TaskInput,
+  type TaskRef,
+  type TriggerOptions,
+} from "@carillon/core";
 import { assertOptions, durationOption, MAX_DURATION } from "@carillon/core/internal";
 import { type ConnectionSpec, Store } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
@@ -44,7 +50,7 @@ import type {
 } from "./client/types.js";
 import { forecast, type Upcoming, upNext } from "./client/up-next.js";
 import type { Validation } from "./client/validation.js";
-import type { Definition, Task } from "./client/view.js";
+import { type Definition, revisionView, type Task, type TaskRevision } from "./client/view.js";
 import { Workers } from "./client/workers.js";
 import { roundedInstant } from "./instant.js";
 import { type TaskContract, type TypedTask, task as typedTask } from "./task-type.js";
@@ -187,6 +193,36 @@ export class Client {
   /** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` (say which queue) */
   async get(ref: TaskRef): Promise<Task> {
     return readTask(this.#scope, ref);
+  }
+
+  /**
+   * The definitions of a task that others have replaced, newest first: the last 20, fewer if they are longer than 64 KiB together. They are
+   * deleted with the task.
+   *
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`
+   */
+  async revisions(ref: TaskRef): Promise<TaskRevision[]> {
+    const name = await this.#scope.locate(ref);
+    return (await this.#store.tasks.revisions(name)).map(revisionView);
+  }
+
+  /**
+   * Puts an earlier definition of a task again: `number` as `revisions` lists it. The present definition becomes a revision. Neither pauses
+   * nor resumes the task.
+   *
+   * @throws `REVISION_NOT_FOUND`, as `update`
+   */
+  async restore(ref: TaskRef, number: number, options: AuthorOptions = {}): Promise<PutResult> {
+    wholeNumber(number, "number", 1, Number.MAX_SAFE_INTEGER);
+    const name = await this.#scope.locate(ref);
+    const found = (await this.revisions(name)).find((one) => one.number === number);
+    if (!found) {
+      throw new CarillonError("REVISION_NOT_FOUND", `the task has no revision ${number}.`, {
+        field: "number",
+        remedy: "List its revisions: the last 20 are kept.",
+      });
+    }
+    return this.#writer.update(name, () => found.definition, options);
   }
 
   /** A page of tasks in the order of queue, owner, id. @throws `INVALID_OPTION`, `INVALID_NAME` */

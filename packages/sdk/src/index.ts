@@ -94,6 +94,7 @@ export {
   type NodeState,
   type NodeView,
   type Task,
+  type TaskRevision,
   type WorkerState,
   type WorkerView,
 } from "./client/view.js";

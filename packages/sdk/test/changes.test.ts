@@ -52,6 +52,46 @@ describe("the change log", () => {
     expect(changes[3]).not.toHaveProperty("before");
   });
 
+  it("keeps the definitions that were replaced, and puts one again", async () => {
+    const { client } = kit;
+    await client.put(task("a", { payload: { n: 1 } }), { by: "ann" });
+    expect(await client.revisions("a")).toEqual([]);
+    await client.put(task("a", { payload: { n: 2 }, retry: { attempts: 5 } }), { by: "bob" });
+    await client.put(task("a", { payload: { n: 3 } }));
+    await client.pause("a");
+    const revisions = await client.revisions("a");
+    expect(revisions).toMatchObject([
+      { number: 2, by: "bob", definition: { payload: { n: 2 }, retry: { attempts: 5 } } },
+      { number: 1, by: "ann", until: START, definition: { id: "a", payload: { n: 1 } } },
+    ]);
+    expect(revisions[1]?.definition).not.toHaveProperty("enabled");
+    expect(await client.restore("a", 2, { by: "carol" })).toMatchObject({ outcome: "updated" });
+    expect(await client.get("a")).toMatchObject({
+      ...{ payload: { n: 2 }, retry: { attempts: 5 }, state: "paused", updatedBy: "carol" },
+    });
+    expect((await client.revisions("a"))[0]).toMatchObject({ number: 3, definition: { payload: { n: 3 } } });
+    await expect(client.restore("a", 9)).rejects.toMatchObject({
+      code: "REVISION_NOT_FOUND",
+      field: "number",
+    });
+    await expect(client.restore("a", 0)).rejects.toMatchObject({ code: "INVALID_OPTION", field: "number" });
+    await expect(clientOf("x", "other").revisions({ id: "a", owner: "system" })).rejects.toMatchObject({
+      code: "TASK_NOT_FOUND",
+    });
+    await client.delete("a");
+    await client.put(task("a"));
+    expect(await client.revisions("a")).toEqual([]);
+  });
+
+  it("keeps the last twenty, and fewer of large ones", async () => {
+    for (let n = 0; n <= 25; n++) await kit.client.put(task("a", { payload: { n } }));
+    const numbers = (await kit.client.revisions("a")).map(({ number }) => number);
+    expect(numbers).toEqual(Array.from({ length: 20 }, (_, i) => 25 - i));
+    const text = "x".repeat(60_000);
+    for (let n = 0; n < 3; n++) await kit.client.put(task("a", { payload: { n, text } }));
+    expect((await kit.client.revisions("a")).map(({ number }) => number)).toEqual([28]);
+  });
+
   it("has who froze which tasks, and who lifted it", async () => {
     const { id } = await clientOf("ann").freezes.put({ owner: "acme", reason: "INC-43" });
     await clientOf("bob").freezes.delete(id);

@@ -42,6 +42,8 @@ export function apiRouter(client: Client, store: Store, redactor: Redactor): Rou
   route(router, `${task}/resume`, { post: verbs.resume });
   route(router, `${task}/trigger`, { post: verbs.trigger });
   route(router, `${task}/runs`, { get: verbs.runs });
+  route(router, `${task}/revisions`, { get: tasks.revisions });
+  route(router, `${task}/restore`, { post: tasks.restore });
   route(router, `${task}/ledger`, { get: verbs.ledger });
   route(router, `${task}/stats`, { get: insight.stats });
   route(router, `${task}/explain`, { get: turn(insight.explain) });

@@ -5,6 +5,11 @@ import type { Redactor } from "../redact.js";
 import { LIST_QUERY, PUT_QUERY } from "./query.js";
 import { type Asked, endpoint, ok, type Reply } from "./route.js";
 
+const RESTORE = z.strictObject({
+  number: z.int("not a whole number"),
+  by: z.string("not a text").exactOptional(),
+});
+
 /** Definitions: list, add, read, change, delete. */
 export function taskEndpoints(client: Client, redactor: Redactor) {
   const put = async (task: unknown, options: PutOptions): Promise<Reply> => {
@@ -18,6 +23,10 @@ export function taskEndpoints(client: Client, redactor: Redactor) {
     get: endpoint({}, async (asked) => ok(await client.get(taskOf(asked)))),
     put: endpoint({ query: PUT_QUERY, body: z.unknown() }, (asked) =>
       put(named(asked.body, taskOf(asked)), asked.query),
+    ),
+    revisions: endpoint({}, async (asked) => ok({ revisions: await client.revisions(taskOf(asked)) })),
+    restore: endpoint({ body: RESTORE }, async (asked) =>
+      ok(await client.restore(taskOf(asked), asked.body.number, { by: asked.body.by })),
     ),
     remove: endpoint({}, async (asked) => {
       await client.delete(taskOf(asked));

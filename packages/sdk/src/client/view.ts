@@ -18,6 +18,7 @@ import {
   isAlive,
   isSilent,
   type NodeInfo,
+  type Revision,
   revisionOf,
   type StoredTask,
   type WorkerInfo,
@@ -181,11 +182,31 @@ export type Definition = Omit<TaskInput, "schedule" | "owner"> & { schedule: Sch
 
 /** A task as `put` takes it, without what is computed: to change it, to export it, or to put it elsewhere. A paused one has `enabled: false`. */
 export function definitionOf(task: Task): Definition {
+  return { ...inputOf(task), enabled: task.state !== "paused" };
+}
+
+function inputOf(task: Task | TaskDefinition): Definition {
   const fields = Object.keys(taskSchema.shape).flatMap((field) => {
     const value = (task as unknown as Record<string, unknown>)[field];
-    return value === undefined ? [] : [[field, value] as const];
+    return value === undefined || field === "enabled" ? [] : [[field, value] as const];
   });
-  return { ...(Object.fromEntries(fields) as unknown as Definition), enabled: task.state !== "paused" };
+  return Object.fromEntries(fields) as unknown as Definition;
+}
+
+/** A definition of a task that another one has replaced. */
+export interface TaskRevision {
+  /** Counts the definitions of the task from 1; the one in force is not listed. */
+  readonly number: number;
+  /** When it was replaced, UTC ms. */
+  readonly until: number;
+  /** `by` of the put that stored it; absent if that named nobody. */
+  readonly by?: string | undefined;
+  /** In the form that a put accepts. */
+  readonly definition: Definition;
+}
+
+export function revisionView({ definition, ...rest }: Revision): TaskRevision {
+  return { ...rest, definition: inputOf(definition) };
 }
 
 /** A worker of the registry; `alive` while its last heartbeat is within three of its intervals from now. */
