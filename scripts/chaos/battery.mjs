@@ -212,10 +212,14 @@ class Battery {
     };
   }
 
-  /** From due to enqueued, under all these faults. What the Redis clock jumped over was never due on time. */
+  /**
+   * From due to enqueued, under all these faults. What the Redis clock jumped over was never due on time, and what waits for a limit is
+   * late on purpose.
+   */
   #lateness(held) {
     const jumpedOver = (due) => this.#jumps.some(({ at, forward = 0 }) => due > at && due < at + forward);
-    const late = held.flatMap(({ jobs }) =>
+    const unlimited = held.filter(({ queue }) => !LIMITS[queue]);
+    const late = unlimited.flatMap(({ jobs }) =>
       jobs
         .filter(({ trigger, due }) => trigger && trigger !== "manual" && !jumpedOver(due))
         .map(({ due, enqueued }) => enqueued - due),

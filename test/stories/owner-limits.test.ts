@@ -1,4 +1,5 @@
 import { Client, defineTask } from "@carillon/sdk";
+import { internalsOf } from "@carillon/store/internal";
 import { type TestKit, testKit } from "@carillon/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -107,6 +108,23 @@ describe("a limit by owner", () => {
     expect(await queues.setLimit(QUEUE, "*", null)).toBe(true);
     await kit.advance("30s");
     expect(started).toHaveLength(4);
+  });
+
+  it("leaves nothing when its queue is deleted", async () => {
+    await kit.client.queues.pause(QUEUE);
+    for (const id of ["t1", "t2", "t3", "t4"]) await put("acme", id);
+    await kit.advance("10m");
+    const { link, keys } = internalsOf(kit.store);
+    const ofLimits = async () => {
+      const all = await Promise.all(
+        [keys.queue(QUEUE).places("*"), keys.queue(QUEUE).waiting("*")].map((key) => link.client.keys(key)),
+      );
+      return all.map(({ length }) => length);
+    };
+    expect(await ofLimits()).toEqual([1, 1]);
+    await kit.client.queues.delete(QUEUE);
+    expect(await ofLimits()).toEqual([0, 0]);
+    expect(await kit.client.queues.limits(QUEUE)).toEqual({});
   });
 
   it("is refused where it makes no sense", async () => {

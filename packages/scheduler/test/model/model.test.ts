@@ -74,7 +74,7 @@ describe("whatever happens, in whatever order", () => {
     try {
       for (const one of operations) {
         await perform(world, one);
-        await world.check();
+        await world.check(one.op);
       }
       await world.settleDown();
       await world.check();

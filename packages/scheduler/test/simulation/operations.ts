@@ -26,13 +26,14 @@ export interface Character {
   readonly limits: boolean;
 }
 
-export function character(dice: Dice): Character {
+export function character(dice: Dice, seed: number): Character {
   const strict = OVERLAP_POLICIES.filter((policy) => policy !== "allow");
   return {
     schedules: dice.chance(0.8) ? new Map(IDS.map((id) => [id, dice.pick(SCHEDULES)])) : undefined,
     overlaps: dice.chance(0.7) ? strict : OVERLAP_POLICIES,
     deletes: dice.chance(0.5),
-    limits: dice.chance(0.5),
+    // No draw of the dice: histories without limits stay as they were.
+    limits: seed % 2 === 1,
   };
 }
 

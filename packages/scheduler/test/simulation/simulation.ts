@@ -127,7 +127,7 @@ class Simulation {
     this.#seed = seed;
     this.#options = options;
     this.#dice = new Dice(seed);
-    const drawn = character(this.#dice);
+    const drawn = character(this.#dice, seed);
     // A node that claims in another way knows of no limits.
     this.#character = options.rig ? { ...drawn, limits: false } : drawn;
     const { faults, rate } = chooseFaults(this.#dice, this.#character, options.faults);
