@@ -127,7 +127,7 @@ function plainTasks() {
 function limitedTasks() {
   return Object.keys(LIMITS[LIMITED]).flatMap((owner) =>
     times(4, (i) => ({
-      ...{ id: `l${i}`, owner, type: "job", queue: LIMITED, schedule: { every: "1s" }, catchUp: "all" },
+      ...{ id: `${owner}-${i}`, owner, type: "job", queue: LIMITED, schedule: { every: "1s" }, catchUp: "all" },
       ...{ overlap: i === 3 ? "queue-one" : "allow", payload: work(50, 250), ...KEEP, ...CRASH },
       ...(owner === "beta" && i === 0 ? { edited: "limit" } : {}),
     })),
