@@ -6,10 +6,10 @@ import { pause } from "../measure/nodes.mjs";
 export const COUNT_QUEUES = ["count-a", "count-b", "count-c"];
 /** Worked by the SDK's workers, and by a plain BullMQ worker. */
 export const WORK = "work";
-export const EDIT = "edit";
+const EDIT = "edit";
 export const PLAIN = "plain";
 /** Worked too; its owners may have a number of runs at once. */
-export const LIMITED = "limited";
+const LIMITED = "limited";
 /** Most runs of each owner that its limit ever allows. The client sets the limit of beta to 1, 2 or 3 all the time. */
 export const LIMITS = { [LIMITED]: { acme: 2, beta: 3 } };
 /** Of a newer version of Carillon. */
@@ -127,7 +127,14 @@ function plainTasks() {
 function limitedTasks() {
   return Object.keys(LIMITS[LIMITED]).flatMap((owner) =>
     times(4, (i) => ({
-      ...{ id: `${owner}-${i}`, owner, type: "job", queue: LIMITED, schedule: { every: "1s" }, catchUp: "all" },
+      ...{
+        id: `${owner}-${i}`,
+        owner,
+        type: "job",
+        queue: LIMITED,
+        schedule: { every: "1s" },
+        catchUp: "all",
+      },
       ...{ overlap: i === 3 ? "queue-one" : "allow", payload: work(50, 250), ...KEEP, ...CRASH },
       ...(owner === "beta" && i === 0 ? { edited: "limit" } : {}),
     })),

@@ -94,6 +94,8 @@ describe("what is no name", () => {
   beforeEach(async () => {
     client = stand.client();
     await client.put(task());
+    // The log of changes has it: nothing of this is still on its way.
+    expect((await client.changes.list()).changes).toHaveLength(1);
   });
 
   it.each(NO_NAMES)("%s: in no place where a name belongs", async (_, odd) => {

@@ -67,7 +67,7 @@ describe("a calendar", () => {
     const again = await cli(["calendars", "put", "holidays"], shown.stdout);
     expect(again.stdout).toMatch(/^unchanged holidays: 2 entries/);
     await cli(["calendars", "put", "other"], "2026-12-25");
-    expect((await cli(["calendars", "show", "other"])).stdout).toMatch(/^# .*\)\n2026-12-25\n$/);
+    expect((await cli(["calendars", "show", "other"])).stdout).toMatch(/^# .*\) by \S+@\S+\n2026-12-25\n$/);
     await cli(["calendars", "rm", "other"]);
     const { stdout } = await cli(["calendars", "list"]);
     expect(stdout).toMatch(/^NAME +ENTRIES +TASKS +REVISION +UPDATED\nholidays +2 +0 +\d+ +\S+ \(.*\)\n$/);

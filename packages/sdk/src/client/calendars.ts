@@ -1,5 +1,5 @@
 import { CarillonError } from "@carillon/core";
-import { assertName, assertOptions, quote } from "@carillon/core/internal";
+import { assertName, assertOptions, checkCalendar, quote } from "@carillon/core/internal";
 import type { CalendarOutcome, SharedCalendar } from "@carillon/store";
 import { shown } from "./change.js";
 import type { Scope } from "./scope.js";
@@ -64,6 +64,7 @@ export class Calendars {
     assertOptions(options, ["by"]);
     this.#scope.assertUnbound();
     assertName(name, "name");
+    checkCalendar(entries);
     const { calendars } = this.#scope.store;
     const by = this.#scope.author(options.by);
     const [{ entries: before } = {}] = (await calendars.list()).filter((one) => one.name === name);

@@ -83,8 +83,13 @@ export function differenceOf(
   return { before: was && only(was, fields), after: is && only(is, fields) };
 }
 
+/** Undefined if a stored definition is corrupt: the change itself was made, and must not fail for the log. */
 function plain(definition: TaskDefinition | undefined): Record<string, Json> | undefined {
-  return definition && (JSON.parse(JSON.stringify(definition)) as Record<string, Json>);
+  try {
+    return definition && (JSON.parse(JSON.stringify(definition)) as Record<string, Json>);
+  } catch {
+    return undefined;
+  }
 }
 
 function only(values: Record<string, Json>, fields: readonly string[]): Record<string, Json> {
