@@ -48,8 +48,9 @@ export class ChangeLog {
     await Promise.all(this.#underWay);
   }
 
-  /** Entries, newest first. @param before id of the last entry of the page before; undefined: from the newest */
+  /** Entries, newest first; those that this store has sent are among them. @param before id of the last entry of the page before; undefined: from the newest */
   async page(before: string | undefined, most: number): Promise<StoredChange[]> {
+    await this.settled();
     const start = before === undefined ? "+" : `(${before}`;
     const found = await this.#link.ask((client) =>
       client.xrevrange(this.#keys.changes, start, "-", "COUNT", most),

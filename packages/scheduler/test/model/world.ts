@@ -12,7 +12,6 @@ import { internalsOf, withSeams } from "@carillon/store/internal";
 import { type VirtualClock, virtualStore } from "@carillon/testing";
 import { type Job, Queue, Worker } from "bullmq";
 import { SILENT } from "../../../../test/helpers.js";
-import type { Operation } from "./operations.js";
 import { Places } from "./places.js";
 import { checkTask, fail, liveJobs, Progress } from "./promises.js";
 
@@ -247,7 +246,7 @@ export class World {
   }
 
   /** Each promise, from run records, ledger, jobs and the tasks themselves. @param after the operation before it */
-  async check(after?: Operation["op"]): Promise<void> {
+  async check(after?: string): Promise<void> {
     for (const task of await this.#tasks()) {
       this.#progress.check(task);
       await checkTask(this.store, this.#connection, task, this.#known.get(task.definition.id) as Put);
