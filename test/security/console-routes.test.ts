@@ -37,6 +37,8 @@ const ACTS = [
   "POST /api/v1/tasks/q/system/a/resume",
   "POST /api/v1/tasks/q/system/a/trigger",
   "POST /api/v1/tasks/q/system/a/backfills",
+  "POST /api/v1/freezes",
+  "DELETE /api/v1/freezes/a",
   "DELETE /api/v1/backfills/a",
   "POST /api/v1/runs/a/cancel",
   "POST /api/v1/runs/a/retry-items",
@@ -50,8 +52,8 @@ const ACTS = [
   "PUT /queues/api/queues/q/a/promote",
   "PUT /queues/api/queues/q/job-schedulers/system%2Fa/run",
 ];
-/** These speak of a run, a backfill or a job that is not there. */
-const NAMES_NOTHING = new Set(ACTS.filter((what) => /\/(backfills|runs|q)\/a(\/|$)/.test(what)));
+/** These speak of a run, a freeze, a backfill or a job that is not there. */
+const NAMES_NOTHING = new Set(ACTS.filter((what) => /\/(backfills|freezes|runs|q)\/a(\/|$)/.test(what)));
 /** A question with a body. */
 const ASKS = ["POST /api/v1/validate"];
 
