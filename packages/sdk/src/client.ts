@@ -82,7 +82,7 @@ export class Client {
   readonly types: TaskTypes;
   /** Policies for tasks that do not have them. */
   readonly defaults: Defaults;
-  /** Who changed what. */
+  /** The log of changes, with their authors. */
   readonly changes: Changes;
   readonly #store: Store;
   readonly #ownsStore: boolean;

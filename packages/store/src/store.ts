@@ -172,7 +172,7 @@ export class Store {
     return deleted;
   }
 
-  /** What was sent to the change log is stored first, if the connection is ready. */
+  /** Stores the entries sent to the change log first, if the connection is ready. */
   async close(): Promise<void> {
     if (this.ready) await this.changes.settled();
     await this.#internals.link.close();

@@ -9,7 +9,7 @@ export function journalEndpoint(client: Client) {
   );
 }
 
-/** Who changed what. */
+/** The log of changes, with their authors. */
 export function changesEndpoint(client: Client) {
   return endpoint({ query: CHANGES_QUERY }, async ({ query: { task, owner, queue, ...filter } }) =>
     ok(await client.changes.list({ ...filter, task: refOf(task, owner, queue) })),

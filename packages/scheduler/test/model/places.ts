@@ -7,7 +7,7 @@ const ANY_OWNER = "*";
 /** The most tasks that the end of one run wakes (lib/places.lua). */
 const WOKEN = 16;
 
-/** What waits for a place is checked after this time even if nothing wakes it, in ms (`placeWait` of the store). */
+/** Wait for a place after which a task is checked again even if nothing wakes it, in ms (`placeWait` of the store). */
 const PLACE_WAIT = 30_000;
 
 /** State of an owner's limit in a queue. */

@@ -21,9 +21,9 @@ export interface Change extends ChangeFacts {
 
 /** Selects changes to list. */
 export interface ChangeFilter {
-  /** Of this task: also those of many tasks that may contain it. It may be deleted already; then give its queue. */
+  /** Only changes of this task, those of many tasks that may contain it included. If it is deleted, give its queue too. */
   readonly task?: TaskRef | undefined;
-  /** Of this author. */
+  /** Only changes by this author. */
   readonly by?: string | undefined;
   /** Not before this time: ISO 8601 with offset, a Date or epoch ms. */
   readonly since?: string | number | Date | undefined;
@@ -42,7 +42,7 @@ export interface ChangePage {
 /** Entries read at once. */
 const STEP = 500;
 
-/** Who changed what, at `client.changes`: the last 10,000 changes of the namespace, made by clients, the CLI and the console. */
+/** The log of changes with their authors, at `client.changes`: the last 10,000 changes of the namespace, made by clients, the CLI and the console. */
 export class Changes {
   readonly #scope: Scope;
 

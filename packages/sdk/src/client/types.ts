@@ -14,7 +14,7 @@ export interface ClientOptions {
   owner?: string | undefined;
   /** The author that its changes record if a call names none, at most 500 characters. Default: none. */
   by?: string | undefined;
-  /** Where its changes come from, for the change log, at most 500 characters: `deploy build-7`. Default: `sdk` and the host's name. */
+  /** Origin of its changes, for the change log, at most 500 characters: `deploy build-7`. Default: `sdk` and the host's name. */
   from?: string | undefined;
   /** Largest payload in bytes of JSON; default 262,144. */
   maxPayloadBytes?: number | undefined;

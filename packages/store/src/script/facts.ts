@@ -73,7 +73,7 @@ export const FACTS = {
   anyOwner: "*",
   /** An occurrence that waits for a place of its owner is tried again after this many ms at the latest. */
   placeWait: 30_000,
-  /** What a freeze holds is checked again after this many ms at the latest, unless the freeze ends or is lifted before. */
+  /** Longest wait of a frozen occurrence before it is checked again, in ms. The end of the freeze comes first if it is sooner. */
   frozenWait: 300_000,
   /** In `open` of a task's hash: its open runs are in a set of their own. */
   inSet: "*",
