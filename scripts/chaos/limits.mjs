@@ -1,6 +1,6 @@
 // The limits by owner held, by the times in the records.
 
-/** What is known of a run, to find out what came of it. */
+/** Text about a run, for reports. */
 export function told({ id, node, generation, trigger, enqueued, started, finished, finishedOn, outcome }) {
   const times = { enqueued, started, finished, finishedOn };
   return `${id} ${JSON.stringify({ node, generation, trigger, ...times, outcome })}`;

@@ -21,8 +21,8 @@ export const SKIP_REASONS = [
   "retry-superseded",
 ] as const;
 /**
- * Why an occurrence was skipped. `frozen`: a freeze held its task; `manual-overlap`: the overlap policy refused a manual trigger; `superseded`: another occurrence took
- * its place; `retry-superseded`: the next occurrence came before the retry of a failed run.
+ * Why an occurrence was skipped. `frozen`: a freeze held its task; `manual-overlap`: the overlap policy refused a manual trigger;
+ * `superseded`: another occurrence took its place; `retry-superseded`: the next occurrence came before the retry of a failed run.
  */
 export type SkipReason = (typeof SKIP_REASONS)[number];
 

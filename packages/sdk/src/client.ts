@@ -215,14 +215,14 @@ export class Client {
   async restore(ref: TaskRef, number: number, options: AuthorOptions = {}): Promise<PutResult> {
     wholeNumber(number, "number", 1, Number.MAX_SAFE_INTEGER);
     const name = await this.#scope.locate(ref);
-    const found = (await this.revisions(name)).find((one) => one.number === number);
+    const found = (await this.#store.tasks.revisions(name)).find((one) => one.number === number);
     if (!found) {
       throw new CarillonError("REVISION_NOT_FOUND", `the task has no revision ${number}.`, {
         field: "number",
         remedy: "List its revisions: the last 20 are kept.",
       });
     }
-    return this.#writer.update(name, () => found.definition, options);
+    return this.#writer.update(name, () => revisionView(found).definition, options);
   }
 
   /** A page of tasks in the order of queue, owner, id. @throws `INVALID_OPTION`, `INVALID_NAME` */
