@@ -3,6 +3,7 @@ import type { OverlapPolicy } from "./policies.js";
 
 /** Why an occurrence was enqueued. */
 export type Trigger = "schedule" | "catch-up" | "retry" | "manual" | "backfill" | "self";
+export const TRIGGERS: readonly Trigger[] = ["schedule", "catch-up", "retry", "manual", "backfill", "self"];
 
 /**
  * The occurrence that a job is for. Times are UTC milliseconds of Redis time. Public: plain BullMQ workers

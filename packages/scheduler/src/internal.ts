@@ -3,6 +3,7 @@
  *
  * @packageDocumentation
  */
-export { Store } from "@carillon/store";
+export { SKIP_REASONS, TRIGGERS } from "@carillon/core/internal";
+export { bullVersion, Store, VERSION } from "@carillon/store";
 export { type StoreSeams, withSeams } from "@carillon/store/internal";
 export { withNodeSeams } from "./seams.js";

@@ -167,3 +167,4 @@ export type {
   WorkerOptions,
 } from "./worker/options.js";
 export { Worker } from "./worker.js";
+export { type MetricsRegistry, workerMetrics } from "./worker-metrics.js";

@@ -74,6 +74,11 @@ export class AlertRepository {
     return this.waiting(queue, passed);
   }
 
+  /** Number of alerts that wait for a node. */
+  async count(queue: string): Promise<number> {
+    return this.#link.ask((client) => client.llen(this.#keys.queue(queue).alerts));
+  }
+
   /** Removes alerts that were delivered, by their lines. Returns the number left. */
   async removeDelivered(queue: string, lines: readonly Buffer[]): Promise<number> {
     return this.#scripts.run(REMOVE_DELIVERED, this.#keys.queue(queue), { lines });

@@ -60,7 +60,8 @@ export interface RunEvent {
 }
 
 export interface WorkerEvents {
-  started: [RunEvent & { attempt: number }];
+  /** `waited`: milliseconds from the enqueue to this start, in Redis time; absent if the run was started before. */
+  started: [RunEvent & { attempt: number; waited?: number }];
   /** `error`: with its stack. */
   settled: [RunEvent & { attempt: number; outcome: Outcome | "retrying"; ms: number; error?: string }];
   /** A run's items are generated and wait to be done; the run is `settled` when all are. */

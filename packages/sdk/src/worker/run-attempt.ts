@@ -72,7 +72,12 @@ export class RunAttempt {
       this.#active.attempt = started.attempt;
       this.#begun = performance.now();
       if (started.goesOn) await this.parts.outputs.goOn(this.#active);
-      this.parts.emit("started", { ...this.#about, attempt: started.attempt });
+      const { attempt, now, goesOn } = started;
+      const { enqueued } = this.taken.job.data.occurrence;
+      const first = attempt === 1 && !goesOn;
+      // The clock of Redis may have gone back.
+      const waited = first ? { waited: Math.max(0, now - enqueued) } : {};
+      this.parts.emit("started", { ...this.#about, attempt, ...waited });
     }
     return started;
   }

@@ -105,17 +105,22 @@ export class QueueRepository {
     return [...new Set(found.flat().flatMap((id) => [id, id.replace(/\.\d+$/, "")]))];
   }
 
-  /** Ids of the runs whose jobs wait for a worker, of the `most` that come next of each kind. Also ids that name no run. */
+  /** Ids of the runs whose jobs wait for a worker, of the `most` that come next of each kind. Also ids that name no run. None if its keys hold what BullMQ has not written. */
   async waiting(queue: string, most: number): Promise<string[]> {
     const { wait, paused, prioritized } = bullStateKeys(this.#keys.queue(queue).bull);
-    const found = await this.#link.ask((client) =>
-      Promise.all([
-        client.lrange(wait, -most, -1),
-        client.lrange(paused, -most, -1),
-        client.zrange(prioritized, 0, String(most - 1)),
-      ]),
-    );
-    return found.flat();
+    try {
+      const found = await this.#link.ask((client) =>
+        Promise.all([
+          client.lrange(wait, -most, -1),
+          client.lrange(paused, -most, -1),
+          client.zrange(prioritized, 0, String(most - 1)),
+        ]),
+      );
+      return found.flat();
+    } catch (error) {
+      if (failsForAll(error)) throw error;
+      return [];
+    }
   }
 
   /** How many runs an owner may have open in a queue, by owner; `*`: any other owner. */

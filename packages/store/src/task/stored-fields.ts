@@ -6,14 +6,13 @@ import {
   type Policies,
   type Schedule,
 } from "@carillon/core";
-import { isName, type Pending, policySchema } from "@carillon/core/internal";
+import { isName, type Pending, policySchema, TRIGGERS } from "@carillon/core/internal";
 
 /**
  * Readers of a task hash's fields. Whoever can write to Redis can write nonsense: each reader throws on what no version of
  * ours writes, so that the task is left alone and what is decided about the others does not depend on it.
  */
 
-const TRIGGERS = ["schedule", "catch-up", "retry", "manual", "backfill", "self"];
 /** 2^53 has 16. */
 const INTEGER = /^-?\d{1,16}$/;
 
@@ -72,7 +71,7 @@ export function pending(text: string | undefined): Pending[] {
     const { key, nominal, due, trigger, missed, at, overlap, by } = record(item);
     const whole = Number.isSafeInteger(nominal) && Number.isSafeInteger(due);
     const later = at === undefined || Number.isSafeInteger(at);
-    const known = TRIGGERS.includes(trigger as string);
+    const known = TRIGGERS.some((one) => one === trigger);
     const own = overlap === undefined || (OVERLAP_POLICIES as readonly unknown[]).includes(overlap);
     const named = by === undefined || typeof by === "string";
     if (typeof key !== "string" || !named || !whole || !later || !known || !own) throw nonsense();

@@ -261,6 +261,13 @@ export class TaskReads {
     return this.#link.ask((client) => client.zlexcount(keys.tasks, first, last));
   }
 
+  /** How many tasks of a queue have a next time. The others are paused or finished, or wait for a run's end. */
+  async countPlanned(queue: string): Promise<number> {
+    const { dues } = this.#keys.queue(queue);
+    const counts = await this.#link.ask((client) => Promise.all(dues.map((due) => client.zcard(due))));
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
   /** The queues in which an owner has tasks. */
   async queuesOf(owner: string): Promise<string[]> {
     const queues = await this.#registry.queues();
