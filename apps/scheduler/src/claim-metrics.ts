@@ -1,7 +1,7 @@
 import type { Scheduler } from "@carillon/scheduler";
 import type { Store } from "@carillon/scheduler/internal";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import { withinASecond } from "./within.js";
+import { withinASecond } from "./scrape.js";
 
 /** From a good claim (a few ms) to a catch-up after an outage (hours). */
 const LATENESS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 7_200];

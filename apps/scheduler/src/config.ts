@@ -18,12 +18,14 @@ function oneOf<const Values extends readonly [string, ...string[]]>(values: Valu
   return z.enum(values, { error: `Use one of ${values.join(", ")}.` });
 }
 
+const name = z
+  .string()
+  .regex(/^[A-Za-z0-9._-]{1,128}$/, { error: "Use 1 to 128 letters, digits, '.', '_' or '-'." });
+
 /** The variables of this program. Bounds are those of the scheduler's options, repeated so that errors name the variable. */
 const variables = z.object({
-  CARILLON_NODE_ID: z
-    .string()
-    .regex(/^[A-Za-z0-9._-]{1,128}$/, { error: "Use 1 to 128 letters, digits, '.', '_' or '-'." })
-    .optional(),
+  CARILLON_NODE_ID: name.optional(),
+  CARILLON_METRICS_TAG: name.optional(),
   CARILLON_CONSOLE_URL: z
     .url({ protocol: /^https?$/, error: "Give the http or https address of the console." })
     .optional(),
@@ -54,6 +56,8 @@ const SHARED = [
 
 export interface Config extends Environment {
   readonly nodeId: string | undefined;
+  /** Tasks with this tag get metrics of their own. Default: no task. */
+  readonly metricsTag: string | undefined;
   readonly consoleUrl: string | undefined;
   readonly host: string;
   readonly port: number;
@@ -110,6 +114,7 @@ function readShared(env: Record<string, string | undefined>, problems: Problem[]
 function named(own: z.output<typeof variables>): Omit<Config, keyof Environment> {
   return {
     nodeId: own.CARILLON_NODE_ID,
+    metricsTag: own.CARILLON_METRICS_TAG,
     consoleUrl: own.CARILLON_CONSOLE_URL,
     host: own.CARILLON_HOST,
     port: own.CARILLON_PORT,

@@ -1,23 +1,39 @@
 import type { Scheduler } from "@carillon/scheduler";
-import type { Store } from "@carillon/scheduler/internal";
+import { bullVersion, SKIP_REASONS, type Store, TRIGGERS, VERSION } from "@carillon/scheduler/internal";
+import { OUTCOMES } from "@carillon/sdk";
 import { Counter, collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { claimMetrics } from "./claim-metrics.js";
-import { withinASecond } from "./within.js";
+import { namespaceMetrics } from "./namespace-metrics.js";
+import { taskMetrics } from "./task-metrics.js";
 
-/** Metrics of this node, counted from the scheduler's events; and outcomes of runs, which Redis counts for all processes. */
-export function schedulerMetrics(scheduler: Scheduler, store: Store): Registry {
+/**
+ * Metrics of this node, counted from the scheduler's events; and those of the namespace, which are read from Redis.
+ *
+ * @param tag tasks with this tag get series of their own. Default: no task
+ */
+export function schedulerMetrics(scheduler: Scheduler, store: Store, tag?: string): Registry {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  countRuns(store, registers);
+  showBuild(store, registers);
   claimMetrics(scheduler, store, registers);
-  measureQueues(store, registers);
+  namespaceMetrics(store, registers);
+  if (tag !== undefined) taskMetrics(store, tag, registers);
 
   // Counted here and copied at each scrape: looking up labels thousands of times a second costs more than the rest.
   const decided = new Map<
     string,
     { labels: Record<"outcome" | "trigger" | "reason", string>; count: number }
   >();
+  const count = (outcome: string, trigger: string, reason: string, by: number) => {
+    const key = `${outcome} ${trigger} ${reason}`;
+    const known = decided.get(key);
+    if (known) known.count += by;
+    else decided.set(key, { labels: { outcome, trigger, reason }, count: by });
+  };
+  // Each series begins with 0, because `rate` ignores the first value.
+  for (const trigger of TRIGGERS) count("enqueued", trigger, "", 0);
+  for (const reason of SKIP_REASONS) count("skipped", "", reason, 0);
   new Counter({
     name: "carillon_occurrences_total",
     help: "Decisions that this node committed.",
@@ -34,6 +50,7 @@ export function schedulerMetrics(scheduler: Scheduler, store: Store): Registry {
     labelNames: ["what"] as const,
     registers,
   });
+  for (const what of [...OUTCOMES, "reopened", "removed", "unreadable"]) reconciled.inc({ what }, 0);
   const lost = new Counter({
     name: "carillon_mutex_lost_total",
     help: "Times a shard was due while another node held its mutex. Not an error.",
@@ -47,89 +64,19 @@ export function schedulerMetrics(scheduler: Scheduler, store: Store): Registry {
       this.set(scheduler.clockOffset / 1000);
     },
   });
-  scheduler.on("decided", ({ outcome, trigger = "", reason = "" }) => {
-    const key = `${outcome} ${trigger} ${reason}`;
-    const known = decided.get(key);
-    if (known) known.count += 1;
-    else decided.set(key, { labels: { outcome, trigger, reason }, count: 1 });
-  });
+  scheduler.on("decided", ({ outcome, trigger = "", reason = "" }) => count(outcome, trigger, reason, 1));
   scheduler.on("reconciled", ({ what }) => reconciled.inc({ what }));
   scheduler.on("lost", () => lost.inc());
   return registry;
 }
 
-/** Omitted if Redis does not answer, because they are not this node's own numbers. */
-function countRuns(store: Store, registers: Registry[]): void {
-  async function read() {
-    if (!store.ready) return [];
-    const queues = await store.registry.queues();
-    return Promise.all(queues.map(async (queue) => ({ queue, outcomes: await store.runs.outcomes(queue) })));
-  }
-  new Counter({
-    name: "carillon_runs_total",
-    help: "Runs that ended, over all processes. All nodes report the same: take the maximum, not the sum.",
-    labelNames: ["queue", "outcome"] as const,
+function showBuild({ namespace }: Store, registers: Registry[]): void {
+  const labels = { version: VERSION, bullmq: bullVersion(), node: process.versions.node, namespace };
+  const build = new Gauge({
+    name: "carillon_build_info",
+    help: "1, with the versions of Carillon, BullMQ and Node.js, and the namespace that this node serves.",
+    labelNames: Object.keys(labels) as (keyof typeof labels)[],
     registers,
-    async collect() {
-      const found = (await withinASecond(read)) ?? [];
-      // No await from here on, so that two concurrent scrapes both get complete values.
-      this.reset();
-      for (const { queue, outcomes } of found) {
-        for (const [outcome, count] of Object.entries(outcomes)) this.inc({ queue, outcome }, count);
-      }
-    },
   });
-}
-
-/** Waiting jobs by queue, read once per scrape. Also omitted if Redis does not answer, and the same from each node. */
-function measureQueues(store: Store, registers: Registry[]): void {
-  async function read() {
-    if (!store.ready) return [];
-    const names = await store.registry.queues();
-    const [workers, states] = await Promise.all([
-      store.queues.workers(names),
-      Promise.all(names.map((name) => store.queues.state(name))),
-    ]);
-    return names.map((queue, i) => ({ queue, workers: workers?.get(queue), ...states[i] }));
-  }
-  type Measured = Awaited<ReturnType<typeof read>>[number];
-  let reading: Promise<Measured[] | undefined> | undefined;
-  function readOnce(): Promise<Measured[] | undefined> {
-    reading ??= withinASecond(read).finally(() => {
-      reading = undefined;
-    });
-    return reading;
-  }
-  function gauge(name: string, help: string, measure: (queue: Measured) => number | undefined): void {
-    new Gauge({
-      name: `carillon_queue_${name}`,
-      help: `${help} Each node reports the same: take the maximum of all nodes, not their sum.`,
-      labelNames: ["queue"] as const,
-      registers,
-      async collect() {
-        const found = await readOnce();
-        this.reset();
-        for (const queue of found ?? []) {
-          const value = measure(queue);
-          if (value !== undefined) this.set({ queue: queue.queue }, value);
-        }
-      },
-    });
-  }
-  // A queue whose keys are corrupt has no state.
-  gauge("paused", "1 while workers take no jobs of the queue.", ({ waiting, paused }) =>
-    waiting === undefined ? undefined : paused ? 1 : 0,
-  );
-  gauge("waiting_jobs", "Jobs that wait for a worker.", ({ waiting }) => waiting);
-  gauge("active_jobs", "Jobs that workers hold.", ({ active }) => active);
-  gauge(
-    "oldest_waiting_seconds",
-    "Age of the job that has waited longest; 0 if none waits.",
-    ({ waiting, oldestWaitingMs = 0 }) => (waiting === undefined ? undefined : oldestWaitingMs / 1000),
-  );
-  gauge(
-    "workers",
-    "BullMQ workers that are connected. Missing if Redis does not list clients.",
-    ({ workers }) => workers,
-  );
+  build.set(labels, 1);
 }

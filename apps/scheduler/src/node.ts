@@ -17,7 +17,7 @@ type Failpoint = StoreSeams["failpoint"];
 /** Runs one node until a signal ends it. Resolves with the exit code. @param failpoint for tests only */
 export async function runNode(config: Config, logger: Logger, failpoint?: Failpoint): Promise<number> {
   const { store, scheduler } = open(config, logger, failpoint);
-  const metrics = schedulerMetrics(scheduler, store);
+  const metrics = schedulerMetrics(scheduler, store, config.metricsTag);
 
   // Before Redis is reached, so that /ready can report from the start why the node is not ready.
   const server = await serve(

@@ -12,6 +12,7 @@ describe("the environment", () => {
         connection: { url: REDIS_URL, topology: "single" },
         namespace: "carillon",
         nodeId: undefined,
+        metricsTag: undefined,
         host: "127.0.0.1",
         port: 9464,
         logLevel: "info",

@@ -66,6 +66,16 @@ it("counts refused and failed claims, runs by what became of them, and parts tha
   expect(await lines("carillon_mutex_lost_total")).toEqual([" 1"]);
 });
 
+it("counts each decision and each repair from 0", async () => {
+  const all = async (name: string) =>
+    (await registry.getSingleMetricAsString(name)).match(/^carillon.* 0$/gm);
+  expect(await all("carillon_occurrences_total")).toHaveLength(6 + 9);
+  expect(await all("carillon_reconciled_total")).toHaveLength(9 + 3);
+  expect(await lines("carillon_build_info")).toEqual([
+    expect.stringMatching(/^{version="\d.*",bullmq="\d.*",node="\d.*",namespace="carillon"} 1$/),
+  ]);
+});
+
 it("has a series for each refusal from the start, and for each failure once it knows the queue", async () => {
   const all = async (name: string) => (await registry.getSingleMetricAsString(name)).match(/(?<==")[A-Z_]+/g);
   expect(await all("carillon_claims_refused_total")).toEqual(["STALE", "OVERLAP", "EARLY", "LIMITED"]);
