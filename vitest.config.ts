@@ -28,6 +28,7 @@ const BOTH = [
 const LONG = [
   "test/topologies/*.test.ts",
   "test/chaos/*.test.ts",
+  "test/deploy/alerts.test.ts",
   "test/packages/consumers.test.ts",
   "apps/scheduler/test/exactly-once.test.ts",
   "packages/sdk/test/worker/{crash,frozen}.test.ts",

@@ -1,0 +1,225 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { Client, defineTask, Worker } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/sdk/internal";
+import { eventually, freePort, type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { parse } from "yaml";
+import { z } from "zod";
+import { killNodes, Node } from "../../apps/scheduler/test/helpers.js";
+import { gate, SILENT } from "../helpers.js";
+import { Prometheus, prometheusBinary } from "./prometheus.js";
+
+const file = fileURLToPath(new URL("../../deploy/prometheus/rules.yml", import.meta.url));
+const RULES = readFileSync(file, "utf8");
+/** Minutes become seconds, and limits in seconds shrink as much. */
+const QUICK = RULES.replace(/for: (\d+)m/g, "for: $1s").replace(
+  /> (60|300)\b/g,
+  (_, n) => `> ${Number(n) / 60}`,
+);
+const ALL = (parse(RULES) as { groups: { rules: { alert: string }[] }[] }).groups.flatMap(({ rules }) =>
+  rules.map(({ alert }) => alert),
+);
+
+const binary = prometheusBinary();
+if (!binary) {
+  console.warn(
+    "test/deploy/alerts.test.ts is skipped: there is no Prometheus. Install it (apt-get install prometheus), or set CARILLON_PROMETHEUS.",
+  );
+}
+
+/** A busy machine may need a while for what is due at once. */
+const PATIENCE = { timeoutMs: 120_000, intervalMs: 200 };
+
+describe.skipIf(!binary)(
+  "each alert of deploy/prometheus/rules.yml fires by its fault, and ends with it",
+  () => {
+    let redis: RedisServer;
+    let client: Client;
+    let worker: Worker;
+    let prometheus: Prometheus;
+    let ports: number[];
+    const nodes: Node[] = [];
+    const held = gate();
+    const fired = new Set<string>();
+
+    const startNode = (i: number, env: Record<string, string> = {}) => {
+      nodes[i] = new Node({
+        ...{ REDIS_URL: redis.url, CARILLON_PORT: String(ports[i]), CARILLON_HEARTBEAT_MS: "500" },
+        ...{ CARILLON_METRICS_TAG: "watched", CARILLON_LOG_LEVEL: "info", ...env },
+      });
+    };
+    const kill = async (i: number) => {
+      nodes[i]?.kill("SIGKILL");
+      await nodes[i]?.ended;
+    };
+    const fires = async (alert: string, labels: Record<string, string> = {}) => {
+      await eventually(
+        async () =>
+          expect(await prometheus.firing()).toContainEqual(
+            expect.objectContaining({ alertname: alert, ...labels }),
+          ),
+        PATIENCE,
+      );
+      fired.add(alert);
+    };
+    const allEnd = () =>
+      eventually(
+        async () => expect((await prometheus.firing()).map(({ alertname }) => alertname)).toEqual([]),
+        PATIENCE,
+      );
+    const setting = (name: string, value: string) =>
+      internalsOf(storeOf(client)).link.client.call("CONFIG", "SET", name, value);
+
+    beforeAll(async () => {
+      redis = await startRedis({ appendonly: true });
+      client = new Client({ connection: redis.url });
+      const type = (name: string, handler: () => unknown) =>
+        defineTask(name, { queue: name, payload: z.object({}).loose(), handler: handler as () => null });
+      const fail = () => Promise.reject(new Error("planted"));
+      const types = [type("good", () => null), type("bad", fail), type("slow", () => held.promise)];
+      worker = new Worker({
+        connection: redis.url,
+        types,
+        concurrency: 1,
+        heartbeatEvery: 500,
+        logger: SILENT,
+      });
+      await worker.start();
+      // Something is due each second.
+      await client.put({ id: "tick", queue: "good", type: "good", schedule: { every: "1s" } });
+      ports = [await freePort(), await freePort()];
+      startNode(0);
+      startNode(1);
+      for (const node of nodes) await node.ready(200);
+      prometheus = await Prometheus.start(binary as string, QUICK, ports);
+    });
+    afterAll(async () => {
+      held.resolve();
+      await prometheus?.stop();
+      await killNodes();
+      await worker?.stop();
+      await client?.close();
+      await redis?.stop();
+    });
+
+    it("none fires while all is well", async () => {
+      await eventually(
+        async () => expect(await prometheus.query("count(carillon_ready == 1) == 2")).toHaveLength(1),
+        PATIENCE,
+      );
+      await eventually(
+        async () =>
+          expect(
+            await prometheus.query('carillon_runs_total{queue="good",outcome="succeeded"} > 0'),
+          ).toHaveLength(2),
+        PATIENCE,
+      );
+      await allEnd();
+    });
+
+    it("Prometheus takes the rules as they are shipped, and each query of the dashboard", async () => {
+      const shipped = await Prometheus.start(binary as string, RULES, ports);
+      await shipped.stop();
+      const dashboard = readFileSync(new URL("../../deploy/grafana/carillon.json", import.meta.url), "utf8");
+      const { panels } = JSON.parse(dashboard) as { panels: { targets?: { expr: string }[] }[] };
+      for (const { expr } of panels.flatMap(({ targets = [] }) => targets)) {
+        await prometheus.query(expr.replaceAll("$queue", ".*").replaceAll("$__rate_interval", "10s"));
+      }
+    });
+
+    it("CarillonQueuePaused: someone paused a queue", async () => {
+      await client.queues.pause("good");
+      await fires("CarillonQueuePaused", { queue: "good" });
+      await client.queues.resume("good");
+      await allEnd();
+    });
+
+    it("CarillonNoWorker: a queue that no worker works", async () => {
+      await client.put({ id: "orphan", queue: "nobody", type: "orphan", schedule: { every: "1d" } });
+      await client.trigger("orphan");
+      await fires("CarillonNoWorker", { queue: "nobody" });
+      await client.queues.delete("nobody");
+      await allEnd();
+    });
+
+    it("CarillonJobsWait: a worker that is busy with something else", async () => {
+      await client.put({
+        id: "slow",
+        queue: "slow",
+        type: "slow",
+        overlap: "allow",
+        schedule: { every: "1d" },
+      });
+      for (let i = 0; i < 2; i++) await client.trigger("slow");
+      await fires("CarillonJobsWait", { queue: "slow" });
+      held.resolve();
+      await allEnd();
+    });
+
+    it("CarillonTaskFailing: a task with the tag fails three times", async () => {
+      const task = { id: "bad", queue: "bad", type: "bad", schedule: { every: "1d" as const } };
+      await client.put({ ...task, tags: ["watched"] });
+      await client.put({ ...task, id: "untagged" });
+      for (let failures = 1; failures <= 3; failures++) {
+        for (const id of ["bad", "untagged"]) {
+          await client.trigger(id);
+          await eventually(
+            async () => expect((await client.runs.stats(id)).consecutiveFailures).toBe(failures),
+            PATIENCE,
+          );
+        }
+      }
+      await fires("CarillonTaskFailing", { queue: "bad", owner: "system", task: "bad" });
+      const failing = (await prometheus.firing()).filter(
+        ({ alertname }) => alertname === "CarillonTaskFailing",
+      );
+      expect(failing).toHaveLength(1);
+      for (const id of ["bad", "untagged"]) await client.delete(id);
+      await allEnd();
+    });
+
+    it("CarillonAlertsUndelivered: no worker has alertWebhook", async () => {
+      const alerts = [{ on: ["failed" as const], url: "https://hooks.example.com/x" }];
+      await client.put({ id: "loud", queue: "bad", type: "bad", alerts, schedule: { every: "1d" } });
+      await client.trigger("loud");
+      await fires("CarillonAlertsUndelivered");
+      await client.delete("loud");
+      await client.queues.delete("carillon-alerts");
+      await allEnd();
+    });
+
+    it("CarillonTooFewNodes: one of two nodes is killed", async () => {
+      await kill(1);
+      await fires("CarillonTooFewNodes");
+    });
+
+    it("CarillonClockSkew: a node whose clock is a minute ahead", async () => {
+      const ahead = "const now = Date.now; Date.now = () => now() + 60_000";
+      startNode(1, { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(ahead)}` });
+      await fires("CarillonClockSkew", { instance: `127.0.0.1:${ports[1]}` });
+      await kill(1);
+      startNode(1);
+      await allEnd();
+    });
+
+    it("CarillonNodeNotReady and CarillonBehind: Redis refuses writes", async () => {
+      await setting("min-replicas-to-write", "1");
+      await fires("CarillonNodeNotReady", { instance: `127.0.0.1:${ports[0]}`, reason: "REDIS_UNAVAILABLE" });
+      await fires("CarillonBehind", { queue: "good" });
+      await setting("min-replicas-to-write", "0");
+      await allEnd();
+    });
+
+    it("CarillonStopped: all nodes are killed", async () => {
+      for (const i of [0, 1]) await kill(i);
+      await fires("CarillonStopped");
+      for (const i of [0, 1]) startNode(i);
+      await allEnd();
+    });
+
+    it("all have fired", () => {
+      expect([...fired].sort()).toEqual([...ALL].sort());
+    });
+  },
+);
