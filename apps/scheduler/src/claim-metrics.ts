@@ -1,5 +1,5 @@
 import type { Scheduler } from "@carillon/scheduler";
-import type { Store } from "@carillon/scheduler/internal";
+import { CLAIM_REFUSALS, type Store } from "@carillon/scheduler/internal";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { withinASecond } from "./scrape.js";
 
@@ -8,7 +8,6 @@ const LATENESS_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 /** From a run that ends soon to a task that stays paused (days). */
 const WAIT_BUCKETS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 1_800, 7_200, 86_400];
 
-const REFUSALS = ["STALE", "OVERLAP", "EARLY", "LIMITED"];
 const FAILURES = ["REDIS_UNAVAILABLE", "REDIS_AUTH", "REDIS_READ_ONLY", "REDIS_OUT_OF_MEMORY", "REDIS_ERROR"];
 
 /** Whether due occurrences are claimed, and how soon. */
@@ -20,7 +19,7 @@ export function claimMetrics(scheduler: Scheduler, store: Store, registers: Regi
     labelNames: ["status"] as const,
     registers,
   });
-  for (const status of REFUSALS) refused.inc({ status }, 0);
+  for (const status of CLAIM_REFUSALS) refused.inc({ status }, 0);
   const failed = new Counter({
     name: "carillon_claims_failed_total",
     help: "Claims that failed, by the code of the error.",

@@ -1,9 +1,9 @@
 import type { Json } from "./json.js";
 import type { OverlapPolicy } from "./policies.js";
 
+export const TRIGGERS = ["schedule", "catch-up", "retry", "manual", "backfill", "self"] as const;
 /** Why an occurrence was enqueued. */
-export type Trigger = "schedule" | "catch-up" | "retry" | "manual" | "backfill" | "self";
-export const TRIGGERS: readonly Trigger[] = ["schedule", "catch-up", "retry", "manual", "backfill", "self"];
+export type Trigger = (typeof TRIGGERS)[number];
 
 /**
  * The occurrence that a job is for. Times are UTC milliseconds of Redis time. Public: plain BullMQ workers

@@ -1,9 +1,9 @@
 import { EventEmitter } from "node:events";
 import type { CarillonError } from "@carillon/core";
-import { Store, type Subscription, untilRedisAnswers } from "@carillon/store";
+import { type Heartbeat, Store, type Subscription, untilRedisAnswers } from "@carillon/store";
 import { internalsOf, rememberStore } from "@carillon/store/internal";
 import { type Decided, type Reconciled, type SchedulerEvents, tell } from "./events.js";
-import { Heartbeat } from "./heartbeat.js";
+import { nodeHeartbeat } from "./heartbeat.js";
 import { Loop } from "./loop/loop.js";
 import { ServerClock } from "./loop/server-clock.js";
 import { listenForWakes } from "./loop/wake.js";
@@ -63,7 +63,7 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     // A test's clock may jump by any amount.
     this.#clock = new ServerClock(undefined, time && Number.POSITIVE_INFINITY);
     this.#loop = new Loop(this.#store, this.#clock, this.#settings, this);
-    this.#heartbeat = new Heartbeat(this.#store, this.#clock, this.#settings, () => this.#held()?.why);
+    this.#heartbeat = nodeHeartbeat(this.#store, this.#clock, this.#settings, () => this.#held()?.why);
   }
 
   get ready(): boolean {
@@ -191,7 +191,8 @@ export class Scheduler extends EventEmitter<SchedulerEvents> {
     tell(this, this.#settings.logger, "connection", { ready: true });
     if (this.#state !== "running") return;
     this.#settings.logger.info({}, "connected to Redis again");
-    this.#heartbeat.reconnected();
+    // The node is ready again without waiting for the next beat.
+    void this.#heartbeat.beat();
     this.#loop.connectionBack();
   }
 

@@ -1,7 +1,7 @@
-import { Store } from "@carillon/store";
+import { type NodeInfo, Store } from "@carillon/store";
 import { type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { Heartbeat } from "../src/heartbeat.js";
+import { nodeHeartbeat } from "../src/heartbeat.js";
 import { ServerClock } from "../src/loop/server-clock.js";
 import { settle } from "../src/options.js";
 
@@ -21,7 +21,10 @@ it("nodes that are long gone leave the list, also those that beat before the clo
   const sentAt = clock.mark();
   const now = await store.serverTime();
   clock.observe(now, sentAt);
-  const heartbeat = new Heartbeat(store, clock, settle({ store, nodeId: "n1" }), () => "held");
+  const other = nodeHeartbeat(store, clock, settle({ store, nodeId: "other" }), () => undefined);
+  await other.start();
+  const [info] = await store.registry.nodes();
+  await other.stop();
   const beats = {
     old: now - 2 * HOUR,
     recent: now - HOUR / 2,
@@ -29,11 +32,14 @@ it("nodes that are long gone leave the list, also those that beat before the clo
     future: now + 2 * HOUR,
   };
   for (const [id, beat] of Object.entries(beats))
-    await store.registry.beat({ ...heartbeat.info(), id, beat });
-  await heartbeat.tick();
+    await store.registry.beat({ ...(info as NodeInfo), id, beat });
+  const heartbeat = nodeHeartbeat(store, clock, settle({ store, nodeId: "n1" }), () => "held");
+  await heartbeat.start();
   const nodes = await store.registry.nodes();
   expect(nodes.map(({ id }) => id)).toEqual(["ahead", "n1", "recent"]);
   // Why it does nothing goes with the beat.
   expect(nodes[1]).toMatchObject({ ready: false, why: "held" });
+  await heartbeat.stop();
+  expect((await store.registry.nodes()).map(({ id }) => id)).toEqual(["ahead", "recent"]);
   await store.close();
 });

@@ -5,6 +5,7 @@ import {
   type ConnectionSpec,
   defaultLogger,
   failsForAll,
+  type Heartbeat,
   type Logger,
   PatientWorker,
   type RedisClient,
@@ -23,7 +24,7 @@ import { monotonicClock, type WorkerClock } from "./worker/clock.js";
 import { closeWorker } from "./worker/closing.js";
 import { captureConsole } from "./worker/console-capture.js";
 import { logEvent } from "./worker/event-log.js";
-import { Heartbeat } from "./worker/heartbeat.js";
+import { workerHeartbeat, workerId } from "./worker/heartbeat.js";
 import { ItemQueues } from "./worker/item-queues.js";
 import { checkOptions, type StopOptions, type WorkerEvents, type WorkerOptions } from "./worker/options.js";
 import { OutputSaver } from "./worker/output-saver.js";
@@ -45,6 +46,8 @@ const NEVER = 1_000_000;
  * await worker.start();
  */
 export class Worker extends EventEmitter<WorkerEvents> {
+  /** Its name in the list of workers, and in the records of the runs that it works. */
+  readonly id = workerId();
   readonly #options: WorkerOptions;
   readonly #store: Store;
   readonly #logger: Logger;
@@ -83,10 +86,13 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#outputs = new OutputSaver(this.#store, this.#logger);
     this.#items = new ItemQueues(this.#store);
     this.#processor = new Processor(this.#parts());
-    this.#heartbeat = new Heartbeat(
-      { store: this.#store, logger: this.#logger, active: this.#active },
-      { queues: this.queues, types: options.types.map(({ type }) => type), every: this.#heartbeatEvery },
-    );
+    this.#heartbeat = workerHeartbeat(this.#store, this.#logger, this.id, {
+      queues: this.queues,
+      types: options.types.map(({ type }) => type),
+      every: this.#heartbeatEvery,
+      active: this.#active,
+      stopping: () => this.#stopping.signal.aborted,
+    });
   }
 
   #parts(): Parts {
@@ -114,11 +120,6 @@ export class Worker extends EventEmitter<WorkerEvents> {
 
   get #heartbeatEvery(): number {
     return durationOption(this.#options.heartbeatEvery ?? 5_000, "heartbeatEvery", 100, 300_000);
-  }
-
-  /** Its name in the list of workers, and in the records of the runs that it works. */
-  get id(): string {
-    return this.#heartbeat.id;
   }
 
   get queues(): string[] {
@@ -212,7 +213,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
     const within = durationOption(options.within, "within", 0, MOST_MS);
     this.#stopping.abort();
     this.#processor.stop();
-    this.#heartbeat.stopping();
+    // Reports that it takes no more jobs; not before it is on the list.
+    if (this.#workers.length > 0) void this.#heartbeat.beat();
     const hurry = within === undefined ? () => {} : this.#clock.after(within, () => this.#active.stop());
     const closes = this.#workers.map(({ worker, connection }) =>
       closeWorker(worker, {

@@ -10,6 +10,7 @@ export * from "./claim/claims.js";
 export type { DueBatch, WhichDue } from "./claim/due.js";
 export type { BackfillStep, ClaimItem } from "./claim/pack.js";
 export type { DueEntry } from "./claim/writes.js";
+export { Heartbeat } from "./heartbeat.js";
 export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from "./keys.js";
 export { defaultLogger, type Logger } from "./logger.js";
 export {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { ClaimResult, Store } from "@carillon/store";
+import type { ClaimResult, ClaimStatus, Store } from "@carillon/store";
 import type { Decided } from "../events.js";
 import type { ServerClock } from "../loop/server-clock.js";
 import type { Settings } from "../options.js";
@@ -64,12 +64,25 @@ export class Committer {
         tell(report.decided, queue, result, at);
       } else {
         report.refused.push({ task: result.item.entry.local, status: result.status });
-        // Tasks that changed meanwhile are read again at once, and what waits for its owner is out of the way; those that are not due
-        // yet, or failed, are not.
-        if (["STALE", "OVERLAP", "LIMITED"].includes(result.status)) progressed = true;
+        progressed ||= hasMoved(result.status);
       }
     }
     return progressed;
+  }
+}
+
+/** Whether the next read finds the refused task changed, or no longer among those that are due. */
+function hasMoved(status: Exclude<ClaimStatus, "OK" | "DONE">): boolean {
+  switch (status) {
+    case "STALE":
+    case "OVERLAP":
+    case "LIMITED":
+      return true;
+    case "EARLY":
+      return false;
+    default:
+      status satisfies `ERROR ${string}`;
+      return false;
   }
 }
 

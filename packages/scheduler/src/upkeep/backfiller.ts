@@ -91,9 +91,19 @@ export class Backfiller {
     const by = { token: randomBytes(8).toString("hex"), node: this.#settings.nodeId, overlap };
     if (!done && !decision.cancel) return WAIT;
     const status = await claims.commitStep(name, { entry, decision }, { id, at, set }, by, now);
-    if (status === "OK" || status === "DONE") return done ? every : WAIT;
-    if (status === "LIMITED") return WAIT;
-    if (status.startsWith("ERROR")) throw redisError(new Error(status.slice("ERROR ".length)));
-    return 0;
+    switch (status) {
+      case "OK":
+      case "DONE":
+        return done ? every : WAIT;
+      case "LIMITED":
+        return WAIT;
+      case "STALE":
+      case "EARLY":
+      case "OVERLAP":
+        return 0;
+      default:
+        status satisfies `ERROR ${string}`;
+        throw redisError(new Error(status.slice("ERROR ".length)));
+    }
   }
 }

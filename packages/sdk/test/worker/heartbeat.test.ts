@@ -207,12 +207,12 @@ it("a put goes through where the list of workers cannot be read", async () => {
   const { keys } = internalsOf(store());
   await bench.admin.set(keys.workers, "no hash");
   expect(await put(fresh(), "ring")).toMatchObject({ outcome: "created", warnings: [] });
-  const warn = vi.fn();
+  const error = vi.fn();
   const worker = await bench.work([waits("ring")], {
     ...soon,
-    logger: { debug() {}, info() {}, warn, error() {} },
+    logger: { debug() {}, info() {}, warn() {}, error },
   });
-  expect(warn.mock.calls.map(([, text]) => text)).toEqual(["the heartbeat failed"]);
+  expect(error.mock.calls.map(([, text]) => text)).toEqual(["the heartbeat failed"]);
   await bench.admin.del(keys.workers);
   await eventually(async () => expect(await list()).toMatchObject([{ id: worker.id }]));
 });

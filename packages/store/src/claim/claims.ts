@@ -42,12 +42,16 @@ import {
 } from "./pack.js";
 import { claimableAt, type DueEntry } from "./writes.js";
 
+/** Answers of a commit that refused a claim; see `ClaimStatus`. */
+export const CLAIM_REFUSALS = ["STALE", "EARLY", "OVERLAP", "LIMITED"] as const;
+export type ClaimRefusal = (typeof CLAIM_REFUSALS)[number];
+
 /**
  * Result of the commit for one task. `DONE`: this very claim was committed before (its answer was lost). `STALE`,
  * `OVERLAP`: the task or its runs changed since the read. `EARLY`: not due by Redis time. `LIMITED`: its owner has as many runs in this
  * queue as it may; a due occurrence waits for the end of one.
  */
-export type ClaimStatus = "OK" | "DONE" | "STALE" | "EARLY" | "OVERLAP" | "LIMITED" | `ERROR ${string}`;
+export type ClaimStatus = "OK" | "DONE" | ClaimRefusal | `ERROR ${string}`;
 
 /** Data kept for an item until its commit is answered. Kept small: thousands may be prepared ahead, with payloads. */
 export interface Sent {
