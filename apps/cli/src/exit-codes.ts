@@ -17,7 +17,7 @@ Exit codes:
   0  done
   1  unexpected error
   2  wrong usage or invalid input; nothing was written (but see put --batch)
-  3  no such task, run, queue, backfill, calendar or freeze, or several answer to the name (say --queue)
+  3  no such task, run, queue, backfill, calendar, freeze or token, or several answer to the name (say --queue)
   4  Redis: unreachable, refused the password, read-only, out of memory
   5  refused by the state of things: trigger met a running run (overlap) or the limit of its owner or a freeze, a finished task cannot be paused,
      a run that is over cannot be cancelled, put --if-revision found another revision, a calendar that
@@ -39,6 +39,7 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   UNKNOWN_TASK_TYPE: EXIT.usage,
   FORBIDDEN: EXIT.usage,
   UNAUTHORIZED: EXIT.usage,
+  TOKEN_EXPIRED: EXIT.usage,
   TASK_NOT_FOUND: EXIT.notFound,
   RUN_NOT_FOUND: EXIT.notFound,
   QUEUE_NOT_FOUND: EXIT.notFound,
@@ -46,6 +47,7 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   BACKFILL_NOT_FOUND: EXIT.notFound,
   FREEZE_NOT_FOUND: EXIT.notFound,
   REVISION_NOT_FOUND: EXIT.notFound,
+  TOKEN_NOT_FOUND: EXIT.notFound,
   AMBIGUOUS_TASK: EXIT.notFound,
   REDIS_UNAVAILABLE: EXIT.redis,
   REDIS_AUTH: EXIT.redis,

@@ -34,6 +34,7 @@ import { deleteTask, pause, resume, trigger } from "./client/task-actions.js";
 import { countTasks, listTasks, readTask } from "./client/task-reader.js";
 import { TaskTypes } from "./client/task-types.js";
 import { TaskWriter } from "./client/task-writer.js";
+import { Tokens } from "./client/tokens.js";
 import type {
   AuthorOptions,
   ClientOptions,
@@ -84,6 +85,8 @@ export class Client {
   readonly defaults: Defaults;
   /** The log of changes, with their authors. */
   readonly changes: Changes;
+  /** Named tokens for the HTTP API and the console. */
+  readonly tokens: Tokens;
   readonly #store: Store;
   readonly #ownsStore: boolean;
   readonly #scope: Scope;
@@ -113,6 +116,7 @@ export class Client {
     this.types = new TaskTypes(this.#scope);
     this.defaults = new Defaults(this.#scope);
     this.changes = new Changes(this.#scope);
+    this.tokens = new Tokens(this.#scope);
   }
 
   get namespace(): string {

@@ -57,6 +57,7 @@ export {
   type QueuePause,
   redisError,
   type SharedCalendar,
+  type TokenRole,
   type WorkerInfo,
   type WorkerRun,
 } from "@carillon/store";
@@ -82,6 +83,7 @@ export type {
   StatusState,
 } from "./client/status.js";
 export type { TaskTypes } from "./client/task-types.js";
+export type { Token, TokenInput, Tokens } from "./client/tokens.js";
 export type * from "./client/types.js";
 export type { Upcoming } from "./client/up-next.js";
 export type { Validation } from "./client/validation.js";

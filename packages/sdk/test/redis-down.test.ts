@@ -82,6 +82,17 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
   ["pauseQueue", "INVALID_NAME", (c) => c.queues.pause("a b")],
   ["pauseQueue note", "INVALID_OPTION", (c) => c.queues.pause("q", { note: 5 as never })],
   ["resumeQueue", "INVALID_NAME", (c) => c.queues.resume("a b")],
+  ["createToken role", "INVALID_OPTION", (c) => c.tokens.create({ name: "ci", role: "root" as never })],
+  ["createToken name", "INVALID_NAME", (c) => c.tokens.create({ name: "a b", role: "admin" })],
+  ["createToken of a role's name", "INVALID_NAME", (c) => c.tokens.create({ name: "admin", role: "viewer" })],
+  ["createToken owners", "INVALID_OPTION", (c) => c.tokens.create({ name: "ci", role: "admin", owners: [] })],
+  [
+    "createToken expires",
+    "INVALID_OPTION",
+    (c) => c.tokens.create({ name: "ci", role: "admin", expires: "soon" }),
+  ],
+  ["createToken by", "INVALID_OPTION", (c) => c.tokens.create({ name: "ci", role: "admin", by: 5 as never })],
+  ["revokeToken", "INVALID_NAME", (c) => c.tokens.revoke("a b")],
   ["deleteQueue", "INVALID_NAME", (c) => c.queues.delete("a b")],
 ];
 

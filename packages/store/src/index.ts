@@ -58,4 +58,5 @@ export {
 } from "./task/codec.js";
 export { ABSENT, type PutOutcome, type PutResult } from "./task/put.js";
 export type { TaskFilter, TaskPage } from "./task/task-reads.js";
+export { digestOf, newSecret, type StoredToken, TOKEN_ROLES, type TokenRole } from "./tokens.js";
 export { VERSION } from "./version.js";

@@ -97,6 +97,8 @@ export interface NamespaceKeys {
   readonly changes: string;
   /** Hash: freezes by id, as JSON; `~revision` counts their changes. */
   readonly freezes: string;
+  /** Hash: named tokens of the HTTP API and the console by name, as JSON with a hash of their secret. */
+  readonly tokens: string;
   /** Never exists: for writes that only test whether Redis accepts writes. */
   readonly probe: string;
   /** A session of the console that was ended by signing out; deleted when the session would have expired. */
@@ -124,6 +126,7 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     calendars: `{${namespace}}:calendars`,
     changes: `{${namespace}}:changes`,
     freezes: `{${namespace}}:freezes`,
+    tokens: `{${namespace}}:tokens`,
     probe: `{${namespace}}:probe`,
     ended: (session) => `{${namespace}}:ended:${session}`,
     wake: `{${namespace}}${FACTS.channels.wake}`,

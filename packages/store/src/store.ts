@@ -30,6 +30,7 @@ import { Scripts } from "./script/scripts.js";
 import { seamsOf } from "./seams.js";
 import { DEFAULT_RETENTION, type Retention } from "./task/codec.js";
 import { TaskRepository } from "./task/tasks.js";
+import { TokenRepository } from "./tokens.js";
 
 export interface StoreOptions extends Omit<LinkOptions, "connection"> {
   connection: ConnectionSpec;
@@ -55,6 +56,7 @@ export class Store {
   readonly queues: QueueRepository;
   readonly items: ItemRepository;
   readonly changes: ChangeLog;
+  readonly tokens: TokenRepository;
   readonly #internals: StoreInternals;
   readonly #connection: ConnectionSpec;
 
@@ -80,6 +82,7 @@ export class Store {
     this.queues = new QueueRepository(link, this.namespace, keys, scripts);
     this.items = new ItemRepository(link, keys, scripts);
     this.changes = new ChangeLog(link, keys, scripts);
+    this.tokens = new TokenRepository(link, keys);
     const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(link.client);
     this.#internals = {
       link,

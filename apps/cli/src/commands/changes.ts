@@ -58,9 +58,9 @@ function changeText(change: Change): string {
   return lines.map((line) => `${printable(line)}\n`).join("");
 }
 
-function subject({ scope: { queue, owner, id, tag, calendar, freeze }, count }: Change): string {
+function subject({ scope: { queue, owner, id, tag, calendar, freeze, token }, count }: Change): string {
   if (id !== undefined) return `${owner}/${id} in ${queue}`;
-  const parts = Object.entries({ queue, owner, tag, calendar, freeze }).filter(
+  const parts = Object.entries({ queue, owner, tag, calendar, freeze, token }).filter(
     ([, name]) => name !== undefined,
   );
   const of = parts.map(([part, name]) => `${part} ${name}`).join(", ");

@@ -22,6 +22,8 @@ export const CHANGE_KINDS = [
   "queue.delete",
   "freeze",
   "unfreeze",
+  "token.create",
+  "token.revoke",
 ] as const;
 
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
@@ -34,6 +36,7 @@ export interface ChangeScope {
   readonly tag?: string | undefined;
   readonly calendar?: string | undefined;
   readonly freeze?: string | undefined;
+  readonly token?: string | undefined;
 }
 
 /** More about a change. */

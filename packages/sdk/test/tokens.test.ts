@@ -1,0 +1,93 @@
+import { Client } from "@carillon/sdk";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+
+let redis: RedisServer;
+let admin: Redis;
+let client: Client;
+beforeAll(async () => {
+  redis = await startRedis();
+  admin = new Redis(redis.url);
+  client = new Client({ connection: redis.url, by: "ann", from: "test" });
+});
+beforeEach(async () => void (await admin.flushall()));
+afterAll(async () => {
+  await client.close();
+  admin.disconnect();
+  await redis.stop();
+});
+
+const KEY = "{carillon}:tokens";
+const later = () => Date.now() + 3_600_000;
+
+it("a token is created with its secret, listed without it, and revoked", async () => {
+  const expires = later();
+  const { token, secret } = await client.tokens.create({
+    ...{ name: "ci_1", role: "operator", owners: ["acme", "beta", "acme"], expires },
+  });
+  const stored = { name: "ci_1", role: "operator", owners: ["acme", "beta"], expires, createdBy: "ann" };
+  expect(token).toEqual({ ...stored, created: expect.any(Number), expired: false });
+  expect(secret).toMatch(/^carillon_ci_1_[\w-]{43}$/);
+  await client.tokens.create({ name: "all", role: "admin" });
+  expect(await client.tokens.list()).toEqual([
+    expect.objectContaining({ name: "all", role: "admin" }),
+    token,
+  ]);
+  await client.tokens.revoke("ci_1", { by: "bob" });
+  expect((await client.tokens.list()).map(({ name }) => name)).toEqual(["all"]);
+  await expect(client.tokens.revoke("ci_1")).rejects.toMatchObject({ code: "TOKEN_NOT_FOUND" });
+});
+
+it("no two secrets are alike, and a name is given once", async () => {
+  const one = await client.tokens.create({ name: "a", role: "viewer" });
+  const other = await client.tokens.create({ name: "b", role: "viewer" });
+  expect(one.secret.slice(-43)).not.toBe(other.secret.slice(-43));
+  const again = client.tokens.create({ name: "a", role: "admin" });
+  await expect(again).rejects.toMatchObject({ code: "CONFLICT", field: "name" });
+  expect(await client.tokens.list()).toMatchObject([{ name: "a", role: "viewer" }, { name: "b" }]);
+});
+
+it("the log has both changes and their authors; nothing in Redis has the secret", async () => {
+  const { secret } = await client.tokens.create({ name: "ci", role: "viewer", owners: ["acme"] });
+  const texts = [JSON.stringify(await admin.hgetall(KEY)), JSON.stringify(await client.changes.list())];
+  for (const text of texts) expect(text).not.toContain(secret.slice(-43));
+  await client.tokens.revoke("ci", { by: "bob" });
+  expect(await admin.exists(KEY)).toBe(0);
+  expect((await client.changes.list()).changes).toMatchObject([
+    { kind: "token.revoke", by: "bob", scope: { token: "ci" } },
+    { kind: "token.create", by: "ann", scope: { token: "ci" }, after: { role: "viewer", owners: ["acme"] } },
+  ]);
+});
+
+it("a client that is bound to an owner touches no tokens, nor sees them in the log", async () => {
+  const bound = new Client({ connection: redis.url, owner: "acme" });
+  await client.tokens.create({ name: "ci", role: "viewer", owners: ["acme"] });
+  for (const act of [
+    () => bound.tokens.create({ name: "x", role: "admin" }),
+    () => bound.tokens.list(),
+    () => bound.tokens.revoke("ci"),
+  ]) {
+    await expect(act()).rejects.toMatchObject({ code: "FORBIDDEN" });
+  }
+  expect((await bound.changes.list()).changes).toEqual([]);
+  await bound.close();
+});
+
+it("an expired token is listed as such; a corrupt one is not, and can be revoked", async () => {
+  await expect(client.tokens.create({ name: "old", role: "viewer", expires: 1 })).rejects.toMatchObject({
+    ...{ code: "INVALID_OPTION", field: "expires" },
+  });
+  await client.tokens.create({ name: "old", role: "viewer", expires: later() });
+  const stored = JSON.parse((await admin.hget(KEY, "old")) ?? "") as object;
+  await admin.hset(KEY, {
+    old: JSON.stringify({ ...stored, expires: 1 }),
+    text: "not JSON",
+    // Empty owners must not mean all, nor a strange role any.
+    none: JSON.stringify({ ...stored, name: "none", owners: [] }),
+    root: JSON.stringify({ ...stored, name: "root", role: "root" }),
+    other: JSON.stringify(stored),
+  });
+  expect(await client.tokens.list()).toMatchObject([{ name: "old", expired: true }]);
+  for (const name of ["old", "text", "none", "root", "other"]) await client.tokens.revoke(name);
+});
