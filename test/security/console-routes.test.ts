@@ -54,6 +54,19 @@ const ACTS = [
 ];
 /** These speak of a run, a freeze, a backfill or a job that is not there. */
 const NAMES_NOTHING = new Set(ACTS.filter((what) => /\/(backfills|freezes|runs|q)\/a(\/|$)/.test(what)));
+/** Paths for a token that is bound to owners; it is refused everywhere else, Bull Board and paths of tomorrow included. */
+const OWNED = [
+  ...["", "/pause", "/resume", "/delete"].map((rest) => `/api/v1/tasks${rest}`),
+  ...["", "/pause", "/resume", "/trigger", "/runs", "/revisions", "/restore", "/ledger", "/stats"].map(
+    (rest) => `/api/v1/tasks/q/system/a${rest}`,
+  ),
+  ...["explain", "backfills"].map((rest) => `/api/v1/tasks/q/system/a/${rest}`),
+  ...["backfills/a", "freezes", "freezes/a", "runs", "runs/a", "runs/a/items", "runs/a/retry-items"],
+  ...["runs/a/cancel", "stats", "upcoming", "forecast", "validate", "journal", "status", "changes"],
+].map((path) => (path.startsWith("/") ? path : `/api/v1/${path}`));
+/** Paths for an admin only, to read too. */
+const FOR_ADMINS = ["/api/v1/tokens", "/api/v1/tokens/a"];
+const isForAdmins = (what: string) => FOR_ADMINS.includes(what.split(" ")[1] as string);
 /** A question with a body. */
 const ASKS = ["POST /api/v1/validate"];
 
@@ -167,6 +180,10 @@ function otherThan(statuses: readonly number[], answers: ReadonlyMap<string, Res
   );
 }
 
+function refusedOf(answers: ReadonlyMap<string, Response>): string[] {
+  return [...answers].flatMap(([what, { status }]) => (status === 401 || status === 403 ? [what] : []));
+}
+
 const writes = METHODS.filter((method) => !READS.includes(method));
 
 it("the routes are those of the app: none before the guard but the open ones", () => {
@@ -205,7 +222,7 @@ describe("each method of each route", () => {
       expect(otherThan([403], await tryAll(writes, headers as Headers))).toEqual([]);
     }
     const looked = await tryAll(READS, { authorization: `Bearer ${VIEWER}` });
-    expect([...looked].filter(([, { status }]) => status === 401 || status === 403)).toEqual([]);
+    expect(refusedOf(looked)).toEqual(FOR_ADMINS.flatMap((path) => READS.map((read) => `${read} ${path}`)));
     expect([...looked].filter(([, { status }]) => status >= 500).map(([what]) => what)).toEqual([]);
   });
 
@@ -215,7 +232,8 @@ describe("each method of each route", () => {
       expect(otherThan([403], await tryAll(writes, headers as Headers, ACTS))).toEqual([]);
     }
     const looked = await tryAll(READS, token);
-    expect([...looked].filter(([, { status }]) => status === 401 || status === 403)).toEqual([]);
+    expect(refusedOf(looked).filter((what) => !isForAdmins(what))).toEqual([]);
+    expect(refusedOf(looked)).toHaveLength(4);
     const known = new Set(routes.behind.flatMap((path) => writes.map((method) => `${method} ${path}`)));
     for (const what of ACTS) {
       expect([what, known.has(what)]).toEqual([what, true]);
@@ -225,6 +243,57 @@ describe("each method of each route", () => {
       expect([what, never.includes(status)]).toEqual([what, false]);
     }
   });
+
+  it("a token that is bound to owners gets nowhere but to their tasks, whatever its role", async () => {
+    const { client } = console_;
+    await client.put({ id: "of-others", queue: "q", type: "t", schedule: { every: "1h" } });
+    await client.trigger("of-others");
+    await client.freezes.put({ owner: "system", reason: "of-others", until: Date.now() + 3_600_000 });
+    const [acme, system] = await Promise.all(
+      ["acme", "system"].map(async (owner) => {
+        const made = await client.tokens.create({
+          name: `bound-to-${owner}`,
+          role: "admin",
+          owners: [owner],
+        });
+        return { authorization: `Bearer ${made.secret}` };
+      }),
+    );
+    const pathOf = (what: string) => what.split(" ")[1] as string;
+    const own = await tryAll(READS, system as Headers);
+    expect(refusedOf(own).filter((what) => OWNED.includes(pathOf(what)))).toEqual([]);
+    expect([...own.keys()].filter((what) => !OWNED.includes(pathOf(what)))).toEqual(refusedOf(own));
+    // Without a body, it freezes the tasks of its own owner.
+    const others = await tryAll(METHODS, acme as Headers, ["POST /api/v1/freezes"]);
+    const open = [...others.keys()].filter((what) => !refusedOf(others).includes(what)).map(pathOf);
+    expect(open.filter((path) => !OWNED.includes(path) || path.includes("/system/"))).toEqual([]);
+    for (const path of OWNED) {
+      const text = await (await console_.ask(path, { headers: acme as Headers })).text();
+      expect([path, text.includes("of-others")]).toEqual([path, false]);
+      expect([path, text]).toEqual([path, expect.not.stringContaining('"system"')]);
+    }
+    const listed = await (await console_.ask("/api/v1/tasks", { headers: system as Headers })).text();
+    expect(listed).toContain("of-others");
+    for (const path of [
+      "/API/v1/nodes",
+      "/api/v1/tasks/q/system/a/",
+      "/api/V1/tokens",
+      "/queues",
+      "/nothing",
+    ]) {
+      expect([path, (await console_.ask(path, { headers: acme as Headers })).status]).toEqual([path, 403]);
+    }
+  });
+
+  it.each(["/API/v1/tokens", "/api/V1/tokens/", "/api/v1/tokens/a", "/api/v1/Tokens?a=b"])(
+    "a viewer's GET %s is refused",
+    async (path) => {
+      for (const token of [VIEWER, OPERATOR]) {
+        const answer = await console_.ask(path, { headers: { authorization: `Bearer ${token}` } });
+        expect(answer.status).toBe(403);
+      }
+    },
+  );
 
   it.each([
     // Other spellings and other routes that look like those of an operator.

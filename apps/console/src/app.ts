@@ -1,5 +1,4 @@
-import { hostname } from "node:os";
-import { Client } from "@carillon/sdk";
+import type { Client } from "@carillon/sdk";
 import type { Store } from "@carillon/sdk/internal";
 import express, { type Express } from "express";
 import type { Logger } from "pino";
@@ -12,6 +11,7 @@ import { KEPT_FOR_AN_HOUR, sameOrigin, securityHeaders } from "./headers.js";
 import { LOGO } from "./pages.js";
 import { API_PATH, BOARD_PATH } from "./paths.js";
 import { Redactor } from "./redact.js";
+import { author } from "./task-adapter.js";
 
 export interface AppOptions {
   /** Uses `store`. The caller closes it. */
@@ -46,7 +46,7 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
   } = options;
   const redactor = new Redactor(redact);
   const board = new Board({ client, store, connection, logger, redactor, refreshEvery });
-  const auth = new Auth({ tokens, namespace: client.namespace });
+  const auth = new Auth({ tokens, namespace: client.namespace, store });
   const guard = new Guard({ auth, store, limiter, logger });
   const app = express();
   app.disable("x-powered-by");
@@ -71,15 +71,17 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
   app.get("/logout", guard.signOut);
   app.use(guard.link, guard.identify, guard.roleAllows, guard.audit);
 
-  // The API has its own client, with the usual payload limit.
-  app.use(API_PATH, apiRouter(new Client({ store, from: `api ${hostname()}` }), store, redactor));
+  app.use(API_PATH, apiRouter(store, redactor));
   app.get("/", (_req, res) => res.redirect(303, `${BOARD_PATH}/`));
   app.use(`${BOARD_PATH}/api`, (_req, res, next) => {
     const { problem } = board;
     if (problem) refuse(res, problem);
     else next();
   });
-  app.use(BOARD_PATH, (req, res, next) => board.router(identityOf(res).role)(req, res, next));
+  app.use(BOARD_PATH, (req, res, next) => {
+    const { name, role } = identityOf(res);
+    author.run(name, () => board.router(role)(req, res, next));
+  });
   app.use(() => {
     throw new RequestError(404, "there is nothing at this address.", { field: "path" });
   });

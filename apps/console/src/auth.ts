@@ -1,18 +1,23 @@
 import { createHash, createHmac, randomBytes, scryptSync, timingSafeEqual } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
+import { CarillonError, type TokenRole } from "@carillon/sdk";
+import { type Store, type StoredToken, TOKEN_ROLES } from "@carillon/sdk/internal";
+import { unreachable } from "./errors.js";
 
 /** Each role may do everything that the previous ones may. */
-export const ROLES = ["viewer", "operator", "admin"] as const;
+export const ROLES = TOKEN_ROLES;
 
-export type Role = (typeof ROLES)[number];
+export type Role = TokenRole;
 
-/** The tokens of each role; several while one replaces another. */
+/** The tokens of the environment by role; several while one replaces another. */
 export type Tokens = Readonly<Partial<Record<Role, readonly string[]>>>;
 
 export interface AuthOptions {
   tokens: Tokens;
   /** Separates the sessions of two consoles on one host, which share their cookies. */
   namespace: string;
+  /** Holds the named tokens; default: there are none. */
+  store?: Pick<Store, "ready" | "tokens"> | undefined;
   now?: (() => number) | undefined;
 }
 
@@ -22,9 +27,14 @@ export const SESSION_MS = 12 * 3_600_000;
 /** A token as the console stores it. */
 export interface Credential {
   readonly role: Role;
-  readonly digest: Buffer;
-  /** Signs the sessions that the token opens. */
-  readonly key: Buffer;
+  /** The author of all changes made with it: the token's name; for a token of the environment, its role. */
+  readonly name: string;
+  /** The owners whose tasks it may see and touch; absent: all. */
+  readonly owners?: readonly string[];
+  /** SHA-256, in hexadecimal digits. */
+  readonly digest: string;
+  /** Sign the sessions that the token opens: new ones by the first. */
+  readonly keys: readonly Buffer[];
 }
 
 export interface Session {
@@ -34,56 +44,96 @@ export interface Session {
 }
 
 /**
- * Checks tokens and sessions. A session is `role.expiry.id.mac`: it survives a restart, is valid on every console with the same
- * tokens, and ends when the token that opened it is removed. Each token's sessions are signed with a key stretched from that token, so
- * that a viewer learns nothing about the admin's token.
+ * Checks tokens and sessions. A session is `name.expiry.id.mac`: it survives a restart, is valid on every console with the same
+ * tokens, and ends when the token that opened it is removed. Sessions of a token of the environment are signed with a key stretched from
+ * that token, so that a viewer learns nothing about the admin's token. Those of a named token are signed with a key made from an admin's
+ * key and the stored hash, so that the hash alone opens nothing.
  */
 export class Auth {
   readonly cookie: string;
   readonly #credentials: readonly Credential[];
+  readonly #admins: readonly Buffer[];
+  readonly #store: AuthOptions["store"];
   readonly #now: () => number;
 
-  constructor({ tokens, namespace, now = Date.now }: AuthOptions) {
+  constructor({ tokens, namespace, store, now = Date.now }: AuthOptions) {
     this.cookie = `carillon_${namespace}`;
+    this.#store = store;
     this.#now = now;
     this.#credentials = ROLES.flatMap((role) =>
       (tokens[role] ?? []).map((token) => ({
         role,
-        digest: digest(token),
-        key: scryptSync(token, `carillon ${namespace} ${role}`, 32),
+        name: role,
+        digest: digest(token).toString("hex"),
+        keys: [scryptSync(token, `carillon ${namespace} ${role}`, 32)],
       })),
     );
+    const admins = this.#credentials.filter(({ role }) => role === "admin").flatMap(({ keys }) => keys);
+    this.#admins = admins.length > 0 ? admins : [randomBytes(32)];
   }
 
-  /** Compares every token, to take constant time. */
-  credential(token: string): Credential | undefined {
+  /**
+   * The token of the environment, of which every one is compared to take constant time, or else the named one, with one read.
+   *
+   * @throws `TOKEN_EXPIRED`; `REDIS_UNAVAILABLE` at once while Redis is down, for a named token
+   */
+  async credential(token: string): Promise<Credential | undefined> {
     const given = digest(token);
     let found: Credential | undefined;
     for (const known of this.#credentials) {
-      if (timingSafeEqual(given, known.digest)) found ??= known;
+      if (timingSafeEqual(given, Buffer.from(known.digest, "hex"))) found ??= known;
     }
-    return found;
+    if (found || !token.startsWith("carillon_")) return found;
+    const named = await this.#tokens?.find(token);
+    if (!named) return undefined;
+    if (!this.#hasExpired(named)) return this.#credentialOf(named);
+    const at = new Date(named.expires ?? 0).toISOString();
+    throw new CarillonError("TOKEN_EXPIRED", `the token ${named.name} expired at ${at}.`, {
+      remedy: "Ask an admin for a new one.",
+    });
   }
 
-  openSession({ role, key }: Credential): string {
+  get #tokens(): Store["tokens"] | undefined {
+    if (this.#store && !this.#store.ready) throw unreachable();
+    return this.#store?.tokens;
+  }
+
+  #hasExpired({ expires }: StoredToken): boolean {
+    return expires !== undefined && expires <= this.#now();
+  }
+
+  #credentialOf({ name, role, owners, sha256 }: StoredToken): Credential {
+    const keys = this.#admins.map((key) => createHmac("sha256", key).update(sha256).digest());
+    return { role, name, ...(owners && { owners }), digest: sha256, keys };
+  }
+
+  openSession({ name, keys }: Credential): string {
     const expiry = (this.#now() + SESSION_MS).toString(36);
-    const claims = [role, expiry, randomBytes(16).toString("base64url")].join(".");
-    return `${claims}.${sign(key, claims)}`;
+    const claims = [name, expiry, randomBytes(16).toString("base64url")].join(".");
+    return `${claims}.${sign(keys[0] as Buffer, claims)}`;
   }
 
-  /** Undefined if it is not valid, or expired. */
-  session(value: string): Session | undefined {
-    const parts = value.split(".");
-    const [role, expiry, id, mac] = parts;
-    if (parts.length !== 4 || expiry === undefined || id === undefined || mac === undefined) return undefined;
-    const claims = parts.slice(0, 3).join(".");
+  /** Undefined if it is not valid, or it or its token expired. @throws `REDIS_UNAVAILABLE` as `credential` */
+  async session(value: string): Promise<Session | undefined> {
+    const [, claims = "", name = "", expiry = "", id = "", mac = ""] = SESSION.exec(value) ?? [];
+    if (!(Number.parseInt(expiry, 36) > this.#now())) return undefined;
     const given = digest(mac);
-    const credential = this.#credentials.find(
-      (known) => known.role === role && timingSafeEqual(given, digest(sign(known.key, claims))),
+    const credential = (await this.#credentialsOf(name)).find(({ keys }) =>
+      keys.some((key) => timingSafeEqual(given, digest(sign(key, claims)))),
     );
-    return credential && Number.parseInt(expiry, 36) > this.#now() ? { id, credential } : undefined;
+    return credential && { id, credential };
+  }
+
+  async #credentialsOf(name: string): Promise<readonly Credential[]> {
+    if ((ROLES as readonly string[]).includes(name))
+      return this.#credentials.filter(({ role }) => role === name);
+    const named = await this.#tokens?.get(name);
+    return named && !this.#hasExpired(named) ? [this.#credentialOf(named)] : [];
   }
 }
+
+/** The claims, and each of them; a name may contain dots. */
+const SESSION = /^(([A-Za-z0-9._-]{1,128})\.([^.]+)\.([^.]+))\.([^.]+)$/;
 
 function sign(key: Buffer, claims: string): string {
   return createHmac("sha256", key).update(claims).digest("base64url");

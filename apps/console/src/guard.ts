@@ -1,22 +1,14 @@
-import { CarillonError } from "@carillon/sdk";
+import { CarillonError, isCarillonError } from "@carillon/sdk";
 import type { Store } from "@carillon/sdk/internal";
 import type { Request, RequestHandler, Response } from "express";
 import type { Logger } from "pino";
-import {
-  type Auth,
-  type Credential,
-  type FailureLimiter,
-  type Role,
-  SESSION_MS,
-  type Session,
-} from "./auth.js";
+import { type Auth, type Credential, type FailureLimiter, SESSION_MS, type Session } from "./auth.js";
 import { coded, refuse, unreachable } from "./errors.js";
 import { type LoginPage, loginPage } from "./pages.js";
-import { isApi, isBoard, isForPrograms, isRead, onlyActs, onlyAsks } from "./paths.js";
+import { isApi, isBoard, isForAdmins, isForPrograms, isOwned, isRead, onlyActs, onlyAsks } from "./paths.js";
 
-/** The role of a request, and how it was authenticated. */
-interface Identity {
-  role: Role;
+/** The token of a request, and how it was authenticated. */
+interface Identity extends Pick<Credential, "name" | "role" | "owners"> {
   credential: Credential;
   by: "bearer" | "session";
 }
@@ -72,20 +64,27 @@ export class Guard {
     if (!credential) return;
     const session = this.#auth.openSession(credential);
     res.cookie(this.#auth.cookie, session, { ...cookieOptions(req), maxAge: SESSION_MS });
-    this.#logger.info({ role: credential.role, from: req.ip }, "signed in");
+    const { role, name } = credential;
+    this.#logger.info({ role, token: name, from: req.ip }, "signed in");
     res.redirect(303, localPath(next));
   }
 
-  /** Undefined for a wrong token, which is answered here. A right token is always accepted, even after wrong ones from its address. */
+  /** Undefined for a wrong or expired token, which is answered here. A right token is always accepted, even after wrong ones from its address. */
   async #credential(
     req: Request,
     res: Response,
     token: string,
     next: string,
   ): Promise<Credential | undefined> {
-    const credential = this.#auth.credential(token);
-    if (!credential) await this.#turnAwayWrong(req, res, next);
-    return credential;
+    try {
+      const credential = await this.#auth.credential(token);
+      if (!credential) await this.#turnAwayWrong(req, res, next);
+      return credential;
+    } catch (error) {
+      if (!isCarillonError(error, "TOKEN_EXPIRED")) throw error;
+      this.#turnAway(req, res, 401, { next, problem: error.message }, error);
+      return undefined;
+    }
   }
 
   async #turnAwayWrong(req: Request, res: Response, next: string): Promise<void> {
@@ -105,11 +104,14 @@ export class Guard {
 
   readonly signOut: RequestHandler = async (req, res) => {
     // A page of another site cannot send the session (SameSite=Strict), so it cannot end one either.
-    const session = this.#session(req);
-    if (session) res.clearCookie(this.#auth.cookie, cookieOptions(req));
     try {
-      if (session) await this.#store.registry.endSession(session.id, SESSION_MS);
+      const session = await this.#session(req);
+      if (session) {
+        res.clearCookie(this.#auth.cookie, cookieOptions(req));
+        await this.#store.registry.endSession(session.id, SESSION_MS);
+      }
     } catch (thrown) {
+      res.clearCookie(this.#auth.cookie, cookieOptions(req));
       const error = coded(thrown);
       this.#logger.error({ code: error.code, error: error.message }, "a session could not be ended");
       if (!wantsPage(req)) return refuse(res, error);
@@ -127,10 +129,10 @@ export class Guard {
     if (scheme?.toLowerCase() === "bearer" && bearer) {
       const credential = await this.#credential(req, res, bearer, "/");
       if (!credential) return;
-      res.locals["identity"] = { role: credential.role, credential, by: "bearer" } satisfies Identity;
+      res.locals["identity"] = { ...credential, credential, by: "bearer" } satisfies Identity;
       return next();
     }
-    const session = this.#session(req);
+    const session = await this.#session(req);
     if (!session || (await this.#hasEnded(session))) {
       return this.#turnAway(req, res, 401, { next: req.originalUrl });
     }
@@ -145,11 +147,11 @@ export class Guard {
       );
     }
     const { credential } = session;
-    res.locals["identity"] = { role: credential.role, credential, by: "session" } satisfies Identity;
+    res.locals["identity"] = { ...credential, credential, by: "session" } satisfies Identity;
     next();
   };
 
-  #session(req: Request): Session | undefined {
+  async #session(req: Request): Promise<Session | undefined> {
     const cookie = cookieOf(req, this.#auth.cookie);
     return cookie === undefined ? undefined : this.#auth.session(cookie);
   }
@@ -161,8 +163,20 @@ export class Guard {
   }
 
   readonly roleAllows: RequestHandler = (req, res, next) => {
-    const { role } = identityOf(res);
-    if (role === "admin" || onlyAsks(req) || (role === "operator" && onlyActs(req))) return next();
+    const { role, owners } = identityOf(res);
+    if (owners && !isOwned(req)) {
+      const what = `this token is bound to the owner ${owners.join(", ")}, and this concerns the whole namespace.`;
+      return refuse(res, new CarillonError("FORBIDDEN", what, { remedy: "Use a token without owners." }));
+    }
+    if (role === "admin") return next();
+    if (isForAdmins(req)) {
+      const remedy = "Sign in with the token of an admin.";
+      return refuse(
+        res,
+        new CarillonError("FORBIDDEN", "only an admin may see and change tokens.", { remedy }),
+      );
+    }
+    if (onlyAsks(req) || (role === "operator" && onlyActs(req))) return next();
     const [what, whose] =
       role === "operator"
         ? ["an operator may not define, edit or remove anything", "an admin"]
@@ -174,7 +188,7 @@ export class Guard {
   /** Logs changes and who made them. Paths contain names of queues, tasks and jobs, never a token. */
   readonly audit: RequestHandler = (req, res, next) => {
     if (onlyAsks(req)) return next();
-    const { role, by } = identityOf(res);
+    const { role, name, by } = identityOf(res);
     // Not "finish", because the request counts even if the client left before the answer.
     res.once("close", () => {
       const { method, originalUrl } = req;
@@ -182,6 +196,7 @@ export class Guard {
       this.#logger.info(
         {
           role,
+          token: name,
           by,
           from: req.ip,
           method,
@@ -196,13 +211,15 @@ export class Guard {
     next();
   };
 
-  #turnAway(req: Request, res: Response, status: 401 | 429, page: LoginPage): void {
+  /** @param error for programs; default: one that describes the status and the page's problem */
+  #turnAway(req: Request, res: Response, status: 401 | 429, page: LoginPage, error?: CarillonError): void {
     const { problem } = page;
     res.status(status);
     if (status === 401) res.set("WWW-Authenticate", 'Bearer realm="carillon"');
     if (wantsPage(req)) {
       return void res.type("html").send(loginPage({ ...page, next: localPath(page.next) }));
     }
+    if (error) return refuse(res, error);
     // The board's page shows this to users whose session has ended.
     const how = isBoard(req) ? "Load the page again to sign in" : "Open the console in a browser";
     const remedy = `${how}, or send \`Authorization: Bearer <token>\`.`;

@@ -55,3 +55,27 @@ export function onlyActs(req: Request): boolean {
   const asked = `${req.method} ${pathOf(req)}`;
   return ACTS.some((path) => path.test(asked));
 }
+
+/** Reads and changes that only an admin may do; ignores case, as Express does where it mounts the API. */
+export function isForAdmins(req: Request): boolean {
+  return /^\/api\/v1\/tokens(\/|$)/i.test(pathOf(req));
+}
+
+/**
+ * Paths for tokens that are bound to owners. The API answers them with a client that is bound to one of these owners, which hides the
+ * tasks of others. All other paths concern the whole namespace.
+ */
+const OWNED: readonly RegExp[] = [
+  /^\/api\/v1\/tasks(\/(pause|resume|delete))?$/,
+  /^\/api\/v1\/tasks(\/[^/]+){3}$/,
+  /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger|runs|revisions|restore|ledger|stats|explain|backfills)$/,
+  /^\/api\/v1\/backfills\/[^/]+$/,
+  /^\/api\/v1\/freezes(\/[^/]+)?$/,
+  /^\/api\/v1\/runs(\/[^/]+(\/(items|retry-items|cancel))?)?$/,
+  /^\/api\/v1\/(stats|upcoming|forecast|validate|journal|status|changes)$/,
+];
+
+/** Whether a token that is bound to owners may ask for it. */
+export function isOwned(req: Request): boolean {
+  return OWNED.some((path) => path.test(pathOf(req)));
+}

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
 import type {
   AppJobScheduler,
@@ -27,6 +28,9 @@ import { editSchedule, type ScheduleForm, showSchedule } from "./schedule-form.j
 
 type Scheduler = Omit<AppJobScheduler, "queueName">;
 
+/** The name of the token of the present request: Bull Board hands none to its adapters. */
+export const author = new AsyncLocalStorage<string>();
+
 /** Most tasks on the page, which is one plain table that reloads every few seconds. */
 const SHOWN_TASKS = 500;
 
@@ -55,12 +59,10 @@ export class TaskAdapter extends BullMQAdapter {
   readonly #client: Client;
   readonly #store: Store;
   readonly #redactor: Redactor;
-  readonly #role: Role;
   #tasks = 0;
 
   constructor(queue: Queue, client: Client, store: Store, redactor: Redactor, role: Role) {
     super(queue, { readOnlyMode: role === "viewer" });
-    this.#role = role;
     this.#queue = queue;
     this.#client = client;
     this.#store = store;
@@ -107,13 +109,13 @@ export class TaskAdapter extends BullMQAdapter {
     await super.clean(status, grace);
   }
 
-  /** Records the time and the role. @throws `FORBIDDEN` for the queue of alerts */
+  /** Records the time and the author. @throws `FORBIDDEN` for the queue of alerts */
   override async pause(): Promise<void> {
     await unlessGone(this.#client.queues.pause(this.#queue.name, { by: this.#by }));
   }
 
   get #by(): string {
-    return `Bull Board (${this.#role})`;
+    return author.getStore() ?? "";
   }
 
   override async resume(): Promise<void> {

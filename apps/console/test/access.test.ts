@@ -404,7 +404,7 @@ describe("an operator", () => {
       ["POST", "/api/v1/tasks/pause", { queue: "q" }, 200],
       ["POST", "/api/v1/tasks/resume", { queue: "q" }, 200],
       ["POST", `/api/v1/runs/${run.job.id}/cancel`, {}, 200],
-      ["POST", "/api/v1/queues/q/pause", { note: "deploy", by: "ann" }, 200],
+      ["POST", "/api/v1/queues/q/pause", { note: "deploy" }, 200],
       ["POST", "/api/v1/queues/q/resume", {}, 200],
       ["PUT", PAUSE, {}, 200],
       ["PUT", "/queues/api/queues/resume", {}, 200],

@@ -43,27 +43,27 @@ describe("many tasks at once", () => {
   });
 
   test("are paused and resumed", async () => {
-    const paused = await api("POST", "/tasks/pause", { tag: "ops", note: "down", by: "ann" });
+    const paused = await api("POST", "/tasks/pause", { tag: "ops", note: "down" });
     expect([paused.status, paused.body]).toMatchObject([200, { count: 2 }]);
     expect(await named("paused")).toBe("ab");
-    expect((await console_.client.get("a")).paused).toMatchObject({ note: "down", by: "ann" });
+    expect((await console_.client.get("a")).paused).toMatchObject({ note: "down", by: "admin" });
     expect((await api("POST", "/tasks/pause", { queue: "q" })).body).toMatchObject({ count: 0 });
     expect((await api("POST", "/tasks/resume", { owner: "acme", from: "catch-up" })).body).toMatchObject({
       count: 1,
     });
-    expect((await api("POST", "/tasks/resume", { tag: "ops", by: "eve" })).body).toMatchObject({ count: 1 });
+    expect((await api("POST", "/tasks/resume", { tag: "ops" })).body).toMatchObject({ count: 1 });
     expect(await named("paused")).toBe("");
   });
 
   test("are resumed by the note of their pause, after a dry run", async () => {
-    await api("POST", "/tasks/q/system/a/pause", { note: "retired", by: "ann" });
-    await api("POST", "/tasks/pause", { tag: "ops", note: "INC-43", by: "eve" });
+    await api("POST", "/tasks/q/system/a/pause", { note: "retired" });
+    await api("POST", "/tasks/pause", { tag: "ops", note: "INC-43" });
     const { body } = await api("POST", "/tasks/resume", { tag: "ops", dryRun: true });
     expect(body).toMatchObject({
       count: 2,
       sample: [
         { id: "b", paused: { note: "INC-43" } },
-        { id: "a", paused: { by: "ann", note: "retired" } },
+        { id: "a", paused: { by: "admin", note: "retired" } },
       ],
     });
     expect((await api("POST", "/tasks/resume", { tag: "ops", note: "INC-43" })).body).toMatchObject({
@@ -178,7 +178,7 @@ describe("backfills", () => {
   beforeEach(() => console_.client.put(task("a")));
 
   test("are begun, looked at and stopped", async () => {
-    const asked = { from, to, overlap: "queue-all", every: "10s", by: "ann" };
+    const asked = { from, to, overlap: "queue-all", every: "10s" };
     const put = await api("POST", BACKFILLS, asked);
     const { id } = put.body as { id: string };
     expect([put.status, put.body, put.headers.get("location")]).toEqual([
@@ -188,7 +188,17 @@ describe("backfills", () => {
     ]);
     const { body } = await api("GET", `/backfills/${id}`);
     expect(body).toMatchObject({
-      ...{ id, from, to, total: 3, enqueued: 0, skipped: 0, every: 10_000, overlap: "queue-all", by: "ann" },
+      ...{
+        id,
+        from,
+        to,
+        total: 3,
+        enqueued: 0,
+        skipped: 0,
+        every: 10_000,
+        overlap: "queue-all",
+        by: "admin",
+      },
       task: { queue: "q", owner: "system", id: "a" },
       state: "running",
     });

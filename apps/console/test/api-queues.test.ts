@@ -31,7 +31,7 @@ describe("the API's queues", () => {
   test("tell tasks, jobs, workers, pauses and the ends of runs", async () => {
     const { outcomes } = internalsOf(storeOf(console_.client)).keys.queue("q");
     await internalsOf(storeOf(console_.client)).link.ask((client) => client.hset(outcomes, "failed", 2));
-    await api("POST", "/queues/q/pause", { note: "deploy", by: "ann" });
+    await api("POST", "/queues/q/pause", { note: "deploy" });
     await console_.client.trigger("of-q");
     const none = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0]));
     const idle = { tasks: 1, workers: 0, waiting: 0, active: 0, outcomes: none };
@@ -40,7 +40,7 @@ describe("the API's queues", () => {
         { name: ALERTS, ...idle },
         {
           ...{ name: "q", tasks: 1, workers: 0, waiting: 1, active: 0, oldestWaitingMs: expect.any(Number) },
-          paused: { at: expect.any(Number), note: "deploy", by: "ann" },
+          paused: { at: expect.any(Number), note: "deploy", by: "admin" },
           outcomes: { ...none, failed: 2 },
         },
         { name: "r", ...idle },
@@ -97,14 +97,14 @@ describe("Bull Board", () => {
 
   test("pauses all queues but that of the alerts, and says by which role; it resumes all", async () => {
     expect((await operate("/pause")).status).toBe(200);
-    expect(await paused()).toEqual({ q: "Bull Board (operator)", r: "Bull Board (operator)" });
+    expect(await paused()).toEqual({ q: "operator", r: "operator" });
     expect((await operate("/resume")).status).toBe(200);
     expect(await paused()).toEqual({});
   });
 
   test("pauses one, and refuses to pause that of the alerts", async () => {
     expect((await operate("/q/pause")).status).toBe(200);
-    expect(await paused()).toEqual({ q: "Bull Board (operator)" });
+    expect(await paused()).toEqual({ q: "operator" });
     expect((await operate("/q/resume")).status).toBe(200);
     const { status, body } = await operate(`/${ALERTS}/pause`);
     expect([status, body]).toEqual([
@@ -119,7 +119,7 @@ describe("Bull Board", () => {
     console_.board.refresh = async () => {};
     await console_.client.delete("of-q");
     expect((await operate("/pause")).status).toBe(200);
-    expect(await paused()).toEqual({ r: "Bull Board (operator)" });
+    expect(await paused()).toEqual({ r: "operator" });
     console_.board.refresh = refresh;
   });
 });

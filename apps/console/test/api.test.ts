@@ -283,12 +283,12 @@ describe("validate", () => {
 describe("verbs", () => {
   test("pause and resume say whether anything changed", async () => {
     await api("POST", "/tasks", full);
-    const paused = await api("POST", `${NIGHTLY}/pause`, { note: "upstream is down", by: "ann" });
+    const paused = await api("POST", `${NIGHTLY}/pause`, { note: "upstream is down" });
     expect([paused.status, paused.body]).toEqual([200, { changed: true }]);
     expect((await api("POST", `${NIGHTLY}/pause`)).body).toEqual({ changed: false });
     expect((await api("GET", NIGHTLY)).body).toMatchObject({
       state: "paused",
-      paused: { by: "ann", note: "upstream is down", at: expect.any(Number) },
+      paused: { by: "admin", note: "upstream is down", at: expect.any(Number) },
     });
     expect((await api("POST", `${NIGHTLY}/resume`, { from: "catch-up" })).body).toEqual({ changed: true });
     expect((await api("POST", `${NIGHTLY}/resume`)).body).toEqual({ changed: false });
@@ -317,8 +317,8 @@ describe("verbs", () => {
     const { run } = (await api("POST", "/tasks/q/system/a/trigger")).body as { run: string };
     await api("POST", "/tasks/q/system/a/pause", { cancelQueued: false });
     expect(await console_.client.runs.get(run)).not.toHaveProperty("cancel");
-    await api("POST", "/tasks/q/system/a/pause", { cancelQueued: true, by: "ann" });
-    expect((await console_.client.runs.get(run)).cancel).toMatchObject({ by: "ann" });
+    await api("POST", "/tasks/q/system/a/pause", { cancelQueued: true });
+    expect((await console_.client.runs.get(run)).cancel).toMatchObject({ by: "admin" });
   });
 
   test("a finished task cannot be paused", async () => {
@@ -399,7 +399,7 @@ describe("the namespace", () => {
   });
 
   test("its freezes", async () => {
-    const added = await api("POST", "/freezes", { owner: "acme", reason: "INC-43", by: "ann" });
+    const added = await api("POST", "/freezes", { owner: "acme", reason: "INC-43" });
     expect(added).toMatchObject({ status: 201, body: { owner: "acme", active: true } });
     const id = String(added.body["id"]);
     expect((await api("GET", "/freezes")).body["freezes"]).toMatchObject([{ id, reason: "INC-43" }]);
@@ -412,7 +412,7 @@ describe("the namespace", () => {
   });
 
   test("its shared calendars", async () => {
-    const put = await api("PUT", "/calendars/holidays", { entries: ["2026-12-25", "*-05-01"], by: "ann" });
+    const put = await api("PUT", "/calendars/holidays", { entries: ["2026-12-25", "*-05-01"] });
     expect([put.status, put.body]).toMatchObject([
       201,
       { name: "holidays", outcome: "created", replanned: 0 },
@@ -420,7 +420,7 @@ describe("the namespace", () => {
     const schedule = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
     await api("POST", "/tasks", minimal("a", { schedule }));
     expect((await api("GET", "/calendars")).body["calendars"]).toMatchObject([
-      { name: "holidays", entries: 2, tasks: 1, by: "ann" },
+      { name: "holidays", entries: 2, tasks: 1, by: "admin" },
     ]);
     const again = await api("PUT", "/calendars/holidays", { entries: ["2026-12-26"] });
     expect([again.status, again.body]).toMatchObject([200, { outcome: "updated", replanned: 1 }]);

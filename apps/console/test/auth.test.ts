@@ -8,26 +8,26 @@ describe("sessions", () => {
     ...{ namespace: "n", now: () => now },
   };
   const auth = new Auth(options);
-  const open = (token: string, by = auth) => by.openSession(by.credential(token)!);
-  const roleOf = (session: string, by = auth) => by.session(session)?.credential.role;
+  const open = async (token: string, by = auth) => by.openSession((await by.credential(token))!);
+  const roleOf = async (session: string, by = auth) => (await by.session(session))?.credential.role;
 
-  test("hold the role of the token, and end", () => {
-    const session = open("viewer");
-    expect(roleOf(session)).toBe("viewer");
+  test("hold the role of the token, and end", async () => {
+    const session = await open("viewer");
+    expect(await roleOf(session)).toBe("viewer");
     now += 12 * 3_600_000 - 1;
-    expect(roleOf(session)).toBe("viewer");
+    expect(await roleOf(session)).toBe("viewer");
     now += 1;
-    expect(roleOf(session)).toBeUndefined();
+    expect(await roleOf(session)).toBeUndefined();
   });
 
-  test("have ids that never repeat", () => {
-    const [one, other] = [auth.session(open("admin")), auth.session(open("admin"))];
+  test("have ids that never repeat", async () => {
+    const [one, other] = [await auth.session(await open("admin")), await auth.session(await open("admin"))];
     expect(one?.id).toMatch(/^[\w-]{22}$/);
     expect(one?.id).not.toBe(other?.id);
   });
 
-  test("cannot be made into another role's, prolonged, shortened or renamed", () => {
-    const session = open("viewer");
+  test("cannot be made into another role's, prolonged, shortened or renamed", async () => {
+    const session = await open("viewer");
     const [, expiry, id, mac] = session.split(".");
     const forged = [
       `admin.${expiry}.${id}.${mac}`,
@@ -39,34 +39,40 @@ describe("sessions", () => {
       `${session}.x`,
       "",
     ];
-    expect(forged.map((one) => roleOf(one))).toEqual(forged.map(() => undefined));
+    expect(await Promise.all(forged.map((one) => roleOf(one)))).toEqual(forged.map(() => undefined));
   });
 
-  test("hold on another console with the same tokens, and on none with others", () => {
-    const session = open("admin");
-    expect(roleOf(session, new Auth(options))).toBe("admin");
-    expect(roleOf(session, new Auth({ ...options, tokens: { admin: ["new"] } }))).toBeUndefined();
-    expect(roleOf(session, new Auth({ ...options, namespace: "m" }))).toBeUndefined();
+  test("hold on another console with the same tokens, and on none with others", async () => {
+    const session = await open("admin");
+    expect(await roleOf(session, new Auth(options))).toBe("admin");
+    expect(await roleOf(session, new Auth({ ...options, tokens: { admin: ["new"] } }))).toBeUndefined();
+    expect(await roleOf(session, new Auth({ ...options, namespace: "m" }))).toBeUndefined();
   });
 
-  test("go on while a new token replaces theirs, and end with it", () => {
-    const session = open("admin");
+  test("go on while a new token replaces theirs, and end with it", async () => {
+    const session = await open("admin");
     const both = new Auth({ ...options, tokens: { admin: ["new", "admin"] } });
-    expect(roleOf(session, both)).toBe("admin");
-    expect(["new", "admin"].map((token) => both.credential(token)?.role)).toEqual(["admin", "admin"]);
-    const renewed = open("new", both);
+    expect(await roleOf(session, both)).toBe("admin");
+    expect(
+      await Promise.all(["new", "admin"].map(async (token) => (await both.credential(token))?.role)),
+    ).toEqual(["admin", "admin"]);
+    const renewed = await open("new", both);
     const after = new Auth({ ...options, tokens: { admin: ["new"] } });
-    expect([roleOf(session, after), roleOf(renewed, after)]).toEqual([undefined, "admin"]);
-    expect(after.credential("admin")).toBeUndefined();
+    expect([await roleOf(session, after), await roleOf(renewed, after)]).toEqual([undefined, "admin"]);
+    expect(await after.credential("admin")).toBeUndefined();
   });
 
-  test("no token is the start of another, and an absent viewer token opens nothing", () => {
-    const role = (by: Auth) => (token: string) => by.credential(token)?.role;
+  test("no token is the start of another, and an absent viewer token opens nothing", async () => {
+    const role = (by: Auth) => async (token: string) => (await by.credential(token))?.role;
     expect(
-      ["admin", "operator", "viewer", "admi", "admin ", "", "undefined", "admin,viewer"].map(role(auth)),
+      await Promise.all(
+        ["admin", "operator", "viewer", "admi", "admin ", "", "undefined", "admin,viewer"].map(role(auth)),
+      ),
     ).toEqual(["admin", "operator", "viewer", ...new Array(5).fill(undefined)]);
     const alone = new Auth({ tokens: { admin: ["admin"] }, namespace: "n" });
-    expect(["", "undefined", "viewer", "operator"].map(role(alone))).toEqual(new Array(4).fill(undefined));
+    expect(await Promise.all(["", "undefined", "viewer", "operator"].map(role(alone)))).toEqual(
+      new Array(4).fill(undefined),
+    );
   });
 });
 

@@ -233,7 +233,7 @@ describe("run now", () => {
     expect([after.state, after.due]).toEqual(["paused", before.due]);
     const runs = await console_.client.runs.list({ owner: "tenant-a", id: "nightly" });
     expect(runs.map(({ id, state, trigger, by }) => ({ id, state, trigger, by }))).toEqual([
-      { id: body.job?.id, state: "queued", trigger: "manual", by: "Bull Board (admin)" },
+      { id: body.job?.id, state: "queued", trigger: "manual", by: "admin" },
     ]);
   });
 
@@ -304,7 +304,7 @@ describe("edit", () => {
       ...same
     }: typeof after) => same;
     expect(rest(after)).toEqual(rest(before));
-    expect(after.updatedBy).toBe("Bull Board (admin)");
+    expect(after.updatedBy).toBe("admin");
   });
 
   test("keeps what someone else changes at that moment", async () => {

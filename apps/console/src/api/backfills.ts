@@ -1,4 +1,3 @@
-import type { Client } from "@carillon/sdk";
 import { z } from "zod";
 import { API_PATH } from "../paths.js";
 import { endpoint, ok } from "./route.js";
@@ -15,19 +14,18 @@ const BACKFILL = z.strictObject({
   overlap: OVERLAP,
   every: text,
   dryRun: z.boolean("not true or false").exactOptional(),
-  by: text,
 });
 
 /** Past occurrences of a task that are run. */
-export function backfillEndpoints(client: Client) {
-  return {
-    add: endpoint({ body: BACKFILL }, async (asked) => {
-      const put = await client.backfills.start(taskOf(asked), asked.body);
-      // Only counted, or there is nothing to do.
-      if (put.id === undefined) return ok(put);
-      return { status: 202, location: `${API_PATH}/backfills/${put.id}`, body: put };
-    }),
-    get: endpoint({}, async ({ path }) => ok(await client.backfills.get(path["id"]!))),
-    cancel: endpoint({}, async ({ path }) => ok({ changed: await client.backfills.cancel(path["id"]!) })),
-  };
-}
+export const backfillEndpoints = {
+  add: endpoint({ body: BACKFILL }, async (asked) => {
+    const put = await asked.client.backfills.start(taskOf(asked), asked.body);
+    // Only counted, or there is nothing to do.
+    if (put.id === undefined) return ok(put);
+    return { status: 202, location: `${API_PATH}/backfills/${put.id}`, body: put };
+  }),
+  get: endpoint({}, async ({ client, path }) => ok(await client.backfills.get(path["id"]!))),
+  cancel: endpoint({}, async ({ client, path }) =>
+    ok({ changed: await client.backfills.cancel(path["id"]!) }),
+  ),
+};

@@ -1,22 +1,19 @@
-import type { Client } from "@carillon/sdk";
 import { z } from "zod";
 import { endpoint, ok } from "./route.js";
 
 const text = z.string("not a text");
-const CALENDAR = z.strictObject({ entries: z.array(text, "not a list of texts"), by: text.exactOptional() });
+const CALENDAR = z.strictObject({ entries: z.array(text, "not a list of texts") });
 
 /** Shared calendars. */
-export function calendarEndpoints(client: Client) {
-  return {
-    list: endpoint({}, async () => ok({ calendars: await client.calendars.list() })),
-    get: endpoint({}, async ({ path }) => ok(await client.calendars.get(path["name"]!))),
-    put: endpoint({ body: CALENDAR }, async ({ path, body: { entries, ...options } }) => {
-      const done = await client.calendars.put(path["name"]!, entries, options);
-      return { status: done.outcome === "created" ? 201 : 200, body: done };
-    }),
-    remove: endpoint({}, async ({ path }) => {
-      await client.calendars.delete(path["name"]!);
-      return { status: 204 };
-    }),
-  };
-}
+export const calendarEndpoints = {
+  list: endpoint({}, async ({ client }) => ok({ calendars: await client.calendars.list() })),
+  get: endpoint({}, async ({ client, path }) => ok(await client.calendars.get(path["name"]!))),
+  put: endpoint({ body: CALENDAR }, async ({ client, path, body: { entries, ...options } }) => {
+    const done = await client.calendars.put(path["name"]!, entries, options);
+    return { status: done.outcome === "created" ? 201 : 200, body: done };
+  }),
+  remove: endpoint({}, async ({ client, path }) => {
+    await client.calendars.delete(path["name"]!);
+    return { status: 204 };
+  }),
+};

@@ -1,4 +1,4 @@
-import type { Client, FreezeInput } from "@carillon/sdk";
+import type { FreezeInput } from "@carillon/sdk";
 import { z } from "zod";
 import { endpoint, ok } from "./route.js";
 
@@ -14,20 +14,17 @@ const FREEZE = z.strictObject({
   schedule: z.record(z.string(), z.unknown(), "not an object").exactOptional(),
   for: z.union([z.string(), z.number()], "not a duration").exactOptional(),
   reason: text,
-  by: text,
 });
 
 /** Freezes: pauses of an owner, a tag, a queue, or all tasks. */
-export function freezeEndpoints(client: Client) {
-  return {
-    list: endpoint({}, async () => ok({ freezes: await client.freezes.list() })),
-    // The client checks the schedule itself.
-    add: endpoint({ body: FREEZE }, async ({ body }) => {
-      return { status: 201, body: await client.freezes.put(body as unknown as FreezeInput) };
-    }),
-    remove: endpoint({}, async ({ path }) => {
-      await client.freezes.delete(path["id"]!);
-      return { status: 204 };
-    }),
-  };
-}
+export const freezeEndpoints = {
+  list: endpoint({}, async ({ client }) => ok({ freezes: await client.freezes.list() })),
+  // The client checks the schedule itself.
+  add: endpoint({ body: FREEZE }, async ({ client, body }) => {
+    return { status: 201, body: await client.freezes.put(body as unknown as FreezeInput) };
+  }),
+  remove: endpoint({}, async ({ client, path }) => {
+    await client.freezes.delete(path["id"]!);
+    return { status: 204 };
+  }),
+};

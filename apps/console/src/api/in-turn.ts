@@ -1,5 +1,5 @@
 import { CarillonError } from "@carillon/sdk";
-import type { Credential } from "../auth.js";
+
 import { identityOf } from "../guard.js";
 import type { Endpoint } from "./route.js";
 
@@ -16,11 +16,11 @@ interface Line {
 
 /** For endpoints that compute much: runs the calls of one token one at a time, in order, over all these endpoints. */
 export function inTurn(): (endpoint: Endpoint) => Endpoint {
-  const lines = new Map<Credential, Line>();
+  const lines = new Map<string, Line>();
   return (endpoint) => async (req, res) => {
-    const { credential } = identityOf(res);
-    const line = lines.get(credential) ?? { length: 0, last: Promise.resolve() };
-    lines.set(credential, line);
+    const { digest } = identityOf(res).credential;
+    const line = lines.get(digest) ?? { length: 0, last: Promise.resolve() };
+    lines.set(digest, line);
     if (line.length > MOST) {
       res.set("Retry-After", String(RETRY_AFTER));
       throw new CarillonError("RATE_LIMITED", "too many calls that compute times are waiting.", {
@@ -32,6 +32,7 @@ export function inTurn(): (endpoint: Endpoint) => Endpoint {
       .then(() => (res.destroyed ? undefined : endpoint(req, res)))
       .finally(() => {
         line.length -= 1;
+        if (line.length === 0) lines.delete(digest);
       });
     line.last = call.catch(() => {});
     await call;

@@ -1,21 +1,20 @@
-import type { Client } from "@carillon/sdk";
 import { EXPLAIN_QUERY, FORECAST_QUERY, LIST_QUERY, UPCOMING_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 import { taskOf } from "./tasks.js";
 
 /** Past decisions and runs of a task, and coming occurrences. */
-export function insightEndpoints(client: Client) {
-  return {
-    stats: endpoint({}, async (asked) => ok(await client.runs.stats(taskOf(asked)))),
-    statsOfAll: endpoint({ query: LIST_QUERY }, async ({ query }) => ok(await client.runs.statsOfAll(query))),
-    explain: endpoint({ query: EXPLAIN_QUERY }, async (asked) =>
-      ok(await client.explain(taskOf(asked), asked.query.time)),
-    ),
-    upcoming: endpoint({ query: UPCOMING_QUERY }, async ({ query }) =>
-      ok({ upcoming: await client.upNext(query) }),
-    ),
-    forecast: endpoint({ query: FORECAST_QUERY }, async ({ query }) =>
-      ok({ upcoming: await client.forecast(query) }),
-    ),
-  };
-}
+export const insightEndpoints = {
+  stats: endpoint({}, async (asked) => ok(await asked.client.runs.stats(taskOf(asked)))),
+  statsOfAll: endpoint({ query: LIST_QUERY }, async ({ client, query }) =>
+    ok(await client.runs.statsOfAll(query)),
+  ),
+  explain: endpoint({ query: EXPLAIN_QUERY }, async (asked) =>
+    ok(await asked.client.explain(taskOf(asked), asked.query.time)),
+  ),
+  upcoming: endpoint({ query: UPCOMING_QUERY }, async ({ client, query }) =>
+    ok({ upcoming: await client.upNext(query) }),
+  ),
+  forecast: endpoint({ query: FORECAST_QUERY }, async ({ client, query }) =>
+    ok({ upcoming: await client.forecast(query) }),
+  ),
+};

@@ -1,20 +1,20 @@
-import { CarillonError, type Client, type TaskRef } from "@carillon/sdk";
+import { CarillonError, type TaskRef } from "@carillon/sdk";
 import { CHANGES_QUERY, JOURNAL_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 
 /** The final runs of all tasks. */
-export function journalEndpoint(client: Client) {
-  return endpoint({ query: JOURNAL_QUERY }, async ({ query: { task, owner, ...filter } }) =>
+export const journalEndpoint = endpoint(
+  { query: JOURNAL_QUERY },
+  async ({ client, query: { task, owner, ...filter } }) =>
     ok(await client.runs.journal({ ...filter, task: refOf(task, owner, filter.queue) })),
-  );
-}
+);
 
 /** The log of changes, with their authors. */
-export function changesEndpoint(client: Client) {
-  return endpoint({ query: CHANGES_QUERY }, async ({ query: { task, owner, queue, ...filter } }) =>
+export const changesEndpoint = endpoint(
+  { query: CHANGES_QUERY },
+  async ({ client, query: { task, owner, queue, ...filter } }) =>
     ok(await client.changes.list({ ...filter, task: refOf(task, owner, queue) })),
-  );
-}
+);
 
 /** @throws `INVALID_OPTION` for an owner alone */
 function refOf(

@@ -1,4 +1,4 @@
-import type { Client, DefaultsScope } from "@carillon/sdk";
+import type { DefaultsScope } from "@carillon/sdk";
 import { z } from "zod";
 import { endpoint, ok } from "./route.js";
 
@@ -6,19 +6,17 @@ const POLICIES = z.strictObject({ policies: z.looseObject({}).nullable() });
 const TYPES = z.strictObject({ types: z.array(z.string("not a text"), "not a list of texts") });
 
 /** The status of the namespace, its nodes, workers and task types. */
-export function namespaceEndpoints(client: Client) {
-  return {
-    status: endpoint({}, async () => ok(await client.status())),
-    nodes: endpoint({}, async () => ok({ nodes: await client.nodes.list() })),
-    defaults: endpoint({}, async () => ok({ defaults: await client.defaults.list() })),
-    setDefaults: endpoint({ body: POLICIES }, async ({ path, body }) =>
-      ok({ changed: await client.defaults.set(path["scope"] as DefaultsScope, body.policies) }),
-    ),
-    workers: endpoint({}, async () => ok({ workers: await client.workers.list() })),
-    types: endpoint({}, async () => ok({ types: await client.types.list() })),
-    allowTypes: endpoint({ body: TYPES }, async ({ body: { types } }) => {
-      await client.types.allow(types);
-      return ok({ types: await client.types.list() });
-    }),
-  };
-}
+export const namespaceEndpoints = {
+  status: endpoint({}, async ({ client }) => ok(await client.status())),
+  nodes: endpoint({}, async ({ client }) => ok({ nodes: await client.nodes.list() })),
+  defaults: endpoint({}, async ({ client }) => ok({ defaults: await client.defaults.list() })),
+  setDefaults: endpoint({ body: POLICIES }, async ({ client, path, body }) =>
+    ok({ changed: await client.defaults.set(path["scope"] as DefaultsScope, body.policies) }),
+  ),
+  workers: endpoint({}, async ({ client }) => ok({ workers: await client.workers.list() })),
+  types: endpoint({}, async ({ client }) => ok({ types: await client.types.list() })),
+  allowTypes: endpoint({ body: TYPES }, async ({ client, body: { types } }) => {
+    await client.types.allow(types);
+    return ok({ types: await client.types.list() });
+  }),
+};

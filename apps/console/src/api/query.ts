@@ -51,7 +51,7 @@ export const LIST_QUERY = z.strictObject({
   cursor: text.optional(),
 });
 
-export const PUT_QUERY = z.strictObject({ ifRevision: text.optional(), by: text.optional() });
+export const PUT_QUERY = z.strictObject({ ifRevision: text.optional() });
 
 export const RUNS_QUERY = z.strictObject({ limit: number.exactOptional(), offset: number.exactOptional() });
 

@@ -1,4 +1,3 @@
-import type { Client } from "@carillon/sdk";
 import { z } from "zod";
 import { endpoint, ok } from "./route.js";
 import { PAUSE } from "./verbs.js";
@@ -6,17 +5,19 @@ import { PAUSE } from "./verbs.js";
 const LIMIT = z.strictObject({ runs: z.number("not a number, or null").nullable() });
 
 /** Queues as a whole. */
-export function queueEndpoints(client: Client) {
-  return {
-    list: endpoint({}, async () => ok({ queues: await client.queues.list() })),
-    pause: endpoint({ body: PAUSE }, async ({ path, body }) =>
-      ok({ changed: await client.queues.pause(path["queue"]!, body) }),
-    ),
-    resume: endpoint({}, async ({ path }) => ok({ changed: await client.queues.resume(path["queue"]!) })),
-    limits: endpoint({}, async ({ path }) => ok({ limits: await client.queues.limits(path["queue"]!) })),
-    setLimit: endpoint({ body: LIMIT }, async ({ path, body }) =>
-      ok({ changed: await client.queues.setLimit(path["queue"]!, path["owner"]!, body.runs) }),
-    ),
-    remove: endpoint({}, async ({ path }) => ok({ count: await client.queues.delete(path["queue"]!) })),
-  };
-}
+export const queueEndpoints = {
+  list: endpoint({}, async ({ client }) => ok({ queues: await client.queues.list() })),
+  pause: endpoint({ body: PAUSE }, async ({ client, path, body }) =>
+    ok({ changed: await client.queues.pause(path["queue"]!, body) }),
+  ),
+  resume: endpoint({}, async ({ client, path }) =>
+    ok({ changed: await client.queues.resume(path["queue"]!) }),
+  ),
+  limits: endpoint({}, async ({ client, path }) =>
+    ok({ limits: await client.queues.limits(path["queue"]!) }),
+  ),
+  setLimit: endpoint({ body: LIMIT }, async ({ client, path, body }) =>
+    ok({ changed: await client.queues.setLimit(path["queue"]!, path["owner"]!, body.runs) }),
+  ),
+  remove: endpoint({}, async ({ client, path }) => ok({ count: await client.queues.delete(path["queue"]!) })),
+};

@@ -1,9 +1,11 @@
+import type { Client } from "@carillon/sdk";
 import type { Request, Response, Router } from "express";
 import { z } from "zod";
 import { RequestError } from "../errors.js";
 import { identityOf } from "../guard.js";
 import { hostsOnly } from "../redact.js";
 import { jsonBody } from "./body.js";
+import { clientFor } from "./clients.js";
 import { readAs } from "./fault.js";
 
 /** An answer: a JSON body, or none. */
@@ -15,6 +17,8 @@ export interface Reply {
 }
 
 export interface Asked<Query = unknown, Body = unknown> {
+  /** Acts for the token of the request. */
+  readonly client: Client;
   /** The named parts of the path, decoded and not checked. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: Query;
@@ -38,9 +42,14 @@ export function endpoint<
 ): Endpoint {
   const { query = NOTHING, body = NOTHING } = schemas;
   return async (req, res) => {
+    const client = clientFor(req, res);
+    // A token that is bound to owners names one here: the client is bound to it.
+    const { owner, ...rest } = req.query;
+    const asked = identityOf(res).owners ? rest : req.query;
     const reply = await answer({
+      client,
       path: req.params as Record<string, string>,
-      query: readAs(query, { ...req.query }) as z.output<Query>,
+      query: readAs(query, { ...asked }) as z.output<Query>,
       body: (body instanceof z.ZodObject ? readAs(body, req.body ?? {}) : req.body) as z.output<Body>,
     });
     if (reply.location !== undefined) res.location(reply.location);

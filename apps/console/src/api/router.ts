@@ -1,38 +1,31 @@
-import type { Client } from "@carillon/sdk";
 import type { Store } from "@carillon/sdk/internal";
 import { Router } from "express";
 import type { Redactor } from "../redact.js";
-import { backfillEndpoints } from "./backfills.js";
-import { calendarEndpoints } from "./calendars.js";
-import { freezeEndpoints } from "./freezes.js";
+import { backfillEndpoints as backfills } from "./backfills.js";
+import { calendarEndpoints as calendars } from "./calendars.js";
+import { clientsOf } from "./clients.js";
+import { freezeEndpoints as freezes } from "./freezes.js";
 import { inTurn } from "./in-turn.js";
-import { insightEndpoints } from "./insight.js";
+import { insightEndpoints as insight } from "./insight.js";
 import { changesEndpoint, journalEndpoint } from "./journal.js";
-import { manyEndpoints } from "./many.js";
-import { namespaceEndpoints } from "./namespace.js";
-import { queueEndpoints } from "./queues.js";
+import { manyEndpoints as many } from "./many.js";
+import { namespaceEndpoints as namespace } from "./namespace.js";
+import { queueEndpoints as queues } from "./queues.js";
 import { route } from "./route.js";
-import { runEndpoints } from "./runs.js";
+import { runEndpoints as runs } from "./runs.js";
 import { taskEndpoints } from "./tasks.js";
+import { tokenEndpoints as tokens } from "./tokens.js";
 import { validateEndpoint } from "./validate.js";
-import { verbEndpoints } from "./verbs.js";
+import { verbEndpoints as verbs } from "./verbs.js";
 
 /** The HTTP API with all its paths. Requests are authorised before they get here. */
-export function apiRouter(client: Client, store: Store, redactor: Redactor): Router {
+export function apiRouter(store: Store, redactor: Redactor): Router {
   const router = Router({ caseSensitive: true, strict: true });
-  const tasks = taskEndpoints(client, redactor);
-  const verbs = verbEndpoints(client);
-  const many = manyEndpoints(client);
-  const runs = runEndpoints(client);
-  const insight = insightEndpoints(client);
-  const backfills = backfillEndpoints(client);
-  const calendars = calendarEndpoints(client);
-  const freezes = freezeEndpoints(client);
-  const namespace = namespaceEndpoints(client);
-  const queues = queueEndpoints(client);
+  const tasks = taskEndpoints(redactor);
   const task = "/tasks/:queue/:owner/:id";
   const turn = inTurn();
 
+  router.use(clientsOf(store));
   route(router, "/tasks", { get: tasks.list, post: tasks.add });
   route(router, "/tasks/pause", { post: many.pause });
   route(router, "/tasks/resume", { post: many.resume });
@@ -57,10 +50,10 @@ export function apiRouter(client: Client, store: Store, redactor: Redactor): Rou
   route(router, "/stats", { get: insight.statsOfAll });
   route(router, "/upcoming", { get: insight.upcoming });
   route(router, "/forecast", { get: turn(insight.forecast) });
-  route(router, "/validate", { post: turn(validateEndpoint(client, store, redactor)) });
-  route(router, "/journal", { get: journalEndpoint(client) });
+  route(router, "/validate", { post: turn(validateEndpoint(store, redactor)) });
+  route(router, "/journal", { get: journalEndpoint });
   route(router, "/status", { get: namespace.status });
-  route(router, "/changes", { get: changesEndpoint(client) });
+  route(router, "/changes", { get: changesEndpoint });
   route(router, "/nodes", { get: namespace.nodes });
   route(router, "/workers", { get: namespace.workers });
   route(router, "/queues", { get: queues.list });
@@ -74,6 +67,8 @@ export function apiRouter(client: Client, store: Store, redactor: Redactor): Rou
   route(router, "/types", { get: namespace.types, put: namespace.allowTypes });
   route(router, "/freezes", { get: freezes.list, post: freezes.add });
   route(router, "/freezes/:id", { delete: freezes.remove });
+  route(router, "/tokens", { get: tokens.list, post: tokens.add });
+  route(router, "/tokens/:name", { delete: tokens.remove });
   route(router, "/calendars", { get: calendars.list });
   route(router, "/calendars/:name", { get: calendars.get, put: calendars.put, delete: calendars.remove });
   return router;

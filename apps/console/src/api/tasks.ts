@@ -7,29 +7,30 @@ import { type Asked, endpoint, ok, type Reply } from "./route.js";
 
 const RESTORE = z.strictObject({
   number: z.int("not a whole number"),
-  by: z.string("not a text").exactOptional(),
 });
 
 /** Definitions: list, add, read, change, delete. */
-export function taskEndpoints(client: Client, redactor: Redactor) {
-  const put = async (task: unknown, options: PutOptions): Promise<Reply> => {
+export function taskEndpoints(redactor: Redactor) {
+  const put = async (client: Client, task: unknown, options: PutOptions): Promise<Reply> => {
     redactor.refuseShown((task as Partial<TaskInput> | null)?.payload);
     const done = await client.put(task as TaskInput, options);
     return { status: done.outcome === "created" ? 201 : 200, location: locationOf(done.task), body: done };
   };
   return {
-    list: endpoint({ query: LIST_QUERY }, async ({ query }) => ok(await client.list(query))),
-    add: endpoint({ query: PUT_QUERY, body: z.unknown() }, ({ body, query }) => put(body, query)),
-    get: endpoint({}, async (asked) => ok(await client.get(taskOf(asked)))),
-    put: endpoint({ query: PUT_QUERY, body: z.unknown() }, (asked) =>
-      put(named(asked.body, taskOf(asked)), asked.query),
+    list: endpoint({ query: LIST_QUERY }, async ({ client, query }) => ok(await client.list(query))),
+    add: endpoint({ query: PUT_QUERY, body: z.unknown() }, ({ client, body, query }) =>
+      put(client, body, query),
     ),
-    revisions: endpoint({}, async (asked) => ok({ revisions: await client.revisions(taskOf(asked)) })),
+    get: endpoint({}, async (asked) => ok(await asked.client.get(taskOf(asked)))),
+    put: endpoint({ query: PUT_QUERY, body: z.unknown() }, (asked) =>
+      put(asked.client, named(asked.body, taskOf(asked)), asked.query),
+    ),
+    revisions: endpoint({}, async (asked) => ok({ revisions: await asked.client.revisions(taskOf(asked)) })),
     restore: endpoint({ body: RESTORE }, async (asked) =>
-      ok(await client.restore(taskOf(asked), asked.body.number, { by: asked.body.by })),
+      ok(await asked.client.restore(taskOf(asked), asked.body.number)),
     ),
     remove: endpoint({}, async (asked) => {
-      await client.delete(taskOf(asked));
+      await asked.client.delete(taskOf(asked));
       return { status: 204 };
     }),
   };

@@ -38,8 +38,8 @@ const NO_NEXT = {
 };
 
 /** Checks a task or a schedule as a put does, and computes its next times; stores nothing. */
-export function validateEndpoint(client: Client, store: Store, redactor: Redactor) {
-  return endpoint({ body: VALIDATE }, async ({ body }) => {
+export function validateEndpoint(store: Store, redactor: Redactor) {
+  return endpoint({ body: VALIDATE }, async ({ client, body }) => {
     redactor.refuseShown((body.task as Partial<TaskInput> | null | undefined)?.payload);
     const { schedule, seed, alerts } = await check(client, body);
     const now = await client.serverTime();

@@ -1,4 +1,4 @@
-import { CarillonError, type Client, taskSchema } from "@carillon/sdk";
+import { CarillonError, taskSchema } from "@carillon/sdk";
 import { z } from "zod";
 import { RUNS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
@@ -10,40 +10,36 @@ const overlap = taskSchema.shape.overlap.unwrap();
 /** Overrides the task's own policy. */
 export const OVERLAP = z.enum(overlap.enum, `not one of ${overlap.options.join(", ")}`).exactOptional();
 
-export const PAUSE = z.strictObject({ note: text, by: text });
+export const PAUSE = z.strictObject({ note: text });
 const PAUSE_ONE = z.strictObject({
   ...PAUSE.shape,
   cancelQueued: z.boolean("not true or false").exactOptional(),
 });
 export const RESUME = z.strictObject({
   from: z.enum(["now", "catch-up"], "not one of now, catch-up").exactOptional(),
-  by: text,
 });
 const TRIGGER = z.strictObject({
   overlap: OVERLAP,
-  by: text,
   force: z.boolean("not true or false").exactOptional(),
 });
 
 /** Actions on a task other than changes of its definition, and its runs and statistics. */
-export function verbEndpoints(client: Client) {
-  return {
-    pause: endpoint({ body: PAUSE_ONE }, async (asked) =>
-      ok({ changed: await client.pause(taskOf(asked), asked.body) }),
-    ),
-    resume: endpoint({ body: RESUME }, async (asked) =>
-      ok({ changed: await client.resume(taskOf(asked), asked.body) }),
-    ),
-    trigger: endpoint({ body: TRIGGER }, async (asked) => {
-      const triggered = await client.trigger(taskOf(asked), asked.body);
-      if (triggered.outcome !== "skipped") return { status: 202, body: triggered };
-      throw new CarillonError(triggered.code, "an earlier run of the task has not ended.", {
-        remedy: 'Wait for it, or send {"overlap":"allow"}.',
-      });
-    }),
-    runs: endpoint({ query: RUNS_QUERY }, async (asked) =>
-      ok({ runs: await client.runs.list(taskOf(asked), asked.query) }),
-    ),
-    ledger: endpoint({}, async (asked) => ok({ ledger: await client.runs.ledger(taskOf(asked)) })),
-  };
-}
+export const verbEndpoints = {
+  pause: endpoint({ body: PAUSE_ONE }, async (asked) =>
+    ok({ changed: await asked.client.pause(taskOf(asked), asked.body) }),
+  ),
+  resume: endpoint({ body: RESUME }, async (asked) =>
+    ok({ changed: await asked.client.resume(taskOf(asked), asked.body) }),
+  ),
+  trigger: endpoint({ body: TRIGGER }, async (asked) => {
+    const triggered = await asked.client.trigger(taskOf(asked), asked.body);
+    if (triggered.outcome !== "skipped") return { status: 202, body: triggered };
+    throw new CarillonError(triggered.code, "an earlier run of the task has not ended.", {
+      remedy: 'Wait for it, or send {"overlap":"allow"}.',
+    });
+  }),
+  runs: endpoint({ query: RUNS_QUERY }, async (asked) =>
+    ok({ runs: await asked.client.runs.list(taskOf(asked), asked.query) }),
+  ),
+  ledger: endpoint({}, async (asked) => ok({ ledger: await asked.client.runs.ledger(taskOf(asked)) })),
+};

@@ -1,0 +1,266 @@
+import { createHmac } from "node:crypto";
+import type { TokenInput } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/store/internal";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Auth } from "../src/auth.js";
+import { ADMIN, type Console, OPERATOR, sessionOf, startConsole, VIEWER } from "./harness.js";
+
+let console_: Console;
+beforeAll(async () => {
+  console_ = await startConsole();
+});
+beforeEach(async () => {
+  const redis = internalsOf(storeOf(console_.client)).link.client;
+  await redis.flushall();
+  for (const owner of ["acme", "beta", "gamma"]) {
+    await console_.client.put({ id: `of-${owner}`, owner, queue: "q", type: "t", schedule: { every: "1h" } });
+  }
+});
+afterAll(() => console_.stop());
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+const create = async (input: Partial<TokenInput>) =>
+  (await console_.client.tokens.create({ name: "ci", role: "operator", ...input })).secret;
+const call = (secret: string, method: string, path: string, body?: unknown) =>
+  console_.api(method, path, body, bearer(secret));
+const codeOf = async (secret: string, method: string, path: string, body?: unknown) => {
+  const { status, body: answer } = await call(secret, method, path, body);
+  return [status, answer.error?.code];
+};
+const expire = async (name: string) => {
+  const { link, keys } = internalsOf(storeOf(console_.client));
+  const stored = JSON.parse((await link.client.hget(keys.tokens, name)) ?? "") as object;
+  await link.client.hset(keys.tokens, name, JSON.stringify({ ...stored, expires: Date.now() - 1 }));
+};
+
+describe("a named token", () => {
+  test("is made, listed and revoked by an admin, and opens what its role may", async () => {
+    const made = await console_.api("POST", "/tokens", { name: "ci", role: "operator", owners: ["acme"] });
+    expect(made).toMatchObject({ status: 201, body: { token: { name: "ci", createdBy: "admin" } } });
+    const secret = String(made.body["secret"]);
+    expect((await call(secret, "POST", "/tasks/q/acme/of-acme/pause")).status).toBe(200);
+    expect(await codeOf(secret, "DELETE", "/tasks/q/acme/of-acme")).toEqual([403, "FORBIDDEN"]);
+    const { body } = await console_.api("GET", "/tokens");
+    expect(body).toMatchObject({
+      tokens: [{ name: "ci", role: "operator", owners: ["acme"], expired: false }],
+    });
+    expect(JSON.stringify(body)).not.toContain(secret.slice(-43));
+    expect(console_.log()).not.toContain(secret.slice(-43));
+    expect((await console_.api("DELETE", "/tokens/ci")).status).toBe(204);
+    expect(await codeOf(secret, "GET", "/tasks")).toEqual([401, "UNAUTHORIZED"]);
+    expect((await console_.api("DELETE", "/tokens/ci")).body.error?.code).toBe("TOKEN_NOT_FOUND");
+  });
+
+  test.each(["GET", "POST"])("%s /tokens is refused to all but admins", async (method) => {
+    for (const token of [
+      VIEWER,
+      OPERATOR,
+      await create({ name: "bound", role: "admin", owners: ["acme"] }),
+    ]) {
+      const answer = await codeOf(
+        token,
+        method,
+        "/tokens",
+        method === "POST" ? { name: "x", role: "admin" } : undefined,
+      );
+      expect(answer).toEqual([403, "FORBIDDEN"]);
+    }
+    expect((await console_.client.tokens.list()).map(({ name }) => name)).toEqual(["bound"]);
+  });
+
+  test("that expired is refused with its own code, by header and by form", async () => {
+    const secret = await create({ expires: Date.now() + 3_600_000 });
+    expect((await call(secret, "GET", "/tasks")).status).toBe(200);
+    await expire("ci");
+    const { status, body } = await call(secret, "GET", "/tasks");
+    expect([status, body.error?.code]).toEqual([401, "TOKEN_EXPIRED"]);
+    const page = await console_.ask(`/?token=${secret}`, { headers: { accept: "text/html" } });
+    expect([page.status, page.headers.getSetCookie()]).toEqual([401, []]);
+    expect(await page.text()).toMatch(/role="alert"[^>]*>the token ci expired at 20/);
+  });
+
+  test("whose secret is wrong, or another's, opens nothing", async () => {
+    const [one, other] = [await create({ name: "one" }), await create({ name: "other" })];
+    const swapped = `carillon_one_${other.slice(-43)}`;
+    for (const wrong of [
+      swapped,
+      `${one}x`,
+      one.slice(0, -1),
+      "carillon_one_",
+      "carillon_",
+      one.toUpperCase(),
+    ]) {
+      expect(await codeOf(wrong, "GET", "/tasks")).toEqual([401, "UNAUTHORIZED"]);
+    }
+  });
+
+  test("signs in; its session ends with it, with its time, and with another of its name", async () => {
+    const ends: (() => Promise<unknown>)[] = [
+      () => console_.client.tokens.revoke("a.b_c"),
+      () => expire("a.b_c"),
+      async () => {
+        await console_.client.tokens.revoke("a.b_c");
+        await create({ name: "a.b_c", role: "admin" });
+      },
+      () => console_.ask("/logout", { headers: { cookie } }),
+    ];
+    let cookie = "";
+    for (const end of ends) {
+      const secret = await create({ name: "a.b_c", role: "admin" });
+      cookie = sessionOf(await console_.ask(`/?token=${secret}`));
+      expect(cookie).not.toContain(secret.slice(-43));
+      const read = async () => (await console_.ask("/api/v1/tasks", { headers: { cookie } })).status;
+      expect(await read()).toBe(200);
+      await end();
+      expect(await read()).toBe(401);
+      await console_.client.tokens.revoke("a.b_c").catch(() => {});
+    }
+  });
+
+  test("the stored hash opens no session", async () => {
+    await create({ name: "ci", role: "admin" });
+    const store = storeOf(console_.client);
+    const { sha256 = "" } = (await store.tokens.get("ci")) ?? {};
+    const claims = `ci.${(Date.now() + 3_600_000).toString(36)}.nonce`;
+    for (const key of [sha256, Buffer.from(sha256, "hex"), ""]) {
+      const forged = `${claims}.${createHmac("sha256", key).update(claims).digest("base64url")}`;
+      const cookie = `carillon_console-test=${forged}`;
+      expect((await console_.ask("/api/v1/tasks", { headers: { cookie } })).status).toBe(401);
+    }
+    const auth = (token: string) =>
+      new Auth({ tokens: { admin: [token] }, namespace: "console-test", store });
+    const credential = await auth(ADMIN).credential(await create({ name: "own", role: "admin" }));
+    const session = auth(ADMIN).openSession(credential!);
+    expect((await auth(ADMIN).session(session))?.credential.name).toBe("own");
+    expect(await auth("another-admin-token").session(session)).toBeUndefined();
+  });
+});
+
+describe("the author of a change", () => {
+  const BOARD = "/queues/api/queues/q";
+  test("is the token's name, on the API and on the board", async () => {
+    const secret = await create({ name: "deploy-bot", role: "admin" });
+    await console_.board.refresh();
+    await call(secret, "PUT", "/tasks/q/acme/new", { type: "t", schedule: { every: "1h" } });
+    await call(secret, "POST", "/tasks/q/acme/of-acme/pause", {});
+    await call(secret, "POST", "/tasks/q/beta/of-beta/trigger", {});
+    await call(VIEWER, "POST", "/tasks/q/beta/of-beta/trigger", {});
+    await console_.ask(`${BOARD}/pause`, { method: "PUT", headers: bearer(secret) });
+    // Its body is read before the change is made.
+    const repeat = { repeat: { every: 7_200_000 } };
+    await console_.ask(`${BOARD}/job-schedulers/gamma%2Fof-gamma`, {
+      ...{ method: "PATCH", body: JSON.stringify(repeat) },
+      headers: { ...bearer(secret), "content-type": "application/json" },
+    });
+    await call(OPERATOR, "POST", "/tasks/q/acme/of-acme/resume", {});
+    const { changes } = await console_.client.changes.list({ limit: 6 });
+    expect(changes.map(({ kind, by }) => [kind, by])).toEqual([
+      ["resume", "operator"],
+      ["put", "deploy-bot"],
+      ["queue.pause", "deploy-bot"],
+      ["trigger", "deploy-bot"],
+      ["pause", "deploy-bot"],
+      ["put", "deploy-bot"],
+    ]);
+    expect((await console_.client.get({ owner: "acme", id: "of-acme" })).updatedBy).toBeUndefined();
+  });
+
+  test.each([
+    ["POST", "/tasks?by=eve", { id: "x", queue: "q", type: "t", schedule: { every: "1h" } }],
+    ["PUT", "/tasks/q/acme/x?by=eve", { type: "t", schedule: { every: "1h" } }],
+    ["POST", "/tasks/q/acme/of-acme/pause", { by: "eve" }],
+    ["POST", "/tasks/q/acme/of-acme/resume", { by: "eve" }],
+    ["POST", "/tasks/q/acme/of-acme/trigger", { by: "eve" }],
+    ["POST", "/tasks/q/acme/of-acme/restore", { number: 1, by: "eve" }],
+    ["POST", "/tasks/q/acme/of-acme/backfills", { from: 1, to: 2, by: "eve" }],
+    ["DELETE", "/tasks/q/acme/of-acme?by=eve", undefined],
+    ["POST", "/tasks/pause", { owner: "acme", by: "eve" }],
+    ["POST", "/tasks/resume", { owner: "acme", by: "eve" }],
+    ["POST", "/tasks/delete", { owner: "acme", by: "eve" }],
+    ["POST", "/queues/q/pause", { by: "eve" }],
+    ["POST", "/runs/a@b.c/cancel", { by: "eve" }],
+    ["POST", "/freezes", { owner: "acme", by: "eve" }],
+    ["PUT", "/calendars/c", { entries: [], by: "eve" }],
+    ["POST", "/tokens", { name: "x", role: "viewer", by: "eve" }],
+  ])("of %s %s cannot be given", async (method, path, body) => {
+    const answer = await console_.api(method, path, body, { "x-by": "eve", by: "eve" });
+    expect([answer.status, answer.body.error?.field]).toEqual([400, "by"]);
+    expect((await console_.client.changes.list()).changes.filter(({ by }) => by !== undefined)).toEqual([]);
+  });
+});
+
+describe("a token that is bound to owners", () => {
+  test("sees and touches only their tasks", async () => {
+    const secret = await create({ role: "admin", owners: ["acme"] });
+    const { body } = await call(secret, "GET", "/tasks");
+    expect(body["tasks"]).toMatchObject([{ owner: "acme", id: "of-acme" }]);
+    const task = { id: "new", queue: "q", type: "t", schedule: { every: "1h" } };
+    expect((await call(secret, "POST", "/tasks", task)).body).toMatchObject({ task: { owner: "acme" } });
+    for (const [method, path, given] of [
+      ["GET", "/tasks?owner=beta", undefined],
+      ["GET", "/tasks?owner=acme&owner=beta", undefined],
+      ["GET", "/tasks/q/beta/of-beta", undefined],
+      ["DELETE", "/tasks/q/beta/of-beta?owner=acme", undefined],
+      ["POST", "/tasks", { ...task, owner: "beta" }],
+      ["POST", "/tasks?owner=acme", { ...task, owner: "beta" }],
+      ["PUT", "/tasks/q/beta/new", task],
+      ["POST", "/tasks/pause", { owner: "beta" }],
+      ["POST", "/tasks/delete?owner=acme", { owner: "beta" }],
+      ["POST", "/freezes", { owner: "beta" }],
+      ["GET", "/journal?task=of-beta&owner=beta", undefined],
+      ["GET", "/changes?task=of-beta&owner=beta", undefined],
+      ["POST", "/validate", { task: { ...task, owner: "beta" } }],
+      ["GET", "/queues", undefined],
+    ] as const) {
+      expect([path, ...(await codeOf(secret, method, path, given))]).toEqual([path, 403, "FORBIDDEN"]);
+    }
+    expect((await call(secret, "POST", "/tasks/delete", { queue: "q" })).body).toMatchObject({ count: 2 });
+    const frozen = await call(secret, "POST", "/freezes", { queue: "q" });
+    expect(frozen.body).toMatchObject({ owner: "acme" });
+    const left = (await console_.client.list()).tasks.map(({ id }) => id);
+    expect(left).toEqual(["of-beta", "of-gamma"]);
+  });
+
+  test("sees no run, backfill or freeze of others by its id", async () => {
+    const secret = await create({ role: "admin", owners: ["acme"] });
+    const ref = { owner: "beta", id: "of-beta" };
+    const triggered = await console_.client.trigger(ref);
+    const run = encodeURIComponent(triggered.outcome === "enqueued" ? triggered.run : "");
+    const freeze = await console_.client.freezes.put({ owner: "beta" });
+    for (const [method, path] of [
+      ["GET", `/runs/${run}`],
+      ["POST", `/runs/${run}/cancel`],
+      ["GET", `/runs/${run}/items`],
+      ["DELETE", `/freezes/${freeze.id}`],
+    ] as const) {
+      expect([path, (await call(secret, method, path)).status]).toEqual([path, 404]);
+    }
+    expect((await call(secret, "GET", "/freezes")).body).toEqual({ freezes: [] });
+    expect((await call(secret, "GET", "/changes")).body).toEqual({ changes: expect.arrayContaining([]) });
+  });
+
+  test("with several, names one of them where the path does not", async () => {
+    const secret = await create({ role: "admin", owners: ["acme", "beta"] });
+    const { status, body } = await call(secret, "GET", "/tasks");
+    expect([status, body.error?.field]).toEqual([400, "owner"]);
+    for (const owner of ["acme", "beta"]) {
+      const listed = await call(secret, "GET", `/tasks?owner=${owner}`);
+      expect(listed.body["tasks"]).toMatchObject([{ id: `of-${owner}` }]);
+      for (const path of [
+        "/status",
+        "/journal",
+        "/stats",
+        "/changes",
+        "/upcoming",
+        "/freezes",
+        "/runs/a@b.c",
+      ]) {
+        const answer = await call(secret, "GET", `${path}?owner=${owner}`);
+        expect([path, answer.status]).toEqual([path, path.startsWith("/runs") ? 404 : 200]);
+        expect(JSON.stringify(answer.body)).not.toContain("of-gamma");
+      }
+      expect((await call(secret, "GET", `/tasks/q/${owner}/of-${owner}`)).status).toBe(200);
+    }
+    expect(await codeOf(secret, "GET", "/tasks?owner=gamma")).toEqual([403, "FORBIDDEN"]);
+  });
+});
