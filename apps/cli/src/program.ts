@@ -23,6 +23,7 @@ import { registerShow } from "./commands/show.js";
 import { registerStats } from "./commands/stats.js";
 import { registerStatus } from "./commands/status.js";
 import { registerPause, registerResume, registerRm, registerTrigger } from "./commands/task-verbs.js";
+import { registerTokens } from "./commands/tokens.js";
 import { registerTypes } from "./commands/types.js";
 import { registerForecast, registerUpNext } from "./commands/upcoming.js";
 import { registerValidate } from "./commands/validate.js";
@@ -69,6 +70,7 @@ const COMMANDS: readonly Register[] = [
   registerDefaults,
   registerTypes,
   registerCalendars,
+  registerTokens,
   registerNext,
 ];
 

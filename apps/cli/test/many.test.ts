@@ -1,3 +1,4 @@
+import type { Token } from "@carillon/sdk";
 import { beforeEach, describe, expect, it } from "vitest";
 import { harness, task } from "./harness.js";
 
@@ -145,5 +146,39 @@ describe("freeze", () => {
     expect((await cli(["freeze"])).code).toBe(2);
     const [freeze] = await bench.client.freezes.list();
     await bench.client.freezes.delete(freeze?.id ?? "");
+  });
+});
+
+describe("tokens", () => {
+  it("are made with the secret alone on stdout, listed, revoked", async () => {
+    const options = ["--role", "operator", "--owner", "acme,beta", "--expires", "90d"];
+    const { stdout, stderr } = await cli(["tokens", "create", "ci", ...options]);
+    expect(stdout).toMatch(/^carillon_ci_[\w-]{43}\n$/);
+    expect(stderr).toMatch(/not shown again/);
+    const { tokens } = (await json(["tokens"])) as { tokens: Token[] };
+    expect(tokens).toMatchObject([{ name: "ci", role: "operator", owners: ["acme", "beta"] }]);
+    expect((tokens[0]?.expires ?? 0) - (tokens[0]?.created ?? 0)).toBeGreaterThanOrEqual(90 * 86_400_000);
+    expect(tokens[0]?.createdBy).toMatch(/.@./);
+    expect((await cli(["tokens"])).stdout).toMatch(/^ci +operator +acme, beta /m);
+    expect(
+      await json(["tokens", "create", "all", "--role", "viewer", "--expires", "2099-01-31"]),
+    ).toMatchObject({
+      token: { name: "all", createdBy: expect.stringMatching(/@/) },
+      secret: expect.stringMatching(/^carillon_all_/),
+    });
+    const codes = [];
+    for (const wrong of [
+      ["create", "ci", "--role", "viewer"],
+      ["create", "x", "--role", "root"],
+      ["create", "x"],
+      ["create", "x", "--role", "viewer", "--expires", "soon"],
+      ["revoke", "nobody"],
+    ])
+      codes.push((await cli(["tokens", ...wrong])).code);
+    expect(codes).toEqual([5, 2, 2, 2, 3]);
+    expect((await cli(["tokens", "revoke", "ci"])).stdout).toBe("revoked ci\n");
+    expect(await json(["tokens", "revoke", "all"])).toEqual({ name: "all", revoked: true });
+    expect((await cli(["tokens"])).stdout).toBe("No tokens.\n");
+    expect((await cli(["changes", "--count", "4"])).stdout).toMatch(/token\.revoke token ci +by .+@/);
   });
 });

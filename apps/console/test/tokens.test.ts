@@ -147,7 +147,7 @@ describe("the author of a change", () => {
     await call(VIEWER, "POST", "/tasks/q/beta/of-beta/trigger", {});
     await console_.ask(`${BOARD}/pause`, { method: "PUT", headers: bearer(secret) });
     // Its body is read before the change is made.
-    const repeat = { repeat: { every: 7_200_000 } };
+    const repeat = { every: 7_200_000 };
     await console_.ask(`${BOARD}/job-schedulers/gamma%2Fof-gamma`, {
       ...{ method: "PATCH", body: JSON.stringify(repeat) },
       headers: { ...bearer(secret), "content-type": "application/json" },

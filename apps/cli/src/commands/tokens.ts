@@ -1,0 +1,94 @@
+import type { Token, TokenRole } from "@carillon/sdk";
+import { type Globals, type Register, withClient } from "../command.js";
+import { misuse } from "../failure.js";
+import { readMoment } from "../moment.js";
+import { type Column, table } from "../table.js";
+import { printable } from "../text.js";
+import { HERE, when } from "../times.js";
+
+interface CreateOptions extends Globals {
+  role: string;
+  expires?: string;
+  by?: string;
+}
+
+export const registerTokens: Register = (program, out) => {
+  const tokens = program
+    .command("tokens")
+    .summary("named tokens of the HTTP API and the console")
+    .description(
+      "Lists the named tokens of the HTTP API and the console, or creates and revokes one. A token's name is the author of\n" +
+        "all changes made with it.",
+    )
+    .action(async (_: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      const found = await withClient(options, (client) => client.tokens.list());
+      if (options.json) return out.json({ tokens: found });
+      await out.write(found.length ? table(COLUMNS, found, out) : "No tokens.\n");
+    });
+  tokens
+    .command("create")
+    .summary("create a token")
+    .description(
+      "Creates a token and prints its secret, this once: only a hash is stored. --owner acme,beta binds it to the tasks of\n" +
+        "these owners.",
+    )
+    .argument("<name>", "letters, digits, dots, dashes and underscores")
+    .requiredOption("--role <role>", "viewer, operator or admin")
+    .option("--expires <time>", "after this time, 90d, or then: ISO 8601, 2027-01-31; default: never")
+    .option("--by <name>", "who; default $USER@host")
+    .action(async (name: string, _: unknown, command) => {
+      // Not the owner of the client: tokens belong to the namespace.
+      const { owner, ...options }: CreateOptions = command.optsWithGlobals();
+      const { role, by } = options;
+      const sdk = await import("@carillon/sdk");
+      const created = await withClient(options, async (client) => {
+        const expires = readEnd(sdk, options.expires, await client.serverTime());
+        return client.tokens.create({
+          name,
+          role: role as TokenRole,
+          owners: owner?.split(","),
+          expires,
+          by,
+        });
+      });
+      if (options.json) return out.json(created);
+      out.stderr.write("The secret is not shown again:\n");
+      await out.write(`${created.secret}\n`);
+    });
+  tokens
+    .command("revoke")
+    .summary("revoke a token")
+    .description("Revokes a token: it opens nothing from now on, nor do the sessions that it opened.")
+    .argument("<name>", "as tokens lists it")
+    .option("--by <name>", "who; default $USER@host")
+    .action(async (name: string, _: unknown, command) => {
+      const options: Globals & { by?: string } = command.optsWithGlobals();
+      await withClient(options, (client) => client.tokens.revoke(name, { by: options.by }));
+      await (options.json ? out.json({ name, revoked: true }) : out.write(`revoked ${printable(name)}\n`));
+    });
+};
+
+/** A duration from now, or a time. */
+function readEnd(sdk: typeof import("@carillon/sdk"), text: string | undefined, now: number) {
+  if (text === undefined) return undefined;
+  if (/^(\d+(ms|[wdhms]))+$|^P[\dT]/.test(text)) return now + sdk.parseDuration(text, "--expires");
+  try {
+    return readMoment(sdk, text, { zone: HERE, now, field: "--expires" }).time;
+  } catch {
+    throw misuse("--expires", "not a time.", "Give a duration from now, 90d, or a time: 2027-01-31.");
+  }
+}
+
+const COLUMNS: Column<Token>[] = [
+  { title: "NAME", value: ({ name }) => name },
+  { title: "ROLE", value: ({ role }) => role },
+  { title: "OWNERS", value: ({ owners }) => owners?.join(", ") ?? "all" },
+  { title: "CREATED", value: ({ created }, { when }) => when(created) },
+  { title: "BY", value: ({ createdBy }) => createdBy ?? "-" },
+  {
+    title: "EXPIRES",
+    value: ({ expires, expired }) =>
+      expires === undefined ? "never" : `${expired ? "expired " : ""}${when(expires)}`,
+  },
+];
