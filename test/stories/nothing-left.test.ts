@@ -49,6 +49,7 @@ it("when every task is deleted and the nodes are stopped, no key of ours is left
   await node.start();
   await worker.start();
   await client.calendars.put("holidays", ["2026-12-25"]);
+  await client.tokens.create({ name: "ci", role: "viewer" });
   const schedule = { every: "1s" };
   for (let i = 0; i < 10; i++) {
     await client.put(ok, {
@@ -76,6 +77,7 @@ it("when every task is deleted and the nodes are stopped, no key of ours is left
   for (const queue of await client.queues.names()) await client.deleteAll({ queue });
   await worker.stop();
   await client.calendars.delete("holidays");
+  await client.tokens.revoke("ci");
   const ours = (key: string) => key.includes(":~") || key.startsWith("{carillon}");
   // Runs that were under way, and the webhooks of what failed until the end, go while a node is there.
   await eventually(
