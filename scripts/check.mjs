@@ -22,7 +22,7 @@ const STEPS = [
   // After the step that builds: it reads the built declarations.
   [
     "API reference",
-    () => run(process.execPath, [join(root, "scripts/api-reference.mjs"), "--check"], { capture: true }),
+    () => run(process.execPath, [join(root, "scripts/api-reference/main.mjs"), "--check"], { capture: true }),
   ],
   ["types of tests", () => tool("typescript/bin/tsc", "-p", "tsconfig.test.json", "--pretty", "false")],
   ["types of scripts", () => tool("typescript/bin/tsc", "-p", "tsconfig.scripts.json", "--pretty", "false")],

@@ -75,7 +75,9 @@ export function originProblems({ foreign, links }) {
     ...(HASH.test(integrity ?? "") ? [] : [`${at}: no sha512 integrity`]),
     ...(VERSION.test(version ?? "") ? [] : [`${at}: ${version} is no version`]),
   ]);
-  const outside = links.filter(([, { resolved }]) => !/^(apps|packages)\/[\w-]+$/.test(resolved ?? ""));
+  const outside = links.filter(
+    ([, { resolved }]) => !/^(apps|packages|scripts)\/[\w-]+$/.test(resolved ?? ""),
+  );
   return [...wrong, ...outside.map(([at, { resolved }]) => `${at}: links to ${resolved}`)];
 }
 

@@ -23,9 +23,9 @@ const textOf = (page: string) => readFileSync(join(root, page), "utf8");
 /** Code is not prose: what looks like a link there is none. */
 const proseOf = (page: string) => textOf(page).replace(/^```[\s\S]*?^```/gm, "");
 
-/** As GitHub makes them of headlines. */
+/** As GitHub makes them of headlines, and those that the page has in HTML. */
 function anchorsOf(page: string): Set<string> {
-  const anchors = new Set<string>();
+  const anchors = new Set([...proseOf(page).matchAll(/<a id="([^"]+)">/g)].map(([, id = ""]) => id));
   for (const [, title = ""] of proseOf(page).matchAll(/^#+ (.*)$/gm)) {
     const plain = title.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").toLowerCase();
     const anchor = plain.replace(/[^\p{L}\p{N}\s_-]/gu, "").replace(/\s/g, "-");

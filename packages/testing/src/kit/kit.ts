@@ -246,7 +246,11 @@ export class TestKit {
   }
 }
 
-/** Opens a kit. A process can have one at a time; always close it, for example in `afterEach`. @throws as `TestKit.open` */
+/**
+ * Opens a kit. A process can have one at a time; always close it, for example in `afterEach`.
+ *
+ * @throws `INVALID_OPTION`, `CONFLICT` while another kit is open, `REDIS_UNAVAILABLE`
+ */
 export function testKit(options: TestKitOptions = {}): Promise<TestKit> {
   return TestKit.open(options);
 }
