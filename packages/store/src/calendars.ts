@@ -57,7 +57,7 @@ const REPLAN_TRIES = 12;
 
 /**
  * The shared calendars of a namespace, and what schedules mean with them. They live in another cluster slot than the tasks:
- * each task remembers the revision that it was planned with, and nobody decides about it with an older one.
+ * each task stores the revision that it was planned with, and is never decided with an older one.
  */
 export class CalendarRepository {
   /** Compiled with the calendars as last read. */
@@ -94,7 +94,7 @@ export class CalendarRepository {
     return this.#calendars;
   }
 
-  /** A calendar that was deleted while a task that names it was put: the deletion loses. */
+  /** Restores a calendar that was deleted while a task that names it was put. */
   async restore(known: ReadonlyMap<string, SharedCalendar>, name: string): Promise<void> {
     const calendar = known.get(name);
     if (calendar && !this.#calendars.has(name)) await this.put(name, calendar.entries, calendar.by);
@@ -128,7 +128,7 @@ export class CalendarRepository {
     return { outcome: word.toLowerCase() as CalendarOutcome, revision: Number(revision) };
   }
 
-  /** Returns whether there was one. Whoever calls it has seen that no task names it. */
+  /** Returns whether there was one. The caller has checked that no task names it. */
   async delete(name: string): Promise<boolean> {
     const [word] = await this.#send(name, "", "");
     return word === "DELETED";
@@ -176,7 +176,7 @@ export class CalendarRepository {
       replanned += done;
       pass += left;
       if (left === locals.length) continue;
-      // Changed under us: again. A task that never comes to rest must not keep us here.
+      // Changed meanwhile: retry. A task that keeps changing must not keep this loop running.
       tries = done > 0 ? 0 : tries + 1;
       if (tries === REPLAN_TRIES) throw new CarillonError("CONFLICT", `tasks of ${queue} kept changing.`);
     }
@@ -185,7 +185,7 @@ export class CalendarRepository {
   /**
    * Gives these tasks the next time that their schedules mean now.
    *
-   * @param all also those whose next time stays the same: what was decided meanwhile with older knowledge must not count
+   * @param all also those whose next time stays the same, so that decisions made meanwhile with older calendars become stale
    * @returns how many were written; `left`: number of tasks that cannot be planned: from a newer version, or corrupt
    */
   async replan(
@@ -207,7 +207,7 @@ export class CalendarRepository {
         const task = decodeTask(queue, local, Object.entries(hashes[i] ?? {}).flat());
         if (task && !isForeign(task)) return this.#planAnew(task, now, all);
       } catch {
-        // Not readable, or its calendar is gone: the others must be planned.
+        // Not readable, or its calendar was deleted: the others must still be planned.
       }
       left += 1;
       return [];
@@ -249,7 +249,7 @@ export class CalendarRepository {
   #planAnew(task: StoredTask, now: number, all: boolean): Replanned[] {
     const { definition, state, nominal, due, waiting } = task;
     const schedule = this.schedules.get(definition);
-    // Its next time hangs on a run's end, not on the calendar.
+    // Its next time depends on the end of a run, not on the calendar.
     const kept = schedule.delay !== undefined && (nominal !== undefined || waiting !== undefined);
     const { slot, passed } = kept
       ? { slot: { nominal, due }, passed: undefined }

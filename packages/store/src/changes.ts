@@ -32,8 +32,8 @@ export class ChangeLog {
   }
 
   /**
-   * Sends an entry. Nobody waits for it, and it fails nothing: the change is done already. Sent again if its answer is lost, so an entry
-   * may be stored twice.
+   * Sends an entry without waiting for it. A failure is ignored, since the change is made already. A lost reply causes a resend, so an
+   * entry may be stored twice.
    *
    * @param entry JSON
    */

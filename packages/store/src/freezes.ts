@@ -56,7 +56,7 @@ export class FreezeRepository {
   /** Lifts freezes. Returns whether there were any. */
   async lift(...ids: readonly string[]): Promise<boolean> {
     const gone = await this.#change({ lifted: ids.join(" ") });
-    // Copied in any case: the process that lifted it may have died before it could.
+    // Copies in any case: the process that lifted it may have died before it could.
     await this.copyTo(await this.#queues());
     return gone > 0;
   }

@@ -15,7 +15,7 @@ const UNWRITTEN_LOG = 64 * 1024;
 export function defaultLogger(): Logger {
   // Synchronous: the last lines before an exit must not be lost or overtaken.
   const stdout = pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_LOG });
-  // A full disk, a reader that left: lines get lost, tasks must not.
+  // On a full disk or a closed pipe, lines are lost; tasks must not be.
   stdout.on("error", () => {});
   return pino({ name: "carillon" }, stdout);
 }

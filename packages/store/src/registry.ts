@@ -110,7 +110,7 @@ export class Registry {
     return (await this.#link.ask((client) => client.hexists(this.#keys.queues, queue))) === 1;
   }
 
-  /** A put into the queue begins. Returns its mark; random, so that a queue that left and came back is never taken for the old one. */
+  /** Marks that a put into the queue begins. Returns the mark, which is random: a queue that was removed and registered again has another one. */
   async enter(queue: string): Promise<string> {
     const mark = randomBytes(8).toString("hex");
     const frozen = await this.#scripts.run(MARK_QUEUE, this.#keys, { queue, mark, begins: true });
@@ -125,8 +125,8 @@ export class Registry {
   }
 
   /**
-   * Takes the queue out of the registry if nothing of ours is left in it and nobody is putting into it. BullMQ's own keys are deleted too,
-   * unless it has jobs of others; its settings stay if there are any, a pause among them.
+   * Removes the queue from the registry if it has no Carillon data and no put is under way. BullMQ's keys are deleted too,
+   * unless they hold jobs of others; user settings, such as a pause, stay.
    */
   async forgetIfEmpty(queue: string): Promise<boolean> {
     const value = await this.#link.ask((client) => client.hget(this.#keys.queues, queue));
@@ -237,7 +237,7 @@ export class Registry {
     await this.#link.ask((client) => client.zadd(this.#keys.probe, "XX", 0, "-"));
   }
 
-  /** From now on no console takes this session. @param ms how long that has to be remembered */
+  /** Makes all consoles refuse this session. @param ms how long to remember that */
   async endSession(id: string, ms: number): Promise<void> {
     await this.#link.ask((client) => client.set(this.#keys.ended(id), "", "PX", ms));
   }
@@ -251,7 +251,7 @@ export class Registry {
   }
 }
 
-/** What nodes and workers have in common. */
+/** Fields that nodes and workers have in common. */
 type Beat = Pick<NodeInfo, "id" | "beat" | "every">;
 
 /**

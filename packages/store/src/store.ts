@@ -42,7 +42,7 @@ export interface StoreOptions extends Omit<LinkOptions, "connection"> {
 /** Channels of a namespace: due times that came nearer (`queue part at`), and cancelled runs (`queue run`). */
 export type Channel = "wake" | "cancel";
 
-/** Everything Carillon keeps in Redis, by what it is about. One connection. */
+/** All of Carillon's data in Redis, by subject. Uses one connection. */
 export class Store {
   readonly namespace: string;
   readonly tasks: TaskRepository;
@@ -134,7 +134,7 @@ export class Store {
     });
   }
 
-  /** Another connection to the same Redis, for BullMQ's workers say. */
+  /** Another connection to the same Redis, for example for BullMQ's workers. */
   connect(profile: ConnectionProfile): RedisClient {
     return connect(this.#connection, profile);
   }
@@ -154,7 +154,7 @@ export class Store {
    */
   async deleteQueue(queue: string): Promise<number> {
     let deleted = 0;
-    // By their names: also those that this version cannot read.
+    // Deletes by name, so that tasks that this version cannot read are deleted too.
     for await (const locals of this.tasks.names(queue, 100)) {
       for (const local of locals) await this.tasks.delete({ queue, ...parseLocalName(local) });
       deleted += locals.length;
@@ -166,7 +166,7 @@ export class Store {
       const { runs, next, alerts, journal, outcomes, expected, backfills, priorities, limits, held } =
         this.#internals.keys.queue(queue);
       await client.del(runs, alerts, journal, outcomes, expected, backfills, priorities, limits, held);
-      // Not the shards': of a task that was put meanwhile nobody would know.
+      // Keeps the shards' parts: without them a task that was put meanwhile would never be checked.
       await client.zrem(next, ...Object.values(FACTS.parts));
     } finally {
       client.disconnect();

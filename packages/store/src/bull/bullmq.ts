@@ -70,7 +70,7 @@ local function bullCall(command, key, ...)
       return known
     end
   elseif key == KEYS_MARKER then
-    -- Of an add this is \`ZADD marker 0 "0"\`, and nothing else.
+    -- An add only calls \`ZADD marker 0 "0"\` here.
     if not bullMarked then bullMarked = redis.call(command, key, ...) end
     return bullMarked
   elseif key == KEYS_ID and command == "INCR" then
@@ -82,7 +82,7 @@ local function bullCall(command, key, ...)
     if ids then
       ids[#ids + 1] = ...
     else
-      -- The first one for itself: it fails where the key is something else, and then the rest need not be tried.
+      -- Writes the first one alone: it fails if the key has another type, and then the rest need not be tried.
       redis.call(command, key, ...)
       bullWaiting[key] = {}
     end
@@ -92,7 +92,7 @@ local function bullCall(command, key, ...)
   end
   return redis.call(command, key, ...)
 end
--- When all are added. Jobs are there by now: this must not fail.
+-- Runs when all are added. The jobs exist by now, so this must not fail.
 local function bullFinish()
   if bullCounted > 0 then redis.pcall("INCRBY", KEYS_ID, bullCounted) end
   for key, ids in pairs(bullWaiting) do
@@ -301,7 +301,7 @@ export class JobPacker {
   }
 }
 
-/** Takes away all that BullMQ keeps of a queue, jobs that are being worked included. */
+/** Deletes all BullMQ data of a queue, active jobs included. */
 export async function obliterate(client: Redis | Cluster, namespace: string, queue: string): Promise<void> {
   const bull = new Queue(queue, { connection: client, prefix: bullPrefix(namespace, queue) });
   bull.on("error", () => {});

@@ -18,13 +18,13 @@ export interface QueuePause {
 
 /** Waiting and active jobs of a queue, and whether workers may take them. */
 export interface QueueState {
-  /** Undefined: it is not paused. */
+  /** Undefined: the queue is not paused. */
   readonly paused: QueuePause | undefined;
   /** Jobs that a worker could take, if the queue is not paused. */
   readonly waiting: number;
   /** Jobs that workers hold. */
   readonly active: number;
-  /** How long the job that has waited longest does so, in ms: since it was enqueued, or its last attempt began. Undefined: none waits. */
+  /** Age of the job that has waited longest, in ms: since it was enqueued, or since its last attempt began. Undefined: none waits. */
   readonly oldestWaitingMs: number | undefined;
 }
 

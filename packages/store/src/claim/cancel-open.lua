@@ -1,8 +1,8 @@
--- Goes on if a commit that cancels a task's open runs met more of them than fit (lib/cancel.lua).
+-- Continues a commit that cancels more open runs of a task than one script may (lib/cancel.lua).
 --
--- A.opened: those that were open by then; A.passed: how many of them to pass over
+-- A.opened: cancels runs opened until then; A.passed: how many of them to pass over
 -- Returns: the number of runs checked, how many of them were not cancelled before, and the number of open runs
--- By their rank: by their time Redis would go through all that are passed over.
+-- Selects by rank: by time, Redis would go through all runs that are passed over.
 local first = tonumber(A.passed)
 local flat = redis.call("ZRANGE", K.open, first, first + CANCEL_AT_ONCE - 1, "WITHSCORES")
 local now, looked, changed = nowMs(), 0, 0

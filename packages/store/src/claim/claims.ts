@@ -57,14 +57,14 @@ export type ClaimStatus = "OK" | "DONE" | ClaimRefusal | `ERROR ${string}`;
 export interface Sent {
   readonly entry: { readonly local: string; readonly task: { readonly due: number | undefined } };
   readonly decision: Decision;
-  /** When nothing stood in the way of what is enqueued any more. Undefined: nothing is enqueued. */
+  /** Time from which nothing blocked the enqueued occurrence. Undefined: nothing is enqueued. */
   readonly claimable?: number | undefined;
 }
 
 export interface ClaimResult {
   readonly item: Sent;
   readonly status: ClaimStatus;
-  /** The run that was enqueued, where one was. */
+  /** The run that was enqueued, if any. */
   readonly run: string | undefined;
 }
 
@@ -120,7 +120,7 @@ export class ClaimRepository extends DueReads {
     return this.send(this.pack(queue, shard, items, by, now));
   }
 
-  /** All of a commit but the sending: for what is decided ahead of its time. */
+  /** Prepares a commit without sending it, for decisions made ahead of time. */
   pack(
     queue: string,
     shard: number,
@@ -204,7 +204,7 @@ export class ClaimRepository extends DueReads {
       passed += looked;
       changed += cancelled;
       if (looked > 0) continue;
-      // Those that ended meanwhile have moved others to where this had passed.
+      // Runs that ended meanwhile have moved others into the part already passed.
       if (changed === 0 && open === before) return;
       [passed, changed] = [0, 0];
     }
@@ -249,7 +249,7 @@ export class ClaimRepository extends DueReads {
   }
 
   /**
-   * Does the failed items of a run again, now, as a new run. Repeated with the same token it is enqueued once.
+   * Runs the failed items of a run again, now, as a new run. Repeated with the same token it is enqueued once.
    *
    * @throws `TASK_NOT_FOUND`, `SKIPPED_OVERLAP`, `CONFLICT`
    */
@@ -286,7 +286,7 @@ export class ClaimRepository extends DueReads {
     });
   }
 
-  /** @returns undefined where the task has changed since it was read */
+  /** @returns undefined if the task has changed since it was read */
   async #enqueue(
     name: TaskName,
     by: Requester,
@@ -320,7 +320,7 @@ export class ClaimRepository extends DueReads {
     return isForeign(task) ? "foreign" : { now, entry: { ...entry, task } };
   }
 
-  /** Makes one step of a backfill true. */
+  /** Commits one step of a backfill. */
   async commitStep(
     name: TaskName,
     item: ClaimItem,
@@ -339,7 +339,7 @@ export class ClaimRepository extends DueReads {
    * A task that runs once, now, stored and enqueued in one step.
    *
    * @returns undefined: its owner has as many runs in this queue as it may; nothing was stored
-   * @throws `CONFLICT` where the name is taken
+   * @throws `CONFLICT` if the name is taken
    */
   async enqueueNow(
     parsed: ParsedTask,

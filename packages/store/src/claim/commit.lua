@@ -23,7 +23,7 @@ bullQueue(K.bull)
 
 local templates = cjson.decode(A.templates)
 
--- A freeze that came, went or began since the decision: it is made again.
+-- A freeze was added, lifted or began since the decision: decide again.
 local outdated = THAWED and ((redis.call("HGET", K.frozen, "rev") or "") ~= A.frozen or A.before ~= "" and now >= tonumber(A.before))
 
 -- The index entries of all tasks are written together, at the end.
@@ -75,7 +75,7 @@ local function commitExtras(item, extras, name, cursor)
   local decided = extras.backfillAt or cursor
   local skips, waitedUpTo = extras.skips or {}, decided and tonumber(decided)
   for i = 1, #skips, 4 do
-    -- A pending occurrence has a time before the cursor: it is in no range with others.
+    -- A pending occurrence has a time before the cursor, so it never extends a range.
     local waited = waitedUpTo and tonumber(skips[i + 1]) <= waitedUpTo
     record(item.ledger, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], not waited and decided, i == #skips - 3 and extras.note or nil)
     if not waited then decided = skips[i + 2] end

@@ -21,13 +21,13 @@ export interface DueBatch {
 export interface WhichDue {
   /** Number of tasks to skip, in the order of their times: those that this version cannot decide. */
   readonly pass?: number | undefined;
-  /** These, as far as they are still due. */
+  /** Names to read, as far as they are still due. */
   readonly names?: readonly string[] | undefined;
   /** Also reads tasks that become due until then, in UTC ms of Redis time. */
   readonly by?: number | undefined;
-  /** They are chosen fairly among so many of the oldest and as many of the newest; default four batches, and 120 at most. */
+  /** Number of the oldest, and of the newest, to choose from fairly; default four batches, and at most 120. */
   readonly window?: number | undefined;
-  /** All that is due there as well, in the order of its time; nothing if that is more than the limit. */
+  /** Other shards to read all due tasks of, in the order of due times; nothing is read if that exceeds the limit. */
   readonly others?: readonly number[] | undefined;
 }
 

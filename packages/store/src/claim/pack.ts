@@ -33,11 +33,11 @@ export interface BackfillStep {
 export interface CommitOptions {
   /** The claim's identity. */
   readonly token: string;
-  /** Whether the task must be scheduled: what is asked for by hand works while it is paused. */
+  /** Whether the task must be scheduled: manual triggers also work while it is paused. */
   readonly held: boolean;
-  /** Instead of the task's policy. */
+  /** Replaces the task's policy. */
   readonly overlap?: OverlapPolicy | undefined;
-  /** The backfill that it is of: where it must stand, and what becomes of it. */
+  /** Its backfill: the position required, and the new one. */
   readonly backfill?: BackfillStep | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface Requester {
 
 /** Rare properties of items. An absent name means no. */
 interface CommitExtras {
-  /** From this time on it is to be decided again. */
+  /** Time from which it must be decided again. */
   until?: number;
   /** The run whose end is waited for. */
   awaited?: string;
@@ -70,7 +70,7 @@ interface CommitExtras {
   skips?: string[];
   /** Text of the ledger for the last of these. */
   note?: string;
-  /** Something is held by a freeze. */
+  /** A freeze holds an occurrence. */
   frozen?: true;
   backfillAt?: string;
   backfillSet?: string[];
@@ -179,7 +179,7 @@ export class CommitItems {
   }
 }
 
-/** The texts of jobs and run records of one queue; what many of one commit have in common is made once. */
+/** Texts of jobs and run records of one queue; parts shared within a commit are made once. */
 export class JobTexts {
   readonly templates: JobTemplate[] = [];
   readonly #packer: JobPacker;
@@ -231,7 +231,7 @@ export class JobTexts {
   /** From the occurrence to the one that follows it, in ms; undefined if none does. */
   #interval(definition: TaskDefinition, { trigger, nominal }: Enqueue): number | undefined {
     const schedule = this.#schedules.get(definition);
-    // By hand, the interval is that of the schedule's next two times.
+    // A manual trigger takes the interval between the schedule's next two times.
     const from = trigger === "manual" ? (schedule.next(nominal) ?? Number.NaN) : nominal;
     const following = schedule.delay ?? (schedule.next(from) ?? Number.NaN) - from;
     return Number.isNaN(following) ? undefined : following;
@@ -251,7 +251,7 @@ export function templatesText(templates: readonly JobTemplate[]): string {
   return JSON.stringify(templates.map(({ prioritized, args, opts }) => [prioritized, args, opts]));
 }
 
-/** The parts of a job's data that `jobData` of `lib/enqueue.lua` asks for. What goes without saying is undefined. */
+/** Parts of a job's data for `jobData` in `lib/enqueue.lua`. Defaults are undefined. */
 export function dataParts(
   definition: TaskDefinition,
   { key, nominal, due, trigger, missed, itemsOf }: Enqueue,
@@ -272,7 +272,7 @@ export function dataParts(
   };
 }
 
-/** @returns `undefined`: nothing of the kind, as nearly all have */
+/** @returns `undefined`: no such properties, as for nearly all */
 function extrasOf(
   { task, running }: ClaimItem["entry"],
   { cancel, enqueue, next, skipped, frozen }: Decision,
@@ -320,7 +320,7 @@ function flat(fields: Record<string, string | number | undefined>): string[] {
   );
 }
 
-/** The policy that holds for what is enqueued: for all but `allow` there must be no live run at the commit either. */
+/** Policy of the enqueued occurrence: except with `allow`, there must be no live run at the commit either. */
 function overlapOf({ task }: ClaimItem["entry"], { enqueue }: Decision): OverlapPolicy {
   const own = task.pending.find(({ key }) => key === enqueue?.key)?.overlap;
   return own ?? task.definition.overlap;

@@ -19,7 +19,7 @@ export interface DueEntry {
 }
 
 /**
- * When nothing stood in the way of the enqueued occurrence any more. A task that was changed after that (a resume, say) counts from the
+ * Time from which nothing blocked the enqueued occurrence. A task that was changed after that (a resume, say) counts from the
  * change. Undefined: nothing is enqueued.
  */
 export function claimableAt(
@@ -35,7 +35,7 @@ interface FieldsSet {
   cursor: number | undefined;
   nominal: number | undefined;
   due: number | undefined;
-  /** A run, and how many ms after its end comes the next time. */
+  /** A run, and the delay in ms from its end to the next time. */
   wait: string | undefined;
   pending: string | undefined;
   fired: number | undefined;
@@ -47,9 +47,9 @@ export interface Writes {
   /** Undefined fields stay unchanged. */
   readonly set: Readonly<FieldsSet>;
   readonly remove: readonly string[];
-  /** The schedule's next time hangs on this run's end. */
+  /** The schedule's next time depends on the end of this run. */
   readonly waits: boolean;
-  /** Undefined: not before someone says so. */
+  /** Undefined: no check until an event asks for one. */
   readonly lookAt: number | undefined;
   /** The open run that pending occurrences wait for. If it has ended, the commit is STALE: nothing else would wake them. */
   readonly awaited: string | undefined;

@@ -41,7 +41,7 @@ export type ConnectionSpec =
   | { url: string; topology?: "single" | "cluster" | "sentinel"; tls?: TlsOptions; options?: RedisOptions }
   | IoredisClient;
 
-/** How long to wait before the next attempt to connect, in ms. */
+/** Wait before the next attempt to connect, in ms. */
 export const reconnectAfter = (times: number) => Math.min(50 * 2 ** Math.min(times, 6), 2_000);
 
 /** For nodes and clients: a lost reply means UNKNOWN, and only we may decide to send again. */
@@ -51,7 +51,7 @@ const SAFE: RedisOptions = {
   maxRetriesPerRequest: 0,
   commandTimeout: 5_000,
   connectTimeout: 5_000,
-  // A connection on which nothing comes any more: a new one may lead to a Redis that lives.
+  // Ends a connection on which nothing arrives any more: a new one may reach a live Redis.
   socketTimeout: 5_000,
   retryStrategy: reconnectAfter,
   disableClientInfo: true, // one command less for the ACL
@@ -66,13 +66,13 @@ const PATIENT: RedisOptions = {
   disableClientInfo: true,
 };
 
-/** For a subscriber: `Subscription` subscribes anew. ioredis would too, and end the process where that is not answered. */
+/** For a subscriber: `Subscription` resubscribes. ioredis would too, and would end the process if it got no reply. */
 const SUBSCRIBER: RedisOptions = { ...SAFE, autoResubscribe: false };
 
 /** For a store's own connection: opened with its first call, so that a client which is not used keeps no process alive. */
 const LAZY: RedisOptions = { ...SAFE, lazyConnect: true };
 
-/** After leaving a server for being a replica, another refusal of that kind says nothing new for so long, in ms. */
+/** After leaving a server because it is a replica, further refusals of that kind are ignored for this many ms. */
 const LEAVE_AGAIN = 1_000;
 const left = new WeakMap<object, number>();
 
@@ -81,7 +81,7 @@ const left = new WeakMap<object, number>();
  * were refused together: ioredis would leave, and set a timer for that, for each.
  */
 function leaveReplica(this: unknown, { message }: Error): 1 | false {
-  // Redis 6 puts the word somewhere into the text when a script meets it.
+  // Redis 6 puts the word in the middle of the text if a script causes it.
   if (!/\bREADONLY\b/.test(message)) return false;
   // A connection's own options: BullMQ duplicates connections, and each must leave by itself.
   const connection = this as object;
@@ -98,7 +98,7 @@ export type ConnectionProfile = keyof typeof PROFILES;
  * A new connection with the settings of the profile. All connect at once, but `lazy`, which waits for `connect()`. Never
  * throws for a Redis that is down.
  *
- * @throws `INVALID_OPTION` for a URL that is none, or that contradicts what else is given; for a `keyPrefix`
+ * @throws `INVALID_OPTION` for an invalid URL, or one that contradicts other options; for a `keyPrefix`
  */
 export function connect(spec: ConnectionSpec, profile: ConnectionProfile): RedisClient {
   assertNoPrefix(spec);
@@ -109,7 +109,7 @@ export function connect(spec: ConnectionSpec, profile: ConnectionProfile): Redis
   return client;
 }
 
-/** @throws `INVALID_OPTION` where neither is given */
+/** @throws `INVALID_OPTION` if neither is given */
 export function assertConnection(options: { connection?: unknown; store?: unknown }): void {
   if ((options.connection ?? options.store ?? undefined) !== undefined) return;
   throw new CarillonError("INVALID_OPTION", "missing.", {

@@ -8,25 +8,25 @@ export interface LinkOptions {
   connection: ConnectionSpec;
   /** How long one call may wait for the connection, in ms; default 5,000. */
   readyTimeout?: number | undefined;
-  /** How often a call whose answer was lost is sent again; default 3. */
+  /** Number of resends of a call whose reply was lost; default 3. */
   retries?: number | undefined;
-  /** Hears of every connection error; without it they only surface in the calls that fail. */
+  /** Receives every connection error; without it they only surface in the calls that fail. */
   onError?: ((error: CarillonError) => void) | undefined;
   onReady?: (() => void) | undefined;
 }
 
-/** Hears of the connection, as `onError` and `onReady` of a store's options do. */
+/** Receives connection events, like `onError` and `onReady` of a store's options. */
 export interface ConnectionEars {
   lost(error: CarillonError): void;
   back(): void;
 }
 
-/** Before a call is sent again, in ms; twice as long each time. */
+/** Wait before a call is sent again, in ms; doubled each time. */
 const PAUSE = 20;
 
 /**
- * Of a connection that was left because of an error: that one tells why. And one that Redis refuses may end before its word has come: the
- * attempt before may have heard it.
+ * Messages that only repeat an earlier error of the connection: the earlier one says why. A connection that Redis refuses may also
+ * close before the reason arrives; the previous attempt may have received it.
  */
 const ECHO = /Stream isn't writeable|ECONNRESET/;
 
@@ -64,7 +64,7 @@ export class Link {
       if (this.#lastError !== undefined && ECHO.test(String(error))) return;
       this.#lastError = error;
       const coded = redisError(error);
-      // Another attempt gets the same answer: whoever waits need not wait longer.
+      // Another attempt would get the same answer, so waiting calls fail now.
       if (coded.code === "REDIS_AUTH") this.#endWait();
       options.onError?.(coded);
       for (const ears of this.#ears) ears.lost(coded);
@@ -143,7 +143,7 @@ export class Link {
 
   private async repeat<T>(send: () => Promise<T>): Promise<T> {
     for (let attempt = 0; ; attempt++) {
-      // Nothing was sent yet: a connection that does not come is an answer.
+      // Nothing was sent yet, so a failed connection is a final answer.
       if (!this.ready) await this.#untilReady();
       try {
         return await send();

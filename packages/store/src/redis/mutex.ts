@@ -7,7 +7,7 @@ import type { RedisClient } from "./connection.js";
 export interface Mutex {
   /** Takes `key` for `ttl` ms. Undefined: someone else holds it. Never waits. @throws what Redis answered */
   take(key: string, ttl: number): Promise<Lease | undefined>;
-  /** How long whoever holds `key` may still do so, in ms; 0: nobody does. */
+  /** Remaining time of the lease on `key`, in ms; 0: nobody holds it. */
   remaining(key: string): Promise<number>;
 }
 

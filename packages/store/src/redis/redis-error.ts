@@ -33,12 +33,12 @@ const UNAVAILABLE =
 interface Known {
   readonly said: RegExp;
   readonly code: ErrorCode;
-  /** @param text what was said, without a dot at its end */
+  /** @param text the message, without a final period */
   message(text: string): string;
   readonly remedy: string;
 }
 
-/** The first that fits counts. */
+/** The first match wins. */
 const KNOWN: readonly Known[] = [
   {
     said: REFUSED_COMMAND,
@@ -154,7 +154,7 @@ export function failsForAll(error: unknown): boolean {
   return code.startsWith("REDIS_") && code !== "REDIS_ERROR";
 }
 
-/** Nobody can tell whether the command was carried out: repeat it, or ask. */
+/** The command may or may not have been executed: repeat it, or read the result. */
 export function isUnknown(error: unknown): boolean {
   return isCarillonError(error, "REDIS_UNAVAILABLE");
 }

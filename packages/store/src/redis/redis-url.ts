@@ -9,7 +9,7 @@ export interface RedisPlace {
   db?: number;
   username?: string;
   password?: string;
-  /** The Sentinels' name for the master; theirs, too, are these. */
+  /** The Sentinels' name for the master, and their own credentials. */
   name?: string;
   sentinelUsername?: string;
   sentinelPassword?: string;
@@ -58,7 +58,7 @@ function plainPlace(text: string): RedisPlace {
   };
 }
 
-/** Several hosts in one URL: not what `URL` reads. */
+/** Several hosts in one URL, which `URL` cannot parse. */
 function sentinelPlace(text: string): RedisPlace {
   const [, tls, user, list = "", path = "", query = ""] =
     /^redis(s?)\+sentinel:\/\/(?:([^@/?]*)@)?([^@/?]*)\/?([^?]*)\??(.*)$/.exec(text) ?? [];

@@ -2,11 +2,11 @@ import { Redis, type RedisOptions } from "ioredis";
 
 /** Timing of the subscriptions to Sentinels, in ms. */
 const PACE = {
-  /** Before one that does not answer is tried again: the others tell us as well. */
+  /** Wait before one that does not answer is tried again: the others report as well. */
   reconnect: 10_000,
   /** Ping interval: a subscriber that never sends would not notice a dead connection. */
   askEvery: 20_000,
-  /** No answer for so long: another connection may have one. */
+  /** Without an answer for this long, a new connection is tried. */
   silence: 5_000,
 };
 
@@ -15,11 +15,11 @@ export function sentinelOptions(
   reconnectAfter: (times: number) => number,
 ): Omit<RedisOptions, "replyMapping"> {
   return {
-    // A client of yours may read from replicas; what we decide by must be the newest.
+    // Your client may read from replicas; decisions need the newest data.
     role: "master",
     // Must give a number for ever: without one the client ends for good when no Sentinel answers.
     sentinelRetryStrategy: reconnectAfter,
-    // One that is frozen must not hold up the search: its connection stands, but no answer comes.
+    // A frozen Sentinel must not delay the search: its connection is open, but it never answers.
     sentinelCommandTimeout: 2_000,
     // Only those of the URL: what Sentinels tell of each other are addresses of their network, which need not be ours, and
     // names that no certificate holds; each that leads nowhere costs seconds in a failover.
@@ -69,12 +69,12 @@ function listen(client: Redis, pace: typeof PACE): Redis[] {
       ...(sentinelTLS ? { tls: sentinelTLS } : {}),
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
-      autoResubscribe: false, // where that is not answered, it ends the process
+      autoResubscribe: false, // without a reply, it ends the process
       enableReadyCheck: false,
       socketTimeout: pace.silence,
       retryStrategy: () => pace.reconnect,
     });
-    ear.on("error", () => {}); // a Sentinel that is down is no trouble as long as another one is up
+    ear.on("error", () => {}); // one Sentinel may be down as long as another one is up
     ear.on("ready", () => ear.subscribe("+switch-master").catch(() => {}));
     ear.on("message", (_channel: string, message: string) => {
       const [master, , , newHost, newPort] = message.split(" ");
@@ -84,7 +84,7 @@ function listen(client: Redis, pace: typeof PACE): Redis[] {
   });
 }
 
-/** The news of the second Sentinel may come when the first one's has been followed. */
+/** The second Sentinel may report a failover that is already followed. */
 function isConnectedTo({ stream }: Redis, host: string | undefined, port: string | undefined): boolean {
   return "remoteAddress" in stream && stream.remoteAddress === host && stream.remotePort === Number(port);
 }

@@ -3,15 +3,15 @@ import { type RedisClient, redisError } from "./connection.js";
 
 export interface Ears {
   message(text: string): void;
-  /** The subscription stands, for the first time or anew: messages may have been missed. */
+  /** Subscribed, for the first time or again: messages may have been missed. */
   standing(): void;
-  /** Refused or not answered; it is tried again. */
+  /** Refused or not answered; it is retried. */
   failed(error: CarillonError): void;
 }
 
-/** A subscription that was refused or not answered is tried again after, in ms. */
+/** Wait before a subscription that was refused or not answered is retried, in ms. */
 const TRY_AGAIN = 5_000;
-/** A subscriber only listens: it would never notice that nobody can be heard any more. In ms. */
+/** Ping interval in ms: a subscriber only listens, and would never notice a dead connection. */
 const ASK_EVERY = 20_000;
 
 /** Listens to one channel, over lost connections too. Messages may be lost. */

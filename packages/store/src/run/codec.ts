@@ -38,8 +38,8 @@ type Sparse<Kind> = {
 };
 
 /**
- * What goes without saying is left out: a hash with a longer value than 64 bytes takes more than twice the memory. Where it is longer
- * all the same, the script stores the type in a field of its own (`recordRun`): it must come first.
+ * Omits default values: a hash with a value longer than 64 bytes takes more than twice the memory. If the text is still longer,
+ * the script stores the type in a field of its own (`recordRun`), so the type must come first.
  */
 export function encodeDetails(task: TaskName, details: Sparse<RunDetails>): string {
   const { key, nominal, due, trigger } = details;

@@ -172,7 +172,7 @@ interface StoredStats {
   readonly open: number;
 }
 
-/** A task may have a hundred thousand runs: others must have their turn in between. */
+/** Reads in pages: a task may have a hundred thousand runs, and other commands must run in between. */
 export function chunks(ids: readonly string[]): string[][] {
   const count = Math.ceil(ids.length / AT_ONCE);
   return Array.from({ length: count }, (_, i) => ids.slice(i * AT_ONCE, (i + 1) * AT_ONCE));

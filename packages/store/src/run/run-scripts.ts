@@ -53,11 +53,11 @@ export interface Settlement {
   fence: number;
   /** As at the attempt's start. */
   made: number;
-  /** Undefined: this attempt failed and another is left. */
+  /** Undefined: this attempt failed and another one follows. */
   outcome: Outcome | undefined;
   error?: string | undefined;
   result?: Json | undefined;
-  /** When the handler wants to run again, UTC ms: an occurrence of its own. */
+  /** Time at which the handler asked to run again, UTC ms: an occurrence of its own. */
   nextAt?: number | undefined;
 }
 

@@ -61,15 +61,15 @@ interface Aftermath {
   /** The state that the decision was based on. */
   readonly generation: string;
   readonly failures: string;
-  /** All that waits now, as JSON; undefined: as before. */
+  /** All pending occurrences, as JSON; undefined: as before. */
   readonly pending: string | undefined;
-  /** What is to come is among it, in place of a delay after the run. */
+  /** Occurrences to come are among the retried ones, in place of a delay after the run. */
   readonly retried: boolean;
   /** Why the task is paused; undefined: it is not. */
   readonly note: string | undefined;
-  /** The nominal time of a retry that the next occurrence takes the place of, and the one before it. */
+  /** Nominal time of a retry that the next occurrence supersedes, and the nominal time before it. */
   readonly superseded: { readonly nominal: string; readonly before: string | undefined } | undefined;
-  /** The time of a run that was asked for before, and that another one takes the place of. */
+  /** Time of a run that the handler asked for earlier and that another one replaces. */
   readonly replaced: string | undefined;
 }
 
@@ -222,7 +222,7 @@ export class RunRepository extends RunReads {
     throw new CarillonError("CONFLICT", `${localName(name)} kept changing while its run was settled.`);
   }
 
-  /** Decides what the end of a run asks of its task, for settle-run.lua. Undefined: nothing. */
+  /** Decides how the end of a run changes its task, for settle-run.lua. Undefined: no change. */
   async #aftermath(
     name: TaskName,
     run: string,
@@ -274,7 +274,7 @@ export class RunRepository extends RunReads {
     await this.#scripts.run(TERMINATING, { run: this.#keys.queue(name.queue).run(run) }, { fence });
   }
 
-  /** Asks for the end of a run, wherever it is. `UNCHANGED`: asked before. */
+  /** Requests the cancellation of a run, queued or running. `UNCHANGED`: requested before. */
   async cancel(name: TaskName, run: string, by: string): Promise<CancelWord> {
     return this.#cancel(name, run, by, false);
   }
@@ -296,7 +296,7 @@ export class RunRepository extends RunReads {
     );
   }
 
-  /** Asks for the end of those of a task's runs that are queued. @returns of how many */
+  /** Requests the cancellation of a task's queued runs. @returns their number */
   async cancelQueued(name: TaskName, by: string): Promise<number> {
     let asked = 0;
     for (const some of chunks(await this.open(name))) {
@@ -309,9 +309,9 @@ export class RunRepository extends RunReads {
   }
 
   /**
-   * Looks at the runs whose time has come: settles what no Carillon worker settled, removes jobs after their grace.
-   * Bounded: `more` says that another call has work at once. `lingered`: finished tasks that are to be deleted. `cleared`: the last
-   * of what a deleted task left is gone.
+   * Checks the runs that are due for a check: settles those that no Carillon worker settled, removes jobs after their grace.
+   * Bounded: `more` means that another call has work at once. `lingered`: finished tasks to delete. `cleared`: all runs of a
+   * deleted task are cleared.
    */
   async reconcile(queue: string): Promise<{
     now: number;

@@ -47,7 +47,7 @@ function onlyUsed(libraries: readonly string[], own: string): string[] {
   for (let before = -1; unused.size > before; ) {
     before = unused.size;
     for (const [name, text] of functions) {
-      // One mention is its own. What only unused ones call is not used either.
+      // One mention is the definition. Functions that only unused ones call are unused too.
       if (unused.has(name) || mentions.get(name as string) !== 1) continue;
       unused.add(name);
       count(text as string, -1);
@@ -58,7 +58,7 @@ function onlyUsed(libraries: readonly string[], own: string): string[] {
   );
 }
 
-/** Puts facts in the place of their names. @param sets gets the Lua that defines the sets among them */
+/** Replaces the names of facts by their values. @param sets receives the Lua that defines those that are sets */
 function withFacts(text: string, sets: Map<string, string>): string {
   return text.replace(/\bF((?:\.\w+)+)/g, (whole, path: string) => {
     let fact: unknown = FACTS;

@@ -1,5 +1,5 @@
 /**
- * Where scripts take their time from. Production reads Redis `TIME`; only `@carillon/testing` makes another one, and
+ * Source of the time in scripts. Production reads Redis `TIME`; only `@carillon/testing` makes another one, and
  * no option or environment variable of a node can.
  */
 export interface TimeSource {

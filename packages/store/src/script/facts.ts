@@ -89,18 +89,18 @@ export const FACTS = {
   /** Most replaced definitions of a task that are kept, and their bytes; one is always kept. */
   revisions: { most: 20, bytes: 65_536 },
 
-  /** Between the parts of a text that `read-due.lua` answers with. Nothing that Carillon stores has a control character in it. */
+  /** Separator in the texts that `read-due.lua` returns. Stored data never contains control characters. */
   separator: "\x1f",
 
-  /** A finished task stays for this long where it says nothing, in ms. */
+  /** Default time that a finished task is kept, in ms. */
   linger: 30 * 86_400_000,
-  /** Where the task says nothing: the wait after a crash in ms, and how many crashes end a run. */
+  /** Defaults for crashes: the wait before the next attempt in ms, and the number of crashes that end a run. */
   crash: { delay: 5 * 60_000, attempts: 3 },
-  /** The reconciler first looks at a run that nobody settled after this many ms. */
+  /** The reconciler first checks an unsettled run after this many ms. */
   firstLook: 10_000,
-  /** It looks again at what it could not finish after this many ms. */
+  /** It repeats an unfinished check after this many ms. */
   lookAgain: 5_000,
-  /** How soon, and how often, it looks at a run that its task waits for, in ms. A job that came back to life outside tells nobody of its end. */
+  /** Delay and interval of its checks of a run that the task waits for, in ms. A job that was retried outside does not report its end. */
   waitedFor: 1_000,
   /** The same, at least, once a Carillon worker has started that run, in ms. */
   waitedForStarted: 30_000,

@@ -4,7 +4,7 @@ import type { ScriptContext } from "./context.js";
 /** An argument. In Lua all are texts: `true` is "1", `false` and `undefined` are "". */
 export type Value = string | number | boolean | Buffer | undefined;
 
-/** What is given for names: one for `name`, one or none for `name?`, a list for `name[]`. */
+/** Values by declared name: one for `name`, one or none for `name?`, a list for `name[]`. */
 type Given<Name extends string, One> = {
   readonly [N in Name as N extends `${string}?` | `${string}[]` ? never : N]: One;
 } & {
@@ -82,7 +82,7 @@ export interface Declared<T extends Signature = Signature, Answer = unknown> {
   readonly name: string;
   readonly signature: T;
   readonly uses: readonly Library[];
-  /** For the compiler only. */
+  /** Exists only for the compiler. */
   readonly answer?: Answer;
 }
 

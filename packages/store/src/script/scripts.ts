@@ -39,7 +39,7 @@ export class Scripts {
     return this.send(this.pack(declared, keys, ...rest));
   }
 
-  /** All of a call but the sending: for what is decided ahead of its time. */
+  /** Prepares a call without sending it, for decisions made ahead of time. */
   pack<T extends Signature, Answer>(
     declared: Declared<T, Answer>,
     keys: Keys<T>,
@@ -65,7 +65,7 @@ export class Scripts {
   }
 }
 
-/** By context: a process may open many stores, and to put a text together takes some ms. */
+/** Scripts by context: a process may open many stores, and assembling them takes some ms. */
 const texts = new WeakMap<Declared, Map<string, Loaded>>();
 
 function load(declared: Declared, context: ScriptContext): Loaded {

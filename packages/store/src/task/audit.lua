@@ -1,5 +1,5 @@
 -- Repairs the indexes from the definitions: a task that is due is in its shard's due index, and one whose run is over
--- does not wait for it any more. And no part of the queue is later than the first of its index.
+-- does not wait for it any more. No part of the queue is later than the first entry of its index.
 --
 -- A.last: "1" if these are the last tasks: then the parts are checked
 -- Returns: the number of tasks and parts that were repaired
@@ -44,7 +44,7 @@ local function check(item)
   end
 end
 
--- Corrupt data in one must not keep the others from being repaired.
+-- Corrupt data in one task must not stop the repair of the others.
 for item in eachItem do pcall(check, item) end
 -- A part that is too early costs a check for nothing; one that is too late, or missing, is never checked.
 local function checkPart(shard)

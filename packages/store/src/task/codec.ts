@@ -31,9 +31,9 @@ export interface Retention {
   successesFor: number;
   /** Default 30 days. */
   failuresFor: number;
-  /** A completed job stays in BullMQ for; default 10 minutes. */
+  /** How long BullMQ keeps a completed job; default 10 minutes. */
   completedJobs: number;
-  /** A failed job stays in BullMQ for; default 24 hours. */
+  /** How long BullMQ keeps a failed job; default 24 hours. */
   failedJobs: number;
 }
 
@@ -48,10 +48,10 @@ export const DEFAULT_RETENTION: Retention = {
   failedJobs: DAY,
 };
 
-/** After a crash: the wait in ms, and how many end a run, where the task says nothing. */
+/** Defaults for crashes: the wait before the next attempt in ms, and the number of crashes that end a run. */
 export const DEFAULT_CRASH = FACTS.crash;
 
-/** A task as stored: its definition and what claims have made of it. Times in UTC ms of Redis time. */
+/** A task as stored: its definition and its state. Times in UTC ms of Redis time. */
 export interface StoredTask {
   readonly definition: TaskDefinition;
   readonly payloadJson: string;
@@ -83,7 +83,7 @@ export interface StoredTask {
   readonly fields: ReadonlyMap<string, string>;
 }
 
-/** Written by a newer version of Carillon than this one: to be left alone. */
+/** Written by a newer version of Carillon than this one: left alone. */
 export interface ForeignTask {
   readonly foreign: true;
   readonly version: string;
@@ -162,7 +162,7 @@ function setPolicies(fields: Map<string, string>, definition: TaskDefinition): v
 /**
  * Decodes a task hash as `HGETALL` returns it in a script. Undefined: there is none.
  *
- * @throws `UNSUPPORTED_FORMAT` where someone else than Carillon has written it
+ * @throws `UNSUPPORTED_FORMAT` for foreign data
  */
 export function decodeTask(
   queue: string,
@@ -205,7 +205,7 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
   };
   const more = { ...read.policies(hash.get("policies")), ...textsOf(hash) };
   return {
-    // Most have nothing more: theirs are all of one shape, which is much faster.
+    // Most tasks have no further fields: objects of one shape are much faster.
     definition: Object.keys(more).length > 0 ? { ...more, ...own } : own,
     payloadJson,
     scheduleJson,
@@ -271,7 +271,7 @@ function textsOf(hash: ReadonlyMap<string, string>): Partial<TaskDefinition> {
   return texts;
 }
 
-/** One task that cannot be read must not keep the others of its batch, or its list, from their turn. */
+/** A task that cannot be read must not stop the others of its batch or list. */
 export function readable(
   queue: string,
   local: string,

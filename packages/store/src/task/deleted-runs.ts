@@ -14,7 +14,7 @@ const CLEAR_RUNS = script("clear-runs", {
   answer: answers<number>(),
 });
 
-/** Clears the runs that a deleted task left, in bounded steps. Cut off, whoever comes next goes on with it. */
+/** Clears the runs that a deleted task left, in bounded steps. If this is interrupted, a later call continues. */
 export async function clearDeletedRuns(scripts: Scripts, queue: QueueKeys, mark: string): Promise<void> {
   const { runs, next, journal } = queue;
   const keys = { gone: queue.gone(mark), runs, next, repeats: bullRepeats(queue.bull), journal };

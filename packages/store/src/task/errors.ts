@@ -8,7 +8,7 @@ export function nameTaken(local: string): CarillonError {
   });
 }
 
-/** @param what how it is, other than a put asked for */
+/** @param what the mismatch with the `ifRevision` of the put */
 export function notAsAsked(local: string, what: string): CarillonError {
   return new CarillonError("CONFLICT", `${local} ${what}.`, {
     field: "ifRevision",
@@ -41,7 +41,7 @@ export function refused(local: string, text: string): CarillonError {
     : new CarillonError("REDIS_ERROR", `${local} cannot be written: ${text}.`);
 }
 
-/** Where a hash should be there is something that someone else has put there: as if there were nothing. @throws any other error */
+/** Treats a key that holds another type than a hash (foreign data) as an empty hash. @throws any other error */
 export function noHash(error: unknown): Record<string, string> {
   if (error instanceof Error && error.message.startsWith("WRONGTYPE")) return {};
   throw error;

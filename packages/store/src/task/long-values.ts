@@ -2,7 +2,7 @@ import { FACTS } from "../script/facts.js";
 
 /** A longer value is stored in parts, so that the hash stays small: `payload`, `payload:1`, … */
 const LONGEST = FACTS.longestSmallValue;
-/** In bytes. What is longer, or stands beside that, is stored in one piece: then the hash is a large one anyway. */
+/** In bytes. Longer values, and those next to one, are stored in one piece: the hash is large anyway. */
 const WORTH_IT = 4 * LONGEST;
 
 /** @param fields that only Carillon's own code reads, no script */

@@ -57,7 +57,7 @@ local function put(item)
   if (gen or "") ~= item.believed then return { "CONFLICT", unpack(storedFlat) } end
   local fresh = item.fresh == "1"
   if fresh and item.nominal ~= "" and tonumber(item.nominal) <= now then
-    -- What an edited schedule gives up must be computed again as well.
+    -- Occurrences that the edited schedule gives up must be computed again as well.
     return gen and { "CONFLICT", unpack(storedFlat) } or { "LATE" }
   end
   if not gen and redis.call("EXISTS", item.gone) == 1 then return { "LEFT" } end

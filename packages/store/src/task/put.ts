@@ -48,22 +48,22 @@ export interface PutResult {
 export interface PutOptions {
   /** One-off tasks of `enqueue`. */
   readonly once?: boolean | undefined;
-  /** It is of a type of our own, which the namespace need not know. */
+  /** Its type is Carillon's own; the namespace's list of types need not have it. */
   readonly own?: boolean | undefined;
-  /** Only what has this revision is changed; `ABSENT`: only what is not there is created. Default: whatever is there. */
+  /** Changes the task only if it has this revision; `ABSENT`: only creates it. Default: no condition. */
   readonly ifRevision?: string | undefined;
   /** The author, kept as `updatedBy` and `createdBy`. */
   readonly by?: string | undefined;
 }
 
-/** In place of a revision: that there is no such task. */
+/** Given as a revision: there must be no such task. */
 export const ABSENT = "absent";
 
 interface Plan {
   parsed: ParsedTask;
   fields: Map<string, string>;
   local: string;
-  /** "": believed absent; `UNSEEN`: to be looked at first. */
+  /** "": believed absent; `UNSEEN`: to be read first. */
   believed: string;
   state: TaskState;
   nominal: number | undefined;
@@ -75,7 +75,7 @@ interface Plan {
   before?: TaskDefinition;
 }
 
-/** No generation. */
+/** Equals no generation. */
 const UNSEEN = "?";
 /** Tasks in one script; enough to amortise the round trip, few enough that Redis is not held for long. */
 const PUT_BATCH = 100;
@@ -108,7 +108,7 @@ const PUT = script("put", {
   answer: answers<[now: number, ...each: string[][]]>(),
 });
 
-/** Plans what a put makes of each task, and sends the plans; a task that is otherwise than believed is planned anew. */
+/** Plans each task of a put and sends the plans; a task that is not as believed is replanned. */
 export class TaskWriter {
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
@@ -132,7 +132,7 @@ export class TaskWriter {
   /**
    * A failure of one task does not stop the others.
    *
-   * @param now the time of this queue's Redis @throws what failed first
+   * @param now the time of this queue's Redis @throws the first failure
    */
   async put(
     queue: string,
@@ -210,7 +210,7 @@ export class TaskWriter {
       return open.length === 0 || undefined;
     };
     const names = open.map(({ plan }) => `${queue}/${plan.local}`);
-    // The first step learns what is there, and the second writes: nothing is waited for between them.
+    // The first step reads the stored tasks and the second writes, with no wait in between.
     const done = await this.#optimistic.write(names, async () => (await step()) ?? step(), 0);
     if (failures.length > 0) throw failures[0];
     if (!done) {
@@ -287,25 +287,25 @@ export class TaskWriter {
     };
   }
 
-  /** A task that was planned with newer calendars than ours is not planned with the older ones. */
+  /** A task that was planned with newer calendars is not replanned with older ones. */
   async #learnCalendars(task: StoredTask | undefined): Promise<void> {
     if (task && task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
   }
 
-  /** The times of a stored task that are past and not decided yet. */
+  /** Past times of a stored task that are not decided yet. */
   #owed({ definition, nominal }: StoredTask, now: number): { from: number; to: number } | undefined {
     if (nominal === undefined || nominal > now) return undefined;
     let last: number | undefined;
     try {
       last = this.#schedules.get(definition).latest(now);
     } catch {
-      // Its calendar is gone: this edit is how to get rid of it.
+      // Its calendar was deleted; this edit may remove the reference.
     }
     return { from: nominal, to: Math.max(last ?? nominal, nominal) };
   }
 
   #result(queue: string, plan: Plan, outcome: PutOutcome, stored: string[]): PutResult {
-    // An unchanged task is as it was, which is not what a new one would be.
+    // An unchanged task keeps its state and times, which may differ from those of a new one.
     const [state, due] =
       outcome === "unchanged"
         ? [stored[0] as TaskState, stored[1] === "" ? undefined : Number(stored[1])]

@@ -9,8 +9,8 @@ import {
 import { isName, type Pending, policySchema, TRIGGERS } from "@carillon/core/internal";
 
 /**
- * Readers of a task hash's fields. Whoever can write to Redis can write nonsense: each reader throws on what no version of
- * ours writes, so that the task is left alone and what is decided about the others does not depend on it.
+ * Readers of a task hash's fields. Each throws on data that no version of Carillon writes, so that the corrupt task is left
+ * alone and the decisions about others do not depend on it.
  */
 
 /** 2^53 has 16. */
@@ -53,12 +53,12 @@ export function json(text: string): Json {
   return JSON.parse(text) as Json;
 }
 
-/** What it means, whoever compiles it finds out. */
+/** Parses a stored schedule without checking it; compiling it does. */
 export function schedule(text: string): Schedule {
   return record(json(text)) as unknown as Schedule;
 }
 
-/** Policies and nothing else: no field of theirs may stand in for one of the task's own. */
+/** Keeps only policies: no other key may replace one of the task's own fields. */
 export function policies(text: string | undefined): Policies {
   return text === undefined ? {} : policySchema.parse(json(text));
 }

@@ -22,7 +22,7 @@ export interface TaskFilter {
   owner?: string | undefined;
   tag?: string | undefined;
   state?: TaskState | undefined;
-  /** The outcome of the last run that did something is one of these. */
+  /** The outcome of the last run is one of these; runs with nothing to do are ignored. */
   outcomes?: ReadonlySet<Outcome> | undefined;
   /** Without the tasks of this queue, unless it is the filter's own. */
   except?: string | undefined;
@@ -125,14 +125,14 @@ export class TaskReads {
   }
 
   /**
-   * Tasks that have a next time, in the order in which they are checked next, then of queue, owner, id; a page at a time. Tasks that are
-   * planned again between two pages move.
+   * Tasks that have a next time, by their next check, then by queue, owner and id; a page at a time. Tasks that are replanned
+   * between two pages move.
    */
   async listDue(filter: TaskFilter, limit: number, cursor?: string): Promise<TaskPage> {
     let start = decodeCursor(cursor, 3);
     if (start.length > 0 && !Number.isSafeInteger(Number(start[0]))) throw badCursor(cursor);
     const size = Math.max(limit, 100);
-    // Tasks are spread evenly over shards: of each, twice its share.
+    // Tasks are spread evenly over shards, so each is asked for twice its share.
     const each = Math.ceil((2 * size) / SHARDS);
     const queues = await this.#queuesOf(filter);
     const tasks: StoredTask[] = [];
@@ -153,7 +153,7 @@ export class TaskReads {
     }
   }
 
-  /** Entries of each of a queue's due indexes that are listed after `start`: a time, a queue and a name; empty: all. */
+  /** Entries after `start` (a time, a queue and a name; empty: all) in each due index of a queue. */
   async #dueAfter(queue: string, start: readonly string[], most: number): Promise<DueEntry[][]> {
     const [at = "", startQueue = "", local = ""] = start;
     const { dues } = this.#keys.queue(queue);
@@ -172,7 +172,7 @@ export class TaskReads {
     );
   }
 
-  /** The tasks of several queues, each in its place; undefined: it does not match, or cannot be read. */
+  /** Tasks of several queues, in the order of their names; undefined: it does not match, or cannot be read. */
   async #readAll(names: readonly DueEntry[], filter: TaskFilter): Promise<(StoredTask | undefined)[]> {
     const { owner } = filter;
     const byQueue = new Map<string, string[]>();
@@ -225,7 +225,7 @@ export class TaskReads {
     });
   }
 
-  /** Names of the tasks that are looked at until then, and when (UTC ms), earliest first. */
+  /** Names of the tasks with a check due until then, and its time (UTC ms), earliest first. */
   async due(queue: string, until: number, limit: number): Promise<{ local: string; at: number }[]> {
     const keys = this.#keys.queue(queue);
     const to = until === Number.POSITIVE_INFINITY ? "+inf" : until;
@@ -312,7 +312,7 @@ function merged(
   each: number,
   most: number,
 ): { names: DueEntry[]; last: boolean } {
-  // What comes after the end of such a beginning may not be what follows.
+  // Entries after the end of a page that may go on are dropped: others of that index may come first.
   const [end] = pages.flatMap((page) => (page.length < each ? [] : page.slice(-1))).sort(byDue);
   const known = pages.flat().filter((one) => end === undefined || byDue(one, end) <= 0);
   const names = known.sort(byDue).slice(0, most);

@@ -15,7 +15,7 @@ import { unsupportedFormat } from "./errors.js";
 import { type PutOptions, type PutResult, TaskWriter } from "./put.js";
 import { TaskReads } from "./task-reads.js";
 
-/** Tasks looked at at once when all are planned anew. */
+/** Tasks per batch when all are replanned. */
 const REPLAN_PAGE = 200;
 /** Names read at once, of tasks to be counted, or of runs. */
 const NAMES_PAGE = 5_000;
@@ -99,7 +99,7 @@ export class TaskRepository extends TaskReads {
   /**
    * Stores tasks of one queue, each for itself, in the order given. An identical one changes nothing.
    *
-   * @throws `CONFLICT` of the field `ifRevision` where it says otherwise than is, and what is there is not what is put
+   * @throws `CONFLICT` with the field `ifRevision` if the stored revision is another one and the definitions differ
    */
   async put(queue: string, tasks: readonly ParsedTask[], options: PutOptions = {}): Promise<PutResult[]> {
     const shared = tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0);
@@ -112,7 +112,7 @@ export class TaskRepository extends TaskReads {
     try {
       const [now] = await Promise.all([this.time(queue), mark]);
       const results = await this.#writer.put(queue, tasks, now, options);
-      // A calendar that changed meanwhile was re-planned without these; so it was when this put was cut off before.
+      // A calendar that changed meanwhile was replanned without these tasks, also if an earlier attempt of this put was interrupted.
       if (shared) await this.#lookAgain(queue, tasks);
       return results;
     } finally {
@@ -120,7 +120,7 @@ export class TaskRepository extends TaskReads {
     }
   }
 
-  /** @throws `INVALID_SCHEDULE` where one names a calendar that is not there */
+  /** @throws `INVALID_SCHEDULE` if one names a calendar that does not exist */
   async assertCalendars(tasks: readonly ParsedTask[]): Promise<void> {
     await this.#calendars.refresh();
     for (const { definition } of tasks) this.#calendars.schedules.get(definition);
@@ -136,8 +136,8 @@ export class TaskRepository extends TaskReads {
   }
 
   /**
-   * Plans all tasks of a queue anew, where their next time is another one.
-   * @returns how many were; `left`: those that cannot be planned, for what this version does not know or others have written
+   * Replans the tasks of a queue whose next time differs.
+   * @returns their number; `left`: tasks that cannot be planned: from a newer version, or corrupt
    */
   async replanAll(queue: string): Promise<{ replanned: number; left: number }> {
     await this.#calendars.refresh();
@@ -150,7 +150,7 @@ export class TaskRepository extends TaskReads {
     return { replanned, left };
   }
 
-  /** Makes the indexes of a queue say what its definitions say. Returns how many tasks and parts were put right. */
+  /** Repairs the indexes of a queue from its definitions. Returns the number of repaired tasks and parts. */
   async audit(queue: string): Promise<number> {
     const keys = this.#keys.queue(queue);
     let mended = 0;
@@ -183,8 +183,8 @@ export class TaskRepository extends TaskReads {
   }
 
   /**
-   * Resumes a paused task. `from: "now"`: what fell due in the pause is passed over, with a ledger entry.
-   * `"catch-up"`: it is owed, and the catch-up policy decides.
+   * Resumes a paused task. `from: "now"`: times that fell due during the pause are skipped, with a ledger entry.
+   * `"catch-up"`: the catch-up policy decides about them.
    */
   async resume(name: TaskName, from: "now" | "catch-up", by = ""): Promise<"OK" | "UNCHANGED" | "MISSING"> {
     const keys = this.#keys.queue(name.queue);
@@ -196,7 +196,7 @@ export class TaskRepository extends TaskReads {
       if (task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
       const schedule = this.#calendars.schedules.get(task.definition);
       const owed = task.nominal;
-      // The run that it waits for is not over: that gives the next time.
+      // The run that it waits for has not ended: its end gives the next time.
       const kept = from === "catch-up" || task.waiting !== undefined;
       const { nominal, due } = (kept ? task : firstNext(schedule, task, now)) ?? {};
       const over = isOver({ nominal, waits: task.waiting !== undefined, pending: task.pending });
@@ -229,7 +229,7 @@ export class TaskRepository extends TaskReads {
   /**
    * Deletes a task with all that belongs to it. Returns whether there was one.
    *
-   * @param which `finished`: only while nothing is left for it to do
+   * @param which `finished`: only while the task is finished and has no runs left
    */
   async delete(name: TaskName, which: "any" | "finished" = "any"): Promise<boolean> {
     const keys = this.#keys.queue(name.queue);
@@ -256,7 +256,7 @@ export class TaskRepository extends TaskReads {
     return gone === 1;
   }
 
-  /** Clears what deletes that were cut off have left of a queue's runs. */
+  /** Clears the runs of a queue that interrupted deletes have left. */
   async clearDeletedRuns(queue: string): Promise<void> {
     const keys = this.#keys.queue(queue);
     const marks: string[] = [];

@@ -4,8 +4,8 @@ local BULL = "{" .. NAMESPACE .. ":" .. QUEUE .. "}:" .. QUEUE .. ":"
 
 local function bullKey(name) return BULL .. name end
 
--- Whoever works a run, its job says whether it is over: BullMQ sets finishedOn when a job completes or fails for good, and removes it
--- when the job is retried. Returns "missing", "done" or "live".
+-- State of a run's job, with any kind of worker: BullMQ sets finishedOn when a job completes or fails for good, and removes it when the
+-- job is retried. Returns "missing", "done" or "live".
 local function jobState(jobKey)
   local fields = redis.call("HMGET", jobKey, "timestamp", "finishedOn")
   if not fields[1] then return "missing" end

@@ -30,8 +30,8 @@ local function reckon(named, openKey, historyKey, failuresKey)
   return "", "0", over
 end
 
--- Did anything come to life since: a run that the decision never saw, or a job that it took for over? `reckoned`: the ids of
--- these; `jobs`: their jobs, in that order.
+-- Whether a run has become live since the decision: one that it never saw, or one whose job it took for over. `reckoned`: the ids
+-- of the runs that it saw; `jobs`: their jobs, in that order.
 local function revived(named, openKey, reckoned, jobs)
   local seen = {}
   local at = #reckoned > 0 and jobsEnded("completed", reckoned)

@@ -40,7 +40,7 @@ end
 local EXCESS_AT_MOST = 500
 local function prune(set, size, most, age, now)
   if size == 0 then return end
-  -- What is too old and what is too much both begin with the oldest.
+  -- Records over the age limit and records over the count limit both start at the oldest.
   local ids = redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. whole(now - age), "LIMIT", 0, 100)
   local excess = math.min(size - most, EXCESS_AT_MOST)
   if excess > #ids then ids = redis.call("ZRANGE", set, 0, excess - 1) end
