@@ -117,7 +117,7 @@ async function nodeProgram(major) {
   return program;
 }
 
-/** What is wrong when the example runs there; undefined: nothing. */
+/** Problem of the example on that Node.js; undefined: none. */
 async function problemOf(node, major, folder) {
   const { code, output } = await run(node, ["runner.mjs"], {
     cwd: folder,

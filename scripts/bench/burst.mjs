@@ -73,7 +73,7 @@ async function ours(seconds = TASKS / 8_000 + 1.5) {
     await server.clear();
     return ours(2 * seconds);
   }
-  // What nodes do ahead of the instant counts as well.
+  // Work of nodes ahead of the instant counts as well.
   await server.blocks();
   const [cpu, calls] = await Promise.all([server.cpu(), server.calls()]);
   await pause(ahead - SHORTLY);

@@ -75,7 +75,7 @@ async function round(site, seconds = TASKS / 8_000 + 1.5) {
     await clear(site);
     return round(site, 2 * seconds);
   }
-  // What nodes do ahead of the instant counts as well.
+  // Work of nodes ahead of the instant counts as well.
   await pause(ahead - 700);
   const before = await usage(site);
   const waiting = () => Promise.all(queues.map((queue) => queue.getWaitingCount()));

@@ -1,4 +1,4 @@
-// What idle nodes cost: commands that Redis counts, calls inside Lua included, by second and node; and how much each further queue adds.
+// Cost of idle nodes: commands that Redis counts, calls inside Lua included, by second and node; and how much each further queue adds.
 import { Client } from "@carillon/sdk";
 import { Node, pause } from "../measure/nodes.mjs";
 import { readOptions } from "./lib/options.mjs";

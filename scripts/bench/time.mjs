@@ -70,7 +70,7 @@ const ENGINES = [
 ];
 
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
-/** What a call answers is summed up, so that no call can be optimised away. */
+/** Sum of all results, so that no call can be optimised away. */
 let sink = 0;
 
 /** Compilers in the engine settle after a while; measured is how it runs then. */

@@ -1,5 +1,5 @@
-// What a run's record costs where it is worked: one worker of ours drains a queue, beside BullMQ's own worker on the same jobs. Handlers
-// do nothing; no node is up meanwhile. Rounds take turns on one Redis.
+// Cost of run records in a worker: a Carillon worker drains a queue, compared with BullMQ's own worker on the same jobs. Handlers
+// do nothing and no node is running. Rounds alternate on one Redis.
 import { bullPrefix, Client, defineTask, Worker } from "@carillon/sdk";
 import { Worker as BullWorker, Queue } from "bullmq";
 import { Redis } from "ioredis";

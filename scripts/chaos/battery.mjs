@@ -57,7 +57,7 @@ class Battery {
   #editing;
   #storm;
   #deadline;
-  /** Of the Redis clock: the time before, and by how much. */
+  /** Jumps of the Redis clock: the time before, and the size. */
   #jumps = [];
   /** Redis may have lost what it had acknowledged, at a failover. */
   #mayLose = false;
@@ -228,7 +228,7 @@ class Battery {
     return { p50: percentile(late, 0.5), p99: percentile(late, 0.99), max: most };
   }
 
-  /** Of probes: until all that was due is claimed. Of Redis: from its return to the first commit. */
+  /** Recovery times. For probes: until all due tasks are claimed. For Redis: from its return to the first commit. */
   #recovery() {
     const recovery = {};
     const keep = (kind, ms) => {

@@ -2,7 +2,7 @@
 import { compileSchedule, OUTCOMES } from "@carillon/sdk";
 import { isBlurred, told, withinLimits } from "./limits.mjs";
 
-/** What is decided about nominal times for good; retries aside. */
+/** Reasons of final skips of nominal times, retries aside. */
 const FINAL_SKIPS = new Set(["overlap", "missed", "paused", "excluded", "superseded"]);
 
 /**
@@ -29,7 +29,7 @@ export function check(known) {
     lostWrites: [],
     failoverDuplicates: [],
     undecided: 0,
-    // What was looked at: where these are 0 the rest says nothing.
+    // Amount checked: if these are 0, the other figures mean nothing.
     nominalTimes: 0,
     pairsOfRuns: 0,
     runsAtLimit: 0,
@@ -180,7 +180,7 @@ function countersAgree(found, held, { name, stats }) {
   }
 }
 
-/** What its tasks counted, the queue has counted too; and what tasks had counted that are deleted by now. */
+/** Checks that the queue's counts are at least the sums over its tasks; they also include deleted tasks. */
 function queueCountsAll(found, { queue, outcomes, tasks }) {
   for (const outcome of OUTCOMES) {
     const counted = Number(outcomes[outcome] ?? 0);
@@ -222,7 +222,7 @@ function jobsAndRuns(found, held, specs) {
   }
 }
 
-/** What Redis told a node is enqueued is there; a failover may have taken it back, and then it was enqueued again. */
+/** Checks that each run that Redis acknowledged to a node exists. A failover may lose it; then it must be enqueued again. */
 function acknowledged(found, { acks, queues, tasks, mayLose }) {
   const deleted = new Set(tasks.filter(({ edited }) => edited === "delete").map(({ id }) => `system/${id}`));
   const held = new Map();

@@ -20,7 +20,7 @@ export class Child {
   constructor({ id, script, env, dir, onEvent }) {
     this.id = id;
     this.env = env;
-    /** What is being done to it, or undefined. */
+    /** The fault that it undergoes, or undefined. */
     this.busy = undefined;
     this.frozen = false;
     this.down = true;
@@ -107,7 +107,7 @@ export class Child {
     });
   }
 
-  /** Where it is, or was when it died. @returns {{ critical: boolean, mono: number, text: string }} */
+  /** The point that it has reached, or had when it died. @returns {{ critical: boolean, mono: number, text: string }} */
   where() {
     const [critical, mono, ...rest] = readFileSync(this.box, "utf8").trim().split(" ");
     return { critical: critical === "1", mono: Number(mono), text: rest.join(" ") };

@@ -12,11 +12,11 @@ export class Crew {
   settings = { mutexTtl: MUTEX_TTL, lockMs: LOCK };
   nodes = [];
   workers = [];
-  /** What nodes were told is enqueued, by run. */
+  /** Runs that Redis acknowledged to nodes as enqueued, by id. */
   acks = new Map();
   /** Warnings and errors that they logged. */
   errors = [];
-  /** What must not be. */
+  /** Violations. */
   problems = [];
   /** A failover may have taken fences back: they are no longer compared. */
   fencesMayRepeat = false;

@@ -1,4 +1,4 @@
-// What Redis holds at the end of a run: tasks, ledgers, run records, jobs, statistics. The checks read this and nothing of ours.
+// Reads the content of Redis at the end of a run: tasks, ledgers, run records, jobs, statistics. The checks use only this, never Carillon's own code.
 import { scanAll } from "./servers.mjs";
 
 const BATCH = 1_000;
@@ -92,7 +92,7 @@ function runOf(queue, id, hash) {
   if (!hash.of || !hash.info || !hash.state)
     throw new Error(`${id} is no record of a run: ${JSON.stringify(hash)}`);
   const [task, enqueued, node] = hash.of.split(" ");
-  // What is the usual is left out.
+  // Defaults are not stored.
   const info = JSON.parse(hash.info);
   const { nominal, key = `${queue}/${task}@${nominal}`, due = nominal, trigger = "schedule" } = info;
   return {

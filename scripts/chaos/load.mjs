@@ -12,7 +12,7 @@ export const PLAIN = "plain";
 const LIMITED = "limited";
 /** Most runs of each owner that its limit ever allows. The client sets the limit of beta to 1, 2 or 3 all the time. */
 export const LIMITS = { [LIMITED]: { acme: 2, beta: 3 } };
-/** Of a newer version of Carillon. */
+/** Queue of a newer version of Carillon. */
 export const NEXT = "next";
 export const QUEUES = [...COUNT_QUEUES, WORK, EDIT, PLAIN, LIMITED, NEXT];
 export const WORKED_QUEUES = [WORK, EDIT, LIMITED];
@@ -22,8 +22,8 @@ const CRASH = { crash: { delay: "300ms", attempts: 100 } };
 const work = (least, most = least, fails = 0) => ({ least, most, fails });
 
 /**
- * What the checks must know of a task. `edited`: what the client does to it; where the schedule changes, or the task is deleted,
- * gaps cannot be told from its last definition. `origin` shifts a task within its second.
+ * Facts about each task for the checks. `edited`: the edit that the client makes; if the schedule changes or the task is deleted,
+ * gaps cannot be derived from its last definition. `origin` shifts a task within its second.
  */
 function countTasks(each) {
   return COUNT_QUEUES.flatMap((queue) =>
@@ -158,7 +158,7 @@ export async function putAll(client, tasks) {
     await client.queues.setLimit(LIMITED, owner, runs);
 }
 
-/** What a client does to a task, by the task's `edited`. Each takes the dice, so that a seed repeats it. */
+/** Edits by a client, by the task's `edited`. Each takes the dice, so that a seed repeats it. */
 const EDITS = {
   payload: (client, task, dice) =>
     client.put({

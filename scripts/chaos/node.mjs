@@ -10,7 +10,7 @@ const { runNode } = await import(pathToFileURL(join(app, "node.js")).href);
 const { config, problems } = readConfig(process.env);
 if (!config) throw new Error(JSON.stringify(problems));
 
-// What is logged of each decision is what Redis has acknowledged to this node.
+// Logs only the decisions that Redis has acknowledged to this node.
 const logger = {
   debug(details) {
     if (details.outcome === "enqueued") {

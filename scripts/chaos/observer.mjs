@@ -30,7 +30,7 @@ return out`;
 const EVERY = 400;
 /** The ledger is read with each n-th look. */
 const LEDGER_EVERY = 5;
-/** What was recorded so long before the end of a failover may be lost with it, in ms. Longer than it takes. */
+/** Records of this many ms before the end of a failover may be lost with it. Longer than a failover takes. */
 const IN_DOUBT = 30_000;
 
 export class Observer {
@@ -66,7 +66,7 @@ export class Observer {
     if (now) return;
     this.#seen.clear();
     for (const kept of this.ledgers.values()) {
-      // What is true of them is still among the newest, and read again.
+      // Valid entries are still among the newest, so they are read again.
       for (const [id, { at }] of kept) if (at > Date.now() - IN_DOUBT) kept.delete(id);
     }
   }

@@ -8,7 +8,7 @@ const STORM = 12_000;
 /** How long a probe has. */
 export const QUIET = 4_000;
 const WARM_UP = 1_500;
-/** What comes last takes so long, in ms; a shorter run goes without it. */
+/** Time for the faults that come last, in ms; a shorter run omits them. */
 const LAST = 12_000;
 const LAST_FROM = 40_000;
 
@@ -80,7 +80,7 @@ export function makePlan({ faults, probes, ms, seed, pace = PACE }) {
     }
     begin = end;
     if (!withProbe) continue;
-    // What the storm began is over by then, or nearly.
+    // Most effects of the storm are over by then.
     add(begin + 300, probe(), { storm: begin + QUIET, probe: true });
     begin += QUIET;
   }

@@ -1,4 +1,4 @@
-// What a run found, as an object and as text.
+// Results of a run, as an object and as text.
 
 /** With no failure in n trials the chance of one is, at 95 %, below 3/n: the rule of three. */
 function bound(n) {

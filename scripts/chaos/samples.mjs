@@ -32,7 +32,7 @@ export class Samples {
     this.#add("redis keys", keys);
   }
 
-  /** Of each: the medians of its second and its last quarter. The first one is the start. */
+  /** Medians of the second and the last quarter of each series. The first quarter is the start-up. */
   trends() {
     return Object.fromEntries(
       [...this.series].map(([name, values]) => {

@@ -20,11 +20,11 @@ const PACE = { node: 2_000, worker: 30_000, redis: 45_000 };
 /** A second run for a time so long ago would not be noticed, in ms. */
 const REMEMBER = 120_000;
 const SAMPLE_EVERY = 5_000;
-/** What must stay in Redis is little, so that growth shows: jobs for 20 s, and ten runs a task. */
+/** Short retention, so that growth shows: jobs for 20 s, and ten runs per task. */
 const RETENTION = { completedJobs: 20_000, failedJobs: 20_000, successes: 10, failures: 10 };
 /** Late against early: more than this is growth. */
 const GROWTH = 1.3;
-/** What may come on top of that: MB, or keys. */
+/** Allowance on top of that: MB, or keys. */
 const SLACK = 30;
 /** So long without one of the missing turning up, and they are lost; in ms. */
 const PATIENCE = 120_000;
@@ -78,7 +78,7 @@ async function run({ minutes, nodes, rate, seed, only, verbose }) {
         CHAOS_CONCURRENCY: "10",
       });
     }
-    // Whose memory is watched is never killed, whatever else befalls it.
+    // Processes whose memory is measured are never killed; other faults may hit them.
     const watched = [...crew.nodes.slice(0, 2), crew.workers[0]];
     for (const child of watched) child.spared = true;
     await crew.start();

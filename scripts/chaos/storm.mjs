@@ -4,7 +4,7 @@ import { monotonic } from "./failpoint.mjs";
 import { QUIET } from "./plan.mjs";
 
 export class Storm {
-  /** What was injected: kind, point, whether it was effective, and when it was over. */
+  /** Injected faults: kind, point, whether it was effective, and when it was over. */
   results = [];
   #crew;
   #world;

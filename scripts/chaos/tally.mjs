@@ -1,5 +1,5 @@
-// What workers were given, kept small however long it goes on: of each task the nominal time up to which all was seen, what was seen
-// beyond it, and the runs of the last while, to notice a second one for the same time.
+// Tally of the jobs that workers received, small however long the run is: for each task the nominal time up to which all were seen,
+// those seen beyond it, and the recent runs, to detect a second one for the same time.
 
 export class Tally {
   /** @type {string[]} */

@@ -1,4 +1,4 @@
-// What Carillon does not do: a claim by WATCH and MULTI on ioredis' default client, for the control that shows why.
+// A claim by WATCH and MULTI on ioredis' default client. Carillon does not claim this way; a control run shows why.
 import { Scheduler } from "@carillon/scheduler";
 import { Store } from "@carillon/store";
 import { internalsOf, withSeams } from "@carillon/store/internal";

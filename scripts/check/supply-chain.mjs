@@ -35,7 +35,7 @@ const VERSION = /^\d+\.\d+\.\d+(-[\w.-]+)?(\+[\w.-]+)?$/;
 
 const KINDS = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"];
 
-/** What comes from others: known, unchanged, licensed, and doing nothing when it is installed. Needs no network. */
+/** Checks of third-party packages: known, unchanged, licensed, no install scripts. Needs no network. */
 export const supplyChainSteps = /** @type {import("../lib/run.mjs").Step[]} */ ([
   ["lock file", checkLockFile],
   ["origin of packages", () => verdict(originProblems(readLock()))],

@@ -42,7 +42,7 @@ function generator(seed) {
   };
 }
 
-/** What systemd says of many expressions: `{ canonical, next }`, or undefined where it refuses one. */
+/** Asks systemd about many expressions: `{ canonical, next }`, or undefined for one that it refuses. */
 function askSystemd(expressions, base) {
   const args = ["calendar", `--iterations=${COUNT}`, `--base-time=@${base / 1_000}`, "--", ...expressions];
   const env = { ...process.env, TZ: "UTC", LC_ALL: "C", SYSTEMD_COLORS: "0" };

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 export const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-/** What our commands keep between two runs: the private Redis, locks, reports. Safe to delete. */
+/** Folder for data that commands keep between runs: the private Redis, locks, reports. Safe to delete. */
 export const state = join(root, ".carillon");
 
 export function stateDir(...parts) {

@@ -22,7 +22,7 @@ export async function redisBinary() {
   }
   const present = await locate();
   if (present) return present;
-  // What an installation printed is of interest only when all of them failed.
+  // Output of an installation is shown only if all of them fail.
   const failures = [];
   for (const install of [installWithApt, installWithBrew, takeFromDocker]) {
     const failure = await install({ say, locate });

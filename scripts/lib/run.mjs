@@ -66,7 +66,7 @@ export function runTool(file, args, options) {
   return run(process.execPath, [join(root, "node_modules", file), ...args], options);
 }
 
-/** What a shell would report. */
+/** Exit code as a shell reports it. */
 export function exitCode(code, signal) {
   return code ?? 128 + (constants.signals[signal] ?? 0);
 }

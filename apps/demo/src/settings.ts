@@ -3,14 +3,14 @@ import { CarillonError, type Environment, readEnvironment } from "@carillon/sdk"
 
 export interface Settings extends Environment {
   redisUrl: string;
-  /** Of the console's admin. */
+  /** Token of the console's admin. */
   token: string;
-  /** Of the console, as it is wanted: where it is taken, it is another one. */
+  /** Preferred port of the console; if it is taken, the console uses another one. */
   port: number;
 }
 
 /**
- * What the demo reads from its environment; an empty variable is none.
+ * Settings of the demo, from its environment; an empty variable counts as unset.
  *
  * @throws `INVALID_OPTION`, `INVALID_NAME` naming the variable
  */

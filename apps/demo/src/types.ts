@@ -9,11 +9,11 @@ import { createGzip } from "node:zlib";
 import { type Client, type ConnectionSpec, connect, defineTask } from "@carillon/sdk";
 import { z } from "zod";
 
-/** What the demo's handlers work with. */
+/** Dependencies of the demo's handlers. */
 export interface Surroundings {
   client: Client;
   connection: ConnectionSpec;
-  /** Where reports and backups go. */
+  /** Folder for reports and backups. */
   folder: string;
 }
 

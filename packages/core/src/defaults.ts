@@ -4,7 +4,7 @@ import { type Policies, policySchema } from "./policies.js";
 import { fromZod, type TaskDefinition } from "./task.js";
 import type { PoliciesInput } from "./task-input.js";
 
-/** Whose tasks policies are filled in for: every task, those of an owner, or those of a type. */
+/** Tasks that the default policies apply to: every task, those of an owner, or those of a type. */
 export type DefaultsScope = "all" | `owner:${string}` | `type:${string}`;
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */

@@ -17,7 +17,7 @@ export interface TaskInput extends PoliciesInput {
   schedule: ScheduleInput;
   /** Input of the handler: plain JSON, at most 262,144 bytes. Default: `{}`. */
   payload?: unknown;
-  /** Whose task it is; ids are unique for each owner. Default: `"system"`, or the owner that the client is bound to. */
+  /** Owner of the task; ids are unique for each owner. Default: `"system"`, or the owner that the client is bound to. */
   owner?: string | undefined;
   /** Words to find tasks by, at most 32; each with the characters of an id. Default: none. */
   tags?: string[] | undefined;

@@ -72,7 +72,7 @@ function register(registry: MetricsRegistry) {
   return { delay, duration, attempts };
 }
 
-/** What a registry of prom-client asks of a metric. */
+/** Members that a registry of prom-client expects of a metric. */
 abstract class Metric {
   readonly aggregator = "sum";
   abstract readonly type: string;

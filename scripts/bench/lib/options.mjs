@@ -1,10 +1,10 @@
 import { parseArgs } from "node:util";
 
 /**
- * What a bench is told: `--smoke`, `--json`, numbers and texts of its own.
+ * Options of a bench: `--smoke`, `--json`, numbers and texts of its own.
  *
- * @param {Record<string, number | [usual: number, smoke: number]>} numbers by name, with what holds where nothing is said
- * @param {string[]} texts undefined where nothing is said
+ * @param {Record<string, number | [usual: number, smoke: number]>} numbers by name, with the default
+ * @param {string[]} texts undefined if not given
  * @returns {any}
  */
 export function readOptions(numbers, texts = []) {

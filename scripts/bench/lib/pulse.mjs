@@ -14,7 +14,7 @@ const CONCURRENCY = "100";
 /** Nothing more came for so long: that was all; sooner where all are there, and only what is doubled could still come. */
 const QUIET = { short: 2_000, complete: 500 };
 const PATIENCE = 20_000;
-/** What is later than this is missed, in ms. */
+/** Runs later than this many ms are missed. */
 const LATEST = 2_000;
 const PAGE = 1_000;
 /** Puts a second that may be expected of both on a slow machine. */
@@ -64,7 +64,7 @@ export async function startOurs(server, { nodes, workers, tasks, schedule }) {
   };
 }
 
-/** What waits in a queue that nobody works. */
+/** Jobs that wait in a queue without workers. */
 function left({ admin }, bull) {
   const seen = [];
   return {

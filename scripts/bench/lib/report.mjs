@@ -1,4 +1,4 @@
-// What every bench prints: targets with what was seen, the machine, and one line of JSON for other programs.
+// Report of every bench: targets and results, the machine, and one line of JSON for other programs.
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

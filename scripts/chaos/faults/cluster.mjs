@@ -1,4 +1,4 @@
-// What happens in a cluster: slots move while their tasks fire, masters are lost.
+// Faults of a cluster: slots move while their tasks fire, masters are lost.
 import { eventually } from "@carillon/testing";
 import { pause } from "../../measure/nodes.mjs";
 import { COUNT_QUEUES, WORK } from "../load.mjs";
@@ -13,7 +13,7 @@ async function someQueue({ servers: { cluster }, namespace, dice }) {
   return { queue, slot, master: await cluster.masterOf(slot) };
 }
 
-/** What a server answers about a slot that is on its way, or was here. */
+/** Replies of a server about a slot that is moving or has moved. */
 const REDIRECTIONS = ["MOVED", "ASK", "TRYAGAIN"];
 
 export const clusterFaults = [

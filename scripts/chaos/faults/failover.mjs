@@ -1,5 +1,5 @@
-// What failovers have in common: a master goes, a replica takes its place, and the old one comes back as a replica. What the old
-// master had acknowledged and not yet passed on is lost.
+// Common steps of failovers: a master stops, a replica takes its place, and the old one returns as a replica. Writes that the old
+// master had acknowledged and not yet replicated are lost.
 import { eventually } from "@carillon/testing";
 import { pause } from "../../measure/nodes.mjs";
 import { ask } from "../servers.mjs";

@@ -8,7 +8,7 @@ import { sentinelFaults } from "./sentinel.mjs";
 import { workerFaults } from "./workers.mjs";
 
 /**
- * What can happen. `scope`: to a node, a worker, or Redis (one of these at a time). `topologies`: where it can (default: all).
+ * All faults. `scope`: node, worker or Redis (one of these at a time). `topologies`: those in which it can happen (default: all).
  * `needs`: what must be there (`clock`, `redisClock`). `ends`: its process dies. `once`: at most once a run. `last`: at the end of a run. `waits`: an order that waits until its
  * target comes by. `beside`: the target may have another one meanwhile. `run` resolves with whether it was effective: that it hit a claim, a settle or a reconcile half way, or that
  * commands failed; from evidence, never assumed.
@@ -43,7 +43,7 @@ export function availableFaults({ topology, only, has }) {
   };
 }
 
-/** What is watched alone: the worst that a node can do to the others, which is to die with a mutex and nothing claimed; and a restart of Redis. */
+/** Faults that are measured alone: the worst of a node for the others (it dies with a mutex and nothing claimed), and a restart of Redis. */
 export function probesAmong(faults) {
   const dies = ({ kind, point }) =>
     kind === "dies at a point" && (point === "after lock" || point === "before commit");

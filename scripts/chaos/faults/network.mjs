@@ -1,9 +1,9 @@
-// What befalls the way between a node and Redis: through the node's own proxy.
+// Faults of the network between a node and Redis, made by the node's own proxy.
 import { pause } from "../../measure/nodes.mjs";
 import { monotonic } from "../failpoint.mjs";
 import { ask } from "../servers.mjs";
 
-/** Of all that nodes send, only a commit names this channel. */
+/** Only a commit names this channel, among all commands of a node. */
 const commitText = (namespace) => `{${namespace}}:cancel`;
 
 const network = (fault) => ({ scope: "node", topologies: ["single"], ...fault });
@@ -57,7 +57,7 @@ export const networkFaults = [
       const before = proxy.questions;
       proxy.freeze();
       await pause(1_000 + dice() * 3_500);
-      // What was asked meanwhile was never answered.
+      // Commands sent meanwhile got no reply.
       const effective = proxy.questions > before;
       await proxy.heal();
       return { effective };

@@ -1,4 +1,4 @@
-// What befalls a node's process: killed, frozen, stalled; at any moment, or at a point of a claim, a settle or a reconcile.
+// Faults of a node's process: killed, frozen, stalled; at any moment, or at a point of a claim, a settle or a reconcile.
 import { pause } from "../../measure/nodes.mjs";
 
 const CLAIM = [

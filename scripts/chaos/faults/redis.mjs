@@ -1,4 +1,4 @@
-// What befalls Redis itself. Each is over before the next one begins.
+// Faults of Redis itself. Each ends before the next one begins.
 import { eventually } from "@carillon/testing";
 import { pause } from "../../measure/nodes.mjs";
 import { ask, errorCount } from "../servers.mjs";
@@ -83,7 +83,7 @@ export const redisFaults = [
   refusing(
     "read-only replica",
     "READONLY",
-    // Of a master that is not there: nothing is ever taken over from it.
+    // A replica of a master that does not exist: it never copies any data.
     (master) => ask(master, "REPLICAOF", "127.0.0.1", "1"),
     (master) => ask(master, "REPLICAOF", "NO", "ONE"),
     { topologies: ["single"] },

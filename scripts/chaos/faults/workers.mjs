@@ -1,4 +1,4 @@
-// What befalls workers: killed in mid-job, twice; frozen until their locks are gone; replies lost at the start and the end of a run.
+// Faults of workers: killed during a job, twice; frozen until their locks have expired; replies lost at the start and the end of a run.
 import { pause } from "../../measure/nodes.mjs";
 import { restart } from "./nodes.mjs";
 

@@ -177,8 +177,8 @@ function excluderOf({ calendars }: Store, task: TaskDefinition, time: number): s
 }
 
 /**
- * Of what is to come: whether `maxRuns` occurrences are enqueued before it, what waits among them, if runs take no time. What
- * catching up passes over is none of them. Undefined: too many times lie in between to tell.
+ * Whether `maxRuns` is used up before the given future time, if runs take no time. Pending occurrences count; occurrences that
+ * catch-up passes over do not. Undefined: too many times lie in between to tell.
  */
 async function isBeyondMaxRuns(
   store: Store,

@@ -96,7 +96,7 @@ export class Zone {
     return table;
   }
 
-  /** That of the year in the window that is alike, moved. */
+  /** Table of a year outside the window: that of the like year inside it, moved. */
   #farTable(year: number): Segment[] {
     const alike = FAR_BY_KIND.get(kindOf(year))!;
     const moved = (daysFromCivil(year, 1, 1) - daysFromCivil(alike, 1, 1)) * DAY;
