@@ -48,7 +48,7 @@ const OPTIONS = ["timezone", "from", "count", "dialect"];
 export function compareCron(expression: string, options: CompareCronOptions = {}): CronComparison {
   const { timezone = "UTC", from = new Date(), count = 1_000, dialect } = checked(options);
   const begin = instant(from, "from");
-  // The zone and the dialect are checked first: what is refused below is the expression.
+  // Checks the zone and the dialect first, so that an error below is about the expression.
   compileSchedule({ cron: "* * * * *", timezone, dialect });
   const ours = accepted(() => compileSchedule({ cron: expression, timezone, dialect }));
   const theirs = accepted(() => parse(expression, timezone, begin));

@@ -43,7 +43,7 @@ export interface FanOutHandlers<Schema extends StandardSchemaV1, Item> {
    */
   generate: (payload: StandardSchemaV1.InferOutput<Schema>, context: Context) => Awaitable<readonly Item[]>;
   /**
-   * Does one item, as a job of its own: whatever befalls it, the other items go on. The run succeeded when all did. The task's
+   * Processes one item, as a job of its own: its failure does not stop the other items. The run succeeds if all items do. The task's
    * time limit bounds `generate` and each attempt at an item, not their sum.
    */
   process: (item: Item, context: ItemContext) => Awaitable<Result>;
@@ -104,7 +104,7 @@ export interface TypedTask<Type extends TaskContract> extends Omit<TaskInput, "t
  *
  * @example
  * await client.putMany(tenants.map((owner) => task(digest, { id: "digest", owner, payload: { owner }, schedule })));
- * @throws `INVALID_OPTION` for what is not a task type
+ * @throws `INVALID_OPTION` if this is not a task type
  */
 export function task<Type extends TaskContract>(type: Type, input: TypedTask<Type>): TaskInput {
   assertTaskType(type, "type");
@@ -232,7 +232,7 @@ function assertKnown(options: object): void {
   });
 }
 
-/** Task types by name. @throws `INVALID_OPTION` where two have one name */
+/** Task types by name. @throws `INVALID_OPTION` if two have the same name */
 export function typesByName<Type extends TaskContract>(types: readonly Type[]): Map<string, Type> {
   const known = new Map<string, Type>();
   for (const [i, type] of types.entries()) {
@@ -247,7 +247,7 @@ export function typesByName<Type extends TaskContract>(types: readonly Type[]): 
   return known;
 }
 
-/** @throws `INVALID_OPTION` for what has no name of a task type, or no schema */
+/** @throws `INVALID_OPTION` if the name or the schema of a task type is missing */
 export function assertTaskType(value: unknown, field: string): void {
   if (!isTaskType(value)) throw noTaskType(field);
 }
@@ -261,7 +261,7 @@ function isSchema(value: StandardSchemaV1 | undefined): boolean {
   return typeof value?.["~standard"]?.validate === "function";
 }
 
-/** As `assertTaskType`; also for what no worker could do, such as a contract. @throws `INVALID_OPTION` */
+/** As `assertTaskType`; also refuses types without a handler, such as a contract. @throws `INVALID_OPTION` */
 export function assertWorkable(value: unknown, field: string): void {
   assertTaskType(value, field);
   const { type, queue, handler, process } = value as Partial<TaskType & AnyFanOutType>;

@@ -140,7 +140,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     const { signal } = this.#stopping;
     await untilRedisAnswers(() => this.#store.serverTime(), this.#logger, signal);
     if (signal.aborted) return;
-    // Before it takes jobs: whoever counts the workers of a queue knows it.
+    // Registers before it takes jobs, so that the worker is counted.
     await this.#heartbeat.start();
     if (signal.aborted) return;
     if (this.#options.captureOutput ?? true) this.#ends.push(captureConsole());
@@ -204,7 +204,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   }
 
   /**
-   * Takes no more jobs, waits for the running ones, and closes; also where Redis cannot be reached. Called again with `within`,
+   * Takes no more jobs, waits for the running ones, and closes; also if Redis cannot be reached. Called again with `within`,
    * a stop that waits hurries up.
    * @throws `INVALID_OPTION`
    */

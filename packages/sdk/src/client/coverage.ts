@@ -12,7 +12,7 @@ export interface Gap extends Work {
   readonly workers: number;
 }
 
-/** Answers are this old at most, in ms: that there is a worker, and that there is none. */
+/** Maximum age of cached answers, in ms: for "has a worker", and for "has none". */
 const [FOUND_FOR, MISSED_FOR] = [5_000, 1_000];
 
 /** Tells whether a worker handles a task type. Its answers are cached, so that many puts cost few reads. */
@@ -29,7 +29,7 @@ export class Coverage {
   }
 
   /**
-   * The work that nobody does. None where plain BullMQ workers may do it, or where Redis does not list its clients.
+   * Task types and queues without a worker. None if plain BullMQ workers may run them, or if Redis does not list its clients.
    *
    * @throws coded Redis errors
    */
@@ -47,7 +47,7 @@ export class Coverage {
     return gaps;
   }
 
-  /** The warning about each piece of work, if there is one. Never rejects: what warns must not fail what was asked. */
+  /** A warning for each that has no worker. Never rejects: a warning must not fail the call. */
   async warnings(works: readonly Work[]): Promise<(Warning | undefined)[]> {
     const gaps = await this.gaps(works).catch(() => new Map<Work, Gap>());
     return works.map((work) => {

@@ -19,7 +19,7 @@ export class Defaults {
   }
 
   /**
-   * Sets the policies that a task is given where it has none of its own: every task (`all`), those of an owner (`owner:acme`) or of a type
+   * Sets the policies of tasks that do not have their own: every task (`all`), those of an owner (`owner:acme`) or of a type
    * (`type:report`). A type's go before an owner's, and these before those of all. They are filled in when a task is put or enqueued, by
    * whatever client: stored tasks stay as they are until they are put again. Returns false if that changed nothing.
    *

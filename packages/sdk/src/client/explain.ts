@@ -56,7 +56,7 @@ export interface Explanation {
   readonly events: readonly ExplainedEvent[];
   /** Why no worker takes a run that waits, this one or the one in its way: the queue is paused, or has no worker, or none for its type. */
   readonly hold?: string;
-  /** The occurrences before and after, where `time` is none. */
+  /** The occurrences before and after, if `time` is not one. */
   readonly nearest?: { readonly before: number | undefined; readonly after: number | undefined };
 }
 

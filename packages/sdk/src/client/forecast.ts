@@ -33,7 +33,7 @@ export function* foresee(
     const at = Math.max(now, Math.min(slot?.due ?? Number.POSITIVE_INFINITY, ...pending.map(readyAt)));
     if (at > until) return;
     if (toWalk > 0 && slot !== undefined && slot.due <= at) {
-      // The way that the decision goes back, once, and in steps.
+      // Searches backwards as the decision does, once, and in steps.
       let oldest = schedule.latestDue(at);
       for (; toWalk > 1 && oldest !== undefined && oldest > slot.nominal; toWalk--) {
         oldest = schedule.latest(oldest - 1);
@@ -49,7 +49,7 @@ export function* foresee(
   }
 }
 
-/** Each decision about a backlog goes back through the newest `max` times, nearly the same ones each time: they are remembered. */
+/** Cache: each decision about a backlog walks back through the newest `max` times, which are nearly the same each time. */
 class Walked extends TaskSchedule {
   readonly #latest = new Map<number, number | undefined>();
 

@@ -110,7 +110,7 @@ export class Freezes {
   }
 
   /**
-   * Lifts a freeze. What it held goes on at once, unless another freeze or a pause holds it.
+   * Lifts a freeze. The occurrences that it held continue at once, unless another freeze or a pause holds them.
    *
    * @throws `FREEZE_NOT_FOUND`; `FORBIDDEN` for a bound client, if the freeze is not its owner's
    */

@@ -22,7 +22,7 @@ import { isTaskType } from "../task-type.js";
 import type { EnqueueOptions, PutOptions, PutResult, Warning } from "./types.js";
 import { NO_NEXT } from "./validation.js";
 
-/** Whether a put was given a task type, or what was meant as one, before its task. */
+/** Whether the first argument of a put is a task type (or meant as one) rather than the task. */
 export function isTyped(first: unknown, second: unknown): boolean {
   return second !== undefined && (isTaskType(first) || "schedule" in Object(second));
 }
@@ -42,7 +42,7 @@ export function assertPutOptions(options: PutOptions): void {
   });
 }
 
-/** A task that passed, and what its schedule is worth. */
+/** A valid task, and the result of checking its schedule. */
 export interface CheckedTask extends ParsedTask {
   readonly warnings: readonly Warning[];
 }
@@ -133,7 +133,7 @@ export function resumeFrom(value: "now" | "catch-up" | undefined): "now" | "catc
   });
 }
 
-/** @param names the places of those before, by name @throws `INVALID_TASK` where there was one of this name */
+/** @param names positions of the earlier tasks, by name @throws `INVALID_TASK` if one of them has this name */
 export function assertFirst({ queue, owner, id }: TaskName, names: Map<string, number>): void {
   const name = `${queue}/${owner}/${id}`;
   const before = names.get(name);

@@ -152,7 +152,7 @@ async function take(positions: AsyncGenerator<Position>, most: number): Promise<
   return taken;
 }
 
-/** The run at each position; undefined if its record is gone. */
+/** The run at each position; undefined if its record was deleted. */
 async function read(store: Store, positions: readonly Position[]): Promise<(Run | undefined)[]> {
   const byQueue = new Map<string, string[]>();
   for (const { queue, id } of positions) byQueue.set(queue, [...(byQueue.get(queue) ?? []), id]);

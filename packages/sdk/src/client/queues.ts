@@ -6,7 +6,7 @@ import { shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { AuthorOptions, DeleteOptions } from "./types.js";
 
-/** A queue: its tasks, what waits in it, and who works it. */
+/** A queue: its tasks, its waiting jobs and its workers. */
 export interface QueueView extends Partial<Omit<QueueState, "paused">> {
   readonly name: string;
   /** Number of tasks; for a bound client, those of its owner. */
@@ -68,7 +68,7 @@ export class Queues {
 
   /**
    * Pauses a queue: its workers take no more jobs, and finish those they have. Scheduling goes on: jobs wait, and a task whose overlap policy
-   * is `skip` skips what comes due while its run waits. Returns false if the queue is paused already: the first note and name stay.
+   * is `skip` skips occurrences that come due while its run waits. Returns false if the queue is paused already: the first note and name stay.
    *
    * @throws `INVALID_NAME`, `INVALID_OPTION`, `QUEUE_NOT_FOUND`; `FORBIDDEN` for a bound client, and for the queue of alerts, `carillon-alerts`
    */
@@ -95,7 +95,7 @@ export class Queues {
   }
 
   /**
-   * Lets the workers of a queue take jobs again, whoever has paused it. Returns false if it was not paused.
+   * Lets the workers of a queue take jobs again, no matter who paused it. Returns false if it was not paused.
    *
    * @throws `INVALID_NAME`, `QUEUE_NOT_FOUND`, `FORBIDDEN` for a bound client
    */
@@ -123,8 +123,8 @@ export class Queues {
   }
 
   /**
-   * Limits the runs that one owner may have queued or running in a queue at once. What comes due above it waits, without delaying other
-   * owners, until a run of that owner ends; what its catch-up policy says of late occurrences holds for it. `enqueue` waits too;
+   * Limits the runs that one owner may have queued or running in a queue at once. Occurrences above the limit wait, without delaying other
+   * owners, until a run of that owner ends; their task's catch-up policy treats them as late. `enqueue` waits too;
    * `trigger` is refused with `OWNER_LIMIT`. Runs that were enqueued while the owner had no limit do not count. A limit that is raised or
    * removed takes effect within 30 s. Returns false if that changed nothing.
    *

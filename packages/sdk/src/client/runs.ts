@@ -17,7 +17,7 @@ import { type StatsPage, statsView, type TaskStats } from "./stats.js";
 import { listStats } from "./task-reader.js";
 import type { AuthorOptions, ListOptions } from "./types.js";
 
-/** A run with where its attempts ran and what they printed. */
+/** A run with the workers and the output of its attempts. */
 export interface RunDetails extends Run {
   readonly attemptList: readonly Attempt[];
   /** Cut if it was longer than a worker keeps. */
@@ -74,7 +74,7 @@ export class Runs {
     return this.#scope.store.runs.list(await this.#scope.locate(ref), limit, offset);
   }
 
-  /** One run, with where its attempts ran and what they printed. @throws `RUN_NOT_FOUND` */
+  /** One run, with the workers and the output of its attempts. @throws `RUN_NOT_FOUND` */
   async get(id: string): Promise<RunDetails> {
     const run = await this.#find(id);
     const { runs } = this.#scope.store;

@@ -12,7 +12,7 @@ export class Scope {
   readonly store: Store;
   readonly owner: string | undefined;
   readonly coverage: Coverage;
-  /** Recorded as the author of a change if the caller names nobody. */
+  /** Default author of a change. */
   readonly actor = `client-${hostname().replace(/[^A-Za-z0-9._-]/g, "-")}-${process.pid}`;
 
   readonly #by: string;
@@ -67,7 +67,7 @@ export class Scope {
     return resolved;
   }
 
-  /** Refuses a bound client to change what belongs to the whole namespace. @throws `FORBIDDEN` */
+  /** Refuses changes to the whole namespace by a bound client. @throws `FORBIDDEN` */
   assertUnbound(): void {
     if (this.owner !== undefined) throw this.#foreignOwner();
   }

@@ -4,7 +4,7 @@ import { decodeOutcomes } from "@carillon/store";
 
 /** A task's statistics. Times in UTC ms, durations in ms. */
 export interface TaskStats {
-  /** Runs in all: the sum of `outcomes` and what is queued or running. */
+  /** Total of runs: the sum of `outcomes`, plus queued and running ones. */
   readonly runs: number;
   readonly outcomes: Readonly<Record<Outcome, number>>;
   /** Runs that are not final. */

@@ -10,7 +10,7 @@ export class TimeSlice {
   #since = performance.now();
   #left = MOST_STEPS;
 
-  /** Begins a slice: what came before was waiting, not work. */
+  /** Begins a slice; the time before it was spent waiting, not working. */
   begin(): void {
     this.#since = performance.now();
   }

@@ -39,15 +39,15 @@ export interface Warning {
 export interface AuthorOptions {
   /**
    * The name to record with the task as its author, at most 500 characters: `updatedBy`, and `createdBy` of a new task. Default: the
-   * client's `by`. A put that changes nothing records nobody.
+   * client's `by`. A put that changes nothing records no author.
    */
   by?: string | undefined;
 }
 
 export interface PutOptions extends AuthorOptions {
   /**
-   * The `revision` of the task that you changed: the put is refused where someone else has changed or deleted it since. `absent`: refused
-   * where there is such a task. What is there exactly as it is put is `unchanged`, whatever this says. Default: no condition.
+   * The `revision` of the task that you changed: the put is refused if someone else has changed or deleted it since. `absent`: refused
+   * if the task exists. A task that is stored exactly as it is put is `unchanged`, whatever the revision. Default: no condition.
    */
   ifRevision?: string | undefined;
 }
@@ -78,7 +78,7 @@ export interface PauseOptions {
 }
 
 export interface ResumeOptions {
-  /** `now` passes over what fell due meanwhile; `catch-up` owes it, and the task's catch-up policy decides. Default `now`. */
+  /** `now` skips occurrences that fell due meanwhile; with `catch-up` the task's catch-up policy decides about them. Default `now`. */
   from?: "now" | "catch-up" | undefined;
   /** The author to record. Default: the client's `by`. */
   by?: string | undefined;
@@ -124,7 +124,7 @@ export interface EnqueueOptions {
   delay?: Duration | undefined;
   /**
    * Default: the type's name with a random end. Asked for again with a time to come, a one-off of this id has the new time and payload;
-   * without one it is `CONFLICT` while the task is there, and so it is in either case where it is no one-off.
+   * without one it is `CONFLICT` while the task exists. It is always `CONFLICT` if the task is not a one-off.
    */
   id?: string | undefined;
   queue?: string | undefined;

@@ -35,11 +35,11 @@ export async function upNext(
 }
 
 /**
- * Each occurrence that is enqueued from `now` to `until`, as the schedules stand now, earliest first; also what is tried again, or was
+ * Each occurrence that is enqueued from `now` to `until`, by the current schedules, earliest first; also what is tried again, or was
  * asked for, by then, and now what is owed, as far as the catch-up policy keeps it. A fixed delay after finish is foreseen as if runs
  * took no time. With more than `limit`: the earliest of all tasks.
  *
- * @throws `INVALID_OPTION` where that is too much to work out
+ * @throws `INVALID_OPTION` if the forecast takes too long
  */
 export async function forecast(
   store: Store,
@@ -70,14 +70,14 @@ export async function forecast(
         }
       } catch (error) {
         if (error instanceof TooMuch) throw error;
-        // Stored by someone else than Carillon, its schedule means nothing. The others' are told.
+        // Skips tasks with corrupt or foreign schedules.
       }
     }
     return { found: found.sort(inOrder).slice(0, limit), horizon: Math.max(horizon, now) };
   });
 }
 
-/** The tasks that are there, and what their schedules take, decide how far ahead can be told. */
+/** The number of tasks, and the cost of their schedules, limit the range of the forecast. */
 class TooMuch extends CarillonError {
   constructor() {
     super("INVALID_OPTION", "the forecast takes too many steps.", {
@@ -108,7 +108,7 @@ async function widening(
 
 interface DueTasks {
   readonly tasks: { name: TaskName; task: StoredTask }[];
-  /** Those that were not read are looked at then, or later. UTC ms; infinite: all were read. */
+  /** Unread tasks are checked then or later. UTC ms; infinite: all were read. */
   readonly horizon: number;
 }
 
@@ -138,12 +138,12 @@ async function dueTasks(
   };
 }
 
-/** A newer version's task, or nobody's: what others have to come is told all the same. */
+/** Skips tasks that this version cannot read. */
 function unlessUnsupported(error: unknown): undefined {
   if (!isCarillonError(error, "UNSUPPORTED_FORMAT")) throw error;
 }
 
-/** Through one owner's tasks: what others have due would hide them. */
+/** Reads through the owner's tasks only: those of others would crowd them out. */
 async function ownedTasks(
   store: Store,
   queues: readonly string[],

@@ -2,7 +2,7 @@ import { CarillonError, isCarillonError, type TaskInput } from "@carillon/core";
 import type { PutResult } from "./types.js";
 import { type Definition, definitionOf, type Task } from "./view.js";
 
-/** Others that change the same task in the same moments: after so many the caller is told. */
+/** Attempts before a conflict with concurrent changes is reported to the caller. */
 const TRIES = 10;
 
 /** Result of a put, with the revision of the stored definition. */
@@ -11,7 +11,7 @@ interface Attempt {
   readonly revision: string;
 }
 
-/** Reads a task and puts it changed; where someone else has changed it in between, again from what it is then. */
+/** Reads a task and puts it changed. If someone else has changed it in between, repeats both. */
 export async function update(
   read: () => Promise<Task>,
   change: (task: Definition) => TaskInput | Promise<TaskInput>,

@@ -65,15 +65,15 @@ export interface Task extends Policies {
   readonly paused?: { at: number; by?: string; note?: string } | undefined;
   /** The last run that is over and did something. */
   readonly lastStatus?: LastStatus | undefined;
-  /** Runs that are not over, of the oldest hundred; absent if there are none. Computed, never stored. */
+  /** Number of open runs, among the oldest hundred; absent if there are none. Computed, never stored. */
   readonly openRuns?: { readonly queued: number; readonly running: number } | undefined;
-  /** In what `get` and `list` return. Computed, never stored. */
+  /** Present in results of `get` and `list`. Computed, never stored. */
   readonly displayState?: DisplayState | undefined;
   readonly created: number;
   readonly updated: number;
-  /** `by` of the put that created it; absent if that named nobody. */
+  /** `by` of the put that created it; absent if not given. */
   readonly createdBy?: string | undefined;
-  /** `by` of the last put that changed it, or created it; absent if that named nobody. */
+  /** `by` of the last put that changed or created it; absent if not given. */
   readonly updatedBy?: string | undefined;
 }
 
@@ -106,7 +106,7 @@ export interface LastStatus {
   /** The worker that ran it. */
   readonly node: string | undefined;
   readonly outcome: Outcome | undefined;
-  /** Absent where it succeeded, also where an attempt before had failed. */
+  /** Absent if it succeeded, even if an earlier attempt failed. */
   readonly error?: string;
   readonly result?: Json;
 }
@@ -199,7 +199,7 @@ export interface TaskRevision {
   readonly number: number;
   /** When it was replaced, UTC ms. */
   readonly until: number;
-  /** `by` of the put that stored it; absent if that named nobody. */
+  /** `by` of the put that stored it; absent if not given. */
   readonly by?: string | undefined;
   /** In the form that a put accepts. */
   readonly definition: Definition;
@@ -239,7 +239,7 @@ export interface NodeView extends NodeInfo {
   readonly state: NodeState;
 }
 
-/** `ready` and `why` are what is known now: of a node that has missed a heartbeat, that nothing is. */
+/** A node that has missed a heartbeat counts as not ready: its reported state is out of date. */
 export function nodeView(node: NodeInfo, now: number): NodeView {
   const alive = isAlive(node, now);
   if (alive && !isSilent(node, now)) return { ...node, alive, state: node.ready ? "ready" : "not-ready" };

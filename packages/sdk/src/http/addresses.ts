@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4 } from "node:net";
 
-/** The IANA special-purpose registry, and one public address that is none: Azure's metadata service. */
+/** The IANA special-purpose registry, and Azure's metadata service, whose address looks public. */
 const IPV4: readonly (readonly [range: string, kind: string])[] = [
   ["0.0.0.0/8", "an unspecified address"],
   ["10.0.0.0/8", "a private address"],
@@ -40,7 +40,7 @@ export interface Network {
 
 const SPECIAL = [...IPV4, ...IPV6].map(([range, kind]) => ({ kind, net: network(range) }));
 const GLOBAL_IPV6 = network("2000::/3");
-/** IPv4-mapped, and NAT64's well-known prefix: what counts is the IPv4 address inside. */
+/** IPv4-mapped, and NAT64's well-known prefix: the IPv4 address inside is checked. */
 const EMBEDDED_IPV4 = /^(?:::ffff:|64:ff9b::)([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
 
 /** A range such as `10.0.0.0/8` or `fd00::/8`, or a single address. @throws a TypeError or RangeError for anything else */
@@ -65,7 +65,7 @@ export function contains({ family, list }: Network, address: string): boolean {
 
 /**
  * One spelling for each address: shortest IPv6, and the IPv4 address where one is mapped (`::ffff:10.0.0.1`) or reached
- * through NAT64. `undefined` for what is no address, or one with a zone (`fe80::1%eth0`).
+ * through NAT64. `undefined` for a text that is not an address, or has a zone (`fe80::1%eth0`).
  */
 export function canonicalAddress(address: string): string | undefined {
   if (isIPv4(address)) return address;

@@ -11,7 +11,7 @@ export type HttpErrorCode = "HTTP_STATUS" | "HTTP_TIMEOUT" | "HTTP_UNREACHABLE" 
 export class HttpError extends Error {
   override readonly name = "HttpError";
   readonly code: HttpErrorCode;
-  /** The answer's status, where there was one. */
+  /** The status of the response, if there was one. */
   readonly status: number | undefined;
 
   constructor(code: HttpErrorCode, message: string, status?: number) {

@@ -12,7 +12,7 @@ export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 /**
  * Says which addresses a request may connect to. It is asked once for each request, and nothing else resolves the name.
  *
- * @throws `FORBIDDEN`, `HTTP_UNREACHABLE`, or what resolving threw
+ * @throws `FORBIDDEN`, `HTTP_UNREACHABLE`, or the error of the lookup
  */
 export type Guard = (url: URL) => Promise<readonly LookupAddress[]>;
 
@@ -52,7 +52,7 @@ export function createGuard(options: GuardOptions = {}): Guard {
     }
     for (const { address } of addresses) {
       const kind = refusedKind(open, host, address);
-      // Not the address itself: whoever may write a task would learn what internal names resolve to.
+      // Omits the address itself: authors of tasks must not learn what internal names resolve to.
       if (kind) throw refusal(host, family === 0 ? `resolves to ${kind}` : `is ${kind}`);
     }
     return addresses;

@@ -25,7 +25,7 @@ const REFUSED = new Set([
 ]);
 const REFUSED_PREFIX = /^(?:proxy-|carillon-)/;
 
-/** The first thing that is wrong with a stranger's headers, never with a value in it; `undefined` where they are fine. */
+/** The first problem of untrusted headers, without their values; `undefined` if they are valid. */
 export function headersFault(headers: Readonly<Record<string, unknown>>): string | undefined {
   const names = Object.keys(headers);
   if (names.length > MAX_COUNT) return `more than ${MAX_COUNT} headers`;

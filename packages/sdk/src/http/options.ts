@@ -27,7 +27,7 @@ export interface HttpRequestOptions extends GuardOptions {
   signingKey?: SigningKey;
   /** Unexpected statuses that are not tried again; default 301, 308, and 4xx but for 408, 409, 425 and 429. */
   permanentStatuses?: Statuses | undefined;
-  /** Default `Carillon`; a task's own header goes before it. */
+  /** Default `Carillon`; a task's own header takes precedence. */
   userAgent?: string | undefined;
   /** Default `http`. */
   queue?: string | undefined;

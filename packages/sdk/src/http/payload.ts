@@ -20,7 +20,7 @@ export interface HttpRequestPayload {
   url: string;
   /** At most 64, 8 KiB together. Not those of the connection, nor those that Carillon sets. */
   headers?: Record<string, string> | undefined;
-  /** Text goes as it is, anything else as JSON; at most 256 KiB. Not with `GET` and `HEAD`. */
+  /** Text is sent as it is, anything else as JSON; at most 256 KiB. Not allowed with `GET` and `HEAD`. */
   body?: Json | undefined;
   /** `200`, `"2xx"`, `["2xx", 404]`; default `"2xx"`. */
   expectStatus?: Statuses | undefined;

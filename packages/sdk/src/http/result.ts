@@ -51,7 +51,7 @@ export function resultOf(response: HttpResponse): HttpResult {
 function fit(text: string, room: number): string {
   const length = JSON.stringify(text).length - 2;
   if (length <= room) return text;
-  // Shorter each time: the part that is left may hold more than its share of what JSON escapes.
+  // Shortens repeatedly: the rest may have more characters that JSON escapes.
   const part = text.slice(0, Math.floor((text.length * room) / length));
   return fit(part.replace(/[\uD800-\uDBFF]$/, ""), room);
 }

@@ -119,7 +119,7 @@ function exchange(
   });
 }
 
-/** A lookup that knows one answer: whatever the name resolves to by now, the connection goes to a checked address. */
+/** A lookup with one fixed answer: the connection goes to the checked address, even if the name resolves to another one by now. */
 function always(addresses: readonly LookupAddress[]): LookupFunction {
   return (_hostname, options, done) => {
     const [first] = addresses;
@@ -147,7 +147,7 @@ async function read(response: IncomingMessage, max: number): Promise<Omit<HttpRe
   };
 }
 
-/** A name's lookup cannot be stopped; nobody waits for it any longer. */
+/** A lookup cannot be stopped; its result is ignored. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     promise.then(resolve, reject);
@@ -157,7 +157,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
-/** Only the code: messages of the network hold addresses, those of the parser pieces of what was received. */
+/** Keeps only the code: network messages hold addresses, parser messages hold received data. */
 function codeOf(error: unknown): string {
   const { code } = error as { code?: unknown };
   return typeof code === "string" ? code : "no answer";

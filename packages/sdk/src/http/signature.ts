@@ -5,7 +5,7 @@ export const SIGNATURE_HEADER = "Carillon-Signature";
 
 /** Shorter keys can be guessed. */
 const MIN_KEY_LENGTH = 16;
-/** While keys are exchanged there are two; nobody has ten. */
+/** A rotation needs two keys; ten leave ample room. */
 const MAX_PARTS = 10;
 const MAX_HEADER_LENGTH = 1_024;
 

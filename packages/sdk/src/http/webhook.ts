@@ -20,7 +20,7 @@ const alertSchema = z.object({
  *
  * @example
  * const worker = new Worker({ connection, types: [alertWebhook({ signingKey: process.env.CARILLON_SIGNING_KEY! })] });
- * @throws `INVALID_OPTION` also where no signing key is given
+ * @throws `INVALID_OPTION` also if no signing key is given
  */
 export function alertWebhook(options: Omit<HttpRequestOptions, "queue">): TaskType<typeof alertSchema> {
   if (!Object.hasOwn(options, "signingKey")) {

@@ -61,7 +61,7 @@ export class ActiveJobs implements Iterable<Active> {
     for (const one of this.#jobs) if (one.queue === queue && one.run === run) one.box.cancel();
   }
 
-  /** The job's lock is gone: another worker will take it over, so this attempt must end. */
+  /** The job's lock was lost: another worker will take it over, so this attempt must end. */
   lose(queue: string, job: string): void {
     for (const one of this.#jobs) if (one.queue === queue && one.job === job) one.box.lose();
   }

@@ -2,7 +2,7 @@
 export interface WorkerClock {
   /** Milliseconds; only differences count. */
   now(): number;
-  /** Calls `act` once, `ms` from now; returns what takes that back. */
+  /** Calls `act` once, `ms` from now; returns a function that cancels that. */
   after(ms: number, act: () => void): () => void;
 }
 

@@ -8,9 +8,9 @@ const QUIET_LOOKS = 15;
 const STRANDED_LOOKS = 30;
 
 export interface Closing {
-  /** Whether any job is in our hands: its code is at work, or something is being said about it. */
+  /** Whether any job is held: its handler runs, or its end is being reported. */
   busy(): boolean;
-  /** Whether no code is at work, and what is left to be said cannot be: Redis is not there. */
+  /** Whether no handler runs, and the remaining reports cannot be sent because Redis cannot be reached. */
   stranded(): boolean;
 }
 

@@ -19,7 +19,7 @@ let users = 0;
 let restore: () => void = () => {};
 
 /**
- * Everything that is printed in `work`, and in what it starts, is also written to `output`, while someone captures.
+ * Copies all that `work`, and the async calls it starts, print to `output`, while a capture is on.
  * @param output undefined: to none
  */
 export function printingTo<T>(output: Output | undefined, work: () => T): T {
@@ -27,7 +27,7 @@ export function printingTo<T>(output: Output | undefined, work: () => T): T {
   return users === 0 ? work() : places.run(output, work);
 }
 
-/** Watches the console of this process until the function that it returns is called; what is printed is printed as before. */
+/** Captures the console of this process until the returned function is called; it still prints as before. */
 export function captureConsole(): () => void {
   if (users === 0) restore = patch(globalThis.console);
   users += 1;
@@ -55,7 +55,7 @@ function wrap(target: Console, method: Method, stream: Stream): () => void {
   };
   target[method] = wrapped;
   return () => {
-    // Whoever put another one over ours takes care of it.
+    // Another patch on top of this one is left alone.
     if (target[method] === wrapped) target[method] = original;
   };
 }

@@ -48,7 +48,7 @@ export class StoppingError extends Error {
   }
 }
 
-/** The handler did not stop in its grace. Its job fails for good: a second attempt would run beside it. */
+/** The handler did not stop in its grace. Its job fails for good: a second attempt would run at the same time. */
 export class StuckError extends UnrecoverableError {
   /** @param grace in ms */
   constructor(reason: Error, grace: number) {
@@ -57,7 +57,7 @@ export class StuckError extends UnrecoverableError {
   }
 }
 
-/** BullMQ takes errors of these names for its own, and would leave the job where it is. */
+/** BullMQ treats errors with these names as its own, and would not move the job. */
 const BULLMQS = ["DelayedError", "WaitingError", "WaitingChildrenError"];
 /** And an error with this text for a rate limit: the job would be fetched again at once, and no attempt counted. */
 const RATE_LIMITED = new RateLimitError().message;

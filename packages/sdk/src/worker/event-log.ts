@@ -18,7 +18,7 @@ const LINES: { [Event in keyof RunEvents]: (about: RunEvents[Event][0]) => Line 
   },
 };
 
-/** Logs an event about a run: failures as warnings and errors, what goes well only for debugging. */
+/** Logs an event about a run: failures as warnings and errors, successes at debug level. */
 export function logEvent<Event extends keyof RunEvents>(
   logger: Logger,
   event: Event,

@@ -52,7 +52,7 @@ async function generate(attempt: RunAttempt, type: AnyFanOutType, started: Start
     ...itemRetry(type.itemRetry),
     ...(job.opts.priority ? { priority: job.opts.priority } : {}),
     parent,
-    // The run's job keeps what became of each; a failed item must not hold it up.
+    // The run's job stores the result of each item; a failed item must not block it.
     ignoreDependencyOnFailure: true,
     removeOnComplete: true,
     removeOnFail: true,
@@ -118,7 +118,7 @@ async function spread(attempt: RunAttempt, jobs: readonly ItemJob[]): Promise<Jo
     await parts.items.patiently(queue, () => job.updateData({ ...job.data, items: {} }));
   }
   const total = await parts.items.add(queue, run, jobs, async (chunk) => {
-    // A process that was frozen must not add what others have done meanwhile.
+    // A process that was frozen must not add items that others have processed meanwhile.
     if ((await job.extendLock(token, parts.lockDuration)) !== 1) box.lose();
     if (box.told.has("lost")) throw new LockLostError();
     const [{ data, opts }] = chunk as [ItemJob];
@@ -170,7 +170,7 @@ function namedFailures(errors: Record<string, string>): { index: number; error: 
 
 /**
  * Before the job of a run with items ends. BullMQ does not complete a job that has items left, so it waits for those. What the job
- * remembers of its items goes: if it is retried from outside, it generates them anew.
+ * remembers of its items is deleted: if it is retried from outside, it generates them again.
  */
 export async function endItems(attempt: RunAttempt, end: JobEnd): Promise<JobEnd> {
   const { job } = attempt.taken;

@@ -1,6 +1,6 @@
 import type { JobData, Json, Occurrence } from "@carillon/core";
 
-/** `job.data` of a run, with what its fan-out must not forget. */
+/** `job.data` of a run, with the progress of its fan-out. */
 export interface RunData extends JobData {
   /** Present from the first item on until the run is over. */
   items?: {

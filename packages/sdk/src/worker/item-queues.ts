@@ -25,7 +25,7 @@ export async function countItems(run: Job): Promise<{ succeeded: number; failed:
 
 /**
  * The items of runs as BullMQ's children of the run's job. They go over a connection that never sends anything twice by itself:
- * an item that is done is gone from Redis, so a second add would do it again.
+ * a finished item is deleted from Redis, so a second add would run it again.
  */
 export class ItemQueues {
   readonly #store: Store;
@@ -61,7 +61,7 @@ export class ItemQueues {
 
   /**
    * Adds the items that are not there yet, and returns how many the run has.
-   * @param mayGoOn called before some are added; what it throws ends the work
+   * @param mayGoOn called before each batch is added; an error that it throws ends the work
    */
   async add(
     queue: string,
@@ -81,12 +81,12 @@ export class ItemQueues {
     });
   }
 
-  /** Forgets what an earlier round of this run left behind: a run that is retried from outside does all its items again. */
+  /** Deletes the items of an earlier round of this run: a run that is retried from outside runs all its items again. */
   async forget(queue: string, run: string): Promise<void> {
     await this.patiently(queue, () => this.#store.items.forgetDone(queue, run));
   }
 
-  /** Again until Redis has answered, or for about 20 s: for what does no harm when it is done twice. */
+  /** Repeats an idempotent call until Redis has answered, or for about 20 s. */
   async patiently<T>(queue: string, act: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
@@ -110,7 +110,7 @@ export class ItemQueues {
 
   /** An item ended: its run's progress is written soon. */
   moved(queue: string, run: string): void {
-    // An item that a stop no longer waited for: writing would open a connection that nobody closes.
+    // A stop no longer waits for this item: writing would open a connection that is never closed.
     if (this.#closed) return;
     this.#moved.set(`${queue} ${run}`, [queue, run]);
     this.#timer ??= setTimeout(() => this.#writeProgress(), PROGRESS_EVERY).unref();

@@ -103,7 +103,7 @@ async function inTurn(
 /** Redis did not answer. */
 const LATER: JobEnd = { end: "delay", until: 0 };
 
-/** A deleted task's items do nothing, nor those of a run that is over or cancelled. Undefined: nobody can say now. */
+/** Whether the item should run: not if its task is deleted, or its run is final or cancelled. Undefined: unknown, Redis did not answer. */
 async function isWanted({ store, logger }: Parts, queue: string, run: string): Promise<boolean | undefined> {
   try {
     const record = await store.runs.get(queue, run);

@@ -9,10 +9,10 @@ export interface Taken<Data = unknown> {
   readonly token: string;
 }
 
-/** A job that is delayed is looked at again no sooner, in ms: our clock may be ahead of the one that said until when. */
+/** Minimum delay of a job, in ms: this process' clock may be ahead of the one that set the time. */
 const SHORTEST_DELAY = 1_000;
 
-/** Tells BullMQ: what is returned completes the job, what is thrown fails it or says that it was moved. */
+/** Reports the end to BullMQ: a returned value completes the job, an error fails it or says that it was moved. */
 export async function endJob(taken: Taken, what: JobEnd, logger: Logger): Promise<unknown> {
   const { job, token } = taken;
   switch (what.end) {

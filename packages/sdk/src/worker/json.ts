@@ -4,7 +4,7 @@ import { PermanentError } from "./errors.js";
 
 /**
  * The value as JSON text, or a refusal that names it.
- * @param field what to call it: `checkpoint`, `items[3]`
+ * @param field its name in errors: `checkpoint`, `items[3]`
  * @throws `INVALID_PAYLOAD`, `PAYLOAD_TOO_LARGE`
  */
 export function plainJson(value: unknown, field: string, maxBytes: number): string {

@@ -41,7 +41,7 @@ export interface WorkerOptions {
    * shown as dead after three.
    */
   heartbeatEvery?: Duration | undefined;
-  /** Keep what handlers print with `console` as their run's output; it is printed all the same. Default true. */
+  /** Keep the `console` output of handlers as their run's output; it is still printed. Default true. */
   captureOutput?: boolean | undefined;
   /** Size limit of an attempt's output, in bytes; the newest is kept. Default 65,536. */
   maxOutput?: number | undefined;

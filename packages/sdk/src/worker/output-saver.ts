@@ -1,7 +1,7 @@
 import { type Logger, redisError, type Store } from "@carillon/store";
 import type { Active, ActiveJobs } from "./active.js";
 
-/** Writes what attempts printed to their runs. Output is never worth failing a run for, so nothing here rejects. */
+/** Stores the output of attempts with their runs. Never rejects: a run must not fail because of its output. */
 export class OutputSaver {
   readonly #store: Store;
   readonly #logger: Logger;
@@ -13,7 +13,7 @@ export class OutputSaver {
     this.#logger = logger;
   }
 
-  /** One at a time: a save whose answer was lost is sent again, and would overwrite what a later one has saved. */
+  /** Saves one at a time: a resend after a lost reply would overwrite a later save. */
   async save(active: Active): Promise<void> {
     const before = this.#underWay.get(active);
     const saved = before ? before.then(() => this.#save(active)) : this.#save(active);
@@ -38,7 +38,7 @@ export class OutputSaver {
     }
   }
 
-  /** An attempt that goes on elsewhere keeps what it has printed before. */
+  /** An attempt that continues on another worker keeps its earlier output. */
   async goOn({ queue, run, attempt, output }: Active): Promise<void> {
     try {
       const saved = await this.#store.runs.output(queue, run);

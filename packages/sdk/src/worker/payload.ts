@@ -1,7 +1,7 @@
 import { type AnyTaskType, validatePayload } from "../task-type.js";
 import { PermanentError } from "./errors.js";
 
-/** The schema's output. What does not fit will not get better by trying again. @throws `PermanentError` */
+/** The schema's output. A retry cannot fix an invalid payload. @throws `PermanentError` */
 export async function checkedPayload(type: AnyTaskType, payload: unknown): Promise<unknown> {
   try {
     return await validatePayload(type, payload);

@@ -18,7 +18,7 @@ import { Semaphore } from "./semaphore.js";
 import { Suspects } from "./suspects.js";
 import type { JobEnd } from "./verdict.js";
 
-/** Does what BullMQ hands out: runs, and items of runs. */
+/** Processes jobs of BullMQ: runs, and items of runs. */
 export class Processor {
   readonly #parts: Parts;
   readonly #suspects = new Suspects();
@@ -70,7 +70,7 @@ export class Processor {
   }
 }
 
-/** Whoever can write to Redis can add a job: names in it lead to keys, and a job speaks for its own run only. */
+/** Validates the job, because any Redis client can add one: its names become parts of keys, and it may only affect its own run. */
 function faultOf(
   queue: string,
   { id }: Job,

@@ -64,7 +64,7 @@ export class RunAttempt {
     this.#leave = parts.active.enter(this.#active);
   }
 
-  /** Records the start, before any handler runs. Undefined: it cannot be, and the job goes back. */
+  /** Records the start, before any handler runs. Undefined: this failed, and the job is handed back. */
   async start(): Promise<StartResult | undefined> {
     const started = await this.#recordStart();
     if (started?.word === "OK") {
@@ -145,7 +145,7 @@ export class RunAttempt {
     return runContext({ ...tools, output: this.output }, started);
   }
 
-  /** Records what the end of the handler means, and says what becomes of the job. */
+  /** Records the result of the handler, and returns how the job ends. */
   async conclude(ended: Ended<Json | undefined | Ending>): Promise<JobEnd> {
     if (ended.how === "stuck") {
       const details = { ...this.#about, attempt: this.#active.attempt, error: ended.error.message };
@@ -189,13 +189,13 @@ export class RunAttempt {
     if (word === "CANCELLED") return "cancelled";
     // Unknown: the job itself will tell the reconciler.
     if (word === "OK" || word === undefined) return end.outcome ?? "retrying";
-    // Another attempt took over, or the task is gone: this end is nobody's news.
+    // Another attempt took over, or the task was deleted: this end is not reported.
     this.parts.emit("fenced", this.#about);
     return undefined;
   }
 
   /**
-   * While Redis cannot take it, it is tried again: what the job then tells is less, and where Redis refused that as well, not true.
+   * Retries while Redis refuses the write: the job alone records less, and if Redis refuses that too, it is wrong.
    * Undefined: it cannot be recorded, or the job is no longer ours.
    */
   async #recordEnd({ outcome, error, result }: RunEnd): Promise<EndWord | undefined> {
@@ -203,7 +203,7 @@ export class RunAttempt {
     const nextAt = outcome === undefined ? undefined : this.nextAt;
     const end = { fence: this.#fence, made: this.taken.job.attemptsMade, outcome, error, result, nextAt };
     for (let tries = 1; ; tries++) {
-      // The last of its output first: whoever hears of the end finds it.
+      // Saves the last output first, so that listeners of the end can read it.
       await outputs.idle(this.#active);
       const saved = outputs.save(this.#active);
       try {

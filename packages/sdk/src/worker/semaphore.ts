@@ -8,7 +8,7 @@ export class Semaphore {
     this.#free = most;
   }
 
-  /** Resolves to false where it was closed meanwhile. Who entered must leave. */
+  /** Resolves to false if it was closed meanwhile. Each caller that entered must leave. */
   async enter(): Promise<boolean> {
     if (this.#closed) return false;
     if (this.#free === 0) return new Promise((resolve) => this.#waiting.push(resolve));
@@ -22,7 +22,7 @@ export class Semaphore {
     else this.#free += 1;
   }
 
-  /** Nobody enters any more. */
+  /** Closes it: no caller enters any more. */
   close(): void {
     this.#closed = true;
     for (const turn of this.#waiting.splice(0)) turn(false);

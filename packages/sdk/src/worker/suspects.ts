@@ -23,7 +23,7 @@ export class Suspects {
   #lastSlot = 0;
 
   /**
-   * Undefined: it may start now, and `ended` is to be told. Otherwise when it is to come back.
+   * Undefined: it may start now, and `ended` must be called after it. Otherwise the time to try again.
    * @param now UTC ms, of the clock that delayed jobs go by
    */
   admit(job: string, now: number): number | undefined {
@@ -49,7 +49,7 @@ export class Suspects {
 
   #forgetOne(now: number): boolean {
     for (const [job, at] of this.#seen) {
-      // Long past: another worker has taken it, which nobody tells us. Far ahead: the clock was put back.
+      // Long past: another worker has taken it, which is not reported here. Far ahead: the clock was put back.
       if (Math.abs(at - now) > 2 * LONGEST) return this.#seen.delete(job);
     }
     return false;

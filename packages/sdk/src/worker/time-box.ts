@@ -18,7 +18,7 @@ export interface Bounds {
   readonly grace: number;
 }
 
-/** The bounds of one attempt: its signal, what it was told, and its end where it does not end by itself. */
+/** The bounds of one attempt: its signal, the stop reasons it received, and its forced end. */
 export class TimeBox {
   readonly told: ReadonlySet<Told>;
   readonly #told = new Set<Told>();
@@ -31,7 +31,7 @@ export class TimeBox {
   #graceOver: ((error: StuckError) => void) | undefined;
   #inGrace = false;
 
-  /** @param onTerminating hears once that the time limit or a cancel asked for the end */
+  /** @param onTerminating called once, when the time limit or a cancel asks for the end */
   constructor(clock: WorkerClock, onTerminating: () => void = () => {}) {
     this.#clock = clock;
     this.#onTerminating = onTerminating;

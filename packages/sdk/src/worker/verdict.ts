@@ -7,13 +7,13 @@ import type { Ended, TimeBox } from "./time-box.js";
 /** The action on the job. */
 export type JobEnd =
   | { readonly end: "complete"; readonly value: Json | undefined }
-  /** BullMQ tries again where attempts are left and the error allows it. */
+  /** BullMQ retries if attempts are left and the error allows it. */
   | { readonly end: "fail"; readonly error: Error }
   /** Back to the queue, not counted as an attempt. */
   | { readonly end: "hand back" }
   /** The same, but not before `until`, UTC ms. */
   | { readonly end: "delay"; readonly until: number }
-  /** It goes on when all its items are done, or at once where they are. */
+  /** It continues when all its items are done. */
   | { readonly end: "await items" };
 
 /** The record of the run. Without an outcome, another attempt follows. */
@@ -39,7 +39,7 @@ export function verdictOf(
   last: boolean,
 ): Verdict {
   if (told.has("lost")) {
-    // Whoever has the job now speaks for the run.
+    // The worker that has the job now settles the run.
     return { run: undefined, job: { end: "fail", error: new LockLostError() } };
   }
   if (told.has("cancelled")) return cancelled(ended);
