@@ -2,7 +2,7 @@ import type { Decision, DueTask, Enqueue } from "./decide.js";
 import type { Run } from "./run.js";
 
 /**
- * Decides to do the failed items of a run again, now, as the occurrence that it was for: the schedule and what waits are unchanged. Undefined
+ * Decides to retry the failed items of a run, now, as the same occurrence: the schedule and pending occurrences are unchanged. Undefined
  * if the overlap policy forbids a second run at this time, or the task's own retry of that run waits.
  */
 export function decideItems(

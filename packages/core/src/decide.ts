@@ -95,7 +95,7 @@ export interface Decision {
   readonly pending: readonly Pending[];
   /** Cancel the runs that block the occurrence. */
   readonly cancel?: true;
-  /** A freeze holds what is due: it is checked again at its end, or when it is lifted. */
+  /** A freeze holds due occurrences: they are checked again at its end, or when it is lifted. */
   readonly frozen?: Frozen;
 }
 
@@ -305,7 +305,7 @@ function decideDelayed(task: DueTask, slot: Slot, delay: number, now: number, gr
   if (decision.enqueue) {
     return { ...decision, next: schedule.spent(task.fired + 1) ? undefined : { afterFinish: delay } };
   }
-  // If it is kept for later, the end of its own run gives the next time. If it is skipped, there is no such end.
+  // If it is buffered, the end of its own run gives the next time. If it is skipped, there is no run.
   const kept = decision.pending.some(({ nominal: its }) => its === nominal);
   return kept ? decision : { ...decision, next: schedule.slotAfter(now) };
 }

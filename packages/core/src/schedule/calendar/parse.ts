@@ -85,7 +85,7 @@ function splitZone(expression: string): { text: string; zone?: string } {
   return zone === undefined ? { text: expression } : { text: expression.slice(0, space), zone };
 }
 
-/** The event, or what is wrong with the text. */
+/** The event, or the problem with the text. */
 function parseEvent(text: string): CalendarEvent | string {
   if (text.trim() === "") return "there is no date and no time.";
   const name = text.toLowerCase();
