@@ -270,7 +270,7 @@ export class Loop {
     return leases;
   }
 
-  /** No early re-read: nobody may work on alerts for long, and a part without a mutex would become due at once. */
+  /** No early re-read: alerts may have no worker for long, and a part without a mutex would become due at once. */
   async #leaveAlerts(queue: string): Promise<void> {
     await this.#readNext(queue);
     this.#agenda.hold(queue, PARTS.alerts, this.#clock.now(), REST);
@@ -334,7 +334,7 @@ export class Loop {
     return !report.progress;
   }
 
-  /** @returns whether nothing is left: the part then rests, so that what comes due meanwhile is taken together */
+  /** @returns whether nothing is left: the part then rests, so that tasks that come due meanwhile form one batch */
   async #reconcile(queue: string, goOn: () => boolean): Promise<boolean> {
     const { seen, more } = await this.#reconciler.reconcile(queue, goOn);
     for (const one of seen) {
