@@ -147,7 +147,7 @@ function startOne(master: RedisServer, options: SentinelOptions): Promise<RedisS
   const about = (what: string, value: string | number) => `sentinel ${what} ${MASTER_NAME} ${value}`;
   const own = { tls, ...(sentinelPassword === undefined ? {} : { password: sentinelPassword }) };
   return launch(own, async (dir, port) => {
-    const file = join(dir, "sentinel.conf"); // a file: a Sentinel writes down there what it learns
+    const file = join(dir, "sentinel.conf"); // a file: the Sentinel stores its discoveries there
     const base = { port, bind: master.host, dir, logfile: join(dir, LOG), ...(tls ? tlsConfig(port) : {}) };
     const lines = [
       ...Object.entries(base).map(([name, value]) => `${name} ${value}`),

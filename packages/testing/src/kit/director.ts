@@ -237,7 +237,7 @@ export class Director {
     return [...parts, ...(await Promise.all(added.map(read)))].flat();
   }
 
-  /** Lets each node do what is due, starting with another one each time. Returns whether anything was due. */
+  /** Lets each node work on its due parts, starting with another one each time. Returns whether anything was due. */
   async #tick(): Promise<boolean> {
     const { clock, nodes } = this.#p;
     if (this.#partsMoved) this.#parts = await this.#readParts();
