@@ -6,10 +6,10 @@ type Fields = Record<string, unknown>;
 const UNSAFE = new Set(["__proto__", "constructor", "prototype"]);
 
 /**
- * A copy of `definition` with fields set (`name=value`, the name with dots between) and taken away. What the fields mean, and whether
- * there are such, the schema judges.
+ * A copy of `definition` with fields set (`name=value`, nested names joined by dots) and removed. The schema checks the fields
+ * later.
  *
- * @throws `INVALID_OPTION` for what is no assignment, or a path through what has no fields
+ * @throws `INVALID_OPTION` for an argument that is not an assignment, or a path through a value without fields
  */
 export function edited(definition: object, set: readonly string[], unset: readonly string[]): object {
   const copy = structuredClone(definition) as Fields;

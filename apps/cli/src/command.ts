@@ -52,12 +52,12 @@ export async function withClient<T>(
   }
 }
 
-/** The user of this machine, as the author of what is changed. */
+/** The user of this machine, as the author of changes. */
 function author(env: Io["env"]): string {
   return `${env.USER || env.LOGNAME || "unknown"}@${hostname()}`.slice(0, 500);
 }
 
-/** `[owner/]id` with the queue beside it. */
+/** `[owner/]id` and the queue. */
 export function taskRef(
   text: string,
   queue: string | undefined,

@@ -36,9 +36,9 @@ export function flagsOf(limits: Limits): string[] {
 }
 
 /**
- * One schedule of all that the command line says, before the schema judges it: several expressions are a union.
+ * One schedule from the whole command line, before the schema checks it: several expressions are a union.
  *
- * @param calendars the names that stand for a calendar where they stand alone in `--except`
+ * @param calendars names that mean a calendar if they are a whole value of `--except`
  * @throws `INVALID_OPTION` for an option that none of the expressions accepts
  */
 export function compose(
@@ -84,7 +84,7 @@ function refuseUnused(
   throw misuse(field, `belongs to ${where}.`, "Leave it out here.");
 }
 
-/** Without a zone of its own: an exclusion is read on the clock of what it is taken from. */
+/** An exclusion has no zone of its own: it uses the zone of its schedule. */
 function exclusionOf(text: string, calendars: ReadonlySet<string>): object {
   return calendars.has(text) ? { named: text } : expressionOf(text, guessSyntax(text), undefined);
 }

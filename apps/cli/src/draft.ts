@@ -6,7 +6,7 @@ import { misuse } from "./failure.js";
 import { parseJson, readAll } from "./input.js";
 import type { Io } from "./io.js";
 
-/** A definition in the user's editor. Its file is for the user's eyes only, and stays until it is discarded. */
+/** A definition in the user's editor. Only the user can read its file, which stays until it is discarded. */
 export class Draft {
   readonly #io: Io;
   #file: string | undefined;
@@ -15,12 +15,12 @@ export class Draft {
     this.#io = io;
   }
 
-  /** Undefined until the editor is begun. */
+  /** Undefined until the editor is started. */
   get file(): string | undefined {
     return this.#file;
   }
 
-  /** @returns what was saved @throws `INVALID_OPTION` where there is no editor, or it fails; `INVALID_TASK` for what is not JSON */
+  /** @returns the saved document @throws `INVALID_OPTION` if there is no editor, or it fails; `INVALID_TASK` if it is not JSON */
   async edit(definition: unknown): Promise<unknown> {
     const { env } = this.#io;
     const editor = env.VISUAL || env.EDITOR;

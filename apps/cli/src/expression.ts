@@ -3,7 +3,7 @@ export type Syntax = (typeof SYNTAXES)[number];
 
 const WEEKDAY = /^(?:mon|tue|wed|thu|fri|sat|sun)/i;
 
-/** The syntaxes hardly overlap: what looks like an instant, a duration, or cron's fields is one; the rest is a calendar event. */
+/** The syntaxes hardly overlap: tries instant, duration and cron by their looks; anything else is a calendar event. */
 export function guessSyntax(expr: string): Syntax {
   const text = expr.trim();
   // `@daily` is cron's, `@1767225600` a calendar event.
@@ -13,19 +13,19 @@ export function guessSyntax(expr: string): Syntax {
   const fields = text.split(/\s+/);
   // A calendar event has four at most: weekdays, date, time, zone. Any of them may hold as many dashes as cron's lists.
   if (fields.length >= 5) return "cron";
-  // Fewer are of cron only where they look like nothing else: for the error, which says how many it has.
+  // Fewer fields are taken for cron only if nothing else fits, so that the error names their number.
   const eventLike = WEEKDAY.test(text) || fields.some((field) => /:|\.\.|~|-.*-/.test(field));
   return fields.length >= 3 && !eventLike ? "cron" : "calendar";
 }
 
-/** One expression as a schedule has it, before the schema judges it. */
+/** One expression as a schedule has it, before the schema checks it. */
 export type Expression =
   | { cron: string; timezone?: string; dialect?: string }
   | { calendar: string; timezone?: string }
   | { every: string; timezone?: string }
   | { at: string | number };
 
-/** A zone goes to what is read on a clock: cron, calendar events, and intervals in words (`1 month`), not `10s`. */
+/** A zone applies to cron, calendar events, and intervals in words (`1 month`), not to durations (`10s`). */
 export function expressionOf(expr: string, syntax: Syntax, timezone: string | undefined): Expression {
   const zone = timezone === undefined ? {} : { timezone };
   if (syntax === "cron") return { cron: expr, ...zone };

@@ -11,7 +11,7 @@ const LARGEST_FILE = 64 * 1024 * 1024;
 export interface Line {
   /** From 1. */
   readonly number: number;
-  /** Undefined: there is a fault. */
+  /** Undefined if there is a fault. */
   readonly text: string | undefined;
   /** `too long` to be kept, or `not UTF-8`. */
   readonly fault?: string | undefined;
@@ -100,7 +100,7 @@ export async function* readLines(io: Io, file: string | undefined): AsyncGenerat
   };
   const takeAll = (bytes: Buffer): Line[] => {
     const text = decode(bytes);
-    // Mostly: one decoding for all of them.
+    // Usual case: decodes all lines at once.
     if (text !== undefined) return text.split("\n").flatMap((line) => take(line, line.length));
     return splitLines(bytes).flatMap((line) => take(decode(line), line.length));
   };

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { run } from "./program.js";
 
-// A reader of stderr that left is no reason to die either.
+// A closed stderr must not end the process either.
 process.stderr.on("error", () => {});
 const code = await run(process.argv.slice(2), process);
 // Flush all output first. Without the exit, ioredis holds the process for two seconds when it closes a

@@ -28,7 +28,7 @@ const FORMS =
   "ISO 8601 with Z or an offset, epoch milliseconds, or a time in the zone: 09:00, yesterday 09:00, 2026-01-31 09:00.";
 
 /**
- * Reads a time: ISO 8601 with an offset, epoch ms, `now`, or what a clock in the zone shows: `09:00`, `yesterday 09:00`,
+ * Reads a time: ISO 8601 with an offset, epoch ms, `now`, or a local time in the zone: `09:00`, `yesterday 09:00`,
  * `2026-01-31 09:00`, `2026-01-31`.
  *
  * @throws `INVALID_OPTION`, `INVALID_TIMEZONE`
@@ -54,7 +54,7 @@ export function readSince(sdk: typeof Sdk, text: string, options: MomentOptions)
   }
 }
 
-/** The clock that a schedule is read on; UTC where it has none, or several. */
+/** The time zone of a schedule; UTC if it has none, or several. */
 export function zoneOfSchedule(sdk: typeof Sdk, schedule: Sdk.Schedule): string {
   // Shared calendars are not known here, and do not matter.
   const bare = <Part extends { except?: unknown }>(part: Part): Part => ({ ...part, except: undefined });

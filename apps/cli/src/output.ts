@@ -6,8 +6,8 @@ import { widthOf } from "./table.js";
 import { type Paint, painter, printable } from "./text.js";
 
 /**
- * Standard output that waits for a slow reader and survives one that left (`carillon list --all | head`). Whoever
- * produces a lot asks `closed` and stops; whoever stores goes on silently.
+ * Standard output that waits for a slow reader and survives a closed pipe (`carillon list --all | head`). Commands that
+ * print a lot check `closed` and stop; commands that store continue silently.
  */
 export class Output {
   readonly paint: Paint;
@@ -24,7 +24,7 @@ export class Output {
     this.stderr = stderr;
     this.paint = painter(stdout, env);
     this.width = widthOf(stdout);
-    // Whoever writes gets it too.
+    // The writer receives the error too.
     stdout.on("error", (error: NodeJS.ErrnoException) => {
       this.#closed ||= error.code === "EPIPE";
     });

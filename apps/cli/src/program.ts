@@ -80,7 +80,7 @@ function createProgram(io: Io, out: Output, json: boolean): Command {
   program.exitOverride().configureOutput({
     outputError: () => {},
     writeOut: (text) => void io.stdout.write(text),
-    // Help where a command is missing: text is no answer to --json.
+    // Prints help if a command is missing, but never with --json.
     writeErr: json ? () => {} : (text) => void io.stderr.write(text),
   });
   program

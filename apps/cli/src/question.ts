@@ -3,7 +3,7 @@ import { type Expression, expressionOf, guessSyntax, SYNTAXES, type Syntax } fro
 import { Failure, misuse } from "./failure.js";
 import { localIso, parseInstant } from "./times.js";
 
-/** More times than anyone reads, few enough to hold. */
+/** Largest number of times: more than a person reads, few enough for memory. */
 const MOST_TIMES = 10_000;
 
 /** The requested times, independent of the schedule. */
@@ -54,7 +54,7 @@ export function readRange(input: Record<string, unknown>, now: number): Range {
   };
 }
 
-/** @throws `INVALID_OPTION` for the syntax, `INVALID_TIMEZONE` for a zone that nothing else looks at */
+/** @throws `INVALID_OPTION` for the syntax, `INVALID_TIMEZONE` for a zone that is not checked elsewhere */
 export function readExpression(expr: string, syntax: unknown, timezone: string | undefined): Expression {
   const read = expressionOf(expr, syntax == null ? guessSyntax(expr) : syntaxOf(syntax), timezone);
   if (timezone !== undefined && !("timezone" in read)) assertZone(timezone);

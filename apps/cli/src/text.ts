@@ -18,7 +18,7 @@ export type Colour = keyof typeof COLOURS;
 const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
 
 /**
- * Colours on a terminal, unless NO_COLOR is set. FORCE_COLOR goes first: 1, 2, 3, true or nothing means colours, anything else none.
+ * Colours on a terminal, unless NO_COLOR is set. FORCE_COLOR takes precedence: 1, 2, 3, true or empty means colours, anything else none.
  * As node:util styleText decides since Node 22, on every Node.
  */
 export function painter(

@@ -127,7 +127,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
   };
 }
 
-/** Error of `listen`: the port is taken or not permitted, or there is no such address. */
+/** Error of `listen`: the port is taken or not permitted, or the address does not exist. */
 export function cannotListen({ code, message }: NodeJS.ErrnoException): CarillonError {
   const taken = code === "EADDRINUSE" || code === "EACCES";
   return refused(taken ? "CARILLON_CONSOLE_PORT" : "CARILLON_HOST", `cannot listen: ${message}`);

@@ -247,7 +247,7 @@ function isFromElsewhere(req: Request): boolean {
 }
 
 function cookieOptions(req: Request) {
-  // Behind several proxies the first in it is what the browser used.
+  // Behind several proxies, the first entry is the one that the browser used.
   const [forwarded = ""] = (req.get("x-forwarded-proto") ?? "").split(",");
   const secure = req.secure || forwarded.trim() === "https";
   return { httpOnly: true, sameSite: "strict", path: "/", secure } as const;

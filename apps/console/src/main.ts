@@ -34,7 +34,7 @@ async function main(config: Config): Promise<void> {
 
   await signal();
   logger.info("stopping");
-  await closeServer(server); // first: what is under way still needs Redis
+  await closeServer(server); // first: requests under way still need Redis
   await board.close();
   await store.close();
   connection.disconnect();
@@ -81,7 +81,7 @@ function watch(connection: ReturnType<typeof connect>, logger: Logger): void {
   });
 }
 
-/** @throws `INVALID_OPTION` if the port is taken, or there is no such address */
+/** @throws `INVALID_OPTION` if the port is taken, or the address does not exist */
 function listen(server: Server, { host, port }: Config): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once("error", (error) => reject(cannotListen(error)));

@@ -197,7 +197,7 @@ export class TaskAdapter extends BullMQAdapter {
     return true;
   }
 
-  /** @throws `TASK_NOT_FOUND`, and what `put` throws about the schedule */
+  /** @throws `TASK_NOT_FOUND`, and the errors of `put` about the schedule */
   override async updateJobScheduler(
     id: string,
     repeat: JobSchedulerRepeatOptions,
@@ -232,7 +232,7 @@ function undefinedIfNoHash(error: unknown): undefined {
 /** Longest error in the list, in characters. */
 const SHOWN_ERROR = 120;
 
-/** The type, and what one must know at a glance: whether it is paused, how the last run ended, and how often in a row it failed. */
+/** A summary: the type, whether it is paused, the outcome of the last run, and the number of failures in a row. */
 function nameOf({ type, state, paused, lastStatus }: Task, failures: number): string {
   const by = paused?.by === undefined ? "" : ` by ${paused.by}`;
   const note = paused?.note === undefined ? "" : `: ${paused.note}`;

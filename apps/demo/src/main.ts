@@ -65,7 +65,7 @@ function makeProcesses(): Managed[] {
 async function main(): Promise<void> {
   const listening = new Promise<void>((settle) => {
     onListening = settle;
-    // A console that does not come up is no reason to hold the rest.
+    // The rest starts even if the console does not.
     setTimeout(settle, 10_000).unref();
   });
   for (const one of processes) one.start();
@@ -81,7 +81,7 @@ async function main(): Promise<void> {
   listenToKeys();
 }
 
-/** From the records, not from what the processes say: a replica that is killed says nothing. */
+/** Reads the records, not the output of the processes: a killed replica prints nothing. */
 function keepTally(): void {
   const every = view.live ? 1_000 : 10_000;
   setInterval(async () => {
@@ -115,10 +115,10 @@ function listenToKeys(): void {
 
 let stoppingSince: number | undefined;
 
-/** Nothing new first, then what runs, then the rest. A second Ctrl-C does not wait. */
+/** Stops new work first, then running work, then the rest. A second Ctrl-C does not wait. */
 async function stop(code = 0): Promise<void> {
   if (stoppingSince !== undefined) {
-    // The terminal signals the whole group, and whoever started us passes the signal on: that is one Ctrl-C, not two.
+    // The terminal signals the whole group, and the parent process forwards the signal: both count as one Ctrl-C.
     if (performance.now() - stoppingSince < 1_000) return;
     for (const one of processes) one.kill();
     process.exit(130);
@@ -149,7 +149,7 @@ async function firstFree(wanted: number): Promise<number> {
   throw new Error("No free port for the console.");
 }
 
-/** A password is in no command line: whoever has one has set `REDIS_URL`. */
+/** No password is printed in a command line: a URL with one comes from `REDIS_URL`. */
 function cliCommand(shownUrl: string): string {
   const redis = shownUrl === redisUrl ? ` --redis ${redisUrl}` : "";
   return `npx carillon${redis} --namespace ${namespace} list`;
@@ -160,7 +160,7 @@ function withoutPassword(url: string): string {
 }
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => void stop());
-// Whoever started us was killed: nobody else would end the children.
+// The parent process was killed: the children must be stopped here.
 const parent = process.ppid;
 setInterval(() => {
   if (process.ppid !== parent) void stop();

@@ -1,4 +1,4 @@
-/** Loaded into each child of the demo before its program: where the demo was killed, nobody else would end it. */
+/** Loaded into each child of the demo before its program: ends the child if the demo was killed. */
 const parent = process.ppid;
 const watch = setInterval(() => {
   if (process.ppid === parent) return;

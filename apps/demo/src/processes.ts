@@ -11,7 +11,7 @@ export interface Line {
   readonly [field: string]: unknown;
 }
 
-/** A child process of the demo, and what it has said. */
+/** A child process of the demo, and its output. */
 export class Managed {
   readonly name: string;
   readonly kind: "replica" | "worker" | "console";

@@ -4,7 +4,7 @@ import { Client, readEnvironment } from "@carillon/sdk";
 import { seed } from "./seed.js";
 import { demoTypes } from "./types.js";
 
-/** Stores the demo's tasks and ends: what docker-compose.yml runs beside the services. */
+/** Stores the demo's tasks and ends; docker-compose.yml runs it next to the services. */
 const environment = readEnvironment();
 const client = new Client(environment);
 const types = demoTypes({

@@ -84,7 +84,7 @@ export function demoTypes({ client, connection, folder }: Surroundings) {
     },
   });
 
-  /** One task for each tenant, all of one type: what it sees is only the tenant's own. */
+  /** One task for each tenant, all of one type; each sees only the tenant's own data. */
   const tenantDigest = defineTask("tenant-digest", {
     queue: "tenants",
     payload: z.object({ tenant: z.string() }),
@@ -129,7 +129,7 @@ async function listFiles(folder: string, most: number): Promise<{ path: string; 
   );
 }
 
-/** The inventory's lines, no faster than asked for: a backup should not starve what it backs up. */
+/** Lines of the inventory at a limited rate: a backup should not starve the system it backs up. */
 async function* throttled(
   files: { path: string; size: number }[],
   bytesPerSecond: number,

@@ -10,7 +10,7 @@ const UNWRITTEN_LOG = 64 * 1024;
 const { connection, namespace } = readEnvironment();
 const logger = pino(
   { name: process.env.DEMO_WORKER ?? "worker", level: process.env.CARILLON_LOG_LEVEL ?? "info" },
-  // Whoever read it may be gone: asynchronous, pino would hold the exit for ever. Lines get lost, runs must not.
+  // Synchronous, because the reader may have closed: asynchronous, pino would block the exit for ever. Lines may be lost, runs must not be.
   pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_LOG }).on("error", () => {}),
 );
 const client = new Client({ connection, namespace });

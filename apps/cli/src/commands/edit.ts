@@ -33,7 +33,7 @@ export const registerEdit: Register = (program, out) => {
         set.length + unset.length > 0
           ? client.update(ref, (definition) => edited(definition, set, unset) as TaskInput, { by })
           : inEditor(client, ref, options);
-      // The payload that is put back was stored already: whoever stored it has set the limit.
+      // The payload was stored already, so its size is within the limit of the client that stored it.
       const put = await withClient(options, change, { maxPayloadBytes: Number.MAX_SAFE_INTEGER });
       await (options.json ? out.json(put) : tellPuts([put], out));
     });

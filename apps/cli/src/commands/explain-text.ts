@@ -12,7 +12,7 @@ export interface Account {
   readonly explanation: Explanation;
   /** The zone that the time was asked in. */
   readonly zone: string;
-  /** By Redis, UTC ms. */
+  /** Redis time, UTC ms. */
   readonly now: number;
   readonly nodes: readonly NodeView[];
   /** Its last run, or the one that was in its way. */
@@ -156,9 +156,9 @@ function colourOf(what: string): Colour | undefined {
   return ["skipped", "pending", "cancel", "waited", "crash-wait"].includes(what) ? "yellow" : "red";
 }
 
-/** As the SDK says it, with what else is known of who it was. */
+/** The SDK's text, with further details of the author. */
 function textOf({ text, by, what, at = 0 }: ExplainedEvent, account: Account): string {
-  // An error's own text is not ours to change.
+  // Leaves the text of errors unchanged.
   const said = ["enqueued", "skipped", "waited", "crash-wait"].includes(what)
     ? onTheClock(text, account)
     : text;
@@ -212,12 +212,12 @@ function runText(run: RunDetails, account: Account): string {
   return `${run.id}: enqueued${at(run.enqueued)}, ${began}, ${end}`;
 }
 
-/** The SDK's sentences name times in UTC; here they are read on the clock that was asked for. */
+/** Converts the UTC times in the SDK's sentences to the requested zone. */
 function onTheClock(text: string, account: Account): string {
   return text.replace(/\b\d{4}-\d{2}-\d{2}T[\d:.]+Z/g, (found) => clock(Date.parse(found), account));
 }
 
-/** On the clock that was asked for; without the day where that is the one that was asked for. */
+/** Time in the requested zone; without the date if it is the requested one. */
 function clock(time: number, { zone, explanation }: Account): string {
   const day = wallText(explanation.time, zone).slice(0, 10);
   return wallText(time, zone).replace(`${day} `, "");

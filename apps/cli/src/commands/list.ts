@@ -28,7 +28,7 @@ const COLOURS = {
   finished: "dim",
 } as const;
 
-/** A task whose schedule has no time left may have a run that is not over: that is what a person wants to know. */
+/** A task without further times may have an open run, which is more useful to show. */
 function stateText({ state, openRuns }: Task): keyof typeof COLOURS {
   if (openRuns === undefined || state === "paused") return state;
   if (openRuns.running > 0) return "running";

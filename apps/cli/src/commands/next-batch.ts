@@ -8,7 +8,7 @@ import { readQuestion } from "../question.js";
 /** Answers are collected up to this many characters: a write for each would cost more than the answer. */
 const WRITE_AT = 256 * 1024;
 
-/** In order, one answer a line; a bad line is answered with its error, and the rest goes on. */
+/** Answers in order, one per line; a bad line gets its error, and the rest continues. */
 export async function answerAll(sdk: typeof Sdk, input: AsyncIterable<Line[]>, out: Output): Promise<void> {
   for await (const lines of input) {
     let text = "";

@@ -130,7 +130,7 @@ async function answerOne(exprs: readonly string[], options: NextOptions, out: Ou
   const asked = alone ? { ...range, timezone: undefined } : range;
   const found = forecast(await import("@carillon/sdk"), input, asked, calendars);
   if (options.json) return out.json(documentOf(found, alone));
-  // An expression may name its own; where it is UTC, so may be the default.
+  // An expression may name its own zone; if that is UTC, the default may be UTC as well.
   const { timezone } = found.preview;
   const own = options.schedule !== undefined || timezone !== "UTC";
   const zone = range.timezone ?? (own ? timezone : undefined);

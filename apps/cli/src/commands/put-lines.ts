@@ -62,7 +62,7 @@ async function putChunk(
     const puts = await client.putMany(tasks, { by });
     return failure ? { puts, failure } : { puts };
   } catch (error) {
-    // All are checked before the first is written, so the chunk goes again without the bad one and what follows it.
+    // All are checked before the first is written, so the chunk is sent again without the bad line and those after it.
     const bad = badLine(error, lines);
     if (bad === undefined) throw interrupted(error, lines);
     return { puts: await client.putMany(tasks.slice(0, bad.index), { by }), failure: bad.failure };
@@ -108,7 +108,7 @@ class Summary {
     this.#out = out;
   }
 
-  /** Warnings are printed where `line` is given, the first few of each code. */
+  /** Prints warnings if `line` is given, the first few of each code. */
   add({ outcome, warnings }: PutResult, line: number | undefined): void {
     this.total += 1;
     this.#outcomes[outcome] += 1;

@@ -58,7 +58,7 @@ async function putDocument(
   input: unknown,
   { ifRevision, by }: PutOptions,
 ): Promise<PutResult[]> {
-  // The SDK's schema judges what is in it.
+  // The SDK's schema checks the content.
   if (!Array.isArray(input)) return [await client.put(input as TaskInput, { ifRevision, by })];
   if (ifRevision !== undefined) throw misuse("--if-revision", "given for a list.", ONE_TASK);
   return client.putMany(input as TaskInput[], { by });

@@ -84,12 +84,12 @@ function byText(name: string | undefined): string {
   return name === undefined ? "" : ` by ${name}`;
 }
 
-/** `scheduled (STARTING)`: with TimescaleDB's word, where that says more. */
+/** `scheduled (STARTING)`: with TimescaleDB's word, if that adds information. */
 function stateText({ state, displayState }: Task): string {
   return displayState === undefined || displayState === "SCHEDULED" ? state : `${state} (${displayState})`;
 }
 
-/** `3 of 10`, where the schedule has a `maxRuns`. */
+/** `3 of 10`, if the schedule has a `maxRuns`. */
 function enqueuedText({ fired, schedule: { maxRuns } }: Task): string {
   return maxRuns === undefined ? `${fired}` : `${fired} of ${maxRuns}`;
 }

@@ -80,7 +80,7 @@ export function ended({ outcomes, open }: Pick<TaskStats, "outcomes" | "open">):
 
 function shareOf({ successes, failures }: Pick<TaskStats, "successes" | "failures">): string | undefined {
   const total = successes + failures;
-  // Rounded down: what says 100% has no failure.
+  // Rounded down: 100% means no failure.
   return total === 0 ? undefined : `${Math.floor((successes * 100) / total)}%`;
 }
 

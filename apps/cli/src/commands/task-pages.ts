@@ -20,7 +20,7 @@ export interface PageOptions extends Globals {
   all?: boolean;
 }
 
-/** A page when all are asked for: one round trip's worth. */
+/** Page size for --all: one round trip. */
 const PAGE = 500;
 
 /** The options besides `--queue`. */
@@ -61,7 +61,7 @@ export async function printPages<Row>(
       const page = await read(client, filter);
       if (options.json) return out.json(page);
       await out.write(page.tasks.length ? table(columns, page.tasks, out) : "No tasks.\n");
-      // Beside the table, not in it: what reads the table does not want it.
+      // Printed apart from the table, so that programs that read the table do not get it.
       if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
       return;
     }

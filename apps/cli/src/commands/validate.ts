@@ -49,7 +49,7 @@ async function validateAll(client: Client, input: unknown, options: ValidateOpti
     ...(from === undefined ? {} : { from }),
     ...(options.count === undefined ? {} : { count: options.count }),
   };
-  // The SDK's schema judges what is in it.
+  // The SDK's schema checks the content.
   if (!Array.isArray(input)) return [await client.validate(input as TaskInput, asked)];
   const found: Validation[] = [];
   for (const task of input) {
@@ -62,7 +62,7 @@ async function validateAll(client: Client, input: unknown, options: ValidateOpti
   return found;
 }
 
-/** As put says it: `[3].schedule.cron`. */
+/** The field as put reports it: `[3].schedule.cron`. */
 function nth(error: unknown, index: number): unknown {
   const { code, message, field, remedy } = reportOf(error);
   if (code === "INTERNAL") return error;
