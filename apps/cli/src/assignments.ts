@@ -15,7 +15,7 @@ export function edited(definition: object, set: readonly string[], unset: readon
   const copy = structuredClone(definition) as Fields;
   for (const text of set) {
     const at = text.indexOf("=");
-    if (at < 1) throw misuse("set", `got ${text}.`, "Say FIELD=VALUE, for example priority=5.");
+    if (at < 1) throw misuse("set", `got ${text}.`, "Use FIELD=VALUE, for example priority=5.");
     const [parent, name] = placeOf(copy, text.slice(0, at), "set");
     parent[name] = parsed(text.slice(at + 1));
   }
@@ -30,7 +30,7 @@ export function edited(definition: object, set: readonly string[], unset: readon
 function placeOf(fields: Fields, path: string, option: "set" | "unset"): [parent: Fields, name: string] {
   const names = path.split(".");
   if (names.some((name) => name === "" || UNSAFE.has(name)))
-    throw misuse(option, `${path} is no field.`, "Name a field, with dots between a field and one in it.");
+    throw misuse(option, `${path} is not a field.`, "Name a field; join nested fields with dots.");
   const name = names.pop() as string;
   let parent = fields;
   for (const [depth, each] of names.entries()) {

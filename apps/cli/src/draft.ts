@@ -24,7 +24,7 @@ export class Draft {
   async edit(definition: unknown): Promise<unknown> {
     const { env } = this.#io;
     const editor = env.VISUAL || env.EDITOR;
-    if (!editor) throw misuse("EDITOR", "missing.", "Set it to your editor, or say --set FIELD=VALUE.");
+    if (!editor) throw misuse("EDITOR", "missing.", "Set it to your editor, or use --set FIELD=VALUE.");
     const file = join(await mkdtemp(join(tmpdir(), "carillon-")), "task.json"); // a folder that only this user can enter
     await writeFile(file, `${JSON.stringify(definition, undefined, 2)}\n`, { mode: 0o600 });
     this.#file = file;

@@ -30,7 +30,7 @@ function open({ stdin }: Io, file: string | undefined): Readable {
     throw misuse("FILE", "missing.", "Give a file, or - to type into standard input.");
   }
   if (taken.has(stdin))
-    throw misuse("FILE", "standard input is asked for twice.", "Give a file for one of them.");
+    throw misuse("FILE", "standard input can be read only once.", "Give a file for one of them.");
   taken.add(stdin);
   return stdin;
 }

@@ -84,14 +84,14 @@ function createProgram(io: Io, out: Output, json: boolean): Command {
     writeErr: json ? () => {} : (text) => void io.stderr.write(text),
   });
   program
-    .description("Puts tasks into Carillon and asks about them.")
+    .description("Stores, runs and inspects Carillon tasks.")
     .version(version())
     .option(
       "--redis <url>",
       "redis://, several of them for a cluster, redis+sentinel://; rediss for TLS; default $REDIS_URL",
     )
     .option("--namespace <name>", "default $CARILLON_NAMESPACE, else carillon")
-    .option("--owner <owner>", "act for one owner: it sees and touches only its own tasks")
+    .option("--owner <owner>", "act for one owner: reads and changes only its tasks")
     .option(
       "--json",
       "JSON on stdout, one document (or one a line where it streams); errors as JSON on stderr",

@@ -87,10 +87,10 @@ describe("edit --set", () => {
   });
 
   it.each([
-    ["priority", "INVALID_OPTION", "set: got priority. Say FIELD=VALUE"],
+    ["priority", "INVALID_OPTION", "set: got priority. Use FIELD=VALUE"],
     ["=5", "INVALID_OPTION", "set: got =5."],
-    ["a..b=5", "INVALID_OPTION", "set: a..b is no field."],
-    ["payload.__proto__.polluted=1", "INVALID_OPTION", "set: payload.__proto__.polluted is no field."],
+    ["a..b=5", "INVALID_OPTION", "set: a..b is not a field."],
+    ["payload.__proto__.polluted=1", "INVALID_OPTION", "set: payload.__proto__.polluted is not a field."],
     [
       "payload.format.x=1",
       "INVALID_OPTION",
@@ -182,7 +182,7 @@ describe("edit in an editor", () => {
     const { code, stderr } = await edit("true", [], { VISUAL: "", EDITOR: "" });
     expect(code).toBe(2);
     expect(stderr).toBe(
-      "carillon: EDITOR: missing. Set it to your editor, or say --set FIELD=VALUE. [INVALID_OPTION]\n",
+      "carillon: EDITOR: missing. Set it to your editor, or use --set FIELD=VALUE. [INVALID_OPTION]\n",
     );
   });
 });

@@ -177,7 +177,9 @@ describe("journal", () => {
     expect(ids(await json(all))).toEqual([runs[1]]);
     const two = ["journal", "--outcome", "failed,lost", "--outcome", "succeeded", "-n", "3"];
     expect(ids(await json(two))).toEqual(runs.toReversed());
-    expect((await cli([...all, "--outcome", "lost"])).stderr).toContain("failures: given beside --outcome.");
+    expect((await cli([...all, "--outcome", "lost"])).stderr).toContain(
+      "failures: cannot be combined with --outcome.",
+    );
     expect((await cli(["journal", "--outcome", "failed,last"])).stderr).toContain(
       "Use one of succeeded, failed,",
     );

@@ -83,7 +83,7 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
     author.run(name, () => board.router(role)(req, res, next));
   });
   app.use(() => {
-    throw new RequestError(404, "there is nothing at this address.", { field: "path" });
+    throw new RequestError(404, "this path does not exist.", { field: "path" });
   });
   app.use(errorHandler(logger));
   return { app, board };

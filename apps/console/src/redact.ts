@@ -99,14 +99,10 @@ export class Redactor {
   refuseShown(payload: unknown, field = "payload"): void {
     const at = this.#findShown(payload, ".payload", field, MAX_DEPTH);
     if (at === undefined) return;
-    throw new CarillonError(
-      "INVALID_PAYLOAD",
-      `${REDACTED} is what the console shows in place of the value.`,
-      {
-        field: at.replace(".payload", field),
-        remedy: "Give the value itself, or edit where it is not hidden: by the SDK or the CLI.",
-      },
-    );
+    throw new CarillonError("INVALID_PAYLOAD", `${REDACTED} is the console's placeholder, not a value.`, {
+      field: at.replace(".payload", field),
+      remedy: "Give the value itself, or edit where it is not hidden: by the SDK or the CLI.",
+    });
   }
 
   #hides(path: string): boolean {

@@ -12,7 +12,7 @@ export function assertDefaultsScope(scope: unknown): DefaultsScope {
   const [, kind, name] = /^(owner|type):(.*)$/s.exec(String(scope)) ?? [];
   if (kind !== undefined) assertName(name, kind);
   else if (scope !== "all") {
-    throw new CarillonError("INVALID_OPTION", "not whose defaults these are.", {
+    throw new CarillonError("INVALID_OPTION", "not a scope.", {
       field: "scope",
       remedy: "Give all, owner:NAME or type:NAME.",
     });

@@ -126,7 +126,7 @@ export function assertFreezeScope({ owner, tag, queue, all }: FreezeScope): void
   throw new CarillonError(
     "INVALID_OPTION",
     all ? "all, and an owner, tag or queue as well." : "no owner, tag, queue or all.",
-    { remedy: "Say which tasks are meant." },
+    { remedy: "Select tasks by one of these." },
   );
 }
 

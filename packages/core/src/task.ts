@@ -94,7 +94,7 @@ export function parseTask(input: unknown, limits: PayloadLimits = DEFAULT_PAYLOA
   const parsed = taskSchema.safeParse(input);
   if (!parsed.success) throw fromZod(parsed.error);
   if (parsed.data.minGap !== undefined && parsed.data.tolerance !== undefined) {
-    throw new CarillonError("INVALID_TASK", "given beside minGap.", {
+    throw new CarillonError("INVALID_TASK", "cannot be combined with minGap.", {
       field: "tolerance",
       remedy: "Give one of the two: a fixed time, or the part of the interval that may be missing.",
     });

@@ -594,7 +594,7 @@ describe("planning anew", () => {
       const key = internalsOf(bench.store).keys.queue(QUEUE).task("system/a");
       await internalsOf(bench.store).link.ask((client) => client.hset(key, "schedule", "{broken"));
       await replanner().check([QUEUE]);
-      const message = "tasks could not be replanned: put them again";
+      const message = "could not replan tasks: put them again";
       expect(said).toContainEqual(["error", message, { queue: QUEUE, left: 1 }]);
     });
   });

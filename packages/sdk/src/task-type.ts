@@ -276,7 +276,7 @@ export function assertWorkable(value: unknown, field: string): void {
 function noTaskType(field: string): CarillonError {
   return new CarillonError("INVALID_OPTION", "not a task type.", {
     field,
-    remedy: "Give what defineTask returns.",
+    remedy: "Give the result of defineTask.",
   });
 }
 
@@ -292,6 +292,6 @@ export async function validatePayload(type: TaskContract, payload: unknown): Pro
   const path = (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
   throw new CarillonError("INVALID_PAYLOAD", `${issue?.message ?? "does not fit"}.`, {
     field: ["payload", ...path].join(".").slice(0, 100),
-    remedy: `Give what task type ${type.type} expects.`,
+    remedy: `Give a payload that fits the schema of task type ${type.type}.`,
   });
 }

@@ -106,7 +106,7 @@ onEveryEngine("the client", (connection) => {
     ).rejects.toMatchObject({
       code: "INVALID_PAYLOAD",
       field: "payload.tenant",
-      remedy: "Give what task type report expects.",
+      remedy: "Give a payload that fits the schema of task type report.",
     });
   });
 

@@ -74,7 +74,7 @@ describe("a task type", () => {
 
   const noTaskType = expect.objectContaining({
     ...{ code: "INVALID_OPTION", field: "types[0]" },
-    message: expect.stringContaining("not a task type. Give what defineTask returns."),
+    message: expect.stringContaining("not a task type. Give the result of defineTask."),
   });
   it.each([undefined, null, "a", {}, { type: "a" }, { type: "a b", payload }, { payload }])(
     "is not %j",
@@ -126,7 +126,7 @@ describe("a payload", () => {
   ])("that does not fit is refused: %j", async (issues, field, message) => {
     const refused = {
       ...{ code: "INVALID_PAYLOAD", field },
-      message: `${field}: ${message} Give what task type a expects.`,
+      message: `${field}: ${message} Give a payload that fits the schema of task type a.`,
     };
     await expect(validatePayload(finds(...issues), {})).rejects.toMatchObject(refused);
   });

@@ -178,7 +178,8 @@ export class CalendarRepository {
       if (left === locals.length) continue;
       // Changed meanwhile: retry. A task that keeps changing must not keep this loop running.
       tries = done > 0 ? 0 : tries + 1;
-      if (tries === REPLAN_TRIES) throw new CarillonError("CONFLICT", `tasks of ${queue} kept changing.`);
+      if (tries === REPLAN_TRIES)
+        throw new CarillonError("CONFLICT", `tasks of ${queue} kept changing while they were replanned.`);
     }
   }
 

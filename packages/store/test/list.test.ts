@@ -219,7 +219,7 @@ onEveryEngine("list and locate", (connection) => {
     await expect(tasks.locate(ref("two", "system"))).rejects.toMatchObject({
       code: "AMBIGUOUS_TASK",
       field: "queue",
-      remedy: "Say which queue.",
+      remedy: "Name the queue.",
       message: expect.stringContaining("alpha, gamma"),
     });
     expect(await tasks.locate(ref("two", "system", "gamma"))).toEqual({

@@ -45,7 +45,7 @@ describe("what the ACL refuses", () => {
 
   it.each(SAID["REDIS_AUTH"]?.filter((text) => /'set' command|run this command/.test(text)) ?? [])(
     "a command, which a user that only reads may lack: %s",
-    (text) => expect(remedy(text)).toMatch(/may only read, such as carillon-viewer,/),
+    (text) => expect(remedy(text)).toMatch(/Read-only users, such as carillon-viewer,/),
   );
 
   it.each(SAID["REDIS_AUTH"]?.filter((text) => /NOAUTH|WRONGPASS|key/.test(text)) ?? [])(

@@ -29,26 +29,23 @@ export const registerBackfill: Register = (program, out) => {
   taskCommand(program, "backfill", "run past occurrences of a task")
     .description(
       "Runs past occurrences of a task, again or for the first time, in order, under its overlap policy or another.\n" +
-        "A scheduler node does it; the schedule goes on beside it.",
+        "A scheduler node runs it; the schedule continues at the same time.",
     )
     .option("--from <time>", "the first nominal time: ISO 8601, yesterday, '2026-01-31 09:00'")
     .option("--to <time>", "the last nominal time, as --from, or now")
-    .option(
-      "-z, --timezone <zone>",
-      "whose clock is meant by a time without an offset; default the schedule's",
-    )
+    .option("-z, --timezone <zone>", "zone of times without an offset; default: the schedule's")
     .addOption(new Option("--overlap <policy>", "instead of the task's policy").choices(OVERLAPS))
-    .option("--every <duration>", "at most one occurrence in this time; default as fast as they can be")
+    .option("--every <duration>", "at most one occurrence in this time; default: as fast as possible")
     .option("--by <name>", "who")
     .option("--dry-run", "only count")
     .option(
       "--wait",
-      "until all are decided, showing how far it is; ending the wait does not end the backfill",
+      "wait until all are decided, and show the progress; interrupting does not end the backfill",
     )
     .action(async (task: string, _: unknown, command) => {
       const options: BackfillOptions = command.optsWithGlobals();
       if (options.dryRun && options.wait) {
-        throw misuse("wait", "given beside --dry-run.", "Leave one of the two out.");
+        throw misuse("wait", "cannot be combined with --dry-run.", "Leave one of the two out.");
       }
       await withClient(options, async (client) => {
         const put = await begin(client, task, options, out);

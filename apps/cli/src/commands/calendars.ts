@@ -16,7 +16,7 @@ export const registerCalendars: Register = (program, out) => {
     .summary("shared calendars: holidays and the like, which schedules leave out by name")
     .description(
       "Shared calendars: dates and calendar events that schedules leave out by name,\n" +
-        '{"except":[{"named":NAME}]}. When one changes, its tasks are planned anew.',
+        '{"except":[{"named":NAME}]}. When one changes, its tasks are replanned.',
     );
   registerPut(calendars, out);
   registerList(calendars, out);
@@ -29,7 +29,7 @@ function registerPut(calendars: Command, out: Output): void {
     .command("put")
     .summary("store a calendar, or change it")
     .description(
-      "Stores a calendar, or changes it. Idempotent: what is stored already does not change.\n" +
+      "Stores a calendar, or changes it. Idempotent: identical data does not change.\n" +
         "FILE holds a JSON list, or one entry a line with # comments: a date, 2026-12-25,\n" +
         "or a calendar event, *-05-01, Sat,Sun, *-12-24 12..23:* Europe/Berlin.",
     )
@@ -44,7 +44,7 @@ function registerPut(calendars: Command, out: Output): void {
         client.calendars.put(name, entries, by === undefined ? {} : { by }),
       );
       if (options.json) return out.json(put);
-      const then = put.replanned === 0 ? "" : `; planned anew: ${put.replanned} of its tasks`;
+      const then = put.replanned === 0 ? "" : `; replanned: ${put.replanned} of its tasks`;
       const size = entries.length === 1 ? "1 entry" : `${entries.length} entries`;
       await out.write(`${put.outcome} ${put.name}: ${size}, revision ${put.revision}${then}\n`);
     });

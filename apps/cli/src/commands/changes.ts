@@ -21,7 +21,7 @@ export const registerChanges: Register = (program, out) => {
         "it is listed for each task that it may contain.",
     )
     .argument("[task]", "[owner/]id; default all")
-    .option("-q, --queue <queue>", "the task's queue; for a deleted task, to mean that one only")
+    .option("-q, --queue <queue>", "the task's queue; narrows the search for a deleted task")
     .option("--by <name>", "by this author")
     .option("--since <time>", "in this time before now, 2h, or since then: ISO 8601, 09:00, yesterday")
     .option("-n, --count <n>", "at most 1,000; default 100", wholeNumber)

@@ -8,10 +8,10 @@ const SCOPES = "Whose tasks: all, owner:NAME or type:NAME.";
 export const registerDefaults: Register = (program, out) => {
   const defaults = program
     .command("defaults")
-    .summary("policies for tasks that have none of their own")
+    .summary("default policies of tasks")
     .description(
-      "Shows the policies that a task is given when it is put without them. A type's go before an owner's, and these\n" +
-        "before those of all. Stored tasks stay as they are until they are put again.",
+      "Shows the default policies of new tasks. Those of a type override those of an owner, which override\n" +
+        "those of all. Stored tasks do not change until they are put again.",
     )
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
@@ -24,7 +24,7 @@ export const registerDefaults: Register = (program, out) => {
     });
   defaults
     .command("set")
-    .summary("set them, in the place of all that were there")
+    .summary("set the policies of a scope, replacing earlier ones")
     .description(`Sets the policies of all tasks, of an owner's or of a type's. ${SCOPES}`)
     .argument("<scope>")
     .argument("<policies>", `as JSON: '{"timeLimit":"50%"}'`, policiesOf)

@@ -16,14 +16,14 @@ export const registerEdit: Register = (program, out) => {
   taskCommand(program, "edit", "change a task: in an editor, or by --set and --unset")
     .description(
       "Changes a task as it is. Without --set and --unset its definition is opened as JSON in $VISUAL, else $EDITOR,\n" +
-        "and what is saved there is put, unless someone else has changed the task meanwhile.",
+        "and the saved text is put, unless someone else has changed the task meanwhile.",
     )
     .option(
       "--set <field=value>",
       "JSON, or else text: priority=5, schedule.timezone=Europe/Paris; repeatable",
       collect,
     )
-    .option("--unset <field>", "goes back to its default; repeatable", collect)
+    .option("--unset <field>", "reset a field to its default; repeatable", collect)
     .option("--by <name>", "who")
     .action(async (task: string, _: unknown, command) => {
       const options: EditOptions = command.optsWithGlobals();

@@ -11,17 +11,17 @@ interface ExplainOptions extends Globals {
 export const registerExplain: Register = (program, out) => {
   taskCommand(program, "explain", "why a task did, or did not, run at a time")
     .description(
-      "Tells why a task did, or did not, run at a time: what was decided about it, by whom and when,\n" +
-        "how late, what was in its way, each attempt and how it ended.",
+      "Explains why a task did, or did not, run at a time: the decision, who made it and when,\n" +
+        "how late it was, the run in its way, and each attempt with its end.",
     )
     .argument(
       "<time...>",
-      "the time that the schedule names: 09:00 (today), yesterday 09:00, '2026-01-31 09:00',\n" +
+      "a nominal time of the schedule: 09:00 (today), yesterday 09:00, '2026-01-31 09:00',\n" +
         "2026-01-31T08:00:00Z, or epoch milliseconds",
     )
     .option(
       "-z, --timezone <zone>",
-      "whose clock is meant, and shown; default the schedule's; UTC where it has none",
+      "zone of the time and of the output; default: the schedule's, or UTC if it has none",
     )
     .action(async (task: string, words: string[], _: unknown, command) => {
       const options: ExplainOptions = command.optsWithGlobals();

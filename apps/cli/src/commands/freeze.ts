@@ -24,19 +24,15 @@ export const registerFreeze: Register = (program, out) => {
     .command("freeze")
     .summary("hold all tasks of an owner, a tag, a queue, or the namespace")
     .description(
-      "Holds all tasks of a scope, those put later included, beside each task's own pause. Due times are skipped as\n" +
-        "frozen; single times, retries and what waits are held. Open runs go on. Say whose: --owner, --tag, --queue or --all.",
+      "Holds all tasks of a scope, also those put later, independently of pauses. Due times are skipped as\n" +
+        "frozen; single times, retries and pending occurrences are held. Open runs go on. The scope is --owner, --tag, --queue or --all.",
     )
     .option("--tag <tag>", "only tasks with this tag")
     .option("--queue <queue>", "only tasks of this queue")
     .option("--all", "every task of the namespace")
     .option("--from <time>", "begin: ISO 8601, 14:00, tomorrow 09:00; default now")
     .option("--until <time>", "end, as --from; default: until it is lifted")
-    .option(
-      "-z, --timezone <zone>",
-      "whose clock is meant by a time without an offset, and by windows",
-      "UTC",
-    )
+    .option("-z, --timezone <zone>", "zone of times without an offset, and of windows", "UTC")
     .option("--cron <expression>", "begin of recurring windows; with --for")
     .option("--calendar <expression>", "begin of recurring windows, as a calendar event; with --for")
     .option("--for <duration>", "length of each window: 2h")

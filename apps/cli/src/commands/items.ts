@@ -43,7 +43,7 @@ export const registerItems: Register = (program, out) => {
 export const registerRetry: Register = (program, out) => {
   runCommand(program, "retry", "do the failed items of a fan-out run again")
     .description(
-      "Starts a new run that does the failed items of this one again, and no others. Started once: given again,\n" +
+      "Starts a new run of the failed items of this one, and no others. Idempotent: given again,\n" +
         "it names the same new run. Refused if the run is not over or has no failed items.",
     )
     .requiredOption("--failed-items", "only these can be retried; needed, so that it is said")

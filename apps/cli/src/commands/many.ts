@@ -22,7 +22,8 @@ export interface Deed {
 /** One task is meant, and nothing says many. @throws `INVALID_OPTION` */
 export function assertOne({ tag, all, dryRun }: Named): void {
   const field = all ? "all" : dryRun ? "dry-run" : tag === undefined ? undefined : "tag";
-  if (field !== undefined) throw misuse(field, "given beside a task.", "Leave one of the two out.");
+  if (field !== undefined)
+    throw misuse(field, "cannot be combined with a task.", "Leave one of the two out.");
 }
 
 /** @throws `INVALID_OPTION` if nothing says which tasks, or without `--all`: then nothing is done */

@@ -74,18 +74,17 @@ export const registerNext: Register = (program, out) => {
 
 function withLimits(command: Command): Command {
   return command
-    .option("--origin <time>", "what intervals are counted from; default the Unix epoch")
+    .option("--origin <time>", "start of the count of intervals; default the Unix epoch")
     .option("--start <time>", "the first time allowed")
     .option("--end <time>", "the last time allowed")
-    .option("--except <expr>", "take these times away, or those of a --calendar NAME; repeatable", collect)
-    .option(
-      "--dialect <name>",
-      "the rules by which cron is read: cron-parser, as BullMQ does; default cronie's",
-    )
+    .option("--except <expr>", "exclude these times, or those of a --calendar NAME; repeatable", collect)
+    .option("--dialect <name>", "cron rules: cron-parser, as BullMQ does; default cronie's")
     .addOption(new Option("--dst-gap <choice>", "times that the clock skips").choices(["run-after", "skip"]))
-    .addOption(new Option("--dst-overlap <choice>", "times that come twice").choices(["first", "both"]))
+    .addOption(
+      new Option("--dst-overlap <choice>", "times that the clock repeats").choices(["first", "both"]),
+    )
     .option("--jitter <most>", "how much later a time may become due: 30s, or 10% of the gap to the next")
-    .option("--max-runs <n>", "so many runs in all", wholeNumber)
+    .option("--max-runs <n>", "maximum number of runs", wholeNumber)
     .addOption(
       new Option("--anchor <what>", "count an interval from the finish of each run").choices(["finish"]),
     );
@@ -103,7 +102,7 @@ function refuseMixtures(exprs: readonly string[], options: NextOptions): void {
       ...(syntax === undefined ? [] : ["--syntax"]),
       ...(calendar ? ["--calendar"] : []),
     ];
-    if (beside[0]) throw misuse(beside[0], "given beside --compare.", "Leave one of the two out.");
+    if (beside[0]) throw misuse(beside[0], "cannot be combined with --compare.", "Leave one of the two out.");
     if (exprs.length !== 1)
       throw misuse("EXPR", `${exprs.length} given.`, "Compare one cron expression at a time.");
   } else if (batch) {
@@ -112,10 +111,11 @@ function refuseMixtures(exprs: readonly string[], options: NextOptions): void {
       ...(schedule === undefined ? [] : ["--schedule"]),
       ...(calendar ? ["--calendar"] : []),
     ];
-    if (beside[0]) throw misuse(beside[0], "given beside --batch.", "Leave one of the two out.");
+    if (beside[0]) throw misuse(beside[0], "cannot be combined with --batch.", "Leave one of the two out.");
   } else if (schedule !== undefined) {
     const beside = [...given, ...(syntax === undefined ? [] : ["--syntax"])];
-    if (beside[0]) throw misuse(beside[0], "given beside --schedule.", "Write it into the schedule.");
+    if (beside[0])
+      throw misuse(beside[0], "cannot be combined with --schedule.", "Write it into the schedule.");
   } else if (exprs.length === 0) {
     throw misuse("EXPR", "missing.", "Give an expression, --schedule, or --batch with JSON lines.");
   }

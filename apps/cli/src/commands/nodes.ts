@@ -5,11 +5,11 @@ import { type Column, table } from "../table.js";
 export const registerNodes: Register = (program, out) => {
   program
     .command("nodes")
-    .summary("scheduler nodes: whether each is ready, and when it was last heard of")
+    .summary("scheduler nodes: whether each is ready, and its last heartbeat")
     .description(
       [
-        "Lists the scheduler nodes of the namespace. STATE is ready; not-ready (WHY tells the reason); silent: the node missed a",
-        "heartbeat, since it hangs, is cut off, or its Redis accepts no writes; or dead: it missed three. A dead node stays listed for an hour.",
+        "Lists the scheduler nodes of the namespace. STATE is ready; not-ready (see WHY); silent: the node missed a",
+        "heartbeat, because it hangs, is cut off, or its Redis accepts no writes; or dead: it missed three. A dead node stays listed for an hour.",
       ].join("\n"),
     )
     .action(async (_: unknown, command) => {

@@ -36,6 +36,7 @@ export function outcomesOf(
   given: boolean | undefined,
 ): Outcome[] | undefined {
   if (!given) return outcome;
-  if (outcome !== undefined) throw misuse(field, "given beside --outcome.", "Leave one of the two out.");
+  if (outcome !== undefined)
+    throw misuse(field, "cannot be combined with --outcome.", "Leave one of the two out.");
   return OUTCOMES.filter((one) => FAILS[one]);
 }

@@ -18,7 +18,7 @@ export const registerPut: Register = (program, out) => {
     .command("put")
     .summary("store tasks, or change them")
     .description(
-      "Stores tasks, or changes them. Idempotent: what is stored already does not change.\n" +
+      "Stores tasks, or changes them. Idempotent: identical data does not change.\n" +
         "FILE holds one task as a JSON object, or an array of them: all are checked before the first is written.\n" +
         "With --batch it holds one task a line, any number of lines.",
     )
@@ -26,7 +26,7 @@ export const registerPut: Register = (program, out) => {
     .option("--batch", "JSON lines, stored as they are read; stops at the first bad line and names it")
     .option(
       "--if-revision <revision>",
-      "one task: only while its revision is this (show --json says it); absent: only where there is none",
+      "one task: only if this is its revision (see show --json); absent: only if it does not exist",
     )
     .option("--by <name>", "who")
     .action(async (file: string | undefined, _: unknown, command) => {

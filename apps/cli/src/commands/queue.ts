@@ -29,7 +29,7 @@ function registerPause(queue: Command, out: Output): void {
     .summary("let the workers of a queue take no more jobs")
     .description(
       "Pauses a queue: its workers take no more jobs, and finish those they have. Scheduling goes on: jobs wait,\n" +
-        "and a task with overlap skip skips what comes due while its run waits. (pause --queue holds the tasks.)",
+        "and a task with overlap skip skips occurrences that come due while its run waits. (pause --queue holds the tasks.)",
     )
     .argument("<queue>")
     .option("--note <text>", "why; shown with the queue")
@@ -47,7 +47,7 @@ function registerResume(queue: Command, out: Output): void {
   queue
     .command("resume")
     .summary("let the workers of a queue take jobs again")
-    .description("Lets the workers of a queue take jobs again, whoever has paused it.")
+    .description("Lets the workers of a queue take jobs again, no matter who paused it.")
     .argument("<queue>")
     .action(async (name: string, _: unknown, command) => {
       const options: QueueOptions = command.optsWithGlobals();
@@ -62,8 +62,8 @@ function registerLimit(queue: Command, out: Output): void {
     .command("limit")
     .summary("limit the runs that one owner may have open in a queue")
     .description(
-      "Limits how many runs of one owner may be queued or running in a queue at once. What comes due above that\n" +
-        "waits until one of them ends, and other owners are not delayed. Owner '*': each one without a limit of its own.",
+      "Limits how many runs of one owner may be queued or running in a queue at once. Further occurrences\n" +
+        "wait until one of them ends; other owners are not delayed. Owner '*': each owner without a limit of its own.",
     )
     .argument("<queue>")
     .argument("<owner>")

@@ -8,7 +8,7 @@ import { ended } from "./stats-text.js";
 export const registerQueues: Register = (program, out) => {
   program
     .command("queues")
-    .summary("queues: whether paused, what waits, workers, and how runs ended")
+    .summary("queues: state, waiting jobs, workers, and outcomes of runs")
     .description(
       "Lists the queues that hold tasks: whether each is paused, how many jobs wait in it and for how long, how many\n" +
         "workers it has, and how many runs ended how, deleted tasks included. With --owner: only that owner's tasks, and\n" +

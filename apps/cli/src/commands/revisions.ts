@@ -10,7 +10,7 @@ interface RevisionOptions extends Globals {
 
 export const registerRevisions: Register = (program, out) => {
   taskCommand(program, "revisions", "earlier definitions of a task, newest first")
-    .description("Lists the definitions of a task that others replaced, newest first; --json has them whole.")
+    .description("Lists the replaced definitions of a task, newest first; --json shows them in full.")
     .action(async (task: string, _: unknown, command) => {
       const options: RevisionOptions = command.optsWithGlobals();
       const ref = taskRef(task, options.queue, options.owner);

@@ -19,10 +19,10 @@ export const registerRun: Register = (program, out) => {
 };
 
 export const registerCancel: Register = (program, out) => {
-  runCommand(program, "cancel", "end a run, wherever it is")
+  runCommand(program, "cancel", "cancel a run, queued or running")
     .description(
-      "Asks for the end of a run, wherever it is: one that has not started never does, a running one is told\n" +
-        "to end. Refused where it is over.",
+      "Cancels a run: one that has not started never starts, a running one is asked to\n" +
+        "stop. Refused if it has ended.",
     )
     .option("--by <name>", "who")
     .action(async (id: string, _: unknown, command) => {

@@ -17,7 +17,7 @@ export const registerStats: Register = (program, out) => {
       return printPages(options, STATS_COLUMNS, (client, filter) => client.runs.statsOfAll(filter), out);
     for (const field of FOR_ALL) {
       if (options[field] !== undefined)
-        throw misuse(field, "given beside a task.", "Leave one of the two out.");
+        throw misuse(field, "cannot be combined with a task.", "Leave one of the two out.");
     }
     const stats = await withClient(options, (client) =>
       client.runs.stats(taskRef(task, options.queue, options.owner)),

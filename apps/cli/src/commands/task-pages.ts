@@ -54,7 +54,7 @@ export async function printPages<Row>(
 ): Promise<void> {
   const filter = filterOf(options);
   if (options.all && options.cursor !== undefined) {
-    throw misuse("cursor", "given beside --all.", "Leave one of the two out.");
+    throw misuse("cursor", "cannot be combined with --all.", "Leave one of the two out.");
   }
   await withClient(options, async (client) => {
     if (!options.all) {

@@ -69,7 +69,10 @@ export const registerPause: Register = (program, out) => {
 export const registerResume: Register = (program, out) => {
   tasksCommand(program, "resume", "let a paused task go on, or many")
     .addOption(
-      new Option("--from <where>", "now passes over what fell due meanwhile; catch-up owes it")
+      new Option(
+        "--from <where>",
+        "now skips occurrences that fell due meanwhile; catch-up applies the catch-up policy",
+      )
         .choices(["now", "catch-up"])
         .default("now"),
     )
@@ -104,12 +107,11 @@ export const registerResume: Register = (program, out) => {
 export const registerTrigger: Register = (program, out) => {
   taskCommand(program, "trigger", "run a task now, paused or not; its schedule is not touched")
     .addOption(
-      new Option(
-        "--overlap <policy>",
-        "what to do while a run is not over; default: the task's policy",
-      ).choices(OVERLAPS),
+      new Option("--overlap <policy>", "policy while a run is open; default: the task's policy").choices(
+        OVERLAPS,
+      ),
     )
-    .option("--force", "although a freeze holds the task")
+    .option("--force", "even if a freeze holds the task")
     .option("--by <name>", "who")
     .action(async (task: string, _: unknown, command) => {
       const options: Globals & { queue?: string; overlap?: Overlap; by?: string; force?: boolean } =

@@ -5,7 +5,7 @@ export const registerTypes: Register = (program, out) => {
   const types = program
     .command("types")
     .summary("the task types that may be put")
-    .description("Shows which task types may be put into the namespace, by whatever client.")
+    .description("Shows which task types may be put into the namespace, by any client.")
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
       const allowed = await withClient(options, (client) => client.types.list());
@@ -14,14 +14,14 @@ export const registerTypes: Register = (program, out) => {
     });
   types
     .command("allow")
-    .summary("from now on only these")
-    .description("From now on only these task types may be put. Tasks that are stored stay.")
+    .summary("allow only these task types")
+    .description("Allows only these task types in puts. Stored tasks stay.")
     .argument("<types...>")
     .action(async (allowed: string[], _: unknown, command) => set(allowed, command.optsWithGlobals()));
   types
     .command("any")
-    .summary("from now on any")
-    .description("From now on any task type may be put.")
+    .summary("allow any task type")
+    .description("Allows any task type in puts.")
     .action(async (_: unknown, command) => set([], command.optsWithGlobals()));
 
   async function set(allowed: readonly string[], options: Globals): Promise<void> {

@@ -31,8 +31,8 @@ export const registerForecast: Register = (program, out) => {
     .command("forecast")
     .summary("each occurrence of the next hours")
     .description(
-      "Lists each occurrence that falls due within a time from now, as the schedules stand now, earliest first.\n" +
-        "What is owed is due now, as far as the task's catch-up policy keeps it.",
+      "Lists each occurrence that falls due within a time from now, by the current schedules, earliest first.\n" +
+        "Missed occurrences that the task's catch-up policy keeps are due now.",
     )
     .argument("<duration>", "30m, 2h, 1d")
     .option("-q, --queue <queue>", "of this queue")
@@ -44,7 +44,7 @@ export const registerForecast: Register = (program, out) => {
       );
       await show(found, options, out, `Nothing is due within ${within}.\n`);
       if (found.length === (options.count ?? MOST))
-        out.note("there may be more: --count says how many are listed.");
+        out.note("there may be more: --count sets the number listed.");
     });
 };
 

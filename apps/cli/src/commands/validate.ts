@@ -19,7 +19,7 @@ export const registerValidate: Register = (program, out) => {
     .summary("check tasks as put does, and show when they run; stores nothing")
     .description(
       "Checks tasks as put does, and shows what their schedules mean and when they run next. Stores nothing.\n" +
-        "FILE holds one task as a JSON object, or an array of them: the first that is wrong is named.",
+        "FILE holds one task as a JSON object, or an array of them: the first invalid one is named.",
     )
     .argument("[file]", "a file; - or nothing for standard input")
     .option("--from <time>", "ISO 8601; times strictly after it; default now")

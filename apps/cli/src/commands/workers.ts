@@ -6,11 +6,11 @@ import { cut } from "../text.js";
 export const registerWorkers: Register = (program, out) => {
   program
     .command("workers")
-    .summary("worker processes: their queues and task types, and what each has under way")
+    .summary("worker processes: their queues and task types, and their current runs")
     .description(
       [
         "Lists the worker processes of the namespace. STATE is ready; stopping: it takes no more jobs, and waits for its runs; silent: it",
-        "missed a heartbeat, since it hangs or is cut off; or dead: it missed three. A dead worker stays listed for an hour. Plain BullMQ",
+        "missed a heartbeat, because it hangs or is cut off; or dead: it missed three. A dead worker stays listed for an hour. Plain BullMQ",
         "workers are not listed; `carillon queues` counts them. --json shows the first 20 runs of each; `carillon runs --state running`",
         "shows all.",
       ].join("\n"),

@@ -37,13 +37,13 @@ function unreadable(cause: unknown): unknown {
     case "entity.parse.failed":
       return new RequestError(400, "not a JSON object.", { field: "body", cause });
     case "charset.unsupported":
-      return new RequestError(415, "JSON is UTF-8.", { field: "Content-Type", cause });
+      return new RequestError(415, "the body must be UTF-8.", { field: "Content-Type", cause });
     case "entity.verify.failed":
-      return new RequestError(415, "JSON is UTF-8.", { field: "body", cause });
+      return new RequestError(415, "the body must be UTF-8.", { field: "body", cause });
     case "encoding.unsupported":
-      return new RequestError(415, "compressed.", {
+      return new RequestError(415, "compressed bodies are not supported.", {
         field: "Content-Encoding",
-        remedy: "Send the body as it is.",
+        remedy: "Send the body uncompressed.",
         cause,
       });
     default:

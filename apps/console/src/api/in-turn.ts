@@ -23,7 +23,7 @@ export function inTurn(): (endpoint: Endpoint) => Endpoint {
     lines.set(digest, line);
     if (line.length > MOST) {
       res.set("Retry-After", String(RETRY_AFTER));
-      throw new CarillonError("RATE_LIMITED", "too many calls that compute times are waiting.", {
+      throw new CarillonError("RATE_LIMITED", "too many requests that compute times are waiting.", {
         remedy: "Calls with one token run one at a time: wait for the answers.",
       });
     }

@@ -26,6 +26,6 @@ function refOf(
   if (owner === undefined) return undefined;
   throw new CarillonError("INVALID_OPTION", "given without task.", {
     field: "owner",
-    remedy: "Give the task's id too.",
+    remedy: "Give the task's id as well.",
   });
 }

@@ -110,7 +110,7 @@ export class Lookahead {
       }
     } catch (error) {
       // The claims will meet the same fault, and report it.
-      this.#settings.logger.debug({ queue, error: String(error) }, "not prepared");
+      this.#settings.logger.debug({ queue, error: String(error) }, "could not prepare a burst");
     }
   }
 

@@ -195,7 +195,10 @@ export class Loop {
       if (parts.length > 1) return this.#round.large(queue);
       this.#agenda.hold(queue, part, this.#clock.now(), LONGEST_BACKOFF);
       if (failsForAll(error) && !this.#mayComplain()) return;
-      this.#settings.logger.error({ code, queue, part, error: message }, "a part could not be worked on");
+      this.#settings.logger.error(
+        { code, queue, part, error: message },
+        "could not process a part of a queue",
+      );
     } finally {
       this.#wakeUpSoon();
     }

@@ -98,10 +98,7 @@ export class Replanner {
         // The process that deleted the last task may have died before it could do this.
         await this.#store.registry.forgetIfEmpty(queue);
         if (mended > 0)
-          this.#settings.logger.error(
-            { queue, mended },
-            "indexes differed from definitions and were repaired",
-          );
+          this.#settings.logger.error({ queue, mended }, "repaired indexes that differed from definitions");
       } finally {
         await lease.release();
       }
@@ -115,8 +112,7 @@ export class Replanner {
     try {
       const { replanned, left } = await this.#store.tasks.replanAll(queue);
       await this.#store.registry.setZone(queue, version);
-      if (left > 0)
-        this.#settings.logger.error({ queue, left }, "tasks could not be replanned: put them again");
+      if (left > 0) this.#settings.logger.error({ queue, left }, "could not replan tasks: put them again");
       this.#settings.logger.info(
         { queue, replanned, tzdata: version },
         "replanned with newer time zone data",

@@ -100,7 +100,7 @@ export class Backfills {
     const backfill = found.find((one) => one !== undefined);
     if (backfill && (owner === undefined || backfill.task.owner === owner)) return backfill;
     throw new CarillonError("BACKFILL_NOT_FOUND", `there is no backfill ${quote(id)}.`, {
-      remedy: "It may be over for more than 7 days, or its task was deleted.",
+      remedy: "It may have ended more than 7 days ago, or its task was deleted.",
     });
   }
 

@@ -133,7 +133,7 @@ async function eachTask(
 ): Promise<BulkResult> {
   if (filter.owner === undefined && filter.tag === undefined && filter.queue === undefined) {
     throw new CarillonError("INVALID_OPTION", "no owner, tag or queue.", {
-      remedy: "Say which tasks are meant.",
+      remedy: "Select tasks by one of these.",
     });
   }
   const isMeant = ({ paused }: StoredTask) =>

@@ -115,6 +115,6 @@ export class Calendars {
 
 function notFound(name: string): CarillonError {
   return new CarillonError("CALENDAR_NOT_FOUND", `there is no calendar ${quote(name)}.`, {
-    remedy: "List the calendars to see what there is.",
+    remedy: "List the calendars to find its name.",
   });
 }

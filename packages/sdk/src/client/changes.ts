@@ -106,6 +106,6 @@ function assertEntry(cursor: string | undefined): string | undefined {
   if (cursor === undefined || /^\d{1,20}-\d{1,20}$/.test(cursor)) return cursor;
   throw new CarillonError("INVALID_OPTION", "not a cursor.", {
     field: "cursor",
-    remedy: "Give back the cursor of the page before.",
+    remedy: "Give the cursor of the previous page.",
   });
 }

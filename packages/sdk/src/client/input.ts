@@ -36,9 +36,9 @@ export function assertPutOptions(options: PutOptions): void {
   const { ifRevision } = options;
   if (ifRevision === undefined || ifRevision === ABSENT) return;
   if (typeof ifRevision === "string" && REVISION.test(ifRevision)) return;
-  throw new CarillonError("INVALID_OPTION", `${quote(ifRevision)} is no revision.`, {
+  throw new CarillonError("INVALID_OPTION", `${quote(ifRevision)} is not a revision.`, {
     field: "ifRevision",
-    remedy: `Give the revision of the task as get says it, or ${ABSENT}.`,
+    remedy: `Give the task's revision, as get returns it, or ${ABSENT}.`,
   });
 }
 
@@ -68,7 +68,7 @@ export function putView(result: StoredPut, task: CheckedTask, more: Warning | un
 /** When a one-off task is due, given the time of Redis. Throws at once for options that are wrong. */
 export function moment({ at, delay }: EnqueueOptions): (now: number) => number {
   if (at !== undefined && delay !== undefined) {
-    throw new CarillonError("INVALID_OPTION", "given beside at.", {
+    throw new CarillonError("INVALID_OPTION", "cannot be combined with at.", {
       field: "delay",
       remedy: "Give one of the two.",
     });
@@ -101,7 +101,7 @@ export function shortText(value: string | undefined, field: string): string {
     });
   }
   if (PRINTABLE.test(value)) return value;
-  throw new CarillonError("INVALID_OPTION", "has control characters in it.", {
+  throw new CarillonError("INVALID_OPTION", "contains control characters.", {
     field,
     remedy: "Leave them out.",
   });
@@ -184,6 +184,6 @@ export function assertCursor(cursor: unknown): void {
   if (cursor === undefined || typeof cursor === "string") return;
   throw new CarillonError("INVALID_OPTION", `got ${quote(cursor)}.`, {
     field: "cursor",
-    remedy: "Give back the cursor of the page before.",
+    remedy: "Give the cursor of the previous page.",
   });
 }

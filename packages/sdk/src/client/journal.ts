@@ -176,7 +176,7 @@ function decode(cursor: string): Position {
   if (!queue || !id || !Number.isSafeInteger(Number(at))) {
     throw new CarillonError("INVALID_OPTION", `got ${quote(cursor)}.`, {
       field: "cursor",
-      remedy: "Give back the cursor of the page before.",
+      remedy: "Give the cursor of the previous page.",
     });
   }
   return { queue, at: Number(at), id };

@@ -142,7 +142,7 @@ export class TaskWriter {
     if (typeof tasks?.[Symbol.iterator] !== "function") {
       throw new CarillonError("INVALID_TASK", "not a list.", {
         field: "tasks",
-        remedy: "Give the tasks, each as put takes it.",
+        remedy: "Give a list of tasks as for put.",
       });
     }
     const checked: CheckedTask[] = [];

@@ -29,7 +29,7 @@ export async function update(
       if (!isCarillonError(error, "CONFLICT")) throw error;
     }
   }
-  throw new CarillonError("CONFLICT", "others kept changing the task.", { remedy: "Try again." });
+  throw new CarillonError("CONFLICT", "the task kept changing during the update.", { remedy: "Try again." });
 }
 
 function assertSameName(task: Task, changed: TaskInput): void {
@@ -37,7 +37,7 @@ function assertSameName(task: Task, changed: TaskInput): void {
     if (Object(changed)[field] === task[field]) continue;
     throw new CarillonError("INVALID_NAME", "not the name of the task.", {
       field,
-      remedy: "Return the task that was given, with what is to be changed. A task never moves.",
+      remedy: "Return the given task with your changes. A task never moves.",
     });
   }
 }
@@ -47,7 +47,7 @@ export function assertChange(change: unknown): void {
   if (typeof change !== "function") {
     throw new CarillonError("INVALID_OPTION", "not a function.", {
       field: "change",
-      remedy: "Give a function that gets the task and returns what it is to be.",
+      remedy: "Give a function that takes the task and returns the changed task.",
     });
   }
 }

@@ -54,7 +54,7 @@ export async function sendSigned(request: SignedRequest, guard: Guard): Promise<
   assertWhole(maxResponseBytes, "maxResponseBytes", 0, MAX_RESPONSE_BYTES);
   const url = httpUrl(request.url);
   const end = new AbortController();
-  const giveUp = () => end.abort(new HttpError("HTTP_ABORTED", `The request to ${url.host} was given up.`));
+  const giveUp = () => end.abort(new HttpError("HTTP_ABORTED", `The request to ${url.host} was aborted.`));
   const late = () =>
     end.abort(new HttpError("HTTP_TIMEOUT", `${url.host} did not answer within ${timeout} ms.`));
   const timer = setTimeout(late, timeout);

@@ -26,7 +26,7 @@ export function alertWebhook(options: Omit<HttpRequestOptions, "queue">): TaskTy
   if (!Object.hasOwn(options, "signingKey")) {
     throw new CarillonError("INVALID_OPTION", "missing.", {
       field: "signingKey",
-      remedy: "Alerts are signed, so that their receiver can tell them from others' requests. Give a key.",
+      remedy: "Give a key: alerts are signed, so that the receiver can verify them.",
     });
   }
   const settings = settle(options);

@@ -19,7 +19,7 @@ export class CancelListener {
         if (queue && run) active.cancel(queue, run);
       },
       standing: () => void this.look(),
-      failed: ({ code }) => logger.warn({ code }, "cancels are not heard at once"),
+      failed: ({ code }) => logger.warn({ code }, "cancel messages are unavailable, polling instead"),
     });
   }
 
@@ -30,7 +30,8 @@ export class CancelListener {
         const asked = await this.#store.runs.cancelRequests(queue, runs);
         for (const run of asked) this.#active.cancel(queue, run);
       } catch (error) {
-        if (!this.#stopped) this.#logger.warn({ queue, code: redisError(error).code }, "no look for cancels");
+        if (!this.#stopped)
+          this.#logger.warn({ queue, code: redisError(error).code }, "could not check for cancelled runs");
       }
     }
   }

@@ -67,7 +67,7 @@ export function asError(thrown: unknown): Error {
   try {
     return plainError(thrown);
   } catch {
-    return new Error("What was thrown cannot be read.");
+    return new Error("The thrown value cannot be converted to an error.");
   }
 }
 

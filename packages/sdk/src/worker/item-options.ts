@@ -52,7 +52,7 @@ export function assertFanOut(options: FanOutLike): void {
     });
   }
   if (options.handler !== undefined) {
-    throw new CarillonError("INVALID_OPTION", "given beside generate and process.", {
+    throw new CarillonError("INVALID_OPTION", "cannot be combined with generate and process.", {
       field: "handler",
       remedy: "Give the handler, or generate and process.",
     });

@@ -78,7 +78,10 @@ async function inTurn(
   const { queue, job } = taken;
   const type = parts.types.get(job.name);
   if (!type || !isFanOut(type)) {
-    return { end: "fail", error: new PermanentError(`No code here does items of task type ${job.name}.`) };
+    return {
+      end: "fail",
+      error: new PermanentError(`This worker has no process function for items of task type ${job.name}.`),
+    };
   }
   const crashes = crashesOf(taken);
   if (crashes >= MOST_CRASHES) {
@@ -109,7 +112,7 @@ async function isWanted({ store, logger }: Parts, queue: string, run: string): P
     const record = await store.runs.get(queue, run);
     return record !== undefined && record.state !== "final" && record.cancel === undefined;
   } catch (error) {
-    logger.warn({ queue, run, code: redisError(error).code }, "an item waits for Redis");
+    logger.warn({ queue, run, code: redisError(error).code }, "item postponed: Redis did not answer");
     return undefined;
   }
 }
@@ -145,7 +148,7 @@ async function noteBegin({ logger, store }: Parts, { queue, job, token }: Taken<
     if (deaths > 0 && !begun.includes(deaths)) await job.updateData({ ...data, begun: [...begun, deaths] });
     return true;
   } catch (error) {
-    logger.warn({ queue, run, code: redisError(error).code }, "an item waits for Redis");
+    logger.warn({ queue, run, code: redisError(error).code }, "item postponed: Redis did not answer");
     return false;
   }
 }

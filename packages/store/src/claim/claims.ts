@@ -264,8 +264,8 @@ export class ClaimRepository extends DueReads {
         assertThawed(task, local, now);
         const decision = decideItems(task, run);
         if (decision) return decision;
-        const what = `another run of ${local} is open, or its own retry waits.`;
-        throw new CarillonError("SKIPPED_OVERLAP", what, { remedy: "Try again when that is over." });
+        const what = `another run of ${local} is open, or its own retry is pending.`;
+        throw new CarillonError("SKIPPED_OVERLAP", what, { remedy: "Try again when it has ended." });
       }),
     );
     if (result?.outcome === "enqueued") return result;

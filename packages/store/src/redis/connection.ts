@@ -168,8 +168,8 @@ export function readConnection(
   // One node is enough to find a cluster.
   if (chosen !== said && !(chosen === "cluster" && said === "single")) {
     throw refuse(
-      `the URL is for topology ${said}, but topology is ${chosen}.`,
-      "Leave out the topology; only a cluster of which one node is named needs it.",
+      `the URL means topology ${said}, but topology is ${chosen}.`,
+      "Leave out the topology; it is needed only for a cluster of which the URL names one node.",
     );
   }
   if (chosen === "cluster" && place.db) {

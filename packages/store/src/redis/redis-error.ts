@@ -45,7 +45,7 @@ const KNOWN: readonly Known[] = [
     code: "REDIS_AUTH",
     message: refusedUs,
     remedy:
-      "A user that may only read, such as carillon-viewer, can change nothing: use another one. A user that may write needs the ACL that docs/deployment.md lists.",
+      "Use a user with the ACL in docs/deployment.md. Read-only users, such as carillon-viewer, cannot make changes.",
   },
   {
     said: REFUSED,
@@ -81,8 +81,7 @@ const KNOWN: readonly Known[] = [
     said: /^(BUSY|UNKILLABLE) /,
     code: "REDIS_UNAVAILABLE",
     message: () => "Redis is busy with a script that runs for too long.",
-    remedy:
-      "It is not one of Carillon's scripts; SCRIPT KILL ends it if it has written nothing. Nothing was done.",
+    remedy: "The script is not Carillon's; SCRIPT KILL ends it if it has written nothing. Nothing was done.",
   },
   {
     said: /^ERR max number of clients/,

@@ -48,7 +48,7 @@ export function noHash(error: unknown): Record<string, string> {
 }
 
 export function ownerLimit({ owner, queue }: TaskName): CarillonError {
-  return new CarillonError("OWNER_LIMIT", `${owner} has as many runs in queue ${queue} as it may.`, {
+  return new CarillonError("OWNER_LIMIT", `${owner} has reached its limit of runs in queue ${queue}.`, {
     remedy: "Try again when one of them has ended, or raise the limit: `carillon queue limit`.",
   });
 }

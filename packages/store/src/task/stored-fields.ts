@@ -97,5 +97,5 @@ function record(value: Json | undefined): Record<string, Json | undefined> {
 }
 
 function nonsense(): CarillonError {
-  return new CarillonError("UNSUPPORTED_FORMAT", "not what Carillon stores.");
+  return new CarillonError("UNSUPPORTED_FORMAT", "corrupt or foreign data.");
 }

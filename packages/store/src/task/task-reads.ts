@@ -85,14 +85,14 @@ export class TaskReads {
     if (holding.length > 1) {
       throw new CarillonError("AMBIGUOUS_TASK", `${local} exists in the queues ${holding.join(", ")}.`, {
         field: "queue",
-        remedy: "Say which queue.",
+        remedy: "Name the queue.",
       });
     }
     const queue = holding[0];
     if (queue === undefined) {
       const where = ref.queue === undefined ? "" : ` in queue ${ref.queue}`;
       throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local}${where}.`, {
-        remedy: "List the tasks to see what there is.",
+        remedy: "List the tasks to find its name.",
       });
     }
     return { queue, owner: ref.owner, id: ref.id };
@@ -342,6 +342,6 @@ function decodeCursor(cursor: string | undefined, count: number): string[] {
 function badCursor(cursor: string | undefined): CarillonError {
   return new CarillonError("INVALID_OPTION", `got ${quote(cursor)}.`, {
     field: "cursor",
-    remedy: "Give back the cursor of the page before, with the same sort.",
+    remedy: "Give the cursor of the previous page, with the same sort.",
   });
 }
