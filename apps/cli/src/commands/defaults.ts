@@ -10,7 +10,7 @@ export const registerDefaults: Register = (program, out) => {
     .command("defaults")
     .summary("default policies of tasks")
     .description(
-      "Shows the default policies of new tasks. Those of a type override those of an owner, which override\n" +
+      "Shows the policies that a put or an enqueue fills in if the task has none. Those of a type override those of an owner, which override\n" +
         "those of all. Stored tasks do not change until they are put again.",
     )
     .action(async (_: unknown, command) => {

@@ -39,7 +39,7 @@ export async function upNext(
  * asked for, by then, and now what is owed, as far as the catch-up policy keeps it. A fixed delay after finish is foreseen as if runs
  * took no time. With more than `limit`: the earliest of all tasks.
  *
- * @throws `INVALID_OPTION` if the forecast takes too long
+ * @throws `INVALID_OPTION` if the forecast takes too many steps
  */
 export async function forecast(
   store: Store,
@@ -77,7 +77,7 @@ export async function forecast(
   });
 }
 
-/** The number of tasks, and the cost of their schedules, limit the range of the forecast. */
+/** Ends a forecast that takes too many steps, because of many tasks or costly schedules. */
 class TooMuch extends CarillonError {
   constructor() {
     super("INVALID_OPTION", "the forecast takes too many steps.", {

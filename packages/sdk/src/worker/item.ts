@@ -106,13 +106,13 @@ async function inTurn(
 /** Redis did not answer. */
 const LATER: JobEnd = { end: "delay", until: 0 };
 
-/** Whether the item should run: not if its task is deleted, or its run is final or cancelled. Undefined: unknown, Redis did not answer. */
+/** Whether the item should run: not if its task is deleted, or its run is final or cancelled. Undefined: unknown, because Redis failed. */
 async function isWanted({ store, logger }: Parts, queue: string, run: string): Promise<boolean | undefined> {
   try {
     const record = await store.runs.get(queue, run);
     return record !== undefined && record.state !== "final" && record.cancel === undefined;
   } catch (error) {
-    logger.warn({ queue, run, code: redisError(error).code }, "item postponed: Redis did not answer");
+    logger.warn({ queue, run, code: redisError(error).code }, "item postponed: Redis failed");
     return undefined;
   }
 }
@@ -148,7 +148,7 @@ async function noteBegin({ logger, store }: Parts, { queue, job, token }: Taken<
     if (deaths > 0 && !begun.includes(deaths)) await job.updateData({ ...data, begun: [...begun, deaths] });
     return true;
   } catch (error) {
-    logger.warn({ queue, run, code: redisError(error).code }, "item postponed: Redis did not answer");
+    logger.warn({ queue, run, code: redisError(error).code }, "item postponed: Redis failed");
     return false;
   }
 }

@@ -63,7 +63,7 @@ interface Aftermath {
   readonly failures: string;
   /** All pending occurrences, as JSON; undefined: as before. */
   readonly pending: string | undefined;
-  /** Occurrences to come are among the retried ones, in place of a delay after the run. */
+  /** The next occurrence is in `pending`, in place of a delay after the run. */
   readonly retried: boolean;
   /** Why the task is paused; undefined: it is not. */
   readonly note: string | undefined;
