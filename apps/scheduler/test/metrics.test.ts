@@ -78,7 +78,7 @@ it("counts each decision and each repair from 0", async () => {
 
 it("has a series for each refusal from the start, and for each failure once it knows the queue", async () => {
   const all = async (name: string) => (await registry.getSingleMetricAsString(name)).match(/(?<==")[A-Z_]+/g);
-  expect(await all("carillon_claims_refused_total")).toEqual(["STALE", "OVERLAP", "EARLY", "LIMITED"]);
+  expect(await all("carillon_claims_refused_total")).toEqual(["STALE", "EARLY", "OVERLAP", "LIMITED"]);
   expect(await all("carillon_claims_failed_total")).toBeNull();
   decided(1_000, 1_000, { outcome: "enqueued", trigger: "schedule" });
   expect(await all("carillon_claims_failed_total")).toEqual([
