@@ -106,7 +106,7 @@ describe("deploy/redis/carillon.acl", () => {
   it("lets a viewer end no session and put nothing, and says why", async () => {
     const connection = `redis://carillon-viewer:change-me-viewer@127.0.0.1:${redis.port}`;
     const store = new Store({ connection });
-    const refused = { code: "REDIS_AUTH", remedy: expect.stringContaining("may only read") };
+    const refused = { code: "REDIS_AUTH", remedy: expect.stringContaining("carillon-viewer") };
     expect(await store.registry.sessionHasEnded("a")).toBe(false);
     // By a command, and in a script.
     await expect(store.registry.endSession("a", 1_000)).rejects.toMatchObject(refused);
