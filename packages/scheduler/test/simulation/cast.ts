@@ -4,6 +4,7 @@ import { Actor } from "./actor.js";
 import type { Director } from "./director.js";
 import type { Ears } from "./ears.js";
 import { type Equipment, PREFIX, ROLES, type Role } from "./equipment.js";
+import type { FreezeWatch } from "./freeze-watch.js";
 import { NodeActor } from "./node-actor.js";
 import { type Operation, QUEUE } from "./operations.js";
 import { CarillonWorkerActor, PlainWorkerActor } from "./worker-actor.js";
@@ -21,10 +22,10 @@ export class ClientActor extends Actor {
     super(name);
   }
 
-  async perform(operation: Operation): Promise<string> {
+  async perform(operation: Operation, freezes: FreezeWatch): Promise<string> {
     this.busy = operation;
     try {
-      return String(await operation.run(this.store));
+      return String(await operation.run(this.store, freezes));
     } finally {
       this.busy = undefined;
     }

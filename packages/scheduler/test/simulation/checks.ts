@@ -3,6 +3,7 @@ import type { RedisClient, Store, StoredTask } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { Places } from "../model/places.js";
 import { checkTask, fail, Progress } from "../model/promises.js";
+import { FreezeWatch } from "./freeze-watch.js";
 import { type Character, OWNER, QUEUE } from "./operations.js";
 
 /** Of a run, by the fence that its handler got. */
@@ -19,6 +20,7 @@ export class Checks {
   /** Tasks of which two runs may be live: their policy was `allow` once, or a trigger said so. */
   readonly mayOverlap = new Set<string>();
   readonly places: Places;
+  readonly freezes: FreezeWatch;
   readonly #progress = new Progress();
   readonly #created = new Map<string, number>();
   readonly #fences = new Map<string, Set<number>>();
@@ -30,6 +32,7 @@ export class Checks {
     this.#store = store;
     this.#client = client;
     this.#character = character;
+    this.freezes = new FreezeWatch(store, client, QUEUE);
     this.places = new Places(store, client, QUEUE, [OWNER]);
   }
 
@@ -49,6 +52,7 @@ export class Checks {
     }
     await this.#indexes(tasks);
     if (this.#character.limits) await this.places.agree();
+    if (this.#character.freezes) await this.freezes.ledgers();
   }
 
   /** An actor went on from this point. */

@@ -2,7 +2,8 @@ import { Coverage } from "./coverage.js";
 import type { Sabotaged } from "./equipment.js";
 import type { Fault } from "./faults.js";
 import type { Ground } from "./ground.js";
-import { type Options, simulate } from "./simulation.js";
+import type { Options } from "./history.js";
+import { simulate } from "./simulation.js";
 import { watchMulti } from "./watch-multi.js";
 
 /** A way to claim that is known not to keep the promises. */
@@ -40,6 +41,12 @@ export const CONTROLS: readonly Control[] = [
     sabotage: ["limit"],
     faults: [],
     breaks: /over its limit/,
+  },
+  {
+    name: "no check of freezes",
+    sabotage: ["freeze"],
+    faults: [],
+    breaks: /during the freeze/,
   },
   {
     name: "places are not left",

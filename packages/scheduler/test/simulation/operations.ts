@@ -1,6 +1,8 @@
 import { OVERLAP_POLICIES, parseTask, type TaskInput } from "@carillon/core";
+import type { Freeze, FreezeScope } from "@carillon/core/internal";
 import type { Store } from "@carillon/store";
 import type { Dice } from "./dice.js";
+import { FREEZER, type FreezeWatch } from "./freeze-watch.js";
 
 export const QUEUE = "bells";
 export const OWNER = "system";
@@ -24,7 +26,14 @@ export interface Character {
   readonly deletes: boolean;
   /** Whether the runs that their owner may have at once are limited now and then. */
   readonly limits: boolean;
+  /** Whether freezes come and go. */
+  readonly freezes: boolean;
 }
+
+/** Tag of every task: a freeze may name it. */
+const TAG = "bell";
+/** Scopes that cover all tasks of a history. */
+const SCOPES: readonly FreezeScope[] = [{ all: true }, { owner: OWNER }, { queue: QUEUE }, { tag: TAG }];
 
 export function character(dice: Dice, seed: number): Character {
   const strict = OVERLAP_POLICIES.filter((policy) => policy !== "allow");
@@ -34,21 +43,33 @@ export function character(dice: Dice, seed: number): Character {
     deletes: dice.chance(0.5),
     // No draw of the dice: histories without limits stay as they were.
     limits: seed % 2 === 1,
+    // Half of those with limits, half of those without.
+    freezes: seed % 4 >= 2,
   };
 }
 
 /** Something that a client does about a task. */
 export interface Operation {
-  readonly what: "put" | "pause" | "resume" | "delete" | "trigger" | "cancel" | "enqueue" | "limit";
+  readonly what:
+    | "put"
+    | "pause"
+    | "resume"
+    | "delete"
+    | "trigger"
+    | "cancel"
+    | "enqueue"
+    | "limit"
+    | "freeze"
+    | "unfreeze";
   readonly id: string;
   /** For the trace. */
   readonly text: string;
   /** From here on two runs of the task may be live. */
   readonly allows: boolean;
-  run(store: Store): Promise<unknown>;
+  run(store: Store, freezes: FreezeWatch): Promise<unknown>;
 }
 
-export function putOf(dice: Dice, { schedules, overlaps }: Character, id: string): Operation {
+export function putOf(dice: Dice, { schedules, overlaps, freezes }: Character, id: string): Operation {
   const input: TaskInput = {
     id,
     type: "noop",
@@ -59,6 +80,7 @@ export function putOf(dice: Dice, { schedules, overlaps }: Character, id: string
     crash: { delay: "1s", attempts: 3 },
     maxQueued: 5,
     payload: {},
+    ...(freezes ? { tags: [TAG] } : {}),
     ...(dice.chance(0.3) ? { rerun: { delay: "3s", jitter: 0 } } : {}),
     ...(dice.chance(0.2) ? { pauseAfterFailures: 2 } : {}),
     ...(dice.chance(0.3) ? { retry: { attempts: 2, delay: "1s" } } : {}),
@@ -78,6 +100,8 @@ export function operationOf(dice: Dice, kind: Character, serial: number): Operat
   const id = dice.pick(IDS);
   const name = { queue: QUEUE, owner: OWNER, id };
   const base = { id, allows: false };
+  if (kind.freezes && dice.chance(0.2))
+    return dice.chance(0.5) ? freezeOf(dice, `freeze-${serial}`) : unfreezeOf();
   const roll = dice.next();
   if (roll < 0.28) return putOf(dice, kind, id);
   if (roll < 0.56) {
@@ -106,6 +130,37 @@ export function operationOf(dice: Dice, kind: Character, serial: number): Operat
   }
   if (kind.limits && dice.chance(0.7)) return limitOf(dice, id);
   return enqueueOf(`once-${serial}`, serial);
+}
+
+function freezeOf(dice: Dice, id: string): Operation {
+  const scope = dice.pick(SCOPES);
+  const [starts, lasts] = [dice.pick([0, 0, 5_000]), dice.pick([20_000, 45_000, undefined])];
+  return {
+    ...{ what: "freeze", id, allows: false },
+    text: `freeze ${JSON.stringify(scope)} in ${starts} for ${lasts ?? "good"}`,
+    async run({ freezes }, watch) {
+      const created = await freezes.time();
+      const from = created + starts;
+      const until = lasts === undefined ? {} : { until: from + lasts };
+      const freeze: Freeze = { id, ...scope, from, ...until, by: FREEZER, created };
+      await freezes.put(freeze);
+      watch.acknowledged(freeze);
+      return "frozen";
+    },
+  };
+}
+
+function unfreezeOf(): Operation {
+  return {
+    ...{ what: "unfreeze", id: "the oldest", text: "unfreeze", allows: false },
+    async run({ freezes }, watch) {
+      const [oldest] = await freezes.list();
+      if (!oldest) return "nothing to lift";
+      watch.lifts(oldest.id);
+      await freezes.lift(oldest.id);
+      return oldest.id;
+    },
+  };
 }
 
 export function limitOf(dice: Dice, id: string): Operation {

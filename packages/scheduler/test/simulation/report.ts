@@ -1,6 +1,6 @@
 import type { Finding } from "./controls.js";
 import type { Coverage } from "./coverage.js";
-import type { History } from "./simulation.js";
+import type { History } from "./history.js";
 
 /** What a run of many histories says. */
 export class Report {

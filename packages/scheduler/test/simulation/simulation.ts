@@ -1,14 +1,13 @@
 import { internalsOf } from "@carillon/store/internal";
 import { NO_BURSTS } from "../../src/burst/bursts.js";
-import type { ActorTimer, Park } from "./actor.js";
+import type { Park } from "./actor.js";
 import { Cast, type CastMember, type ClientActor } from "./cast.js";
 import { Checks } from "./checks.js";
-import type { Coverage } from "./coverage.js";
 import { Dice } from "./dice.js";
 import { digest } from "./digest.js";
 import { Director, MUTEX_TURNS, START } from "./director.js";
 import { post } from "./ears.js";
-import type { Equipment, Gear, Role, Sabotaged } from "./equipment.js";
+import type { Equipment, Role } from "./equipment.js";
 import {
   AROUND,
   AT_A_POINT,
@@ -19,67 +18,26 @@ import {
   strikeFrom,
 } from "./faults.js";
 import type { Ground } from "./ground.js";
+import type { History, Options } from "./history.js";
+import { type Move, Moves } from "./moves.js";
 import { NodeActor } from "./node-actor.js";
 import { type Character, character, IDS, limitOf, operationOf, putOf, QUEUE } from "./operations.js";
 import { chance } from "./seams.js";
-
-/** There are few tasks: whatever comes due at one instant is a burst to these nodes, and is prepared long before. */
-const BURSTS = { shards: 1, ahead: 20_000 };
-
+import {
+  ADDS_JOBS,
+  BURSTS,
+  CHECK_EVERY,
+  EXPECTED,
+  NOT_OURS,
+  PUBLISHES,
+  REST_WITHIN,
+  STEPS,
+  STEPS_AT_ONCE,
+  STOP_AFTER,
+} from "./settings.js";
 import { install } from "./virtual-globals.js";
 import { pass } from "./virtual-mutex.js";
 import { CarillonWorkerActor, WorkerActor } from "./worker-actor.js";
-
-/** Steps of one history, before everything may come to rest. */
-const STEPS = 150;
-/** All is checked each time after so many steps. */
-const CHECK_EVERY = 30;
-/**
- * What has not come to rest within so many more ms never will. A job that a worker delayed while its clock was an hour ahead
- * comes back an hour later.
- */
-const REST_WITHIN = 2 * 3_600_000;
-/** Nor will what goes on for so many steps while no time passes. */
-const STEPS_AT_ONCE = 5_000;
-/** How often an actor stands still after a script; before one it always does. */
-const STOP_AFTER = 0.35;
-
-/** Before the scripts that may publish something. */
-const PUBLISHES = /^before (commit|put|resume|cancel-run|start-run|settle-run|replan)$/;
-/** Where a job may come into the queue. */
-const ADDS_JOBS = /^(before|after) (commit|enqueue-new|end|exec)$/;
-/** What a client may be told without anything being wrong. */
-const EXPECTED = new Set(["TASK_NOT_FOUND", "CONFLICT", "REDIS_UNAVAILABLE", "OWNER_LIMIT"]);
-/** Where BullMQ, not Carillon, speaks to Redis, or nobody does: there is no answer of ours to lose. */
-const NOT_OURS = /^handler$|(end|take)$/;
-
-export interface Options {
-  readonly sabotage?: Sabotaged;
-  /** Other ways for a node to do things, for a positive control. */
-  readonly rig?: (gear: Gear, point: (name: string) => Promise<void>) => () => void;
-  readonly coverage: Coverage;
-  /** These faults, as often as ever. Default: what the dice say. */
-  readonly faults?: readonly Fault[];
-  /** Whether to tell what Redis held at the end. */
-  readonly digest?: boolean;
-}
-
-export interface History {
-  readonly seed: number;
-  /** What broke a promise; undefined: all were kept. */
-  readonly violation: string | undefined;
-  /** All that happened, a line a step. */
-  readonly trace: readonly string[];
-  readonly occurrences: number;
-  readonly digest: string | undefined;
-}
-
-interface Move {
-  readonly actor: CastMember;
-  readonly park?: Park;
-  readonly timer?: ActorTimer;
-  readonly message?: number;
-}
 
 /** One history: everybody interleaved by the seed, faults where it says, every promise checked on the way and at the end. */
 export async function simulate(ground: Ground, seed: number, options: Options): Promise<History> {
@@ -105,6 +63,7 @@ class Simulation {
   readonly #faultRate: number;
   readonly #director = new Director();
   readonly #cast: Cast;
+  readonly #moves: Moves;
   readonly #checks: Checks;
   readonly #trace: string[] = [];
   /** Jobs whose worker died. */
@@ -114,12 +73,8 @@ class Simulation {
   #phase: "opening" | "acting" | "resting" = "opening";
   #violation: string | undefined;
   #serial = 0;
-  /** Nothing happened since a worker whose wall clock is so far off found no job: BullMQ's delays go by it. */
-  readonly #jobless = new Set<number>();
   /** Something may have been published with this move. */
   #published = false;
-  /** The node that does all that is left at the end. */
-  #last: NodeActor | undefined;
 
   constructor(ground: Ground, equipment: Equipment, seed: number, options: Options) {
     this.#ground = ground;
@@ -128,30 +83,28 @@ class Simulation {
     this.#options = options;
     this.#dice = new Dice(seed);
     const drawn = character(this.#dice, seed);
-    // A node that claims in another way knows of no limits.
-    this.#character = options.rig ? { ...drawn, limits: false } : drawn;
-    const { faults, rate } = chooseFaults(this.#dice, this.#character, options.faults);
-    this.#faults = faults;
-    this.#faultRate = rate;
+    // A node that claims in another way knows of no limits or freezes.
+    this.#character = options.rig ? { ...drawn, limits: false, freezes: false } : drawn;
+    const chosen = chooseFaults(this.#dice, this.#character, options.faults);
+    [this.#faults, this.#faultRate] = [chosen.faults, chosen.rate];
 
     const { observer } = equipment;
     this.#checks = new Checks(observer, internalsOf(observer).link.client, this.#character);
     this.#undo.push(install(this.#director, () => this.#dice.next()));
     chance.bytes = (count) => this.#dice.bytes(count);
-    const parts = { director: this.#director };
     this.#cast = new Cast(equipment, {
-      ...parts,
+      director: this.#director,
       pass: (actor, point, key) => this.#pass(actor, point, key),
       wrong: (what) => this.#wrong(what),
       began: (task, fence) => this.#wrongIf(this.#checks.began(task, fence)),
       // Nor of a look ahead.
       bursts: options.rig ? NO_BURSTS : BURSTS,
     });
+    this.#moves = new Moves(this.#cast, this.#director);
     for (const { name } of this.#cast.all) equipment.asNew(name as Role);
-    equipment.user = {
-      ...parts,
-      pass: (role: Role, point, key) => this.#pass(this.#cast.named(role), point, key),
-    };
+    const passes = (role: Role, point: string, key?: string) =>
+      this.#pass(this.#cast.named(role), point, key);
+    equipment.user = { director: this.#director, pass: passes };
     for (const node of this.#cast.nodes) {
       const undo = options.rig?.(equipment.of(node.name as Role), (point) => this.#pass(node, point));
       if (undo) this.#undo.push(undo);
@@ -173,7 +126,7 @@ class Simulation {
       seed: this.#seed,
       violation: this.#violation,
       trace: this.#trace,
-      occurrences: await this.#occurrences(),
+      occurrences: (await this.#checks.freezes.runs()).size,
       digest: this.#options.digest ? await digest(this.#ground.admin) : undefined,
     };
   }
@@ -194,12 +147,6 @@ class Simulation {
     if (what !== undefined) this.#wrong(what);
   }
 
-  async #occurrences(): Promise<number> {
-    const { observer } = this.#equipment;
-    return (await internalsOf(observer).link.client.keys(internalsOf(observer).keys.queue(QUEUE).run("*")))
-      .length;
-  }
-
   /** A few tasks, and then the nodes. */
   async #open(): Promise<void> {
     await this.#cast.ready();
@@ -209,12 +156,12 @@ class Simulation {
       const put = putOf(this.#dice, this.#character, id);
       if (put.allows) this.#checks.mayOverlap.add(id);
       this.#say("opening", put.text);
-      await put.run(observer);
+      await put.run(observer, this.#checks.freezes);
     }
     if (this.#character.limits) {
       const limit = limitOf(this.#dice, "a");
       this.#say("opening", limit.text);
-      await limit.run(observer);
+      await limit.run(observer, this.#checks.freezes);
       await this.#checks.places.limited();
     }
     this.#phase = "acting";
@@ -231,34 +178,15 @@ class Simulation {
   /** What one step is, the dice say. */
   async #step(): Promise<void> {
     const dice = this.#dice;
-    const moves = this.#moves();
+    const moves = this.#moves.all();
     const idle = this.#cast.clients.filter(({ busy, frozen }) => !busy && !frozen);
-    const free = this.#freeWorkers();
+    const free = this.#moves.freeWorkers();
     const roll = dice.next();
     if (dice.chance(this.#faultRate)) return this.#strikeAround();
     if (roll < 0.7 && moves.length > 0) return this.#go(moves);
     if (roll < 0.8 && idle.length > 0) return this.#begin(dice.pick(idle));
     if (roll < 0.92 && free.length > 0) return void (await this.#take(dice.pick(free)));
     return this.#passTime();
-  }
-
-  /** By actor: whoever has much to do is not to come to act more often. */
-  #moves(): Move[][] {
-    return this.#cast.all.flatMap((actor) => {
-      if (actor.frozen) return [];
-      const timers = this.#stopped(actor) ? [] : actor.dueTimers(this.#director.elapsed);
-      const moves: Move[] = [
-        ...actor.parks.map((park) => ({ actor, park })),
-        ...timers.map((timer) => ({ actor, timer })),
-        ...actor.mail.map((_, message) => ({ actor, message })),
-      ];
-      return moves.length > 0 ? [moves] : [];
-    });
-  }
-
-  /** At the end one node does it all: the others only finish what they have begun. */
-  #stopped(actor: CastMember): boolean {
-    return this.#phase === "resting" && actor instanceof NodeActor && actor !== this.#last;
   }
 
   async #go(moves: readonly Move[][]): Promise<void> {
@@ -287,14 +215,16 @@ class Simulation {
   async #letGo(actor: CastMember, park: Park): Promise<void> {
     actor.release(park);
     const settles = park.point === "before settle-run" && actor instanceof CarillonWorkerActor;
+    const frozen = await this.#checks.freezes.step(park.point, this.#equipment.clock.now);
     const outdated = settles ? await this.#checks.outdated(actor.attempt) : undefined;
-    if (ADDS_JOBS.test(park.point)) this.#jobless.clear();
+    if (ADDS_JOBS.test(park.point)) this.#moves.jobless.clear();
     this.#published ||= PUBLISHES.test(park.point);
     const fails = park.point === "handler" && this.#phase === "acting" && this.#dice.chance(0.4);
     this.#say(actor.name, fails ? `${park.point} fails` : park.point);
     const turns = park.point.endsWith("lock") ? MUTEX_TURNS : 1;
     await this.#move(actor, fails ? () => park.fail("it failed") : park.go, turns);
     if (outdated) this.#wrongIf(await outdated());
+    await frozen?.();
     if (park.point.startsWith("before ")) await this.#checks.moved(park.point);
   }
 
@@ -350,7 +280,7 @@ class Simulation {
       ...{ orphans: this.#orphans, jump: (ms) => this.#jump(ms) },
     });
     if (what === undefined) return;
-    this.#jobless.clear();
+    this.#moves.jobless.clear();
     this.#say(fault, what);
     for (const { kind, parks } of this.#cast.all)
       for (const { point } of parks) this.#options.coverage.hit(`${kind} ${point}`, fault);
@@ -360,6 +290,7 @@ class Simulation {
   async #jump(ms: number): Promise<string> {
     const { clock, observer } = this.#equipment;
     await clock.advance(ms);
+    this.#checks.freezes.passed(clock.now);
     await pass(observer, internalsOf(observer).keys.queue(QUEUE), ms);
     return String(ms);
   }
@@ -371,19 +302,13 @@ class Simulation {
     this.#say(client.name, operation.text);
     const said = (how: string) => this.#say(client.name, `${operation.what} ${operation.id}: ${how}`);
     await this.#move(client, () => {
-      client.perform(operation).then(said, (error: unknown) => {
+      client.perform(operation, this.#checks.freezes).then(said, (error: unknown) => {
         const { code = "" } = error as { code?: string };
         said(code || String(error));
         if (!EXPECTED.has(code)) this.#wrong(`${operation.text}: ${String(error)}`);
       });
     });
     if (operation.what === "limit") await this.#checks.places.limited();
-  }
-
-  #freeWorkers(): WorkerActor[] {
-    return this.#cast.workers.filter(
-      ({ job, frozen, parks, skew }) => !job && !frozen && parks.length === 0 && !this.#jobless.has(skew),
-    );
   }
 
   /** Returns whether there was a job. */
@@ -397,13 +322,13 @@ class Simulation {
         (error: unknown) => this.#wrong(`${worker.name}: ${String(error)}`),
       );
     });
-    if (!taken) this.#jobless.add(worker.skew);
+    if (!taken) this.#moves.jobless.add(worker.skew);
     this.#say(worker.name, taken ? `takes ${worker.job}` : "finds no job");
     return taken;
   }
 
   async #passTime(): Promise<void> {
-    const next = this.#nextTimer();
+    const next = this.#moves.nextTimer();
     const wait = next === undefined ? 1_000 : Math.max(1, next - this.#director.elapsed);
     const ms = this.#dice.chance(0.6)
       ? Math.min(wait, 60_000)
@@ -411,15 +336,9 @@ class Simulation {
     await this.#advance(ms);
   }
 
-  #nextTimer(): number | undefined {
-    const moving = this.#cast.all.filter((actor) => !actor.frozen && !this.#stopped(actor));
-    const times = moving.flatMap(({ timers }) => [...timers].map(({ at }) => at));
-    return times.length > 0 ? Math.min(...times) : undefined;
-  }
-
   async #advance(ms: number): Promise<void> {
     this.#director.elapsed += ms;
-    this.#jobless.clear();
+    this.#moves.jobless.clear();
     await this.#jump(ms);
     this.#say("time", `+${ms}`);
   }
@@ -428,23 +347,31 @@ class Simulation {
   async #rest(): Promise<void> {
     if (this.#violation) return;
     this.#phase = "resting";
-    this.#last = this.#dice.pick(this.#cast.nodes);
+    this.#moves.last = this.#dice.pick(this.#cast.nodes);
     for (const actor of this.#cast.all) actor.frozen = false;
     for (const job of this.#orphans.splice(0)) await this.#cast.workers[0]?.rescue(job);
     const end = this.#director.elapsed + REST_WITHIN;
     for (let step = 0; step < STEPS_AT_ONCE && this.#director.elapsed < end && !this.#violation; step++) {
-      const moves = this.#moves();
-      const [worker] = this.#freeWorkers();
+      const moves = this.#moves.all();
+      const [worker] = this.#moves.freeWorkers();
       if (moves.length > 0) await this.#go(moves);
       else if (worker) await this.#take(worker);
+      else if (await this.#thaw()) continue;
       else if ((await this.#checks.unrest(this.#equipment.clock.now)) === "") return this.#check();
       else {
-        const next = this.#nextTimer() ?? this.#director.elapsed;
+        const next = this.#moves.nextTimer() ?? this.#director.elapsed;
         await this.#advance(Math.min(Math.max(1, next - this.#director.elapsed), 5_000));
         step = 0;
       }
     }
     this.#wrong(`nothing comes to rest: ${await this.#checks.unrest(this.#equipment.clock.now)}`);
+  }
+
+  /** Lifts what clients froze, also with their last operation. Returns whether there was a freeze. */
+  async #thaw(): Promise<boolean> {
+    const lifted = await this.#checks.freezes.liftAll();
+    if (lifted) await this.#ground.caughtUp();
+    return lifted;
   }
 
   async #check(): Promise<void> {

@@ -1,0 +1,80 @@
+import { type Freeze, frozenAt } from "@carillon/core/internal";
+import type { RedisClient, Store } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
+import { fail } from "../model/promises.js";
+
+/** Author of every freeze: the ledger must name it. */
+export const FREEZER = "ann";
+/** Scripts that enqueue. */
+const ENQUEUES = /^before (commit|enqueue-new)$/;
+
+/** Checks that nothing is enqueued while a freeze holds that was acknowledged. All freezes of a history cover all of its tasks. */
+export class FreezeWatch {
+  /** Freezes whose put was acknowledged, and that nobody began to lift. */
+  readonly #held = new Map<string, Freeze>();
+  /** A client may lift a freeze before its put is acknowledged. */
+  readonly #lifted = new Set<string>();
+  readonly #client: RedisClient;
+  readonly #store: Store;
+  readonly #queue: string;
+
+  constructor(store: Store, client: RedisClient, queue: string) {
+    this.#store = store;
+    this.#client = client;
+    this.#queue = queue;
+  }
+
+  /** A freeze was acknowledged. */
+  acknowledged(freeze: Freeze): void {
+    if (!this.#lifted.has(freeze.id)) this.#held.set(freeze.id, freeze);
+  }
+
+  /** A client begins to lift freezes: from here on they may hold or not. */
+  lifts(...ids: readonly string[]): void {
+    for (const id of ids) {
+      this.#lifted.add(id);
+      this.#held.delete(id);
+    }
+  }
+
+  /** Lifts all freezes. Returns whether there were any. */
+  async liftAll(): Promise<boolean> {
+    const ids = (await this.#store.freezes.list()).map(({ id }) => id);
+    this.lifts(...ids);
+    return ids.length > 0 && (await this.#store.freezes.lift(...ids));
+  }
+
+  /** A freeze that ended once is deleted: it does not hold again if the clock goes back. @param now Redis time */
+  passed(now: number): void {
+    for (const { id, until } of this.#held.values()) if (until !== undefined && until <= now) this.lifts(id);
+  }
+
+  /** Call it before an actor goes on from this point; call the result after it. Undefined: the step may enqueue. */
+  async step(point: string, now: number): Promise<(() => Promise<void>) | undefined> {
+    if (!ENQUEUES.test(point)) return undefined;
+    const frozen = frozenAt([...this.#held.values()], now);
+    if (!frozen) return undefined;
+    const before = await this.runs();
+    return async () => {
+      const [run] = [...(await this.runs())].filter((one) => !before.has(one));
+      if (run !== undefined) fail(`${run} was enqueued during the freeze ${frozen.id}`);
+    };
+  }
+
+  /** Each skip by a freeze is in the ledger with its author. */
+  async ledgers(): Promise<void> {
+    const { tasks } = await this.#store.tasks.list({ queue: this.#queue }, 100);
+    for (const { definition } of tasks) {
+      for (const { reason, from, note } of await this.#store.runs.ledger(definition)) {
+        if (reason !== "frozen") continue;
+        if (!note?.startsWith(`frozen by ${FREEZER} until `))
+          fail(`${definition.id}: skipped at ${from} by a freeze, and the ledger names no author: ${note}`);
+      }
+    }
+  }
+
+  /** Keys of all run records. */
+  async runs(): Promise<Set<string>> {
+    return new Set(await this.#client.keys(internalsOf(this.#store).keys.queue(this.#queue).run("*")));
+  }
+}
