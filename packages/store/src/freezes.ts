@@ -17,9 +17,9 @@ const CHANGE_FREEZES = script("change-freezes", {
 
 const COPY_FREEZES = script("copy-freezes", {
   keys: ["frozen", "held", "next"],
-  args: ["revision", "list"],
+  args: ["from", "revision", "list"],
   uses: [NEXT],
-  answer: answers<number>(),
+  answer: answers<[copied: "0" | "1", left: number]>(),
 });
 
 /**
@@ -67,29 +67,30 @@ export class FreezeRepository {
     const over = list.filter((freeze) => isThawed(freeze, now)).map(({ id }) => id);
     if (over.length > 0) await this.lift(...over);
     else {
-      const meant = queues.filter((queue) => queue !== ALERTS_QUEUE);
-      const copies = await Promise.all(meant.map((queue) => this.#copied(queue)));
-      await this.copyTo(meant.filter((_, i) => copies[i] !== revision));
+      const copies = await Promise.all(queues.map((queue) => this.#copied(queue)));
+      await this.copyTo(queues.filter((_, i) => copies[i] !== revision));
     }
   }
 
-  /** Copies the freezes to these queues. Repeats it if they change meanwhile: an older copy must not be the last one. */
+  /** Copies the freezes to these queues. */
   async copyTo(queues: readonly string[]): Promise<void> {
     // Alerts are delivered during a freeze too.
-    const meant = queues.filter((queue) => queue !== ALERTS_QUEUE);
-    let copied: string | undefined;
-    for (;;) {
-      const { revision, list } = await this.#read();
-      if (revision === copied || meant.length === 0) return;
-      await Promise.all(meant.map((queue) => this.#copy(queue, revision, list)));
-      copied = revision;
-    }
+    await Promise.all(queues.filter((queue) => queue !== ALERTS_QUEUE).map((queue) => this.#copy(queue)));
   }
 
-  async #copy(queue: string, revision: string, list: readonly Freeze[]): Promise<void> {
-    const text = list.length === 0 ? "" : JSON.stringify(list);
+  /**
+   * Replaces only the copy that was there before the freezes were read: another process may have made a newer one meanwhile, and a
+   * freeze that was acknowledged must hold.
+   */
+  async #copy(queue: string): Promise<void> {
     const { frozen, held, next } = this.#keys.queue(queue);
-    while ((await this.#scripts.run(COPY_FREEZES, { frozen, held, next }, { revision, list: text })) > 0);
+    for (;;) {
+      const from = await this.#copied(queue);
+      const { revision, list } = await this.#read();
+      const copy = { from, revision, list: list.length === 0 ? "" : JSON.stringify(list) };
+      const [copied, left] = await this.#scripts.run(COPY_FREEZES, { frozen, held, next }, copy);
+      if (copied === "1" && left === 0) return;
+    }
   }
 
   async #copied(queue: string): Promise<string> {

@@ -166,7 +166,7 @@ export class ClaimRepository extends DueReads {
           shard,
           templates: templatesText(jobs.templates),
           frozen: frozen?.revision,
-          before: options.held && frozen ? nextFreeze(frozen.list, now) : undefined,
+          before: frozen && nextFreeze(frozen.list, now),
         },
         packed.items,
       ),
