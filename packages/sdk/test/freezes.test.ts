@@ -200,6 +200,49 @@ it("a node mends copies that a process could not make before it died", async () 
   await bench.close();
 });
 
+it("an older copy does not replace that of a freeze which was added meanwhile", async () => {
+  const bench = await Bench.open(redis.url);
+  await bench.put({ id: "t" });
+  await bench.store.freezes.put({ ...freeze, owner: "acme", all: false, from: START });
+  await bench.clock.advance(10_000);
+  const { link } = internalsOf(bench.store);
+  const { run } = link;
+  const statuses: unknown[] = [];
+  link.run = async (sent, keys, args) => {
+    if (sent.name !== "copy-freezes") return run.call(link, sent, keys, args);
+    link.run = run;
+    // The other process has read the freezes, and is slow to copy them.
+    await bench.store.freezes.put({ ...freeze, id: "g", from: START });
+    const answer = await run.call(link, sent, keys, args);
+    statuses.push(...(await bench.claim("t", "a")));
+    return answer;
+  };
+  await bench.store.freezes.copyTo([QUEUE]);
+  expect(statuses).toEqual(["OK"]);
+  expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
+  await bench.store.freezes.lift("f", "g");
+  await bench.close();
+});
+
+it("a trigger that was decided before a planned freeze began is refused if it commits after", async () => {
+  const bench = await Bench.open(redis.url);
+  await bench.put({ id: "t" });
+  await bench.store.freezes.put({ ...freeze, from: START + 5_000 });
+  const { link } = internalsOf(bench.store);
+  const { run } = link;
+  link.run = async (sent, keys, args) => {
+    if (sent.name === "commit") {
+      link.run = run;
+      await bench.clock.advance(5_000);
+    }
+    return run.call(link, sent, keys, args);
+  };
+  await expect(bench.trigger("t", "x")).rejects.toMatchObject({ code: "FROZEN" });
+  expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
+  await bench.store.freezes.lift("f");
+  await bench.close();
+});
+
 describe("a claim that was decided before a freeze", () => {
   it("is STALE when it is committed during it", async () => {
     const bench = await Bench.open(redis.url);
