@@ -77,13 +77,13 @@ await main(async () => {
   }
 });
 
-/** The README's first two examples in TypeScript, which are plain JavaScript: a client, then a worker. */
+/** The README's examples of a client and of a worker, in TypeScript that is plain JavaScript too. */
 function exampleSource() {
   const blocks = [...readFileSync(join(root, README), "utf8").matchAll(/^```ts\n([\s\S]*?)^```/gm)];
-  const [client, worker] = blocks.map(([, code]) => code);
-  if (!client?.includes("new Client(") || !worker?.includes("new Worker(")) {
-    throw new Trouble(`${README} no longer begins with an example of a client, then of a worker.`);
-  }
+  const [client, worker] = ["import { Client,", "import { Worker }"].map((begin) =>
+    blocks.map(([, code]) => code).find((code) => code.startsWith(begin)),
+  );
+  if (!client || !worker) throw new Trouble(`${README} has no example of a client, or none of a worker.`);
   return [client, worker, ENDING].join("\n").replaceAll(README_URL, "process.env.REDIS_URL");
 }
 

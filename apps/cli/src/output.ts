@@ -3,7 +3,7 @@ import { EXIT, type ExitCode } from "./exit-codes.js";
 import { Failure } from "./failure.js";
 import type { Io } from "./io.js";
 import { widthOf } from "./table.js";
-import { type Paint, painter, printable } from "./text.js";
+import { type Paint, painter, printable, warningText } from "./text.js";
 
 /**
  * Standard output that waits for a slow reader and survives a closed pipe (`carillon list --all | head`). Commands that
@@ -53,9 +53,7 @@ export class Output {
 
   /** To stderr: stdout holds results only. */
   warn(where: string, warnings: PutResult["warnings"]): void {
-    for (const { code, message, remedy } of warnings) {
-      this.note(`warning: ${where}: ${message}${remedy === undefined ? "" : ` ${remedy}`} [${code}]`);
-    }
+    for (const warning of warnings) this.note(`warning: ${where}: ${warningText(warning)}`);
   }
 
   /** Writes a hint about the answer to stderr. */

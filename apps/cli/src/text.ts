@@ -1,3 +1,5 @@
+import type { Warning } from "@carillon/sdk";
+
 /** Makes control characters visible, so that stored text cannot control the terminal. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
@@ -9,6 +11,11 @@ export function printable(text: string): string {
 
 export function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+/** A warning of a put as one line. */
+export function warningText({ code, message, remedy }: Warning): string {
+  return `${message} ${remedy} [${code}]`;
 }
 
 export type Paint = (colour: Colour, text: string) => string;

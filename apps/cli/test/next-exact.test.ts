@@ -36,7 +36,7 @@ Nothing follows.
     expect(stdout).toBe(
       '{"canonical":"* * * * * *","description":"every second, every day (Europe/Berlin)",' +
         '"next":["2026-03-27T00:00:01Z"],"exhausted":false,"warnings":[{"code":"EACH_SECOND",' +
-        '"message":"It fires each second or more often while it matches; did you mean each minute?"}]}\n',
+        '"message":"It fires each second or more often while it matches.","remedy":"For once a minute, write 0 for the second."}]}\n',
     );
     const input = '{"expr":"* * * * * *","timezone":"Europe/Berlin","from":"2026-03-27T00:00:00Z","count":1}';
     const batch = await carillon(["next", "--batch"], { input });

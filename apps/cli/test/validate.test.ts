@@ -19,7 +19,7 @@ describe("validate", () => {
         due: Date.parse(time),
       })),
       exhausted: false,
-      warnings: [],
+      warnings: [{ code: "NO_WORKER", message: expect.any(String), remedy: expect.any(String) }],
     });
     const { stdout } = await cli(["validate", "--from", FROM, "-n", "1"], text("a", { schedule }));
     expect(stdout).toMatch(

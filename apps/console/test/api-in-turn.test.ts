@@ -1,4 +1,4 @@
-import { storeOf } from "@carillon/sdk/internal";
+import { Client } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
 import type { Request, Response } from "express";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
@@ -10,7 +10,7 @@ const SCHEDULE = { schedule: { every: "1h" } };
 const PLACES = 11;
 
 let console_: Console;
-/** Ends the call that is at work: each asks Redis for its time. */
+/** Ends the call that is at work: each asks for the time. */
 let endCall: (() => void)[] = [];
 beforeAll(async () => {
   console_ = await startConsole();
@@ -22,11 +22,10 @@ afterAll(() => console_.stop());
 
 function holdCalls(): void {
   endCall = [];
-  const store = storeOf(console_.client);
-  const time = store.serverTime.bind(store);
-  vi.spyOn(store, "serverTime").mockImplementation(async () => {
+  const { serverTime } = Client.prototype;
+  vi.spyOn(Client.prototype, "serverTime").mockImplementation(async function (this: Client) {
     await new Promise<void>((resolve) => void endCall.push(resolve));
-    return time();
+    return serverTime.call(this);
   });
 }
 

@@ -125,7 +125,7 @@ describe("one call each", () => {
       schedule: full.schedule,
       canonical: "0 3 * * *",
       humanized: "at 03:00, every day (Europe/Berlin)",
-      warnings: [],
+      warnings: [{ code: "NO_WORKER", message: expect.any(String), remedy: expect.any(String) }],
       timezone: "Europe/Berlin",
       next: [
         { nominal: Date.parse("2026-03-28T02:00:00Z"), notes: [] },

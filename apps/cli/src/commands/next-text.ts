@@ -1,6 +1,6 @@
 import type { Forecast } from "../forecast.js";
 import { type Column, table } from "../table.js";
-import { facts, type Paint } from "../text.js";
+import { facts, type Paint, warningText } from "../text.js";
 import { duration, localIso, relative, utcIso } from "../times.js";
 
 type Preview = Forecast["preview"];
@@ -41,7 +41,7 @@ export function describe(
     [
       [kind === "any" ? "union" : kind, canonical],
       ["means", description],
-      ...warnings.map(({ code, message }) => ["warning", `${message} [${code}]`] as const),
+      ...warnings.map((warning) => ["warning", warningText(warning)] as const),
       ...preview.notes.map(({ text }) => ["note", text] as const),
     ],
     paint,

@@ -5,7 +5,7 @@ import { parseJson, readAll } from "../input.js";
 import { readMoment } from "../moment.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
-import { facts } from "../text.js";
+import { facts, warningText } from "../text.js";
 import { duration, HERE, localIso, relative, utcIso } from "../times.js";
 
 interface ValidateOptions extends Globals {
@@ -81,7 +81,7 @@ function describe(
       ["task", `${owner ?? "system"}/${id} in queue ${queue}`],
       ["schedule", canonical],
       ["means", humanized],
-      ...warnings.map(({ code, message }) => ["warning", `${message} [${code}]`] as const),
+      ...warnings.map((warning) => ["warning", warningText(warning)] as const),
     ],
     out.paint,
   );

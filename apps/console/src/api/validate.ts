@@ -3,7 +3,6 @@ import {
   type Client,
   canonicalSchedule,
   describeSchedule,
-  lintSchedule,
   type Schedule,
   seedOf,
   type TaskInput,
@@ -32,16 +31,11 @@ const VALIDATE = z.strictObject({
   from: z.int("not a whole number").min(0, "before 1970").max(MAX_TIME, "after 9999").optional(),
 });
 
-const NO_NEXT = {
-  code: "NO_NEXT",
-  message: "All times of this schedule are past: the task is stored as finished.",
-};
-
 /** Checks a task or a schedule as a put does, and computes its next times; stores nothing. */
 export function validateEndpoint(store: Store, redactor: Redactor) {
   return endpoint({ body: VALIDATE }, async ({ client, body }) => {
     redactor.refuseShown((body.task as Partial<TaskInput> | null | undefined)?.payload);
-    const { schedule, seed, alerts } = await check(client, body);
+    const { schedule, seed, warnings } = await check(client, body);
     const now = await client.serverTime();
     // With the calendars that the check has loaded.
     const { context } = store.calendars.schedules;
@@ -53,12 +47,11 @@ export function validateEndpoint(store: Store, redactor: Redactor) {
       seed,
       context,
     });
-    const warnings = [...lintSchedule(schedule, context), ...alerts];
     return ok({
       schedule,
       canonical: canonicalSchedule(schedule, seed),
       humanized: describeSchedule(schedule, seed),
-      warnings: times.length === 0 ? [...warnings, NO_NEXT] : warnings,
+      warnings,
       timezone,
       next: times.map(({ time, due, notes }) => ({ nominal: time, due: due?.time, notes })),
       excluded: excluded.map(({ time, by }) => ({ nominal: time, by })),
@@ -71,28 +64,27 @@ export function validateEndpoint(store: Store, redactor: Redactor) {
 interface Checked {
   readonly schedule: Schedule;
   readonly seed: string;
-  /** Warnings about its alerts. */
-  readonly alerts: Validation["warnings"];
+  readonly warnings: Validation["warnings"];
 }
 
 /** @throws as `Client.put`; `INVALID_OPTION` unless exactly one of task and schedule is given */
 async function check(client: Client, body: z.output<typeof VALIDATE>): Promise<Checked> {
   const { task, schedule, id, owner } = body;
   // The times are computed here, with notes about each.
-  const judge = (input: unknown) => client.validate(input as TaskInput, { count: 0 });
+  const judge = (input: unknown) => client.validate(input as TaskInput, { count: 0, from: body.from });
   if (task !== undefined) {
     const beside = (["schedule", "id", "owner"] as const).find((field) => body[field] !== undefined);
     if (beside !== undefined)
       throw refused(beside, "cannot be combined with task.", "Leave one of the two out.");
     const passed = await judge(task);
-    const alerts = passed.warnings.filter(({ code }) => code === "ALERT_NOT_PUBLIC");
-    return { schedule: passed.schedule, seed: seedOf(task as TaskInput), alerts };
+    return { ...passed, seed: seedOf(task as TaskInput) };
   }
   if (schedule === undefined) throw refused("task", "missing.", "Give a task or a schedule.");
   // The type does not matter for a schedule alone, so use any type that is allowed.
   const [type = "none"] = await client.types.list();
   const passed = await judge({ id: id ?? "none", owner, type, queue: "none", schedule });
-  return { schedule: passed.schedule, seed: seedOf({ owner, id: id ?? "" }), alerts: [] };
+  const warnings = passed.warnings.filter(({ code }) => code !== "NO_WORKER");
+  return { schedule: passed.schedule, seed: seedOf({ owner, id: id ?? "" }), warnings };
 }
 
 function refused(field: string, what: string, remedy: string): CarillonError {

@@ -16,8 +16,12 @@ export interface ScheduleWarning {
    */
   readonly code: string;
   readonly message: string;
+  /** What to do, as one sentence. */
+  readonly remedy: string;
 }
 
+/** Remedy for a schedule that never fires. */
+const CHECK = "Check its dates, its start and end, and its exclusions.";
 const EVER = Number.NEGATIVE_INFINITY;
 /** Searches tried for each member; each may have the highest cost of a search. */
 const MAX_TRIES = 4;
@@ -42,16 +46,16 @@ export function lintSchedule(schedule: Schedule, context: ScheduleContext = {}):
 /** As `lintSchedule`, and whether the schedule ever fires. Calendars that the context does not have count as empty. */
 export function reviewSchedule(schedule: Schedule, context: ScheduleContext = {}): ScheduleReview {
   const warnings: ScheduleWarning[] = [];
-  const warn: Warn = (code, message) => warnings.push({ code, message });
+  const warn: Warn = (code, message, remedy) => warnings.push({ code, message, remedy });
   const parts = partsOf(schedule, { seed: "", context, lenient: true });
   const exclusions = exclusionsOf(schedule);
   const dead = parts.map((part) => isNever(part, exclusions));
   const never = dead.includes(false) ? undefined : whyNever(parts);
-  if (never !== undefined) warn("NEVER_FIRES", `This schedule never fires: ${never}`);
+  if (never !== undefined) warn("NEVER_FIRES", `This schedule never fires: ${never}`, CHECK);
   if ("any" in schedule) {
     for (const [i, member] of schedule.any.entries()) {
-      const told: Warn = (code, message) => warn(code, `any[${i}]: ${message}`);
-      if (dead[i]) told("NEVER_FIRES", `It never fires: ${whyNever([parts[i]!])}`);
+      const told: Warn = (code, message, remedy) => warn(code, `any[${i}]: ${message}`, remedy);
+      if (dead[i]) told("NEVER_FIRES", `It never fires: ${whyNever([parts[i]!])}`, CHECK);
       kindOf(member).lint(member, told);
       lintExclusions(member, [parts[i]!], told);
     }
@@ -85,7 +89,8 @@ function lintExclusions({ except = [] }: Limited, parts: readonly Part[], warn: 
   for (const [i, spec] of except.entries()) {
     const { times } = read(spec);
     if (!times || parts.some((part) => firstOf(times, spec, part, EVER) !== undefined)) continue;
-    warn("EXCLUDES_NOTHING", `except[${i}]: No date matches: it takes nothing away.`);
+    const message = `except[${i}]: No date matches: it takes nothing away.`;
+    warn("EXCLUDES_NOTHING", message, "Correct its date, or leave it out.");
   }
 }
 
@@ -122,8 +127,8 @@ function lintSearches(schedule: Schedule, parts: readonly Part[], warn: Warn): v
     const tries = [...new Set(first)].filter((time) => time !== undefined).slice(0, MAX_TRIES);
     const from = tries.find((time) => excluding.search(time - 1) === GAVE_UP);
     if (from === undefined) continue;
-    const message = `Its exclusions take more times in a row than one search passes over (${countOf(excluding)}), for example from ${formatInstant(from)} on: what follows them is not found. Exclude whole days or hours instead.`;
-    warn("EXCLUDES_TOO_MANY", message);
+    const message = `Its exclusions take more times in a row than one search passes over (${countOf(excluding)}), for example from ${formatInstant(from)} on: what follows them is not found.`;
+    warn("EXCLUDES_TOO_MANY", message, "Exclude whole days or hours instead.");
     return;
   }
 }
@@ -133,7 +138,7 @@ function lintMoments({ except = [] }: Limited, warn: Warn): void {
   for (const [i, spec] of except.entries()) {
     const { times, wholeDays } = read(spec);
     if (!times || wholeDays) continue;
-    const message = `except[${i}]: It takes single times, which a delay after a run hardly ever meets; name whole days.`;
-    warn("EXCLUDES_MOMENTS", message);
+    const message = `except[${i}]: It takes single times, which a delay after a run hardly ever meets.`;
+    warn("EXCLUDES_MOMENTS", message, "Exclude whole days instead.");
   }
 }

@@ -407,7 +407,9 @@ test.each<[Schedule, string[]]>([
   // In Tokyo it is the 1st.
   [{ every: "1 month", origin: "2026-01-31T20:00:00Z", timezone: "Asia/Tokyo" }, []],
 ])("%j is warned about with %j", (schedule, codes) => {
-  expect(lintSchedule(schedule).map(({ code }) => code)).toEqual(codes);
+  const warnings = lintSchedule(schedule);
+  expect(warnings.map(({ code }) => code)).toEqual(codes);
+  for (const { remedy } of warnings) expect(remedy).toMatch(/^[A-Z].*\.$/);
 });
 
 test("what a schedule depends on", () => {

@@ -156,6 +156,7 @@ describe("a schedule that never fires", () => {
     expect(lintSchedule(schedule)[0]).toEqual({
       code: "NEVER_FIRES",
       message: `This schedule never fires: ${why}`,
+      remedy: "Check its dates, its start and end, and its exclusions.",
     });
   });
 
@@ -243,7 +244,9 @@ test.each<[Schedule, string[]]>([
   [{ every: "1s" }, ["EACH_SECOND"]],
   [{ every: "2s" }, []],
 ])("%j is warned about with %j", (schedule, codes) => {
-  expect(lintSchedule(schedule).map(({ code }) => code)).toEqual(codes);
+  const warnings = lintSchedule(schedule);
+  expect(warnings.map(({ code }) => code)).toEqual(codes);
+  for (const { remedy } of warnings) expect(remedy).toMatch(/^[A-Z].*\.$/);
 });
 
 describe("stays bounded", () => {

@@ -210,7 +210,9 @@ test.each<[Schedule, string[]]>([
     ["NEVER_FIRES", "EXCLUDES_NOTHING"],
   ],
 ])("%j is warned about with %j", (one, codes) => {
-  expect(lintSchedule(one).map(({ code }) => code)).toEqual(codes);
+  const warnings = lintSchedule(one);
+  expect(warnings.map(({ code }) => code)).toEqual(codes);
+  for (const { remedy } of warnings) expect(remedy).toMatch(/^[A-Z].*\.$/);
 });
 
 describe("a preview", () => {

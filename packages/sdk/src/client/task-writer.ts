@@ -183,13 +183,20 @@ export class TaskWriter {
       throw new CarillonError("INVALID_OPTION", "not a time.", { field: "from", remedy: "Give epoch ms." });
     const checked = await this.#fill(await this.#check(task));
     const { definition, warnings } = checked;
-    const { registry, calendars, tasks } = this.#scope.store;
-    await Promise.all([
+    const { store, coverage } = this.#scope;
+    const { registry, calendars, tasks } = store;
+    const [ofWorkers] = await Promise.all([
+      coverage.warningsOf(definition),
       registry.assertTypes([definition.type]),
       namesCalendars(checked) && calendars.refresh(),
     ]);
     const from = options.from ?? (await tasks.time(definition.queue));
-    return validationOf(calendars.schedules.get(definition), definition, { from, count, warnings });
+    return validationOf(calendars.schedules.get(definition), definition, {
+      from,
+      count,
+      warnings,
+      ofWorkers,
+    });
   }
 
   async enqueue<Type extends TaskContract>(

@@ -32,8 +32,8 @@ export interface Warning {
    */
   readonly code: string;
   readonly message: string;
-  /** The way to fix it; absent if `message` says it. */
-  readonly remedy?: string | undefined;
+  /** The way to fix it, as one sentence. */
+  readonly remedy: string;
 }
 
 export interface AuthorOptions {

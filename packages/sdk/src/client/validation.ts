@@ -31,10 +31,18 @@ export const NO_NEXT: Warning = {
 /** Steps of the schedule for one answer: a plain one has 1,000 times, the largest 39. */
 const MOST_STEPS = 10_000;
 
+interface ValidationOptions {
+  readonly from: number;
+  readonly count: number;
+  readonly warnings: readonly Warning[];
+  /** Warnings about its worker; they do not matter if the task never runs. */
+  readonly ofWorkers: readonly Warning[];
+}
+
 export function validationOf(
   compiled: TaskSchedule,
   task: TaskDefinition,
-  { from, count, warnings }: { from: number; count: number; warnings: readonly Warning[] },
+  { from, count, warnings, ofWorkers }: ValidationOptions,
 ): Validation {
   const { schedule } = task;
   const seed = seedOf(task);
@@ -51,6 +59,6 @@ export function validationOf(
     humanized: describeSchedule(schedule, seed),
     next,
     exhausted: slot === undefined,
-    warnings: slot === undefined && next.length === 0 ? [...warnings, NO_NEXT] : warnings,
+    warnings: [...warnings, ...(slot === undefined && next.length === 0 ? [NO_NEXT] : ofWorkers)],
   };
 }

@@ -26,7 +26,8 @@ export const at: Kind<AtSchedule, typeof shape> = {
   describe: (spec) => `once, at ${textOf(spec)}`,
   lint({ jitter }, warn) {
     if (jitter === undefined || !("part" in parseJitter(jitter))) return;
-    warn("JITTER_IGNORED", "A single time has no gap to another, of which the jitter could be a part.");
+    const message = "A single time has no gap to another, of which the jitter could be a part.";
+    warn("JITTER_IGNORED", message, "Give the jitter as a duration, such as 10s, or leave it out.");
   },
 };
 

@@ -29,7 +29,8 @@ export const calendar: Kind<CalendarSchedule, z.ZodString> = expressionKind<Cale
   },
   lint({ timezone }, { zone }, warn) {
     if (timezone === undefined || zone === timezone) return;
-    warn("ZONE_IGNORED", `The expression's own zone ${zone} is used, not timezone ${timezone}.`);
+    const message = `The expression's own zone ${zone} is used, not timezone ${timezone}.`;
+    warn("ZONE_IGNORED", message, "Give the zone once: leave out timezone, or the zone in the expression.");
   },
 });
 

@@ -62,15 +62,14 @@ function squeeze(expression: string): string {
 function lintCron(schedule: CronSchedule, plan: Plan, warn: Warn): void {
   const { days, hours } = plan.fields;
   if (days.either) {
-    const message =
-      "Day of month and day of week are both given: cron fires when either matches. For both at once use a calendar schedule, such as Fri *-*-13.";
-    warn("DAY_UNION", message);
+    const message = "Day of month and day of week are both given: cron fires when either matches.";
+    warn("DAY_UNION", message, "For both at once, use a calendar schedule, such as Fri *-*-13.");
   }
   const fields = schedule.cron.trim().split(/[ \t]+/);
   const [minute, hour] = fields.length === 6 ? fields.slice(1) : fields;
   if (minute === "*" && hour !== undefined && membersOf(hours).length === 1) {
-    const message = `It fires at each minute of hour ${hour}; for once a day write 0 for the minute.`;
-    warn("EACH_MINUTE_OF_HOUR", message);
+    const message = `It fires at each minute of hour ${hour}.`;
+    warn("EACH_MINUTE_OF_HOUR", message, "For once a day, write 0 for the minute.");
   }
   if (schedule.dialect === undefined) lintDialect(schedule, plan, warn);
 }
@@ -83,13 +82,14 @@ function lintDialect(schedule: CronSchedule, plan: Plan, warn: Warn): void {
   } catch {
     return;
   }
-  const remedy = 'For its times add dialect: "cron-parser".';
+  const remedy = 'For the times of cron-parser, add dialect: "cron-parser".';
   if (theirs.either !== plan.fields.days.either) {
-    const message = `A day has to match both day of month and day of week, since one begins with *; for cron-parser, which BullMQ uses, either is enough. ${remedy}`;
-    warn("DIALECT_DIFFERS", message);
+    const message =
+      "A day has to match both day of month and day of week, since one begins with *; for cron-parser, which BullMQ uses, either is enough.";
+    warn("DIALECT_DIFFERS", message, remedy);
   } else if (schedule.dst === undefined) {
     const change = differenceAtChange(plan, theirs.rule);
-    if (change) warn("DIALECT_DIFFERS", `${change} ${remedy}`);
+    if (change) warn("DIALECT_DIFFERS", change, remedy);
   }
 }
 

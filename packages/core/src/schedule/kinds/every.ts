@@ -70,10 +70,12 @@ export const every: Kind<EverySchedule | DelaySchedule, typeof DURATION> = {
       lintMonths(plan, plan.interval, warn);
       return;
     }
-    if (plan.interval <= 1_000) warn("EACH_SECOND", "It fires each second or more often.");
+    if (plan.interval <= 1_000)
+      warn("EACH_SECOND", "It fires each second or more often.", "Give a longer interval, such as 1m.");
     const jitter = schedule.jitter === undefined ? { part: 0 } : parseJitter(schedule.jitter);
     if ("ms" in jitter && jitter.ms > plan.interval) {
-      warn("JITTER_CUT", "The jitter is longer than the interval: it ends before the following time.");
+      const message = "The jitter is longer than the interval: it ends before the following time.";
+      warn("JITTER_CUT", message, "Give a jitter no longer than the interval.");
     }
   },
 };
@@ -139,6 +141,7 @@ function lintMonths({ origin, zone }: IntervalPlan, { unit, count }: CalendarSte
   const date = civilFromDays(day) & 31;
   const months = Array.from({ length: 12 }, (_, n) => modulo(monthOf(day) + n * count, 12) + 1);
   if (months.some((month) => daysInMonth(NO_LEAP_YEAR, month) < date)) {
-    warn("DAY_MISSING", `Months without a day ${date} have their last day instead.`);
+    const remedy = "For the same day in each month, give an origin on day 28 or earlier.";
+    warn("DAY_MISSING", `Months without a day ${date} have their last day instead.`, remedy);
   }
 }

@@ -72,11 +72,13 @@ export function expressionKind<S extends CronSchedule | CalendarSchedule>(
     lint(schedule, warn) {
       const plan = read(schedule, "");
       if (isEachSecond(plan.fields)) {
-        warn("EACH_SECOND", "It fires each second or more often while it matches; did you mean each minute?");
+        const message = "It fires each second or more often while it matches.";
+        warn("EACH_SECOND", message, "For once a minute, write 0 for the second.");
       }
       lint(schedule, plan, warn);
       if (schedule.dst !== undefined && isUtc(plan.zone)) {
-        warn("DST_IGNORED", "dst has no effect in UTC, whose clock never changes; is a timezone missing?");
+        const message = "dst has no effect in UTC, whose clock never changes.";
+        warn("DST_IGNORED", message, "Give a timezone, or leave out dst.");
       }
     },
   };

@@ -4,8 +4,8 @@ import type { Timetable } from "../timetable.js";
 import type { DstChoice, WholeSchedule } from "../types.js";
 import { requireZone } from "../zone/names.js";
 
-/** Reports a warning about a schedule. */
-export type Warn = (code: string, message: string) => void;
+/** Reports a warning about a schedule. `remedy`: what to do, as one sentence. */
+export type Warn = (code: string, message: string, remedy: string) => void;
 
 /** Position of a text about a schedule: alone, among the members of a union, or among exclusions. */
 export type Place = "alone" | "member" | "exclusion";
