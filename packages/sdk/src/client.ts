@@ -6,7 +6,7 @@ import {
   type TriggerOptions,
 } from "@carillon/core";
 import { assertOptions, durationOption, MAX_DURATION } from "@carillon/core/internal";
-import { type ConnectionSpec, Store } from "@carillon/store";
+import { type ConnectionSpec, type Status, Store, status } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
 import { Backfills } from "./client/backfills.js";
 import {
@@ -29,7 +29,6 @@ import { checkedOptions } from "./client/options.js";
 import { Queues } from "./client/queues.js";
 import { Runs } from "./client/runs.js";
 import { Scope } from "./client/scope.js";
-import { type Status, status } from "./client/status.js";
 import { deleteTask, pause, resume, trigger } from "./client/task-actions.js";
 import { countTasks, listTasks, readTask } from "./client/task-reader.js";
 import { TaskTypes } from "./client/task-types.js";

@@ -54,9 +54,16 @@ export {
   type IoredisClient,
   type LedgerEntry,
   type Logger,
+  type NodeState,
+  type NodeView,
   type QueuePause,
+  type QueueStatus,
   redisError,
   type SharedCalendar,
+  type Status,
+  type StatusCode,
+  type StatusReason,
+  type StatusState,
   type TokenRole,
   type WorkerInfo,
   type WorkerRun,
@@ -75,13 +82,6 @@ export type { Queues, QueueView } from "./client/queues.js";
 export type { RunningFilter } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
 export type { StatsPage, TaskStats, TaskStatsRow } from "./client/stats.js";
-export type {
-  QueueStatus,
-  Status,
-  StatusCode,
-  StatusReason,
-  StatusState,
-} from "./client/status.js";
 export type { TaskTypes } from "./client/task-types.js";
 export type { Token, TokenInput, Tokens } from "./client/tokens.js";
 export type * from "./client/types.js";
@@ -93,8 +93,6 @@ export {
   definitionOf,
   displayState,
   type LastStatus,
-  type NodeState,
-  type NodeView,
   type Task,
   type TaskRevision,
   type WorkerState,

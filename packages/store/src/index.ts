@@ -3,7 +3,7 @@ export type { Backfill } from "./backfills.js";
 export { bullChildren } from "./bull/bull-keys.js";
 export { bullVersion, jobOptions } from "./bull/bullmq.js";
 export { PatientWorker } from "./bull/patient-worker.js";
-export type { QueuePause, QueueState, WorkerConnections } from "./bull/queues.js";
+export { aboutPause, type QueuePause, type QueueState, type WorkerConnections } from "./bull/queues.js";
 export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
 export { ChangeLog, type StoredChange } from "./changes.js";
 export * from "./claim/claims.js";
@@ -44,6 +44,16 @@ export type { LedgerEntry } from "./run/run-reads.js";
 export type { EndWord, Settlement, SettleWord, StartResult, Worked } from "./run/run-scripts.js";
 export { REDIS_TIME, type Sabotage, type TimeSource } from "./script/context.js";
 export { PARTS } from "./script/facts.js";
+export { Coverage, type Gap, gapText, type Work } from "./status/coverage.js";
+export { type NodeState, type NodeView, nodeView } from "./status/node-view.js";
+export {
+  type QueueStatus,
+  type Status,
+  type StatusCode,
+  type StatusReason,
+  type StatusState,
+  status,
+} from "./status/status.js";
 export { type Channel, Store, type StoreOptions } from "./store.js";
 export {
   DEFAULT_CRASH,
@@ -56,6 +66,7 @@ export {
   revisionOf,
   type StoredTask,
 } from "./task/codec.js";
+export { nextOf } from "./task/next-of.js";
 export { ABSENT, type PutOutcome, type PutResult } from "./task/put.js";
 export type { TaskFilter, TaskPage } from "./task/task-reads.js";
 export { digestOf, newSecret, type StoredToken, TOKEN_ROLES, type TokenRole } from "./tokens.js";

@@ -1,52 +1,8 @@
-import { isAlive, type Store, type WorkerConnections, type WorkerInfo } from "@carillon/store";
+import { type Gap, gapText, Coverage as KnownWorkers, type Work } from "@carillon/store";
 import type { Warning } from "./types.js";
 
-/** A task type in a queue. */
-export interface Work {
-  readonly queue: string;
-  readonly type: string;
-}
-
-/** A task type that no live worker of its queue handles. `workers`: number of live workers of the queue. */
-export interface Gap extends Work {
-  readonly workers: number;
-}
-
-/** Maximum age of cached answers, in ms: for "has a worker", and for "has none". */
-const [FOUND_FOR, MISSED_FOR] = [5_000, 1_000];
-
-/** Tells whether a worker handles a task type. Its answers are cached, so that many puts cost few reads. */
-export class Coverage {
-  readonly #registered: Cached<readonly WorkerInfo[]>;
-  readonly #connections: Cached<WorkerConnections | undefined>;
-
-  constructor(store: Store) {
-    this.#registered = new Cached(async () => {
-      const [workers, now] = await Promise.all([store.registry.workers(), store.serverTime()]);
-      return workers.map((worker) => (isAlive(worker, now) ? worker : { ...worker, stopping: true }));
-    });
-    this.#connections = new Cached(() => store.queues.connections());
-  }
-
-  /**
-   * Task types and queues without a worker. None if plain BullMQ workers may run them, or if Redis does not list its clients.
-   *
-   * @throws coded Redis errors
-   */
-  async gaps(works: readonly Work[]): Promise<Map<Work, Gap>> {
-    let gaps = gapsOf(works, await this.#registered.get(FOUND_FOR));
-    if (gaps.size === 0) return gaps;
-    const registered = await this.#registered.get(MISSED_FOR);
-    gaps = gapsOf(works, registered);
-    if (gaps.size === 0) return gaps;
-    const connections = await this.#connections.get(MISSED_FOR);
-    const ours = new Set(registered.map(({ id }) => id));
-    for (const [work, { queue }] of gaps) {
-      if (connections === undefined || connections.workers(queue, ours) > 0) gaps.delete(work);
-    }
-    return gaps;
-  }
-
+/** Warns of task types that no worker handles. */
+export class Coverage extends KnownWorkers {
   /** A warning for each that has no worker. Never rejects: a warning must not fail the call. */
   async warnings(works: readonly Work[]): Promise<(Warning | undefined)[]> {
     const gaps = await this.gaps(works).catch(() => new Map<Work, Gap>());
@@ -63,32 +19,6 @@ export class Coverage {
   }
 }
 
-function gapsOf(works: readonly Work[], registered: readonly WorkerInfo[]): Map<Work, Gap> {
-  const taking = registered.filter(({ stopping }) => !stopping);
-  // Most of many tasks have the same queue and type.
-  const known = new Map<string, Gap | undefined>();
-  const gaps = new Map<Work, Gap>();
-  for (const work of works) {
-    const { queue, type } = work;
-    const name = `${queue} ${type}`;
-    if (!known.has(name)) {
-      const workers = taking.filter(({ queues }) => queues.includes(queue));
-      const handled = workers.some(({ types }) => types.includes(type));
-      known.set(name, handled ? undefined : { queue, type, workers: workers.length });
-    }
-    const gap = known.get(name);
-    if (gap) gaps.set(work, gap);
-  }
-  return gaps;
-}
-
-/** The gap in words. */
-export function gapText({ queue, type, workers }: Gap): string {
-  if (workers === 0) return `no worker works the queue ${queue}`;
-  const have = workers === 1 ? "its 1 worker does not have it" : `none of its ${workers} workers has it`;
-  return `no worker of the queue ${queue} handles the type ${type}: ${have}`;
-}
-
 function noWorker(gap: Gap): Warning {
   const { queue, type, workers } = gap;
   const [then, remedy] =
@@ -100,25 +30,4 @@ function noWorker(gap: Gap): Warning {
         ];
   const text = gapText(gap);
   return { code: "NO_WORKER", message: `${text[0]?.toUpperCase()}${text.slice(1)}. ${then}`, remedy };
-}
-
-/** A value that is read again when it is too old. Calls at the same time share one reading. */
-class Cached<Value> {
-  readonly #read: () => Promise<Value>;
-  #value: Promise<Value> | undefined;
-  #at = 0;
-
-  constructor(read: () => Promise<Value>) {
-    this.#read = read;
-  }
-
-  /** @param age at most, in ms */
-  get(age: number): Promise<Value> {
-    const now = performance.now();
-    if (this.#value === undefined || now - this.#at > age) {
-      this.#value = this.#read();
-      this.#at = now;
-    }
-    return this.#value;
-  }
 }

@@ -1,5 +1,5 @@
+import { type NodeView, nodeView } from "@carillon/store";
 import type { Scope } from "./scope.js";
-import { type NodeView, nodeView } from "./view.js";
 
 /** The scheduler nodes of a namespace, at `client.nodes`. */
 export class Nodes {

@@ -1,7 +1,6 @@
 import { ALERTS_QUEUE, CarillonError, type Outcome } from "@carillon/core";
 import { assertName, assertOptions } from "@carillon/core/internal";
-import type { QueuePause, QueueState, Store } from "@carillon/store";
-import { Coverage, gapText } from "./coverage.js";
+import { aboutPause, Coverage, gapText, type QueuePause, type QueueState, type Store } from "@carillon/store";
 import { shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import type { AuthorOptions, DeleteOptions } from "./types.js";
@@ -194,12 +193,4 @@ export async function holdOf(store: Store, queue: string, type: string): Promise
   if (state?.paused) return `the queue is paused${aboutPause(state.paused)}`;
   const [gap] = (await new Coverage(store).gaps([{ queue, type }])).values();
   return gap && gapText(gap);
-}
-
-/** Author, time and reason of a pause, as far as they are recorded: ` (by ann since 2026-01-01T00:00:00Z: deploy)`. */
-export function aboutPause({ at, by, note }: QueuePause): string {
-  if (at === undefined) return "";
-  const who = by === undefined ? "" : `by ${by} `;
-  const why = note === undefined ? "" : `: ${note}`;
-  return ` (${who}since ${new Date(at).toISOString().replace(".000Z", "Z")}${why})`;
 }

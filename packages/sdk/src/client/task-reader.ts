@@ -1,11 +1,11 @@
 import { ALERTS_QUEUE, CarillonError, type TaskRef } from "@carillon/core";
 import { assertName, assertOptions, quote } from "@carillon/core/internal";
-import type { TaskPage as StoredPage, StoredTask } from "@carillon/store";
+import { nextOf, type TaskPage as StoredPage, type StoredTask } from "@carillon/store";
 import { assertCursor, assertState, notFound, outcomesOf, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import { type StatsPage, statsView, type TaskStatsRow } from "./stats.js";
 import type { ListOptions, TaskPage } from "./types.js";
-import { lastStatus, nextOf, openView, type Task, taskView } from "./view.js";
+import { lastStatus, openView, type Task, taskView } from "./view.js";
 
 /** Most open runs that are read for a task's display state. */
 const MOST_SHOWN = 100;

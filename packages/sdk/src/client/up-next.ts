@@ -1,9 +1,8 @@
 import { CarillonError, isCarillonError, type TaskName } from "@carillon/core";
 import { parseLocalName, scheduleSteps } from "@carillon/core/internal";
-import type { Store, StoredTask } from "@carillon/store";
+import { nextOf, type Store, type StoredTask } from "@carillon/store";
 import { foresee } from "./forecast.js";
 import { TimeSlice } from "./time-slice.js";
-import { nextOf } from "./view.js";
 
 /** An occurrence to come. Times in UTC ms. */
 export interface Upcoming {

@@ -13,11 +13,11 @@ import {
   type TaskState,
   taskSchema,
 } from "@carillon/core";
-import { errorOf, type Pending, readyAt } from "@carillon/core/internal";
+import { errorOf, type Pending } from "@carillon/core/internal";
 import {
   isAlive,
   isSilent,
-  type NodeInfo,
+  nextOf,
   type Revision,
   revisionOf,
   type StoredTask,
@@ -134,26 +134,6 @@ function inWords(task: TaskDefinition): string {
   }
 }
 
-/** The next timed event of a task; occurrences that wait for the end of a run have no time. Undefined while paused or finished. */
-export function nextOf({
-  state,
-  nominal,
-  due,
-  pending,
-}: StoredTask): { nominal: number; due: number } | undefined {
-  if (state !== "scheduled") return undefined;
-  const timed = timesOf(pending);
-  if (due !== undefined) timed.push({ nominal: nominal ?? due, due });
-  return timed.sort((a, b) => a.due - b.due)[0];
-}
-
-/** Pending occurrences with a time of their own: retries, and runs that a handler requested. */
-function timesOf(pending: readonly Pending[]): { nominal: number; due: number }[] {
-  return pending.flatMap((one) =>
-    one.at === undefined ? [] : [{ nominal: one.nominal, due: readyAt(one) }],
-  );
-}
-
 export function taskView(stored: StoredTask): Task {
   const { definition } = stored;
   const { enabled: _, ...rest } = definition;
@@ -228,22 +208,4 @@ export function workerView(worker: WorkerInfo, now: number, owner: string | unde
   if (owner === undefined) return { ...worker, alive, state };
   const { running: _, runs, ...rest } = worker;
   return { ...rest, runs: runs.filter(({ task }) => task.startsWith(`${owner}/`)), alive, state };
-}
-
-/** `silent`: it missed a heartbeat. `dead`: it missed three. */
-export type NodeState = "ready" | "not-ready" | "silent" | "dead";
-
-/** A node of the registry; `alive` while its last heartbeat is within three of its intervals from now. */
-export interface NodeView extends NodeInfo {
-  readonly alive: boolean;
-  readonly state: NodeState;
-}
-
-/** A node that has missed a heartbeat counts as not ready: its reported state is out of date. */
-export function nodeView(node: NodeInfo, now: number): NodeView {
-  const alive = isAlive(node, now);
-  if (alive && !isSilent(node, now)) return { ...node, alive, state: node.ready ? "ready" : "not-ready" };
-  const seconds = Math.round((now - node.beat) / 1000);
-  const why = seconds < 0 ? "no beat since the clock of Redis went back" : `no beat for ${seconds} s`;
-  return { ...node, alive, state: alive ? "silent" : "dead", ready: false, why };
 }

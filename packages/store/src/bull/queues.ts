@@ -240,3 +240,11 @@ async function namesOfConnections(server: Redis): Promise<string[] | undefined> 
   const list = String(await server.client("LIST"));
   return Array.from(list.matchAll(/ name=(\S+)/g), ([, name]) => name as string);
 }
+
+/** Author, time and reason of a pause, as far as they are recorded: ` (by ann since 2026-01-01T00:00:00Z: deploy)`. */
+export function aboutPause({ at, by, note }: QueuePause): string {
+  if (at === undefined) return "";
+  const who = by === undefined ? "" : `by ${by} `;
+  const why = note === undefined ? "" : `: ${note}`;
+  return ` (${who}since ${new Date(at).toISOString().replace(".000Z", "Z")}${why})`;
+}

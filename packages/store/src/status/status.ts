@@ -1,10 +1,12 @@
 import { ALERTS_QUEUE, type ErrorCode, type Freeze } from "@carillon/core";
 import { frozenAt, frozenText } from "@carillon/core/internal";
-import { isAlive, type QueueState, redisError } from "@carillon/store";
-import { type Gap, gapText, type Work } from "./coverage.js";
-import { aboutPause, type QueueView } from "./queues.js";
-import type { Scope } from "./scope.js";
-import { nextOf, nodeView } from "./view.js";
+import { aboutPause, type QueuePause, type QueueState } from "../bull/queues.js";
+import { redisError } from "../redis/connection.js";
+import { isAlive } from "../registry.js";
+import type { Store } from "../store.js";
+import { nextOf } from "../task/next-of.js";
+import { type Coverage, type Gap, gapText, type Work } from "./coverage.js";
+import { nodeView } from "./node-view.js";
 
 /** `stopped`: some work is not done until somebody acts. `behind`: an occurrence is due and no node has claimed it. */
 export type StatusState = "on-time" | "behind" | "stopped";
@@ -35,7 +37,15 @@ export interface StatusReason {
 }
 
 /** A queue, and how far its occurrences are behind. For a bound client: without the jobs of all owners. */
-export interface QueueStatus extends Omit<QueueView, "tasks" | "outcomes"> {
+export interface QueueStatus extends Partial<Omit<QueueState, "paused">> {
+  readonly name: string;
+  /**
+   * Workers take no jobs. Since when (UTC ms), by whom and why, as far as the pause recorded it: one by plain BullMQ does not. Absent: it is
+   * not paused.
+   */
+  readonly paused?: QueuePause | undefined;
+  /** BullMQ workers that are connected, plain ones included. Undefined: Redis does not say. */
+  readonly workers: number | undefined;
   /** Age of the oldest due occurrence that no node has claimed, in ms; 0: none. */
   readonly behind: number;
 }
@@ -65,8 +75,15 @@ const ALERT_PATIENCE = 60_000;
 /** Waiting runs, and due tasks, of a queue that are read for their types. */
 const SAMPLE = 50;
 
+/** What is asked: all work of a namespace, or that of one owner. */
+export interface StatusScope {
+  readonly store: Store;
+  readonly coverage: Coverage;
+  readonly owner?: string | undefined;
+}
+
 /** Whether the work of a namespace is on time; never throws because of Redis. */
-export async function status(scope: Scope): Promise<Status> {
+export async function status(scope: StatusScope): Promise<Status> {
   try {
     return await readStatus(scope);
   } catch (error) {
@@ -75,7 +92,7 @@ export async function status(scope: Scope): Promise<Status> {
   }
 }
 
-async function readStatus(scope: Scope): Promise<Status> {
+async function readStatus(scope: StatusScope): Promise<Status> {
   const { store, owner } = scope;
   const [now, refused, nodes, workers, freezes, names] = await Promise.all([
     store.serverTime(),
@@ -128,7 +145,7 @@ interface QueueReading {
 }
 
 async function readQueue(
-  { store, owner }: Scope,
+  { store, owner }: StatusScope,
   name: string,
   workers: number | undefined,
   now: number,
@@ -172,7 +189,7 @@ function waitsSince(times: readonly number[]): number | undefined {
 }
 
 /** Why Redis refuses writes, if it does. A user that may only read is refused by its ACL: the nodes tell then. */
-async function refusedWrites({ store }: Scope): Promise<StatusReason[]> {
+async function refusedWrites({ store }: StatusScope): Promise<StatusReason[]> {
   try {
     await store.registry.assertWritable();
     return [];
