@@ -155,10 +155,10 @@ export class Registry {
     });
   }
 
-  /** @throws `UNKNOWN_TASK_TYPE` */
-  async assertTypes(types: readonly string[]): Promise<void> {
-    const known = await this.types();
-    for (const type of types) assertKnown(type, known);
+  /** What the namespace says about new definitions, read in one trip: the only types (none: any), and default policies. */
+  async rules(): Promise<{ types: string[]; defaults: Map<DefaultsScope, Policies> }> {
+    const [types, defaults] = await Promise.all([this.types(), this.defaults()]);
+    return { types, defaults };
   }
 
   /** The policies of the namespace for tasks that do not have them. Corrupt ones are left out. */

@@ -67,7 +67,10 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     await bench.trigger(id, "a");
     const [run] = await open(id);
     expect([await named(id), await inSet(id)]).toEqual(["*", [run]]);
-    await expect(bench.trigger(id, "b", "skip")).resolves.toEqual({ outcome: "skipped", reason: "overlap" });
+    await expect(bench.trigger(id, "b", "skip")).resolves.toMatchObject({
+      outcome: "skipped",
+      reason: "overlap",
+    });
     await finishAll();
     expect(await named(id)).toBe("");
   });
@@ -118,7 +121,10 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     const before = await open();
     await bench.put({ id: "t", schedule: { every: "20s" } });
     expect(await open()).toEqual(before);
-    await expect(bench.trigger("t", "b", "skip")).resolves.toEqual({ outcome: "skipped", reason: "overlap" });
+    await expect(bench.trigger("t", "b", "skip")).resolves.toMatchObject({
+      outcome: "skipped",
+      reason: "overlap",
+    });
   });
 
   it.each(["\x7f", "\x1f", "a\nb", "\u0000", "é\x7f\x1f|"])(
@@ -200,7 +206,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
         if (seen.length > 3) return;
         await internalsOf(bench.store).link.ask((client) => client.zrem(keys().open("system/t"), ...ended));
       });
-      await expect(bench.trigger("t", "x", "cancel-running")).resolves.toEqual({ outcome: "queued" });
+      await expect(bench.trigger("t", "x", "cancel-running")).resolves.toMatchObject({ outcome: "queued" });
       const steps = seen.map((many, i) => many - (seen[i - 1] ?? 0));
       expect(steps.length).toBeGreaterThan(3);
       for (const step of steps) expect(step).toBeLessThanOrEqual(500);

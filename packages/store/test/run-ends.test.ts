@@ -457,7 +457,7 @@ onEveryEngine("the end of a run", (connection) => {
       await bench.put({ id: "t", schedule: { every: "1h" }, rerun: { delay: "1m" } });
       const [run] = (await started(1)) as [Started];
       meanwhile(async () =>
-        expect(await bench.trigger("t", "m", "queue-one")).toEqual({ outcome: "queued" }),
+        expect(await bench.trigger("t", "m", "queue-one")).toMatchObject({ outcome: "queued" }),
       );
       expect(await settle(...run, "failed")).toBe("OK");
       expect((await bench.stored("t")).pending.map(({ trigger }) => trigger)).toEqual(["manual", "retry"]);
@@ -871,7 +871,7 @@ onEveryEngine("the end of a run", (connection) => {
     await bench.put({ id: "t", schedule: { every: "10s" }, overlap: "allow" });
     await bench.clock.advance(10_000);
     expect(await bench.claim("t", "c1")).toEqual(["OK"]);
-    expect(await bench.trigger("t", "tr", "queue-one")).toEqual({ outcome: "queued" });
+    expect(await bench.trigger("t", "tr", "queue-one")).toMatchObject({ outcome: "queued" });
     for (let i = 2; i <= 4; i++) {
       await bench.clock.set(START + i * 10_000);
       expect(await bench.claim("t", `c${i}`)).toEqual(["OK"]);

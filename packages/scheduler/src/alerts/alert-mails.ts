@@ -48,7 +48,7 @@ export class AlertMails {
       const parsed = parseTask({ id, type: EMAIL_TYPE, queue, owner, schedule, payload, retry });
       const ifRevision = stored ? revisionOf(stored.fields) : "absent";
       try {
-        await this.#store.tasks.put(queue, [parsed], { once: true, own: true, ifRevision });
+        await this.#store.tasks.put(queue, [parsed], { once: true, ifRevision });
         return;
       } catch (error) {
         if (!isCarillonError(error, "CONFLICT")) throw error;

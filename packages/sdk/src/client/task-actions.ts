@@ -1,9 +1,9 @@
-import { CarillonError, type TaskName, type TaskRef, type TriggerOptions } from "@carillon/core";
+import { CarillonError, type TaskRef, type TriggerOptions } from "@carillon/core";
 import { assertOptions, assertOverlap } from "@carillon/core/internal";
 import { differenceOf } from "./change.js";
 import { notFound, resumeFrom, shortText } from "./input.js";
 import type { Scope } from "./scope.js";
-import type { DeleteOptions, PauseOptions, ResumeOptions, TriggerResult, Warning } from "./types.js";
+import type { DeleteOptions, PauseOptions, ResumeOptions, TriggerResult } from "./types.js";
 
 /** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
 export async function deleteTask(scope: Scope, ref: TaskRef, options: DeleteOptions): Promise<void> {
@@ -55,21 +55,13 @@ export async function trigger(scope: Scope, ref: TaskRef, options: TriggerOption
     throw new CarillonError("INVALID_OPTION", "not true or false.", { field: "force" });
   const by = scope.identity(scope.author(options.by));
   const name = await scope.locate(ref);
-  const [result, warnings] = await Promise.all([
-    scope.store.claims.trigger(name, by, options.overlap, options.force === true),
-    warningsOf(scope, name),
-  ]);
+  const result = await scope.store.claims.trigger(name, by, options.overlap, options.force === true);
   const run = result.outcome === "enqueued" ? result.run : undefined;
   scope.log("trigger", name, by.name, {
     details: { outcome: result.outcome, run, overlap: options.overlap },
   });
   if (result.outcome === "skipped") return { outcome: "skipped", code: "SKIPPED_OVERLAP" };
+  const warnings = await scope.coverage.warningsOf({ queue: name.queue, type: result.type });
   if (result.outcome === "queued") return { outcome: "queued", key: by.key, warnings };
   return { outcome: "enqueued", run: result.run, key: by.key, enqueued: result.enqueued, warnings };
-}
-
-/** Read at the same time as the trigger: it need not wait for this. */
-async function warningsOf({ store, coverage }: Scope, name: TaskName): Promise<Warning[]> {
-  const task = await store.tasks.get(name).catch(() => undefined);
-  return task ? coverage.warningsOf(task.definition) : [];
 }

@@ -56,12 +56,13 @@ export class TaskWriter {
     const checked = await this.#check(task, type);
     assertPutOptions(options);
     const by = this.#scope.author(options.by);
-    return this.#put(await this.#fill(checked), { ...options, by });
+    return this.#put(await this.#admit(checked), { ...options, by });
   }
 
-  /** Gives a task the default policies that it does not have. */
-  async #fill<Task extends ParsedTask>(task: Task): Promise<Task> {
-    const defaults = await this.#scope.store.registry.defaults();
+  /** Asserts that the namespace allows its type, and gives it the default policies that it does not have. @throws `UNKNOWN_TASK_TYPE` */
+  async #admit<Task extends ParsedTask>(task: Task): Promise<Task> {
+    const { types, defaults } = await this.#scope.store.registry.rules();
+    assertKnown(task.definition.type, types);
     return { ...task, definition: withDefaults(task.definition, defaults) };
   }
 
@@ -103,7 +104,7 @@ export class TaskWriter {
       return taskView(stored);
     };
     return update(read, change, async (task, ifRevision) => {
-      const checked = await this.#fill(await this.#check(task));
+      const checked = await this.#admit(await this.#check(task));
       const once = oneOff && "at" in checked.definition.schedule;
       const done = await this.#put(checked, { ifRevision, by }, once);
       return { done, revision: revisionOf(definitionFields(checked, once)) };
@@ -157,7 +158,7 @@ export class TaskWriter {
       }
     }
     const { registry, tasks: stored } = this.#scope.store;
-    const known = await registry.types();
+    const { types, defaults } = await registry.rules();
     const assertAt = async (assert: (task: CheckedTask) => unknown) => {
       for (const [index, task] of checked.entries()) {
         try {
@@ -167,9 +168,8 @@ export class TaskWriter {
         }
       }
     };
-    await assertAt((task) => assertKnown(task.definition.type, known));
+    await assertAt((task) => assertKnown(task.definition.type, types));
     await assertAt((task) => namesCalendars(task) && stored.assertCalendars([task]));
-    const defaults = await registry.defaults();
     return checked.map((task) => ({ ...task, definition: withDefaults(task.definition, defaults) }));
   }
 
@@ -181,13 +181,12 @@ export class TaskWriter {
     const count = wholeNumber(options.count ?? 5, "count", 0, 1_000);
     if (options.from !== undefined && !Number.isFinite(options.from))
       throw new CarillonError("INVALID_OPTION", "not a time.", { field: "from", remedy: "Give epoch ms." });
-    const checked = await this.#fill(await this.#check(task));
+    const checked = await this.#admit(await this.#check(task));
     const { definition, warnings } = checked;
     const { store, coverage } = this.#scope;
-    const { registry, calendars, tasks } = store;
+    const { calendars, tasks } = store;
     const [ofWorkers] = await Promise.all([
       coverage.warningsOf(definition),
-      registry.assertTypes([definition.type]),
       namesCalendars(checked) && calendars.refresh(),
     ]);
     const from = options.from ?? (await tasks.time(definition.queue));
@@ -224,7 +223,7 @@ export class TaskWriter {
     );
     const [now, draft, warnings] = await Promise.all([
       tasks.time(queue),
-      this.#fill(given),
+      this.#admit(given),
       coverage.warningsOf({ queue, type: type.type }),
     ]);
     let at = due(now);
@@ -254,7 +253,6 @@ export class TaskWriter {
     by: string,
   ): Promise<{ run: string; enqueued: number } | undefined> {
     const { registry, claims } = this.#scope.store;
-    await registry.assertTypes([task.definition.type]);
     const mark = await registry.enter(queue);
     try {
       return await claims.enqueueNow(task, this.#scope.identity(by));

@@ -79,11 +79,13 @@ export interface PackedCommit extends Packed<[now: number, ...statuses: string[]
   readonly runs: readonly (string | undefined)[];
 }
 
-export type TriggerResult =
+/** `type`: of the task. */
+export type TriggerResult = { readonly type: string } & (
   | { readonly outcome: "enqueued"; readonly run: string; readonly enqueued: number }
   /** It waits for the run in its way to end. */
   | { readonly outcome: "queued" }
-  | { readonly outcome: "skipped"; readonly reason: "overlap" };
+  | { readonly outcome: "skipped"; readonly reason: "overlap" }
+);
 
 export class ClaimRepository extends DueReads {
   readonly #keys: NamespaceKeys;
@@ -268,7 +270,7 @@ export class ClaimRepository extends DueReads {
         throw new CarillonError("SKIPPED_OVERLAP", what, { remedy: "Try again when it has ended." });
       }),
     );
-    if (result?.outcome === "enqueued") return result;
+    if (result?.outcome === "enqueued") return { run: result.run, enqueued: result.enqueued };
     throw new CarillonError("CONFLICT", `${local} kept changing while its items were retried.`, {
       remedy: "Try again.",
     });
@@ -307,9 +309,10 @@ export class ClaimRepository extends DueReads {
     if (status.startsWith("ERROR")) throw addFailed(status);
     if (status === "LIMITED") throw ownerLimit(name);
     if (status !== "OK" && status !== "DONE") return undefined;
-    if (run !== undefined) return { outcome: "enqueued", run, enqueued: answer.now };
+    const { type } = task.definition;
+    if (run !== undefined) return { type, outcome: "enqueued", run, enqueued: answer.now };
     const waits = decision.pending.some(({ key }) => key === by.key);
-    return waits ? { outcome: "queued" } : { outcome: "skipped", reason: "overlap" };
+    return waits ? { type, outcome: "queued" } : { type, outcome: "skipped", reason: "overlap" };
   }
 
   /** A task as it is now, with the runs in its way. `gone`: there is none; `foreign`: a newer version wrote it. */

@@ -32,7 +32,7 @@ end
 for tag in string.gmatch(tags or "", "[^,]+") do redis.pcall("ZREM", ours(F.keys.tagged, tag), A.name) end
 for calendar in string.gmatch(calendars or "", "[^,]+") do redis.pcall("ZREM", ours(F.keys.planned, calendar), A.name) end
 redis.call("ZREM", K.tasks, A.name)
-redis.call("ZREM", ours(F.keys.waiting, string.match(A.name, "^[^/]+")), A.shard .. " " .. A.name)
+redis.call("ZREM", ours(F.keys.waiting, ownerOf(A.name)), A.shard .. " " .. A.name)
 unindexTask({ task = K.task, name = A.name, shard = A.shard, due = K.due })
 -- Its alerts and backfills. Both lists are short, or empty.
 local ending = string.match(A.name, "/.*") .. '"'

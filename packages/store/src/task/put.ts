@@ -48,8 +48,6 @@ export interface PutResult {
 export interface PutOptions {
   /** One-off tasks of `enqueue`. */
   readonly once?: boolean | undefined;
-  /** Its type is Carillon's own; the namespace's list of types need not have it. */
-  readonly own?: boolean | undefined;
   /** Changes the task only if it has this revision; `ABSENT`: only creates it. Default: no condition. */
   readonly ifRevision?: string | undefined;
   /** The author, kept as `updatedBy` and `createdBy`. */

@@ -97,17 +97,14 @@ export class TaskRepository extends TaskReads {
   }
 
   /**
-   * Stores tasks of one queue, each for itself, in the order given. An identical one changes nothing.
+   * Stores tasks of one queue, each for itself, in the order given. An identical one changes nothing. The caller has checked their
+   * types (`Registry.rules`).
    *
    * @throws `CONFLICT` with the field `ifRevision` if the stored revision is another one and the definitions differ
    */
   async put(queue: string, tasks: readonly ParsedTask[], options: PutOptions = {}): Promise<PutResult[]> {
     const shared = tasks.some(({ definition }) => calendarsOf(definition.schedule).length > 0);
-    await Promise.all([
-      !options.own &&
-        this.#registry.assertTypes([...new Set(tasks.map(({ definition }) => definition.type))]),
-      shared && this.assertCalendars(tasks),
-    ]);
+    if (shared) await this.assertCalendars(tasks);
     const mark = this.#registry.enter(queue);
     try {
       const [now] = await Promise.all([this.time(queue), mark]);

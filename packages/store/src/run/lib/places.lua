@@ -47,7 +47,7 @@ end
 -- limit too: it may come back while other runs that counted are open.
 local WOKEN = 16
 local function leavePlace(name, run, wake)
-  local owner = string.match(name, "^[^/]+")
+  local owner = ownerOf(name)
   local places, waiting = ours(F.keys.places, owner), ours(F.keys.waiting, owner)
   if LEAVING then redis.call("ZREM", places, run) end
   local limit = limitOf(owner)

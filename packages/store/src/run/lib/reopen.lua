@@ -9,7 +9,7 @@ local function reopen(run, outcome, now)
     "again")
   for _, set in ipairs({ run.history, run.failures, K.journal }) do redis.call("ZREM", set, run.id) end
   redis.call("HSET", run.task, "open", addOpen(redis.call("HGET", run.task, "open"), run.open, run.id, now))
-  takePlace(string.match(run.name, "^[^/]+"), run.id, now)
+  takePlace(ownerOf(run.name), run.id, now)
 end
 
 -- Has the job of a run that its worker settled ended since, to be retried from outside? `made` and `trace`: as it was settled; `counted`:

@@ -6,4 +6,7 @@ local OURS = "{" .. NAMESPACE .. ":" .. QUEUE .. "}:~"
 -- `prefix`: one of F.keys.
 local function ours(prefix, name) return OURS .. prefix .. name end
 
+-- `name`: `owner/id`.
+local function ownerOf(name) return string.match(name, "^[^/]+") end
+
 local function publish(channel, text) redis.call("PUBLISH", "{" .. NAMESPACE .. "}" .. channel, text) end
