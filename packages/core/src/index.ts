@@ -9,7 +9,7 @@ export {
   type ErrorCode,
   isCarillonError,
 } from "./errors.js";
-export type { Freeze, FreezeScope } from "./freeze.js";
+export type { Freeze, FreezeScope, Frozen } from "./freeze.js";
 export type { JobData, Occurrence, Trigger, TriggerOptions } from "./job.js";
 export type { Json, PayloadLimits } from "./json.js";
 export {

@@ -12,6 +12,7 @@ export {
   describeSchedule,
   ERROR_CODES,
   type ErrorCode,
+  type Frozen,
   ITEM_STATES,
   type ItemState,
   isCarillonError,

@@ -105,6 +105,44 @@ describe("what a client foresees", () => {
     expect(named(await kit.client.forecast({ within: "1h" }))).toEqual(["t of 30 at 30"]);
   });
 
+  it("of a freeze: what it skips and holds is marked, and what it lets go at its end is foreseen", async () => {
+    await put("t");
+    await put("once", { schedule: { at: START + 25 * MINUTE }, catchUp: "skip" });
+    await put("free", { owner: "acme", schedule: { every: "30m" } });
+    await kit.client.freezes.put({ owner: "system", from: START + 15 * MINUTE, until: START + 35 * MINUTE });
+    const forecast = await kit.client.forecast({ within: "50m" });
+    const frozen = forecast.filter((one) => one.frozen);
+    expect(named(frozen)).toEqual(["t of 20 at 20", "t of 30 at 30"]);
+    expect(frozen[0]?.frozen).toMatchObject({ until: START + 35 * MINUTE });
+    const free = named(forecast.filter((one) => !one.frozen));
+    expect(free).toEqual([
+      "t of 10 at 10",
+      "free of 30 at 30",
+      "once of 25 at 35",
+      "t of 40 at 40",
+      "t of 50 at 50",
+    ]);
+    expect(await happened("50m")).toEqual(free.sort());
+  });
+
+  it("of a freeze until it is lifted: held occurrences are listed once, at the time they are due", async () => {
+    await put("once", { schedule: { at: START + 25 * MINUTE } });
+    await put("again", {
+      type: "failing",
+      schedule: { at: START + 5 * MINUTE },
+      rerun: { delay: "10m", jitter: 0 },
+    });
+    await kit.advance("6m");
+    await kit.client.freezes.put({ all: true, by: "ann", reason: "INC-43" });
+    const forecast = await kit.client.forecast({ within: "1h" });
+    expect(named(forecast)).toEqual(["again of 5 at 15", "once of 25 at 25"]);
+    const next = await kit.client.upNext();
+    expect(named(next)).toEqual(named(forecast));
+    for (const { frozen } of [...forecast, ...next])
+      expect(frozen).toMatchObject({ by: "ann", reason: "INC-43", until: undefined });
+    expect(await happened("1h")).toEqual([]);
+  });
+
   it("what is looked at before, and comes later or never, hides nothing", async () => {
     for (let n = 0; n < 5; n++) {
       await put(`skip-${n}`, { catchUp: "skip" });

@@ -1,3 +1,4 @@
+import { shardOf } from "@carillon/core/internal";
 import { Client, defineTask, type FreezeInput } from "@carillon/sdk";
 import { internalsOf, withSeams } from "@carillon/store/internal";
 import { type RedisServer, startRedis, type TestKit, testKit, virtualStore } from "@carillon/testing";
@@ -10,6 +11,14 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 const MINUTE = 60_000;
 
 const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
+/** Its retries go well. */
+const failing = defineTask("failing", {
+  queue: QUEUE,
+  payload: z.looseObject({}),
+  handler: (_payload, { occurrence }) => {
+    if (occurrence.trigger !== "retry") throw new Error("no");
+  },
+});
 
 let redis: RedisServer;
 let kit: TestKit;
@@ -18,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(async () => redis.stop());
 beforeEach(async () => {
-  kit = await testKit({ types: [ring], redis, start: START });
+  kit = await testKit({ types: [ring, failing], redis, start: START });
 });
 afterEach(async () => kit.close());
 
@@ -122,6 +131,56 @@ describe("a freeze", () => {
     });
   });
 
+  describe.each([true, false])("(it holds: %s)", (holds) => {
+    // Without it the same happens at once: what is held is held by the freeze.
+    const frozen = async () => (holds ? (await kit.client.freezes.put({ all: true })).id : undefined);
+    const lift = async (id: string | undefined) => {
+      if (id !== undefined) await kit.client.freezes.delete(id);
+      await kit.advance("10s");
+    };
+
+    it("holds a retry, and starts it when it is lifted", async () => {
+      await put("t", {
+        type: "failing",
+        schedule: { at: START + MINUTE },
+        rerun: { delay: "1m", jitter: 0 },
+      });
+      await kit.advance("61s");
+      const id = await frozen();
+      await kit.advance("5m");
+      const held = await kit.client.runs.list("t");
+      expect(held.map(({ outcome }) => outcome)).toEqual(holds ? ["failed"] : ["succeeded", "failed"]);
+      await lift(id);
+      await kit.expect("t").fired(1).outcome("succeeded");
+    });
+
+    it("holds the steps of a backfill, and goes on where it stood when it is lifted", async () => {
+      await put("t", { schedule: { every: "1h" } });
+      const id = await frozen();
+      const range = { from: START - 120 * MINUTE, to: START };
+      const started = await kit.client.backfills.start("t", { ...range, overlap: "allow" });
+      await kit.advance("2m");
+      const of = () => kit.client.backfills.get(started.id as string);
+      expect(await of()).toMatchObject(
+        holds ? { state: "running", enqueued: 0, skipped: 0 } : { state: "done", enqueued: 3 },
+      );
+      await lift(id);
+      expect(await of()).toMatchObject({ state: "done", enqueued: 3, skipped: 0 });
+      expect(await nominals("t")).toEqual([-120, -60, 0]);
+    });
+
+    it("lets the deadline of a success go on, and its alert out", async () => {
+      const alerts = [{ on: ["missed-deadline"], url: "https://hooks.example.com/x" }];
+      await put("t", { expectWithin: "3m", alerts });
+      await frozen();
+      await kit.advance("4m");
+      const { tasks } = await kit.client.list({ queue: "carillon-alerts" });
+      expect(tasks.map(({ payload }) => payload)).toMatchObject(
+        holds ? [{ alert: { kind: "missed-deadline", task: { id: "t" } } }] : [],
+      );
+    });
+  });
+
   it("refuses a trigger unless it is forced", async () => {
     await put("t");
     await kit.client.freezes.put({ all: true, reason: "INC-43" });
@@ -197,6 +256,38 @@ it("a node mends copies that a process could not make before it died", async () 
   await bench.claim("t", "a");
   expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
   await bench.store.freezes.lift("f");
+  await bench.close();
+});
+
+it("a node lets the tasks go on that a process left held when it died while it lifted a freeze", async () => {
+  const bench = await Bench.open(redis.url);
+  const { link, keys } = internalsOf(bench.store);
+  const { held, due } = keys.queue(QUEUE);
+  await bench.store.freezes.put({ ...freeze, from: START });
+  await bench.put({ id: "t", schedule: { at: START + 1_000 } });
+  await bench.clock.advance(2_000);
+  await bench.claimAll("a");
+  // One step lets 500 tasks go: these have been deleted since.
+  const others = Array.from({ length: 500 }, (_, n) => [START, `0 system/gone-${n}`]).flat();
+  await link.ask((client) => client.zadd(held, ...others));
+  const state = async () => {
+    const [left, at] = await link.ask((client) =>
+      Promise.all([client.zcard(held), client.zscore(due(shardOf("system/t")), "system/t")]),
+    );
+    return { left, waits: Number(at) > START + 2_000 };
+  };
+  expect(await state()).toEqual({ left: 501, waits: true });
+  const { run } = link;
+  link.run = async (sent, sentKeys, args) => {
+    const answer = await run.call(link, sent, sentKeys, args);
+    if (sent.name === "copy-freezes") throw new Error("died");
+    return answer;
+  };
+  await expect(bench.store.freezes.lift("f")).rejects.toThrow("died");
+  link.run = run;
+  expect(await state()).toEqual({ left: 1, waits: true });
+  await bench.store.freezes.mend([QUEUE]);
+  expect(await state()).toEqual({ left: 0, waits: false });
   await bench.close();
 });
 

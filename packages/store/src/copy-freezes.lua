@@ -5,19 +5,22 @@
 --          both cases
 local AT_ONCE = 500
 if (redis.call("HGET", K.frozen, "rev") or "") ~= A.from then return { "0", 0 } end
+local now = string.format("%.0f", nowMs())
 if A.list == "" then
   redis.call("DEL", K.frozen)
-else
-  redis.call("HSET", K.frozen, "rev", A.revision, "list", A.list)
+elseif A.from ~= A.revision then
+  redis.call("HSET", K.frozen, "rev", A.revision, "list", A.list, "at", now)
 end
-local now = string.format("%.0f", nowMs())
+-- Tasks that were held since the copy was made are held by these freezes.
+local before = redis.call("HGET", K.frozen, "at") or "+inf"
 local shards = {}
-local held = redis.call("ZPOPMIN", K.held, AT_ONCE)
-for i = 1, #held, 2 do
-  local shard, name = string.match(held[i], "^(%d+) (.*)$")
+local held = redis.call("ZRANGEBYSCORE", K.held, "-inf", before, "LIMIT", 0, AT_ONCE)
+for _, member in ipairs(held) do
+  local shard, name = string.match(member, "^(%d+) (.*)$")
   local due = shard and ours(F.keys.due, shard)
   -- A task that was paused or deleted since has no check.
   if due and redis.call("ZADD", due, "XX", "LT", "CH", now, name) > 0 then shards[shard] = due end
 end
+if #held > 0 then redis.call("ZREM", K.held, unpack(held)) end
 for shard, due in pairs(shards) do rearmAndWake(shard, due) end
-return { "1", redis.call("ZCARD", K.held) }
+return { "1", redis.call("ZCOUNT", K.held, "-inf", before) }

@@ -67,8 +67,8 @@ export class FreezeRepository {
     const over = list.filter((freeze) => isThawed(freeze, now)).map(({ id }) => id);
     if (over.length > 0) await this.lift(...over);
     else {
-      const copies = await Promise.all(queues.map((queue) => this.#copied(queue)));
-      await this.copyTo(queues.filter((_, i) => copies[i] !== revision));
+      const done = await Promise.all(queues.map((queue) => this.#isCopied(queue, revision)));
+      await this.copyTo(queues.filter((_, i) => !done[i]));
     }
   }
 
@@ -95,6 +95,14 @@ export class FreezeRepository {
 
   async #copied(queue: string): Promise<string> {
     return (await this.#link.ask((client) => client.hget(this.#keys.queue(queue).frozen, "rev"))) ?? "";
+  }
+
+  /** Whether a queue has these freezes, and each task that the ones before held was checked again. */
+  async #isCopied(queue: string, revision: string): Promise<boolean> {
+    const { frozen, held } = this.#keys.queue(queue);
+    const [copied, at] = await this.#link.ask((client) => client.hmget(frozen, "rev", "at"));
+    if ((copied ?? "") !== revision) return false;
+    return (await this.#link.ask((client) => client.zcount(held, "-inf", at ?? "+inf"))) === 0;
   }
 
   async #queues(): Promise<string[]> {

@@ -64,7 +64,7 @@ export interface QueueKeys {
   job(id: string): string;
   /** Hash: how many runs an owner may have open, by owner; `*`: any other owner. */
   readonly limits: string;
-  /** Hash: the namespace's freezes for this queue's scripts: `list` as JSON, `rev` the revision that it is of. */
+  /** Hash: the namespace's freezes for this queue's scripts: `list` as JSON, `rev` the revision that it is of, `at` when it was copied. */
   readonly frozen: string;
   /** Sorted set: `shard owner/id` of the tasks with something that a freeze holds, by the time of their last check. */
   readonly held: string;

@@ -66,11 +66,23 @@ async function show(
 function columnsOf(found: readonly Upcoming[]): Column<Upcoming>[] {
   // Mostly the same.
   const apart = found.some(({ nominal, due }) => nominal !== due);
+  const frozen = {
+    title: "FROZEN",
+    value: ({ frozen }: Upcoming, { when }: TimeTexts) => {
+      if (!frozen) return "";
+      const who = frozen.by === undefined ? "" : ` by ${frozen.by}`;
+      const end = frozen.until === undefined ? "lifted" : when(frozen.until);
+      return `until ${end}${who}${frozen.reason === undefined ? "" : `: ${frozen.reason}`}`;
+    },
+    colour: () => "yellow" as const,
+    least: 12,
+  };
   const nominal = { title: "NOMINAL", value: (one: Upcoming, { at }: TimeTexts) => at(one.nominal), rank: 2 };
   return [
     { title: "DUE", value: ({ due }, { when }) => when(due) },
     ...(apart ? [nominal] : []),
     { title: "QUEUE", value: ({ task }) => task.queue, rank: 1, least: 8 },
     { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
+    ...(found.some((one) => one.frozen) ? [frozen] : []),
   ];
 }

@@ -1,4 +1,4 @@
-import { counted, decide, readyAt, TaskSchedule } from "@carillon/core/internal";
+import { counted, decide, type Freeze, type Frozen, readyAt, TaskSchedule } from "@carillon/core/internal";
 import { dueTask, type Store, type StoredTask } from "@carillon/store";
 
 /** Times of a backlog that are remembered; well above the highest `most`. */
@@ -8,6 +8,8 @@ const MOST_WALKED = 10_000;
 interface Foreseen {
   readonly nominal: number;
   readonly due: number;
+  /** The freeze that skips it then, or holds it beyond the end of the forecast. */
+  readonly frozen?: Frozen;
 }
 
 /**
@@ -20,17 +22,23 @@ export function* foresee(
   task: StoredTask,
   now: number,
   until: number,
+  freezes: readonly Freeze[] = [],
 ): Generator<Foreseen | undefined> {
   if (task.state !== "scheduled") return;
-  const { schedule: plain, ...due } = dueTask({ task, running: undefined }, store.calendars.schedules);
+  const entry = { task, running: undefined, frozen: { revision: "", list: freezes } };
+  const { schedule: plain, ...due } = dueTask(entry, store.calendars.schedules);
   const most = due.catchUp === "all" ? due.policies.catchUpLimits?.max : undefined;
   const schedule = most === undefined ? plain : new Walked(task, plain);
   let toWalk = most ?? 0;
   let { slot } = due;
   let pending = due.pending.filter(({ at }) => at !== undefined);
   let fired = due.fired + counted(due.pending.filter(({ at }) => at === undefined));
+  // A freeze holds single times and pending occurrences until then.
+  let thaw = now;
   for (;;) {
-    const at = Math.max(now, Math.min(slot?.due ?? Number.POSITIVE_INFINITY, ...pending.map(readyAt)));
+    const slotAt =
+      slot === undefined ? Number.POSITIVE_INFINITY : due.once ? Math.max(thaw, slot.due) : slot.due;
+    const at = Math.max(now, Math.min(slotAt, ...pending.map((one) => Math.max(thaw, readyAt(one)))));
     if (at > until) return;
     if (toWalk > 0 && slot !== undefined && slot.due <= at) {
       // Searches backwards as the decision does, once, and in steps.
@@ -41,8 +49,21 @@ export function* foresee(
       }
       toWalk = 0;
     }
-    const { enqueue, next, ...rest } = decide({ ...due, schedule, slot, pending, fired }, at);
+    const { enqueue, next, frozen, ...rest } = decide({ ...due, schedule, slot, pending, fired }, at);
     pending = [...rest.pending];
+    if (frozen && rest.skipped.length > 0) {
+      yield { nominal: rest.cursor ?? at, due: at, frozen };
+    } else if (frozen && (frozen.until ?? Number.POSITIVE_INFINITY) <= until) {
+      thaw = frozen.until as number;
+    } else if (frozen) {
+      const held = pending.filter((one) => readyAt(one) <= at);
+      for (const { nominal } of held) yield { nominal, due: at, frozen };
+      pending = pending.filter((one) => !held.includes(one));
+      if (slot !== undefined && next === "kept" && slot.due <= at) {
+        yield { nominal: slot.nominal, due: at, frozen };
+        slot = undefined;
+      }
+    }
     if (enqueue) fired += counted([enqueue]);
     yield enqueue && { nominal: enqueue.nominal, due: at };
     if (next !== "kept") slot = next && "afterFinish" in next ? schedule.slotAfter(at) : next;

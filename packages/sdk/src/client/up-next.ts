@@ -1,5 +1,12 @@
 import { CarillonError, isCarillonError, type TaskName } from "@carillon/core";
-import { parseLocalName, scheduleSteps } from "@carillon/core/internal";
+import {
+  covers,
+  type Freeze,
+  type Frozen,
+  frozenAt,
+  parseLocalName,
+  scheduleSteps,
+} from "@carillon/core/internal";
 import { nextOf, type Store, type StoredTask } from "@carillon/store";
 import { foresee } from "./forecast.js";
 import { TimeSlice } from "./time-slice.js";
@@ -9,6 +16,8 @@ export interface Upcoming {
   readonly task: TaskName;
   readonly nominal: number;
   readonly due: number;
+  /** The freeze that skips it at its due time, or holds it beyond. Absent: none, as far as is known now. */
+  readonly frozen?: Frozen;
 }
 
 /** Tasks read at a time. */
@@ -23,20 +32,30 @@ export async function upNext(
   limit: number,
   owner: string | undefined,
 ): Promise<Upcoming[]> {
+  const freezes = await store.freezes.list();
+  const now = freezes.length === 0 ? 0 : await store.freezes.time();
   return widening(limit, async (most) => {
     const { tasks, horizon } = await dueTasks(store, queues, Number.POSITIVE_INFINITY, most, owner);
     const found = tasks.flatMap(({ name, task }) => {
       const next = nextOf(task);
-      return next ? [{ task: name, ...next }] : [];
+      return next ? [{ task: name, ...next, ...frozenBy(freezes, task, Math.max(now, next.due)) }] : [];
     });
     return { found: found.sort((a, b) => a.due - b.due).slice(0, limit), horizon };
   });
 }
 
+function frozenBy(freezes: readonly Freeze[], { definition }: StoredTask, at: number): { frozen?: Frozen } {
+  const frozen = frozenAt(
+    freezes.filter((one) => covers(one, definition)),
+    at,
+  );
+  return frozen ? { frozen } : {};
+}
+
 /**
  * Each occurrence that is enqueued from `now` to `until`, by the current schedules, earliest first; also what is tried again, or was
- * asked for, by then, and now what is owed, as far as the catch-up policy keeps it. A fixed delay after finish is foreseen as if runs
- * took no time. With more than `limit`: the earliest of all tasks.
+ * asked for, by then, and now what is owed, as far as the catch-up policy keeps it. What a freeze skips, or holds beyond `until`, is
+ * marked. A fixed delay after finish is foreseen as if runs took no time. With more than `limit`: the earliest of all tasks.
  *
  * @throws `INVALID_OPTION` if the forecast takes too many steps
  */
@@ -47,7 +66,7 @@ export async function forecast(
   limit: number,
   owner: string | undefined,
 ): Promise<Upcoming[]> {
-  await store.calendars.refresh();
+  const [freezes] = await Promise.all([store.freezes.list(), store.calendars.refresh()]);
   const slice = new TimeSlice();
   return widening(limit, async (most) => {
     const { tasks, horizon } = await dueTasks(store, queues, until, most, owner);
@@ -58,7 +77,7 @@ export async function forecast(
       const steps = scheduleSteps(task.definition.schedule);
       if (slice.took(steps) && !(await slice.next())) throw new TooMuch();
       try {
-        for (const one of foresee(store, task, now, until)) {
+        for (const one of foresee(store, task, now, until, freezes)) {
           if (slice.took(steps) && !(await slice.next())) throw new TooMuch();
           if (one === undefined) continue;
           if (one.due >= end) break;
