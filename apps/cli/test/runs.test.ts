@@ -117,8 +117,9 @@ describe("what runs now", () => {
     const found = await json(["runs", "--state", "running"]);
     const { id } = worker;
     expect(found).toMatchObject([{ id: run, state: "running", worker: id, host: expect.any(String) }]);
-    const { stdout } = await cli(["runs", "long", "--state", "running"]);
-    expect(stdout).toMatch(/^STARTED +QUEUE +TASK +TYPE +STATE +TRIES +WORKER +HOST +RUN\n/);
+    expect(found[0].runningMs).toBeGreaterThanOrEqual(0);
+    const { stdout } = await cli(["runs", "long", "--longest"]);
+    expect(stdout).toMatch(/^ *FOR +USUAL +STARTED +QUEUE +TASK +TYPE +STATE +TRIES +WORKER +HOST +RUN\n/);
     expect(stdout).toMatch(new RegExp(` reports +system/long +report +running +1 +${id} .* ${run}\n$`));
     expect((await cli(["runs", "good", "--state", "running"])).stdout).toBe("Nothing runs.\n");
     expect(await json(["workers"])).toMatchObject([{ id, types: ["report", "mails"], alive: true }]);
@@ -184,7 +185,9 @@ describe("journal", () => {
       "Use one of succeeded, failed,",
     );
     const people = await cli(["journal", "-n", "2"]);
-    expect(people.stdout).toMatch(/^FINISHED +QUEUE +TASK +OUTCOME +TOOK +TRIES +NODE +WORKER +RUN +ERROR\n/);
+    expect(people.stdout).toMatch(
+      /^FINISHED +QUEUE +TASK +OUTCOME +LATE +WAIT +TOOK +TRIES +NODE +WORKER +RUN +ERROR\n/,
+    );
     expect(people.stdout).toMatch(/ reports +system\/bad +failed .* Error: no paper\n$/);
     expect(people.stderr).toMatch(/^There may be more: --cursor \S+\n$/);
   });
@@ -257,7 +260,7 @@ describe("stats", () => {
     expect(names(await json(["stats", "--failing", "-q", "reports"]))).toEqual(["system/bad"]);
     expect(names(await json(["stats", "--owner", "acme", "--sort", "next"]))).toEqual(["acme/good"]);
     const lines = (await cli(["stats", "--all", "-l", "1"])).stdout.split("\n");
-    expect(lines[0]).toMatch(/^QUEUE +TASK +LAST +TOOK +RUNS +WENT WELL +FAILED IN A ROW +NEXT$/);
+    expect(lines[0]).toMatch(/^QUEUE +TASK +LAST +TOOK +LATE +WAIT +RUNS +WENT WELL +FAILED IN A ROW +NEXT$/);
     expect(lines.filter((line) => line !== "")).toHaveLength(1 + page.tasks.length);
     expect(lines.join("\n")).toMatch(
       /\nreports +system\/bad +failed .*\d+ m?s +\d+ +0% +\d+ +2100-01-01T\S+ \(in .*\)\n/,

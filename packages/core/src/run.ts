@@ -47,6 +47,17 @@ export function errorOf({ outcome, error }: Pick<Run, "outcome" | "error">): str
   return outcome !== undefined && SUCCESSES.has(outcome) ? undefined : error;
 }
 
+/** How late a run was enqueued, and how long it waited for a worker. What reruns and backfills were due for is long past. */
+export function delaysOf(
+  run: Pick<Run, "trigger" | "due" | "enqueued" | "started">,
+): Pick<Run, "lateMs" | "waitMs"> {
+  const { trigger, due, enqueued, started } = run;
+  return {
+    ...(trigger !== "retry" && trigger !== "backfill" && { lateMs: Math.max(0, enqueued - due) }),
+    ...(started !== undefined && { waitMs: Math.max(0, started - enqueued) }),
+  };
+}
+
 /**
  * `waiting`: for a worker, also for its next attempt; `cancelled`: its run ended without it, or ended it.
  */
@@ -100,6 +111,10 @@ export interface Run {
   by?: string;
   started?: number;
   finished?: number;
+  /** From due to enqueued, in ms; absent for reruns and backfills. */
+  lateMs?: number;
+  /** From enqueued to the start of its first attempt, in ms; absent before that. */
+  waitMs?: number;
   /** Attempts that were started, including those whose worker died. */
   attempts: number;
   /**

@@ -80,7 +80,7 @@ export type { FreezeInput, Freezes, FreezeView } from "./client/freezes.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
 export type { Nodes } from "./client/nodes.js";
 export type { Queues, QueueView } from "./client/queues.js";
-export type { RunningFilter } from "./client/running.js";
+export type { RunningFilter, RunningRun } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
 export type { StatsPage, TaskStats, TaskStatsRow } from "./client/stats.js";
 export type { TaskTypes } from "./client/task-types.js";

@@ -256,6 +256,33 @@ describe("what a client says of times to come", () => {
     }
   });
 
+  it("says how late a run was enqueued, and how long it waited for a worker", async () => {
+    await put("t", "fine", {});
+    const shown = async () => {
+      const [run] = await kit.client.runs.list("t", { limit: 1 });
+      const { tasks } = await kit.client.runs.statsOfAll();
+      const stats = [await kit.client.runs.stats("t"), ...tasks];
+      return [run, ...stats.map(({ lastLateMs: lateMs, lastWaitMs: waitMs }) => ({ lateMs, waitMs }))];
+    };
+    expect(await shown()).toEqual([undefined, ...Array(2).fill({ lateMs: undefined, waitMs: undefined })]);
+    await kit.client.pause("t");
+    await kit.advance("65m");
+    await kit.client.queues.pause(QUEUE);
+    await kit.client.resume("t", { from: "catch-up" });
+    await kit.advance("2m");
+    expect((await kit.client.runs.list("t"))[0]).not.toHaveProperty("waitMs");
+    await kit.client.queues.resume(QUEUE);
+    await kit.advance("1m");
+    const expected = { lateMs: 5 * MINUTE, waitMs: 2 * MINUTE };
+    expect(await shown()).toMatchObject(Array(3).fill(expected));
+    const backfill = await kit.client.backfills.start("t", { from: START + 1, to: START + 60 * MINUTE });
+    await kit.advance("1m");
+    expect(await kit.client.backfills.get(backfill.id)).toMatchObject({ enqueued: 1 });
+    const [again] = await kit.client.runs.list("t", { limit: 1 });
+    expect(again).toMatchObject({ trigger: "backfill" });
+    expect(again).not.toHaveProperty("lateMs");
+  });
+
   it("the note of a pause outlives its resume, in the ledger and in explain", async () => {
     await put("held", "fine", {});
     await kit.client.pause("held", { note: "INC-43: upstream  is down", by: "ann" });

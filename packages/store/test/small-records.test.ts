@@ -35,7 +35,15 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
 
   it("stays in Redis' small encoding, from its beginning to its end, and says all that it did", async () => {
     const enqueued = {
-      ...{ id: run, state: "queued", node: NODE, enqueued: START + 10_000, attempts: 0, maxAttempts: 3 },
+      ...{
+        id: run,
+        state: "queued",
+        node: NODE,
+        enqueued: START + 10_000,
+        attempts: 0,
+        maxAttempts: 3,
+        lateMs: 0,
+      },
       ...{
         type: "send-weekly-digest-of-sales",
         nominal: START + 10_000,
@@ -60,6 +68,7 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
         started: START + 10_000,
         finished: START + 10_000,
         attempts: 1,
+        waitMs: 0,
       },
       ...{ worker: BY.worker, pid: 17, host: HOST },
     });

@@ -1,4 +1,4 @@
-import type { Run } from "@carillon/sdk";
+import type { Run, RunningRun } from "@carillon/sdk";
 import type { Column } from "../table.js";
 import { cut, type Paint } from "../text.js";
 import { duration } from "../times.js";
@@ -28,9 +28,14 @@ const STATE: Column<Run> = {
   value: (run) => run.outcome ?? run.state,
   colour: outcomeColour,
 };
+const ms = (value: number | undefined) => (value === undefined ? "-" : duration(value, 1));
+
+/** From due to enqueued, and from there to the start. */
+const LATE: Column<Run> = { title: "LATE", right: true, value: ({ lateMs }) => ms(lateMs), rank: 3 };
+const WAIT: Column<Run> = { title: "WAIT", right: true, value: ({ waitMs }) => ms(waitMs), rank: 3 };
 const TOOK: Column<Run> = { title: "TOOK", right: true, value: took, rank: 2 };
-const TRIES: Column<Run> = { title: "TRIES", right: true, value: (run) => String(run.attempts), rank: 5 };
-const WORKER: Column<Run> = { title: "WORKER", value: (run) => run.worker ?? "-", rank: 6 };
+const TRIES: Column<Run> = { title: "TRIES", right: true, value: (run) => String(run.attempts), rank: 6 };
+const WORKER: Column<Run> = { title: "WORKER", value: (run) => run.worker ?? "-", rank: 7 };
 // The first line: the rest is a stack. A run that succeeded may have an error too: that of an attempt before.
 const ERROR: Column<Run> = {
   title: "ERROR",
@@ -39,13 +44,18 @@ const ERROR: Column<Run> = {
   least: 16,
 };
 
+/** A run that takes this many times its usual duration stands out. */
+const LONG = 2;
+
 /** Columns for the runs of one task. */
 export const RUN_COLUMNS: readonly Column<Run>[] = [
   { title: "RUN", value: (run) => run.id },
   { title: "NOMINAL", value: (run, { at }) => at(run.nominal) },
-  { title: "TRIGGER", value: (run) => run.trigger, rank: 4 },
+  { title: "TRIGGER", value: (run) => run.trigger, rank: 5 },
   STATE,
-  { title: "ENQUEUED", value: (run, { when }) => when(run.enqueued), rank: 3 },
+  { title: "ENQUEUED", value: (run, { when }) => when(run.enqueued), rank: 4 },
+  LATE,
+  WAIT,
   TOOK,
   TRIES,
   WORKER,
@@ -53,8 +63,16 @@ export const RUN_COLUMNS: readonly Column<Run>[] = [
 ];
 
 /** Columns for runs under way, of many tasks. */
-export const RUNNING_COLUMNS: readonly Column<Run>[] = [
-  { title: "STARTED", value: (run, { when }) => when(run.started) },
+export const RUNNING_COLUMNS: readonly Column<RunningRun>[] = [
+  {
+    title: "FOR",
+    right: true,
+    value: ({ runningMs }) => duration(runningMs),
+    colour: ({ runningMs, usualMs }) =>
+      usualMs !== undefined && runningMs > LONG * usualMs ? "yellow" : undefined,
+  },
+  { title: "USUAL", right: true, value: ({ usualMs }) => ms(usualMs) },
+  { title: "STARTED", value: (run, { when }) => when(run.started), rank: 2 },
   { title: "QUEUE", value: (run) => run.task.queue, rank: 4, least: 8 },
   { title: "TASK", value: (run) => `${run.task.owner}/${run.task.id}` },
   { title: "TYPE", value: (run) => run.type, rank: 5, least: 8 },
@@ -72,9 +90,11 @@ export const JOURNAL_COLUMNS: readonly Column<Run>[] = [
   { title: "QUEUE", value: (run) => run.task.queue, rank: 4, least: 8 },
   { title: "TASK", value: (run) => `${run.task.owner}/${run.task.id}` },
   { title: "OUTCOME", value: STATE.value, colour: outcomeColour },
+  LATE,
+  WAIT,
   TOOK,
   TRIES,
-  { title: "NODE", value: (run) => run.node, rank: 7 },
+  { title: "NODE", value: (run) => run.node, rank: 8 },
   WORKER,
   { title: "RUN", value: (run) => run.id },
   ERROR,

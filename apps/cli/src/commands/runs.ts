@@ -7,6 +7,7 @@ import { RUN_COLUMNS, RUNNING_COLUMNS } from "./run-columns.js";
 interface RunsOptions extends Globals {
   queue?: string;
   state?: "running";
+  longest?: boolean;
   limit?: number;
   offset?: number;
 }
@@ -16,17 +17,19 @@ export const registerRuns: Register = (program, out) => {
     .command("runs")
     .summary("a task's runs, newest first; or what runs now")
     .description(
-      "Lists a task's runs, newest first. With --state running: the runs that workers have under way, of all tasks or of one, the\n" +
-        "one that started first on top.",
+      "Lists a task's runs, newest first. With --state running: the runs that workers have under way, of all tasks or of one,\n" +
+        "longest first: how long each runs, and the usual duration of its task, the mean of its runs that succeeded.",
     )
     .argument("[task]", "[owner/]id; no owner means --owner, else system")
     .option("-q, --queue <queue>", "the task's queue; needed when the same id exists in several")
     .addOption(new Option("--state <state>", "in this state").choices(["running"]))
+    .option("--longest", "the same as --state running")
     .option("-l, --limit <n>", "at most 1,000; default 20, with --state 100", wholeNumber)
     .option("--offset <n>", "leave out this many", wholeNumber)
     .action(async (task: string | undefined, _: unknown, command) => {
       const options: RunsOptions = command.optsWithGlobals();
-      const { state, queue, owner, limit, offset } = options;
+      const { queue, owner, limit, offset } = options;
+      const state = options.longest ? "running" : options.state;
       const ref = task === undefined ? undefined : taskRef(task, queue, owner);
       if (state !== undefined) {
         if (offset !== undefined) throw misuse("offset", "given with --state.", "Leave it out.");

@@ -20,6 +20,8 @@ export const STATS_COLUMNS: readonly Column<TaskStatsRow>[] = [
     value: ({ lastMs }) => (lastMs === undefined ? "-" : duration(lastMs)),
     rank: 4,
   },
+  { title: "LATE", right: true, value: ({ lastLateMs }) => short(lastLateMs), rank: 5 },
+  { title: "WAIT", right: true, value: ({ lastWaitMs }) => short(lastWaitMs), rank: 5 },
   { title: "RUNS", right: true, value: ({ runs }) => String(runs), rank: 3 },
   { title: "WENT WELL", right: true, value: (stats) => shareOf(stats) ?? "-" },
   {
@@ -35,6 +37,10 @@ export const STATS_COLUMNS: readonly Column<TaskStatsRow>[] = [
     rank: 1,
   },
 ];
+
+function short(ms: number | undefined): string {
+  return ms === undefined ? "-" : duration(ms, 1);
+}
 
 /** A task's statistics in one line. */
 export function statsLine(stats: TaskStats): string | undefined {
@@ -65,6 +71,8 @@ export function statsFacts(stats: TaskStats): [string, string | undefined][] {
     ["last start", time(stats.lastStart)],
     ["last finish", time(stats.lastFinish)],
     ["last took", stats.lastMs === undefined ? undefined : duration(stats.lastMs)],
+    ["last late", stats.lastLateMs === undefined ? undefined : duration(stats.lastLateMs)],
+    ["last wait", stats.lastWaitMs === undefined ? undefined : duration(stats.lastWaitMs)],
     ["last success", time(stats.lastSuccess)],
     ["last nothing to do", time(stats.lastChecked)],
     ["last run", stats.lastRun && `${stats.lastRun} (${stats.lastOutcome})`],

@@ -1,6 +1,7 @@
 import { CarillonError, type Run, type TaskName, type TaskRef } from "@carillon/core";
 import { assertName, quote } from "@carillon/core/internal";
 import type { Scope } from "./scope.js";
+import { statsView } from "./stats.js";
 
 /** Which runs that are under way to list: those of all tasks, or of one task or queue. */
 export interface RunningFilter {
@@ -10,6 +11,14 @@ export interface RunningFilter {
   readonly queue?: string | undefined;
   /** At most this many; default 100, at most 1,000. */
   readonly limit?: number | undefined;
+}
+
+/** A run that is under way. */
+export interface RunningRun extends Run {
+  /** Time since its start, in ms. */
+  readonly runningMs: number;
+  /** The usual duration of its task: mean of the runs that succeeded, in ms. Undefined: there are none. */
+  readonly usualMs: number | undefined;
 }
 
 /** Jobs of a queue whose runs are read: more than its workers can hold, save for fan-outs with thousands of items at a time. */
@@ -31,18 +40,23 @@ export async function running(
   { store, owner, queues }: Pick<Scope, "store" | "owner"> & { readonly queues: readonly string[] },
   task: TaskName | undefined,
   limit: number,
-): Promise<Run[]> {
-  const found = await Promise.all(
-    queues.map(async (queue) => store.runs.many(queue, await store.queues.held(queue, MOST_JOBS))),
-  );
-  return (
-    found
-      .flat()
-      // The record of a run whose items are at work says `queued`: it waits for them.
-      .filter(({ state, started }) => state !== "final" && started !== undefined)
-      .filter((run) => owner === undefined || run.task.owner === owner)
-      .filter((run) => task === undefined || (run.task.owner === task.owner && run.task.id === task.id))
-      .sort((a, b) => (a.started ?? 0) - (b.started ?? 0) || (a.id < b.id ? -1 : 1))
-      .slice(0, limit)
-  );
+): Promise<RunningRun[]> {
+  const [now, ...found] = await Promise.all([
+    store.serverTime(),
+    ...queues.map(async (queue) => store.runs.many(queue, await store.queues.held(queue, MOST_JOBS))),
+  ]);
+  const runs = found
+    .flat()
+    // The record of a run whose items are at work says `queued`: it waits for them.
+    .filter(({ state, started }) => state !== "final" && started !== undefined)
+    .filter((run) => owner === undefined || run.task.owner === owner)
+    .filter((run) => task === undefined || (run.task.owner === task.owner && run.task.id === task.id))
+    .sort((a, b) => (a.started ?? 0) - (b.started ?? 0) || (a.id < b.id ? -1 : 1))
+    .slice(0, limit);
+  const stats = await store.runs.manyStats(runs.map((run) => run.task));
+  return runs.map((run, i) => ({
+    ...run,
+    runningMs: Math.max(0, now - (run.started ?? now)),
+    usualMs: statsView(stats[i]?.stored ?? {}, 0, 0).usualMs,
+  }));
 }

@@ -11,7 +11,7 @@ import { assertName, assertOptions, quote, runId } from "@carillon/core/internal
 import type { Attempt, LedgerEntry } from "@carillon/store";
 import { wholeNumber } from "./input.js";
 import { type JournalFilter, type JournalPage, journal, journalWindow } from "./journal.js";
-import { assertRunning, type RunningFilter, running } from "./running.js";
+import { assertRunning, type RunningFilter, type RunningRun, running } from "./running.js";
 import type { Scope } from "./scope.js";
 import { type StatsPage, statsView, type TaskStats } from "./stats.js";
 import { listStats } from "./task-reader.js";
@@ -57,12 +57,12 @@ export class Runs {
    */
   list(ref: TaskRef, options?: { limit?: number | undefined; offset?: number | undefined }): Promise<Run[]>;
   /**
-   * The runs that workers have under way now, of all tasks; the one that started first comes first. A run whose worker died stays listed
+   * The runs that workers have under way now, of all tasks, longest first, each with the usual duration of its task. A run whose worker died stays listed
    * until BullMQ notices.
    *
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`, `INVALID_NAME`
    */
-  list(filter: RunningFilter): Promise<Run[]>;
+  list(filter: RunningFilter): Promise<RunningRun[]>;
   async list(
     ref: TaskRef | RunningFilter,
     options: { limit?: number | undefined; offset?: number | undefined } = {},
@@ -189,10 +189,11 @@ export class Runs {
     const [stored, open] = await Promise.all([runs.stats(name), runs.open(name)]);
     const found = await runs.many(name.queue, open);
     const running = found.filter(({ state }) => state === "running" || state === "terminating").length;
-    return statsView(stored, open.length, running);
+    const [last] = stored.lastRun ? await runs.delays(name.queue, [stored.lastRun]) : [];
+    return statsView(stored, open.length, running, last);
   }
 
-  async #running(filter: RunningFilter): Promise<Run[]> {
+  async #running(filter: RunningFilter): Promise<RunningRun[]> {
     assertOptions(filter, ["state", "task", "queue", "limit"]);
     assertRunning(filter);
     const limit = wholeNumber(filter.limit ?? 100, "limit", 1, 1_000);

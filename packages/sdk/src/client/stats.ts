@@ -1,4 +1,4 @@
-import { OUTCOMES, type Outcome, type TaskName, type TaskState } from "@carillon/core";
+import { OUTCOMES, type Outcome, type Run, type TaskName, type TaskState } from "@carillon/core";
 import { FAILURES, SUCCESSES } from "@carillon/core/internal";
 import { decodeOutcomes } from "@carillon/store";
 
@@ -34,6 +34,11 @@ export interface TaskStats {
   readonly lastRun: string | undefined;
   /** Milliseconds from the start of `lastRun` to its end; undefined: it never started. */
   readonly lastMs: number | undefined;
+  /** How late `lastRun` was enqueued, and how long it then waited for a worker, in ms; undefined: not known, or its record is gone. */
+  readonly lastLateMs: number | undefined;
+  readonly lastWaitMs: number | undefined;
+  /** The usual duration: mean of the runs that succeeded, in ms; undefined: there are none. */
+  readonly usualMs: number | undefined;
   /** Milliseconds of all runs that succeeded, and of all that failed. */
   readonly successMs: number;
   readonly failureMs: number;
@@ -54,8 +59,16 @@ export interface StatsPage {
   readonly cursor: string | undefined;
 }
 
-/** @param running attempts that are under way: each is counted as a crash until its end */
-export function statsView(stored: Record<string, string>, open: number, running: number): TaskStats {
+/**
+ * @param running attempts that are under way: each is counted as a crash until its end
+ * @param last the delays of the last run
+ */
+export function statsView(
+  stored: Record<string, string>,
+  open: number,
+  running: number,
+  last: Pick<Run, "lateMs" | "waitMs"> = {},
+): TaskStats {
   const number = (field: string) => Number(stored[field] ?? 0);
   const time = (field: string) => (stored[field] ? Number(stored[field]) : undefined);
   const outcomes = decodeOutcomes(stored);
@@ -79,6 +92,9 @@ export function statsView(stored: Record<string, string>, open: number, running:
     lastOutcome: stored.lastOutcome as Outcome | undefined,
     lastRun: stored.lastRun,
     lastMs: time("lastMs"),
+    lastLateMs: last.lateMs,
+    lastWaitMs: last.waitMs,
+    usualMs: successes > 0 ? Math.round(number("successMs") / successes) : undefined,
     successMs: number("successMs"),
     failureMs: number("failureMs"),
   };

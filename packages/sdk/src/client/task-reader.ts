@@ -1,4 +1,4 @@
-import { ALERTS_QUEUE, CarillonError, type TaskRef } from "@carillon/core";
+import { ALERTS_QUEUE, CarillonError, type Run, type TaskRef } from "@carillon/core";
 import { assertName, assertOptions, quote } from "@carillon/core/internal";
 import { nextOf, type TaskPage as StoredPage, type StoredTask } from "@carillon/store";
 import { assertCursor, assertState, notFound, outcomesOf, wholeNumber } from "./input.js";
@@ -31,6 +31,7 @@ export async function listTasks(scope: Scope, options: ListOptions): Promise<Tas
 export async function listStats(scope: Scope, options: ListOptions): Promise<StatsPage> {
   const page = await select(scope, options);
   const stats = await scope.store.runs.manyStats(page.tasks.map(({ definition }) => definition));
+  const last = await lastDelays(scope, page.tasks, stats);
   const tasks = page.tasks.map((stored, i): TaskStatsRow => {
     const { queue, owner, id } = stored.definition;
     // No attempt is subtracted: both counts of crashes are left out.
@@ -38,11 +39,33 @@ export async function listStats(scope: Scope, options: ListOptions): Promise<Sta
       crashes: _,
       consecutiveCrashes: __,
       ...rest
-    } = statsView(stats[i]?.stored ?? {}, stats[i]?.open ?? 0, 0);
+    } = statsView(stats[i]?.stored ?? {}, stats[i]?.open ?? 0, 0, last.get(stored));
     const task = { queue, owner, id };
     return { task, state: stored.state, nextExecution: nextOf(stored)?.due, ...rest };
   });
   return { tasks, cursor: page.cursor };
+}
+
+/** The delays of the last run of each task that has one: one round trip for each queue. */
+async function lastDelays(
+  { store }: Scope,
+  tasks: readonly StoredTask[],
+  stats: readonly { readonly stored: Readonly<Record<string, string>> }[],
+): Promise<ReadonlyMap<StoredTask, Pick<Run, "lateMs" | "waitMs">>> {
+  const byQueue = new Map<string, [task: StoredTask, run: string][]>();
+  for (const [i, task] of tasks.entries()) {
+    const run = stats[i]?.stored["lastRun"];
+    const { queue } = task.definition;
+    if (run !== undefined) byQueue.set(queue, [...(byQueue.get(queue) ?? []), [task, run]]);
+  }
+  const read = [...byQueue].map(async ([queue, runs]) => {
+    const delays = await store.runs.delays(
+      queue,
+      runs.map(([, run]) => run),
+    );
+    return runs.map(([task], i) => [task, delays[i] ?? {}] as const);
+  });
+  return new Map((await Promise.all(read)).flat());
 }
 
 async function select(scope: Scope, options: ListOptions): Promise<StoredPage> {

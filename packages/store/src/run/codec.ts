@@ -7,7 +7,7 @@ import {
   type TaskName,
   type Trigger,
 } from "@carillon/core";
-import { occurrenceKey, parseLocalName } from "@carillon/core/internal";
+import { delaysOf, occurrenceKey, parseLocalName } from "@carillon/core/internal";
 
 /** Details of a run that are known when it is enqueued, packed into one field: it never changes afterwards. */
 export interface RunDetails {
@@ -101,7 +101,7 @@ function readRun(
     result: hash.result === undefined ? undefined : (JSON.parse(hash.result) as Json),
   };
   const present = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
-  return {
+  const run = {
     id,
     task,
     state: (hash.state ?? "queued") as RunState,
@@ -111,6 +111,7 @@ function readRun(
     ...details,
     ...present,
   } as Run;
+  return { ...run, ...delaysOf(run) };
 }
 
 function cancelOf(text: string | undefined): Run["cancel"] {

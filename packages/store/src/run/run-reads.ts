@@ -1,5 +1,5 @@
 import type { Outcome, Run, TaskName } from "@carillon/core";
-import { localName } from "@carillon/core/internal";
+import { delaysOf, localName } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
@@ -69,6 +69,19 @@ export class RunReads {
       for (const run of found) if (run) runs.push(run);
     }
     return runs;
+  }
+
+  /** How late runs were enqueued and started, in the order of their ids; nothing for those whose records are gone. */
+  async delays(queue: string, ids: readonly string[]): Promise<Pick<Run, "lateMs" | "waitMs">[]> {
+    const keys = this.#keys.queue(queue);
+    const found = await this.#link.ask((client) =>
+      Promise.all(ids.map((id) => client.hmget(keys.run(id), "info", "of", "started"))),
+    );
+    return ids.map((id, i) => {
+      const [info = "", of = "", started] = found[i]?.map((text) => text ?? undefined) ?? [];
+      const run = decodeRun(queue, id, { info, of, ...(started !== undefined && { started }) });
+      return run ? delaysOf(run) : {};
+    });
   }
 
   /** The worker of each attempt of a run. */
