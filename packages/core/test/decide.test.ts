@@ -201,7 +201,7 @@ describe("a decision", () => {
       expect(decide(dueTask({ ...last, catchUp: "skip" }), m(10) + 5, 5).enqueue).toBeDefined();
       expect(decide(dueTask({ ...last, catchUp: "skip" }), m(10) + 6, 5).enqueue).toBeUndefined();
     });
-    it("beside a run it is skipped, and the task finishes", () => {
+    it("skips it while a run is open, and finishes the task", () => {
       expect(decide(dueTask({ ...last, catchUp: "all", running: true }), m(10))).toEqual({
         skipped: [{ reason: "overlap", from: m(10), to: m(10) }],
         cursor: m(10),
@@ -212,35 +212,32 @@ describe("a decision", () => {
   });
 
   /** Whatever the policies and however late: each time between two cursors is decided once, and no other. */
-  it.each(["skip", "one", "all"] as const)(
-    "catchUp %s: leaves no time out and decides none twice",
-    (catchUp) => {
-      for (const running of [false, true]) {
-        for (const step of [1, 59_999, 60_000, 60_001, 150_000, 600_000]) {
-          const decided: number[] = [];
-          let nominal: number | undefined = m(10);
-          for (let now = m(10); now < m(100) && nominal !== undefined; now += step) {
-            while (nominal !== undefined && nominal <= now) {
-              const times = { nominal, due: nominal };
-              const task = { ...times, schedule: minutely(), overlap: "skip", catchUp, running } as const;
-              const decision: Decision = decide(dueTask(task), now);
-              for (const { from, to } of decision.skipped)
-                for (let t = from; t <= to; t += MINUTE) decided.push(t);
-              if (decision.enqueue) decided.push(decision.enqueue.nominal);
-              expect(decision.cursor).toBe(Math.max(...decided));
-              nominal = nominalOf(decision);
-            }
-            if (step === 1 && now > m(12)) break;
+  it.each(["skip", "one", "all"] as const)("catchUp %s: decides every time exactly once", (catchUp) => {
+    for (const running of [false, true]) {
+      for (const step of [1, 59_999, 60_000, 60_001, 150_000, 600_000]) {
+        const decided: number[] = [];
+        let nominal: number | undefined = m(10);
+        for (let now = m(10); now < m(100) && nominal !== undefined; now += step) {
+          while (nominal !== undefined && nominal <= now) {
+            const times = { nominal, due: nominal };
+            const task = { ...times, schedule: minutely(), overlap: "skip", catchUp, running } as const;
+            const decision: Decision = decide(dueTask(task), now);
+            for (const { from, to } of decision.skipped)
+              for (let t = from; t <= to; t += MINUTE) decided.push(t);
+            if (decision.enqueue) decided.push(decision.enqueue.nominal);
+            expect(decision.cursor).toBe(Math.max(...decided));
+            nominal = nominalOf(decision);
           }
-          expect(decided).toEqual(Array.from({ length: decided.length }, (_, i) => m(10 + i)));
-          expect(decided.length).toBeGreaterThan(1);
+          if (step === 1 && now > m(12)) break;
         }
+        expect(decided).toEqual(Array.from({ length: decided.length }, (_, i) => m(10 + i)));
+        expect(decided.length).toBeGreaterThan(1);
       }
-    },
-  );
+    }
+  });
 
   it.each(["skip", "one", "all"] as const)(
-    "catchUp %s: within a window, nothing of a backlog is left out",
+    "catchUp %s: leaves out nothing of a backlog within a window",
     (catchUp) => {
       for (const window of ["1m", "3m", "1h"]) {
         const policies = { catchUpLimits: { window } };
@@ -290,7 +287,7 @@ describe("a decision", () => {
     },
   );
 
-  it("what the limits leave of a backlog is caught up, also where it is one time", () => {
+  it("catches up with what the limits leave of a backlog, even if it is one time", () => {
     const decided = (catchUp: CatchUpPolicy, catchUpLimits: object) =>
       decide(
         dueTask({ ...at(10), schedule: minutely(), catchUp, policies: { catchUpLimits } }),
@@ -329,20 +326,20 @@ describe("a decision", () => {
   describe("with jitter", () => {
     const schedule = taskSchedule({ every: "1m", jitter: "100%" });
     const task = { nominal: m(10), due: schedule.due(m(10)), fired: 0, schedule, overlap: "skip" } as const;
-    it("hands on nominal and due", () => {
+    it("passes nominal and due on", () => {
       expect(task.due).toBeGreaterThan(m(10));
       const { enqueue, next } = decide(dueTask({ ...task, catchUp: "one", running: false }), task.due);
       expect(enqueue).toEqual({ ...key(10), nominal: m(10), due: task.due, trigger: "schedule" });
       expect(next).toEqual({ nominal: m(11), due: schedule.due(m(11)) });
     });
-    it("has no backlog before the following occurrence is due, though its nominal time has come", () => {
+    it("has no backlog before the next occurrence is due, even if its nominal time has passed", () => {
       const { enqueue } = decide(
         dueTask({ ...task, catchUp: "one", running: false }),
         schedule.due(m(11)) - 1,
       );
       expect(enqueue).toEqual({ ...key(10), nominal: m(10), due: task.due, trigger: "schedule" });
     });
-    it("catches up with the latest that is due, and never with one that is not", () => {
+    it("catches up with the latest time that is due, never with one that is not", () => {
       for (let now = schedule.due(m(11)); now < m(30); now += 7_001) {
         const { enqueue, next } = decide(dueTask({ ...task, catchUp: "one", running: false }), now);
         expect(enqueue?.trigger).toBe("catch-up");
@@ -376,14 +373,14 @@ describe("a decision", () => {
     it("does not count what is skipped", () => {
       expect(decide(dueTask({ ...task, fired: 2, running: true }), m(10)).next).toEqual(at(11));
     });
-    it("enqueues nothing where a backfill, or what waits, has used it up", () => {
+    it("enqueues nothing if a backfill or pending occurrences have used it up", () => {
       const over = { skipped: [], next: undefined };
       expect(decide(dueTask({ ...task, fired: 3 }), m(10))).toEqual({ ...over, pending });
       const waits: Pending = { ...key(9), ...at(9), trigger: "schedule" };
       const full = dueTask({ ...task, fired: 2, running: true, overlap: "queue-all", pending: [waits] });
       expect(decide(full, m(10))).toEqual({ ...over, pending: [waits] });
     });
-    it("starts nowhere when it is used up", () => {
+    it("has no first time if it is used up", () => {
       expect(firstNext(schedule, { fired: 3 }, m(10))).toBeUndefined();
       expect(replan(schedule, { fired: 3, nominal: m(9) }, m(10)).slot).toBeUndefined();
     });
@@ -392,7 +389,7 @@ describe("a decision", () => {
   describe("with a fixed delay after finish", () => {
     const schedule = taskSchedule({ every: "2m", anchor: "finish", end: new Date(m(60)).toISOString() });
     const task = { ...at(10), fired: 0, schedule, catchUp: "one", overlap: "skip", running: false } as const;
-    it("waits for the end of the run, however late it is", () => {
+    it("waits for the end of the run, even if it is late", () => {
       for (const now of [m(10), m(50)]) {
         expect(decide(dueTask(task), now)).toEqual({
           enqueue: { ...key(10), ...at(10), trigger: "schedule" },
@@ -403,7 +400,7 @@ describe("a decision", () => {
         });
       }
     });
-    it("tries again a delay later beside another run", () => {
+    it("tries again one delay later while another run is open", () => {
       expect(decide(dueTask({ ...task, running: true }), m(11)).next).toEqual(at(13));
       expect(decide(dueTask({ ...task, catchUp: "skip" }), m(12)).next).toEqual(at(14));
     });
@@ -411,7 +408,7 @@ describe("a decision", () => {
       expect(decide(dueTask({ ...task, catchUp: "skip" }), m(11)).enqueue).toMatchObject(at(10));
       expect(decide(dueTask({ ...task, catchUp: "skip" }), m(11) + 1).enqueue).toBeUndefined();
     });
-    it("has no time while its occurrence waits for another run", () => {
+    it("has no next time while its occurrence waits for another run", () => {
       const kept = decide(dueTask({ ...task, overlap: "queue-one", running: true }), m(11));
       expect(kept).toMatchObject({ next: undefined, pending: [at(10)] });
     });
@@ -435,7 +432,7 @@ describe("a decision", () => {
         pending,
       });
     });
-    it("passes over what is excluded", () => {
+    it("skips excluded times", () => {
       const except = [{ calendar: "*-*-* 00:10..19:00" }];
       const excluding = taskSchedule({ every: "2m", anchor: "finish", except });
       for (const now of [m(10), m(11)]) {
@@ -449,7 +446,7 @@ describe("a decision", () => {
     });
   });
 
-  it("plans anew from what is owed, or else from now", () => {
+  it("replans from the oldest owed time, or else from now", () => {
     expect(replan(minutely(), { nominal: m(10), fired: 0 }, m(12)).slot).toEqual(at(10));
     expect(replan(minutely(), { nominal: m(12), fired: 0 }, m(12)).slot).toEqual(at(12));
     expect(replan(minutely(), { nominal: m(10) + 5, fired: 0 }, m(12)).slot).toEqual(at(11));
@@ -466,7 +463,7 @@ describe("a decision", () => {
   });
 });
 
-describe("beside a run that is not over", () => {
+describe("a decision while a run is open", () => {
   const one = (trigger: Pending["trigger"], minutes: number, more: Partial<Pending> = {}): Pending => ({
     ...{ ...key(minutes), ...at(minutes), trigger },
     ...more,
@@ -505,12 +502,12 @@ describe("beside a run that is not over", () => {
     expect(decided.enqueue).toBeUndefined();
     expect(decided.cancel).toBe(decision.cancel);
   });
-  it("queue-all: a hundred may wait, where the task does not say how many", () => {
+  it("queue-all: keeps 100 pending occurrences unless the task sets a limit", () => {
     const many = Array.from({ length: 100 }, (_, i) => one("schedule", i / 100));
     expect(beside("queue-all", many.slice(1)).pending).toHaveLength(100);
     expect(beside("queue-all", many).skipped).toEqual([skipped("overlap", 10)]);
   });
-  it("by hand: the retry goes on waiting, and the policy that was asked for is kept", () => {
+  it("a manual trigger keeps the pending retry, and its own overlap policy", () => {
     const by = { key: "hand", overlap: "queue-one" } as const;
     const task = dueTask({ ...at(20), schedule: minutely(), running: true, pending: [retry] });
     const waits = { key: "hand", ...at(12), trigger: "manual", overlap: "queue-one" };
@@ -522,7 +519,7 @@ describe("beside a run that is not over", () => {
       pending: [retry],
     });
   });
-  it("what waits counts for maxRuns, but for what a handler asked for", () => {
+  it("pending occurrences count for maxRuns, except those a handler asked for", () => {
     const schedule = taskSchedule({ every: "1m", maxRuns: 3 });
     const nextOf = (fired: number, waits: Pending[]) =>
       beside("queue-all", waits, { schedule, fired, policies: { maxQueued: 2 } }).next;
@@ -533,7 +530,7 @@ describe("beside a run that is not over", () => {
   });
 });
 
-describe("a trigger that supersedes what waits", () => {
+describe("a trigger that supersedes pending occurrences", () => {
   const waits: Pending = { ...key(10), ...at(10), trigger: "schedule" };
   const by = { key: "hand", overlap: "cancel-running" } as const;
   /** Its schedule has no next time: that hangs on what waits. */
@@ -561,12 +558,12 @@ describe("a trigger that supersedes what waits", () => {
       cancel: true,
     });
   });
-  it("goes on after the last of several that it supersedes, where the clock went back", () => {
+  it("continues after the last of several superseded times, even if the clock went back", () => {
     const later: Pending = { ...key(14), ...at(14), trigger: "schedule" };
     const task = hanging({ every: "1m", maxRuns: 3 }, { fired: 1, pending: [waits, later] });
     expect(decideTrigger(task, m(12), by).next).toEqual(at(15));
   });
-  it("leaves the next time alone where it hangs on something else", () => {
+  it("keeps the next time if it depends on something else", () => {
     const delayed = { every: "2m", anchor: "finish" } as const;
     const manual: Pending = { ...waits, trigger: "manual" };
     expect(decideTrigger(hanging(delayed, { pending: [manual] }), m(12), by).next).toBe("kept");
@@ -576,7 +573,7 @@ describe("a trigger that supersedes what waits", () => {
   });
 });
 
-describe("a retry that has not gone when the next time is due", () => {
+describe("a retry that is still pending when the next time is due", () => {
   const retry: Pending = { ...key(9), ...at(9), trigger: "retry", at: m(9) + 1 };
   const gone = { reason: "retry-superseded", from: m(9), to: m(9) } as const;
   const given = { ...at(10), schedule: minutely(), pending: [retry] };
@@ -622,15 +619,15 @@ describe("a retry that has not gone when the next time is due", () => {
     expect(decided.enqueue).toEqual(decision.enqueue);
   });
 
-  it("goes while that is still to come", () => {
+  it("is enqueued while that time is still in the future", () => {
     expect(decide(dueTask(given), m(10) - 1)).toMatchObject({ enqueue: { trigger: "retry" }, skipped: [] });
   });
-  it("goes where maxRuns allows no more of the schedule", () => {
+  it("is enqueued if maxRuns allows no more occurrences of the schedule", () => {
     const schedule = taskSchedule({ every: "1m", maxRuns: 3 });
     const spent = dueTask({ ...given, schedule, fired: 3 });
     expect(decide(spent, m(10))).toMatchObject({ enqueue: { trigger: "retry" }, skipped: [], pending: [] });
   });
-  it("what else waits keeps its turn before the schedule", () => {
+  it("keeps other pending occurrences ahead of the schedule", () => {
     for (const trigger of ["manual", "self", "schedule"] as const) {
       const waits: Pending = { key: "k", ...at(9), trigger };
       const task = dueTask({ ...given, pending: [retry, waits] });
@@ -639,7 +636,7 @@ describe("a retry that has not gone when the next time is due", () => {
       expect(decide({ ...task, pending: [retry] }, m(12)).enqueue?.trigger).toBe("catch-up");
     }
   });
-  it("of a delay after each run, comes instead of the next time", () => {
+  it("replaces the next time if the schedule is a delay after each run", () => {
     const schedule = taskSchedule({ every: "2m", anchor: "finish" });
     // An edit, or a resume, gives it one meanwhile.
     for (const slot of [undefined, at(10)]) {
@@ -654,7 +651,7 @@ describe("a retry that has not gone when the next time is due", () => {
 it.each([
   ["a retry", m(9)],
   ["what waited for a run's end", undefined],
-])("%s is not enqueued before its due time, where the clock went back", (_, at) => {
+])("%s is not enqueued before its due time if the clock went back", (_, at) => {
   const one = { key: "k", nominal: m(10), due: m(10), trigger: "retry", ...(at ? { at } : {}) } as const;
   const task = dueTask({ nominal: m(20), due: m(20), schedule: minutely(), pending: [one] });
   expect(decide(task, m(10) - 1)).toMatchObject({ pending: [one] });
@@ -662,7 +659,7 @@ it.each([
   expect(decide(task, m(10)).enqueue).toMatchObject({ key: "k" });
 });
 
-it("what waits by a policy of its own goes by that one, not by the task's", () => {
+it("a pending occurrence with its own overlap policy obeys that, not the task's", () => {
   const waits = (overlap: OverlapPolicy): Pending => ({ key: "k", ...at(9), trigger: "manual", overlap });
   const decided = (own: OverlapPolicy, overlap: OverlapPolicy) =>
     decide(
@@ -710,7 +707,7 @@ describe("a step of a backfill", () => {
     ).toBeUndefined();
   });
 
-  it("counts for maxRuns: the schedule has no time left after the last one", () => {
+  it("counts for maxRuns, and leaves the schedule no time after the last one", () => {
     const schedule = taskSchedule({ every: "1m", maxRuns: 3 });
     const task = dueTask({ ...given, schedule });
     expect(decideStep({ ...task, fired: 1 }, walk)?.decision).toMatchObject({ enqueue, next: "kept" });

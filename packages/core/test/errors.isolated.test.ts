@@ -3,7 +3,7 @@ import { quote } from "@carillon/core/internal";
 import { describe, expect, it, vi } from "vitest";
 
 describe("errors", () => {
-  it("says field, fault and remedy in one message, and each apart", () => {
+  it("have field, fault and remedy in one message and as properties", () => {
     const cause = new Error("below");
     const error = new CarillonError("INVALID_NAME", "got “x”.", {
       field: "tags[2]",
@@ -26,14 +26,14 @@ describe("errors", () => {
     });
   });
 
-  it("leaves out what it was not told", () => {
+  it("leave out the parts that are not given", () => {
     const error = new CarillonError("INTERNAL", "broken.");
     expect(error.message).toBe("broken.");
     expect(error.toJSON()).toEqual({ code: "INTERNAL", message: "broken." });
     expect("cause" in error).toBe(false);
   });
 
-  it("is told apart by class and code", () => {
+  it("are distinguished by class and code", () => {
     const error: unknown = new CarillonError("CONFLICT", "twice.");
     expect(isCarillonError(error)).toBe(true);
     expect(isCarillonError(error, "CONFLICT")).toBe(true);
@@ -41,7 +41,7 @@ describe("errors", () => {
     expect(isCarillonError(Object.assign(new Error("twice."), { code: "CONFLICT" }))).toBe(false);
   });
 
-  it("is an instance of the class of another copy of this package", async () => {
+  it("are instances of the class of another copy of this package", async () => {
     vi.resetModules();
     const copy = await import("../src/errors.js");
     vi.resetModules();
@@ -56,7 +56,7 @@ describe("errors", () => {
       expect(other instanceof CarillonError).toBe(false);
   });
 
-  it("has an HTTP status for each code", () => {
+  it("have an HTTP status for each code", () => {
     const status = (code: ErrorCode) => new CarillonError(code, "x.").statusCode;
     expect(Object.fromEntries(ERROR_CODES.map((code) => [code, status(code)]))).toMatchObject({
       INVALID_TASK: 400,
@@ -82,7 +82,7 @@ describe("errors", () => {
     });
   });
 
-  it("has each code once, in one shape", () => {
+  it("have unique codes in one shape", () => {
     expect(new Set(ERROR_CODES).size).toBe(ERROR_CODES.length);
     for (const code of ERROR_CODES) expect(code).toMatch(/^[A-Z]+(_[A-Z]+)*$/);
   });
@@ -94,11 +94,11 @@ describe("errors", () => {
     [{ a: 1 }, '"{\\"a\\":1}"'],
     [undefined, '"undefined"'],
     [5, '"5"'],
-  ])("quotes %j in one printable line", (value, quoted) => {
+  ])("quote %j in one printable line", (value, quoted) => {
     expect(quote(value)).toBe(quoted);
   });
 
-  it("quotes what is no JSON as well", () => {
+  it("quote values that are not JSON", () => {
     const circle: { self?: unknown } = {};
     circle.self = circle;
     expect(quote(10n)).toBe('"10n"');

@@ -2,13 +2,13 @@ import { compileSchedule, type Schedule, seedOf } from "@carillon/core";
 import { occurrenceKey, runId, ScheduleCache } from "@carillon/core/internal";
 import { describe, expect, it } from "vitest";
 
-describe("what identifies an occurrence", () => {
-  it("its key names queue, owner, task and nominal time", () => {
+describe("the identity of an occurrence", () => {
+  it("has a key of queue, owner, task and nominal time", () => {
     expect(occurrenceKey({ queue: "q", owner: "o", id: "t" }, 1_767_225_600_000)).toBe("q/o/t@1767225600000");
   });
 
   it.each(["wait", "active", "meta", "123", "0", "x".repeat(128)])(
-    "the run id of task %s is safe as a job id",
+    "gives task %s a run id that is safe as a job id",
     (task) => {
       const id = runId(task, 1_767_225_600_000, "tok1");
       // BullMQ: no colon, not only digits, not one of its key names.
@@ -20,7 +20,7 @@ describe("what identifies an occurrence", () => {
 });
 
 describe("the schedule cache", () => {
-  it("compiles one text once, and forgets the one that was not used for the longest time", () => {
+  it("compiles each text once, and evicts the least recently used", () => {
     const cache = new ScheduleCache(2);
     const first = cache.compiled({ every: "1s" }, "a");
     const second = cache.compiled({ every: "2s" }, "a");
@@ -45,7 +45,7 @@ describe("the schedule cache", () => {
     expect(first.size).toBeGreaterThan(1);
   });
 
-  it("answers as the schedule itself", () => {
+  it("gives the same answers as the schedule itself", () => {
     const schedule = { cron: "*/5 * * * *", timezone: "Europe/Berlin" };
     const now = Date.parse("2026-03-01T12:02:00Z");
     const cached = new ScheduleCache().get({ schedule, owner: "system", id: "a" });
@@ -55,8 +55,8 @@ describe("the schedule cache", () => {
   });
 });
 
-describe("what spreads tasks", () => {
-  it("is owner and id; of owner system the id alone", () => {
+describe("the local name of a task", () => {
+  it("is owner and id; for owner system the id alone", () => {
     expect(seedOf({ owner: "acme", id: "digest" })).toBe("acme/digest");
     expect(seedOf({ owner: "system", id: "digest" })).toBe("digest");
     expect(seedOf({ id: "digest" })).toBe("digest");

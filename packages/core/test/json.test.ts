@@ -30,7 +30,7 @@ describe("payloads", () => {
     expect(JSON.parse(encodePayload(value))).toEqual(value);
   });
 
-  it("leaves an undefined member out, as an optional field", () => {
+  it("omit undefined members, as optional fields", () => {
     expect(encodePayload({ a: undefined, b: 1 })).toBe('{"b":1}');
   });
 
@@ -57,7 +57,7 @@ describe("payloads", () => {
     ["an instance", new Money(), "payload", /a Money is not JSON/],
     ["a __proto__ key", JSON.parse('{"__proto__":{"admin":true}}'), "payload", /__proto__ is refused/],
     ["a __proto__ key below", JSON.parse('{"a":[{"__proto__":1}]}'), "payload.a[0]", /__proto__ is refused/],
-  ])("refuses %s", (_what, value, field, message) => {
+  ])("%s is rejected", (_what, value, field, message) => {
     const error = refused(value);
     expect(error).toMatchObject({ code: "INVALID_PAYLOAD", field });
     expect(error.message).toMatch(message);
@@ -67,19 +67,19 @@ describe("payloads", () => {
   it.each([
     ["an object", cycle],
     ["a list", ring],
-  ])("refuses %s that contains itself, without falling over", (_what, value) => {
+  ])("%s that contains itself is rejected, without a crash", (_what, value) => {
     const error = refused(value);
     expect(error.code).toBe("INVALID_PAYLOAD");
     expect(error.message).toMatch(/nested too deeply \(or refers to itself\)/);
     expect(error.field?.length).toBeLessThanOrEqual(80);
   });
 
-  it("does not touch Object.prototype", () => {
+  it("do not touch Object.prototype", () => {
     refused(JSON.parse('{"__proto__":{"polluted":true}}'));
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   });
 
-  it("takes 64 levels and no more", () => {
+  it("may have 64 levels and no more", () => {
     expect(JSON.parse(encodePayload(nested(64)))).toEqual(nested(64));
     expect(refused(nested(65)).code).toBe("INVALID_PAYLOAD");
     // Far below the depth at which the check itself would overflow the stack.
@@ -94,7 +94,7 @@ describe("payloads", () => {
     ["a lone surrogate, which JSON escapes", "\ud800", 6],
     ["a quote, which JSON escapes", '"', 2],
     ["a control character, which JSON escapes", "\u0001", 6],
-  ])("counts bytes of UTF-8: %s", (_what, unit, bytes) => {
+  ])("are measured in bytes of UTF-8: %s", (_what, unit, bytes) => {
     const text = unit.repeat(100);
     const size = 100 * bytes + 2;
     expect(Buffer.byteLength(JSON.stringify(text))).toBe(size);
@@ -105,7 +105,7 @@ describe("payloads", () => {
     expect(error.remedy).toMatch(/reference/);
   });
 
-  it("allows 256 KiB by default", () => {
+  it("may have 256 KiB by default", () => {
     const fits = "x".repeat(256 * 1024 - 2);
     expect(encodePayload(fits)).toHaveLength(256 * 1024);
     expect(refused(`${fits}x`).code).toBe("PAYLOAD_TOO_LARGE");

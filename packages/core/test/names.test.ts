@@ -36,12 +36,12 @@ function refused(act: () => unknown): CarillonError {
 }
 
 describe("names", () => {
-  it.each(["a", "A-Z", "a.b_c-1", "0", "-", ".", "wait", "__proto__", LONGEST])("takes %s", (name) => {
+  it.each(["a", "A-Z", "a.b_c-1", "0", "-", ".", "wait", "__proto__", LONGEST])("%s is accepted", (name) => {
     expect(isName(name)).toBe(true);
     expect(assertName(name, "id")).toBe(name);
   });
 
-  it.each(BAD_NAMES)("refuses %s", (_what, value) => {
+  it.each(BAD_NAMES)("%s is rejected", (_what, value) => {
     expect(isName(value)).toBe(false);
     const error = refused(() => assertName(value, "queue"));
     expect(error).toMatchObject({
@@ -53,7 +53,7 @@ describe("names", () => {
     expect(error.message).not.toMatch(/[\n\0]/);
   });
 
-  it("names a task by id, owner/id, or the parts", () => {
+  it("address a task by id, by owner/id, or by its parts", () => {
     expect(parseRef("nightly")).toEqual({ queue: undefined, owner: "system", id: "nightly" });
     expect(parseRef("nightly", "acme")).toEqual({ queue: undefined, owner: "acme", id: "nightly" });
     expect(parseRef("acme/nightly", "other")).toEqual({ queue: undefined, owner: "acme", id: "nightly" });
@@ -74,7 +74,7 @@ describe("names", () => {
     expect(refused(() => parseRef(ref))).toMatchObject({ code: "INVALID_NAME", field });
   });
 
-  it("a local name leads back to its parts", () => {
+  it("can be split into their parts again", () => {
     for (const name of [
       { owner: "a", id: "b" },
       { owner: "a.b", id: "c-d" },

@@ -11,11 +11,11 @@ describe("shards", () => {
     ["a/b", 1],
     ["a.b/c", 6],
     [`system/${"x".repeat(128)}`, 1],
-  ])("puts %s where it always was", (name, shard) => {
+  ])("keep %s where it has always been", (name, shard) => {
     expect(shardOf(name)).toBe(shard);
   });
 
-  it("there are eight, the number that keys and scripts count on", () => {
+  it("are eight, as keys and scripts assume", () => {
     expect(SHARDS).toBe(8);
   });
 
@@ -23,7 +23,7 @@ describe("shards", () => {
     ["numbered ids", (i: number) => `system/t${i}`],
     ["owners with one task each", (i: number) => `tenant-${i}/report`],
     ["long ids that differ at the end", (i: number) => `system/${"very-long-".repeat(8)}${i}`],
-  ])("spreads %s evenly", (_what, name) => {
+  ])("spread %s evenly", (_what, name) => {
     const counts = new Array<number>(SHARDS).fill(0);
     for (let i = 0; i < 8_000; i++) {
       const shard = shardOf(name(i));

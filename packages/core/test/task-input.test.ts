@@ -11,7 +11,7 @@ import type { z } from "zod";
 import { SCHEDULE_FIELDS } from "../src/schedule/shape.js";
 
 describe("the type of a task", () => {
-  it("is what the schema takes", () => {
+  it("equals the input of the schema", () => {
     expectTypeOf<TaskInput>().toEqualTypeOf<z.input<typeof taskSchema>>();
     type Fields<T> = T extends unknown ? keyof T : never;
     const fields: Record<Fields<ScheduleInput>, true> = {
@@ -30,28 +30,25 @@ describe("the type of a task", () => {
     expect(Object.keys(fields).sort()).toEqual([...SCHEDULE_FIELDS].sort());
   });
 
-  it.each(["task-input.ts", "schedule/input.ts"])(
-    "says of each field what it is and its default: %s",
-    (file) => {
-      const lines = readFileSync(new URL(`../src/${file}`, import.meta.url), "utf8").split("\n");
-      const fields = lines.flatMap((line, at) => (/^ {2}\w+\??: /.test(line) ? [at] : []));
-      expect(fields.length).toBeGreaterThan(15);
-      for (const at of fields) {
-        expect(lines[at - 1], lines[at]).toMatch(/\*\/$/);
-        const from = lines.findLastIndex((line, i) => i < at && line.startsWith("  /**"));
-        const words = lines.slice(from, at).join(" ");
-        // The parts that are their own interfaces say their defaults themselves.
-        if (/\?: \w+Input \|/.test(lines[at] ?? "")) continue;
-        if (/^ {2}\w+\?: /.test(lines[at] ?? "")) expect(words).toMatch(/Default: /);
-      }
-    },
-  );
+  it.each(["task-input.ts", "schedule/input.ts"])("documents each field and its default: %s", (file) => {
+    const lines = readFileSync(new URL(`../src/${file}`, import.meta.url), "utf8").split("\n");
+    const fields = lines.flatMap((line, at) => (/^ {2}\w+\??: /.test(line) ? [at] : []));
+    expect(fields.length).toBeGreaterThan(15);
+    for (const at of fields) {
+      expect(lines[at - 1], lines[at]).toMatch(/\*\/$/);
+      const from = lines.findLastIndex((line, i) => i < at && line.startsWith("  /**"));
+      const words = lines.slice(from, at).join(" ");
+      // The parts that are their own interfaces say their defaults themselves.
+      if (/\?: \w+Input \|/.test(lines[at] ?? "")) continue;
+      if (/^ {2}\w+\?: /.test(lines[at] ?? "")) expect(words).toMatch(/Default: /);
+    }
+  });
 });
 
 describe("a duration", () => {
   const task = { id: "t", type: "t", queue: "q" };
 
-  it("may be whole milliseconds, wherever a task has one, and is stored as text", () => {
+  it("may be whole milliseconds in every field, and is stored as text", () => {
     const { definition } = parseTask({
       ...task,
       schedule: { every: 60_000, jitter: 500, except: [{ every: 3_600_000 }] },
@@ -81,13 +78,13 @@ describe("a duration", () => {
     } else expect(scheduleSchema.safeParse({ every }).success).toBe(false);
   });
 
-  it("is refused as text without a unit, with milliseconds named first", () => {
+  it("is refused as text without a unit, with an error that names milliseconds first", () => {
     const said = "Write 60000ms for milliseconds, 60000s for seconds, or m, h, d, w.";
     expect(() => parseTask({ ...task, schedule: { every: "60000" } })).toThrow(said);
     expect(() => parseTask({ ...task, schedule: { every: "1h" }, timeLimit: "60000" })).toThrow(said);
   });
 
-  it("of another type is refused with what to give", () => {
+  it("is refused as another type, with an error that says what to give", () => {
     const put = (rest: object) => () => parseTask({ ...task, schedule: { every: "1h" }, ...rest });
     const span = 'Give a text with a unit, "30s", or whole milliseconds.';
     expect(put({ linger: true })).toThrow(`linger: not a duration. ${span}`);

@@ -14,7 +14,7 @@ function refused(input: unknown): CarillonError {
 }
 
 describe("a task definition", () => {
-  it("needs id, type, queue and schedule; the rest has defaults", () => {
+  it("needs id, type, queue and schedule, and has defaults for the rest", () => {
     expect(parseTask(LEAST)).toEqual({
       definition: {
         id: "t",
@@ -125,13 +125,13 @@ describe("a task definition", () => {
     ["null", null],
     ["a string", "task"],
     ["a list", [LEAST]],
-  ])("is refused where it is %s", (_what, input) => {
+  ])("is refused if it is %s", (_what, input) => {
     const error = refused(input);
     expect(error.code).toBe("INVALID_TASK");
     expect(error.remedy).toMatch(/^[A-Z].*\.$/);
   });
 
-  it("is refused for a field that it does not know, with the nearest that it knows", () => {
+  it("is refused for an unknown field, with the nearest known one", () => {
     const error = refused({ ...LEAST, catchup: "all" });
     expect(error).toMatchObject({ code: "INVALID_TASK", field: "catchup" });
     expect(error.remedy).toContain("catchUp");

@@ -20,7 +20,7 @@ describe("the agenda", () => {
     ]);
   });
 
-  it("takes news that come nearer, and ignores later ones until it is read again", () => {
+  it("accepts announcements of an earlier time, and ignores later ones until it is read again", () => {
     const agenda = new Agenda();
     agenda.nearer("a", "0", 500);
     agenda.nearer("a", "0", 700);
@@ -31,7 +31,7 @@ describe("the agenda", () => {
     expect(agenda.earliest(0)).toBeUndefined();
   });
 
-  it("leaves a held part alone until its time, or until its work is seen done", () => {
+  it("leaves a held part alone until its time, or until its work is done", () => {
     const agenda = new Agenda();
     agenda.set("a", new Map([["0", 100]]));
     agenda.hold("a", "0", 0, 3_000);
@@ -81,7 +81,7 @@ describe("the agenda", () => {
     expect(agenda.due(6_400_000)).toHaveLength(1);
   });
 
-  it("knows of a burst while all shards come due at one instant, and no longer", () => {
+  it("knows of a burst only while all shards come due at one instant", () => {
     const bursts = new Bursts();
     const agenda = new Agenda((queue, parts) => bursts.find(queue, parts));
     const shards = Array.from({ length: 8 }, (_, shard): [string, number] => [String(shard), 500]);

@@ -15,7 +15,7 @@ const QUEUE = "bells";
 const ALWAYS = () => true;
 let serial = 0;
 
-describe("alerts handed on", () => {
+describe("the alerter", () => {
   let redis: RedisServer;
   let store: Store;
   let failpoint: Failpoint | undefined;
@@ -60,14 +60,14 @@ describe("alerts handed on", () => {
   const alerter = (options: Partial<SchedulerOptions> = {}) =>
     new Alerter(store, settle({ store, nodeId: "n1", logger: SILENT, onAlert: hear, ...options }));
 
-  it("each of them, where two nodes tell at once", async () => {
+  it("delivers each alert once while two nodes deliver at once", async () => {
     await failed("t", ...runs(250));
     const twice = [alerter(), alerter()].map((one) => one.tell(QUEUE, LEASE, ALWAYS));
     expect(await Promise.all(twice)).toEqual([false, false]);
     expect(new Set(heard).size).toBe(250);
   });
 
-  it("each of them, where the answer to what was told is lost", async () => {
+  it("delivers each alert if the answer to a delivery is lost", async () => {
     await failed("t", ...runs(150));
     let lost = false;
     failpoint = (point) => {
@@ -81,7 +81,7 @@ describe("alerts handed on", () => {
     expect(await left()).toEqual([]);
   });
 
-  it("those of other tasks, where one is deleted meanwhile", async () => {
+  it("delivers the alerts of other tasks when one is deleted meanwhile", async () => {
     await put("t");
     await failed("t", "r1", "r2");
     const onAlert = async (alert: Alert) => {
@@ -94,7 +94,7 @@ describe("alerts handed on", () => {
     expect(heard).toEqual(["r1", "r2", "r3", "r4"]);
   });
 
-  it("what Carillon did not write among them is dropped, and the others are told", async () => {
+  it("drops foreign data among the alerts, and delivers the others", async () => {
     const { alerts } = internalsOf(store).keys.queue(QUEUE);
     const nonsense = [
       "{",
@@ -111,14 +111,14 @@ describe("alerts handed on", () => {
     expect(await internalsOf(store).link.ask((client) => client.exists(alerts))).toBe(0);
   });
 
-  it("one after the other, until the turn is over: the others are left for another one", async () => {
+  it("delivers alerts one by one until its turn is over, and leaves the rest", async () => {
     await failed("t", ...runs(3));
     expect(await alerter().tell(QUEUE, LEASE, () => heard.length < 2)).toBe(true);
     expect(heard).toEqual(["r0", "r1"]);
     expect(await left()).toEqual(["r2"]);
   });
 
-  describe("where some nodes have onAlert, and some have not", () => {
+  describe("when only some nodes have onAlert", () => {
     const nodes: Scheduler[] = [];
     afterEach(async () => {
       await Promise.all(nodes.splice(0).map((one) => one.stop()));
@@ -143,7 +143,7 @@ describe("alerts handed on", () => {
       await store.registry.beat(nodeInfo("n1", { beat, onAlert: true }));
     };
 
-    it("they are left to one that has it, while that lives", async () => {
+    it("leaves alerts to a live node that has it", async () => {
       await put("t");
       await failed("t", "r1", "r2");
       await armed();
@@ -161,7 +161,7 @@ describe("alerts handed on", () => {
       expect(heard).toEqual(["r1", "r2"]);
     });
 
-    it("that one may take its time: the others look once a second", async () => {
+    it("checks once a second while that node is slow", async () => {
       await put("t");
       await failed("t", "r1");
       await armed();
@@ -188,7 +188,7 @@ describe("alerts handed on", () => {
       expect(asked.length).toBeLessThan(2);
     });
 
-    it("all are heard, whichever node sees them first, and none stays when the one that hears has gone", async () => {
+    it("delivers all alerts, whichever node sees them first, also when the node with onAlert stops", async () => {
       await put("t");
       const listener = node("n1", { onAlert: hear });
       await Promise.all([listener, node("n2"), node("n3")].map((one) => one.start()));
@@ -206,7 +206,7 @@ describe("alerts handed on", () => {
     });
   });
 
-  it("the mutex is held on to between two of them", async () => {
+  it("extends the mutex between two alerts", async () => {
     await failed("t", ...runs(3));
     let remaining = 100;
     const extended: number[] = [];
@@ -224,7 +224,7 @@ describe("alerts handed on", () => {
     expect(extended).toEqual([1]);
   });
 
-  it("what hangs is not waited for: it is said, and the others are told", async () => {
+  it("does not wait for a call that hangs: logs it, and delivers the others", async () => {
     await failed("t", ...runs(2));
     const said: string[] = [];
     const logger = { ...SILENT, error: (_details: object, message: string) => said.push(message) };
@@ -239,7 +239,7 @@ describe("alerts handed on", () => {
     expect(await left()).toEqual([]);
   });
 
-  it("the mutex is held on to while `onAlert` takes its time", async () => {
+  it("extends the mutex while `onAlert` is slow", async () => {
     await failed("t", "r1");
     let end = () => {};
     let extended = 0;
@@ -252,11 +252,11 @@ describe("alerts handed on", () => {
     expect(extended).toBe(3);
   });
 
-  describe("to webhooks", () => {
+  describe("with webhooks", () => {
     const alerts = [{ on: ["failed"], url: "https://example.com/" }];
     const hooks = () => store.tasks.count("carillon-alerts");
 
-    it("each that asked for its kind, once, though it is told again", async () => {
+    it("calls each webhook of the alert's kind once, even if the alert is delivered again", async () => {
       const urls = ["https://example.com/a", "https://example.com/b"];
       const wanted = urls.map((url) => ({ on: ["failed", "paused"], url }));
       await put("t", { alerts: [...wanted, { on: ["crashed"], url: "https://example.com/c" }] });
@@ -282,7 +282,7 @@ describe("alerts handed on", () => {
       expect(await store.registry.queues()).not.toContain("carillon-alerts");
     });
 
-    it("with what the run's record and the task's statistics say, and without the stack", async () => {
+    it("sends the run's record and the task's statistics, without the stack", async () => {
       await put("t", { alerts: [{ on: ["failed", "missed-deadline"], url: "https://example.com/" }] });
       const run = { id: "r1", task: { queue: QUEUE, owner: "system", id: "t" }, type: "noop" };
       store.runs.get = async () => ({
@@ -318,7 +318,7 @@ describe("alerts handed on", () => {
       ]);
     });
 
-    it("that no worker takes for a minute are logged, once a minute, until one does", async () => {
+    it("logs alerts that no worker takes for a minute, once a minute", async () => {
       await put("t", { alerts });
       await failed("t", "r1", "r2");
       await alerter().tell(QUEUE, LEASE, ALWAYS);
@@ -345,7 +345,7 @@ describe("alerts handed on", () => {
       expect(warned).toHaveLength(2);
     });
 
-    it("tried again where Redis did not say which ones", async () => {
+    it("tries again if Redis did not answer which webhooks to call", async () => {
       await put("t", { alerts });
       await failed("t", "r1", "r2");
       const { get } = store.tasks;
@@ -359,7 +359,7 @@ describe("alerts handed on", () => {
       expect(await hooks()).toBe(2);
     });
 
-    it("of a task in a newer format are left to a newer node, and the others are told", async () => {
+    it("leaves alerts of a task in a newer format to a newer node, and delivers the others", async () => {
       for (const id of ["t", "u"]) await put(id, { alerts });
       const key = internalsOf(store).keys.queue(QUEUE).task("system/t");
       await internalsOf(store).link.ask((client) => client.hset(key, "v", "2"));
@@ -377,7 +377,7 @@ describe("alerts handed on", () => {
       expect(await left()).toEqual([]);
     });
 
-    it("not where the task is in a newer format: that is said, and the others are told", async () => {
+    it("does not put webhook calls into a task in a newer format: logs it, and delivers the others", async () => {
       await put("t", { alerts });
       await put("u", { alerts });
       await internalsOf(store).link.ask((client) =>
@@ -401,7 +401,7 @@ describe("alerts handed on", () => {
       expect(await hooks()).toBe(1);
     });
 
-    it("not where someone else has written in the task's place: the others are told", async () => {
+    it("does not put webhook calls over foreign data, and delivers the others", async () => {
       await put("u", { alerts });
       await internalsOf(store).link.ask((client) =>
         client.set(internalsOf(store).keys.queue(QUEUE).task("system/t"), "in the way"),
@@ -413,7 +413,7 @@ describe("alerts handed on", () => {
       expect(await hooks()).toBe(1);
     });
 
-    it("nor is what no version can read left to a newer node, nor an alert of the future for longer", async () => {
+    it("leaves neither unreadable alerts nor alerts from the future to a newer node", async () => {
       await put("t", { alerts });
       await put("u", { alerts });
       const key = (id: string) => internalsOf(store).keys.queue(QUEUE).task(`system/${id}`);

@@ -48,7 +48,7 @@ describe("the backfiller", () => {
       client.hset(internalsOf(bench.store).keys.queue(QUEUE).task(`system/${task}`), field, value),
     );
 
-  it("under cancel-running cancels the run in the way, and goes on when it has ended", async () => {
+  it("under cancel-running cancels the open run, and continues when it has ended", async () => {
     await put("t");
     await bench.clock.set(START + 10 * MINUTE);
     const manual = await bench.trigger("t", "m");
@@ -68,7 +68,7 @@ describe("the backfiller", () => {
     expect(logged).toEqual([]);
   });
 
-  it("takes turns between backfills that are long", async () => {
+  it("alternates between long backfills", async () => {
     await put("t");
     await bench.clock.set(START + 10 * MINUTE);
     for (const id of ["a", "b"]) {
@@ -83,7 +83,7 @@ describe("the backfiller", () => {
     expect(await stateOf("b")).toMatchObject({ enqueued: 2 });
   });
 
-  it("puts off one that fails, and goes on with those behind it", async () => {
+  it("postpones a backfill that fails, and continues with the others", async () => {
     await put("broken");
     await put("t");
     await bench.clock.set(START + 10 * MINUTE);
@@ -104,7 +104,7 @@ describe("the backfiller", () => {
     expect(await stateOf("a")).toMatchObject({ state: "done", enqueued: 3 });
   });
 
-  it("puts off one whose step Redis refuses", async () => {
+  it("postpones a backfill whose step Redis refuses", async () => {
     await put("t");
     await bench.clock.set(START + 10 * MINUTE);
     await backfill("a", "t");
@@ -124,7 +124,7 @@ describe("the backfiller", () => {
     expect(await stateOf("a")).toMatchObject({ state: "done", enqueued: 3 });
   });
 
-  it("knows the calendars that its task was planned with, though another process changed them", async () => {
+  it("uses the calendars that its task was planned with, even if another process changed them", async () => {
     const other = await Bench.open(redis.url, { namespace: bench.store.namespace });
     const holidays = (minute: string) =>
       other.store.calendars.put("holidays", [`*-*-* 00:${minute}:00`], "me");
@@ -141,7 +141,7 @@ describe("the backfiller", () => {
     await other.close();
   });
 
-  it("leaves what is left to another turn when this one is over", async () => {
+  it("leaves the rest to its next turn when this one is over", async () => {
     for (const id of ["t", "u"]) await put(id);
     await bench.clock.set(START + 10 * MINUTE);
     await backfill("a", "t");
@@ -158,7 +158,7 @@ describe("the backfiller", () => {
     for (const id of ["a", "b"]) expect(await stateOf(id)).toBeUndefined();
   });
 
-  it("does not take what Redis fails with for the matter of one", async () => {
+  it("does not blame one backfill for a failure of Redis", async () => {
     await put("t");
     await bench.clock.set(START + 10 * MINUTE);
     await backfill("a", "t");
@@ -173,7 +173,7 @@ describe("the backfiller", () => {
     expect(await stateOf("a")).toMatchObject({ state: "done", enqueued: 3 });
   });
 
-  it("leaves that of a task of a newer format to newer nodes, and drops that of a deleted one", async () => {
+  it("leaves a backfill of a task in a newer format to newer nodes, and drops one of a deleted task", async () => {
     for (const id of ["newer", "deleted", "t"]) await put(id);
     await bench.clock.set(START + 10 * MINUTE);
     for (const id of ["newer", "deleted", "t"]) await backfill(id, id);
@@ -189,7 +189,7 @@ describe("the backfiller", () => {
     expect(await stateOf("newer")).toMatchObject({ state: "done", enqueued: 3 });
   });
 
-  it("leaves one alone that was ended; it can be asked about for a week, and leaves nothing", async () => {
+  it("does not continue a backfill that has ended, keeps it for a week, and then leaves nothing", async () => {
     const { backfills, claims } = bench.store;
     const { keys } = internalsOf(bench.store);
     const next = async () => (await claims.next(QUEUE)).get("b");
@@ -228,7 +228,7 @@ describe("the backfiller", () => {
       { state: "cancelled", enqueued: 0 },
     ],
     ["taken away", () => bench.store.backfills.drop(QUEUE, "b"), undefined],
-  ])("makes no other step once it is %s", async (_what, end, left) => {
+  ])("takes no further step once it is %s", async (_what, end, left) => {
     await put("t");
     await bench.clock.set(START + 10 * MINUTE);
     await backfill("b", "t");
@@ -246,7 +246,7 @@ describe("the backfiller", () => {
       expect(await bench.ownKeys()).not.toContain(internalsOf(bench.store).keys.queue(QUEUE).backfill("b"));
   });
 
-  it("what it skips in a row is one range", async () => {
+  it("records consecutive skips as one range", async () => {
     await put("t");
     await bench.clock.set(START + 10 * MINUTE);
     await bench.trigger("t", "m");
@@ -258,14 +258,14 @@ describe("the backfiller", () => {
     ]);
   });
 
-  describe("of a task with maxRuns", () => {
+  describe("for a task with maxRuns", () => {
     const limited = (maxRuns: number, overlap: OverlapPolicy) =>
       bench.put({ id: "t", schedule: { every: "1m", maxRuns }, overlap });
     const open = () => bench.store.runs.open(bench.name("t"));
     const past = { from: START - 2 * MINUTE, to: START - MINUTE, at: START - 2 * MINUTE - 1, total: 2 };
 
     it.each(["scheduled", "paused"] as const)(
-      "uses it up, and the schedule has no time left: %s",
+      "uses the runs up, and leaves the schedule no time: %s",
       async (state) => {
         await limited(2, "allow");
         if (state === "paused") await bench.store.tasks.pause(bench.name("t"));
@@ -281,7 +281,7 @@ describe("the backfiller", () => {
       },
     );
 
-    it("leaves those that wait their share", async () => {
+    it("leaves the pending occurrences their share", async () => {
       await limited(3, "queue-all");
       for (const minutes of [1, 2, 3]) {
         await bench.clock.set(START + minutes * MINUTE);

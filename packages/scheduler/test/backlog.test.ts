@@ -51,7 +51,7 @@ describe("a small backlog of one queue", () => {
     expect(await its.claimed()).toEqual(["high", "low", ...ids]);
   });
 
-  it("that does not fit in a batch is claimed shard by shard, all of it", async () => {
+  it("is claimed whole, shard by shard, if it does not fit in a batch", async () => {
     await using its = await node();
     const ids = Array.from({ length: 200 }, (_, n) => `t${n}`);
     await its.store.tasks.put(
@@ -62,7 +62,7 @@ describe("a small backlog of one queue", () => {
     expect((await its.claimed()).sort()).toEqual(ids.sort());
   });
 
-  it("whose mutexes are not all to be had, since Redis refuses one: none stays taken", async () => {
+  it("leaves no mutex taken if Redis refuses one of them", async () => {
     await using its = await node();
     const ids = Array.from({ length: 30 }, (_, n) => `t${n}`);
     await its.store.tasks.put(
@@ -84,7 +84,7 @@ describe("a small backlog of one queue", () => {
     expect(left).toEqual(Array(8).fill(0));
   });
 
-  it("with a shard that cannot be claimed: the others are", async () => {
+  it("is claimed except for a shard that cannot be", async () => {
     const store = new Store({ connection: redis.url, namespace });
     const ids = Array.from({ length: 30 }, (_, n) => `t${n}`);
     const start = (await store.serverTime()) + 3_000;
@@ -107,7 +107,7 @@ describe("a small backlog of one queue", () => {
   });
 });
 
-describe("the turns of a round", () => {
+describe("a round of claims", () => {
   const at = (times: Record<string, number>, now: number, large = false) => {
     const agenda = new Agenda();
     agenda.set(QUEUE, new Map(Object.entries(times)));
@@ -122,15 +122,15 @@ describe("the turns of a round", () => {
     return turns.sort();
   };
 
-  it("shards that came due at different times go together, other parts by themselves", () => {
+  it("claims shards due at different times together, and other parts alone", () => {
     expect(at({ 1: 10, 3: 12, 5: 99, r: 5 }, 20)).toEqual([["1", "3"], ["r"]]);
   });
 
-  it("at one instant each shard goes by itself", () => {
+  it("claims each shard alone if all are due at one instant", () => {
     expect(at({ 1: 10, 3: 10, r: 5 }, 20)).toEqual([["1"], ["3"], ["r"]]);
   });
 
-  it("of a queue with a large backlog each shard goes by itself", () => {
+  it("claims each shard alone if the queue has a large backlog", () => {
     expect(at({ 1: 10, 3: 12 }, 20, true)).toEqual([["1"], ["3"]]);
   });
 });

@@ -9,7 +9,7 @@ import { type Claims, claimsOn, idsOf } from "./claiming.js";
 /** What a claim starts with, the fewest and the most. */
 const [FIRST, FEWEST, MOST] = [40, 10, 60];
 
-describe("how many tasks go into one commit", () => {
+describe("the size of a batch", () => {
   let redis: RedisServer;
   let bench: Bench;
   /** The node's monotonic clock. */
@@ -57,34 +57,34 @@ describe("how many tasks go into one commit", () => {
     return limits;
   }
 
-  it("grows where Redis is quick", async () => {
+  it("grows if Redis is fast", async () => {
     expect(Math.max(...(await sizes(1, 2)))).toBe(MOST);
   });
 
-  it("shrinks where a commit holds Redis for long", async () => {
+  it("shrinks if a commit blocks Redis for long", async () => {
     expect(Math.min(...(await sizes(1, 30)))).toBe(FEWEST);
   });
 
-  it("does not shrink for what others ask of Redis: reads wait for it as well", async () => {
+  it("does not shrink because of other clients: reads wait for them as well", async () => {
     const seen = await sizes(40, 42);
     expect(Math.min(...seen)).toBe(FIRST);
     expect(Math.max(...seen)).toBe(MOST);
   });
 
-  it("does not shrink for what this node asked of Redis before, whoever asked for it", async () => {
+  it("does not shrink because of earlier commands of this node", async () => {
     // The reconciler settles many runs at once, on the same connection.
     Object.defineProperty(internalsOf(bench.store).link, "underWay", { get: () => 20 });
     expect(Math.min(...(await sizes(1, 40)))).toBe(FIRST);
   });
 });
 
-it("learns nothing of how many more Redis could do from a batch that was not full", () => {
+it("a batch that is not full does not raise the size", () => {
   const size = new BatchSize();
   for (let i = 0; i < 10; i++) size.learn(1, FIRST - 1);
   expect(size.current).toBe(FIRST);
 });
 
-it("counts the scripts that are sent and not answered", async () => {
+it("scripts that are sent and not yet answered are counted", async () => {
   const redis = await startRedis();
   const store = new Store({ connection: redis.url });
   await store.registry.queues();

@@ -33,7 +33,7 @@ async function overdue(second: number): Promise<number> {
   return due === undefined ? Number.NaN : second - (due - START) / 1000;
 }
 
-it("an occurrence that nothing holds up is claimable when it is due, however late the nodes are", async () => {
+it("an occurrence that nothing blocks is claimable when it is due, even if nodes are late", async () => {
   await bench.put({ id: "t", overlap: "allow" });
   expect(await enqueuedAt(10)).toEqual([[10, 10, 10]]);
   expect(await overdue(19)).toBeLessThan(0);
@@ -41,7 +41,7 @@ it("an occurrence that nothing holds up is claimable when it is due, however lat
   expect(await enqueuedAt(24)).toEqual([[20, 20, 24]]);
 });
 
-it("one that waits for a run is not overdue, and is claimable when that run ends", async () => {
+it("an occurrence that waits for a run is not overdue, and is claimable when that run ends", async () => {
   await bench.put({ id: "t", overlap: "queue-all" });
   await enqueuedAt(10);
   expect([await enqueuedAt(20), await enqueuedAt(30)]).toEqual([[], []]);
@@ -54,7 +54,7 @@ it("one that waits for a run is not overdue, and is claimable when that run ends
   expect(await overdue(39.9)).toBeLessThan(0);
 });
 
-it("one that was owed while its task was paused is claimable when the task is resumed", async () => {
+it("an occurrence owed during a pause is claimable when its task is resumed", async () => {
   await bench.put({ id: "t", overlap: "allow" });
   await bench.store.tasks.pause(bench.name("t"));
   await bench.clock.set(START + 15_000);
@@ -62,7 +62,7 @@ it("one that was owed while its task was paused is claimable when the task is re
   expect(await enqueuedAt(16)).toEqual([[10, 15, 16]]);
 });
 
-it("what a backlog owes is claimable when it was due: an outage is lateness", async () => {
+it("an occurrence of a backlog is claimable when it was due: an outage counts as lateness", async () => {
   await bench.put({ id: "t", overlap: "allow", catchUp: "all" });
   const all = [];
   for (let i = 0; i < 2; i++) all.push(...(await enqueuedAt(27)));

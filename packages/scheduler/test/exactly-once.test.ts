@@ -16,7 +16,7 @@ import { SILENT } from "../../../test/helpers.js";
 const QUEUE = "bells";
 let serial = 0;
 
-describe("several nodes, every occurrence once", () => {
+describe("exactly-once with several nodes", () => {
   let redis: RedisServer;
   beforeAll(async () => {
     redis = await startRedis();
@@ -79,7 +79,7 @@ describe("several nodes, every occurrence once", () => {
     expect(jobs).toHaveLength(20 * 60);
   });
 
-  it("positive control: without the fence this very check fails", async () => {
+  it("fails without the fence, as a positive control", async () => {
     const { duplicates } = await run(["mutex", "fence"]);
     expect(duplicates.length).toBeGreaterThan(0);
   });

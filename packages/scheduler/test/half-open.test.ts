@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { SILENT } from "../../../test/helpers.js";
 
 // Nobody ends a half-open connection: what is sent arrives nowhere, or its answer does not. The one that has it must.
-test("a connection that is silent for ever is given up for another: claims go on", async () => {
+test("a node replaces a connection that never answers, and continues to claim", async () => {
   const redis = await startRedis();
   const proxy = await startFaultProxy(redis);
   const store = new Store({ connection: redis.url, namespace: "half" });

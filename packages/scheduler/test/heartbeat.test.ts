@@ -15,7 +15,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-it("nodes that are long gone leave the list, also those that beat before the clock of Redis went back", async () => {
+it("nodes that ended long ago leave the list, also if the clock of Redis went back since their last beat", async () => {
   const store = new Store({ connection: redis.url });
   const clock = new ServerClock();
   const sentAt = clock.mark();

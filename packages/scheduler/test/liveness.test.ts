@@ -55,7 +55,7 @@ const it = base.extend<Stage>({
   soon: ({ store }, use) => use(async (ms) => ({ at: (await store.serverTime()) + ms })),
 });
 
-describe("a node that nothing may keep from its work", () => {
+describe("the liveness of a node", () => {
   beforeAll(async () => {
     redis = await startRedis({ appendonly: true });
   });
@@ -63,7 +63,7 @@ describe("a node that nothing may keep from its work", () => {
     await redis.stop();
   });
 
-  it.concurrent("hears what is announced while it reads the same queue", async ({ node, put, soon }) => {
+  it.concurrent("receives an announcement while it reads the same queue", async ({ node, put, soon }) => {
     const { scheduler, own } = node();
     await put("q", { id: "later" });
     await scheduler.start();
@@ -84,7 +84,11 @@ describe("a node that nothing may keep from its work", () => {
     expect((await second)[0].task).toBe("system/second");
   });
 
-  it.concurrent("hears of a new queue while it reads the others", async ({ node, put, soon }) => {
+  it.concurrent("receives the announcement of a new queue while it reads the others", async ({
+    node,
+    put,
+    soon,
+  }) => {
     const { scheduler, own } = node({ rereadEvery: 8_000 });
     await put("q", { id: "later" });
     await scheduler.start();
@@ -116,7 +120,7 @@ describe("a node that nothing may keep from its work", () => {
     expect((await decided)[0].queue).toBe("good");
   });
 
-  it.concurrent("tries again soon where the list of queues cannot be read", async ({ node, put }) => {
+  it.concurrent("tries again soon if the list of queues cannot be read", async ({ node, put }) => {
     const { scheduler, own } = node();
     await put("q", { id: "t", schedule: { every: "1s" } });
     const { queues } = own.registry;
@@ -231,7 +235,7 @@ describe("a node that nothing may keep from its work", () => {
     expect(await internalsOf(own).link.ask((client) => client.llen(alerts))).toBe(0);
   });
 
-  it.concurrent("goes on at once although a listener throws, and says so", async ({ node, put }) => {
+  it.concurrent("continues at once if a listener throws, and logs it", async ({ node, put }) => {
     const said: object[] = [];
     const logger = { ...SILENT, error: (details: object) => void said.push(details) };
     const { scheduler } = node({ logger });
@@ -246,7 +250,7 @@ describe("a node that nothing may keep from its work", () => {
     expect(said).toEqual(Array(3).fill({ event: "decided", error: "Error: mine" }));
   });
 
-  it.concurrent("decides what it can of a shard in which one task cannot be read", async ({
+  it.concurrent("decides the other tasks of a shard in which one cannot be read", async ({
     node,
     put,
     soon,
@@ -263,7 +267,7 @@ describe("a node that nothing may keep from its work", () => {
     await eventually(() => expect(tasks.size).toBe(29));
   });
 
-  it("looks at other queues while one has a long backlog", async ({ node, put, store }) => {
+  it("claims from other queues while one has a long backlog", async ({ node, put, store }) => {
     const { scheduler, own } = node();
     // As after minutes without any node: each of one shard's tasks owes 100 runs.
     const ids = Array.from({ length: 6_000 }, (_, i) => `t${i}`)
@@ -296,7 +300,7 @@ describe("a node that nothing may keep from its work", () => {
     expect(Math.max(...late)).toBeLessThan(30_000);
   });
 
-  it("stops within a moment although much is due", async ({ node, put, store }) => {
+  it("stops quickly while much is due", async ({ node, put, store }) => {
     const { scheduler, own } = node();
     const all = Array.from({ length: 5_000 }, (_, i) => ({ id: `t${i}`, schedule: { every: "1s" } }));
     for (let i = 0; i < all.length; i += 1000) await put("q", ...all.slice(i, i + 1000));
@@ -319,7 +323,7 @@ describe("a node that nothing may keep from its work", () => {
     expect(begun).toBeLessThan(1_000);
   });
 
-  it.concurrent("is not there when it was stopped during its start", async ({ node, put, soon, store }) => {
+  it.concurrent("is not listed if it was stopped during its start", async ({ node, put, soon, store }) => {
     const { scheduler, own } = node();
     const { beat } = own.registry;
     own.registry.beat = async (info) => {
@@ -340,7 +344,7 @@ describe("a node that nothing may keep from its work", () => {
     );
   });
 
-  it.concurrent("ends each stop when the first one has ended", async ({ node }) => {
+  it.concurrent("resolves every call of stop when the first one has ended", async ({ node }) => {
     const { scheduler, own } = node();
     await scheduler.start();
     const { removeNode } = own.registry;
@@ -355,7 +359,7 @@ describe("a node that nothing may keep from its work", () => {
     expect(removed).toBe(true);
   });
 
-  it.concurrent("tries again after a failure however many messages come in", async ({ node, put, soon }) => {
+  it.concurrent("tries again after a failure while messages keep arriving", async ({ node, put, soon }) => {
     const { scheduler, own } = node();
     await put("q", { id: "t", schedule: await soon(1_000) });
     await scheduler.start();
@@ -385,7 +389,7 @@ describe("a node that nothing may keep from its work", () => {
     }
   });
 
-  it("looks at all queues when one comes first, not with each message", async ({ node, put, soon }) => {
+  it("reads all queues once when one is announced, not with each message", async ({ node, put, soon }) => {
     const { scheduler, own } = node();
     await put("q", { id: "later" });
     await scheduler.start();
@@ -408,7 +412,7 @@ describe("a node that nothing may keep from its work", () => {
     expect((await decided)[0].task).toBe("system/soon");
   });
 
-  it.concurrent("reconciles runs that are over together, not one by one", async ({ node, put, store }) => {
+  it.concurrent("reconciles ended runs together, not one by one", async ({ node, put, store }) => {
     const { scheduler, own } = node({}, { retention: { completedJobs: 1_000 } });
     await put("q", { id: "t", overlap: "allow" });
     await scheduler.start();
@@ -429,7 +433,10 @@ describe("a node that nothing may keep from its work", () => {
     expect(looks).toBeLessThan(12);
   });
 
-  it.concurrent("clears what a deleted task left without a rest between the steps", async ({ node, put }) => {
+  it.concurrent("clears the runs of a deleted task without a pause between the steps", async ({
+    node,
+    put,
+  }) => {
     const { scheduler, own } = node();
     await put("q", { id: "t" });
     const keys = internalsOf(own).keys.queue("q");
@@ -443,7 +450,7 @@ describe("a node that nothing may keep from its work", () => {
     await eventually(async () => (await internalsOf(own).link.ask((c) => c.exists(keys.runs))) === 0);
   });
 
-  it.concurrent("triggers one task many times at once", async ({ put, store }) => {
+  it.concurrent("serves many concurrent triggers of one task", async ({ put, store }) => {
     await put("q", { id: "t", overlap: "allow" });
     const name = { queue: "q", owner: "system", id: "t" };
     const triggers = Array.from({ length: 100 }, (_, i) =>
@@ -453,7 +460,7 @@ describe("a node that nothing may keep from its work", () => {
     expect(outcomes).toEqual(triggers.map(() => "enqueued"));
   });
 
-  it.concurrent("goes on soon after a jump of the server's clock that a claim was the first to see", async ({
+  it.concurrent("continues soon after a jump of the server's clock that a claim detects first", async ({
     node,
     put,
   }) => {

@@ -59,7 +59,7 @@ describe("a burst that is prepared ahead", () => {
   const enqueued = async () =>
     (await bench.jobs()).map(({ data }) => [data.occurrence.task, data.occurrence.nominal, data.payload]);
 
-  it("is committed at its time without being read again, as if it had been", async () => {
+  it("is committed at its time without another read, with the same result", async () => {
     await put({ payload: { n: 1 } });
     await prepare();
     expect(await bench.jobs()).toEqual([]);
@@ -74,7 +74,7 @@ describe("a burst that is prepared ahead", () => {
     expect(await bench.stored("t")).toMatchObject({ cursor: AT, nominal: AT + 10_000, fired: 1 });
   });
 
-  it("is left alone before its time, and is not lost when Redis' clock is a little behind", async () => {
+  it("is not committed before its time, and is not lost if the clock of Redis is slightly behind", async () => {
     await put();
     await prepare();
     await to(AT - 1);
@@ -102,7 +102,7 @@ describe("a burst that is prepared ahead", () => {
     expect(await enqueued()).toEqual(jobs);
   });
 
-  it("another node was first: nothing twice", async () => {
+  it("enqueues nothing twice if another node was first", async () => {
     await put();
     await prepare();
     await to(AT);
@@ -113,7 +113,7 @@ describe("a burst that is prepared ahead", () => {
     expect(await enqueued()).toHaveLength(1);
   });
 
-  it("a run that began meanwhile is in its way, by its overlap policy", async () => {
+  it("obeys the overlap policy if a run has started meanwhile", async () => {
     await put();
     await prepare();
     await bench.trigger("t", "m");
@@ -125,7 +125,7 @@ describe("a burst that is prepared ahead", () => {
     expect(await bench.jobs()).toHaveLength(1);
   });
 
-  it("a run that ends meanwhile is not in its way: what hangs on it is not prepared", async () => {
+  it("does not prepare tasks that depend on the end of a run", async () => {
     await put();
     await bench.trigger("t", "m");
     await prepare();
@@ -134,7 +134,7 @@ describe("a burst that is prepared ahead", () => {
     expect((await claim()).decided).toMatchObject([{ outcome: "enqueued", nominal: AT }]);
   });
 
-  it("what is of no use any more after a while is read anew", async () => {
+  it("is read again once it is too old", async () => {
     await put({ schedule: { every: "1s" } });
     await node.preparer.prepare(QUEUE, SHARD, START + 1_000, go);
     await to(START + 5_000);
@@ -144,7 +144,7 @@ describe("a burst that is prepared ahead", () => {
     ]);
   });
 
-  it("what has come to be too late for its policy is decided anew", async () => {
+  it("is decided again once it is too late for its policy", async () => {
     node = claimsOn(bench, undefined, { grace: 500 });
     await put({ catchUp: "skip" });
     await prepare();
@@ -152,7 +152,7 @@ describe("a burst that is prepared ahead", () => {
     expect((await claim()).decided).toMatchObject([{ outcome: "skipped", reason: "missed", nominal: AT }]);
   });
 
-  it("no more than a turn's time is spent on it: the rest is as ready for the next one", async () => {
+  it("takes no longer than a turn, and keeps its progress for the next one", async () => {
     for (const id of idsOf(60)) await bench.put({ id });
     await prepare();
     await to(AT);
@@ -163,20 +163,17 @@ describe("a burst that is prepared ahead", () => {
     expect(count()).toBe(1);
   });
 
-  it.each(["prepared", "read at its time"])(
-    "the mutex is held on to between two batches: %s",
-    async (how) => {
-      for (const id of idsOf(60)) await bench.put({ id });
-      if (how === "prepared") await prepare();
-      await to(AT);
-      const extended: number[] = [];
-      const extend = async (ttl: number) => void extended.push(ttl);
-      await node.claim(QUEUE, go, { ...LEASE, remaining: 1_000, extend });
-      expect(extended[0]).toBe(2_700);
-    },
-  );
+  it.each(["prepared", "read at its time"])("keeps the mutex between two batches: %s", async (how) => {
+    for (const id of idsOf(60)) await bench.put({ id });
+    if (how === "prepared") await prepare();
+    await to(AT);
+    const extended: number[] = [];
+    const extend = async (ttl: number) => void extended.push(ttl);
+    await node.claim(QUEUE, go, { ...LEASE, remaining: 1_000, extend });
+    expect(extended[0]).toBe(2_700);
+  });
 
-  it("of two bursts, one soon after the other, the second stays prepared when the first is done", async () => {
+  it("stays prepared when an earlier burst is done", async () => {
     const [first, second] = idsOf(2) as [string, string];
     await bench.put({ id: first, schedule: { at: AT } });
     await bench.put({ id: second, schedule: { at: AT + 1 } });
@@ -199,7 +196,7 @@ describe("a burst that is prepared ahead", () => {
     expect(count()).toBe(1);
   });
 
-  it("a time that comes before it is used is decided with what came before, as ever", async () => {
+  it("an earlier time of a task is decided as usual", async () => {
     const [often, seldom] = idsOf(2) as [string, string];
     await bench.put({ id: often, schedule: { every: "1s" } });
     await bench.put({ id: seldom, schedule: { every: "1h" } });
@@ -211,7 +208,7 @@ describe("a burst that is prepared ahead", () => {
     ]);
   });
 
-  it("takes no more memory than is given to it, whatever the payloads", async () => {
+  it("takes no more memory than its limit, whatever the payloads", async () => {
     const text = "x".repeat(100_000);
     for (const id of idsOf(300)) await bench.put({ id, payload: { text } });
     const count = reads();
@@ -222,7 +219,7 @@ describe("a burst that is prepared ahead", () => {
     expect((await claim()).decided).toHaveLength(300);
   });
 
-  it("what was changed and goes before others by its priority does so", async () => {
+  it("a changed task keeps its place by priority", async () => {
     const [edited, ...others] = idsOf(60) as [string, ...string[]];
     await bench.put({ id: edited, priority: 1 });
     for (const id of others) await bench.put({ id, priority: 2 });
@@ -235,7 +232,7 @@ describe("a burst that is prepared ahead", () => {
     expect(decided.findIndex(({ task }) => task === `system/${edited}`)).toBe(39);
   });
 
-  it("priorities hold: nothing is prepared that comes after what cannot be", async () => {
+  it("prepares nothing behind a task of higher priority that cannot be prepared", async () => {
     const [first, second, third] = idsOf(3) as [string, string, string];
     await bench.put({ id: first, priority: 1 });
     await bench.put({ id: second, priority: 2, overlap: "allow" });
@@ -251,7 +248,7 @@ describe("a burst that is prepared ahead", () => {
     expect(decided.map(({ task }) => task)).toEqual([first, second, third].map((id) => `system/${id}`));
   });
 
-  it("a commit whose answer was lost is sent again and does nothing twice", async () => {
+  it("repeats a commit whose answer was lost, and enqueues nothing twice", async () => {
     await put();
     await prepare();
     await to(AT);
@@ -295,7 +292,7 @@ describe("a burst that is prepared ahead", () => {
     }
     beforeEach(() => to(AT - 400));
 
-    it("each shard to one of the live nodes, which the others let begin", async () => {
+    it("assigns each shard to one live node, and the others wait for it", async () => {
       for (const id of ["a", "b", "c"]) await beat(id, AT - 20_000);
       await beat("dead", AT - 30_000);
       // As dead: its last beat is from before the clock of Redis went back.
@@ -307,7 +304,7 @@ describe("a burst that is prepared ahead", () => {
         expect([...prepared, ...left].sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
     });
 
-    it("one node alone prepares all", async () => {
+    it("a single node prepares all shards", async () => {
       await beat("a", AT - 1_000);
       expect(await shareOf("a")).toMatchObject({ prepared: { length: 8 }, left: [] });
     });
@@ -317,7 +314,7 @@ describe("a burst that is prepared ahead", () => {
       expect(await shareOf("b")).toEqual({ prepared: [], left: [] });
     });
 
-    it("few tasks are no burst: nothing is asked of Redis for them", async () => {
+    it("few tasks are not a burst, and cost no command", async () => {
       await beat("a", AT - 1_000);
       const due = [AT, AT, AT, AT, AT, AT, AT, AT + 1];
       expect(await shareOf("a", due)).toEqual({ prepared: [], left: [] });
@@ -325,7 +322,7 @@ describe("a burst that is prepared ahead", () => {
   });
 });
 
-describe("what another node is ready for, looked at again", () => {
+describe("shards that another node has prepared", () => {
   it.each([
     ["is held as long as another's mutex", false],
     ["is not held by this node's own mutex, where it has begun meanwhile", true],
@@ -383,7 +380,7 @@ describe("nodes on real time", () => {
   it.each([
     ["both live", 0],
     ["one of them is dead and still on the list", 1],
-  ])("%s: each of many tasks of one instant is enqueued once", async (_how, dead) => {
+  ])("%s: each of many tasks due at one instant is enqueued once", async (_how, dead) => {
     const client = store();
     const queue = `q${dead}`;
     const nodes = Array.from(

@@ -39,7 +39,7 @@ describe("a node on real time", () => {
   const put = (input: Partial<TaskInput> & { id: string }) =>
     store.tasks.put("q", [parseTask({ type: "noop", queue: "q", schedule: { every: "1h" }, ...input })]);
 
-  it("is woken by a put from elsewhere and fires at its time, not before", async () => {
+  it("is woken by a put of another process and fires at its time, not before", async () => {
     const scheduler = node();
     await scheduler.start();
     await put({ id: "later" });
@@ -95,7 +95,7 @@ describe("a node on real time", () => {
     }
   });
 
-  it("waits for a Redis that is down at its start, and goes on after an outage, without a restart", async () => {
+  it("waits for a Redis that is down at its start, and continues after an outage without a restart", async () => {
     const server = await startRedis({ appendonly: true });
     const own = new Store({ connection: server.url, namespace });
     await server.kill();
@@ -135,37 +135,40 @@ describe("a node on real time", () => {
     await server.stop();
   });
 
-  it.each(["of its own", "of yours"])("tells when Redis goes and is back, over a store %s", async (whose) => {
-    const proxy = await startFaultProxy(redis);
-    const yours = new Store({ connection: proxy.url, namespace });
-    const connection = whose === "of yours" ? { connection: undefined, store: yours } : {};
-    const scheduler = node({ connection: proxy.url, ...connection, heartbeatEvery: 300_000 });
-    const told: boolean[] = [];
-    scheduler.on("connection", ({ ready }) => told.push(ready));
-    await scheduler.start();
-    told.length = 0;
-    proxy.refuse();
-    await eventually(() => expect(told).toContain(false));
-    expect(scheduler.ready).toBe(false);
-    await proxy.heal();
-    await eventually(() => expect(told.at(-1)).toBe(true));
-    await eventually(() => expect(scheduler.ready).toBe(true));
-    await scheduler.stop();
-    // After it the store is yours alone.
-    const { client } = internalsOf(yours).link;
-    const listeners = () => [client.listenerCount("error"), client.listenerCount("ready")];
-    const before = listeners();
-    const another = new Scheduler({ store: yours, logger: SILENT });
-    await another.start();
-    // However many nodes there are on it: none listens to the client itself.
-    expect(listeners()).toEqual(before);
-    await another.stop();
-    expect(listeners()).toEqual(before);
-    await yours.close();
-    await proxy.close();
-  });
+  it.each(["of its own", "of yours"])(
+    "reports when Redis is lost and back, with a store %s",
+    async (whose) => {
+      const proxy = await startFaultProxy(redis);
+      const yours = new Store({ connection: proxy.url, namespace });
+      const connection = whose === "of yours" ? { connection: undefined, store: yours } : {};
+      const scheduler = node({ connection: proxy.url, ...connection, heartbeatEvery: 300_000 });
+      const told: boolean[] = [];
+      scheduler.on("connection", ({ ready }) => told.push(ready));
+      await scheduler.start();
+      told.length = 0;
+      proxy.refuse();
+      await eventually(() => expect(told).toContain(false));
+      expect(scheduler.ready).toBe(false);
+      await proxy.heal();
+      await eventually(() => expect(told.at(-1)).toBe(true));
+      await eventually(() => expect(scheduler.ready).toBe(true));
+      await scheduler.stop();
+      // After it the store is yours alone.
+      const { client } = internalsOf(yours).link;
+      const listeners = () => [client.listenerCount("error"), client.listenerCount("ready")];
+      const before = listeners();
+      const another = new Scheduler({ store: yours, logger: SILENT });
+      await another.start();
+      // However many nodes there are on it: none listens to the client itself.
+      expect(listeners()).toEqual(before);
+      await another.stop();
+      expect(listeners()).toEqual(before);
+      await yours.close();
+      await proxy.close();
+    },
+  );
 
-  it("says that a Redis is read-only, is not ready there, and goes on when it can write again", async () => {
+  it("reports a read-only Redis, is not ready with it, and continues when it can write again", async () => {
     const server = await startRedis({ appendonly: true });
     const admin = new Store({ connection: server.url, namespace });
     const said: string[] = [];

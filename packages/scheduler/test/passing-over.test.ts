@@ -16,7 +16,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-it("leaves tasks of a newer format alone without keeping the others of their shard from their turn", async () => {
+it("tasks of a newer format are left alone and do not block the others of their shard", async () => {
   const { store, clock } = await virtualStore({
     connection: redis.url,
     namespace: "n",
@@ -52,7 +52,7 @@ it("leaves tasks of a newer format alone without keeping the others of their sha
   await store.close();
 });
 
-it("where nothing else is due it is no progress, so that the shard is left alone for a while", async () => {
+it("a shard with only such tasks due makes no progress, and is left alone for a while", async () => {
   const bench = await Bench.open(redis.url);
   const node = claimsOn(bench);
   const claim = () => node.claim(bench.name("t").queue);

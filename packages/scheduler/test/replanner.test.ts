@@ -17,7 +17,7 @@ const LATER = 600_001;
 const nine = (date: number) => START + (date - 1) * DAY + 9 * HOUR;
 const daily = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
 
-describe("planning anew", () => {
+describe("replanning", () => {
   let redis: RedisServer;
   /** A client's process, which puts tasks and calendars. */
   let bench: Bench;
@@ -61,7 +61,7 @@ describe("planning anew", () => {
     (await bench.store.tasks.get({ queue, owner: "system", id }))?.nominal;
   const settings = (nodeId = "n1") => settle({ store: node.store, nodeId, logger });
 
-  describe("by what a claim meets", () => {
+  describe("by a claim", () => {
     /** The node's claimer alone: nothing else of a node tells it of calendars. */
     const claim = (from: Store = node.store) => claimsOn({ store: from }, undefined, { logger }).claim(QUEUE);
 
@@ -80,7 +80,7 @@ describe("planning anew", () => {
       expect(await bench.stored("t")).toMatchObject({ cursor: nine(1), nominal: nine(3), due: nine(3) });
     });
 
-    it("a change between its read and its commit: STALE, read again, and decided with the change", async () => {
+    it("answers STALE to a change between read and commit, reads again, and decides with the change", async () => {
       await store([]);
       await put();
       await bench.clock.set(nine(1));
@@ -98,7 +98,7 @@ describe("planning anew", () => {
       expect(await bench.stored("t")).toMatchObject({ nominal: nine(2), due: nine(2) });
     });
 
-    it("a task whose calendar is gone is left alone, and the others of its shard have their turn", async () => {
+    it("leaves a task alone whose calendar was deleted, and serves the others of its shard", async () => {
       await store([]);
       await put();
       const shard = shardOf("system/t");
@@ -114,10 +114,10 @@ describe("planning anew", () => {
     });
   });
 
-  describe("by a node that looks after the calendars", () => {
+  describe("by a node that maintains the calendars", () => {
     const replanner = () => new Replanner(node.store, settings(), "2026a");
 
-    it("mends what was cut off between the calendar's change and the planning", async () => {
+    it("completes a change that was interrupted between the calendar's write and the replanning", async () => {
       await store([]);
       await put();
       const [look, { generation }] = [replanner(), await bench.stored("t")];
@@ -136,7 +136,7 @@ describe("planning anew", () => {
       expect(await bench.dump()).toEqual(before);
     });
 
-    it("as part of its tick, before it claims", async () => {
+    it("replans in its tick, before it claims", async () => {
       await store([]);
       await put();
       const scheduler = new Scheduler({ store: node.store, logger });
@@ -151,7 +151,7 @@ describe("planning anew", () => {
       expect(await nominals()).toEqual([nine(2)]);
     });
 
-    it("in every queue, also where one of them cannot be read", async () => {
+    it("replans every queue, even if one of them cannot be read", async () => {
       await store([]);
       for (const queue of [QUEUE, "other"]) await put({ queue });
       await store(["2026-01-01"]);
@@ -167,7 +167,7 @@ describe("planning anew", () => {
     it.each([
       ["the index of a calendar", (name: string) => internalsOf(bench.store).keys.queue(QUEUE).planned(name)],
       ["the names of its tasks", () => internalsOf(bench.store).keys.queue(QUEUE).tasks],
-    ])("also zones and indexes of the others, where %s cannot be read", async (_what, keyOf) => {
+    ])("maintains zones and indexes of the others if %s cannot be read", async (_what, keyOf) => {
       await store([]);
       const schedule = { cron: "0 9 * * *", timezone: "Europe/Berlin" };
       for (const queue of [QUEUE, "other"]) await put({ queue, schedule });
@@ -181,7 +181,7 @@ describe("planning anew", () => {
       expect([zones.get("other"), audits.has("other")]).toEqual(["2026a", true]);
     });
 
-    it("looks again where a look failed", async () => {
+    it("tries again after a failure", async () => {
       await store([]);
       await put();
       const look = replanner();
@@ -201,7 +201,7 @@ describe("planning anew", () => {
       expect(await bench.stored("t")).toMatchObject({ nominal: nine(2) });
     });
 
-    it("one look at a time is enough", async () => {
+    it("runs one check at a time", async () => {
       await store([]);
       await put();
       const look = replanner();
@@ -213,7 +213,7 @@ describe("planning anew", () => {
       await look.stop();
     });
 
-    it("misses no change that comes while it plans", async () => {
+    it("misses no change that arrives while it replans", async () => {
       await store([]);
       for (const queue of [QUEUE, "other"]) await put({ queue });
       const look = replanner();
@@ -233,7 +233,7 @@ describe("planning anew", () => {
       expect([await nominalIn(QUEUE), await nominalIn("other")]).toEqual([nine(3), nine(3)]);
     });
 
-    it("mends a put that was cut off after a calendar had changed under it", async () => {
+    it("completes an interrupted put whose calendar had changed meanwhile", async () => {
       await store([]);
       await put({ id: "before" });
       const scheduler = new Scheduler({ store: node.store, logger });
@@ -260,7 +260,7 @@ describe("planning anew", () => {
     });
   });
 
-  describe("because the time zone data is newer", () => {
+  describe("after an update of the time zone data", () => {
     const NEW = "2099z";
     const replanner = (tzdata = NEW, nodeId = "n1") => new Replanner(node.store, settings(nodeId), tzdata);
     const zones = async () => Object.fromEntries(await bench.store.registry.zones());
@@ -311,7 +311,7 @@ describe("planning anew", () => {
     }
     const expectOff = async () => expect(await bench.stored("t")).toMatchObject({ nominal: nine(1) });
 
-    it("a queue that was never looked at is stamped, not planned: its tasks are new", async () => {
+    it("a queue without a stamp is stamped, not replanned: its tasks are new", async () => {
       await put({ schedule });
       await tamper("t", nine(1));
       await replanner().check([QUEUE]);
@@ -319,7 +319,7 @@ describe("planning anew", () => {
       expect(await zones()).toEqual({ [QUEUE]: NEW });
     });
 
-    it("corrects what is off, leaves what is right, and says so", async () => {
+    it("corrects wrong times, keeps right ones, and logs it", async () => {
       await outdated();
       const { generation } = await bench.stored("t");
       await put({ id: "right", schedule });
@@ -336,7 +336,7 @@ describe("planning anew", () => {
       expect(await bench.ownKeys()).not.toContainEqual(expect.stringContaining(":~lock:"));
     });
 
-    it("each of some hundred tasks, and in each queue that is behind", async () => {
+    it("replans hundreds of tasks, in every outdated queue", async () => {
       const ids = Array.from({ length: 450 }, (_, i) => `t${i}`);
       const tasks = ids.map((id) => parseTask({ id, type: "noop", queue: QUEUE, schedule }));
       await bench.store.tasks.put(QUEUE, tasks);
@@ -354,7 +354,7 @@ describe("planning anew", () => {
       expect(await zones()).toEqual({ [QUEUE]: NEW, other: NEW });
     });
 
-    it("what is owed stays owed, a paused task paused, a finished one finished", async () => {
+    it("keeps owed times owed, paused tasks paused and finished ones finished", async () => {
       await outdated();
       await put({ id: "owed", schedule });
       await put({ id: "paused", schedule });
@@ -370,7 +370,7 @@ describe("planning anew", () => {
       expect(await right()).toEqual(before);
     });
 
-    it("a time that moved before the present is owed, or in the ledger: not lost", async () => {
+    it("a time that moved into the past is owed, or in the ledger: not lost", async () => {
       await outdated();
       await tamper("t", berlin(1));
       await bench.clock.set(berlin(1));
@@ -384,7 +384,7 @@ describe("planning anew", () => {
       expect([nominal, ...passedOver.map(({ from }) => from)]).toContain(berlin(2));
     });
 
-    it("outdates a claim that an older node has read", async () => {
+    it("makes a claim stale that an older node has read", async () => {
       await put({ schedule });
       await bench.store.registry.setZone(QUEUE, "2020a");
       await tamper("t", berlin(1) - HOUR);
@@ -397,7 +397,7 @@ describe("planning anew", () => {
       await expectCorrected();
     });
 
-    it("data that is as old, or older, changes nothing", async () => {
+    it("data that is equal or older changes nothing", async () => {
       await outdated();
       await bench.store.registry.setZone(QUEUE, NEW);
       await replanner(NEW).check([QUEUE]);
@@ -408,7 +408,7 @@ describe("planning anew", () => {
       expect(said).toEqual([]);
     });
 
-    it("is looked at every ten minutes, not with each look", async () => {
+    it("checks every ten minutes, not with each tick", async () => {
       await put({ schedule });
       const look = replanner();
       await look.check([QUEUE]);
@@ -420,7 +420,7 @@ describe("planning anew", () => {
       await expectCorrected();
     });
 
-    it("nodes with older data: warned of once, and planned anew once more when they are gone", async () => {
+    it("warns once of nodes with older data, and replans again when they have stopped", async () => {
       await outdated();
       await beat("old", "2020a");
       await beat("n1", NEW);
@@ -446,7 +446,7 @@ describe("planning anew", () => {
       expect(warnings()).toHaveLength(1);
     });
 
-    it("an older node that is gone at the next look was there all the same", async () => {
+    it("counts an older node that has stopped before the next check", async () => {
       await outdated();
       await beat("old", "2020a");
       const look = replanner();
@@ -457,7 +457,7 @@ describe("planning anew", () => {
       await expectCorrected();
     });
 
-    it("a node that has stopped beating counts as gone", async () => {
+    it("ignores a node whose heartbeats have stopped", async () => {
       await outdated();
       await beat("old", "2020a", 30_001);
       await replanner().check([QUEUE]);
@@ -465,7 +465,7 @@ describe("planning anew", () => {
       expect(await zones()).toEqual({ [QUEUE]: NEW });
     });
 
-    it("so does one whose last beat is from before the clock of Redis went back", async () => {
+    it("ignores a node whose last beat is from before the clock of Redis went back", async () => {
       await outdated();
       await beat("old", "2020a", -3_600_000);
       await replanner().check([QUEUE]);
@@ -473,7 +473,7 @@ describe("planning anew", () => {
       expect(await zones()).toEqual({ [QUEUE]: NEW });
     });
 
-    it("a comparison of the indexes from before the clock of Redis went back is made anew", async () => {
+    it("compares the indexes again if the last time is from before the clock of Redis went back", async () => {
       await put({ schedule });
       const now = await bench.store.serverTime();
       await bench.store.registry.setAudit(QUEUE, now + 365 * DAY);
@@ -481,7 +481,7 @@ describe("planning anew", () => {
       expect((await bench.store.registry.audits()).get(QUEUE)).toBeLessThan(now + DAY);
     });
 
-    it("with it a queue is forgotten that was left empty by someone who died before saying so", async () => {
+    it("forgets a queue that a process left empty when it died", async () => {
       await put({ schedule });
       const { registry } = bench.store;
       const forget = vi.spyOn(registry, "forgetIfEmpty").mockRejectedValueOnce(new Error("dead"));
@@ -492,7 +492,7 @@ describe("planning anew", () => {
       expect(await bench.ownKeys()).toEqual([]);
     });
 
-    it("warned of again when other versions meet", async () => {
+    it("warns again when other versions meet", async () => {
       await put({ schedule });
       await beat("old", "2020a");
       const look = replanner();
@@ -506,7 +506,7 @@ describe("planning anew", () => {
       ]);
     });
 
-    it("the older one of two nodes warns too, and plans nothing", async () => {
+    it("the older of two nodes warns too, and replans nothing", async () => {
       await put({ schedule });
       await bench.store.registry.setZone(QUEUE, NEW);
       await tamper("t", nine(1));
@@ -517,7 +517,7 @@ describe("planning anew", () => {
       expect(await zones()).toEqual({ [QUEUE]: NEW });
     });
 
-    it("an older node that comes after the planning, and goes again: planned anew", async () => {
+    it("replans again after an older node has come and stopped", async () => {
       await outdated();
       const look = replanner();
       await look.check([QUEUE]);
@@ -530,7 +530,7 @@ describe("planning anew", () => {
       await expectCorrected();
     });
 
-    it("of two nodes that see it at once, one plans", async () => {
+    it("only one of two nodes replans", async () => {
       await outdated();
       const { generation } = await bench.stored("t");
       await Promise.all([replanner(NEW, "n1").check([QUEUE]), replanner(NEW, "n2").check([QUEUE])]);
@@ -539,7 +539,7 @@ describe("planning anew", () => {
       expect(await zones()).toEqual({ [QUEUE]: NEW });
     });
 
-    it("another node is on it: left to that one, and looked at again later", async () => {
+    it("leaves it to another node that has begun, and checks again later", async () => {
       await outdated();
       const key = internalsOf(bench.store).keys.queue(QUEUE).mutex("zone");
       const lease = await internalsOf(bench.store).mutex.take(key, 60_000);
@@ -554,7 +554,7 @@ describe("planning anew", () => {
       expect(await zones()).toEqual({ [QUEUE]: NEW });
     });
 
-    it("cut off in the middle, it is not stamped, and is done again at the next look", async () => {
+    it("an interrupted replanning is not stamped, and is repeated at the next check", async () => {
       await outdated();
       const look = replanner();
       vi.spyOn(node.store.tasks, "replanAll").mockRejectedValueOnce(new Error("cut"));
@@ -566,7 +566,7 @@ describe("planning anew", () => {
       expect(await zones()).toEqual({ [QUEUE]: NEW });
     });
 
-    it("the stamp goes with its queue, and does not come without it", async () => {
+    it("the stamp is deleted with its queue, and is not set without it", async () => {
       await put({ schedule });
       const look = replanner();
       await look.check([QUEUE]);
@@ -577,7 +577,7 @@ describe("planning anew", () => {
       expect(await bench.ownKeys()).toEqual([]);
     });
 
-    it("one task that cannot be read does not keep the others from it", async () => {
+    it("a task that cannot be read does not stop the others", async () => {
       await outdated();
       await put({ id: "a", schedule });
       const key = internalsOf(bench.store).keys.queue(QUEUE).task("system/a");
@@ -588,7 +588,7 @@ describe("planning anew", () => {
       await expectCorrected();
     });
 
-    it("what could not be planned is said, with how many they are", async () => {
+    it("logs the number of tasks that could not be replanned", async () => {
       await outdated();
       await put({ id: "a", schedule });
       const key = internalsOf(bench.store).keys.queue(QUEUE).task("system/a");

@@ -3,7 +3,7 @@ import { judge, refusal } from "../src/safety-check.js";
 
 const GOOD = "# Memory\r\nmaxmemory_policy:noeviction\r\n# Persistence\r\naof_enabled:1\r\n";
 
-describe("whether a Redis keeps what it is given", () => {
+describe("the check of a Redis' durability", () => {
   it("finds nothing against noeviction with AOF", () => {
     expect(judge(GOOD)).toEqual([]);
   });
@@ -11,7 +11,7 @@ describe("whether a Redis keeps what it is given", () => {
   it.each([
     ["eviction", GOOD.replace("noeviction", "allkeys-lru"), "maxmemory-policy is allkeys-lru"],
     ["aof", GOOD.replace("aof_enabled:1", "aof_enabled:0"), "appendonly is off"],
-  ])("refuses for %s and says what to set", (what, info, message) => {
+  ])("refuses %s and says what to set", (what, info, message) => {
     const findings = judge(info);
     expect(findings).toMatchObject([{ what }]);
     const error = refusal(findings);
@@ -20,7 +20,7 @@ describe("whether a Redis keeps what it is given", () => {
     expect(error?.remedy).toContain("noeviction");
   });
 
-  it("warns of what a managed server hides, and does not refuse for it", () => {
+  it("warns of settings that a managed server hides, and does not refuse them", () => {
     const findings = judge("# Server\r\nredis_version:7.0.0\r\n");
     expect(findings.map(({ what }) => what)).toEqual(["unknown", "unknown"]);
     expect(refusal(findings)).toBeUndefined();

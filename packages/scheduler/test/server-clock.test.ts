@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { ServerClock } from "../src/loop/server-clock.js";
 
-describe("the server's clock, seen from here", () => {
+describe("the estimate of the server's clock", () => {
   function make() {
     let monotonic = 1_000;
     const clock = new ServerClock(() => monotonic);
@@ -17,7 +17,7 @@ describe("the server's clock, seen from here", () => {
     return { clock, read, pass };
   }
 
-  it("goes on with the monotonic clock between reads", () => {
+  it("follows the monotonic clock between reads", () => {
     const { clock, read, pass } = make();
     read(50_000, 2);
     expect(clock.now()).toBe(50_001);
@@ -46,7 +46,7 @@ describe("the server's clock, seen from here", () => {
     expect(Math.abs(clock.now() - server - trip / 2)).toBeLessThanOrEqual(1);
   });
 
-  it("takes a worse read for an old one: clocks drift", () => {
+  it("prefers a worse read to an old one: clocks drift", () => {
     const { clock, read, pass } = make();
     read(50_000, 2);
     pass(60_000);
@@ -73,7 +73,7 @@ describe("the server's clock, seen from here", () => {
     expect(Math.abs(clock.now() - 50_105_005)).toBeLessThanOrEqual(2);
   });
 
-  it.each([2, 500])("forgets a jump that does not come again, as a read of %d ms shows", (trip) => {
+  it.each([2, 500])("forgets a jump that a read of %d ms does not confirm", (trip) => {
     const { clock, read, pass } = make();
     read(50_000_000);
     read(90_000_000);
@@ -83,7 +83,7 @@ describe("the server's clock, seen from here", () => {
     expect(clock.holding).toBe(false);
   });
 
-  it("believes no jump that the read 5 s later does not agree with", () => {
+  it("believes no jump that the read 5 s later does not confirm", () => {
     const { clock, read, pass } = make();
     read(50_000_000);
     read(50_100_000);

@@ -3,7 +3,7 @@ import { Slots } from "../src/loop/slots.js";
 
 const HANGS = () => new Promise<void>(() => {});
 
-describe("what is worked on side by side", () => {
+describe("slots for concurrent work", () => {
   let slots: Slots;
   let now: number;
   beforeEach(() => {
@@ -16,7 +16,7 @@ describe("what is worked on side by side", () => {
   });
   const begin = (queue: string, part: string) => slots.start({ queue, part, at: 0 }, HANGS);
 
-  it("what hangs gives its place to other queues, and keeps its own", () => {
+  it("work that hangs frees its place for other queues, and keeps its queue's", () => {
     for (const part of ["0", "1", "2", "3"]) begin("q", part);
     expect(slots.full).toBe(true);
     expect(slots.stuckAt).toBe(1_000);
@@ -28,7 +28,7 @@ describe("what is worked on side by side", () => {
     expect(slots.free({ queue: "q", part: "a" })).toBe(false);
   });
 
-  it("alerts that wait for `onAlert` take no place of a claim, in their own queue neither", () => {
+  it("alerts that wait for `onAlert` take no place of a claim, not even in their own queue", () => {
     for (const queue of ["q", "r", "s", "t"]) begin(queue, "a");
     expect(slots.full).toBe(false);
     expect(slots.free({ queue: "u", part: "a" })).toBe(false);
@@ -39,7 +39,7 @@ describe("what is worked on side by side", () => {
     expect(slots.free({ queue: "u", part: "a" })).toBe(true);
   });
 
-  it("resolves when nothing is under way", async () => {
+  it("the wait resolves when nothing is under way", async () => {
     let end = () => {};
     const work = () => new Promise<void>((resolve) => (end = resolve));
     slots.start({ queue: "q", part: "0", at: 0 }, work);

@@ -168,7 +168,7 @@ test("next and latest are neighbours, and a second compilation continues alike",
   );
 });
 
-describe("goes past months that exclusions have", () => {
+describe("a search skips whole excluded months", () => {
   const cases: [what: string, schedule: Schedule, from: string, first: string, then: string][] = [
     [
       "of its own times, on its own clock",
@@ -256,7 +256,7 @@ describe("goes past months that exclusions have", () => {
   }
 });
 
-describe("gives up on thousands of single times in a row", () => {
+describe("a search gives up on thousands of consecutive excluded times", () => {
   const cairo = { timezone: "Africa/Cairo" };
   const minutes = [{ cron: "*/2 * * * *" }, { cron: "1-59/2 * * * *", ...cairo }];
   const context = { calendars: new Map([["minutes", ["*:0..29", "*:30..59"]]]) };
@@ -292,13 +292,13 @@ describe("gives up on thousands of single times in a row", () => {
     expect(warnings.map(({ code }) => code)).toEqual(["EXCLUDES_TOO_MANY"]);
   });
 
-  test("and warns of one in a union, whose other times are found", () => {
+  test("warns of one in a union, and finds the other times", () => {
     const one: Schedule = { any: [{ every: "1m", except: minutes }, { cron: "0 9 * * *" }] };
     expect(compileSchedule(one).next(Date.UTC(2026, 0, 1))).toBe(Date.UTC(2026, 0, 1, 9));
     expect(reviewSchedule(one).warnings.map(({ code }) => code)).toContain("EXCLUDES_TOO_MANY");
   });
 
-  test("and says why, if it finds none ever", () => {
+  test("names the reason if it never finds one", () => {
     const one: Schedule = { cron: "* * * * *", except: [minutes[0]!, { cron: "1-59/2 * * * *" }] };
     gaveUp(one, Date.UTC(2026, 0, 1));
     expect(reviewSchedule(one).never).toBe(
@@ -307,7 +307,7 @@ describe("gives up on thousands of single times in a row", () => {
   });
 });
 
-describe("stays bounded where exclusions take everything, or nearly", () => {
+describe("a search stays bounded if exclusions take all times, or nearly all", () => {
   const paris = { timezone: "Europe/Paris" };
   const base = Date.parse("2026-01-15T10:00:00Z");
   test.each<[Schedule, string | undefined]>([
@@ -334,7 +334,7 @@ describe("stays bounded where exclusions take everything, or nearly", () => {
   });
 });
 
-describe("the bounds of a search touch no sensible schedule", () => {
+describe("the bounds of a search do not affect sensible schedules", () => {
   const weekly = Array.from({ length: 27 }, (_, i) => ({
     cron: "0 9 * * 1",
     timezone: `Etc/GMT${i < 15 ? `-${14 - i}` : `+${i - 14}`}`,
@@ -581,7 +581,7 @@ describe("the bounds of a search touch no sensible schedule", () => {
     expect(reviewSchedule(one).never).toBeUndefined();
   });
 
-  test("what was off for more than a lifetime may fire yet", () => {
+  test("a schedule that was excluded for a lifetime still fires afterwards", () => {
     const christmas: Schedule = { cron: "0 9 25 12 *", timezone: "Europe/Paris" };
     const except = [{ calendar: "*-12-25", end: "2026-06-01T00:00:00Z" }];
     expect(reviewSchedule({ ...christmas, except }).never).toBeUndefined();
@@ -589,7 +589,7 @@ describe("the bounds of a search touch no sensible schedule", () => {
   });
 });
 
-test("a holiday is the whole day where the task lives, whatever the clock does", () => {
+test("a holiday covers the whole local day, also if the clock changes", () => {
   const one = compileSchedule(
     { cron: "0 */6 * * *", timezone: "Europe/Berlin", except: [{ named: "holidays-de" }] },
     "",
@@ -604,7 +604,7 @@ test("a holiday is the whole day where the task lives, whatever the clock does",
   expect(one.next(Date.parse("2024-12-24T17:00:00Z"))).toBe(Date.parse("2024-12-25T23:00:00Z"));
 });
 
-test("a calendar that is not known is an error, never an exclusion that does nothing", () => {
+test("an unknown calendar is an error, never an exclusion without effect", () => {
   const one: Schedule = { every: "1h", except: [{ named: "nowhere" }] };
   expect(() => compileSchedule(one)).toThrow(/schedule\.except\[0\]\.named: There is no calendar "nowhere"/);
   expect(() => compileSchedule({ any: [one] }, "", context)).toThrow(
@@ -612,7 +612,7 @@ test("a calendar that is not known is an error, never an exclusion that does not
   );
 });
 
-test("an exclusion follows its schedule through a gap and an overlap", () => {
+test("an exclusion follows its schedule through a clock gap and an overlap", () => {
   // Sundays are off: the Sunday whose 02:30 runs at 03:00 too.
   const off = compileSchedule({
     cron: "30 2 * * *",
@@ -635,7 +635,7 @@ test("an exclusion follows its schedule through a gap and an overlap", () => {
   expect(around).toEqual([0, 1, 2, 2.5]);
 });
 
-test("looking back does not pass over what runs late at the end of a gap", () => {
+test("a search backwards finds the occurrences that a gap delays to its end", () => {
   // 02:30 runs at 03:00 on this day; the exclusion takes 03:30 only.
   const hour = compileSchedule({
     cron: "30 2,3 * * *",

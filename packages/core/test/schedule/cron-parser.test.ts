@@ -205,7 +205,7 @@ test.each([
   expect(first?.time).toBe(libraryNext(cron, "UTC", START));
 });
 
-test("the dialect is part of the words, of members and of exclusions", () => {
+test("descriptions name the dialect, also of members and exclusions", () => {
   const member = { cron: "30 2 * * *", timezone: "Europe/Berlin", dialect: "cron-parser" } as const;
   const except = [{ cron: "0 0 */2 * 1", dialect: "cron-parser" as const }];
   expect(describeSchedule(member)).toBe("at 02:30, every day (Europe/Berlin), by the rules of cron-parser");
@@ -231,7 +231,7 @@ test("the library gives up on changes of half an hour, and the dialect fires", (
   );
 });
 
-test("of a midnight that comes twice the library takes the second one, the dialect the first", () => {
+test("the library takes the second of two midnights, the dialect the first", () => {
   const [cron, timezone] = ["0 0 * * *", "Atlantic/Azores"] as const;
   const last = Date.parse("2026-10-24T00:00:00Z");
   expect(libraryNext(cron, timezone, last)).toBe(Date.parse("2026-10-25T01:00:00Z"));

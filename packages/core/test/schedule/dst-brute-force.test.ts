@@ -197,7 +197,7 @@ describe.each(ZONES)("%s", (zone) => {
     }
   });
 
-  test("a chosen rule holds for both syntaxes, whatever theirs is", () => {
+  test("an explicit rule overrides the default of both syntaxes", () => {
     const calendar = ({ calendar: text, matches }: Sample): [Schedule, Matches] => [
       { calendar: text },
       matches,
@@ -226,7 +226,7 @@ describe.each(ZONES)("%s", (zone) => {
     }
   });
 
-  test("calendar takes the smallest later local time that exists", () => {
+  test("calendar takes the earliest later local time that exists", () => {
     const wrong: string[] = [];
     for (const minutes of all) {
       for (const { calendar, matches } of samples) {

@@ -38,7 +38,7 @@ test.each([...bad, "1".repeat(1_000_000), 0, -1, 1.5, MAX_DURATION + 1, null, un
   },
 );
 
-test("formats what it reads", () => {
+test("parsed durations are formatted as they were written", () => {
   expect([0, 250, 90_000, 5_400_000, 90_061_001, -1_000].map(formatDuration)).toEqual([
     "0s",
     "250ms",

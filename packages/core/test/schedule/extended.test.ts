@@ -85,7 +85,7 @@ describe("intervals of the calendar", () => {
     expect(times(schedule, after, expected.length)).toEqual(expected);
   });
 
-  test("an origin in the second pass of an hour is the first time", () => {
+  test("an origin in the second pass of an hour is the first occurrence", () => {
     const origin = "2024-10-27T01:30:00Z";
     const daily = compileSchedule({ every: "1 day", origin, timezone: "Europe/Paris" });
     expect(iso(daily.next(0))).toBe("2024-10-27T01:30:00.000Z");
@@ -133,7 +133,7 @@ describe("intervals of the calendar", () => {
 });
 
 describe("jitter", () => {
-  test("is the same for ever, differs by task and time, and stays below its bound", () => {
+  test("is stable, differs by task and time, and stays below its bound", () => {
     // Stored tasks rely on it: these may never change.
     expect(jitterOf("10m", "t", 1_700_000_000_000, 1_700_003_600_000)).toBe(258_666);
     expect(jitterOf("10%", "t", 1_700_000_000_000, 1_700_003_600_000)).toBe(155_199);
@@ -159,7 +159,7 @@ describe("jitter", () => {
     for (const count of counts) expect(Math.abs(count - 1_000)).toBeLessThan(150);
   });
 
-  test("of the last occurrence: a duration counts, a percentage of nothing does not", () => {
+  test("applies to the last occurrence as a duration, not as a percentage", () => {
     expect(jitterOf("100%", "t", 0, undefined)).toBe(0);
     expect(jitterOf("1h", "t", 0, undefined)).toBeGreaterThan(0);
   });
@@ -171,7 +171,7 @@ describe("jitter", () => {
   });
 });
 
-test("a preview says what is special about each time", () => {
+test("a preview notes what is special about each time", () => {
   const schedule: Schedule = {
     cron: "30 2 * * *",
     timezone: "Europe/Berlin",
@@ -334,7 +334,7 @@ test.each<[Schedule, string, string]>([
   expect(describeSchedule(schedule)).toBe(description);
 });
 
-test("canonical form and words say what H is for this task, in exclusions and members too", () => {
+test("canonical form and description resolve H for the task, also in exclusions and members", () => {
   const of = (minute: string): Schedule => {
     const nine = `${minute} 9 * * *`;
     return {
@@ -412,7 +412,7 @@ test.each<[Schedule, string[]]>([
   for (const { remedy } of warnings) expect(remedy).toMatch(/^[A-Z].*\.$/);
 });
 
-test("what a schedule depends on", () => {
+test("dependencies list what a schedule depends on", () => {
   const schedule: Schedule = {
     any: [{ cron: "H 9 * * *" }, { every: "1h", except: [HOLIDAYS] }],
     except: [HOLIDAYS],

@@ -146,13 +146,13 @@ function answer(input: unknown): void {
   reviewSchedule(schedule, context);
 }
 
-test("wall clocks are counted", () => {
+test("readings of wall clocks are counted", () => {
   const chatham = { cron: "0 9 * * *", timezone: "Pacific/Chatham" };
   expect(count([format], () => answer(chatham))).toBeGreaterThan(0);
   expect(count([format], () => answer(chatham))).toBe(0);
 });
 
-test.each(Object.entries(HOSTILE))("%s is answered in few steps", (_name, input) => {
+test.each(Object.entries(HOSTILE))("%s takes few steps", (_name, input) => {
   // Of each zone, tables are made once for all.
   answer(input);
   expect(count([format], () => answer(input))).toBe(0);

@@ -83,7 +83,7 @@ describe("every", () => {
   });
 });
 
-test("at happens once", () => {
+test("at fires once", () => {
   const schedule = compileSchedule({ at: "2026-01-01T01:00:00+01:00" });
   const time = utc("2026-01-01T00:00:00Z");
   expect(schedule.next(time - 1)).toBe(time);
@@ -92,7 +92,7 @@ test("at happens once", () => {
   expect(schedule.latest(time - 1)).toBeUndefined();
 });
 
-test("fractions of a second", () => {
+test("fractions of a second are supported", () => {
   const compiled = compileSchedule({ calendar: "*:*:1.125..2.125" });
   expect(compiled.next(0)).toBe(1_125);
   expect(compiled.next(1_125)).toBe(2_125);
@@ -120,7 +120,7 @@ test.each([
   }
 });
 
-test("the calendar's second pass counts for who asks from within it", () => {
+test("a search that starts in the second pass of an hour finds the times in it", () => {
   // Paris, 2024-10-27: 03:00+02:00 becomes 02:00+01:00 at 01:00Z.
   const compiled = compileSchedule({ calendar: "*:0/30", timezone: "Europe/Paris" });
   expect(compiled.next(utc("2024-10-27T00:30:00Z"))).toBe(utc("2024-10-27T02:00:00Z"));
@@ -138,7 +138,7 @@ test.each([
   ["03:00 PST", undefined],
   ["whenever Europe/Berlin", undefined],
   [`${" ".repeat(600)}daily Europe/Berlin`, undefined],
-])("the zone that %j has itself is %s", (calendar, zone) => {
+])("the zone in %j is %s", (calendar, zone) => {
   expect(calendarZone(calendar)).toBe(zone);
 });
 
@@ -249,8 +249,8 @@ test.each<[Schedule, string[]]>([
   for (const { remedy } of warnings) expect(remedy).toMatch(/^[A-Z].*\.$/);
 });
 
-describe("stays bounded", () => {
-  test("where nothing ever matches", () => {
+describe("a search stays bounded", () => {
+  test("for a schedule that never matches", () => {
     for (const schedule of [{ cron: "0 0 30 2 *", timezone: "Europe/Paris" }, { calendar: "*-02-30" }]) {
       const compiled = compileSchedule(schedule);
       for (const base of [0, utc("2026-01-01T00:00:00Z"), utc("9999-12-31T00:00:00Z"), 8.64e15, -8.64e15]) {
@@ -259,7 +259,7 @@ describe("stays bounded", () => {
     }
   });
 
-  test("at the ends of time", () => {
+  test("at the ends of the time range", () => {
     const compiled = compileSchedule({ cron: "0 0 29 2 *", timezone: "America/New_York" });
     soon(200, () => {
       expect(compiled.next(utc("9999-01-01T00:00:00Z"))).toBeUndefined();
@@ -271,7 +271,7 @@ describe("stays bounded", () => {
     });
   });
 
-  test("in what a message repeats", () => {
+  test("in the input that an error message repeats", () => {
     try {
       compileSchedule({ cron: `${"9".repeat(500)} * * * *` });
     } catch (error) {

@@ -76,7 +76,7 @@ test.each([
   expect(scheduleSchema.parse(input)).toStrictEqual(expected);
 });
 
-test("the result is a fixed point", () => {
+test("normalising twice changes nothing", () => {
   const once = scheduleSchema.parse({ at: "2026-01-31T09:00:00+01:00" });
   expect(scheduleSchema.parse(once)).toEqual(once);
 });
@@ -218,12 +218,12 @@ test.each([
   expect(issue.message).toContain(part);
 });
 
-test("no syntax: the message names all four", () => {
+test("the error for input without a syntax names all four", () => {
   for (const name of ["cron", "calendar", "every", "at"]) expect(issueOf({}).message).toContain(name);
   for (const input of [null, 5, "* * * * *", []]) expect(issueOf(input).message).toContain("cron");
 });
 
-test("lists are bounded before they are read", () => {
+test("the length of a list is checked before its members", () => {
   const many = (count: number, one: unknown) => Array.from({ length: count }, () => one);
   expect(issueOf({ any: many(33, { every: "1h" }) }).message).toContain("at most 32");
   expect(issueOf({ every: "1h", except: many(1_000_000, 1) }).message).toContain("at most 32");
@@ -267,7 +267,7 @@ test("unknown keys are refused", () => {
   expect(issueOf(JSON.parse('{"every":"1m","__proto__":{"at":1}}')).message).toContain("__proto__");
 });
 
-describe("hostile input is refused at once", () => {
+describe("hostile input is rejected quickly", () => {
   const long = "1,".repeat(500_000);
   test.each([
     ["cron", { cron: `${long}1 * * * *` }],

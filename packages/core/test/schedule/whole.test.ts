@@ -24,7 +24,7 @@ const time = fc.integer({ min: utc("2024-02-01T00:00:00Z"), max: utc("2024-12-01
 describe("jitter", () => {
   const jitter = pick("1ms", "30s", "10m", "3d", "0.5%", "10%", "100%");
 
-  test("is due from the nominal time on, before the following one, and in their order", () => {
+  test("makes times due in their order, between their nominal time and the next one", () => {
     fc.assert(
       fc.property(schedule, jitter, fc.string(), time, (plain, late, seed, from) => {
         const one: Schedule = { ...plain, jitter: late };
@@ -45,7 +45,7 @@ describe("jitter", () => {
     );
   });
 
-  test("moves no nominal time, and starting again finds the same dues", () => {
+  test("moves no nominal time, and gives the same due times after a restart", () => {
     fc.assert(
       fc.property(schedule, jitter, fc.string(), time, (plain, late, seed, from) => {
         const one: Schedule = { ...plain, jitter: late };
@@ -66,7 +66,7 @@ describe("jitter", () => {
     );
   });
 
-  test("without one the nominal time is due, and nothing is asked", () => {
+  test("has no effect if it is absent: the nominal time is the due time", () => {
     const compiled = {
       next: () => {
         throw new Error("asked");
@@ -75,7 +75,7 @@ describe("jitter", () => {
     expect(dueOf({ every: "1h" }, "t", compiled, 5)).toBe(5);
   });
 
-  test("a part of the gap leaves the last time as it is, a duration does not", () => {
+  test("leaves the last time unchanged as a share of the gap, but not as a duration", () => {
     const last = utc("2026-01-01T09:00:00Z");
     const due = (jitter: string) => {
       const one: Schedule = { every: "1h", end: "2026-01-01T09:59:59Z", jitter };
@@ -85,7 +85,7 @@ describe("jitter", () => {
     expect(due("1h")).toBeGreaterThan(last);
   });
 
-  test("depends on the task and is the same for ever", () => {
+  test("depends on the task and is stable", () => {
     const one: Schedule = { cron: "0 9 * * *", jitter: "30m" };
     const compiled = compileSchedule(one);
     const nominal = utc("2026-01-01T09:00:00Z");
@@ -129,7 +129,7 @@ describe("a delay after the finish of a run", () => {
     expect(compiled.latest(utc(after))).toBeUndefined();
   });
 
-  test("is a fixed rate from the finish on, wherever that is", () => {
+  test("is a fixed rate that starts at the finish, whenever that is", () => {
     const every = pick("7s", "20m", "1h", "1d", "45d");
     fc.assert(
       fc.property(every, exclusions, bounds, time, (delay, except, limits, finish) => {
@@ -146,7 +146,7 @@ describe("a delay after the finish of a run", () => {
     );
   });
 
-  test("has no end and no beginning of its own", () => {
+  test("has neither an end nor a beginning of its own", () => {
     const compiled = compileSchedule(hourly);
     expect(reviewSchedule(hourly).never).toBeUndefined();
     expect(reviewSchedule({ ...hourly, except: [{ calendar: "*-*-*" }] } as Schedule).never).toBeDefined();
@@ -155,7 +155,7 @@ describe("a delay after the finish of a run", () => {
     }
   });
 
-  test("is asked for by delayOf", () => {
+  test("is read with delayOf", () => {
     expect([hourly, { every: "1h" }, { cron: "* * * * *" }].map((one) => delayOf(one as Schedule))).toEqual([
       3_600_000,
       undefined,
@@ -164,7 +164,7 @@ describe("a delay after the finish of a run", () => {
   });
 });
 
-test("maxRuns bounds no time", () => {
+test("maxRuns does not bound the times", () => {
   const one: Schedule = { every: "1h", maxRuns: 2 };
   expect(compileSchedule(one).next(100 * DAY)).toBe(100 * DAY + 3_600_000);
 });
@@ -218,7 +218,7 @@ test.each<[Schedule, string[]]>([
 describe("a preview", () => {
   const from = utc("2026-01-01T00:00:00Z");
 
-  test("shows when each time is due, where there is a jitter", () => {
+  test("shows the due times of a schedule with jitter", () => {
     const one: Schedule = { cron: "0 9 * * *", timezone: "Europe/Paris", jitter: "30m" };
     const { times } = previewSchedule(one, { from, count: 2, seed: "backup" });
     const compiled = compileSchedule(one, "backup");
@@ -233,7 +233,7 @@ describe("a preview", () => {
     expect(previewSchedule({ every: "1h" }, { from, count: 1 }).times[0]).not.toHaveProperty("due");
   });
 
-  test("ends with the last of maxRuns", () => {
+  test("ends with the last run that maxRuns allows", () => {
     const one: Schedule = { every: "1h", maxRuns: 2 };
     const of = (count: number) => previewSchedule(one, { from, count });
     expect([of(1).times.length, of(1).exhausted]).toEqual([1, false]);
@@ -241,7 +241,7 @@ describe("a preview", () => {
     expect([of(9).times.length, of(9).exhausted]).toEqual([2, true]);
   });
 
-  test("shows the times of several clocks in UTC, or as asked, and says what is special on each one's own", () => {
+  test("shows times of several zones in UTC or a given zone, with notes by each member's own zone", () => {
     const one: Schedule = {
       any: [
         { cron: "0 3 * * *", timezone: "Asia/Tokyo" },
@@ -270,7 +270,7 @@ describe("a preview", () => {
     expect(() => show("Moon/Base")).toThrow(expect.objectContaining({ code: "INVALID_TIMEZONE" }));
   });
 
-  test("names what is excluded in the order of time, up to a hundred", () => {
+  test("lists excluded times in order, at most 100", () => {
     const except = [{ calendar: "2026-01-01" }];
     const halves: Schedule = {
       any: [{ every: "12h" }, { every: "12h", origin: "2025-12-01T06:00:00Z" }],
@@ -295,7 +295,7 @@ describe("a preview", () => {
     expect(previewSchedule(hours, { from, count: 3 }).excluded).toHaveLength(100);
   });
 
-  test("names what is excluded after the last time, but not after the last run", () => {
+  test("lists times excluded after the last occurrence, but not after the last run", () => {
     const one: Schedule = {
       every: "1h",
       end: "2026-01-01T05:00:00Z",
@@ -322,7 +322,7 @@ describe("a preview", () => {
     expect(previewSchedule(minutes, { from, count: 9 }).excluded).toHaveLength(100);
   });
 
-  test("does not call excluded what another member names", () => {
+  test("does not list a time as excluded that another member has", () => {
     const nine = { cron: "0 9 * * *" };
     const one: Schedule = { any: [{ ...nine, except: [{ calendar: "Thu" }] }, { cron: "0 9 * * 4" }] };
     const seen = previewSchedule(one, { from, count: 2 });
@@ -334,7 +334,7 @@ describe("a preview", () => {
     expect(previewSchedule({ every: "1s" }, { from, count: 10_001 }).times).toHaveLength(10_000);
   });
 
-  test("of a delay takes runs to have no length, and says so", () => {
+  test("assumes runs of zero length for a delay, and says so", () => {
     const one: Schedule = { every: "12h", anchor: "finish", except: [{ calendar: "*-01-02" }] };
     const seen = previewSchedule(one, { from, count: 2 });
     expect(seen.times.map(({ utc: text }) => text)).toEqual(["2026-01-01T12:00:00Z", "2026-01-03T00:00:00Z"]);

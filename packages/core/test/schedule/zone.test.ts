@@ -31,7 +31,7 @@ test.each([
   ["far", "2100-06-01T00:00:00Z", "9998-12-31T00:00:00Z"],
   ["near", "1900-01-01T00:00:00Z", "2105-01-01T00:00:00Z"],
   ["past", "1750-01-01T00:00:00Z", "1900-01-01T00:00:00Z"],
-])("offsets of %s years are those of Intl", (_name, from, to) => {
+])("offsets of %s years equal those of Intl", (_name, from, to) => {
   const second = fc.integer({ min: Date.parse(from) / 1_000, max: Date.parse(to) / 1_000 });
   fc.assert(
     fc.property(fc.constantFrom(...ZONES), second, (id, seconds) => {
@@ -48,7 +48,7 @@ test.each([
 });
 
 test.each(["America/Noronha", "America/Boa_Vista", "America/Recife"])(
-  "summer time of less than a week is seen: %s in October 2000",
+  "summer time of less than a week is found: %s in October 2000",
   (id) => {
     const utc = Date.parse("2000-10-12T12:00:00Z");
     const segment = segmentAt(zoneOf(id), utc);

@@ -57,7 +57,7 @@ const DELETED: Operation[] = [
   { op: "delete", id: "b" },
 ];
 
-describe("whatever happens, in whatever order", () => {
+describe("random histories", () => {
   let redis: RedisServer;
   beforeAll(async () => {
     redis = await startRedis();
@@ -88,7 +88,7 @@ describe("whatever happens, in whatever order", () => {
       history(operations, sabotage),
     );
 
-  it(`keeps the promises (${RUNS} histories)`, { timeout: 30 * 60_000 }, async () => {
+  it(`keep the promises (${RUNS} histories)`, { timeout: 30 * 60_000 }, async () => {
     await fc.assert(property([]), { numRuns: RUNS, ...SEED, examples: [[REOPENED], [UNLIMITED], [DELETED]] });
   });
 

@@ -136,7 +136,7 @@ describe("a burst that two nodes share out", () => {
   it.each([
     ["known long before", 5_000],
     ["known when its time was near", 300],
-  ])("%s: each node takes its own shards, and nobody tries another's", async (_how, before) => {
+  ])("%s: each node claims its own shards and tries no other", async (_how, before) => {
     await until(AT - before);
     await put();
     await until(AT - 1);
@@ -160,7 +160,7 @@ describe("a burst that two nodes share out", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("known too late: it is claimed as ever", async () => {
+  it("is claimed as usual if it becomes known too late", async () => {
     await until(AT - 10);
     await put();
     await until(AT + 5_000);
@@ -168,7 +168,7 @@ describe("a burst that two nodes share out", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("of a node that stands still: the other takes what is left once it may", async () => {
+  it("is completed by the other node if one stands still", async () => {
     await until(AT - 5_000);
     await put();
     await until(AT - 1);

@@ -60,7 +60,7 @@ test(`every promise is kept (${SEEDS} histories from seed ${FROM})`, HOURS, asyn
   if (SEEDS >= ENOUGH) expect(EACH_STEP.filter((point) => !coverage.struck(point))).toEqual([]);
 });
 
-test.skipIf(ONE !== undefined)("a seed is one history: the same steps, the same Redis", async () => {
+test.skipIf(ONE !== undefined)("a seed repeats one history: the same steps, the same Redis", async () => {
   for (const seed of [FROM, FROM + 1, FROM + 2, FROM + 3, FROM + 4]) {
     const [first, second] = [await again(seed), await again(seed)];
     expect(second.trace).toEqual(first.trace);
@@ -70,22 +70,18 @@ test.skipIf(ONE !== undefined)("a seed is one history: the same steps, the same 
 
 const again = (seed: number) => simulate(ground, seed, { coverage: new Coverage(), digest: true });
 
-test.skipIf(ONE !== undefined).each(CONTROLS)("finds what is wrong with $name", HOURS, async (control) => {
+test.skipIf(ONE !== undefined).each(CONTROLS)("the control fails: $name", HOURS, async (control) => {
   const finding = await tryControl(ground, control, FROM, CONTROL_SEEDS);
   report.control(finding);
   expect(finding.violation).toMatch(control.breaks);
 });
 
-test.skipIf(ONE !== undefined)(
-  "finds nothing wrong with WATCH and MULTI if nothing fails",
-  HOURS,
-  async () => {
-    const sabotage = ["fence", "overlap-guard"] as const;
-    for (let seed = FROM; seed < FROM + 10; seed++) {
-      const { violation } = await simulate(ground, seed, {
-        ...{ sabotage, rig: watchMulti("sha"), faults: [], coverage: new Coverage() },
-      });
-      expect(violation).toBeUndefined();
-    }
-  },
-);
+test.skipIf(ONE !== undefined)("WATCH and MULTI keep the promises if nothing fails", HOURS, async () => {
+  const sabotage = ["fence", "overlap-guard"] as const;
+  for (let seed = FROM; seed < FROM + 10; seed++) {
+    const { violation } = await simulate(ground, seed, {
+      ...{ sabotage, rig: watchMulti("sha"), faults: [], coverage: new Coverage() },
+    });
+    expect(violation).toBeUndefined();
+  }
+});
