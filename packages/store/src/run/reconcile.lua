@@ -27,31 +27,6 @@ local function nextStep(id)
   out[2] = 1
 end
 
--- The record of a run that is over stays for as long as its task keeps it; then the run is checked once more.
-local function expire(run, finished)
-  local _, _, successesFor, failuresFor = keepOf(redis.call("HGET", run.task, "keep"))
-  local set, age = run.history, successesFor
-  if redis.call("ZSCORE", run.failures, run.id) then set, age = run.failures, failuresFor end
-  if finished + age > now then return redis.call("ZADD", K.runs, finished + age + 1, run.id) end
-  forget(set, { run.id })
-end
-
--- Removes the job, and with it the run's entry in K.runs. A one-off task is deleted with its last run. `name`: of its task, nil if that is
--- gone; `finished`: nil if the run has no record.
-local function remove(id, state, name, finished)
-  if state ~= "missing" and not bullRemove(id) then return later(id, shortest) end
-  redis.call("ZREM", K.runs, id)
-  if state ~= "missing" or not name then say(id, "removed") end
-  if not name then return end
-  local run = runOf(id, name)
-  if finished then expire(run, finished) end
-  local once, is, open = unpack(redis.call("HMGET", run.task, "once", "state", "open"))
-  if once and is == "finished" and (open or "") == "" then
-    say(name, "lingered")
-    later(name, shortest)
-  end
-end
-
 -- Bytes of errors that were read.
 local read = 0
 
@@ -67,8 +42,7 @@ end
 
 local function look(id)
   local runKey, jobKey = ours(F.keys.run, id), bullKey(id)
-  local state, of, cancel, finished, made, trace = unpack(redis.call("HMGET", runKey, "state", "of", "cancel", "finished", "made",
-    "trace"))
+  local state, of, cancel, made, trace = unpack(redis.call("HMGET", runKey, "state", "of", "cancel", "made", "trace"))
   local name, enqueued = string.match(of or "", "^(%S+) (%d+)")
   -- (Fails if the record is corrupt.)
   local run = (state or name) and runOf(id, name)
@@ -90,10 +64,19 @@ local function look(id)
       for _, set in ipairs({ run.history, run.failures }) do redis.call("ZREM", set, id) end
       removeOpen(open, run.task, run.open, id)
     end
-    return remove(id, job, nil, nil)
+    if job ~= "missing" and not bullRemove(id) then return later(id, shortest) end
+    redis.call("ZREM", K.runs, id)
+    return say(id, "removed")
   end
   if state == "final" then
-    if job ~= "live" then return remove(id, job, name, finished and tonumber(finished)) end
+    -- The sweep could not read or write all of it.
+    if job == "missing" then return later(id, longest) end
+    if job == "done" then
+      -- Its job is not plain. The rest is for the sweep.
+      if not bullRemove(id) then return later(id, shortest) end
+      nextStep(id)
+      return say(id, "removed")
+    end
     -- Settled, and its worker has not ended the job yet: nobody has retried it.
     if not wasRetried(jobKey, made, trace, attemptsMade(jobKey) or "0") then return later(id, shortest) end
     reopen(run, redis.call("HGET", runKey, "outcome") or "lost", now)
@@ -136,6 +119,17 @@ local function clear(id, most)
   return taken
 end
 
+local swept = tried(sweep, ids, now) or {}
+for _, id in ipairs(ids) do
+  local run = swept[id] or {}
+  if run.job then say(id, "removed") end
+  -- A one-off task is deleted with its last run.
+  if run.lingers then
+    say(run.name, "lingered")
+    later(run.name, shortest)
+  end
+end
+
 local left = tonumber(A.most)
 for _, id in ipairs(ids) do
   local took = 1
@@ -143,6 +137,8 @@ for _, id in ipairs(ids) do
   if left <= 0 then
     out[2] = 1
     break
+  elseif swept[id] then
+    took = 1
   elseif string.sub(id, 1, #F.gone) == F.gone then
     local done, taken = pcall(clear, id, math.min(CLEAR_AT_MOST, left))
     if done then took = math.max(1, taken) else later(id, shortest) end

@@ -1,5 +1,5 @@
 import type { Json, Outcome, TaskName } from "@carillon/core";
-import { BULL, CANCEL, CLEAR, EACH, LEDGER, NEXT, REOPEN } from "../script/libraries.js";
+import { BULL, CANCEL, CLEAR, EACH, LEDGER, NEXT, REOPEN, SWEEP } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 
 export interface Worked {
@@ -102,7 +102,7 @@ export const SETTLE_RUN = script("settle-run", {
 export const RECONCILE = script("reconcile", {
   keys: [...ENDING.keys, "repeats"],
   args: [...ENDING.args, "most", "longest"],
-  uses: [REOPEN, CLEAR],
+  uses: [REOPEN, CLEAR, SWEEP],
   answer: answers<[now: number, more: 0 | 1, ...found: [string, string, string, Outcome, string][]]>(),
 });
 

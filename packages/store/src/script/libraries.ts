@@ -27,6 +27,7 @@ export const BULL_PROMOTE = madeLibrary("bull-promote", bullPromoteLua);
 export const CLEAR = library("clear", [BULL_REMOVE]);
 const RUN = library("run", [TASK, OPEN, PLACES, ALERT, BULL]);
 export const REOPEN = library("reopen", [RUN]);
+export const SWEEP = library("sweep", [RUN, TRIED, library("bulk", [BULL])]);
 export const EACH = library("each", [RUN, TRIED]);
 export const RECKON = library("reckon", [OPEN, BULL]);
 const BULL_ADD = madeLibrary("bull-add", bullAddLua);
