@@ -52,6 +52,8 @@ onEveryEngine("the reconciler", (connection) => {
         started: expect.any(Number),
         finished: START + 20_000,
         attempts: 1,
+        lateMs: 0,
+        waitMs: expect.any(Number),
       },
     ]);
     // What never began cannot have crashed.
