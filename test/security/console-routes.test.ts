@@ -31,6 +31,8 @@ const OPEN = ["/health", "/ready", "/carillon.svg", "/login", "/logout"];
 const ACTS = [
   "POST /api/v1/tasks/pause",
   "POST /api/v1/tasks/resume",
+  "POST /api/v1/tasks/trigger",
+  "POST /api/v1/runs/cancel",
   "POST /api/v1/queues/q/pause",
   "POST /api/v1/queues/q/resume",
   "POST /api/v1/tasks/q/system/a/pause",
@@ -56,12 +58,21 @@ const ACTS = [
 const NAMES_NOTHING = new Set(ACTS.filter((what) => /\/(backfills|freezes|runs|q)\/a(\/|$)/.test(what)));
 /** Paths for a token that is bound to owners; it is refused everywhere else, Bull Board and paths of tomorrow included. */
 const OWNED = [
-  ...["", "/pause", "/resume", "/delete"].map((rest) => `/api/v1/tasks${rest}`),
+  ...["", "/pause", "/resume", "/trigger", "/tag", "/delete"].map((rest) => `/api/v1/tasks${rest}`),
   ...["", "/pause", "/resume", "/trigger", "/runs", "/revisions", "/restore", "/ledger", "/stats"].map(
     (rest) => `/api/v1/tasks/q/system/a${rest}`,
   ),
   ...["explain", "backfills"].map((rest) => `/api/v1/tasks/q/system/a/${rest}`),
-  ...["backfills/a", "freezes", "freezes/a", "runs", "runs/a", "runs/a/items", "runs/a/retry-items"],
+  ...[
+    "backfills/a",
+    "freezes",
+    "freezes/a",
+    "runs",
+    "runs/cancel",
+    "runs/a",
+    "runs/a/items",
+    "runs/a/retry-items",
+  ],
   ...["runs/a/cancel", "stats", "upcoming", "forecast", "validate", "journal", "status", "changes"],
 ].map((path) => (path.startsWith("/") ? path : `/api/v1/${path}`));
 /** Paths for an admin only, to read too. */

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import type { Client, TaskRef } from "@carillon/sdk";
 import { type Command, InvalidArgumentError } from "commander";
+import { conditionOptions } from "./commands/conditions.js";
 import { misuse } from "./failure.js";
 import type { Io } from "./io.js";
 import type { Output } from "./output.js";
@@ -93,14 +94,19 @@ export function taskCommand(program: Command, name: string, summary: string): Co
     .option("-q, --queue <queue>", "the task's queue; needed when the same id exists in several");
 }
 
-/** A command about one task, or with `--all` about many: those of an owner, a tag or a queue. */
+/** A command about one task, several, or with `--all` all that conditions select. */
 export function tasksCommand(program: Command, name: string, summary: string): Command {
-  return named(program, name, summary)
-    .argument("[task]", TASK)
-    .option("-q, --queue <queue>", "the task's queue; without a task: those of this queue")
-    .option("-t, --tag <tag>", "without a task: those with this tag")
-    .option("--all", "without a task: all of --owner, --tag and --queue; refused without it")
-    .option("--dry-run", "without a task: change nothing, show how many tasks and which are meant");
+  const command = named(program, name, summary)
+    .argument("[tasks...]", TASK)
+    .option("-q, --queue <queue>", "the task's queue; without a task: those of this queue");
+  return manyOptions(command);
+}
+
+/** The options that select many tasks, besides `--queue`. */
+export function manyOptions(command: Command): Command {
+  return conditionOptions(command)
+    .option("--all", "all that these conditions and --owner select; refused without it")
+    .option("--dry-run", "change nothing, show how many and which are meant");
 }
 
 const TASK = "[owner/]id; no owner means --owner, else system";

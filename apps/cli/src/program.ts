@@ -22,7 +22,13 @@ import { registerRuns } from "./commands/runs.js";
 import { registerShow } from "./commands/show.js";
 import { registerStats } from "./commands/stats.js";
 import { registerStatus } from "./commands/status.js";
-import { registerPause, registerResume, registerRm, registerTrigger } from "./commands/task-verbs.js";
+import {
+  registerPause,
+  registerResume,
+  registerRm,
+  registerTag,
+  registerTrigger,
+} from "./commands/task-verbs.js";
 import { registerTokens } from "./commands/tokens.js";
 import { registerTypes } from "./commands/types.js";
 import { registerForecast, registerUpNext } from "./commands/upcoming.js";
@@ -43,6 +49,7 @@ const COMMANDS: readonly Register[] = [
   registerPause,
   registerResume,
   registerTrigger,
+  registerTag,
   registerFreeze,
   registerFreezes,
   registerUnfreeze,

@@ -90,13 +90,46 @@ describe("all of a tag, an owner or a queue", () => {
   });
 });
 
+describe("several tasks", () => {
+  it("are named, each for itself; a dry run of one shows it", async () => {
+    expect((await cli(["rm", "a", "--dry-run"])).stdout).toMatch(/^rm means 1 task\nTASK/);
+    const { code, stdout, stderr } = await cli(["pause", "a", "acme/b", "none", "--note", "x"]);
+    expect([code, stdout]).toEqual([5, "paused 2 tasks\n"]);
+    expect(stderr).toMatch(/^1 task refused:\n {2}none: there is no task .* \[TASK_NOT_FOUND\]\n$/);
+    expect(await named("paused")).toBe("ab");
+  });
+
+  it("are triggered, tagged, and their runs cancelled", async () => {
+    expect(await json(["trigger", "--tag", "ops", "--state", "scheduled", "--all"])).toMatchObject({
+      count: 2,
+    });
+    const again = await cli(["trigger", "a", "b", "--owner", "system"]);
+    expect([again.code, again.stdout]).toEqual([5, "triggered 0 tasks\n"]);
+    expect(again.stderr).toMatch(/2 tasks refused:\n(.*\[(SKIPPED_OVERLAP|TASK_NOT_FOUND)\]\n){2}/);
+    expect(await json(["cancel", "-q", "bar", "--dry-run"])).toMatchObject({ count: 2, tasks: 2 });
+    expect(await refusal(["cancel", "-q", "bar"])).toMatchObject({
+      ...{ exit: 2, message: expect.stringMatching(/cancel means 2 runs of queue bar\. Add --dry-run/) },
+    });
+    expect((await cli(["cancel", "-q", "bar", "--dry-run"])).stdout).toMatch(/^cancel means 2 runs\nRUN/);
+    expect((await cli(["cancel", "-q", "bar", "--all"])).stdout).toBe("asked for the end of 2 runs\n");
+    const tag = ["tag", "--tag", "ops", "--add", "x", "--add", "y", "--remove", "ops"];
+    expect((await cli([...tag, "--dry-run"])).stdout).toMatch(/^tag means 3 tasks\n/);
+    expect((await cli([...tag, "--all"])).stdout).toBe("tagged 3 tasks\n");
+    expect((await cli(["tag", "c", "--owner", "acme", "--add", "x"])).stdout).toBe("tagged 1 task\n");
+    expect((await bench.client.list({ tag: "x" })).tasks).toHaveLength(4);
+  });
+});
+
 describe("what goes wrong", () => {
   it.each([
     ["nothing says which", ["rm"]],
     ["nothing says which of all", ["rm", "--all"]],
     ["a task and --all", ["rm", "a", "--all"]],
     ["a task and a tag", ["pause", "a", "--tag", "ops"]],
-    ["a task and --dry-run", ["rm", "a", "--dry-run"]],
+    ["tasks and a state", ["rm", "a", "b", "--state", "paused"]],
+    ["no tag to add or remove", ["tag", "a"]],
+    ["a run and --dry-run", ["cancel", "a@b.c", "--dry-run"]],
+    ["nothing says which runs", ["cancel", "--all"]],
     ["a task and the note of a pause", ["resume", "a", "--note", "down"]],
     ["a tag that is no name", ["rm", "--tag", "a b", "--all"]],
     ["a queue that is no name", ["resume", "-q", "*", "--all"]],
@@ -110,7 +143,9 @@ describe("what goes wrong", () => {
   });
 
   it("nothing that matches is no error", async () => {
-    expect(await json(["rm", "--tag", "none", "--all"])).toEqual({ count: 0, sample: [] });
+    expect(await json(["rm", "--tag", "none", "--all"])).toEqual({
+      ...{ count: 0, sample: [], refused: { count: 0, sample: [] } },
+    });
   });
 
   it("one task is still meant by its name", async () => {

@@ -37,12 +37,13 @@ export function onlyAsks(req: Request): boolean {
  * id `clean`, which is another route of the board.
  */
 const ACTS: readonly RegExp[] = [
-  /^POST \/api\/v1\/tasks\/(pause|resume)$/,
+  /^POST \/api\/v1\/tasks\/(pause|resume|trigger)$/,
   /^POST \/api\/v1\/queues\/[^/]+\/(pause|resume)$/,
   /^POST \/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger|backfills)$/,
   /^(POST \/api\/v1\/freezes|DELETE \/api\/v1\/freezes\/[^/]+)$/,
   /^DELETE \/api\/v1\/backfills\/[^/]+$/,
-  /^POST \/api\/v1\/runs\/[^/]+\/(cancel|retry-items)$/,
+  /^POST \/api\/v1\/runs(\/[^/]+)?\/cancel$/,
+  /^POST \/api\/v1\/runs\/[^/]+\/retry-items$/,
   /^PUT \/queues\/api\/queues\/(pause|resume)$/,
   /^PUT \/queues\/api\/queues\/[^/]+\/(pause|resume|promote)$/,
   /^PUT \/queues\/api\/queues\/[^/]+\/retry\/[^/]+$/,
@@ -66,7 +67,7 @@ export function isForAdmins(req: Request): boolean {
  * tasks of others. All other paths concern the whole namespace.
  */
 const OWNED: readonly RegExp[] = [
-  /^\/api\/v1\/tasks(\/(pause|resume|delete))?$/,
+  /^\/api\/v1\/tasks(\/(pause|resume|trigger|tag|delete))?$/,
   /^\/api\/v1\/tasks(\/[^/]+){3}$/,
   /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger|runs|revisions|restore|ledger|stats|explain|backfills)$/,
   /^\/api\/v1\/backfills\/[^/]+$/,

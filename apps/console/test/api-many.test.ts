@@ -1,6 +1,6 @@
 import type { TaskInput, Upcoming } from "@carillon/sdk";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type Console, startConsole, VIEWER } from "./harness.js";
+import { type Console, OPERATOR, startConsole, VIEWER } from "./harness.js";
 
 let console_: Console;
 beforeAll(async () => {
@@ -85,8 +85,52 @@ describe("many tasks at once", () => {
     expect((await api("POST", "/tasks/delete", { tag: "ops" })).body).toMatchObject({ count: 2 });
   });
 
+  test("are selected by name, or as in a list, tagged and triggered", async () => {
+    const tasks = ["a", { queue: "other", owner: "acme", id: "c" }, "none"];
+    const refused = { count: 1, sample: [{ task: "none", code: "TASK_NOT_FOUND" }] };
+    const triggered = await api("POST", "/tasks/trigger", { tasks });
+    expect([triggered.status, triggered.body]).toMatchObject([200, { count: 2, refused }]);
+    expect((await api("POST", "/tasks/trigger", { tasks, dryRun: true })).body).toMatchObject({
+      count: 2,
+      refused,
+    });
+    const again = (await api("POST", "/tasks/trigger", { tasks: ["a"], overlap: "skip" })).body;
+    expect(again).toMatchObject({
+      count: 0,
+      refused: { sample: [{ task: { id: "a" }, code: "SKIPPED_OVERLAP" }] },
+    });
+    const tagged = await api("POST", "/tasks/tag", {
+      state: "scheduled",
+      tag: "ops",
+      add: ["x"],
+      remove: ["ops"],
+    });
+    expect(tagged.body).toMatchObject({ count: 2, sample: [{ id: "b" }, { id: "a" }] });
+    expect((await console_.client.list({ tag: "x" })).tasks).toHaveLength(2);
+    expect((await api("POST", "/tasks/pause", { outcome: ["failed", "lost"] })).body).toMatchObject({
+      count: 0,
+    });
+    const operator = { authorization: `Bearer ${OPERATOR}` };
+    expect((await api("POST", "/tasks/tag", { tag: "x", add: ["y"] }, operator)).status).toBe(403);
+    const cancelled = await api("POST", "/runs/cancel", { owner: "acme" }, operator);
+    expect(cancelled.body).toMatchObject({
+      count: 1,
+      tasks: 1,
+      sample: [{ task: { id: "c" }, state: "queued" }],
+    });
+  });
+
   test.each<[string, unknown, string, string | undefined]>([
     ["pause", {}, "INVALID_OPTION", undefined],
+    ["trigger", {}, "INVALID_OPTION", undefined],
+    ["trigger", { tag: "ops", overlap: "maybe" }, "INVALID_OPTION", "overlap"],
+    ["trigger", { tasks: ["a"], tag: "ops" }, "INVALID_OPTION", "tag"],
+    ["trigger", { tasks: [1] }, "INVALID_OPTION", "tasks[0]"],
+    ["trigger", { tasks: [{ id: "a", name: "b" }] }, "INVALID_OPTION", "name"],
+    ["pause", { outcome: "fine" }, "INVALID_OPTION", "outcome"],
+    ["pause", { tag: "ops", state: "x" }, "INVALID_OPTION", "state"],
+    ["tag", { tag: "ops" }, "INVALID_OPTION", "add"],
+    ["tag", { tag: "ops", add: ["a b"] }, "INVALID_NAME", "add"],
     ["pause", undefined, "INVALID_OPTION", undefined],
     ["resume", { from: "now" }, "INVALID_OPTION", undefined],
     ["delete", {}, "INVALID_OPTION", undefined],
@@ -108,7 +152,7 @@ describe("many tasks at once", () => {
     expect([await named(), await named("paused")]).toEqual(["abc", ""]);
   });
 
-  test.each(["pause", "resume", "delete"])("%s is not for viewers", async (verb) => {
+  test.each(["pause", "resume", "trigger", "tag", "delete"])("%s is not for viewers", async (verb) => {
     const viewer = { authorization: `Bearer ${VIEWER}` };
     const { status } = await api("POST", `/tasks/${verb}`, { tag: "ops" }, viewer);
     expect(status).toBe(403);
@@ -116,7 +160,7 @@ describe("many tasks at once", () => {
   });
 
   test("a queue may have any of these names", async () => {
-    for (const queue of ["pause", "resume", "delete"]) {
+    for (const queue of ["pause", "resume", "trigger", "tag", "delete"]) {
       expect(
         (await api("PUT", `/tasks/${queue}/system/x`, { type: "t", schedule: { every: "1h" } })).status,
       ).toBe(201);

@@ -9,15 +9,8 @@ import { assertOptions, durationOption, MAX_DURATION } from "@carillon/core/inte
 import { type ConnectionSpec, type Status, Store, status } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
 import { Backfills } from "./client/backfills.js";
-import {
-  type BulkFilter,
-  type BulkOptions,
-  type BulkResult,
-  deleteAll,
-  pauseAll,
-  type ResumeFilter,
-  resumeAll,
-} from "./client/bulk.js";
+import type { BulkFilter, BulkOptions, BulkResult, ResumeFilter } from "./client/bulk.js";
+import { deleteAll, pauseAll, resumeAll, type TagChange, tagAll, triggerAll } from "./client/bulk-actions.js";
 import { Calendars } from "./client/calendars.js";
 import { Changes } from "./client/changes.js";
 import { Defaults } from "./client/defaults.js";
@@ -243,7 +236,11 @@ export class Client {
     await deleteTask(this.#scope, ref, options);
   }
 
-  /** Deletes all tasks of an owner, a tag or a queue, with their records. @throws `INVALID_OPTION` */
+  /**
+   * Deletes all tasks that match, with their records; those of an owner with the deliveries of its alerts, unless `deliveries` is false.
+   *
+   * @throws `INVALID_OPTION`
+   */
   async deleteAll(filter: BulkFilter, options: BulkOptions & DeleteOptions = {}): Promise<BulkResult> {
     return deleteAll(this.#scope, filter, options);
   }
@@ -258,7 +255,7 @@ export class Client {
     return pause(this.#scope, ref, options);
   }
 
-  /** Pauses all scheduled tasks of an owner, a tag or a queue. @throws `INVALID_OPTION` */
+  /** Pauses all scheduled tasks that match. @throws `INVALID_OPTION` */
   async pauseAll(
     filter: BulkFilter,
     options: BulkOptions & Omit<PauseOptions, "cancelQueued"> = {},
@@ -272,7 +269,7 @@ export class Client {
   }
 
   /**
-   * Resumes all paused tasks of an owner, a tag or a queue; with `note` or `pausedBy`, only those that were paused with this note or by this
+   * Resumes all paused tasks that match; with `note` or `pausedBy`, only those that were paused with this note or by this
    * name, so that nobody else's pause is undone.
    *
    * @throws `INVALID_OPTION`
@@ -288,6 +285,30 @@ export class Client {
    */
   async trigger(ref: TaskRef, options: TriggerOptions = {}): Promise<TriggerResult> {
     return trigger(this.#scope, ref, options);
+  }
+
+  /**
+   * Runs all tasks that match now, at once. Those that their overlap policy, a freeze or a limit holds back are `refused`, each by itself.
+   *
+   * @throws `INVALID_OPTION`
+   */
+  async triggerAll(filter: BulkFilter, options: BulkOptions & TriggerOptions = {}): Promise<BulkResult> {
+    return triggerAll(this.#scope, filter, options);
+  }
+
+  /**
+   * Adds tags to all tasks that match, and removes others; tasks that have them so already are not counted.
+   *
+   * @example
+   * await client.tagAll({ owner: "acme" }, { add: ["billing"], remove: ["trial"] }, { dryRun: true });
+   * @throws `INVALID_OPTION`, `INVALID_NAME`
+   */
+  async tagAll(
+    filter: BulkFilter,
+    change: TagChange,
+    options: BulkOptions & AuthorOptions = {},
+  ): Promise<BulkResult> {
+    return tagAll(this.#scope, this.#writer, filter, change, options);
   }
 
   /** Runs a task type once, now or later, with a checked payload. The one-off task is deleted after its run. */

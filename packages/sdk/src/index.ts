@@ -70,8 +70,17 @@ export {
   type WorkerRun,
 } from "@carillon/store";
 export type { BackfillOptions, Backfills, StartBackfillResult } from "./client/backfills.js";
-export type { BulkFilter, BulkOptions, BulkResult, BulkSample, ResumeFilter } from "./client/bulk.js";
+export type {
+  BulkFilter,
+  BulkOptions,
+  BulkRefusal,
+  BulkResult,
+  BulkSample,
+  ResumeFilter,
+} from "./client/bulk.js";
+export type { TagChange } from "./client/bulk-actions.js";
 export type { Calendars, CalendarView, PutCalendarResult } from "./client/calendars.js";
+export type { CancelledRun, CancelResult } from "./client/cancel-all.js";
 export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope } from "./client/change.js";
 export type { Change, ChangeFilter, ChangePage, Changes } from "./client/changes.js";
 export type { Defaults } from "./client/defaults.js";

@@ -1,55 +1,75 @@
 import type { BulkFilter, BulkResult, BulkSample, Client } from "@carillon/sdk";
-import { type Globals, withClient } from "../command.js";
+import { type Globals, taskRef, withClient } from "../command.js";
+import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
+import { printable } from "../text.js";
+import { type Conditions, conditionsOf } from "./conditions.js";
 
-/** Options that select tasks: one, or many with `--all`. */
-export interface Named extends Globals {
-  queue?: string;
-  tag?: string;
+/** Options that select tasks: one, several, or with `--all` all that conditions select. */
+export interface Named extends Globals, Conditions {
+  owner?: string;
   all?: boolean;
   dryRun?: boolean;
 }
 
+/** An answer about many tasks, or about something of theirs. */
+type Result<Row> = Pick<BulkResult, "count" | "refused"> & { readonly sample: readonly Row[] };
+
 /** An operation on many tasks. */
-export interface Deed {
+export interface Deed<Row = BulkSample> {
   readonly verb: string;
   readonly past: string;
-  act(client: Client, filter: BulkFilter, dryRun: boolean): Promise<BulkResult>;
+  act(client: Client, filter: BulkFilter, dryRun: boolean): Promise<Result<Row>>;
+  /** Its subjects. Default: tasks. */
+  readonly noun?: string;
+  readonly columns?: readonly Column<Row>[];
 }
 
-/** One task is meant, and nothing says many. @throws `INVALID_OPTION` */
-export function assertOne({ tag, all, dryRun }: Named): void {
-  const field = all ? "all" : dryRun ? "dry-run" : tag === undefined ? undefined : "tag";
-  if (field !== undefined)
-    throw misuse(field, "cannot be combined with a task.", "Leave one of the two out.");
-}
-
-/** @throws `INVALID_OPTION` if nothing says which tasks, or without `--all`: then nothing is done */
-export async function doToMany(deed: Deed, options: Named, out: Output): Promise<void> {
-  const { queue, tag, owner, all, dryRun = false, json } = options;
-  const filter: BulkFilter = { queue, tag, owner };
-  const given = Object.entries(filter).filter(([, name]) => name !== undefined);
-  if (given.length === 0) {
-    throw misuse("TASK", "missing.", "Give a task; or --owner, --tag or --queue, and --all.");
+/** The one task of a command that is about one task only; undefined: many are meant. @throws `INVALID_OPTION` */
+export function onlyTask(tasks: readonly string[], options: Named): string | undefined {
+  if (tasks.length > 0) {
+    const { all, tag, state, failing, outcome } = options;
+    const given = Object.entries({ all, tag, state, failing, outcome }).find(
+      ([, value]) => value !== undefined,
+    );
+    if (given) throw misuse(given[0], "cannot be combined with a task.", "Leave one of the two out.");
   }
+  return tasks.length === 1 && !options.dryRun ? tasks[0] : undefined;
+}
+
+/** @throws `INVALID_OPTION` if nothing says which tasks, or conditions do without `--all`: then nothing is done */
+export async function doToMany<Row = BulkSample>(
+  deed: Deed<Row>,
+  tasks: readonly string[],
+  options: Named,
+  out: Output,
+): Promise<void> {
+  const { all, dryRun = false, json } = options;
+  const named = tasks.map((task) => taskRef(task, options.queue, options.owner));
+  const filter: BulkFilter = named.length > 0 ? { tasks: named } : conditionsOf(options);
+  const given = Object.entries(filter).filter(([, value]) => value !== undefined);
+  if (given.length === 0)
+    throw misuse("TASK", "missing.", "Give tasks; or --owner, --tag, --queue or --failing, and --all.");
   const result = await withClient(options, async (client) => {
-    if (all || dryRun) return deed.act(client, filter, dryRun);
-    const whose = given.map(([kind, name]) => `${kind} ${name}`).join(", ");
+    if (all || dryRun || named.length > 0) return deed.act(client, filter, dryRun);
+    const whose = given.map(([kind, value]) => `${kind} ${String(value)}`).join(", ");
     const { count } = await deed.act(client, filter, true);
     throw misuse(
       "all",
-      `missing. ${deed.verb} means ${tasks(count)} of ${whose}.`,
+      `missing. ${deed.verb} means ${counted(deed, count)} of ${whose}.`,
       "Add --dry-run to see which, --all to go on.",
     );
   });
+  if (result.refused.count > 0) out.exitCode = EXIT.refused;
   if (json) return out.json(result);
-  if (!dryRun) return out.write(`${deed.past} ${tasks(result.count)}\n`);
-  await out.write(`${deed.verb} means ${tasks(result.count)}\n${sample(result, out)}`);
+  const head = `${dryRun ? `${deed.verb} means` : deed.past} ${counted(deed, result.count)}\n`;
+  await out.write(`${head}${dryRun ? sample(deed, result, out) : ""}`);
+  refusals(result, out);
 }
 
-const SAMPLE: Column<BulkSample>[] = [
+const TASKS: Column<BulkSample>[] = [
   { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
   { title: "QUEUE", value: ({ queue }) => queue, rank: 2, least: 8 },
   { title: "PAUSED", value: ({ paused }, { when }) => (paused === undefined ? "" : when(paused.at)) },
@@ -57,12 +77,22 @@ const SAMPLE: Column<BulkSample>[] = [
   { title: "NOTE", value: ({ paused }) => paused?.note ?? "", least: 12 },
 ];
 
-function sample({ count, sample }: BulkResult, out: Output): string {
+function sample<Row>({ columns }: Deed<Row>, { count, sample }: Result<Row>, out: Output): string {
   if (count === 0) return "";
   const more = count > sample.length ? `… and ${count - sample.length} more\n` : "";
-  return `${table(SAMPLE, sample, out)}${more}`;
+  return `${table(columns ?? (TASKS as unknown as Column<Row>[]), sample, out)}${more}`;
 }
 
-function tasks(count: number): string {
-  return count === 1 ? "1 task" : `${count} tasks`;
+function refusals({ refused: { count, sample } }: Pick<BulkResult, "refused">, out: Output): void {
+  if (count === 0) return;
+  const lines = sample.map(({ task, code, message }) => {
+    const name = typeof task === "string" ? task : `${task.owner ?? ""}/${task.id}`.replace(/^\//, "");
+    return `  ${name}: ${printable(message)} [${code}]\n`;
+  });
+  const more = count > sample.length ? `  … and ${count - sample.length} more\n` : "";
+  out.stderr.write(`${counted({}, count)} refused:\n${lines.join("")}${more}`);
+}
+
+function counted({ noun = "task" }: { readonly noun?: string | undefined }, count: number): string {
+  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }

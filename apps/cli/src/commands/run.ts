@@ -1,10 +1,12 @@
-import type { RunDetails } from "@carillon/sdk";
+import type { CancelledRun, RunDetails } from "@carillon/sdk";
 import type { Command } from "commander";
-import { type Globals, type Register, withClient } from "../command.js";
+import { type Globals, manyOptions, type Register, withClient } from "../command.js";
+import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { cut, facts, type Paint, printable } from "../text.js";
 import { duration, when } from "../times.js";
+import { type Deed, doToMany, type Named, onlyTask } from "./many.js";
 import { took } from "./run-columns.js";
 
 export const registerRun: Register = (program, out) => {
@@ -18,16 +20,28 @@ export const registerRun: Register = (program, out) => {
   );
 };
 
+interface CancelOptions extends Named {
+  by?: string;
+}
+
 export const registerCancel: Register = (program, out) => {
-  runCommand(program, "cancel", "cancel a run, queued or running")
+  const command = program
+    .command("cancel")
+    .summary("cancel a run, queued or running, or all of many tasks")
     .description(
       "Cancels a run: one that has not started never starts, a running one is asked to\n" +
-        "stop. Refused if it has ended.",
+        "stop. Refused if it has ended. With --all: the open runs of all tasks that match.",
     )
+    .argument("[run]", RUN)
+    .option("-q, --queue <queue>", "without a run: of the tasks of this queue");
+  manyOptions(command)
     .option("--by <name>", "who")
-    .action(async (id: string, _: unknown, command) => {
-      const options: Globals & { by?: string } = command.optsWithGlobals();
+    .action(async (id: string | undefined, _: unknown, command) => {
+      const options: CancelOptions = command.optsWithGlobals();
       const { by } = options;
+      if (id === undefined) return doToMany(cancelMany(by), [], options, out);
+      onlyTask([id], options);
+      if (options.dryRun) throw misuse("dry-run", "is for many runs.", "Leave it out.");
       const changed = await withClient(options, (client) =>
         client.runs.cancel(id, by === undefined ? {} : { by }),
       );
@@ -36,13 +50,26 @@ export const registerCancel: Register = (program, out) => {
     });
 };
 
+function cancelMany(by: string | undefined): Deed<CancelledRun> {
+  return {
+    verb: "cancel",
+    past: "asked for the end of",
+    noun: "run",
+    act: (client, filter, dryRun) => client.runs.cancelAll(filter, { by, dryRun }),
+    columns: [
+      { title: "RUN", value: ({ run }) => run },
+      { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
+      { title: "QUEUE", value: ({ task }) => task.queue, rank: 1, least: 8 },
+      { title: "STATE", value: ({ state }) => state },
+    ],
+  };
+}
+
+const RUN = "a run's id, as runs, journal and explain show it";
+
 /** A command about one run. */
 export function runCommand(program: Command, name: string, summary: string): Command {
-  return program
-    .command(name)
-    .summary(summary)
-    .description(`${summary}.`)
-    .argument("<run>", "a run's id, as runs, journal and explain show it");
+  return program.command(name).summary(summary).description(`${summary}.`).argument("<run>", RUN);
 }
 
 function describe(run: RunDetails, out: Output): string {

@@ -1,18 +1,14 @@
-import type { Client, ListOptions, Outcome, Task } from "@carillon/sdk";
+import type { Client, ListOptions } from "@carillon/sdk";
 import { type Command, Option } from "commander";
 import { type Globals, wholeNumber, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, type Layout, table } from "../table.js";
-import { outcomeOption, outcomesOf } from "./outcomes.js";
+import { type Conditions, conditionOptions, conditionsOf } from "./conditions.js";
 
 /** Options of a command that lists tasks in pages. */
-export interface PageOptions extends Globals {
-  queue?: string;
-  tag?: string;
-  state?: Task["state"];
-  outcome?: Outcome[];
-  failing?: boolean;
+export interface PageOptions extends Globals, Conditions {
+  owner?: string;
   sort?: ListOptions["sort"];
   deliveries?: boolean;
   limit?: number;
@@ -25,11 +21,7 @@ const PAGE = 500;
 
 /** The options besides `--queue`. */
 export function pageOptions(command: Command): Command {
-  return command
-    .option("-t, --tag <tag>", "with this tag")
-    .addOption(new Option("--state <state>", "in this state").choices(["scheduled", "paused", "finished"]))
-    .addOption(outcomeOption("whose last run ended so"))
-    .option("--failing", "whose last run is a failure: failed, timed-out, crashed or lost")
+  return conditionOptions(command)
     .addOption(
       new Option("--sort <order>", "next: by next time, without tasks that have none").choices([
         "name",
@@ -77,9 +69,7 @@ export async function printPages<Row>(
   });
 }
 
-/** Owner too: a bound client shows its owner's tasks only. */
 function filterOf(options: PageOptions): ListOptions {
-  const { queue, owner, tag, state, failing, sort, deliveries, limit, cursor } = options;
-  const outcome = outcomesOf(options.outcome, "failing", failing);
-  return { queue, owner, tag, state, outcome, sort, deliveries, limit, cursor };
+  const { sort, deliveries, limit, cursor } = options;
+  return { ...conditionsOf(options), sort, deliveries, limit, cursor };
 }

@@ -1,10 +1,11 @@
 import type { TriggerResult } from "@carillon/sdk";
 import { Option } from "commander";
-import { type Globals, type Register, taskCommand, taskRef, tasksCommand, withClient } from "../command.js";
+import type { Register } from "../command.js";
+import { collect, taskRef, tasksCommand, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { given } from "./given.js";
-import { assertOne, type Deed, doToMany, type Named } from "./many.js";
+import { type Deed, doToMany, type Named, onlyTask } from "./many.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
 
 interface VerbOptions extends Named {
@@ -13,22 +14,26 @@ interface VerbOptions extends Named {
   pausedBy?: string;
   from?: "now" | "catch-up";
   cancelQueued?: boolean;
+  overlap?: Overlap;
+  force?: boolean;
+  add?: string[];
+  remove?: string[];
 }
 
 export const registerRm: Register = (program, out) => {
   tasksCommand(program, "rm", "delete a task with its records, or many")
     .option("--by <name>", "who; default $USER@host")
-    .action(async (task: string | undefined, _: unknown, command) => {
+    .action(async (tasks: string[], _: unknown, command) => {
       const options: VerbOptions = command.optsWithGlobals();
+      const task = onlyTask(tasks, options);
       if (task === undefined) {
         const deed: Deed = {
           verb: "rm",
           past: "deleted",
           act: (client, filter, dryRun) => client.deleteAll(filter, { ...given({ by: options.by }), dryRun }),
         };
-        return doToMany(deed, options, out);
+        return doToMany(deed, tasks, options, out);
       }
-      assertOne(options);
       await withClient(options, (client) =>
         client.delete(taskRef(task, options.queue, options.owner), given({ by: options.by })),
       );
@@ -41,8 +46,9 @@ export const registerPause: Register = (program, out) => {
     .option("--note <text>", "why; shown with the task")
     .option("--by <name>", "who")
     .option("--cancel-queued", "of one task: cancel its runs that wait for a worker, too")
-    .action(async (task: string | undefined, _: unknown, command) => {
+    .action(async (tasks: string[], _: unknown, command) => {
       const options: VerbOptions = command.optsWithGlobals();
+      const task = onlyTask(tasks, options);
       const why = given({ note: options.note, by: options.by });
       if (task === undefined) {
         if (options.cancelQueued)
@@ -52,9 +58,8 @@ export const registerPause: Register = (program, out) => {
           past: "paused",
           act: (client, filter, dryRun) => client.pauseAll(filter, { ...why, dryRun }),
         };
-        return doToMany(deed, options, out);
+        return doToMany(deed, tasks, options, out);
       }
-      assertOne(options);
       const changed = await withClient(options, (client) =>
         client.pause(taskRef(task, options.queue, options.owner), {
           ...why,
@@ -79,8 +84,9 @@ export const registerResume: Register = (program, out) => {
     .option("--by <name>", "who")
     .option("--note <text>", "without a task: only those that were paused with this note")
     .option("--paused-by <name>", "without a task: only those that were paused by this name")
-    .action(async (task: string | undefined, _: unknown, command) => {
+    .action(async (tasks: string[], _: unknown, command) => {
       const options: VerbOptions = command.optsWithGlobals();
+      const task = onlyTask(tasks, options);
       const how = { from: options.from ?? "now", ...given({ by: options.by }) };
       if (task === undefined) {
         const paused = given({ note: options.note, pausedBy: options.pausedBy });
@@ -89,9 +95,8 @@ export const registerResume: Register = (program, out) => {
           past: "resumed",
           act: (client, filter, dryRun) => client.resumeAll({ ...filter, ...paused }, { ...how, dryRun }),
         };
-        return doToMany(deed, options, out);
+        return doToMany(deed, tasks, options, out);
       }
-      assertOne(options);
       for (const field of ["note", "pausedBy"] as const) {
         if (options[field] !== undefined)
           throw misuse(field === "note" ? "note" : "paused-by", "is for many tasks.", "Leave it out.");
@@ -105,7 +110,7 @@ export const registerResume: Register = (program, out) => {
 };
 
 export const registerTrigger: Register = (program, out) => {
-  taskCommand(program, "trigger", "run a task now, paused or not; its schedule is not touched")
+  tasksCommand(program, "trigger", "run a task now, paused or not, or many; schedules are not touched")
     .addOption(
       new Option("--overlap <policy>", "policy while a run is open; default: the task's policy").choices(
         OVERLAPS,
@@ -113,10 +118,18 @@ export const registerTrigger: Register = (program, out) => {
     )
     .option("--force", "even if a freeze holds the task")
     .option("--by <name>", "who")
-    .action(async (task: string, _: unknown, command) => {
-      const options: Globals & { queue?: string; overlap?: Overlap; by?: string; force?: boolean } =
-        command.optsWithGlobals();
+    .action(async (tasks: string[], _: unknown, command) => {
+      const options: VerbOptions = command.optsWithGlobals();
       const { overlap, by, force } = options;
+      const task = onlyTask(tasks, options);
+      if (task === undefined) {
+        const deed: Deed = {
+          verb: "trigger",
+          past: "triggered",
+          act: (client, filter, dryRun) => client.triggerAll(filter, { overlap, by, force, dryRun }),
+        };
+        return doToMany(deed, tasks, options, out);
+      }
       const result = await withClient(options, (client) =>
         client.trigger(taskRef(task, options.queue, options.owner), { overlap, by, force }),
       );
@@ -124,6 +137,24 @@ export const registerTrigger: Register = (program, out) => {
       if (options.json) return out.json(result);
       await out.write(`${said(task, result)}\n`);
       if (result.outcome !== "skipped") out.warn(task, result.warnings);
+    });
+};
+
+export const registerTag: Register = (program, out) => {
+  tasksCommand(program, "tag", "add tags to tasks, or remove them")
+    .option("--add <tag>", "this tag; can be repeated", collect)
+    .option("--remove <tag>", "this tag; can be repeated", collect)
+    .option("--by <name>", "who")
+    .action(async (tasks: string[], _: unknown, command) => {
+      const options: VerbOptions = command.optsWithGlobals();
+      const { add, remove, by } = options;
+      onlyTask(tasks, options);
+      const deed: Deed = {
+        verb: "tag",
+        past: "tagged",
+        act: (client, filter, dryRun) => client.tagAll(filter, { add, remove }, { by, dryRun }),
+      };
+      await doToMany(deed, tasks, options, out);
     });
 };
 

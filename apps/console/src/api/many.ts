@@ -1,28 +1,73 @@
+import { OUTCOMES, TASK_STATES, type TaskRef } from "@carillon/sdk";
 import { z } from "zod";
 import { endpoint, ok } from "./route.js";
-import { PAUSE, RESUME, text } from "./verbs.js";
+import { PAUSE, RESUME, TRIGGER, text } from "./verbs.js";
 
-const name = z.string("not a text").exactOptional();
-/** Filter of tasks: at least one of these, which the client checks. */
-const FILTER = { owner: name, tag: name, queue: name };
+const flag = z.boolean("not true or false").exactOptional();
+const oneOf = <Word extends string>(words: readonly [Word, ...Word[]]) =>
+  z.enum(words, `not one of ${words.join(", ")}`);
+const outcome = oneOf(OUTCOMES as unknown as readonly [(typeof OUTCOMES)[number]]);
+const names = z.strictObject({ queue: text, owner: text, id: z.string("not a text") });
 
-const dryRun = z.boolean("not true or false").exactOptional();
+/** Selects tasks: at least one of these, which the client checks. */
+const FILTER = {
+  ...{ owner: text, tag: text, queue: text, deliveries: flag },
+  state: oneOf(TASK_STATES as unknown as readonly [(typeof TASK_STATES)[number]]).exactOptional(),
+  outcome: z.union([outcome, z.array(outcome)]).exactOptional(),
+  tasks: z
+    .array(z.union([z.string(), names], "neither a name nor an object with an id"), "not a list")
+    .exactOptional(),
+};
+type Filter = z.output<z.ZodObject<typeof FILTER>>;
 
-/** Changes all tasks of an owner, a tag or a queue. Each answers with their number and a sample; so does a dry run. */
+const tags = z.array(z.string("not a text"), "not a list of texts").exactOptional();
+
+/** The filter of a body, and the rest of it. */
+function apart<Body extends Filter>({ owner, tag, queue, deliveries, state, outcome, tasks, ...how }: Body) {
+  return {
+    filter: { owner, tag, queue, deliveries, state, outcome, tasks: tasks as TaskRef[] | undefined },
+    how,
+  };
+}
+
+/** A change of all tasks that match. Each answers with their number and a sample; so does a dry run. */
 export const manyEndpoints = {
   pause: endpoint(
-    { body: z.strictObject({ ...FILTER, ...PAUSE.shape, dryRun }) },
-    async ({ client, body: { owner, tag, queue, ...how } }) =>
-      ok(await client.pauseAll({ owner, tag, queue }, how)),
+    { body: z.strictObject({ ...FILTER, ...PAUSE.shape, dryRun: flag }) },
+    async ({ client, body }) => {
+      const { filter, how } = apart(body);
+      return ok(await client.pauseAll(filter, how));
+    },
   ),
   resume: endpoint(
-    { body: z.strictObject({ ...FILTER, note: text, pausedBy: text, ...RESUME.shape, dryRun }) },
-    async ({ client, body: { owner, tag, queue, note, pausedBy, ...how } }) =>
-      ok(await client.resumeAll({ owner, tag, queue, note, pausedBy }, how)),
+    { body: z.strictObject({ ...FILTER, note: text, pausedBy: text, ...RESUME.shape, dryRun: flag }) },
+    async ({ client, body }) => {
+      const { filter, how } = apart(body);
+      const { note, pausedBy, ...rest } = how;
+      return ok(await client.resumeAll({ ...filter, note, pausedBy }, rest));
+    },
   ),
-  remove: endpoint(
-    { body: z.strictObject({ ...FILTER, dryRun }) },
-    async ({ client, body: { owner, tag, queue, ...how } }) =>
-      ok(await client.deleteAll({ owner, tag, queue }, how)),
+  trigger: endpoint(
+    { body: z.strictObject({ ...FILTER, ...TRIGGER.shape, dryRun: flag }) },
+    async ({ client, body }) => {
+      const { filter, how } = apart(body);
+      return ok(await client.triggerAll(filter, how));
+    },
   ),
+  tag: endpoint(
+    { body: z.strictObject({ ...FILTER, add: tags, remove: tags, dryRun: flag }) },
+    async ({ client, body }) => {
+      const { filter, how } = apart(body);
+      const { add, remove, ...rest } = how;
+      return ok(await client.tagAll(filter, { add, remove }, rest));
+    },
+  ),
+  remove: endpoint({ body: z.strictObject({ ...FILTER, dryRun: flag }) }, async ({ client, body }) => {
+    const { filter, how } = apart(body);
+    return ok(await client.deleteAll(filter, how));
+  }),
+  cancel: endpoint({ body: z.strictObject({ ...FILTER, dryRun: flag }) }, async ({ client, body }) => {
+    const { filter, how } = apart(body);
+    return ok(await client.runs.cancelAll(filter, how));
+  }),
 };

@@ -29,6 +29,8 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, "/tasks", { get: tasks.list, post: tasks.add });
   route(router, "/tasks/pause", { post: many.pause });
   route(router, "/tasks/resume", { post: many.resume });
+  route(router, "/tasks/trigger", { post: many.trigger });
+  route(router, "/tasks/tag", { post: many.tag });
   route(router, "/tasks/delete", { post: many.remove });
   route(router, task, { get: tasks.get, put: tasks.put, delete: tasks.remove });
   route(router, `${task}/pause`, { post: verbs.pause });
@@ -43,6 +45,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, `${task}/backfills`, { post: turn(backfills.add) });
   route(router, "/backfills/:id", { get: backfills.get, delete: backfills.cancel });
   route(router, "/runs", { get: runs.list });
+  route(router, "/runs/cancel", { post: many.cancel });
   route(router, "/runs/:id", { get: runs.get });
   route(router, "/runs/:id/items", { get: runs.items });
   route(router, "/runs/:id/retry-items", { post: runs.retryItems });

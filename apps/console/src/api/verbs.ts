@@ -18,7 +18,7 @@ const PAUSE_ONE = z.strictObject({
 export const RESUME = z.strictObject({
   from: z.enum(["now", "catch-up"], "not one of now, catch-up").exactOptional(),
 });
-const TRIGGER = z.strictObject({
+export const TRIGGER = z.strictObject({
   overlap: OVERLAP,
   force: z.boolean("not true or false").exactOptional(),
 });

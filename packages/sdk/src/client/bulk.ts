@@ -1,16 +1,16 @@
-import { CarillonError, type TaskName, type TaskState } from "@carillon/core";
-import { assertName, assertOptions } from "@carillon/core/internal";
+import { CarillonError, isCarillonError, type TaskName, type TaskRef, type TaskState } from "@carillon/core";
+import { assertOptions, quote } from "@carillon/core/internal";
 import type { StoredTask } from "@carillon/store";
 import type { ChangeFacts, ChangeKind } from "./change.js";
-import { resumeFrom, shortText } from "./input.js";
+import { assertRef, notFound } from "./input.js";
 import type { Scope } from "./scope.js";
-import type { DeleteOptions, PauseOptions, ResumeOptions } from "./types.js";
+import { FILTER_FIELDS, storedFilter } from "./task-reader.js";
+import type { ListOptions } from "./types.js";
 
-/** Selects tasks; at least one field is required. */
-export interface BulkFilter {
-  readonly owner?: string | undefined;
-  readonly tag?: string | undefined;
-  readonly queue?: string | undefined;
+/** Selects tasks as `client.list` does, or by name. At least one field besides `state` is required. */
+export interface BulkFilter extends Omit<ListOptions, "sort" | "limit" | "cursor"> {
+  /** These tasks, at most 1,000: as `get` takes them. Not together with another field. */
+  readonly tasks?: readonly TaskRef[] | undefined;
 }
 
 /** Further conditions on how the tasks were paused. */
@@ -31,6 +31,12 @@ export interface BulkResult {
   readonly count: number;
   /** The first ten of these tasks, as they were before, in the order of queue, owner, id. */
   readonly sample: readonly BulkSample[];
+  /** Tasks that could not be changed, each by itself: the others are. */
+  readonly refused: {
+    readonly count: number;
+    /** The first ten of them. */
+    readonly sample: readonly BulkRefusal[];
+  };
 }
 
 export interface BulkSample extends TaskName {
@@ -38,123 +44,189 @@ export interface BulkSample extends TaskName {
   readonly paused?: StoredTask["paused"];
 }
 
+export interface BulkRefusal {
+  /** As it was named, or its full name. */
+  readonly task: TaskRef;
+  readonly code: string;
+  readonly message: string;
+}
+
 /** Tasks at a time: bounded memory, and Redis is never held for long. */
 const CHUNK = 100;
-
 /** Tasks in a sample. */
 const SAMPLE = 10;
+/** Most names in one call. */
+const MOST_NAMED = 1_000;
 
-export async function pauseAll(
-  scope: Scope,
-  filter: BulkFilter,
-  options: BulkOptions & Omit<PauseOptions, "cancelQueued">,
-): Promise<BulkResult> {
-  assertOptions(options, ["note", "by", "dryRun"]);
-  const [by, note] = [scope.author(options.by), shortText(options.note, "note")];
-  const checked = boundTo(scope, filter);
-  const done = await eachTask(scope, checked, "scheduled", options, async (name) => {
-    return (await scope.store.tasks.pause(name, by, note)) === "OK";
-  });
-  log(scope, "pause", checked, by, options, done, { note: note || undefined });
-  return done;
+/** A call that changes many tasks. */
+export interface Bulk {
+  readonly kind: ChangeKind;
+  readonly filter: BulkFilter;
+  readonly by: string;
+  readonly dryRun: boolean | undefined;
+  /** Only tasks in this state. Default: any. */
+  readonly state?: TaskState | undefined;
+  /** Only tasks for which this is true. Default: all. */
+  readonly isMeant?: (task: StoredTask) => boolean;
+  /** Returns false if there was nothing to change. Its errors are counted as refusals, but for those of Redis. */
+  readonly act: (task: StoredTask, name: TaskName) => Promise<boolean>;
+  /** For the change log. */
+  readonly details?: ChangeFacts["details"];
 }
 
-export async function resumeAll(
+/** Changes each task that matches, in chunks, and logs one change. @param filter as `checkedFilter` returned it */
+export async function bulk(
   scope: Scope,
-  filter: ResumeFilter,
-  options: BulkOptions & ResumeOptions,
+  { act, isMeant, dryRun = false, ...call }: Bulk,
 ): Promise<BulkResult> {
-  assertOptions(options, ["from", "by", "dryRun"]);
-  const by = scope.author(options.by);
-  const from = resumeFrom(options.from);
-  const checked = boundTo(scope, filter, ["note", "pausedBy"]);
-  shortText(checked.note, "note");
-  shortText(checked.pausedBy, "pausedBy");
-  const done = await eachTask(scope, checked, "paused", options, async (name) => {
-    return (await scope.store.tasks.resume(name, from, by.replace(/\s/g, "_"))) === "OK";
-  });
-  const { note, pausedBy } = checked;
-  log(scope, "resume", checked, by, options, done, { from, note, pausedBy });
-  return done;
+  const [done, refused] = [new Tally<BulkSample>(SAMPLE), new Tally<BulkRefusal>(SAMPLE)];
+  const change = async (task: StoredTask, name: TaskName) => {
+    if (dryRun) return true;
+    return act(task, name).catch((error: unknown) => refusalOf(name, error));
+  };
+  try {
+    for await (const page of selected(scope, call.filter, call.state, refused)) {
+      const tasks = isMeant ? page.filter(isMeant) : page;
+      const answers = await inOrder(tasks.map((task) => change(task, nameOf(task))));
+      for (const [i, { paused, ...task }] of tasks.entries()) {
+        const answer = answers.done[i];
+        if (typeof answer === "object") refused.add(answer);
+        else if (answer) done.add({ ...nameOf(task), ...(paused && { paused }) });
+      }
+      if (answers.failed) throw answers.failed.reason;
+    }
+  } finally {
+    // Also if Redis failed halfway.
+    if (!dryRun && done.count > 0) log(scope, call, done);
+  }
+  return { ...done.result, refused: refused.result };
 }
 
-export async function deleteAll(
-  scope: Scope,
-  filter: BulkFilter,
-  options: BulkOptions & DeleteOptions,
-): Promise<BulkResult> {
-  assertOptions(options, ["dryRun", "by"]);
-  const by = scope.author(options.by);
-  const checked = boundTo(scope, filter);
-  const done = await eachTask(scope, checked, undefined, options, (name) => scope.store.tasks.delete(name));
-  log(scope, "delete", checked, by, options, done);
-  return done;
-}
-
-/** One entry for all tasks, if there were any. */
 function log(
   scope: Scope,
-  kind: ChangeKind,
-  { owner, tag, queue }: BulkFilter,
-  by: string,
-  { dryRun }: BulkOptions,
-  { count, sample }: BulkResult,
-  details?: ChangeFacts["details"],
+  { kind, filter, by, details }: Omit<Bulk, "act" | "dryRun">,
+  done: Tally<BulkSample>,
 ): void {
-  if (dryRun || count === 0) return;
-  const names = sample.map(({ queue, owner, id }) => ({ queue, owner, id }));
-  scope.log(kind, { owner, tag, queue }, by, { count, sample: names, details });
+  const { owner, tag, queue } = filter;
+  const sample = done.sample.map(nameOfSample);
+  scope.log(kind, { owner, tag, queue }, by, { count: done.count, sample, details });
 }
 
-function boundTo<Filter extends BulkFilter>(
+/**
+ * The tasks that a filter selects, in chunks. Those that are named and cannot be found are refused.
+ *
+ * @param state only in this state
+ */
+export async function* selected(
+  scope: Scope,
+  { tasks: refs, ...filter }: BulkFilter,
+  state: TaskState | undefined,
+  refused: Tally<BulkRefusal>,
+): AsyncGenerator<StoredTask[]> {
+  if (refs !== undefined) {
+    for (let at = 0; at < refs.length; at += CHUNK) {
+      const some = refs.slice(at, at + CHUNK);
+      const found = await Promise.all(
+        some.map((ref) => read(scope, ref).catch((error: unknown) => refusalOf(ref, error))),
+      );
+      for (const one of found) if ("code" in one) refused.add(one);
+      yield found.filter((one) => "definition" in one).filter((one) => !state || one.state === state);
+    }
+    return;
+  }
+  if (state !== undefined && filter.state !== undefined && filter.state !== state) return;
+  const stored = { ...storedFilter(filter), state: state ?? filter.state };
+  let cursor: string | undefined;
+  do {
+    const page = await scope.store.tasks.list(stored, CHUNK, cursor);
+    yield page.tasks;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+}
+
+async function read(scope: Scope, ref: TaskRef): Promise<StoredTask> {
+  const name = await scope.locate(ref);
+  const task = await scope.store.tasks.get(name);
+  if (!task) throw notFound(name);
+  return task;
+}
+
+/** Waits for all, also if one fails: what the others did counts. */
+async function inOrder<One>(calls: readonly Promise<One>[]) {
+  const all = await Promise.allSettled(calls);
+  return {
+    done: all.map((one) => (one.status === "fulfilled" ? one.value : undefined)),
+    failed: all.find((one) => one.status === "rejected"),
+  };
+}
+
+/**
+ * A filter with the bound owner.
+ *
+ * @throws `INVALID_OPTION` for a filter without any condition: nobody means all tasks of a namespace by accident
+ */
+export function checkedFilter<Filter extends BulkFilter>(
   scope: Scope,
   filter: Filter,
   more: (keyof Filter & string)[] = [],
 ): Filter {
-  assertOptions(filter, ["owner", "tag", "queue", ...more]);
-  for (const field of ["queue", "owner", "tag"] as const) {
-    if (filter[field] !== undefined) assertName(filter[field], field);
+  assertOptions(filter, [...FILTER_FIELDS, "tasks", ...more]);
+  const { tasks } = filter;
+  const given = FILTER_FIELDS.filter((field) => filter[field] !== undefined);
+  storedFilter(filter);
+  if (tasks !== undefined) {
+    if (given[0] !== undefined)
+      throw fault(given[0], "given with tasks.", "Give names, or conditions; not both.");
+    if (!Array.isArray(tasks)) throw fault("tasks", `got ${quote(tasks)}.`, "Give a list of tasks.");
+    if (tasks.length > MOST_NAMED)
+      throw fault("tasks", `more than ${MOST_NAMED}.`, "Name fewer, or give conditions.");
+    for (const ref of tasks) assertRef(ref);
+    return filter;
   }
-  return scope.bind(filter);
+  const bound = scope.bind(filter);
+  const selects = FILTER_FIELDS.some(
+    (field) => !["state", "deliveries"].includes(field) && bound[field] !== undefined,
+  );
+  if (selects) return bound;
+  throw new CarillonError("INVALID_OPTION", "no condition selects tasks.", {
+    remedy: "Select tasks by an owner, a tag, a queue or an outcome, or by name.",
+  });
 }
 
-/**
- * Changes each task that matches, in chunks.
- *
- * @param change returns false if there was nothing to change
- * @throws `INVALID_OPTION` for a filter without owner, tag and queue: nobody means all tasks of a namespace by accident
- */
-async function eachTask(
-  { store }: Scope,
-  { note, pausedBy, ...filter }: ResumeFilter,
-  state: TaskState | undefined,
-  { dryRun = false }: BulkOptions,
-  change: (name: TaskName) => Promise<boolean>,
-): Promise<BulkResult> {
-  if (filter.owner === undefined && filter.tag === undefined && filter.queue === undefined) {
-    throw new CarillonError("INVALID_OPTION", "no owner, tag or queue.", {
-      remedy: "Select tasks by one of these.",
-    });
+/** Counts, and keeps the first ones. */
+export class Tally<One> {
+  count = 0;
+  readonly sample: One[] = [];
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
   }
-  const isMeant = ({ paused }: StoredTask) =>
-    (note === undefined || paused?.note === note) && (pausedBy === undefined || paused?.by === pausedBy);
-  let count = 0;
-  const sample: BulkSample[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await store.tasks.list({ ...filter, state }, CHUNK, cursor);
-    const tasks = page.tasks.filter(isMeant).map(sampleOf);
-    const changed = await Promise.all(
-      tasks.map(async ({ queue, owner, id }) => dryRun || change({ queue, owner, id })),
-    );
-    const done = tasks.filter((_, i) => changed[i]);
-    count += done.length;
-    sample.push(...done.slice(0, SAMPLE - sample.length));
-    cursor = page.cursor;
-  } while (cursor !== undefined);
-  return { count, sample };
+
+  add(one: One): void {
+    this.count += 1;
+    if (this.sample.length < this.#most) this.sample.push(one);
+  }
+
+  get result(): { count: number; sample: readonly One[] } {
+    return { count: this.count, sample: this.sample };
+  }
 }
 
-function sampleOf({ definition: { queue, owner, id }, paused }: StoredTask): BulkSample {
-  return { queue, owner, id, ...(paused && { paused }) };
+/** The refusal of one task. @throws the error, if it concerns all tasks */
+export function refusalOf(task: TaskRef, error: unknown): BulkRefusal {
+  if (!isCarillonError(error) || error.code.startsWith("REDIS_")) throw error;
+  return { task, code: error.code, message: error.message };
+}
+
+export function nameOf({ definition: { queue, owner, id } }: Pick<StoredTask, "definition">): TaskName {
+  return { queue, owner, id };
+}
+
+function nameOfSample({ queue, owner, id }: BulkSample): TaskName {
+  return { queue, owner, id };
+}
+
+function fault(field: string, what: string, remedy: string): CarillonError {
+  return new CarillonError("INVALID_OPTION", what, { field, remedy });
 }

@@ -49,10 +49,7 @@ export async function resume(scope: Scope, ref: TaskRef, options: ResumeOptions)
 
 /** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION` */
 export async function trigger(scope: Scope, ref: TaskRef, options: TriggerOptions): Promise<TriggerResult> {
-  assertOptions(options, ["overlap", "by", "force"]);
-  assertOverlap(options.overlap);
-  if (options.force !== undefined && typeof options.force !== "boolean")
-    throw new CarillonError("INVALID_OPTION", "not true or false.", { field: "force" });
+  assertTriggerOptions(options);
   const by = scope.identity(scope.author(options.by));
   const name = await scope.locate(ref);
   const result = await scope.store.claims.trigger(name, by, options.overlap, options.force === true);
@@ -64,4 +61,15 @@ export async function trigger(scope: Scope, ref: TaskRef, options: TriggerOption
   const warnings = await scope.coverage.warningsOf({ queue: name.queue, type: result.type });
   if (result.outcome === "queued") return { outcome: "queued", key: by.key, warnings };
   return { outcome: "enqueued", run: result.run, key: by.key, enqueued: result.enqueued, warnings };
+}
+
+/** @throws `INVALID_OPTION` */
+export function assertTriggerOptions<Options extends TriggerOptions>(
+  options: Options,
+  more: readonly (keyof Options & string)[] = [],
+): void {
+  assertOptions(options, ["overlap", "by", "force", ...more]);
+  assertOverlap(options.overlap);
+  if (options.force !== undefined && typeof options.force !== "boolean")
+    throw new CarillonError("INVALID_OPTION", "not true or false.", { field: "force" });
 }

@@ -1,6 +1,6 @@
 import { ALERTS_QUEUE, CarillonError, type Run, type TaskRef } from "@carillon/core";
 import { assertName, assertOptions, quote } from "@carillon/core/internal";
-import { nextOf, type TaskPage as StoredPage, type StoredTask } from "@carillon/store";
+import { nextOf, type TaskPage as StoredPage, type StoredTask, type TaskFilter } from "@carillon/store";
 import { assertCursor, assertState, notFound, outcomesOf, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import { type StatsPage, statsView, type TaskStatsRow } from "./stats.js";
@@ -68,17 +68,25 @@ async function lastDelays(
   return new Map((await Promise.all(read)).flat());
 }
 
-async function select(scope: Scope, options: ListOptions): Promise<StoredPage> {
-  assertOptions(options, [
-    ...(["queue", "owner", "tag", "state", "outcome", "sort", "deliveries", "limit", "cursor"] as const),
-  ]);
-  const limit = wholeNumber(options.limit ?? 100, "limit", 1, 1_000);
+/** The options of a list that select tasks; those of bulk calls too. */
+export const FILTER_FIELDS = ["queue", "owner", "tag", "state", "outcome", "deliveries"] as const;
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME` */
+export function storedFilter(options: Pick<ListOptions, (typeof FILTER_FIELDS)[number]>): TaskFilter {
   assertState(options.state);
-  assertCursor(options.cursor);
   for (const field of ["queue", "owner", "tag"] as const) {
     if (options[field] !== undefined) assertName(options[field], field);
   }
-  const outcomes = outcomesOf(options.outcome);
+  const { queue, owner, tag, state, outcome, deliveries } = options;
+  const except = deliveries ? undefined : ALERTS_QUEUE;
+  return { queue, owner, tag, state, outcomes: outcomesOf(outcome), except };
+}
+
+async function select(scope: Scope, options: ListOptions): Promise<StoredPage> {
+  assertOptions(options, [...FILTER_FIELDS, "sort", "limit", "cursor"]);
+  const limit = wholeNumber(options.limit ?? 100, "limit", 1, 1_000);
+  assertCursor(options.cursor);
+  const given = storedFilter(options);
   const { sort = "name", state, cursor } = options;
   if (sort !== "name" && sort !== "next") {
     throw new CarillonError("INVALID_OPTION", `got ${quote(sort)}.`, {
@@ -96,9 +104,7 @@ async function select(scope: Scope, options: ListOptions): Promise<StoredPage> {
   if (owner !== undefined && options.owner !== undefined && options.owner !== owner) {
     return { tasks: [], cursor: undefined };
   }
-  const except = options.deliveries ? undefined : ALERTS_QUEUE;
-  const { queue, tag } = options;
-  const filter = { queue, tag, state, owner: owner ?? options.owner, outcomes, except };
+  const filter = { ...given, owner: owner ?? given.owner };
   return sort === "next"
     ? store.tasks.listDue(filter, limit, cursor)
     : store.tasks.list(filter, limit, cursor);

@@ -1,5 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { CarillonError, type ParsedTask, parseTask, type TaskInput, type TaskRef } from "@carillon/core";
+import {
+  CarillonError,
+  type ParsedTask,
+  parseTask,
+  type TaskInput,
+  type TaskName,
+  type TaskRef,
+} from "@carillon/core";
 import {
   assertName,
   assertOptions,
@@ -38,6 +45,13 @@ import { type Definition, taskView } from "./view.js";
 /** Delay of a run that its owner's limit holds back, in ms: a task can only be put with a time in the future. */
 const PLACE_DELAY = 1_000;
 
+interface PutHow extends PutOptions {
+  readonly by: string;
+  readonly once?: boolean | undefined;
+  /** One of many, which the caller logs together. */
+  readonly many?: boolean | undefined;
+}
+
 /** Checks tasks and stores them. */
 export class TaskWriter {
   readonly #scope: Scope;
@@ -66,13 +80,13 @@ export class TaskWriter {
     return { ...task, definition: withDefaults(task.definition, defaults) };
   }
 
-  async #put(task: CheckedTask, options: PutOptions & { by: string }, once = false): Promise<PutResult> {
+  async #put(task: CheckedTask, { many, ...options }: PutHow): Promise<PutResult> {
     const { store, coverage } = this.#scope;
     const [[result], [warning]] = await Promise.all([
-      store.tasks.put(task.definition.queue, [task], { ...options, once }),
-      coverage.warnings([task.definition]),
+      store.tasks.put(task.definition.queue, [task], options),
+      many ? [] : coverage.warnings([task.definition]),
     ]);
-    this.#log([[result as StoredPut, task]], options.by);
+    if (!many) this.#log([[result as StoredPut, task]], options.by);
     return putView(result as StoredPut, task, warning);
   }
 
@@ -95,7 +109,15 @@ export class TaskWriter {
   ): Promise<PutResult> {
     assertChange(change);
     const by = this.#author(options);
-    const name = await this.#scope.locate(ref);
+    return this.edit(await this.#scope.locate(ref), change, { by });
+  }
+
+  /** Changes a stored task; with `many` as one of many, without an entry in the change log. */
+  async edit(
+    name: TaskName,
+    change: (task: Definition) => TaskInput | Promise<TaskInput>,
+    how: Pick<PutHow, "by" | "many">,
+  ): Promise<PutResult> {
     let oneOff = false;
     const read = async () => {
       const stored = await this.#scope.store.tasks.get(name);
@@ -106,7 +128,7 @@ export class TaskWriter {
     return update(read, change, async (task, ifRevision) => {
       const checked = await this.#admit(await this.#check(task));
       const once = oneOff && "at" in checked.definition.schedule;
-      const done = await this.#put(checked, { ifRevision, by }, once);
+      const done = await this.#put(checked, { ...how, ifRevision, once });
       return { done, revision: revisionOf(definitionFields(checked, once)) };
     });
   }

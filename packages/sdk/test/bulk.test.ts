@@ -1,0 +1,198 @@
+import { Client, defineTask, type TaskInput } from "@carillon/sdk";
+import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+
+const QUEUE = "bells";
+const START = Date.parse("2026-01-01T00:00:00Z");
+
+const payload = z.looseObject({});
+const ring = defineTask("ring", { queue: QUEUE, payload, handler: () => {} });
+const fail = defineTask("fail", {
+  queue: QUEUE,
+  payload,
+  handler: () => {
+    throw new Error("no");
+  },
+});
+
+describe("calls about many tasks", () => {
+  let redis: RedisServer;
+  let kit: TestKit;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(async () => redis.stop());
+  beforeEach(async () => {
+    kit = await testKit({ types: [ring, fail], redis, start: START });
+  });
+  afterEach(async () => kit.close());
+
+  const put = (id: string, more: Partial<TaskInput> = {}) =>
+    kit.client.put({ id, type: "ring", queue: QUEUE, schedule: { every: "1h" }, ...more });
+  const ids = (sample: readonly { id: string }[]) => sample.map(({ id }) => id).join("");
+  const none = { count: 0, sample: [] };
+
+  it("select by name, and refuse what is not there without leaving out the others", async () => {
+    for (const id of "abc") await put(id);
+    await put("d", { owner: "acme", queue: "other" });
+    const tasks = ["a", "acme/d", "none", { queue: QUEUE, id: "c" }];
+    const paused = await kit.client.pauseAll({ tasks }, { note: "x" });
+    expect(paused).toMatchObject({
+      ...{ count: 3, sample: [{ id: "a" }, { id: "d", owner: "acme" }, { id: "c" }] },
+      refused: { count: 1, sample: [{ task: "none", code: "TASK_NOT_FOUND" }] },
+    });
+    expect(ids((await kit.client.list({ state: "paused" })).tasks)).toBe("acd");
+    expect(await kit.client.resumeAll({ tasks: ["b", "c"], note: "x" })).toMatchObject({ count: 1 });
+    const bound = new Client({ store: kit.store, owner: "acme" });
+    expect(await bound.deleteAll({ tasks: ["d", "system/a"] })).toMatchObject({
+      ...{ count: 1, refused: { count: 1, sample: [{ task: "system/a", code: "TASK_NOT_FOUND" }] } },
+    });
+    expect(await kit.client.count()).toBe(3);
+  });
+
+  it("select as a list does: by the outcome of the last run, by state", async () => {
+    await put("good");
+    for (const id of ["bad", "worse"]) await put(id, { type: "fail", schedule: { at: START + 3_600_000 } });
+    await put("later", { schedule: { at: START + 7_200_000 } });
+    await kit.advance("1h");
+    expect(await kit.client.pauseAll({ outcome: "succeeded" }, { dryRun: true })).toMatchObject({
+      ...{ count: 1, sample: [{ id: "good" }], refused: none },
+    });
+    expect(await kit.client.deleteAll({ queue: QUEUE, state: "finished" }, { dryRun: true })).toMatchObject({
+      ...{ count: 2, sample: [{ id: "bad" }, { id: "worse" }] },
+    });
+    expect(await kit.client.pauseAll({ queue: QUEUE, state: "finished" })).toMatchObject({ count: 0 });
+    expect(await kit.client.deleteAll({ outcome: ["failed", "crashed"] })).toMatchObject({ count: 2 });
+    expect(await kit.client.count()).toBe(2);
+  });
+
+  it("trigger each for itself: refusals are counted, and one change is logged", async () => {
+    for (const id of ["free", "held", "busy"]) await put(id, { tags: id === "held" ? ["held"] : [] });
+    await kit.worker.pause();
+    await kit.client.trigger("busy");
+    await kit.client.freezes.put({ tag: "held" });
+    const dry = await kit.client.triggerAll({ queue: QUEUE }, { dryRun: true, by: "ann" });
+    expect(dry).toMatchObject({ count: 3, refused: none });
+    expect(await kit.client.runs.list("free")).toEqual([]);
+    expect(await kit.client.triggerAll({ queue: QUEUE }, { by: "ann" })).toMatchObject({
+      count: 1,
+      sample: [{ id: "free" }],
+      refused: {
+        count: 2,
+        sample: [
+          { task: { id: "busy" }, code: "SKIPPED_OVERLAP" },
+          { task: { id: "held" }, code: "FROZEN" },
+        ],
+      },
+    });
+    expect(await kit.client.triggerAll({ queue: QUEUE }, { overlap: "allow", force: true })).toMatchObject({
+      ...{ count: 3, refused: none },
+    });
+    const { changes } = await kit.client.changes.list();
+    expect(changes[0]).toMatchObject({ kind: "trigger", scope: { queue: QUEUE }, count: 3 });
+    expect(changes[1]).toMatchObject({ kind: "trigger", by: "ann", count: 1, sample: [{ id: "free" }] });
+  });
+
+  it("never trigger, pause or tag the deliveries of alerts, and delete them with their owner's tasks", async () => {
+    const alerts = [{ on: ["failed"], url: "https://hooks.example.com/x" }] as TaskInput["alerts"];
+    await put("t", { type: "fail", owner: "acme", alerts });
+    await kit.advance("1h");
+    const delivery = { owner: "acme", deliveries: true };
+    expect((await kit.client.list(delivery)).tasks).toHaveLength(2);
+    expect(await kit.client.triggerAll({ owner: "acme" }, { dryRun: true })).toMatchObject({ count: 1 });
+    expect(await kit.client.tagAll({ owner: "acme" }, { add: ["x"] }, { dryRun: true })).toMatchObject({
+      count: 1,
+    });
+    expect(await kit.client.deleteAll({ owner: "acme" })).toMatchObject({ count: 2 });
+    expect((await kit.client.list(delivery)).tasks).toEqual([]);
+  });
+
+  it("add and remove tags, of those that have them otherwise only; next times stay", async () => {
+    await put("a", { tags: ["ops", "old"] });
+    await put("b", { tags: ["ops", "new"] });
+    await kit.client.enqueue(ring, {}, { id: "c", delay: "1h" });
+    const change = { add: ["new"], remove: ["old"] };
+    const dry = await kit.client.tagAll({ queue: QUEUE }, change, { dryRun: true });
+    expect([dry.count, ids(dry.sample)]).toEqual([2, "ac"]);
+    const due = (await kit.client.get("a")).due;
+    expect(await kit.client.tagAll({ queue: QUEUE }, change, { by: "ann" })).toEqual(dry);
+    expect(await kit.client.tagAll({ queue: QUEUE }, change)).toMatchObject({ count: 0 });
+    expect(await kit.client.get("a")).toMatchObject({ tags: ["new", "ops"], due, updatedBy: "ann" });
+    expect(ids((await kit.client.list({ tag: "new" })).tasks)).toBe("abc");
+    expect((await kit.client.changes.list()).changes[0]).toMatchObject({
+      ...{ kind: "put", by: "ann", count: 2, details: { add: ["new"], remove: ["old"] } },
+    });
+    const many = Array.from({ length: 31 }, (_, n) => `t${n}`);
+    expect(await kit.client.tagAll({ tasks: ["a", "c"] }, { add: many })).toMatchObject({
+      ...{ count: 1, sample: [{ id: "c" }], refused: { count: 1, sample: [{ code: "INVALID_NAME" }] } },
+    });
+  });
+
+  it("cancel the queued and the running runs of a scope, and no others", async () => {
+    await put("a", { overlap: "allow" });
+    await put("b", { owner: "acme" });
+    await put("none", { owner: "acme" });
+    await kit.worker.pause();
+    const [first] = [await kit.client.trigger("a"), await kit.client.trigger("a")];
+    await kit.client.trigger("acme/b");
+    await kit.client.runs.cancel((first as { run: string }).run);
+    const dry = await kit.client.runs.cancelAll({ queue: QUEUE }, { dryRun: true });
+    expect(dry).toMatchObject({ count: 2, tasks: 2, sample: [{ state: "queued" }, { state: "queued" }] });
+    const acme = { count: 1, tasks: 1, sample: [{ task: { owner: "acme", id: "b" } }] };
+    expect(await kit.client.runs.cancelAll({ owner: "acme" }, { by: "ann" })).toMatchObject(acme);
+    expect(await kit.client.runs.cancelAll({ owner: "acme" })).toMatchObject({ count: 0, tasks: 0 });
+    await kit.worker.resume();
+    await kit.advance(0);
+    await kit.expect("acme/b").outcome("cancelled");
+    const outcomes = (await kit.client.runs.list("a")).map(({ outcome }) => outcome);
+    expect(outcomes.sort()).toEqual(["cancelled", "succeeded"]);
+    expect((await kit.client.changes.list()).changes[0]).toMatchObject({
+      ...{ kind: "cancel", by: "ann", scope: { owner: "acme" }, count: 1, details: { runs: 1 } },
+    });
+  });
+
+  it("count for the log what was done before Redis failed", async () => {
+    for (const id of "ab") await put(id);
+    const { tasks } = kit.store;
+    const { pause } = tasks;
+    tasks.pause = async (name, ...rest) => {
+      if (name.id === "b") throw Object.assign(new Error("down"), { code: "DOWN" });
+      return pause.call(tasks, name, ...rest);
+    };
+    await expect(kit.client.pauseAll({ tasks: ["a"] })).resolves.toMatchObject({ count: 1 });
+    await kit.client.resume("a");
+    const first = kit.client.pauseAll({ tasks: [...Array.from({ length: 100 }, () => "a"), "b"] });
+    await expect(first).rejects.toThrow("down");
+    expect((await kit.client.changes.list()).changes[0]).toMatchObject({ kind: "pause", count: 1 });
+  });
+
+  it.each<[unknown, string | undefined]>([
+    [{}, undefined],
+    [{ state: "paused" }, undefined],
+    [{ deliveries: true }, undefined],
+    [{ tasks: ["a"], owner: "system" }, "owner"],
+    [{ tasks: "a" }, "tasks"],
+    [{ tasks: [1] }, "task"],
+    [{ outcome: "went-well" }, "outcome"],
+    [{ queue: QUEUE, sort: "next" }, "sort"],
+  ])("refuse %j", async (filter, field) => {
+    await put("a");
+    for (const call of [
+      kit.client.pauseAll(filter as object),
+      kit.client.triggerAll(filter as object),
+      kit.client.tagAll(filter as object, { add: ["x"] }),
+      kit.client.runs.cancelAll(filter as object),
+    ])
+      await expect(call).rejects.toMatchObject({
+        code: expect.stringMatching(/^INVALID_(OPTION|NAME)$/),
+        ...(field && { field }),
+      });
+    const tasks = Array.from({ length: 1_001 }, () => "a");
+    await expect(kit.client.pauseAll({ tasks })).rejects.toMatchObject({ field: "tasks" });
+    for (const change of [{}, { add: "x" }, { add: ["a b"] }, { plus: ["x"] }])
+      await expect(kit.client.tagAll({ queue: QUEUE }, change as object)).rejects.toThrow();
+    expect(await kit.client.get("a")).toMatchObject({ state: "scheduled", tags: [] });
+    expect(await kit.client.runs.list("a")).toEqual([]);
+  });
+});
