@@ -20,8 +20,14 @@ export function assertOverlap(value: OverlapPolicy | undefined): void {
 export const CATCH_UP_POLICIES = ["skip", "one", "all"] as const;
 export type CatchUpPolicy = (typeof CATCH_UP_POLICIES)[number];
 
-/** Kinds of alerts. `missed-deadline`: no run succeeded within `expectWithin`. */
-export const ALERT_KINDS = ["failed", "crashed", "paused", "missed-deadline"] as const;
+/**
+ * Kinds of alerts. `missed-deadline`: no run succeeded within `expectWithin`; `late-start`, `slow` and `skipped`: beyond `startWithin`,
+ * `slowAfter` and `alertAfterSkips`; `recovered`: a run went well after another alert. Of the whole namespace: `no-worker` and `stopped`.
+ */
+export const ALERT_KINDS = [
+  ...(["failed", "crashed", "paused", "missed-deadline", "late-start", "slow", "skipped"] as const),
+  ...(["recovered", "no-worker", "stopped"] as const),
+] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
 /** How the wait grows with consecutive failures: it stays the same, is multiplied by their number, or doubles each time. */
@@ -52,6 +58,7 @@ function withoutCredentials(url: string): boolean {
 const span = duration((value) => void parseDuration(value));
 const percent = /^(\d{1,3})%$/;
 const limit = duration((value) => void timeLimitOf(value, undefined));
+const slow = duration((value) => void slowAfterOf(value));
 
 const retrySchema = z.strictObject({
   attempts: z.int().min(1).max(100).default(3),
@@ -88,6 +95,9 @@ export const policySchema = z.strictObject({
   pauseAfterFailures: z.int().min(1).max(1_000_000).optional(),
   crash: z.strictObject({ delay: span.optional(), attempts: z.int().min(1).max(100).optional() }).optional(),
   expectWithin: span.optional(),
+  startWithin: span.optional(),
+  slowAfter: slow.optional(),
+  alertAfterSkips: z.int().min(1).max(1_000_000).optional(),
   retention: z
     .strictObject({
       successes: z.int().min(0).max(10_000).optional(),
@@ -137,6 +147,16 @@ export function timeLimitOf(limit: Duration, gap: number | undefined): number | 
   }
   throw new CarillonError("INVALID_DURATION", `${limit} is not a part of the interval.`, {
     remedy: "Give 1% to 100%, or a duration such as 30s.",
+  });
+}
+
+/** The duration from which on a run is slow: in ms, or in percent of the usual one. @throws `INVALID_DURATION` */
+export function slowAfterOf(slowAfter: Duration): { readonly ms: number } | { readonly percent: number } {
+  const part = /^(\d{1,6})%$/.exec(String(slowAfter))?.[1];
+  if (part === undefined) return { ms: parseDuration(slowAfter) };
+  if (Number(part) > 100) return { percent: Number(part) };
+  throw new CarillonError("INVALID_DURATION", `${slowAfter} is not more than the usual duration.`, {
+    remedy: "Give more than 100%, such as 300%, or a duration such as 10m.",
   });
 }
 

@@ -66,6 +66,15 @@ export interface PoliciesInput {
   crash?: CrashInput | undefined;
   /** Alert if no run succeeded for this long. Default: never. */
   expectWithin?: Duration | undefined;
+  /** Alert if a run has not started this long after it was due. Default: never. */
+  startWithin?: Duration | undefined;
+  /**
+   * Alert if a run takes longer: a duration, or a part of the usual duration, `"300%"`. The usual one is the mean of the runs that
+   * succeeded, from the fifth on. Default: never.
+   */
+  slowAfter?: Duration | undefined;
+  /** Alert after this many decisions in a row to skip an occurrence, as `overlap` or as `missed`: 1 to 1,000,000. Default: never. */
+  alertAfterSkips?: number | undefined;
   /** Which final runs are kept. */
   retention?: RetentionInput | undefined;
   /** How long a finished task stays. Default: `"30d"`. */
@@ -130,7 +139,10 @@ export interface RetentionInput {
 
 /** A signed webhook, or an e-mail address. */
 export interface AlertInput {
-  /** Events that it reports: `"failed"`, `"crashed"`, `"paused"`, `"missed-deadline"`; at least one. */
+  /**
+   * Events that it reports, at least one: `"failed"`, `"crashed"`, `"paused"`, `"missed-deadline"`, `"late-start"`, `"slow"`, `"skipped"`,
+   * `"recovered"`; in the defaults of all tasks also `"no-worker"` and `"stopped"`.
+   */
   on: AlertKind[];
   /** An http or https URL of at most 2,048 characters. Default: none. */
   url?: string | undefined;

@@ -47,7 +47,7 @@ export interface SchedulerOptions {
   /** Default retention for runs that this node settles; the task's own retention comes first. Not used with `store`, which has its own. */
   retention?: Partial<Retention> | undefined;
   /**
-   * Called for each run that failed or crashed, each task that was paused for it, and each missed deadline. One of the nodes that
+   * Called for each alert: once for an incident, such as runs that fail, and when it is over. One of the nodes that
    * have `onAlert` calls it; if that node dies meanwhile, another one calls it again. Nodes without it leave alerts to them while
    * one of them is alive. Errors are logged. A call that takes longer than 10 s is logged too, and the next alert follows.
    */

@@ -11,16 +11,20 @@ export const ALERT_TYPE = "carillon.webhook";
 /** The type of those that deliver the alerts of a minute to an e-mail address; a worker with `alertEmail` runs them. */
 export const EMAIL_TYPE = "carillon.email";
 
-/** A failed or crashed run, a paused task, or a missed deadline. */
+/** Something that a person should know, raised once an incident. */
 export interface Alert {
   readonly kind: AlertKind;
   readonly task: TaskName;
-  /** The run that it is about; undefined for a missed deadline. */
+  /** The run that it is about, if it is about one. */
   readonly run?: string;
-  /** UTC ms: when it happened, or the deadline. */
+  /** UTC ms: when it happened, or the deadline that passed. */
   readonly at: number;
   /** The error, shortened. */
   readonly error?: string;
+  /** Details of an alert that is about no run. */
+  readonly message?: string;
+  /** Kinds of the incidents that a `recovered` ends. */
+  readonly ended?: readonly AlertKind[];
 }
 
 /** An alert that waits for delivery, and the line that stores it. */
@@ -90,12 +94,23 @@ export class AlertRepository {
   }
 }
 
+/** As lib/alert.lua writes it. */
+interface StoredAlert extends Omit<Alert, "task" | "ended"> {
+  readonly task: string;
+  readonly ended?: string;
+}
+
 function decode(queue: string, line: Buffer): WaitingAlert[] {
   try {
-    const { task, error, ...rest } = JSON.parse(line.toString()) as Omit<Alert, "task"> & { task: string };
+    const { task, error, ended, ...rest } = JSON.parse(line.toString()) as StoredAlert;
     const name = parseLocalName(task);
     if (typeof rest.kind !== "string" || !isName(name.owner) || !isName(name.id)) return [];
-    const alert = { ...rest, task: { queue, ...name }, ...(error ? { error } : {}) };
+    const kinds = ended?.split(" ") as AlertKind[] | undefined;
+    const alert = {
+      ...{ ...rest, task: { queue, ...name } },
+      ...(error && { error }),
+      ...(kinds && { ended: kinds }),
+    };
     return [{ alert, line }];
   } catch {
     return [];

@@ -7,7 +7,9 @@ for i = 1, #names, 2 do
   local name, deadline = names[i], tonumber(names[i + 1])
   redis.call("ZREM", K.expected, name)
   -- Nothing is expected of a task that is paused or finished.
-  if redis.pcall("HGET", ours(F.keys.task, name), "state") == "scheduled" then alert("missed-deadline", name, deadline) end
+  if redis.pcall("HGET", ours(F.keys.task, name), "state") == "scheduled" then
+    incident({ kind = "missed-deadline", task = name, at = deadline })
+  end
 end
 rearm(F.parts.expected, K.expected)
 return #names / 2

@@ -130,6 +130,8 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await parts()).toEqual({ a: 2 * MINUTE });
     await told();
     await ran("succeeded");
+    expect((await bench.store.alerts.waiting(QUEUE)).map(({ alert }) => alert.kind)).toEqual(["recovered"]);
+    await told();
     expect(await parts()).toEqual({ e: 3 * MINUTE });
     expect(await missedBy(3 * MINUTE)).toEqual([3 * MINUTE]);
   });
@@ -142,6 +144,109 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await parts()).toEqual({});
     await bench.store.tasks.resume(bench.name("t"), "now");
     expect(await parts()).toEqual({ e: 2 * MINUTE });
+  });
+
+  /** Kinds of the alerts so far, with what they are about. */
+  async function raised(): Promise<unknown[]> {
+    const waiting = await bench.store.alerts.waiting(QUEUE);
+    return waiting.map(({ alert: { kind, at, message, ended } }) => {
+      return [kind, (at - START) / 1_000, ...(message ? [message] : []), ...(ended ?? [])];
+    });
+  }
+  const begin = async (token: string) => {
+    const answer = await bench.trigger("t", token);
+    if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
+    return answer.run;
+  };
+  /** Starts a run and ends it after a while. */
+  async function work(run: string, ms: number, outcome: "succeeded" | "failed" = "succeeded") {
+    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+    const started = await bench.store.runs.start(bench.name("t"), run, by);
+    if (started.word !== "OK") throw new Error(started.word);
+    await bench.clock.advance(ms);
+    await bench.store.runs.settle(bench.name("t"), run, { fence: started.fence, made: 0, outcome });
+  }
+
+  it("one is raised an incident, and one when a run goes well again", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", expectWithin: "5s" });
+    await work(await begin("a"), 1_000, "failed");
+    await work(await begin("b"), 1_000, "failed");
+    await bench.clock.advance(10_000);
+    await bench.store.alerts.missed(QUEUE);
+    await work(await begin("c"), 1_000);
+    await work(await begin("d"), 1_000);
+    await work(await begin("e"), 1_000, "failed");
+    expect(await raised()).toEqual([
+      ["failed", 1],
+      ["missed-deadline", 5],
+      ["recovered", 13, "failed", "missed-deadline"],
+      ["failed", 15],
+    ]);
+  });
+
+  it("of a run that starts late, while it waits or when it ends; the next that does not ends it", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", startWithin: "20s" });
+    const run = await begin("a");
+    await bench.clock.advance(20_001);
+    await bench.store.runs.reconcile(QUEUE);
+    expect(await raised()).toEqual([["late-start", 20]]);
+    await work(run, 1_000);
+    expect(await raised()).toEqual([["late-start", 20]]);
+    await work(await begin("b"), 1_000);
+    const late = await begin("c");
+    await bench.clock.advance(21_000);
+    await work(late, 1_000);
+    expect((await raised()).slice(1)).toEqual([
+      ["recovered", 22.001, "late-start"],
+      ["late-start", 42.001],
+    ]);
+  });
+
+  it("of a run that takes long, while it is under way or when it ends", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", slowAfter: "30s" });
+    const run = await begin("a");
+    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+    await bench.store.runs.start(bench.name("t"), run, by);
+    // The reconciler comes when it would be slow, not sooner and not much later.
+    const checks = async () => {
+      for (let second = 0; second < 40; second++) {
+        await bench.clock.advance(1_000);
+        await bench.store.runs.reconcile(QUEUE);
+        if ((await raised()).length > 0) return second + 1;
+      }
+      return undefined;
+    };
+    expect(await checks()).toBe(31);
+    expect(await raised()).toEqual([["slow", 30]]);
+    await work(await begin("b"), 31_000);
+    expect(await raised()).toHaveLength(1);
+    await work(await begin("c"), 30_000);
+    expect((await raised()).slice(1)).toEqual([["recovered", 92, "slow"]]);
+  });
+
+  it("of a run that takes a multiple of the usual, from the fifth success on", async () => {
+    await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", slowAfter: "300%" });
+    for (const [i, ms] of [9_000, 1_000, 1_000, 1_000, 3_000].entries()) await work(await begin(`${i}`), ms);
+    expect(await raised()).toEqual([]);
+    // Five took 3 s on average.
+    await work(await begin("f"), 9_000);
+    expect(await raised()).toEqual([]);
+    await work(await begin("g"), 12_001);
+    expect(await raised()).toEqual([["slow", 36]]);
+  });
+
+  it("of occurrences that are skipped, so many in a row", async () => {
+    await bench.put({ id: "t", schedule: { every: "10s" }, alertAfterSkips: 3 });
+    await bench.clock.advance(10_000);
+    await bench.claim("t", "first");
+    const [run = ""] = await bench.store.runs.open(bench.name("t"));
+    for (let i = 0; i < 5; i++) {
+      await bench.clock.advance(10_000);
+      await bench.claim("t", `skip${i}`);
+    }
+    expect(await raised()).toEqual([["skipped", 40, "3 in a row: overlap"]]);
+    await work(run, 1_000);
+    expect((await raised()).slice(1)).toEqual([["recovered", 61, "skipped"]]);
   });
 
   it("a failure wakes the nodes", async () => {

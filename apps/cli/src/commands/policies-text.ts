@@ -19,6 +19,12 @@ export function policyFacts(task: Task): Fact[] {
     ["pause after", pauseAfterFailures === undefined ? undefined : `${pauseAfterFailures} failures in a row`],
     ["crash", crashOf(task)],
     ["expect within", task.expectWithin],
+    ["start within", task.startWithin],
+    ["slow after", task.slowAfter && `${task.slowAfter}${/%$/.test(task.slowAfter) ? " of the usual" : ""}`],
+    [
+      "alert after",
+      task.alertAfterSkips === undefined ? undefined : `${task.alertAfterSkips} skips in a row`,
+    ],
     ["retention", retentionOf(task)],
     ["linger", task.linger],
     ["alerts", task.alerts?.map(({ on, url, email }) => `${on.join(", ")} to ${url ?? email}`).join("; ")],

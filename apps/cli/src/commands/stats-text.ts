@@ -73,6 +73,7 @@ export function statsFacts(stats: TaskStats): [string, string | undefined][] {
     ["last took", stats.lastMs === undefined ? undefined : duration(stats.lastMs)],
     ["last late", stats.lastLateMs === undefined ? undefined : duration(stats.lastLateMs)],
     ["last wait", stats.lastWaitMs === undefined ? undefined : duration(stats.lastWaitMs)],
+    ["alerted of", stats.incidents.join(", ") || undefined],
     ["last success", time(stats.lastSuccess)],
     ["last nothing to do", time(stats.lastChecked)],
     ["last run", stats.lastRun && `${stats.lastRun} (${stats.lastOutcome})`],

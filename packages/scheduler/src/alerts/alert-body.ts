@@ -10,7 +10,7 @@ export async function alertBody(
   type: string,
   consoleUrl: string | undefined,
 ): Promise<Record<string, unknown>> {
-  const { kind, task, at, run: id } = alert;
+  const { kind, task, at, run: id, message, ended } = alert;
   const [run, stats] = await Promise.all([
     id === undefined ? undefined : store.runs.get(task.queue, id),
     store.runs.stats(task),
@@ -26,6 +26,8 @@ export async function alertBody(
     run: id,
     attempts: run?.attempts,
     consecutiveFailures: Number(stats.consecutiveFailures ?? 0),
+    message,
+    ended,
     link:
       consoleUrl && `${consoleUrl}/queues/queue/${task.queue}${run ? `/${encodeURIComponent(run.id)}` : ""}`,
     error: alert.error === undefined ? undefined : withoutStack(alert.error),

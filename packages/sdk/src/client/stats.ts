@@ -1,4 +1,11 @@
-import { OUTCOMES, type Outcome, type Run, type TaskName, type TaskState } from "@carillon/core";
+import {
+  type AlertKind,
+  OUTCOMES,
+  type Outcome,
+  type Run,
+  type TaskName,
+  type TaskState,
+} from "@carillon/core";
 import { FAILURES, SUCCESSES } from "@carillon/core/internal";
 import { decodeOutcomes } from "@carillon/store";
 
@@ -39,6 +46,8 @@ export interface TaskStats {
   readonly lastWaitMs: number | undefined;
   /** The usual duration: mean of the runs that succeeded, in ms; undefined: there are none. */
   readonly usualMs: number | undefined;
+  /** Kinds of alerts that were raised since the last run that went well: they are not raised again until one does. */
+  readonly incidents: readonly AlertKind[];
   /** Milliseconds of all runs that succeeded, and of all that failed. */
   readonly successMs: number;
   readonly failureMs: number;
@@ -95,6 +104,7 @@ export function statsView(
     lastLateMs: last.lateMs,
     lastWaitMs: last.waitMs,
     usualMs: successes > 0 ? Math.round(number("successMs") / successes) : undefined,
+    incidents: (stored.incidents?.split(" ") ?? []) as AlertKind[],
     successMs: number("successMs"),
     failureMs: number("failureMs"),
   };

@@ -92,7 +92,10 @@ function textOf({ alerts, more }: Mail): string {
   return `${alerts.map(paragraph).join("\n")}${rest}`;
 }
 
-const SHOWN = ["type", "outcome", "nominal", "run", "attempts", "consecutiveFailures", "error", "link"];
+const SHOWN = [
+  ...["type", "outcome", "nominal", "run", "attempts", "consecutiveFailures", "ended", "message", "error"],
+  "link",
+];
 
 function paragraph(alert: Mail["alerts"][number]): string {
   const { kind, task, at } = alert;

@@ -77,7 +77,11 @@ local function commitExtras(item, extras, name, cursor)
   for i = 1, #skips, 4 do
     -- A pending occurrence has a time before the cursor, so it never extends a range.
     local waited = waitedUpTo and tonumber(skips[i + 1]) <= waitedUpTo
-    record(item.ledger, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], not waited and decided, i == #skips - 3 and extras.note or nil)
+    local times = record(item.ledger, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], not waited and decided,
+      i == #skips - 3 and extras.note or nil)
+    if extras.alertAfterSkips and F.alertedSkips[skips[i]] and times >= extras.alertAfterSkips then
+      incident({ kind = "skipped", task = name, at = now, message = times .. " in a row: " .. skips[i] })
+    end
     if not waited then decided = skips[i + 2] end
   end
 end

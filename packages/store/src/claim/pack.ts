@@ -12,7 +12,18 @@ import {
 import { type JobPacker, type JobTemplate, jobOptions } from "../bull/bullmq.js";
 import type { QueueKeys } from "../keys.js";
 import { encodeDetails } from "../run/codec.js";
-import { CANCEL, CHECKS, ENQUEUE, LEDGER, OPEN, PLACES, RECKON, TASK, TRIED } from "../script/libraries.js";
+import {
+  ALERT,
+  CANCEL,
+  CHECKS,
+  ENQUEUE,
+  LEDGER,
+  OPEN,
+  PLACES,
+  RECKON,
+  TASK,
+  TRIED,
+} from "../script/libraries.js";
 import { answers, type Item, script } from "../script/script.js";
 import type { StoredTask } from "../task/codec.js";
 import { type DueEntry, type Writes, writesOf } from "./writes.js";
@@ -70,6 +81,8 @@ interface CommitExtras {
   skips?: string[];
   /** Text of the ledger for the last of these. */
   note?: string;
+  /** Skips in a row that raise an alert. */
+  alertAfterSkips?: number;
   /** A freeze holds an occurrence. */
   frozen?: true;
   backfillAt?: string;
@@ -77,7 +90,7 @@ interface CommitExtras {
 }
 
 export const COMMIT = script("commit", {
-  keys: ["due", "next", "runs", "expected", "frozen", "held", "bull[]"],
+  keys: ["due", "next", "runs", "expected", "frozen", "held", "alerts", "bull[]"],
   args: ["token", "node", "shard", "templates", "frozen", "before"],
   each: {
     keys: ["task", "open", "record?", "job?", "ledger?", "backfill?", "jobs[]"],
@@ -108,7 +121,7 @@ export const COMMIT = script("commit", {
     ],
     packed: true,
   },
-  uses: [CHECKS, TASK, OPEN, PLACES, RECKON, LEDGER, ENQUEUE, CANCEL, TRIED],
+  uses: [CHECKS, TASK, OPEN, PLACES, RECKON, LEDGER, ALERT, ENQUEUE, CANCEL, TRIED],
   answer: answers<[now: number, ...statuses: string[]]>(),
 });
 
@@ -299,6 +312,8 @@ function extrasOf(
   if (skipped.length > 0) {
     const note = skipped.at(-1)?.note;
     if (note !== undefined) extras.note = note;
+    const { alertAfterSkips } = task.definition;
+    if (alertAfterSkips !== undefined) extras.alertAfterSkips = alertAfterSkips;
     extras.skips = skipped.flatMap(({ reason, from, to }) => {
       const seen = reason.endsWith("overlap") ? (running?.run ?? "-") : "-";
       return [reason, String(from), String(to), seen];

@@ -8,13 +8,36 @@ local function shortened(text, most)
   return (string.gsub(string.sub(text, 1, most), "[\192-\255][\128-\191]*$", ""))
 end
 
--- `at`: a number; `run`, `error`: text or nil.
-local function alert(kind, task, at, run, error)
-  redis.call("RPUSH", K.alerts, cjson.encode({
-    kind = kind, task = task, run = run, at = at, error = run and shortened(error or "", ERROR_CAP),
-  }))
+-- `what`: fields of the alert, all but `kind` and `at` (a number) may be missing.
+local function alert(what)
+  if what.error then what.error = shortened(what.error, ERROR_CAP) end
+  redis.call("RPUSH", K.alerts, cjson.encode(what))
   redis.call("LTRIM", K.alerts, -ALERTS_CAP, -1)
   local now = string.format("%.0f", nowMs())
   redis.call("ZADD", K.next, now, F.parts.alerts)
   publish(F.channels.wake, QUEUE .. " " .. F.parts.alerts .. " " .. now)
+end
+
+-- As alert, once an incident: not if an alert of this kind has been raised since the last run of the task that went well.
+local function incident(what)
+  local stats = ours(F.keys.stats, what.task)
+  local open = redis.pcall("HGET", stats, "incidents") or ""
+  -- Corrupt data in its place.
+  if type(open) == "table" then return alert(what) end
+  if string.find(" " .. open .. " ", " " .. what.kind .. " ", 1, true) then return end
+  redis.call("HSET", stats, "incidents", open == "" and what.kind or open .. " " .. what.kind)
+  alert(what)
+end
+
+-- A run went well: ends the incidents of its task that do not apply to it. `open`: their kinds; `still`: of those that do, a set.
+local function recover(task, run, now, open, still)
+  local left, over = {}, {}
+  for kind in string.gmatch(open, "%S+") do
+    local list = still[kind] and left or over
+    list[#list + 1] = kind
+  end
+  if #over == 0 then return end
+  local stats = ours(F.keys.stats, task)
+  if #left == 0 then redis.call("HDEL", stats, "incidents") else redis.call("HSET", stats, "incidents", table.concat(left, " ")) end
+  alert({ kind = "recovered", task = task, at = now, run = run, ended = table.concat(over, " ") })
 end

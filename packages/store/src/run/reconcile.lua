@@ -40,6 +40,20 @@ local function settled(run, state, waits)
   return true
 end
 
+-- Raises the alerts of a live run. Returns when it would be late or slow next, nil never. (A plain worker reports no start.)
+local function watchOpen(run, jobKey, watch)
+  local lateAt, most = watchOf(run, watch)
+  local started, reopened = unpack(redis.call("HMGET", run.key, "started", "reopened"))
+  if not started then
+    if not lateAt or now < lateAt then return lateAt end
+    if not isHeld(jobKey) then raiseLate(run, lateAt) end
+    return nil
+  end
+  local slowAt = most and math.max(tonumber(started), tonumber(reopened) or 0) + most
+  if slowAt and now <= slowAt then return math.ceil(slowAt) + 1 end
+  if slowAt then raiseSlow(run, slowAt) end
+end
+
 local function look(id)
   local runKey, jobKey = ours(F.keys.run, id), bullKey(id)
   local state, of, cancel, made, trace = unpack(redis.call("HMGET", runKey, "state", "of", "cancel", "made", "trace"))
@@ -47,8 +61,8 @@ local function look(id)
   -- (Fails if the record is corrupt.)
   local run = (state or name) and runOf(id, name)
   local job = jobState(jobKey)
-  local gen, open, wait, pending
-  if run then gen, open, wait, pending = unpack(redis.call("HMGET", run.task, "gen", "open", "wait", "pending")) end
+  local gen, open, wait, pending, watch
+  if run then gen, open, wait, pending, watch = unpack(redis.call("HMGET", run.task, "gen", "open", "wait", "pending", "watch")) end
   local gone = not state or not gen
   local cancelled = cancel and state == "queued"
   -- Its job is to be removed, unless a worker holds it.
@@ -97,7 +111,8 @@ local function look(id)
     elseif waits then
       after = math.min(after, F.waitedForStarted)
     end
-    return later(id, after)
+    local at = watch and watchOpen(run, jobKey, watch)
+    return later(id, at and math.min(after, math.max(1, at - now)) or after)
   end
   -- (Its job may have been removed by an earlier check, whose answer was lost.)
   local outcome, reason = cancelled and "cancelled" or "lost", nil

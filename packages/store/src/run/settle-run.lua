@@ -70,7 +70,7 @@ local function settle(run)
     if pending and state == "finished" then state = "scheduled" end
     local pauses = note and state == "scheduled"
     moveTask(run, readTask(run), now, { state = pauses and "paused" or state, pending = pending, by = "carillon", note = note })
-    if pauses then alert("paused", run.name, now, run.id, note) end
+    if pauses then alert({ kind = "paused", task = run.name, at = now, run = run.id, error = note }) end
   end
   return "OK"
 end

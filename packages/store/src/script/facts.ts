@@ -1,3 +1,4 @@
+import type { SkipReason } from "@carillon/core";
 import { FAILURES, FORMAT_VERSION, SHARDS, SUCCESSES } from "@carillon/core/internal";
 
 /** Parts of a queue that have a due time of their own, apart from the shards: members of its index `next`. */
@@ -11,6 +12,9 @@ export const FACTS = {
   /** Outcomes of runs that count as failures, and as successes. */
   failures: FAILURES,
   successes: SUCCESSES,
+
+  /** Reasons of skips that are alerted of if there are many in a row: nobody asked for them. */
+  alertedSkips: new Set<SkipReason>(["overlap", "missed"]),
 
   shards: SHARDS,
   parts: PARTS,

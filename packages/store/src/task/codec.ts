@@ -15,6 +15,7 @@ import {
   type Pending,
   parseLocalName,
   policySchema,
+  slowAfterOf,
 } from "@carillon/core/internal";
 import { FACTS } from "../script/facts.js";
 import { unreadable } from "./errors.js";
@@ -140,7 +141,12 @@ function setPolicies(fields: Map<string, string>, definition: TaskDefinition): v
     definition[name] === undefined ? [] : [[name, definition[name]]],
   );
   if (given.length > 0) fields.set("policies", JSON.stringify(Object.fromEntries(given)));
-  const { retention, expectWithin, linger, crash } = definition;
+  const { retention, expectWithin, startWithin, slowAfter, linger, crash } = definition;
+  if (startWithin !== undefined || slowAfter !== undefined) {
+    const slow = slowAfter === undefined ? undefined : slowAfterOf(slowAfter);
+    const most = slow && ("ms" in slow ? slow.ms : `${slow.percent}%`);
+    fields.set("watch", `${startWithin === undefined ? "-" : parseDuration(startWithin)} ${most ?? "-"}`);
+  }
   if (expectWithin !== undefined) fields.set("expect", String(parseDuration(expectWithin)));
   if (linger !== undefined) fields.set("linger", String(parseDuration(linger)));
   if (crash !== undefined) {

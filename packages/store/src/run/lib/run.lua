@@ -88,11 +88,12 @@ local function timeTaken(outcome, now, started, reopened)
   if sum and started then return sum, math.max(0, now - math.max(started, reopened or started)) end
 end
 
--- Adds a run's end to the statistics of its task. `survived`: an attempt counts as a crash until its end takes that back.
+-- Adds a run's end to the statistics of its task. Returns the kinds of its open incidents, if there are any. `survived`: an attempt counts as a crash until its end takes that back.
 local function count(run, outcome, now, started, reopened, survived)
   local failed, nothing = F.failures[outcome], outcome == "nothing-to-do"
   local sum, took = timeTaken(outcome, now, started, reopened)
-  local was = redis.call("HMGET", run.stats, outcome, "consecutiveFailures", sum or "", "lastStart", "starts", "crashes")
+  local was = redis.call("HMGET", run.stats, outcome, "consecutiveFailures", sum or "", "lastStart", "starts", "crashes",
+    "incidents")
   local set = { outcome, whole((tonumber(was[1]) or 0) + 1) }
   if started and was[4] then
     -- If it had nothing to do, the last start is the one before.
@@ -127,6 +128,37 @@ local function count(run, outcome, now, started, reopened, survived)
     add(set, "consecutiveCrashes", "0")
   end
   redis.call("HSET", run.stats, unpack(set))
+  return was[7]
+end
+
+-- From so many successes on, their mean is the usual duration.
+local USUAL = 5
+
+-- When a run is late if it has not started, and how many ms it may take; nil: never, any. `watch`: its task's startWithin in ms, and
+-- slowAfter in ms or percent of the usual; each "-" if there is none.
+local function watchOf(run, watch)
+  local within, most = string.match(watch, "^(%S+) (%S+)$")
+  local of, info = unpack(redis.call("HMGET", run.key, "of", "info"))
+  local enqueued = tonumber(string.match(of or "", "^%S+ (%d+)"))
+  local due = tonumber(string.match(info or "", '"due":(%d+)') or string.match(info or "", '"nominal":(%d+)'))
+  -- What reruns and backfills were due for is long past.
+  local trigger = string.match(info or "", '"trigger":"(%a+)"')
+  local from = (trigger == "retry" or trigger == "backfill") and enqueued or due
+  local percent = string.match(most, "^(%d+)%%$")
+  if percent then
+    local was = redis.call("HMGET", run.stats, "successMs", "succeeded", "quota", "nothing-to-do")
+    local times = (tonumber(was[2]) or 0) + (tonumber(was[3]) or 0) + (tonumber(was[4]) or 0)
+    most = times >= USUAL and tonumber(was[1] or 0) / times * percent / 100
+  end
+  return from and tonumber(within) and from + tonumber(within), tonumber(most or nil)
+end
+
+local function raiseLate(run, at)
+  incident({ kind = "late-start", task = run.name, at = at, run = run.id })
+end
+
+local function raiseSlow(run, at)
+  incident({ kind = "slow", task = run.name, at = math.floor(at), run = run.id })
 end
 
 -- How many runs this script has ended, by outcome.
@@ -146,8 +178,8 @@ end
 -- what its job says of it if no worker of ours did; `survived` (see `count`); `retried`: a retry takes the place of the next time.
 local function finish(run, outcome, now, more)
   local nowText = whole(now)
-  local gen, keep, expect, state, wait, pending, once, open = unpack(redis.call("HMGET", run.task, "gen", "keep", "expect", "state",
-    "wait", "pending", "once", "open"))
+  local gen, keep, expect, state, wait, pending, once, open, watch = unpack(redis.call("HMGET", run.task, "gen", "keep", "expect",
+    "state", "wait", "pending", "once", "open", "watch"))
   if not gen then
     -- Deleted while it ran: nothing of it is kept, and its job is removed with the reconciler's next check.
     redis.call("UNLINK", run.key, ours(F.keys.output, run.id), ours(F.keys.items, run.id))
@@ -163,7 +195,10 @@ local function finish(run, outcome, now, more)
   -- If corrupt data is in the way, the reads have failed by now, and nothing is half done.
   local says, stamps = more.says or {}, more.stamps or {}
   local started = was[1] or stamps.started
-  count(run, outcome, now, started, was[2], more.survived)
+  local lateAt, most
+  -- Before this run counts among the usual ones.
+  if watch then lateAt, most = watchOf(run, watch) end
+  local incidents = count(run, outcome, now, started, was[2], more.survived)
   if started and not was[1] then add(says, "started", started) end
   if stamps.attempts and not was[4] then add(says, "attempts", stamps.attempts) end
   redis.call("HSET", run.key, "state", "final", "outcome", outcome, "finished", nowText, unpack(says))
@@ -194,7 +229,21 @@ local function finish(run, outcome, now, more)
   end
   if awaited == run.id or pending then recheck(run, now) end
   leave(run, now)
-  if failed then alert(outcome == "crashed" and "crashed" or "failed", run.name, now, run.id, more.error) end
+  if failed then
+    local kind = outcome == "crashed" and "crashed" or "failed"
+    incident({ kind = kind, task = run.name, at = now, run = run.id, error = more.error or "" })
+  end
+  if watch and started then
+    started = tonumber(started)
+    local late = lateAt and started > lateAt
+    local from = math.max(started, tonumber(was[2]) or 0)
+    local slow = most and now > from + most
+    if F.successes[outcome] and incidents then recover(run.name, run.id, now, incidents, { ["late-start"] = late, slow = slow }) end
+    if late then raiseLate(run, lateAt) end
+    if slow then raiseSlow(run, from + most) end
+  elseif F.successes[outcome] and incidents then
+    recover(run.name, run.id, now, incidents, {})
+  end
 end
 
 -- Adds the ends to the queue's counts, and sets the times of the parts in `next`.

@@ -2,16 +2,17 @@
 -- reason to the newest one extends it if nothing was decided between the two: a range names skipped times only.
 local LEDGER_CAP = 50
 
--- `seen`: the run in the way, or "-". `cursor`: the last time that was decided before `from`, or false. `note`: text or nil.
+-- Returns how many decisions the newest entry stands for. `seen`: the run in the way, or "-". `cursor`: the last time that was decided before `from`, or false. `note`: text or nil.
 local function record(ledgerKey, reason, from, to, now, by, seen, cursor, note)
   local newest = redis.call("LINDEX", ledgerKey, 0)
   if newest then
     local r, f, t, n = string.match(newest, "^(%S+) (%S+) (%S+) (%S+)")
     if r == reason and t == cursor and (not note or string.sub(newest, -#note - 1) == " " .. note) then
       redis.call("LSET", ledgerKey, 0, table.concat({ r, f, to, n + 1, now, by, seen, note }, " "))
-      return
+      return n + 1
     end
   end
   local entries = redis.call("LPUSH", ledgerKey, table.concat({ reason, from, to, 1, now, by, seen, note }, " "))
   if entries > LEDGER_CAP then redis.call("LTRIM", ledgerKey, 0, LEDGER_CAP - 1) end
+  return 1
 end
