@@ -5,7 +5,7 @@ COPY package.json package-lock.json .npmrc ./
 COPY packages packages
 COPY apps apps
 COPY turbo.json tsconfig.json tsconfig.base.json ./
-RUN npm ci --ignore-scripts && node packages/store/lua/generate.mjs && npx tsc -b && npm prune --omit=dev --ignore-scripts
+RUN npm ci --ignore-scripts && node packages/store/lua/generate.mjs && npx tsc -b && npx vite build --config apps/console/ui/vite.config.ts && npm prune --omit=dev --ignore-scripts
 
 FROM node:22-slim
 ENV NODE_ENV=production

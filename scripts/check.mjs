@@ -26,6 +26,7 @@ const STEPS = [
   ],
   ["types of tests", () => tool("typescript/bin/tsc", "-p", "tsconfig.test.json", "--pretty", "false")],
   ["types of scripts", () => tool("typescript/bin/tsc", "-p", "tsconfig.scripts.json", "--pretty", "false")],
+  ["types of pages", () => tool("typescript/bin/tsc", "-p", "apps/console/ui", "--pretty", "false")],
   ["dead code", () => tool("knip/bin/knip.js", "--no-progress", "--no-config-hints")],
   ...supplyChainSteps,
   ...packageSteps(tool),

@@ -16,7 +16,7 @@ const LICENCES = [
   "MIT-0",
 ];
 /** May only be used to build and test. */
-const DEVELOPMENT_LICENCES = [...LICENCES, "MPL-2.0", "Python-2.0"];
+const DEVELOPMENT_LICENCES = [...LICENCES, "MPL-2.0", "Python-2.0", "Unlicense"];
 /** Licences that a manifest does not name, read by a person. */
 const READ = { spawndamnit: "MIT" };
 

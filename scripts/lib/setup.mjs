@@ -84,5 +84,9 @@ async function buildWithTurbo() {
     return runTool(turbo, ["run", "build", "--output-logs=errors-only"], { capture: true });
   // No turbo for this machine: what the packages' build scripts do, without its cache.
   await import("../../packages/store/lua/generate.mjs");
-  return runTool("typescript/bin/tsc", ["-b"], { capture: true });
+  const built = await runTool("typescript/bin/tsc", ["-b"], { capture: true });
+  if (built.code !== 0) return built;
+  return runTool("vite/bin/vite.js", ["build", "--config", "apps/console/ui/vite.config.ts"], {
+    capture: true,
+  });
 }

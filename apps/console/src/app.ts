@@ -8,10 +8,11 @@ import { Board, type Connection } from "./board.js";
 import { errorHandler, RequestError, refuse } from "./errors.js";
 import { Guard, identityOf } from "./guard.js";
 import { KEPT_FOR_AN_HOUR, sameOrigin, securityHeaders } from "./headers.js";
-import { LOGO } from "./pages.js";
-import { API_PATH, BOARD_PATH } from "./paths.js";
+import { LOGIN_STYLE, LOGO } from "./pages.js";
+import { API_PATH, BOARD_PATH, PAGE_PATHS } from "./paths.js";
 import { Redactor } from "./redact.js";
 import { author } from "./task-adapter.js";
+import { Ui } from "./ui.js";
 
 export interface AppOptions {
   /** Uses `store`. The caller closes it. */
@@ -48,6 +49,7 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
   const board = new Board({ client, store, connection, logger, redactor, refreshEvery });
   const auth = new Auth({ tokens, namespace: client.namespace, store });
   const guard = new Guard({ auth, store, limiter, logger });
+  const ui = new Ui("");
   const app = express();
   app.disable("x-powered-by");
   app.set("trust proxy", trustedProxies);
@@ -65,6 +67,10 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
   app.get("/carillon.svg", (_req, res) => {
     res.set("Cache-Control", KEPT_FOR_AN_HOUR).type("svg").send(LOGO);
   });
+  app.get("/login.css", (_req, res) => {
+    res.set("Cache-Control", KEPT_FOR_AN_HOUR).type("css").send(LOGIN_STYLE);
+  });
+  app.get("/assets/:file", ui.asset);
 
   app.use(sameOrigin);
   app.post("/login", express.urlencoded({ extended: false, limit: "4kb" }), guard.form);
@@ -72,7 +78,7 @@ export function createApp(options: AppOptions): { app: Express; board: Board } {
   app.use(guard.link, guard.identify, guard.roleAllows, guard.audit);
 
   app.use(API_PATH, apiRouter(store, redactor));
-  app.get("/", (_req, res) => res.redirect(303, `${BOARD_PATH}/`));
+  app.get(PAGE_PATHS, ui.page);
   app.use(`${BOARD_PATH}/api`, (_req, res, next) => {
     const { problem } = board;
     if (problem) refuse(res, problem);

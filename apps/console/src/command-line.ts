@@ -14,7 +14,7 @@ export function answerTo([argument]: readonly string[]): { text: string; code: n
   return { text: `carillon-console: got ${JSON.stringify(argument)}.\n\n${USAGE}`, code: EXIT.config };
 }
 
-function version(): string {
+export function version(): string {
   const file = new URL("../package.json", import.meta.url);
   return (JSON.parse(readFileSync(file, "utf8")) as { version: string }).version;
 }

@@ -8,7 +8,7 @@ import { type LoginPage, loginPage } from "./pages.js";
 import { isApi, isBoard, isForAdmins, isForPrograms, isOwned, isRead, onlyActs, onlyAsks } from "./paths.js";
 
 /** The token of a request, and how it was authenticated. */
-interface Identity extends Pick<Credential, "name" | "role" | "owners"> {
+export interface Identity extends Pick<Credential, "name" | "role" | "owners"> {
   credential: Credential;
   by: "bearer" | "session";
 }

@@ -1,27 +1,33 @@
 import { CarillonError } from "@carillon/sdk";
 import type { Request, RequestHandler } from "express";
 import { refuse } from "./errors.js";
-import { isRead } from "./paths.js";
+import { isBoard, isRead } from "./paths.js";
 
-const CSP = [
-  "default-src 'none'",
-  "script-src 'self'",
-  // Bull Board styles elements from script, and adds its theme as a style element.
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "font-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'self'",
-  "form-action 'self'",
-  "frame-ancestors 'none'",
-].join("; ");
+const csp = (style: string) =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    `style-src 'self'${style}`,
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+const CSP = csp("");
+/** Bull Board styles elements from script, and adds its theme as a style element. */
+const BOARD_CSP = csp(" 'unsafe-inline'");
 
 /** `Cache-Control` of files. Not for refusals and 404s, because the file may exist after the next sign-in or upgrade. */
 export const KEPT_FOR_AN_HOUR = "private, max-age=3600";
 
-export const securityHeaders: RequestHandler = (_req, res, next) => {
+/** `Cache-Control` of files whose names contain a hash of them. */
+export const KEPT_FOR_EVER = "private, max-age=31536000, immutable";
+
+export const securityHeaders: RequestHandler = (req, res, next) => {
   res.set({
-    "Content-Security-Policy": CSP,
+    "Content-Security-Policy": isBoard(req) ? BOARD_CSP : CSP,
     "X-Frame-Options": "DENY",
     "X-Content-Type-Options": "nosniff",
     // Not "no-referrer", with which browsers send `Origin: null` with our own login form.

@@ -3,14 +3,33 @@ import type { Request } from "express";
 export const BOARD_PATH = "/queues";
 export const API_PATH = "/api/v1";
 
+/** Addresses of the pages, all answered with one document; the page decides what to show. As in `ui/src/pages.ts`. */
+export const PAGE_PATHS = [
+  "/",
+  "/tasks",
+  "/tasks/new",
+  "/tasks/:queue/:owner/:id",
+  "/timeline",
+  "/runs",
+  "/runs/:id",
+  "/freezes",
+  "/resume",
+  "/system",
+  "/calendars",
+  "/calendars/:name",
+  "/backfills",
+  "/changes",
+  "/doctor",
+];
+
 /** Path of the whole address, also inside a router. */
 function pathOf(req: Request): string {
   return req.baseUrl + req.path;
 }
 
-/** A call by Bull Board's page, or one of its files. */
+/** Bull Board's page, a call by it, or one of its files. */
 export function isBoard(req: Request): boolean {
-  return pathOf(req).startsWith(`${BOARD_PATH}/`);
+  return pathOf(req) === BOARD_PATH || pathOf(req).startsWith(`${BOARD_PATH}/`);
 }
 
 /** Whether it is a path of our API; ignores case, as Express does. */
@@ -73,7 +92,8 @@ const OWNED: readonly RegExp[] = [
   /^\/api\/v1\/backfills\/[^/]+$/,
   /^\/api\/v1\/freezes(\/[^/]+)?$/,
   /^\/api\/v1\/runs(\/[^/]+(\/(items|retry-items|cancel))?)?$/,
-  /^\/api\/v1\/(stats|upcoming|forecast|validate|journal|status|changes)$/,
+  /^\/api\/v1\/(stats|upcoming|forecast|validate|journal|status|changes|me)$/,
+  ...PAGE_PATHS.map((path) => new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`)),
 ];
 
 /** Whether a token that is bound to owners may ask for it. */

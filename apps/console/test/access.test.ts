@@ -556,6 +556,24 @@ test("every answer carries the security headers", async () => {
   }
 });
 
+test("the pages: one document behind the sign-in, its files open, a CSP without unsafe-inline", async () => {
+  for (const path of ["/", "/tasks", "/tasks/q/acme/a", "/runs/a@b"]) {
+    const answer = await ask(path, { headers: { ...HTML, ...bearer(VIEWER) } });
+    expect([path, answer.status]).toEqual([path, 200]);
+    expect(answer.headers.get("content-security-policy")).not.toContain("unsafe");
+    expect(await answer.text()).toContain('<base href="/" />');
+  }
+  const page = await (await ask("/", { headers: bearer(VIEWER) })).text();
+  const script = /src="\.(\/assets\/[^"]+)"/.exec(page)?.[1] ?? "";
+  const file = await ask(script, {});
+  expect([file.status, file.headers.get("content-type")]).toEqual([200, "text/javascript; charset=utf-8"]);
+  expect(file.headers.get("cache-control")).toMatch(/immutable/);
+  expect((await ask("/assets/of-tomorrow.js")).status).toBe(401);
+  const board = await ask("/queues/", { headers: bearer(ADMIN) });
+  expect(board.headers.get("content-security-policy")).toContain("style-src 'self' 'unsafe-inline'");
+  expect(await (await ask("/tasks", { headers: HTML })).text()).not.toMatch(/<style|style=/);
+});
+
 test("the board's page loads nothing from elsewhere", async () => {
   const page = await (await ask("/queues/", { headers: bearer(ADMIN) })).text();
   expect(page).toContain('<base href="/queues/"');

@@ -2,7 +2,7 @@ import type { Client } from "@carillon/sdk";
 import type { Request, Response, Router } from "express";
 import { z } from "zod";
 import { RequestError } from "../errors.js";
-import { identityOf } from "../guard.js";
+import { type Identity, identityOf } from "../guard.js";
 import { hostsOnly } from "../redact.js";
 import { jsonBody } from "./body.js";
 import { clientFor } from "./clients.js";
@@ -23,6 +23,8 @@ export interface Asked<Query = unknown, Body = unknown> {
   readonly path: Readonly<Record<string, string>>;
   readonly query: Query;
   readonly body: Body;
+  /** Who asks. */
+  readonly identity: Pick<Identity, "name" | "role" | "owners">;
 }
 
 /** Reads a request, and answers it or rejects. */
@@ -45,9 +47,11 @@ export function endpoint<
     const client = clientFor(req, res);
     // A token that is bound to owners names one here: the client is bound to it.
     const { owner, ...rest } = req.query;
-    const asked = identityOf(res).owners ? rest : req.query;
+    const identity = identityOf(res);
+    const asked = identity.owners ? rest : req.query;
     const reply = await answer({
       client,
+      identity,
       path: req.params as Record<string, string>,
       query: readAs(query, { ...asked }) as z.output<Query>,
       body: (body instanceof z.ZodObject ? readAs(body, req.body ?? {}) : req.body) as z.output<Body>,
@@ -55,7 +59,7 @@ export function endpoint<
     if (reply.location !== undefined) res.location(reply.location);
     res.status(reply.status);
     if (reply.body === undefined) res.end();
-    else res.json(identityOf(res).role === "viewer" ? hostsOnly(reply.body) : reply.body);
+    else res.json(identity.role === "viewer" ? hostsOnly(reply.body) : reply.body);
   };
 }
 

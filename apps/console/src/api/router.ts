@@ -26,6 +26,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   const turn = inTurn();
 
   router.use(clientsOf(store));
+  route(router, "/me", { get: namespace.me });
   route(router, "/tasks", { get: tasks.list, post: tasks.add });
   route(router, "/tasks/pause", { post: many.pause });
   route(router, "/tasks/resume", { post: many.resume });

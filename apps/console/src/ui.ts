@@ -1,0 +1,71 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import type { RequestHandler } from "express";
+import { RequestError } from "./errors.js";
+import { KEPT_FOR_EVER } from "./headers.js";
+
+/** Written by the build of `ui`; the same folder from `src` and from `dist`. */
+const FOLDER = new URL("../dist/ui/", import.meta.url);
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".js": "text/javascript; charset=utf-8",
+  ".css": "text/css; charset=utf-8",
+};
+
+interface Asset {
+  readonly type: string;
+  readonly raw: Buffer;
+  readonly zipped: Buffer;
+}
+
+/** Serves the pages: one document for each of their addresses, and its scripts and styles, which anyone may read. */
+export class Ui {
+  readonly #basePath: string;
+  #read: { document: string; assets: ReadonlyMap<string, Asset> } | undefined;
+
+  /** @param basePath where the console is mounted: "" or `/ops/carillon` */
+  constructor(basePath: string) {
+    this.#basePath = basePath;
+  }
+
+  /** Read once, at the first request. */
+  get #files() {
+    this.#read ??= readFiles(this.#basePath);
+    return this.#read;
+  }
+
+  readonly page: RequestHandler = (_req, res) => {
+    res.type("html").send(this.#files.document);
+  };
+
+  readonly asset: RequestHandler<{ file: string }> = (req, res, next) => {
+    const asset = this.#files.assets.get(req.params.file);
+    // As for every unknown address: whoever is not signed in learns nothing.
+    if (!asset) return next();
+    res.set({ "Content-Type": asset.type, "Cache-Control": KEPT_FOR_EVER, Vary: "Accept-Encoding" });
+    if (req.acceptsEncodings("gzip") === "gzip") res.set("Content-Encoding", "gzip").end(asset.zipped);
+    else res.end(asset.raw);
+  };
+}
+
+function readFiles(basePath: string) {
+  if (!existsSync(new URL("index.html", FOLDER))) {
+    throw new RequestError(501, "the pages of the console are not built.", {
+      field: "path",
+      remedy: `Run \`npm run build\`; it writes ${fileURLToPath(FOLDER)}.`,
+    });
+  }
+  const document = readFileSync(new URL("index.html", FOLDER), "utf8").replace(
+    '<base href="/" />',
+    `<base href="${basePath}/" />`,
+  );
+  const names = readdirSync(new URL("assets/", FOLDER));
+  const assets = names.map((name): [string, Asset] => {
+    const raw = readFileSync(new URL(`assets/${name}`, FOLDER));
+    const type = TYPES[extname(name)] ?? "application/octet-stream";
+    return [name, { type, raw, zipped: gzipSync(raw, { level: 9 }) }];
+  });
+  return { document, assets: new Map(assets) };
+}

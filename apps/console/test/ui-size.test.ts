@@ -1,0 +1,30 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { expect, test } from "vitest";
+
+/* Measures what `npm run build` wrote. */
+
+const FOLDER = new URL("../dist/ui/", import.meta.url);
+const ZIPPED = { first: 130_000, all: 250_000 };
+
+const read = (file: string) => readFileSync(new URL(file, FOLDER));
+const sizeOf = (files: readonly string[]) =>
+  files.reduce((sum, file) => sum + gzipSync(read(file)).length, 0);
+
+test("the pages stay small", () => {
+  if (!existsSync(FOLDER)) throw new Error("The pages are not built: run npm run build.");
+  const document = read("index.html").toString();
+  const first = [...document.matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map(
+    ([, file]) => file as string,
+  );
+  expect(first.filter((file) => file.endsWith(".js"))).not.toEqual([]);
+  expect(first.filter((file) => file.endsWith(".css"))).not.toEqual([]);
+  const all = readdirSync(new URL("assets/", FOLDER)).map((name) => `assets/${name}`);
+  expect(sizeOf(["index.html", ...first])).toBeLessThan(ZIPPED.first);
+  expect(sizeOf(["index.html", ...all])).toBeLessThan(ZIPPED.all);
+});
+
+test("nothing is loaded from elsewhere, and no style or script is inline", () => {
+  const document = read("index.html").toString();
+  expect(document).not.toMatch(/<style|<script(?![^>]* src=)|style=|\son\w+=|https?:/);
+});

@@ -1,0 +1,77 @@
+/** Root of the console's addresses: `/`, or the base path it is mounted at. */
+export const ROOT = new URL(document.baseURI).pathname;
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** A refusal by the API. `message` contains field and remedy. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly field: string | undefined;
+  readonly remedy: string | undefined;
+
+  constructor(status: number, body: { code?: string; message?: string; field?: string; remedy?: string }) {
+    super(body.message ?? `HTTP ${status}`);
+    this.status = status;
+    this.code = body.code ?? "INTERNAL";
+    this.field = body.field;
+    this.remedy = body.remedy;
+  }
+}
+
+export interface Sent {
+  query?: Query | undefined;
+  body?: unknown;
+  signal?: AbortSignal | undefined;
+}
+
+/** Calls the HTTP API with the session of the page. @throws `ApiError` */
+export async function api<T>(method: string, path: string, { query, body, signal }: Sent = {}): Promise<T> {
+  const response = await fetch(apiAddress(path, query), {
+    method,
+    signal: signal ?? null,
+    headers: body === undefined ? {} : { "content-type": "application/json" },
+    body: body === undefined ? null : JSON.stringify(body),
+  });
+  // The session is over: the server answers the page itself with its sign-in form.
+  if (response.status === 401) location.reload();
+  const text = await response.text();
+  const parsed = text === "" ? undefined : parse(text);
+  if (response.ok) return parsed as T;
+  throw new ApiError(response.status, (parsed as { error?: object } | undefined)?.error ?? {});
+}
+
+export function apiAddress(path: string, query: Query = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return `${ROOT}api/v1${path}${search.size > 0 ? `?${search}` : ""}`;
+}
+
+/** An answer of a proxy in front of the console may be anything. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+export interface Named {
+  readonly queue: string;
+  readonly owner: string;
+  readonly id: string;
+}
+
+/** Path of a task, in the API and among the pages. */
+export function taskPath({ queue, owner, id }: Named): string {
+  return `/tasks/${[queue, owner, id].map(encodeURIComponent).join("/")}`;
+}
+
+export function runPath(id: string): string {
+  return `/runs/${encodeURIComponent(id)}`;
+}
+
+/** `owner/id`, or the id alone for the default owner. */
+export function shortName({ owner, id }: Pick<Named, "owner" | "id">): string {
+  return owner === "system" ? id : `${owner}/${id}`;
+}

@@ -1,0 +1,32 @@
+import { useEffect, useRef } from "react";
+
+type Keys = Readonly<Record<string, (event: KeyboardEvent) => void>>;
+
+/** Calls a handler for a key, unless a field has the focus, a dialog is open, or a modifier is held. */
+export function useKeys(keys: Keys): void {
+  const latest = useRef(keys);
+  latest.current = keys;
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      const handler = latest.current[event.key];
+      if (!handler || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+      const target = event.target as HTMLElement;
+      if (target.matches("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
+      if (document.querySelector("[role=dialog], [role=menu]:not([hidden])")) return;
+      event.preventDefault();
+      handler(event);
+    };
+    document.addEventListener("keydown", listen);
+    return () => document.removeEventListener("keydown", listen);
+  }, []);
+}
+
+/** Moves the focus among the rows of a page: the links with `data-row`. */
+export function moveRow(by: 1 | -1): void {
+  const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")];
+  const at = rows.findIndex(
+    (row) => row === document.activeElement || row.parentElement?.contains(document.activeElement),
+  );
+  const next = at === -1 ? (by === 1 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + by));
+  rows[next]?.focus();
+}

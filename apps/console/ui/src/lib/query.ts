@@ -1,0 +1,68 @@
+import {
+  keepPreviousData,
+  QueryClient,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
+import { notify } from "../parts/notices.js";
+import { ApiError, api, type Query } from "./api.js";
+
+/** How often shown data are read again, in ms. */
+const REFRESH_MS = 5_000;
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 1_000,
+      refetchInterval: REFRESH_MS,
+      retry: (failures, error) => failures < 2 && !(error instanceof ApiError && error.status < 500),
+    },
+  },
+});
+
+export interface GetOptions {
+  enabled?: boolean;
+  /** In ms; `false`: read once. */
+  refresh?: number | false;
+}
+
+/** Reads one address of the API, and again every few seconds while it is shown. Old data stay until new ones are there. */
+export function useGet<T>(path: string, query: Query = {}, { enabled = true, refresh }: GetOptions = {}) {
+  return useQuery<T, Error>({
+    queryKey: [path, query],
+    queryFn: ({ signal }) => api<T>("GET", path, { query, signal }),
+    placeholderData: keepPreviousData,
+    enabled,
+    ...(refresh === undefined ? {} : { refetchInterval: refresh }),
+  });
+}
+
+/** Reads a list page by page. `rows` picks them out of an answer. */
+export function useGetPages<Page extends { cursor?: string | undefined }>(path: string, query: Query) {
+  return useInfiniteQuery({
+    queryKey: [path, query, "pages"],
+    queryFn: ({ pageParam, signal }) =>
+      api<Page>("GET", path, { query: { ...query, cursor: pageParam }, signal }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (last) => last.cursor,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** A change. When it is done, everything shown is read again; an error is shown as a notice, unless the caller shows it. */
+export function useAct<Input, Output>(
+  act: (input: Input) => Promise<Output>,
+  options: { quiet?: boolean; onDone?: (output: Output, input: Input) => void } = {},
+) {
+  const client = useQueryClient();
+  return useMutation<Output, Error, Input>({
+    mutationFn: act,
+    onSuccess: (output, input) => options.onDone?.(output, input),
+    onError: (error) => {
+      if (!options.quiet) notify("bad", error.message);
+    },
+    onSettled: () => client.invalidateQueries(),
+  });
+}

@@ -1,0 +1,112 @@
+import { useSyncExternalStore } from "react";
+
+/*
+ * Formats times that the server computed; computes none. The page's clock is the server's: each answer of `/me` sets it.
+ */
+
+let offset = 0;
+let now = Date.now();
+const listeners = new Set<() => void>();
+
+export function setServerTime(serverNow: number): void {
+  offset = serverNow - Date.now();
+  tick();
+}
+
+function tick(): void {
+  now = Math.floor((Date.now() + offset) / 1_000) * 1_000;
+  for (const listener of listeners) listener();
+}
+setInterval(tick, 1_000);
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** The server's time in whole seconds, UTC ms; renders again each second. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, () => now);
+}
+
+/** The same, at this moment. */
+export function serverNow(): number {
+  return Date.now() + offset;
+}
+
+export const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const ZONE_KEY = "carillon-zone";
+let zone = localStorage.getItem(ZONE_KEY) === "UTC" ? "UTC" : LOCAL_ZONE;
+const zoneListeners = new Set<() => void>();
+
+/** Time zone in which pages show times: the viewer's, or UTC. */
+export function useZone(): string {
+  return useSyncExternalStore(
+    (listener) => {
+      zoneListeners.add(listener);
+      return () => zoneListeners.delete(listener);
+    },
+    () => zone,
+  );
+}
+
+export function setZone(to: string): void {
+  zone = to;
+  localStorage.setItem(ZONE_KEY, to);
+  for (const listener of zoneListeners) listener();
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function format(at: number, timeZone: string, options: Intl.DateTimeFormatOptions): string {
+  const key = timeZone + JSON.stringify(options);
+  const known = formats.get(key) ?? new Intl.DateTimeFormat("en-GB", { timeZone, ...options });
+  formats.set(key, known);
+  return known.format(at);
+}
+
+const CLOCK = { hour: "2-digit", minute: "2-digit" } as const;
+const DAY = { weekday: "short", day: "numeric", month: "short" } as const;
+
+/** `09:00:05` today, `Tue 24 Nov, 09:00` on other days, with the year if it is another one. Seconds only if there are any. */
+export function shortTime(at: number, timeZone: string, today: number): string {
+  const clock = format(at, timeZone, at % 60_000 === 0 ? CLOCK : { ...CLOCK, second: "2-digit" });
+  const day = (of: number) => format(of, timeZone, { dateStyle: "short" });
+  if (day(at) === day(today)) return clock;
+  const year = (of: number) => format(of, timeZone, { year: "numeric" });
+  const date = format(at, timeZone, year(at) === year(today) ? DAY : { ...DAY, year: "numeric" });
+  return `${date}, ${clock}`;
+}
+
+/** `Tue, 24 Nov 2026, 09:00:05 CET` */
+export function fullTime(at: number, timeZone: string): string {
+  return format(at, timeZone, {
+    ...DAY,
+    year: "numeric",
+    ...CLOCK,
+    second: "2-digit",
+    timeZoneName: "short",
+  });
+}
+
+export function isoTime(at: number): string {
+  return new Date(at).toISOString();
+}
+
+const UNITS = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1_000],
+] as const;
+
+/** `340 ms`, `4.2 s`, `3 min 10 s`, `2 h`, `3 d 4 h`: at most two units. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 10_000 && ms % 1_000 !== 0) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
+  const first = UNITS.findIndex(([, size]) => ms >= size);
+  const [unit, size] = UNITS[first]!;
+  const next = UNITS[first + 1];
+  const rest = next ? Math.floor((ms % size) / next[1]) : 0;
+  return `${Math.floor(ms / size)} ${unit}${next && rest > 0 ? ` ${rest} ${next[0]}` : ""}`;
+}

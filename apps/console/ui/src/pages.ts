@@ -1,0 +1,26 @@
+import { type ComponentType, lazy } from "react";
+import { Now } from "./pages/now.js";
+import { words } from "./words.js";
+
+export interface PageProps {
+  /** The parts of the path that the route names. */
+  params: Record<string, string>;
+}
+
+interface Page {
+  /** Route, below the root of the console. The server answers each of these addresses with the same document. */
+  readonly path: string;
+  /** Its name in the navigation; absent: not listed there. */
+  readonly nav?: string;
+  /** Begins a group of the navigation. */
+  readonly gap?: boolean;
+  /** Concerns the whole namespace: not for a token that is bound to owners. */
+  readonly namespace?: boolean;
+  readonly Page: ComponentType<PageProps>;
+}
+
+/** The pages, in the order of the navigation. All but the first are loaded when they are opened. */
+export const PAGES: readonly Page[] = [
+  { path: "/", nav: words.nav.now, Page: Now },
+  { path: "/tasks", nav: words.nav.tasks, Page: lazy(() => import("./pages/tasks.js")) },
+];

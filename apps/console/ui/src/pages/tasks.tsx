@@ -1,0 +1,206 @@
+import type { Task } from "@carillon/sdk";
+import { useCallback } from "react";
+import { Link, useSearchParams } from "wouter";
+import { shortName, taskPath } from "../lib/api.js";
+import { useGetPages } from "../lib/query.js";
+import { Empty, Loaded, PageHead } from "../parts/page.js";
+import { OutcomeBadge, TaskBadge } from "../parts/state.js";
+import { Relative, Time } from "../parts/time.js";
+import { type Column, VirtualTable } from "../parts/vtable.js";
+import { words } from "../words.js";
+import { FAILED } from "./now.js";
+
+const PAGE = 200;
+const CHIPS = {
+  all: {},
+  failing: { outcome: FAILED },
+  paused: { state: "paused" },
+  scheduled: { state: "scheduled" },
+  finished: { state: "finished" },
+} as const;
+type Chip = keyof typeof CHIPS;
+/** Filters that the address keeps. */
+const KEPT = ["search", "owner", "tag", "queue", "sort"] as const;
+
+interface TaskPage {
+  tasks: Task[];
+  cursor?: string;
+}
+
+/** All tasks. Filters are in the address, so that it can be sent to a colleague. */
+export default function Tasks() {
+  const [params, setParams] = useSearchParams();
+  const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;
+  const kept = Object.fromEntries(KEPT.map((name) => [name, params.get(name) ?? undefined]));
+  const pages = useGetPages<TaskPage>("/tasks", { ...kept, ...CHIPS[chip], limit: PAGE });
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = pages;
+  const readMore = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+  const set = (name: string, value: string) =>
+    setParams((was) => {
+      const now = new URLSearchParams(was);
+      if (value === "") now.delete(name);
+      else now.set(name, value);
+      return now;
+    });
+  const isFiltered = [...params.keys()].some((name) => name !== "sort");
+  return (
+    <>
+      <PageHead title={words.list.title} />
+      <div className="stack">
+        <fieldset className="filters">
+          <legend className="unseen">{words.list.filters}</legend>
+          <div className="chips">
+            {(Object.keys(CHIPS) as Chip[]).map((name) => (
+              <button
+                key={name}
+                type="button"
+                className="chip"
+                aria-pressed={chip === name}
+                onClick={() => set("filter", name === "all" ? "" : name)}
+              >
+                {words.list.chips[name]}
+              </button>
+            ))}
+          </div>
+          {(["queue", "owner", "tag"] as const).map((name) => (
+            <Filter
+              key={name}
+              label={words.list[name]}
+              value={kept[name] ?? ""}
+              onSet={(to) => set(name, to)}
+            />
+          ))}
+          <select
+            className="input"
+            aria-label={words.list.sort}
+            value={kept["sort"] ?? "name"}
+            onChange={(event) => set("sort", event.target.value === "name" ? "" : event.target.value)}
+          >
+            {Object.entries(words.list.sorts).map(([name, text]) => (
+              <option key={name} value={name}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </fieldset>
+        <Loaded of={pages}>
+          {({ pages }) => {
+            const rows = pages.flatMap(({ tasks }) => tasks);
+            if (rows.length === 0 && !hasNextPage) {
+              return (
+                <Empty>
+                  {isFiltered ? words.list.none : words.list.empty}{" "}
+                  {isFiltered ? <Link href="/tasks">{words.list.clear}</Link> : null}
+                </Empty>
+              );
+            }
+            return (
+              <>
+                <VirtualTable
+                  label={words.list.label}
+                  rows={rows}
+                  columns={COLUMNS}
+                  rowKey={taskPath}
+                  onEnd={readMore}
+                />
+                <p className="soft small" aria-live="polite">
+                  {words.list.shown(rows.length, hasNextPage)}
+                </p>
+              </>
+            );
+          }}
+        </Loaded>
+      </div>
+    </>
+  );
+}
+
+/** A filter by a name, which takes effect when the field is left. */
+function Filter({ label, value, onSet }: { label: string; value: string; onSet: (to: string) => void }) {
+  return (
+    <input
+      key={value}
+      className="input"
+      aria-label={label}
+      placeholder={label}
+      defaultValue={value}
+      maxLength={128}
+      onBlur={(event) => {
+        if (event.target.value !== value) onSet(event.target.value.trim());
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter") event.currentTarget.blur();
+      }}
+    />
+  );
+}
+
+const { columns } = words.list;
+const COLUMNS: readonly Column<Task>[] = [
+  {
+    key: "task",
+    head: columns.task,
+    width: "minmax(7rem, 3fr)",
+    cell: (task) => (
+      <>
+        <Link href={taskPath(task)} data-row className="cut block strong">
+          {shortName(task)}
+        </Link>
+        <span className="cut block soft small">
+          {task.type} · {task.queue}
+        </span>
+      </>
+    ),
+  },
+  {
+    key: "schedule",
+    head: columns.schedule,
+    width: "minmax(8rem, 3fr)",
+    wide: true,
+    cell: ({ humanized }) => (
+      <span className="cut block" title={humanized}>
+        {humanized}
+      </span>
+    ),
+  },
+  {
+    key: "next",
+    head: columns.next,
+    width: "minmax(4.8rem, 1fr)",
+    cell: ({ nextExecution }) =>
+      nextExecution === undefined ? (
+        <span className="soft">{words.none}</span>
+      ) : (
+        <>
+          <span className="block">
+            <Relative at={nextExecution} />
+          </span>
+          <span className="block soft small">
+            <Time at={nextExecution} />
+          </span>
+        </>
+      ),
+  },
+  {
+    key: "last",
+    head: columns.last,
+    width: "minmax(7rem, 1fr)",
+    wide: true,
+    cell: ({ lastStatus }) =>
+      lastStatus?.outcome === undefined ? (
+        <span className="soft">{words.list.neverRan}</span>
+      ) : (
+        <>
+          <OutcomeBadge outcome={lastStatus.outcome} />
+          {lastStatus.finishedAt === undefined ? null : (
+            <span className="block soft small">
+              <Relative at={lastStatus.finishedAt} />
+            </span>
+          )}
+        </>
+      ),
+  },
+  { key: "state", head: columns.state, width: "6.5rem", cell: (task) => <TaskBadge {...task} /> },
+];

@@ -1,0 +1,28 @@
+import { Dialog as Ariakit, DialogDismiss, DialogHeading } from "@ariakit/react";
+import type { ReactNode } from "react";
+import { words } from "../words.js";
+
+interface Props {
+  title: string;
+  onClose: () => void;
+  wide?: boolean;
+  children: ReactNode;
+}
+
+/** Use `Dialog` of `dialog.tsx`, which loads this. */
+export default function Dialog({ title, onClose, wide, children }: Props) {
+  return (
+    <Ariakit
+      open
+      onClose={onClose}
+      backdrop={<div className="backdrop" />}
+      className={wide ? "dialog wide" : "dialog"}
+    >
+      <header>
+        <DialogHeading>{title}</DialogHeading>
+        <DialogDismiss className="button plain">{words.close}</DialogDismiss>
+      </header>
+      {children}
+    </Ariakit>
+  );
+}

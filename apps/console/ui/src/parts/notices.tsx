@@ -1,0 +1,53 @@
+import { useSyncExternalStore } from "react";
+import { words } from "../words.js";
+import type { Tone } from "./state.js";
+
+interface Notice {
+  readonly id: number;
+  readonly tone: Tone;
+  readonly text: string;
+}
+
+/** How long a notice of success is shown, in ms. Errors stay until they are closed. */
+const SHOWN_MS = 5_000;
+let notices: readonly Notice[] = [];
+let nextId = 1;
+const listeners = new Set<() => void>();
+
+function set(to: readonly Notice[]): void {
+  notices = to;
+  for (const listener of listeners) listener();
+}
+
+/** Shows a text in the corner of the page; screen readers read it out. */
+export function notify(tone: Tone, text: string): void {
+  const id = nextId++;
+  set([...notices.slice(-3), { id, tone, text }]);
+  if (tone !== "bad") setTimeout(() => close(id), SHOWN_MS);
+}
+
+function close(id: number): void {
+  set(notices.filter((notice) => notice.id !== id));
+}
+
+export function Notices() {
+  const shown = useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => notices,
+  );
+  return (
+    <ul className="notices" aria-live="polite">
+      {shown.map(({ id, tone, text }) => (
+        <li key={id} className="note" data-tone={tone}>
+          <span>{text}</span>
+          <button type="button" className="button plain" onClick={() => close(id)}>
+            {words.close}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,77 @@
+import { type ReactNode, useEffect } from "react";
+import { ApiError } from "../lib/api.js";
+import { words } from "../words.js";
+
+/** Head of a page; sets the title of the window too. Buttons are its children. */
+export function PageHead({
+  title,
+  badge,
+  children,
+}: {
+  title: string;
+  badge?: ReactNode;
+  children?: ReactNode;
+}) {
+  useEffect(() => {
+    document.title = `${title} · ${words.product}`;
+  }, [title]);
+  return (
+    <div className="page-head">
+      <h1 className="any">{title}</h1>
+      {badge}
+      <div className="end">{children}</div>
+    </div>
+  );
+}
+
+/** A part of a page with a heading. */
+export function Panel({ title, end, children }: { title: ReactNode; end?: ReactNode; children: ReactNode }) {
+  return (
+    <section className="panel">
+      <header>
+        <h2>{title}</h2>
+        {end === undefined ? null : <div className="end">{end}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+/** What is wrong, and what to do. */
+export function ErrorNote({ error }: { error: unknown }) {
+  const text = error instanceof Error ? error.message : String(error);
+  const code = error instanceof ApiError ? error.code : undefined;
+  return (
+    <div className="note" data-tone="bad" role="alert">
+      <span>{text}</span>
+      {code ? <code className="small">{code}</code> : null}
+    </div>
+  );
+}
+
+interface Loadable<T> {
+  readonly data: T | undefined;
+  readonly error: unknown;
+}
+
+/** Shows an answer of the API once it is there; an error beside the last known data. */
+export function Loaded<T>({ of, children }: { of: Loadable<T>; children: (data: T) => ReactNode }) {
+  if (of.data === undefined) {
+    if (of.error) return <ErrorNote error={of.error} />;
+    return (
+      <div className="loading" role="status">
+        <span className="unseen">{words.loading}</span>
+      </div>
+    );
+  }
+  return (
+    <>
+      {of.error ? <ErrorNote error={of.error} /> : null}
+      {children(of.data)}
+    </>
+  );
+}
+
+export function Empty({ children }: { children: ReactNode }) {
+  return <p className="empty">{children}</p>;
+}

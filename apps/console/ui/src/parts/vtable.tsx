@@ -1,0 +1,86 @@
+import { useWindowVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from "react";
+
+export interface Column<Row> {
+  readonly key: string;
+  readonly head: ReactNode;
+  /** CSS width of the column: `8rem`, `minmax(0, 2fr)`. */
+  readonly width: string;
+  readonly cell: (row: Row, index: number) => ReactNode;
+  /** Hidden on narrow screens. */
+  readonly wide?: boolean;
+}
+
+interface Props<Row> {
+  label: string;
+  rows: readonly Row[];
+  columns: readonly Column<Row>[];
+  rowKey: (row: Row) => string;
+  /** Height of a row in px. */
+  height?: number;
+  /** Called when the last rows come into view. */
+  onEnd?: (() => void) | undefined;
+}
+
+const NARROW = matchMedia("(max-width: 56rem)");
+
+/** A table of any length: only the rows in view are in the page. Mark the main link of a row with `data-row`. */
+export function VirtualTable<Row>({ label, rows, columns, rowKey, height = 48, onEnd }: Props<Row>) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const [top, setTop] = useState(0);
+  const narrow = useNarrow();
+  useLayoutEffect(() => {
+    // Things above the table come and go.
+    const at = (body.current?.getBoundingClientRect().top ?? 0) + window.scrollY;
+    if (Math.abs(at - top) > 1) setTop(at);
+  });
+  const virtual = useWindowVirtualizer({
+    count: rows.length,
+    estimateSize: () => height,
+    overscan: 12,
+    scrollMargin: top,
+  });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? -1;
+  useEffect(() => {
+    if (last >= rows.length - 1) onEnd?.();
+  }, [last, rows.length, onEnd]);
+  const shown = columns.filter(({ wide }) => !(narrow && wide));
+  const style = { "--columns": shown.map(({ width }) => width).join(" ") } as React.CSSProperties;
+  return (
+    <table className="vtable" aria-label={label} aria-rowcount={rows.length + 1} style={style}>
+      <thead>
+        <tr className="vhead" aria-rowindex={1}>
+          {shown.map(({ key, head }) => (
+            <th scope="col" key={key}>
+              {head}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody ref={body} style={{ height: `${virtual.getTotalSize()}px` }}>
+        {items.map(({ index, start }) => {
+          const row = rows[index]!;
+          const at = { height: `${height}px`, transform: `translateY(${start - top}px)` };
+          return (
+            <tr className="vrow" key={rowKey(row)} aria-rowindex={index + 2} style={at}>
+              {shown.map(({ key, cell }) => (
+                <td key={key}>{cell(row, index)}</td>
+              ))}
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+function useNarrow(): boolean {
+  const [narrow, setNarrow] = useState(NARROW.matches);
+  useEffect(() => {
+    const listen = () => setNarrow(NARROW.matches);
+    NARROW.addEventListener("change", listen);
+    return () => NARROW.removeEventListener("change", listen);
+  }, []);
+  return narrow;
+}

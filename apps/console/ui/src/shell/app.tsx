@@ -1,0 +1,143 @@
+import { Component, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
+import { Link, Route, Switch, useLocation } from "wouter";
+import { ROOT } from "../lib/api.js";
+import { moveRow, useKeys } from "../lib/keys.js";
+import { type Me, MeContext } from "../lib/me.js";
+import { useGet } from "../lib/query.js";
+import { setServerTime } from "../lib/time.js";
+import { PAGES } from "../pages.js";
+import { Notices } from "../parts/notices.js";
+import { Empty, Loaded } from "../parts/page.js";
+import { words } from "../words.js";
+import { Help } from "./help.js";
+import { Nav } from "./nav.js";
+import { Search } from "./search.js";
+import { Settings } from "./settings.js";
+
+/** Where `g` and a letter lead. */
+const GO: Readonly<Record<string, string>> = { n: "/", t: "/tasks", r: "/runs" };
+
+export function App() {
+  const me = useGet<Me>("/me", {}, { refresh: 60_000 });
+  useEffect(() => {
+    if (me.data) setServerTime(me.data.now);
+  }, [me.data]);
+  return (
+    <Loaded of={me}>
+      {(known) => (
+        <MeContext value={known}>
+          <Shell me={known} />
+        </MeContext>
+      )}
+    </Loaded>
+  );
+}
+
+function Shell({ me }: { me: Me }) {
+  const [helps, setHelps] = useState(false);
+  const [menu, setMenu] = useState(false);
+  const [location, navigate] = useLocation();
+  const main = useRef<HTMLElement>(null);
+  const went = useRef(0);
+  useKeys({
+    "?": () => setHelps(true),
+    j: () => moveRow(1),
+    k: () => moveRow(-1),
+    g: () => {
+      went.current = Date.now();
+    },
+    ...Object.fromEntries(
+      Object.entries(GO).map(([key, path]) => [
+        key,
+        () => {
+          if (Date.now() - went.current < 1_500) navigate(path);
+        },
+      ]),
+    ),
+  });
+  const first = useRef(true);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: runs when the page changes
+  useEffect(() => {
+    // After a link, screen readers and the keyboard go on in the new page.
+    if (!first.current) main.current?.focus();
+    first.current = false;
+    window.scrollTo(0, 0);
+  }, [location]);
+  return (
+    <div className="shell">
+      <a className="skip" href={`${location}#main`} onClick={(event) => focusMain(event, main.current)}>
+        {words.shell.skip}
+      </a>
+      <div className="side" data-open={menu || undefined}>
+        <Link href="/" className="brand">
+          <img src={`${ROOT}carillon.svg`} width="24" height="24" alt="" />
+          {words.product}
+        </Link>
+        <Nav onGo={() => setMenu(false)} />
+        <div className="foot">
+          <p className="small soft any">{words.shell.signedIn(me.name, me.namespace)}</p>
+          <Settings />
+          <a href={`${ROOT}logout`}>{words.shell.signOut}</a>
+        </div>
+      </div>
+      <div className="stage">
+        <header className="bar">
+          <button
+            type="button"
+            className="button nav-open"
+            aria-expanded={menu}
+            onClick={() => setMenu(!menu)}
+          >
+            {words.shell.menu}
+          </button>
+          <Search />
+          <button
+            type="button"
+            className="button icon end"
+            aria-label={words.shell.help}
+            title={words.shell.help}
+            onClick={() => setHelps(true)}
+          >
+            ?
+          </button>
+        </header>
+        <main id="main" tabIndex={-1} ref={main}>
+          <Boundary key={location}>
+            <Suspense fallback={<div className="loading" />}>
+              <Switch>
+                {PAGES.map(({ path, Page }) => (
+                  <Route key={path} path={path}>
+                    {(params) => <Page params={params as Record<string, string>} />}
+                  </Route>
+                ))}
+                <Route>
+                  <Empty>{words.shell.notFound}</Empty>
+                </Route>
+              </Switch>
+            </Suspense>
+          </Boundary>
+        </main>
+      </div>
+      {helps ? <Help onClose={() => setHelps(false)} /> : null}
+      <Notices />
+    </div>
+  );
+}
+
+function focusMain(event: React.MouseEvent, main: HTMLElement | null): void {
+  event.preventDefault();
+  main?.focus();
+}
+
+/** A page that fails leaves the rest usable. */
+class Boundary extends Component<{ children: ReactNode }, { failed: boolean }> {
+  override state = { failed: false };
+
+  static getDerivedStateFromError() {
+    return { failed: true };
+  }
+
+  override render() {
+    return this.state.failed ? <Empty>{words.shell.crashed}</Empty> : this.props.children;
+  }
+}

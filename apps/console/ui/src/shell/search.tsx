@@ -1,0 +1,60 @@
+import { useEffect, useRef, useState } from "react";
+import { useLocation, useSearchParams } from "wouter";
+import { useKeys } from "../lib/keys.js";
+import { words } from "../words.js";
+
+/** How long after the last key the list is read, in ms. */
+const PATIENCE_MS = 250;
+
+/** The search for tasks: on their page it filters as one types, elsewhere Enter leads there. */
+export function Search() {
+  const field = useRef<HTMLInputElement>(null);
+  const [location, navigate] = useLocation();
+  const [params, setParams] = useSearchParams();
+  const onList = location === "/tasks";
+  const asked = onList ? (params.get("search") ?? "") : "";
+  const [text, setText] = useState(asked);
+  useEffect(() => setText(asked), [asked]);
+  useKeys({ "/": () => field.current?.select() });
+
+  useEffect(() => {
+    if (!onList || text === asked) return;
+    const timer = setTimeout(() => {
+      setParams(
+        (was) => {
+          const now = new URLSearchParams(was);
+          if (text === "") now.delete("search");
+          else now.set("search", text);
+          return now;
+        },
+        { replace: true },
+      );
+    }, PATIENCE_MS);
+    return () => clearTimeout(timer);
+  }, [text, asked, onList, setParams]);
+
+  return (
+    <search>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!onList) navigate(`/tasks?${new URLSearchParams({ search: text })}`);
+        }}
+      >
+        <input
+          ref={field}
+          className="input"
+          type="search"
+          aria-label={words.shell.search}
+          placeholder={`${words.shell.search}  /`}
+          value={text}
+          maxLength={128}
+          onChange={(event) => setText(event.target.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Escape") field.current?.blur();
+          }}
+        />
+      </form>
+    </search>
+  );
+}

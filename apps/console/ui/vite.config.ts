@@ -1,0 +1,23 @@
+import { defineConfig } from "vite";
+
+/** Builds the pages into the console's `dist`, which is what users install. */
+export default defineConfig({
+  root: import.meta.dirname,
+  // Addresses are relative to the page's <base>, which the server writes.
+  base: "./",
+  oxc: { jsx: { runtime: "automatic" } },
+  build: {
+    outDir: "../dist/ui",
+    emptyOutDir: true,
+    // Data addresses in styles and scripts would be fine by the CSP; files are cached.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    target: "es2022",
+    rolldownOptions: {
+      onLog(level, log, handle) {
+        if (log.code !== "MODULE_LEVEL_DIRECTIVE") handle(level, log); // "use client" means nothing here
+      },
+    },
+    license: { fileName: "licenses.md" },
+  },
+});
