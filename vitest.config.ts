@@ -20,17 +20,20 @@ const ISOLATED = ["**/*.isolated.test.ts"];
 
 /** Short in `npm test`, and in full in `npm run test:long`. */
 const BOTH = [
-  "test/bench/smoke.test.ts",
+  "test/seeds/b-mid-claim.test.ts",
   "test/seeds/e-items.test.ts",
   "packages/core/test/schedule/cron-parser.test.ts",
 ];
-/** Only in `npm run test:long`: real processes under faults and in each topology, random histories, packed packages. */
+/** Only in `npm run test:long`: real processes under faults and in each topology, random histories, benches, packed packages. */
 const LONG = [
+  "test/bench/*.test.ts",
+  "test/seeds/{a,c}-nodes.test.ts",
+  "test/stories/plain-workers.test.ts",
   "test/topologies/*.test.ts",
   "test/chaos/*.test.ts",
   "test/deploy/alerts.test.ts",
-  "test/packages/consumers.test.ts",
-  "apps/scheduler/test/exactly-once.test.ts",
+  "test/packages/{bundles,consumers}.test.ts",
+  "apps/scheduler/test/{exactly-once,outages}.test.ts",
   "packages/sdk/test/worker/{crash,frozen}.test.ts",
   "packages/scheduler/test/{model,simulation}/*.test.ts",
 ];

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { expect, inject, it } from "vitest";
+import { expect, it } from "vitest";
 
 /** Each bench runs, tiny, and what it says is of the right size: a wide band, because machines differ and are busy. */
 const BANDS: Record<string, Record<string, [least: number, most: number]>> = {
@@ -28,12 +28,7 @@ interface Report {
   targets: { metric: string; value: number; target: string; pass: boolean }[];
 }
 
-/** Benches that any change may slow down. The others run in `npm run test:long`. */
-const QUICK = ["burst", "scale"];
-const isLong = inject("battery") === "long";
-const benches = Object.entries(BANDS).filter(([name]) => QUICK.includes(name) !== isLong);
-
-it.each(benches)("%s", { timeout: 120_000 }, async (bench, bands) => {
+it.each(Object.entries(BANDS))("%s stays within its bands", { timeout: 120_000 }, async (bench, bands) => {
   const file = fileURLToPath(new URL(`../../scripts/bench/${bench}.mjs`, import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [file, "--smoke", "--json"]);
   const report = JSON.parse(stdout.trimEnd().split("\n").at(-1) as string) as Report;
