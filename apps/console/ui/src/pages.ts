@@ -1,11 +1,7 @@
 import { type ComponentType, lazy } from "react";
+import type { PageProps } from "./lib/page-props.js";
 import { Now } from "./pages/now.js";
 import { words } from "./words.js";
-
-export interface PageProps {
-  /** The parts of the path that the route names. */
-  params: Record<string, string>;
-}
 
 interface Page {
   /** Route, below the root of the console. The server answers each of these addresses with the same document. */
@@ -23,4 +19,7 @@ interface Page {
 export const PAGES: readonly Page[] = [
   { path: "/", nav: words.nav.now, Page: Now },
   { path: "/tasks", nav: words.nav.tasks, Page: lazy(() => import("./pages/tasks.js")) },
+  { path: "/tasks/:queue/:owner/:id", Page: lazy(() => import("./pages/task.js")) },
+  { path: "/runs", nav: words.nav.runs, Page: lazy(() => import("./pages/runs.js")) },
+  { path: "/runs/:id", Page: lazy(() => import("./pages/run.js")) },
 ];

@@ -39,6 +39,23 @@ export function useGet<T>(path: string, query: Query = {}, { enabled = true, ref
   });
 }
 
+/** A question with a body, which changes nothing. Asked again when the body or `since` changes. */
+export function useAsk<T>(path: string, body: unknown, { enabled = true, since }: AskOptions = {}) {
+  return useQuery<T, Error>({
+    queryKey: [path, body, since],
+    queryFn: ({ signal }) => api<T>("POST", path, { body, signal }),
+    placeholderData: keepPreviousData,
+    refetchInterval: false,
+    retry: false,
+    enabled,
+  });
+}
+
+export interface AskOptions {
+  enabled?: boolean;
+  since?: unknown;
+}
+
 /** Reads a list page by page. `rows` picks them out of an answer. */
 export function useGetPages<Page extends { cursor?: string | undefined }>(path: string, query: Query) {
   return useInfiniteQuery({

@@ -1,0 +1,13 @@
+import type { Task, TaskInput } from "@carillon/sdk";
+
+/** Fields of an answer that a put refuses. The compiler asks for new ones. */
+const COMPUTED: Record<Exclude<keyof Task, keyof TaskInput>, true> = {
+  ...{ humanized: true, state: true, nextExecution: true, cursor: true, nominal: true, due: true },
+  ...{ pending: true, generation: true, fired: true, revision: true, paused: true, lastStatus: true },
+  ...{ openRuns: true, displayState: true, created: true, updated: true, createdBy: true, updatedBy: true },
+};
+
+/** A task as a put takes it. */
+export function definitionOf(task: Task): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(task).filter(([field]) => !Object.hasOwn(COMPUTED, field)));
+}

@@ -1,0 +1,195 @@
+import type { RunDetails } from "@carillon/sdk";
+import { useEffect, useRef } from "react";
+import { Link } from "wouter";
+import { api, ROOT, runPath, shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import type { PageProps } from "../lib/page-props.js";
+import { useAct, useGet } from "../lib/query.js";
+import { duration, useNow } from "../lib/time.js";
+import { notify } from "../parts/notices.js";
+import { Loaded, PageHead, Panel } from "../parts/page.js";
+import { Badge, RunBadge } from "../parts/state.js";
+import { Time } from "../parts/time.js";
+import { words } from "../words.js";
+import { Items } from "./run-items.js";
+import "./run.css";
+
+const w = words.run;
+/** How often an open run is read, in ms. */
+const LIVE_MS = 1_000;
+
+/** One run: its attempts on a line of time, its output as it is written, and its end. */
+export default function RunPage({ params }: PageProps) {
+  const id = params["id"]!;
+  const run = useGet<RunDetails>(runPath(id));
+  const open = run.data !== undefined && run.data.state !== "final";
+  useGet<RunDetails>(runPath(id), {}, { enabled: open, refresh: LIVE_MS });
+  return (
+    <Loaded of={run}>
+      {(run) => (
+        <>
+          <PageHead title={w.title(shortName(run.task))} badge={<RunBadge run={run} />}>
+            <Buttons run={run} />
+          </PageHead>
+          <div className="stack">
+            <Facts run={run} />
+            <Panel title={w.waterfall}>
+              <div className="body">
+                <Waterfall run={run} />
+              </div>
+            </Panel>
+            {run.error === undefined ? null : (
+              <Panel title={w.error}>
+                <div className="body">
+                  <pre className="error">{run.error}</pre>
+                </div>
+              </Panel>
+            )}
+            <Output run={run} />
+            {run.result === undefined ? null : (
+              <Panel title={w.result}>
+                <div className="body">
+                  <pre>{JSON.stringify(run.result, null, 2)}</pre>
+                </div>
+              </Panel>
+            )}
+            <Items run={run} />
+          </div>
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Buttons({ run }: { run: RunDetails }) {
+  const { act, bullBoard } = useMe();
+  const cancel = useAct(() => api<{ changed: boolean }>("POST", `${runPath(run.id)}/cancel`), {
+    onDone: ({ changed }) => notify("ok", changed ? w.cancelling : w.cancelledBefore),
+  });
+  const job = `${ROOT}${bullBoard}queue/${encodeURIComponent(run.task.queue)}/${encodeURIComponent(run.id)}`;
+  return (
+    <>
+      {act && run.state !== "final" && run.cancel === undefined ? (
+        <button type="button" className="button danger" onClick={() => cancel.mutate(undefined)}>
+          {w.cancel}
+        </button>
+      ) : null}
+      <Link className="button" href={`${taskPath(run.task)}?explain=${run.nominal}`}>
+        {words.explain.title}
+      </Link>
+      {bullBoard === undefined ? null : (
+        <a className="button" href={job}>
+          {w.job}
+        </a>
+      )}
+    </>
+  );
+}
+
+function Facts({ run }: { run: RunDetails }) {
+  const facts: [string, React.ReactNode][] = [
+    [
+      w.task,
+      <Link key="t" href={taskPath(run.task)}>
+        {shortName(run.task)}
+      </Link>,
+    ],
+    [w.nominal, <Time key="n" at={run.nominal} />],
+    [w.trigger, words.triggers[run.trigger] + (run.by === undefined ? "" : ` ${words.now.pausedBy(run.by)}`)],
+    [w.attempts, `${run.attempts}${run.maxAttempts === undefined ? "" : ` / ${run.maxAttempts}`}`],
+    [w.worker, run.worker === undefined ? undefined : `${run.host ?? ""} ${run.worker} (${run.pid})`],
+    [w.node, run.node],
+    [w.late, run.lateMs === undefined ? undefined : duration(run.lateMs)],
+    [w.waited, run.waitMs === undefined ? undefined : duration(run.waitMs)],
+    [w.crashes, run.crashes],
+    [w.cancel, run.cancel === undefined ? undefined : w.cancelledBy(run.cancel.by)],
+    ["id", <code key="i">{run.id}</code>],
+  ];
+  return (
+    <section className="panel">
+      <dl className="facts body">
+        {facts.map(([name, value]) =>
+          value === undefined ? null : (
+            <div key={name} className="fact">
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
+        )}
+      </dl>
+    </section>
+  );
+}
+
+interface Phase {
+  readonly name: string;
+  readonly kind: "late" | "wait" | "run";
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Due, enqueued, waited, ran: each a bar on one scale. */
+function Waterfall({ run }: { run: RunDetails }) {
+  const now = useNow();
+  const end = run.finished ?? Math.max(now, run.started ?? run.enqueued);
+  const attempts = run.attemptList.map(({ attempt, started, host }, i): Phase => {
+    const next = run.attemptList[i + 1]?.started;
+    return { name: `${w.attempt(attempt)} · ${host}`, kind: "run", from: started, to: next ?? end };
+  });
+  const first = attempts[0]?.from ?? end;
+  const phases: Phase[] = [
+    { name: w.phases.due, kind: "late", from: run.due, to: Math.max(run.due, run.enqueued) },
+    { name: w.phases.waited, kind: "wait", from: run.enqueued, to: Math.max(run.enqueued, first) },
+    ...attempts,
+  ];
+  const from = Math.min(...phases.map((phase) => phase.from));
+  const length = Math.max(1, Math.max(...phases.map((phase) => phase.to)) - from);
+  return (
+    <ol className="waterfall">
+      {phases.map(({ name, kind, from: begun, to }) => (
+        <li key={`${name} ${begun}`}>
+          <span className="cut">{name}</span>
+          <svg aria-hidden="true" viewBox="0 0 1000 12" preserveAspectRatio="none">
+            <rect
+              data-kind={kind}
+              x={((begun - from) / length) * 1_000}
+              width={Math.max(2, ((to - begun) / length) * 1_000)}
+              height="12"
+            />
+          </svg>
+          <span className="soft right">{duration(to - begun)}</span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** What the attempts printed; follows the end while the run is open. */
+function Output({ run }: { run: RunDetails }) {
+  const end = useRef<HTMLPreElement>(null);
+  const text = run.output.map(({ text }) => text).join("");
+  const open = run.state !== "final";
+  // biome-ignore lint/correctness/useExhaustiveDependencies: scrolls when there is more text
+  useEffect(() => {
+    const shown = end.current;
+    if (open && shown) shown.scrollTop = shown.scrollHeight;
+  }, [text, open]);
+  if (run.output.length === 0 && !open) return null;
+  return (
+    <Panel title={w.output} end={open ? <Badge tone="run">{w.live}</Badge> : undefined}>
+      <div className="body stack">
+        {run.output.length === 0 ? <p className="soft">{w.noOutput}</p> : null}
+        {run.output.map(({ attempt, text, cut }, i) => (
+          <div key={attempt} className="stack">
+            {run.output.length > 1 ? <h3>{w.attempt(attempt)}</h3> : null}
+            {cut ? <p className="soft small">{w.cut}</p> : null}
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: long output is scrolled with the keyboard */}
+            <pre className="output" tabIndex={0} ref={i === run.output.length - 1 ? end : undefined}>
+              {text}
+            </pre>
+          </div>
+        ))}
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,127 @@
+import type { Run, RunningRun } from "@carillon/sdk";
+import { Link, useSearchParams } from "wouter";
+import { runPath, shortName } from "../lib/api.js";
+import { useGet, useGetPages } from "../lib/query.js";
+import { duration } from "../lib/time.js";
+import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { RunRows } from "../parts/run-rows.js";
+import { Badge } from "../parts/state.js";
+import { words } from "../words.js";
+import { FAILED } from "./now.js";
+
+const w = words.runs_;
+const CHIPS = {
+  all: undefined,
+  failed: FAILED,
+  succeeded: "succeeded,quota,nothing-to-do",
+  others: "cancelled,dropped",
+} as const;
+type Chip = keyof typeof CHIPS;
+
+interface Page {
+  runs: Run[];
+  cursor?: string;
+}
+
+/** What runs now, and all ends, newest first. */
+export default function Runs() {
+  const [params, setParams] = useSearchParams();
+  const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;
+  const names = Object.fromEntries(
+    ["task", "owner", "queue", "node"].map((name) => [name, params.get(name)]),
+  );
+  const given = Object.fromEntries(Object.entries(names).filter(([, value]) => value)) as Record<
+    string,
+    string
+  >;
+  const pages = useGetPages<Page>("/journal", { ...given, outcome: CHIPS[chip], limit: 50 });
+  return (
+    <>
+      <PageHead title={w.title} />
+      <div className="stack">
+        <UnderWay />
+        <Panel title={w.ended}>
+          <div className="body inline">
+            <div className="chips">
+              {(Object.keys(CHIPS) as Chip[]).map((name) => (
+                <button
+                  key={name}
+                  type="button"
+                  className="chip"
+                  aria-pressed={chip === name}
+                  onClick={() =>
+                    setParams((was) => {
+                      const now = new URLSearchParams(was);
+                      if (name === "all") now.delete("filter");
+                      else now.set("filter", name);
+                      return now;
+                    })
+                  }
+                >
+                  {w.chips[name]}
+                </button>
+              ))}
+            </div>
+            {Object.entries(given).map(([name, value]) => (
+              <Badge key={name}>
+                {name}: {value}
+              </Badge>
+            ))}
+            {Object.keys(given).length === 0 ? null : <Link href="/runs">{words.list.clear}</Link>}
+          </div>
+          <Loaded of={pages}>
+            {({ pages: read }) => {
+              const runs = read.flatMap(({ runs }) => runs);
+              return (
+                <>
+                  {runs.length === 0 ? <Empty>{w.none}</Empty> : <RunRows runs={runs} withTask />}
+                  {pages.hasNextPage ? (
+                    <p className="body">
+                      <button
+                        type="button"
+                        className="button plain"
+                        onClick={() => void pages.fetchNextPage()}
+                      >
+                        {w.more}
+                      </button>
+                    </p>
+                  ) : null}
+                </>
+              );
+            }}
+          </Loaded>
+        </Panel>
+      </div>
+    </>
+  );
+}
+
+function UnderWay() {
+  const runs = useGet<{ runs: RunningRun[] }>("/runs", { state: "running", limit: 50 });
+  return (
+    <Panel title={words.now.running}>
+      <Loaded of={runs}>
+        {({ runs }) =>
+          runs.length === 0 ? (
+            <Empty>{words.now.noneRunning}</Empty>
+          ) : (
+            <ul className="rows">
+              {runs.map(({ id, task, host, worker, runningMs, usualMs }) => (
+                <li key={id}>
+                  <Link href={runPath(id)} data-row>
+                    {shortName(task)}
+                  </Link>
+                  <span className="soft small">{host ?? worker}</span>
+                  <span className="end soft">
+                    {duration(runningMs)}
+                    {usualMs === undefined ? "" : ` (${w.usually(duration(usualMs))})`}
+                  </span>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}

@@ -1,0 +1,211 @@
+import type { BackfillOptions, StartBackfillResult, Task, TriggerResult } from "@carillon/sdk";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { api, runPath, shortName, taskPath } from "../lib/api.js";
+import { useAct } from "../lib/query.js";
+import { useZone } from "../lib/time.js";
+import { Check, Confirm, Field, Select } from "../parts/confirm.js";
+import { notify } from "../parts/notices.js";
+import { words } from "../words.js";
+
+export type Action = "trigger" | "pause" | "resume" | "backfill" | "delete";
+
+interface Props {
+  task: Task;
+  onClose: () => void;
+}
+
+const w = words.task;
+
+/** The dialog of an action on one task. */
+export function TaskDialog({ action, ...props }: Props & { action: Action }) {
+  const Shown = { trigger: Trigger, pause: Pause, resume: Resume, backfill: Backfill, delete: Delete }[
+    action
+  ];
+  return <Shown {...props} />;
+}
+
+function Trigger({ task, onClose }: Props) {
+  const [overlap, setOverlap] = useState<keyof typeof w.overlaps>("");
+  const [, navigate] = useLocation();
+  const act = useAct(
+    () =>
+      api<TriggerResult>("POST", `${taskPath(task)}/trigger`, { body: overlap === "" ? {} : { overlap } }),
+    {
+      quiet: true,
+      onDone: (done) => {
+        onClose();
+        if (done.outcome === "enqueued") navigate(runPath(done.run));
+        else notify("ok", w.waitsForRun);
+      },
+    },
+  );
+  return (
+    <Confirm
+      title={w.triggerTitle(shortName(task))}
+      act={w.trigger}
+      busy={act.isPending}
+      error={act.error}
+      onAct={() => act.mutate(undefined)}
+      onClose={onClose}
+    >
+      <Field label={w.overlap} hint={w.overlapHint}>
+        <Select value={overlap} options={w.overlaps} onSet={setOverlap} />
+      </Field>
+    </Confirm>
+  );
+}
+
+function Pause({ task, onClose }: Props) {
+  const [note, setNote] = useState("");
+  const [cancelQueued, setCancelQueued] = useState(false);
+  const act = useAct(
+    () => api("POST", `${taskPath(task)}/pause`, { body: { ...(note && { note }), cancelQueued } }),
+    {
+      quiet: true,
+      onDone: () => {
+        onClose();
+        notify("ok", w.pausedNow);
+      },
+    },
+  );
+  return (
+    <Confirm
+      title={w.pauseTitle(shortName(task))}
+      act={w.pause}
+      busy={act.isPending}
+      error={act.error}
+      onAct={() => act.mutate(undefined)}
+      onClose={onClose}
+    >
+      <Field label={w.note} hint={w.noteHint}>
+        <input
+          className="input"
+          value={note}
+          maxLength={500}
+          onChange={(event) => setNote(event.target.value)}
+        />
+      </Field>
+      <Check label={w.cancelQueued} checked={cancelQueued} onSet={setCancelQueued} />
+    </Confirm>
+  );
+}
+
+function Resume({ task, onClose }: Props) {
+  const [from, setFrom] = useState<keyof typeof w.resumeFrom>("now");
+  const act = useAct(() => api("POST", `${taskPath(task)}/resume`, { body: { from } }), {
+    quiet: true,
+    onDone: () => {
+      onClose();
+      notify("ok", w.resumed);
+    },
+  });
+  return (
+    <Confirm
+      title={w.resumeTitle(shortName(task))}
+      act={w.resume}
+      busy={act.isPending}
+      error={act.error}
+      onAct={() => act.mutate(undefined)}
+      onClose={onClose}
+    >
+      <Field label={w.missed} hint={w.missedHint(task.catchUp)}>
+        <Select value={from} options={w.resumeFrom} onSet={setFrom} />
+      </Field>
+    </Confirm>
+  );
+}
+
+function Backfill({ task, onClose }: Props) {
+  const zone = useZone();
+  const [, navigate] = useLocation();
+  const [range, setRange] = useState({ from: "", to: "" });
+  const [overlap, setOverlap] = useState<keyof typeof w.overlaps>("");
+  const [every, setEvery] = useState("");
+  const [total, setTotal] = useState<number | undefined>();
+  const instant = (text: string) => new Date(zone === "UTC" ? `${text}Z` : text).toISOString();
+  const body = (dryRun: boolean) => ({
+    from: instant(range.from),
+    to: instant(range.to),
+    ...(overlap && { overlap: overlap as BackfillOptions["overlap"] }),
+    ...(every && { every }),
+    dryRun,
+  });
+  const send = async (dryRun: boolean) =>
+    api<StartBackfillResult>("POST", `${taskPath(task)}/backfills`, { body: body(dryRun) });
+  const act = useAct(send, {
+    quiet: true,
+    onDone: (done, dryRun) => {
+      if (dryRun) return setTotal(done.total);
+      onClose();
+      if (done.id !== undefined) navigate(`/backfills?id=${done.id}`);
+    },
+  });
+  const edit = (change: () => void) => {
+    change();
+    setTotal(undefined);
+  };
+  const input = (name: "from" | "to") => (
+    <input
+      className="input"
+      type="datetime-local"
+      step="1"
+      required
+      value={range[name]}
+      onChange={(event) => edit(() => setRange({ ...range, [name]: event.target.value }))}
+    />
+  );
+  return (
+    <Confirm
+      title={w.backfillTitle(shortName(task))}
+      act={total === undefined ? w.count : w.start(total)}
+      busy={act.isPending || total === 0}
+      error={act.error}
+      onAct={() => act.mutate(total === undefined)}
+      onClose={onClose}
+    >
+      <Field label={w.from(zone)}>{input("from")}</Field>
+      <Field label={w.to(zone)}>{input("to")}</Field>
+      <Field label={w.overlap} hint={w.overlapHint}>
+        <Select value={overlap} options={w.overlaps} onSet={(to) => edit(() => setOverlap(to))} />
+      </Field>
+      <Field label={w.every} hint={w.everyHint}>
+        <input
+          className="input"
+          placeholder="10s"
+          value={every}
+          onChange={(event) => edit(() => setEvery(event.target.value))}
+        />
+      </Field>
+      {total === undefined ? null : (
+        <p className="note" data-tone={total === 0 ? "warn" : "ok"} role="status">
+          {w.counted(total)}
+        </p>
+      )}
+    </Confirm>
+  );
+}
+
+function Delete({ task, onClose }: Props) {
+  const [, navigate] = useLocation();
+  const act = useAct(() => api("DELETE", taskPath(task)), {
+    quiet: true,
+    onDone: () => {
+      onClose();
+      navigate("/tasks");
+    },
+  });
+  return (
+    <Confirm
+      title={w.deleteTitle(shortName(task))}
+      act={w.delete}
+      danger
+      busy={act.isPending}
+      error={act.error}
+      onAct={() => act.mutate(undefined)}
+      onClose={onClose}
+    >
+      <p>{w.deleteHint}</p>
+    </Confirm>
+  );
+}

@@ -1,0 +1,210 @@
+import type { LedgerEntry, Run, Task, TaskRevision, TaskStats } from "@carillon/sdk";
+import { useState } from "react";
+import { Link } from "wouter";
+import { api, taskPath } from "../lib/api.js";
+import { definitionOf } from "../lib/definition.js";
+import { useMe } from "../lib/me.js";
+import { useAct, useGet } from "../lib/query.js";
+import { duration } from "../lib/time.js";
+import { Confirm } from "../parts/confirm.js";
+import { notify } from "../parts/notices.js";
+import { Empty, Loaded, Panel } from "../parts/page.js";
+import { RunRows } from "../parts/run-rows.js";
+import { Badge, OutcomeBadge } from "../parts/state.js";
+import { Relative, Time } from "../parts/time.js";
+import { words } from "../words.js";
+
+const w = words.task;
+const STEP = 10;
+
+interface Props {
+  task: Task;
+}
+
+/** The latest runs; more on request. */
+export function Runs({ task }: Props) {
+  const [limit, setLimit] = useState(STEP);
+  const runs = useGet<{ runs: Run[] }>(`${taskPath(task)}/runs`, { limit });
+  return (
+    <Panel title={w.runs}>
+      <Loaded of={runs}>
+        {({ runs }) => (
+          <>
+            {runs.length === 0 ? <Empty>{w.noRuns}</Empty> : <RunRows runs={runs} />}
+            {runs.length < limit ? null : (
+              <p className="body">
+                <button type="button" className="button plain" onClick={() => setLimit(limit + 5 * STEP)}>
+                  {w.moreRuns}
+                </button>
+              </p>
+            )}
+          </>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** Statistics: they outlive the records of runs. */
+export function Figures({ task }: Props) {
+  const stats = useGet<TaskStats>(`${taskPath(task)}/stats`);
+  return (
+    <Panel title={w.figures}>
+      <div className="body">
+        <Loaded of={stats}>
+          {(stats) => (
+            <div className="stack">
+              <dl className="figures">
+                <Figure name={w.successRate} value={stats.successRate} as={percent} />
+                <Figure name={w.usual} value={stats.usualMs} as={duration} />
+                <Figure name={w.lastTook} value={stats.lastMs} as={duration} />
+                <Figure name={w.late} value={stats.lastLateMs} as={duration} />
+                <Figure name={w.waited} value={stats.lastWaitMs} as={duration} />
+                <Figure name={w.inARow} value={stats.consecutiveFailures || undefined} as={String} />
+                <Figure name={w.crashes} value={stats.crashes || undefined} as={String} />
+              </dl>
+              <ul className="inline">
+                {Object.entries(stats.outcomes)
+                  .filter(([, n]) => n > 0)
+                  .map(([outcome, n]) => (
+                    <li key={outcome} className="inline">
+                      <OutcomeBadge outcome={outcome as keyof TaskStats["outcomes"]} />{" "}
+                      {n.toLocaleString("en")}
+                    </li>
+                  ))}
+              </ul>
+            </div>
+          )}
+        </Loaded>
+      </div>
+    </Panel>
+  );
+}
+
+const percent = (share: number) => `${(share * 100).toFixed(share > 0.99 && share < 1 ? 1 : 0)} %`;
+
+interface FigureProps {
+  name: string;
+  value: number | undefined;
+  as: (value: number) => string;
+}
+
+function Figure({ name, value, as }: FigureProps) {
+  if (value === undefined) return null;
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{as(value)}</dd>
+    </div>
+  );
+}
+
+/** What was not enqueued, and why. */
+export function Skips({ task }: Props) {
+  const ledger = useGet<{ ledger: LedgerEntry[] }>(`${taskPath(task)}/ledger`);
+  const entries = ledger.data?.ledger ?? [];
+  if (entries.length === 0) return null;
+  return (
+    <Panel title={w.skips}>
+      <ul className="rows">
+        {entries.slice(0, STEP).map(({ reason, from, to, decisions, note, run }) => (
+          <li key={`${reason} ${from} ${to}`}>
+            <Badge tone="skip">{reason}</Badge>
+            <Time at={from} />
+            {from === to ? null : (
+              <>
+                {w.until} <Time at={to} />
+              </>
+            )}
+            {decisions > 1 ? <span className="soft">{w.times(decisions)}</span> : null}
+            {run === undefined ? null : <Link href={`/runs/${encodeURIComponent(run)}`}>{w.inTheWay}</Link>}
+            <Link className="end" href={`${taskPath(task)}?explain=${to}`}>
+              {words.explain.title}
+            </Link>
+            {note === undefined ? null : <span className="wide small soft any">{note}</span>}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+/** The definition as a put takes it, and who wrote it. */
+export function Definition({ task }: Props) {
+  const { created, createdBy, updated, updatedBy } = task;
+  return (
+    <Panel title={w.definition}>
+      <div className="body stack">
+        <p className="soft">
+          {w.created} <Relative at={created} />
+          {createdBy === undefined ? "" : ` ${words.now.pausedBy(createdBy)}`}, {w.updated}{" "}
+          <Relative at={updated} />
+          {updatedBy === undefined ? "" : ` ${words.now.pausedBy(updatedBy)}`} ·{" "}
+          <Link
+            href={`/changes?${new URLSearchParams({ task: task.id, owner: task.owner, queue: task.queue })}`}
+          >
+            {words.nav.changes}
+          </Link>
+        </p>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long definition is scrolled with the keyboard */}
+        <pre tabIndex={0}>{JSON.stringify(definitionOf(task), null, 2)}</pre>
+      </div>
+    </Panel>
+  );
+}
+
+/** Earlier definitions, and a way back to them. */
+export function Revisions({ task }: Props) {
+  const { define } = useMe();
+  const [chosen, setChosen] = useState<TaskRevision | undefined>();
+  const revisions = useGet<{ revisions: TaskRevision[] }>(`${taskPath(task)}/revisions`);
+  const entries = revisions.data?.revisions ?? [];
+  const restore = useAct((number: number) => api("POST", `${taskPath(task)}/restore`, { body: { number } }), {
+    quiet: true,
+    onDone: () => {
+      setChosen(undefined);
+      notify("ok", w.restored);
+    },
+  });
+  if (entries.length === 0) return null;
+  return (
+    <Panel title={w.revisions}>
+      <ul className="rows">
+        {entries.map((revision) => (
+          <li key={revision.number}>
+            <span>{w.revision(revision.number)}</span>
+            <span className="soft">
+              {w.replaced} <Relative at={revision.until} />
+              {revision.by === undefined ? "" : `, ${w.writtenBy(revision.by)}`}
+            </span>
+            <button type="button" className="button plain end" onClick={() => setChosen(revision)}>
+              {define ? w.showRestore : w.show}
+            </button>
+          </li>
+        ))}
+      </ul>
+      {chosen === undefined ? null : (
+        <Confirm
+          title={w.revision(chosen.number)}
+          act={w.restore}
+          wide
+          busy={restore.isPending || !define}
+          error={restore.error}
+          onAct={() => restore.mutate(chosen.number)}
+          onClose={() => setChosen(undefined)}
+        >
+          <div className="panels">
+            <div className="stack">
+              <h3>{w.revision(chosen.number)}</h3>
+              <pre>{JSON.stringify(chosen.definition, null, 2)}</pre>
+            </div>
+            <div className="stack">
+              <h3>{w.inForce}</h3>
+              <pre>{JSON.stringify(definitionOf(task), null, 2)}</pre>
+            </div>
+          </div>
+        </Confirm>
+      )}
+    </Panel>
+  );
+}

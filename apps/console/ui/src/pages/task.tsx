@@ -1,0 +1,204 @@
+import type { LedgerEntry, Run, Task } from "@carillon/sdk";
+import { useState } from "react";
+import { Link, useSearchParams } from "wouter";
+import { api, type Named, shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import type { PageProps } from "../lib/page-props.js";
+import type { Preview } from "../lib/preview.js";
+import { useAct, useAsk, useGet } from "../lib/query.js";
+import { Explain } from "../parts/explain.js";
+import { notify } from "../parts/notices.js";
+import { Loaded, PageHead, Panel } from "../parts/page.js";
+import { Badge, TaskBadge } from "../parts/state.js";
+import { TickTrack, ticksOf } from "../parts/ticks.js";
+import { Relative, Time } from "../parts/time.js";
+import { words } from "../words.js";
+import { type Action, TaskDialog } from "./task-actions.js";
+import { Definition, Figures, Revisions, Runs, Skips } from "./task-parts.js";
+import "./task.css";
+
+/** Runs on the track, and coming times. */
+const TRACK = { runs: 40, planned: 10 };
+
+/** One task: when it runs, why it did or did not, and what one can do about it. */
+export default function TaskPage({ params }: PageProps) {
+  const name = params as unknown as Named;
+  const task = useGet<Task>(taskPath(name));
+  const [action, setAction] = useState<Action | undefined>();
+  return (
+    <Loaded of={task}>
+      {(task) => (
+        <>
+          <PageHead title={shortName(task)} badge={<TaskBadge {...task} />}>
+            <Buttons task={task} onAction={setAction} />
+          </PageHead>
+          <div className="stack">
+            <Facts task={task} />
+            <Ticks task={task} />
+            <div className="panels">
+              <Runs task={task} />
+              <Figures task={task} />
+            </div>
+            <Skips task={task} />
+            <Definition task={task} />
+            <Revisions task={task} />
+          </div>
+          {action ? <TaskDialog task={task} action={action} onClose={() => setAction(undefined)} /> : null}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+function Buttons({ task, onAction }: { task: Task; onAction: (action: Action) => void }) {
+  const { act, define } = useMe();
+  const resume = useAct(() => api("POST", `${taskPath(task)}/resume`, { body: {} }), {
+    onDone: () => notify("ok", words.task.resumed),
+  });
+  const button = (action: Action, text: string, look = "button") => (
+    <button key={action} type="button" className={look} onClick={() => onAction(action)}>
+      {text}
+    </button>
+  );
+  const missedSomething = task.state === "paused" && task.due !== undefined;
+  return (
+    <>
+      {act ? button("trigger", words.task.trigger) : null}
+      {act && task.state === "scheduled" ? button("pause", words.task.pause) : null}
+      {act && task.state === "paused" ? (
+        missedSomething ? (
+          button("resume", words.task.resume)
+        ) : (
+          <button type="button" className="button" onClick={() => resume.mutate(undefined)}>
+            {words.task.resume}
+          </button>
+        )
+      ) : null}
+      {act ? button("backfill", words.task.backfill) : null}
+      {define ? (
+        <Link className="button" href={`${taskPath(task)}/edit`}>
+          {words.task.edit}
+        </Link>
+      ) : null}
+      {define ? button("delete", words.task.delete, "button danger") : null}
+    </>
+  );
+}
+
+/** The schedule, its next time, and who paused it and why. */
+function Facts({ task }: { task: Task }) {
+  const { humanized, nextExecution, nominal, paused, lastStatus, openRuns, pending, description } = task;
+  return (
+    <section className="panel">
+      <div className="body stack">
+        {description === undefined ? null : <p>{description}</p>}
+        {paused === undefined ? null : (
+          <p className="note" data-tone="warn">
+            <span>
+              {words.task.pausedSince} <Relative at={paused.at} />
+              {paused.by === undefined ? "" : `, ${words.now.pausedBy(paused.by)}`}
+              {paused.note === undefined ? "" : `: ${paused.note}`}
+            </span>
+          </p>
+        )}
+        <dl className="figures">
+          <div>
+            <dt>{words.task.schedule}</dt>
+            <dd className="words">{humanized}</dd>
+          </div>
+          <div>
+            <dt>{words.task.next}</dt>
+            <dd>
+              {nextExecution === undefined ? words.none : <Relative at={nextExecution} />}
+              {nextExecution === undefined ? null : (
+                <span className="block soft small">
+                  <Time at={nextExecution} />
+                  {nominal === undefined || nominal === nextExecution ? null : (
+                    <>
+                      {" "}
+                      ({words.task.nominal} <Time at={nominal} />)
+                    </>
+                  )}
+                </span>
+              )}
+            </dd>
+          </div>
+          <div>
+            <dt>{words.task.last}</dt>
+            <dd>
+              {lastStatus?.outcome === undefined ? words.list.neverRan : words.outcomes[lastStatus.outcome]}
+              {lastStatus?.finishedAt === undefined ? null : (
+                <span className="block soft small">
+                  <Relative at={lastStatus.finishedAt} />
+                </span>
+              )}
+            </dd>
+          </div>
+          {openRuns === undefined ? null : (
+            <div>
+              <dt>{words.task.open}</dt>
+              <dd>{words.task.openRuns(openRuns.queued, openRuns.running)}</dd>
+            </div>
+          )}
+          {pending.length === 0 ? null : (
+            <div>
+              <dt>{words.task.pending}</dt>
+              <dd>{pending.length}</dd>
+            </div>
+          )}
+        </dl>
+        {lastStatus?.error === undefined ? null : <pre className="error">{lastStatus.error}</pre>}
+        <p className="inline small soft">
+          {task.type} · <Link href={`/tasks?queue=${encodeURIComponent(task.queue)}`}>{task.queue}</Link> ·{" "}
+          <Link href={`/tasks?owner=${encodeURIComponent(task.owner)}`}>{task.owner}</Link>
+          {task.tags.map((tag) => (
+            <Link key={tag} href={`/tasks?tag=${encodeURIComponent(tag)}`}>
+              <Badge>{tag}</Badge>
+            </Link>
+          ))}
+        </p>
+      </div>
+    </section>
+  );
+}
+
+function Ticks({ task }: { task: Task }) {
+  const [params, setParams] = useSearchParams();
+  const asked = Number(params.get("explain") ?? Number.NaN);
+  const at = Number.isSafeInteger(asked) ? asked : undefined;
+  const runs = useGet<{ runs: Run[] }>(`${taskPath(task)}/runs`, { limit: TRACK.runs });
+  const ledger = useGet<{ ledger: LedgerEntry[] }>(`${taskPath(task)}/ledger`);
+  const planned = usePlanned(task);
+  const pick = (to: number) =>
+    setParams(
+      (was) => {
+        const now = new URLSearchParams(was);
+        now.set("explain", String(to));
+        return now;
+      },
+      { replace: true },
+    );
+  return (
+    <Panel title={words.task.ticks}>
+      <div className="body stack">
+        <Loaded of={runs}>
+          {({ runs }) => (
+            <TickTrack ticks={ticksOf(runs, ledger.data?.ledger ?? [], planned)} onPick={pick} picked={at} />
+          )}
+        </Loaded>
+        <Explain task={task} at={at} onPick={pick} />
+      </div>
+    </Panel>
+  );
+}
+
+/** The next times by the server's engine; none while it is paused or finished. */
+function usePlanned(task: Task): readonly number[] {
+  const { owner, id, schedule, state, nextExecution } = task;
+  const body = { schedule, owner, id, count: TRACK.planned };
+  const preview = useAsk<Preview>("/validate", body, {
+    enabled: state === "scheduled",
+    since: nextExecution,
+  });
+  return state === "scheduled" ? (preview.data?.next.map(({ due, nominal }) => due ?? nominal) ?? []) : [];
+}

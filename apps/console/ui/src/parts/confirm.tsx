@@ -1,0 +1,88 @@
+import type { FormEvent, ReactNode } from "react";
+import { words } from "../words.js";
+import { Dialog } from "./dialog.js";
+import { ErrorNote } from "./page.js";
+
+interface Props {
+  title: string;
+  /** Text of the button that does it. */
+  act: string;
+  danger?: boolean;
+  wide?: boolean;
+  /** It is being done, or cannot be done yet. */
+  busy?: boolean;
+  error?: unknown;
+  onAct: () => void;
+  onClose: () => void;
+  children?: ReactNode;
+}
+
+/** A dialog that asks, and then does one thing. It stays open until that is done, so that an error is seen where it belongs. */
+export function Confirm({ title, act, danger, wide, busy, error, onAct, onClose, children }: Props) {
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    onAct();
+  };
+  return (
+    <Dialog title={title} onClose={onClose} {...(wide ? { wide } : {})}>
+      <form className="form" onSubmit={submit}>
+        {children}
+        {error ? <ErrorNote error={error} /> : null}
+        <div className="actions">
+          <button type="button" className="button" onClick={onClose}>
+            {words.cancel}
+          </button>
+          <button type="submit" className={danger ? "button danger" : "button main"} disabled={busy}>
+            {act}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+export function Field({ label, hint, children }: { label: string; hint?: string; children: ReactNode }) {
+  return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: the control is the child
+    <label className="field">
+      <span>{label}</span>
+      {children}
+      {hint === undefined ? null : <span className="small soft">{hint}</span>}
+    </label>
+  );
+}
+
+export function Check({
+  label,
+  checked,
+  onSet,
+}: {
+  label: string;
+  checked: boolean;
+  onSet: (to: boolean) => void;
+}) {
+  return (
+    <label className="check">
+      <input type="checkbox" checked={checked} onChange={(event) => onSet(event.target.checked)} />
+      {label}
+    </label>
+  );
+}
+
+interface SelectProps<Value extends string> {
+  value: Value;
+  options: Readonly<Record<Value, string>>;
+  onSet: (to: Value) => void;
+}
+
+export function Select<Value extends string>({ value, options, onSet }: SelectProps<Value>) {
+  return (
+    <select className="input" value={value} onChange={(event) => onSet(event.target.value as Value)}>
+      {(Object.entries(options) as [Value, string][]).map(([name, text]) => (
+        <option key={name} value={name}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}

@@ -1,0 +1,103 @@
+import type { Explanation, Verdict } from "@carillon/sdk";
+import { type FormEvent, useState } from "react";
+import { Link } from "wouter";
+import { type Named, runPath, taskPath } from "../lib/api.js";
+import { useGet } from "../lib/query.js";
+import { useZone } from "../lib/time.js";
+import { words } from "../words.js";
+import { Loaded } from "./page.js";
+import { Badge, type Tone } from "./state.js";
+import { Time } from "./time.js";
+
+const TONES: Partial<Record<Verdict, Tone>> = {
+  ...{ enqueued: "ok", skipped: "skip", waiting: "run", due: "warn", held: "warn", planned: "run" },
+};
+
+interface Props {
+  task: Named;
+  at: number | undefined;
+  onPick: (at: number) => void;
+}
+
+/** Why the task did, or did not, run at a time: asked by the server about any moment. */
+export function Explain({ task, at, onPick }: Props) {
+  return (
+    <div className="stack">
+      <AskForm onPick={onPick} />
+      {at === undefined ? <p className="soft">{words.explain.hint}</p> : <Answer {...{ task, at, onPick }} />}
+    </div>
+  );
+}
+
+function AskForm({ onPick }: { onPick: (at: number) => void }) {
+  const zone = useZone();
+  const [text, setText] = useState("");
+  const ask = (event: FormEvent) => {
+    event.preventDefault();
+    const at = Date.parse(zone === "UTC" ? `${text}Z` : text);
+    if (!Number.isNaN(at)) onPick(at);
+  };
+  return (
+    <form className="inline" onSubmit={ask}>
+      <label className="inline">
+        <span>{words.explain.time(zone)}</span>
+        <input
+          className="input"
+          type="datetime-local"
+          step="1"
+          required
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </label>
+      <button type="submit" className="button">
+        {words.explain.ask}
+      </button>
+    </form>
+  );
+}
+
+function Answer({ task, at, onPick }: Props & { at: number }) {
+  const answer = useGet<Explanation>(`${taskPath(task)}/explain`, { time: at }, { refresh: 10_000 });
+  return (
+    <Loaded of={answer}>
+      {({ time, verdict, summary, events, hold, nearest }) => (
+        <div className="stack" aria-live="polite">
+          <p>
+            <strong>
+              <Time at={time} />
+            </strong>{" "}
+            <Badge tone={TONES[verdict] ?? "none"}>{words.explain.verdicts[verdict]}</Badge> {summary}
+          </p>
+          {hold === undefined ? null : (
+            <p className="note" data-tone="warn">
+              {hold}
+            </p>
+          )}
+          {events.length === 0 ? null : (
+            <ol className="rows">
+              {events.map(({ at, text, run, what }, i) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: the list only grows
+                <li key={`${what} ${i}`}>
+                  <span className="soft">{at === undefined ? words.none : <Time at={at} />}</span>
+                  {run === undefined ? text : <Link href={runPath(run)}>{text}</Link>}
+                </li>
+              ))}
+            </ol>
+          )}
+          {nearest === undefined ? null : (
+            <p className="inline">
+              {([nearest.before, nearest.after] as const).map((near, i) =>
+                near === undefined ? null : (
+                  <button key={near} type="button" className="chip" onClick={() => onPick(near)}>
+                    {i === 0 ? words.explain.before : words.explain.after} <Time at={near} />
+                  </button>
+                ),
+              )}
+            </p>
+          )}
+        </div>
+      )}
+    </Loaded>
+  );
+}

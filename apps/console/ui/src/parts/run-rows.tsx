@@ -1,0 +1,43 @@
+import type { Run } from "@carillon/sdk";
+import { Link } from "wouter";
+import { runPath, shortName, taskPath } from "../lib/api.js";
+import { duration, useNow } from "../lib/time.js";
+import { words } from "../words.js";
+import { Badge, RunBadge } from "./state.js";
+import { Relative, Time } from "./time.js";
+
+/** Runs as rows: how each ended, when it was due, how long it took, and the first line of its error. */
+export function RunRows({ runs, withTask }: { runs: readonly Run[]; withTask?: boolean }) {
+  const now = useNow();
+  return (
+    <ul className="rows">
+      {runs.map((run) => {
+        const { id, task, nominal, started, finished, error, trigger, attempts } = run;
+        return (
+          <li key={id}>
+            <RunBadge run={run} />
+            <Link href={runPath(id)} data-row>
+              {withTask ? shortName(task) : <Time at={nominal} />}
+            </Link>
+            {withTask ? (
+              <Link className="soft small" href={`${taskPath(task)}?explain=${nominal}`}>
+                <Time at={nominal} />
+              </Link>
+            ) : null}
+            {trigger === "schedule" ? null : <Badge>{words.triggers[trigger]}</Badge>}
+            {attempts > 1 ? <span className="soft small">{words.runs_.attempts(attempts)}</span> : null}
+            <span className="end soft">
+              {started === undefined ? "" : duration(Math.max(0, (finished ?? now) - started))}{" "}
+              {finished === undefined ? null : (
+                <>
+                  · <Relative at={finished} />
+                </>
+              )}
+            </span>
+            {error === undefined ? null : <span className="wide small soft cut">{error}</span>}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
