@@ -75,12 +75,12 @@ describe("deploy/redis/carillon.acl", () => {
     await redis.stop();
   });
 
-  it("grants a node what our scripts call, and nothing else", () => {
+  it("grants a node exactly the commands of our scripts", () => {
     const wanted = [...CONNECTION, ...CLUSTER, ...SUBSCRIBER, ...OURS, ...mutex, ...ours];
     expect(granted("node")).toEqual(sorted(wanted));
   });
 
-  it("grants an application what BullMQ's scripts call as well", () => {
+  it("grants an application the commands of BullMQ's scripts as well", () => {
     const wanted = [
       ...CONNECTION,
       ...CLUSTER,
@@ -95,7 +95,7 @@ describe("deploy/redis/carillon.acl", () => {
     expect(granted("app")).toEqual(sorted(wanted));
   });
 
-  it("grants a viewer what of this only reads", async () => {
+  it("grants a viewer only those of them that read", async () => {
     const always = [...CONNECTION, ...CLUSTER, "client|list", "multi", "exec"];
     const commands = granted("app").filter((name) => !name.includes("|"));
     const facts = (await admin.call("COMMAND", "INFO", ...commands)) as [string, number, string[]][];
@@ -103,7 +103,7 @@ describe("deploy/redis/carillon.acl", () => {
     expect(granted("viewer")).toEqual(sorted([...always, ...reading]));
   });
 
-  it("lets a viewer end no session and put nothing, and says why", async () => {
+  it("refuses a viewer who ends a session or puts a task, with the reason", async () => {
     const connection = `redis://carillon-viewer:change-me-viewer@127.0.0.1:${redis.port}`;
     const store = new Store({ connection });
     const refused = { code: "REDIS_AUTH", remedy: expect.stringContaining("carillon-viewer") };
@@ -114,14 +114,14 @@ describe("deploy/redis/carillon.acl", () => {
     await store.close();
   });
 
-  it("grants an application what our TypeScript sends", async () => {
+  it("grants an application the commands that our TypeScript sends", async () => {
     const commands = new Set(((await admin.call("COMMAND")) as [string][]).map(([name]) => name));
     const sent = ["store", "scheduler", "sdk"].flatMap(sentBy).filter((name) => commands.has(name));
     expect(sent).toContain("unlink");
     expect(sent.filter((name) => !granted("app").includes(name))).toEqual([]);
   });
 
-  it("grants nothing that reaches beyond the keys: no command that Redis itself calls dangerous, but two", async () => {
+  it("grants no command that Redis calls dangerous, except two", async () => {
     const dangerous = (await admin.call("ACL", "CAT", "dangerous")) as string[];
     const all = sorted(["node", "app", "viewer"].flatMap(granted));
     // Redis 6.2 says it of all that begins with `client`, and not of each.

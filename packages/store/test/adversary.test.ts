@@ -44,7 +44,7 @@ onEveryEngine("interleavings", (connection) => {
     expect(await decided(bench, "t", 10_000)).toEqual([10, 20, 30, 40]);
   });
 
-  it("ranges that follow each other without a gap are one, over pauses too", async () => {
+  it("adjacent ranges are merged, also across pauses", async () => {
     await bench.put({ id: "t" });
     for (const end of [35_000, 75_000]) {
       await bench.store.tasks.pause(bench.name("t"));
@@ -63,7 +63,7 @@ onEveryEngine("interleavings", (connection) => {
     ]);
   });
 
-  it("an edited schedule leaves an entry for what it gives up", async () => {
+  it("an edited schedule leaves an entry for the times that it gives up", async () => {
     await bench.put({ id: "t", catchUp: "all" });
     await bench.clock.advance(45_000);
     await bench.put({ id: "t", catchUp: "all", schedule: { every: "1m" } });
@@ -86,7 +86,7 @@ onEveryEngine("interleavings", (connection) => {
     ]);
   });
 
-  it("an edited one-off that was owed leaves one as well, paused or not", async () => {
+  it("an edited single time that was owed leaves an entry too, paused or not", async () => {
     for (const enabled of [true, false]) {
       const id = `at-${enabled}`;
       await bench.put({ id, enabled, schedule: { at: START + 60_000 } });
@@ -101,7 +101,7 @@ onEveryEngine("interleavings", (connection) => {
     }
   });
 
-  it("a claim that was read before a pause, a resume or a put does nothing after it", async () => {
+  it("a claim that was read before a pause, a resume or a put has no effect after it", async () => {
     const changes: [string, (id: string) => Promise<unknown>][] = [
       ["pause", (id) => bench.store.tasks.pause(bench.name(id))],
       [
@@ -126,7 +126,7 @@ onEveryEngine("interleavings", (connection) => {
     expect(await bench.jobs()).toEqual([]);
   });
 
-  it("a claim between a delete's start and its end leaves nothing behind", async () => {
+  it("a claim during a delete leaves nothing behind", async () => {
     for (let i = 0; i < 50; i++) {
       await bench.put({ id: "t", overlap: "allow", catchUp: "all" });
       await bench.clock.advance(10_000);
@@ -144,7 +144,7 @@ onEveryEngine("interleavings", (connection) => {
     }
   });
 
-  it("trigger and claim at once: a task that must not overlap has one live job", async () => {
+  it("a trigger during a claim leaves a task that must not overlap one live job", async () => {
     for (let i = 0; i < 30; i++) {
       await bench.put({ id: `t${i}` });
       await bench.clock.advance(10_000);
@@ -159,7 +159,7 @@ onEveryEngine("interleavings", (connection) => {
 
   // Known gap: a final run is no longer among the open ones, and the reconciler looks at its job only when the job's time is
   // up (a day, for a failed one). Until then, or until one of our workers starts it, a retry from outside is not seen.
-  it("a settled run that is retried from outside guards against overlap at once", async () => {
+  it("a settled run that is retried from outside prevents overlap at once", async () => {
     await bench.put({ id: "t" });
     await bench.clock.advance(10_000);
     await bench.claim("t", "a");
@@ -174,7 +174,7 @@ onEveryEngine("interleavings", (connection) => {
   });
 
   it.each(["completed", "failed"] as const)(
-    "so does an older one that is retried from outside: %s",
+    "an older run that is retried from outside prevents overlap too: %s",
     async (end) => {
       await bench.put({ id: "t" });
       for (const token of ["a", "b"]) {
@@ -195,7 +195,7 @@ onEveryEngine("interleavings", (connection) => {
     },
   );
 
-  it("ten nodes commit the same read, and each its own: one job", async () => {
+  it("ten nodes that commit the same read enqueue one job", async () => {
     await bench.put({ id: "t", overlap: "allow", catchUp: "all" });
     for (let i = 0; i < 20; i++) {
       await bench.clock.advance(10_000);
@@ -218,7 +218,7 @@ function random(seed: number): () => number {
   };
 }
 
-describe("any order of calls", () => {
+describe("random orders of calls", () => {
   let redis: RedisServer;
   beforeAll(async () => {
     redis = await startRedis();

@@ -21,7 +21,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     return (await bench.store.alerts.waiting(QUEUE)).map(({ alert }) => alert.at - START);
   }
 
-  it("a finished task that is put with new times has its deadline from that put on", async () => {
+  it("a finished task that is put with new times has a deadline that counts from that put", async () => {
     await bench.put({ id: "t", schedule: { at: START + 1_000 }, expectWithin: "1m" });
     await bench.clock.set(START + 1_000);
     await bench.claim("t", "first");
@@ -32,7 +32,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(3 * MINUTE)).toEqual([3 * MINUTE]);
   });
 
-  it("a finished task that a calendar gives times again has its deadline from then on", async () => {
+  it("a finished task that a calendar gives times again has a deadline that counts from then", async () => {
     const { calendars } = bench.store;
     const plan = async (entries: readonly string[]) => {
       await calendars.put("holidays", entries, "me");
@@ -49,7 +49,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(2 * MINUTE)).toEqual([2 * MINUTE]);
   });
 
-  it("planning anew leaves the deadline of a task that was not finished", async () => {
+  it("replanning keeps the deadline of a task that was not finished", async () => {
     const { calendars } = bench.store;
     await calendars.put("holidays", [], "me");
     await bench.put({
@@ -67,7 +67,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
   /** When the nodes look at deadlines next. */
   const looked = async () => (await bench.store.claims.next(QUEUE)).get("e");
 
-  it("goes with an edit that takes `expectWithin` away, and with the task", async () => {
+  it("a deadline is deleted with `expectWithin`, and with the task", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "1m" });
     expect(await looked()).toBe(START + MINUTE);
     await bench.put({ id: "t", schedule: { every: "1h" } });
@@ -78,7 +78,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("of a task that was paused begins when it is resumed", async () => {
+  it("the deadline of a paused task counts from its resume", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "1m" });
     await bench.store.tasks.pause(bench.name("t"));
     expect(await looked()).toBeUndefined();
@@ -88,7 +88,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(3 * MINUTE)).toEqual([3 * MINUTE]);
   });
 
-  it("an edit that leaves `expectWithin` alone leaves the deadline", async () => {
+  it("an edit that leaves `expectWithin` unchanged keeps the deadline", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, expectWithin: "2m" });
     await bench.clock.set(START + MINUTE);
     await bench.put({ id: "t", schedule: { every: "2h" }, expectWithin: "2m" });
@@ -118,7 +118,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     await bench.store.runs.settle(bench.name("t"), answer.run, { fence: started.fence, made: 0, outcome });
   }
 
-  it("a deadline that passed is told once, and again only where a run has succeeded since", async () => {
+  it("a missed deadline raises one alert, and another only if a run has succeeded since", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", expectWithin: "1m" });
     expect(await parts()).toEqual({ e: MINUTE });
     expect(await missedBy(MINUTE)).toEqual([MINUTE]);
@@ -136,7 +136,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await missedBy(3 * MINUTE)).toEqual([3 * MINUTE]);
   });
 
-  it("of a task that is paused none is told, and a run that succeeds then begins none", async () => {
+  it("a paused task raises no deadline alert, and a success during the pause starts no deadline", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", expectWithin: "1m" });
     await bench.store.tasks.pause(bench.name("t"));
     expect(await missedBy(MINUTE)).toEqual([]);
@@ -259,7 +259,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     await eventually(() => expect(heard).toContain(`${QUEUE} a ${bench.clock.now}`));
   });
 
-  it("of a long failure that is no ASCII is told once, cut between two characters", async () => {
+  it("the alert of a long failure with other characters than ASCII is cut between two characters", async () => {
     await bench.put({ id: "t", overlap: "allow" });
     const triggered = await bench.trigger("t", "a");
     if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
@@ -274,7 +274,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await bench.store.alerts.removeDelivered(QUEUE, lines)).toBe(0);
   });
 
-  it("what is no text stands in no other's way, and goes", async () => {
+  it("foreign data in place of an alert does not block others, and is deleted", async () => {
     const { alerts } = internalsOf(bench.store).keys.queue(QUEUE);
     const cut = Buffer.from('{"kind":"failed","task":"system/t","at":1,"error":"\u00e2\u0082"}', "latin1");
     await internalsOf(bench.store).link.ask((client) => client.rpush(alerts, Buffer.from([0xff, 0xfe]), cut));
@@ -288,7 +288,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     ).toBe(0);
   });
 
-  it("told of twice, an alert takes no other with it", async () => {
+  it("an alert that is removed twice removes no other", async () => {
     for (const id of ["t", "u"]) await bench.put({ id, schedule: { every: "1h" }, expectWithin: "1m" });
     expect(await missedBy(MINUTE)).toHaveLength(2);
     const [first, second] = await bench.store.alerts.waiting(QUEUE);

@@ -41,7 +41,7 @@ onEveryEngine("the number of an attempt", (connection) => {
     (await bench.store.runs.attempts(QUEUE, run)).map((one) => [one.attempt, one.worker]);
   const counted = async () => (await bench.store.runs.stats(name()))["attempts"];
 
-  it("has no gap where workers died that only put the job off, or had not begun", async () => {
+  it("has no gap if workers died that only postponed the job, or had not started it", async () => {
     // Two died before they could say anything: BullMQ has counted both.
     expect(await begin({ worker: "w3", attempt: 3 })).toMatchObject({ attempt: 1 });
     for (const n of [4, 5, 6]) {
@@ -57,7 +57,7 @@ onEveryEngine("the number of an attempt", (connection) => {
     expect(await counted()).toBe("2");
   });
 
-  it("is given to nobody who has lost the job: who has it now is not taken for dead", async () => {
+  it("is refused to a worker that has lost the job, and its new holder does not count as dead", async () => {
     const lock = `${internalsOf(bench.store).keys.queue(QUEUE).job(run)}:lock`;
     await client().set(lock, "second");
     const { fence } = await begin({ worker: "w2", token: "second" });
@@ -70,7 +70,7 @@ onEveryEngine("the number of an attempt", (connection) => {
     expect(await settle(fence, { outcome: "failed", error: "no" })).toBe("OK");
   });
 
-  it("is the same where its start is sent again", async () => {
+  it("is the same if its start is sent again", async () => {
     await begin();
     await start({ worker: "w2", attempt: 2 });
     await bench.clock.advance(600_000);
@@ -85,20 +85,20 @@ onEveryEngine("the number of an attempt", (connection) => {
   it.each([
     ["another worker", { worker: "w2", attempt: 1 }],
     ["the same worker, which had its job taken away", { worker: "w", attempt: 2 }],
-  ])("is another one where %s starts it: the one before has crashed", async (_who, by) => {
+  ])("grows if %s starts it: the attempt before has crashed", async (_who, by) => {
     await begin();
     expect(await start(by)).toMatchObject({ word: "WAIT", until: bench.clock.now + 600_000 });
     await bench.clock.advance(600_000);
     expect(await begin(by)).toMatchObject({ attempt: 2, crashes: 1 });
   });
 
-  it("waits five minutes after a crash where its task says nothing", async () => {
+  it("waits five minutes after a crash by default", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     await begin();
     expect(await start({ worker: "w2" })).toMatchObject({ word: "WAIT", until: bench.clock.now + 300_000 });
   });
 
-  it("is the same where it was handed back, or its items are done: nothing is counted", async () => {
+  it("is the same if the job was handed back or its items are done: nothing is counted", async () => {
     const first = await begin();
     const since = bench.clock.now;
     expect(await settle(first.fence)).toBe("OK");
@@ -122,7 +122,7 @@ onEveryEngine("the number of an attempt", (connection) => {
     ["its worker", true],
     ["a plain worker that it was handed back to", false],
   ])(
-    "goes on where the job that %s failed is retried from outside with its attempts set back",
+    "continues if the job that %s failed is retried from outside with its attempts reset",
     async (_who, own) => {
       const { fence } = await begin();
       await settle(fence, own ? { outcome: "failed", error: "no" } : {});
@@ -147,14 +147,14 @@ onEveryEngine("the number of an attempt", (connection) => {
     },
   );
 
-  it("is above those that plain workers made", async () => {
+  it("is higher than the attempts of plain workers", async () => {
     const { fence } = await begin({ attempt: 3, made: 2 });
     expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ attempts: 3 });
     await settle(fence, { error: "no" });
     expect(await begin({ attempt: 6, made: 5 })).toMatchObject({ attempt: 6 });
   });
 
-  it("goes on from what a worker of an older version recorded", async () => {
+  it("continues from the record of an older version's worker", async () => {
     const key = internalsOf(bench.store).keys.queue(QUEUE).run(run);
     const older = { state: "running", fence: 7, worker: "old", attempts: 2, "a:2": "1 old 1 h" };
     await client().hset(key, older);

@@ -20,7 +20,7 @@ onEveryEngine("the indexes", (connection) => {
       .keys.queue(QUEUE)
       .due(shardOf(`system/${id}`));
 
-  it("that say what the definitions say are left as they are", async () => {
+  it("stay unchanged if they agree with the definitions", async () => {
     await bench.put({ id: "a" });
     await bench.put({ id: "b", schedule: { every: "1m", anchor: "finish" } });
     await bench.clock.advance(60_000);
@@ -33,7 +33,7 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.dump()).toEqual(before);
   });
 
-  it("a task whose only occurrence waits for a run's end is not missed in them", async () => {
+  it("need no entry for a task whose only occurrence waits for a run's end", async () => {
     const task = { id: "a", schedule: { every: "1m", anchor: "finish" }, overlap: "queue-all" } as const;
     await bench.put(task);
     await bench.trigger("a", "m");
@@ -46,7 +46,7 @@ onEveryEngine("the indexes", (connection) => {
   it.each([
     ["as its only occurrence", { every: "1m", anchor: "finish" } as const],
     ["besides its next time", { every: "1m" } as const],
-  ])("but what waits for no run any more is: %s", async (_what, schedule) => {
+  ])("get an entry for a task that waits for no open run any more: %s", async (_what, schedule) => {
     await bench.put({ id: "a", schedule, overlap: "queue-all" });
     await bench.trigger("a", "m");
     await bench.clock.advance(60_000);
@@ -61,7 +61,7 @@ onEveryEngine("the indexes", (connection) => {
     expect((await bench.stored("a")).pending).toEqual([]);
   });
 
-  it("nor is one whose retry has come due beside a run", async () => {
+  it("need no entry for a task whose retry is due while a run is open", async () => {
     const schedule = { every: "1m", anchor: "finish" } as const;
     await bench.put({ id: "a", schedule, rerun: { delay: "3s", jitter: 0 } });
     await bench.clock.advance(60_000);
@@ -78,7 +78,7 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
   });
 
-  it("that lost a task get it back, and it fires", async () => {
+  it("get a lost task back, and it fires", async () => {
     await bench.put({ id: "a" });
     await internalsOf(bench.store).link.client.zrem(due("a"), "system/a");
     await internalsOf(bench.store).link.client.del(internalsOf(bench.store).keys.queue(QUEUE).next);
@@ -89,7 +89,7 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.claim("a", "t")).toEqual(["OK"]);
   });
 
-  it("one that cannot be read keeps no other from being put right", async () => {
+  it("are repaired for all other tasks if one cannot be read", async () => {
     for (const id of ["a", "b"]) await bench.put({ id, priority: 3 });
     const { client } = internalsOf(bench.store).link;
     const { priorities, task } = internalsOf(bench.store).keys.queue(QUEUE);
@@ -100,7 +100,7 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
   });
 
-  it("that still hold a paused task let it go, and until then it does not fire", async () => {
+  it("lose an entry of a paused task, which does not fire until then either", async () => {
     await bench.put({ id: "a", enabled: false });
     await internalsOf(bench.store).link.client.zadd(due("a"), 1, "system/a");
     await bench.clock.advance(10_000);
@@ -112,7 +112,7 @@ onEveryEngine("the indexes", (connection) => {
   it.each([
     ["gone", (key: string) => internalsOf(bench.store).link.client.del(key)],
     ["over", (key: string) => internalsOf(bench.store).link.client.hset(key, "state", "final")],
-  ])("a task that waits for a run that is %s has a next time again", async (_what, end) => {
+  ])("give a task a next time again that waits for a run that is %s", async (_what, end) => {
     await bench.put({ id: "a", schedule: { every: "1m", anchor: "finish" } });
     await bench.clock.advance(60_000);
     await bench.claim("a", "t");
@@ -131,7 +131,7 @@ onEveryEngine("the indexes", (connection) => {
     });
   });
 
-  it("of which the parts know nothing any more are known again", async () => {
+  it("are listed again among the parts that have lost them", async () => {
     for (const id of ["a", "b", "c"]) await bench.put({ id });
     const { next } = internalsOf(bench.store).keys.queue(QUEUE);
     const before = await bench.store.claims.next(QUEUE);
@@ -146,7 +146,7 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
   });
 
-  it("the parts are looked at once, however many tasks there are", async () => {
+  it("are compared with the parts once, whatever the number of tasks", async () => {
     const many = Array.from({ length: 450 }, (_, i) =>
       parseTask({ id: `t${i}`, type: "noop", queue: QUEUE, schedule: { every: "10s" } }),
     );

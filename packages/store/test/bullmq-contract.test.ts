@@ -63,7 +63,7 @@ const MEMBERS: Record<string, { sha1: string; review: string }> = {
   },
 };
 
-describe("BullMQ's internals are those that the folder bull knows", () => {
+describe("the internals of BullMQ", () => {
   let redis: RedisServer;
   let client: Redis;
   let bench: Bench;
@@ -83,7 +83,7 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
   const packer = () => new JobPacker("{ns:q}:q:");
   const options = (priority: number) => jobOptions({ priority }, START);
 
-  it("the installed version is the pinned one, exactly", () => {
+  it("have the pinned version, exactly", () => {
     const require = createRequire(import.meta.url);
     const installed = JSON.parse(readFileSync(require.resolve("bullmq/package.json"), "utf8")) as {
       version: string;
@@ -95,18 +95,18 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
     expect(installed.version).toBe(own.dependencies.bullmq);
   });
 
-  it.each(Object.entries(REVIEW))("the text of %s is the reviewed one", (name, { sha1, review }) => {
+  it.each(Object.entries(REVIEW))("have the reviewed text of %s", (name, { sha1, review }) => {
     const found = createHash("sha1").update(bullScript(name)).digest("hex");
     expect(found, `BullMQ changed ${name}. Review in its diff: ${review}. Then pin ${found}.`).toBe(sha1);
   });
 
-  it.each(Object.entries(MEMBERS))("the worker's %s is the reviewed one", (name, { sha1, review }) => {
+  it.each(Object.entries(MEMBERS))("have the reviewed %s of the worker", (name, { sha1, review }) => {
     const text = String((Worker.prototype as unknown as Record<string, unknown>)[name]);
     const found = createHash("sha1").update(text).digest("hex");
     expect(found, `BullMQ changed ${name}. Review in its diff: ${review}. Then pin ${found}.`).toBe(sha1);
   });
 
-  it("a worker has what keeps its process alive where `abandon` stops it", async () => {
+  it("keep a worker's process alive where `abandon` expects it", async () => {
     const worker = new PatientWorker(QUEUE, null, {
       connection: bench.connect(),
       prefix: bullPrefix(bench.store.namespace, QUEUE),
@@ -122,7 +122,7 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
     await worker.close(true);
   });
 
-  it("a script that is not there is missed by name", () => {
+  it("are missed by name if a script is absent", () => {
     expect(() => bullScript("addJobOfAnotherKind")).toThrow(/addJobOfAnotherKind.*another version/);
   });
 
@@ -199,7 +199,7 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
   }
   const dumped = async (key: string) => (await client.dumpBuffer(key))?.toString("base64");
 
-  it("a job that is added under an id that exists is not added again", async () => {
+  it("a job is not added again under an id that exists", async () => {
     // Our run ids are unique; this is what stands behind them.
     const queue = bench.queue();
     await queue.add("noop", {}, { jobId: "t@1.a" });
@@ -207,11 +207,11 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
     expect(await queue.getJobCounts()).toMatchObject({ waiting: 1 });
   });
 
-  describe("finishedOn says whether a job is over", () => {
+  describe("finishedOn tells whether a job is over", () => {
     const finishedOn = (id: string) =>
       client.hget(`${bullPrefix(bench.store.namespace, QUEUE)}:${QUEUE}:${id}`, "finishedOn");
 
-    it("set when it completes, gone when it is retried, set again", async () => {
+    it("is set when the job completes, absent when it is retried, and set again", async () => {
       const queue = bench.queue();
       const { id } = (await queue.add("noop", {})) as { id: string };
       expect(await finishedOn(id)).toBeNull();
@@ -225,7 +225,7 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
       expect(Number(await finishedOn(id))).toBeGreaterThan(0);
     });
 
-    it("set when it fails for good, not while an attempt is left", async () => {
+    it("is set when the job fails for good, not while an attempt is left", async () => {
       const queue = bench.queue();
       const { id } = (await queue.add("noop", {}, { attempts: 2 })) as { id: string };
       const seen: (string | null)[] = [];
@@ -240,7 +240,7 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
       expect((await queue.getJob(id))?.attemptsMade).toBe(2);
     });
 
-    it("set when it stalls too often, with the reason that the reconciler looks for", async () => {
+    it("is set when the job stalls too often, with the reason that the reconciler expects", async () => {
       const queue = bench.queue();
       const { id } = (await queue.add("noop", {})) as { id: string };
       const worker = new Worker(QUEUE, null, {
@@ -267,7 +267,7 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
     });
   });
 
-  it("attemptsMade grows when a job ends, and neither when it starts nor when it is retried from outside", async () => {
+  it("attemptsMade grows when a job ends, not when it starts or is retried from outside", async () => {
     const queue = bench.queue();
     const { id } = (await queue.add("noop", {})) as { id: string };
     const made: number[] = [];
@@ -281,7 +281,7 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
     expect(made).toEqual([0, 1]);
   });
 
-  it("removeJob leaves a job that a worker holds, and takes any other", async () => {
+  it("removeJob leaves a job that a worker holds, and removes any other", async () => {
     const queue = bench.queue();
     const { id } = (await queue.add("noop", {})) as { id: string };
     const prefix = `${bullPrefix(bench.store.namespace, QUEUE)}:${QUEUE}:`;
@@ -325,7 +325,7 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
       lua(`return ${call}`, internalsOf(bench.store).keys.queue(QUEUE).job(id), id);
     const jobState = (id: string) => asked("jobState(ARGV[1])", id);
 
-    it("of a job that works, is held, and completes", async () => {
+    it("reads a job that is active, is held, and completes", async () => {
       const { id } = (await bench.queue().add("noop", {})) as { id: string };
       expect(await jobState(id)).toBe("live");
       expect(await jobState("other")).toBe("missing");
@@ -347,7 +347,7 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
       ]);
     });
 
-    it("of a job that fails, is retried, and has its attempts set back", async () => {
+    it("reads a job that fails, is retried, and has its attempts reset", async () => {
       const queue = bench.queue();
       const { id } = (await queue.add("noop", {})) as { id: string };
       const fail = () =>
@@ -368,7 +368,7 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
       expect(await asked("{ traceOf(ARGV[1]), attemptsMade(ARGV[1]) }", id)).toEqual([trace]);
     });
 
-    it("of what waits, by priority too, and of a queue's settings", async () => {
+    it("reads waiting jobs, by priority too, and a queue's settings", async () => {
       const queue = bench.queue();
       const meta = bullMeta(internalsOf(bench.store).keys.queue(QUEUE).bull);
       const oldest = () =>
@@ -390,7 +390,7 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
       expect(await lua("return bullHasSettings(ARGV[1])", meta)).toBe(1);
     });
 
-    it("of a job's place among those that wait: removing the oldest passes few", async () => {
+    it("finds a job's place among those that wait: the oldest is near", async () => {
       const queue = bench.queue();
       await queue.addBulk(
         Array.from({ length: 50 }, (_, i) => ({ name: "noop", data: {}, opts: { jobId: `j@${i}` } })),
@@ -401,7 +401,7 @@ describe("BullMQ's internals are those that the folder bull knows", () => {
     });
   });
 
-  it("a job's children are where fan-out looks for them", async () => {
+  it("a job's children are where a fan-out expects them", async () => {
     const prefix = bullPrefix(bench.store.namespace, QUEUE);
     const flows = new FlowProducer({ connection: bench.connect(), prefix });
     const child = (jobId: string) => ({

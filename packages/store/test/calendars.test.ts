@@ -84,8 +84,8 @@ onEveryEngine("shared calendars", (connection) => {
   }
   const claim = async (token: string, id = "t") => bench.commit(await read(id), token);
 
-  describe("stored, changed, deleted", () => {
-    it("each change is counted, and says who made it and when", async () => {
+  describe("when it is stored, changed or deleted", () => {
+    it("counts each change, with its author and time", async () => {
       const { outcome, revision: first } = await store(["2026-01-02", "*-05-01"], "holidays", "ann lee");
       expect(outcome).toBe("created");
       await bench.clock.advance(1_000);
@@ -118,13 +118,13 @@ onEveryEngine("shared calendars", (connection) => {
       expect(other.store.calendars.revision).toBe(first + 3);
     });
 
-    it("who it was may hold spaces, or be nobody", async () => {
+    it("accepts an author with spaces, or none", async () => {
       await store([], "a", "ann lee\nof accounts");
       await store([], "b", "");
       expect((await bench.store.calendars.list()).map(({ by }) => by)).toEqual(["ann_lee_of_accounts", "-"]);
     });
 
-    it("is read again only where something has changed", async () => {
+    it("is read again only if something has changed", async () => {
       expect(await other.store.calendars.refresh()).toBe(false);
       await store(["2026-01-02"]);
       expect(await other.store.calendars.refresh()).toBe(true);
@@ -147,7 +147,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await bench.ownKeys()).toEqual([]);
     });
 
-    it("keeps the largest one whole", async () => {
+    it("keeps the largest calendar whole", async () => {
       const entries = Array.from({ length: 4_096 }, (_, i) =>
         new Date(START + i * DAY).toISOString().slice(0, 10),
       );
@@ -167,7 +167,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await planned(name)).toEqual([["system/t", revision]]);
     });
 
-    it("the count goes on above the old one when the last calendar went and another one came", async () => {
+    it("continues the count when the last calendar was deleted and another one stored", async () => {
       const revisions: number[] = [];
       for (let i = 0; i < 3; i++) {
         revisions.push((await store(["2026-01-02"])).revision, (await store(["2026-01-03"])).revision);
@@ -182,7 +182,7 @@ onEveryEngine("shared calendars", (connection) => {
     });
   });
 
-  it("on the server's own clock too no count ever comes again, however fast they change", async () => {
+  it("count on the server's own clock too without repeating, however fast they change", async () => {
     const real = new Store({ connection: connection(), namespace: `real-${bench.store.namespace}` });
     let last = 0;
     let repeated = 0;
@@ -197,8 +197,8 @@ onEveryEngine("shared calendars", (connection) => {
     expect(repeated).toBe(0);
   });
 
-  describe("a task that names one", () => {
-    it("is planned with it, and remembers which", async () => {
+  describe("of a task that names one", () => {
+    it("plan the task, and record their revision", async () => {
       const { revision } = await store(["2026-01-01", "2026-01-02"]);
       expect(await put()).toMatchObject({ outcome: "created", state: "scheduled", due: nine(3) });
       await expectNext(nine(3));
@@ -212,7 +212,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect({ ...(await bench.dump()), [registry]: 0 }).toEqual({ ...before, [registry]: 0 });
     });
 
-    it("is refused where there is none of that name; what was stored stays as it was", async () => {
+    it("refuse the task if there is none of that name, and leave what is stored", async () => {
       await store(["2026-01-02"]);
       await put();
       const before = await bench.dump();
@@ -224,12 +224,12 @@ onEveryEngine("shared calendars", (connection) => {
       expect({ ...(await bench.dump()), [registry]: 0 }).toEqual({ ...before, [registry]: 0 });
     });
 
-    it("that was refused leaves no key, its queue's place in the registry neither", async () => {
+    it("leave no key of a refused task, not even its queue in the registry", async () => {
       await expect(put()).rejects.toMatchObject({ code: "INVALID_SCHEDULE" });
       expect(await bench.ownKeys()).toEqual([]);
     });
 
-    it("leaves its index when it is edited, and when it is deleted", async () => {
+    it("remove the task from their index when it is edited or deleted", async () => {
       const { revision } = await store(["2026-01-02"]);
       await store(["2026-01-03"], "closing");
       await put();
@@ -246,7 +246,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await bench.stored("u")).toMatchObject({ nominal: nine(1) });
     });
 
-    it("in a union takes the times of the member that names it, and no others", async () => {
+    it("exclude times of the union's member that names them, and no others", async () => {
       await store(["2026-01-01"]);
       await put({ schedule: { any: [{ cron: "0 9 * * *", except }, { cron: "0 10 * * *" }] } });
       await expectNext(nine(1) + HOUR);
@@ -254,7 +254,7 @@ onEveryEngine("shared calendars", (connection) => {
       await expectNext(nine(1));
     });
 
-    it("whose plain fields change keeps the revision that it was planned with", async () => {
+    it("keep the task's revision if only its plain fields change", async () => {
       const { revision } = await store(["2026-01-02"]);
       await put();
       await store(["2026-01-01"]);
@@ -269,8 +269,8 @@ onEveryEngine("shared calendars", (connection) => {
     });
   });
 
-  describe("a change", () => {
-    it("moves on a task whose next time is excluded now, and brings one back that is not any more", async () => {
+  describe("after a change", () => {
+    it("move a task whose next time is excluded now, and move it back when it no longer is", async () => {
       await store(["2026-01-03"]);
       await put();
       await expectNext(nine(1));
@@ -294,7 +294,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await ledger()).toEqual([]);
     });
 
-    it("what is past only by its new meaning is superseded, and only once", async () => {
+    it("supersede past times that are new, and only once", async () => {
       await store([]);
       await put();
       await bench.clock.set(nine(1));
@@ -307,7 +307,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await bench.stored("t")).toMatchObject({ cursor: nine(2), nominal: nine(3) });
     });
 
-    it("once planned anew, nothing is stale", async () => {
+    it("leave nothing stale after replanning", async () => {
       await store([]);
       await put();
       expect(await change(["2026-01-01"])).toBe(1);
@@ -319,7 +319,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await bench.dump()).toEqual(before);
     });
 
-    it("outdates a claim that was read before it, where the time is excluded now", async () => {
+    it("make an earlier claim stale if its time is excluded now", async () => {
       await store([]);
       await put();
       await bench.clock.set(nine(1));
@@ -331,7 +331,7 @@ onEveryEngine("shared calendars", (connection) => {
       await expectNext(nine(2));
     });
 
-    it("outdates a claim that was read before it, where only the time after is another one", async () => {
+    it("make an earlier claim stale if only the time after it differs", async () => {
       await store([]);
       await put();
       await bench.clock.set(nine(1));
@@ -343,7 +343,7 @@ onEveryEngine("shared calendars", (connection) => {
       await expectNext(nine(3));
     });
 
-    it("touches no task that does not name it", async () => {
+    it("touch no task that does not name them", async () => {
       await store([]);
       await store([], "closing");
       await put();
@@ -357,7 +357,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await bench.stored("plain")).toEqual(plain);
     });
 
-    it("of either of two calendars counts, and both are known as of then", async () => {
+    it("count for either of two calendars, and both have the new revision", async () => {
       await store([]);
       await store([], "closing");
       const both = { cron: "0 9 * * *", except: [{ named: "closing" }, { named: "holidays" }] };
@@ -373,7 +373,7 @@ onEveryEngine("shared calendars", (connection) => {
       ]);
     });
 
-    it("keeps its jitter: due is the new nominal time's own", async () => {
+    it("keep the jitter: the due time follows the new nominal time", async () => {
       await store([]);
       const schedule = { ...daily, jitter: "1h" };
       await put({ schedule });
@@ -389,21 +389,21 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await indexed()).toBe(moved.due);
     });
 
-    describe("while times are owed", () => {
+    describe("that comes while times are owed", () => {
       beforeEach(async () => {
         await store([]);
         await put({ catchUp: "all", overlap: "allow" });
         await bench.clock.set(nine(3) + HOUR);
       });
 
-      it("that still hold: they stay owed", async () => {
+      it("keep times owed that still hold", async () => {
         await change(["2026-01-20"]);
         await expectNext(nine(1));
         for (const token of ["a", "b", "c"]) expect(await claim(token)).toEqual(["OK"]);
         expect(await nominals()).toEqual([nine(1), nine(2), nine(3)]);
       });
 
-      it("the first is excluded: the others stay owed", async () => {
+      it("keep the others owed if the first is excluded", async () => {
         await change(["2026-01-01"]);
         await expectNext(nine(2));
         expect(await claim("a")).toEqual(["OK"]);
@@ -412,20 +412,20 @@ onEveryEngine("shared calendars", (connection) => {
         await expectNext(nine(4));
       });
 
-      it("all are excluded: nothing is owed", async () => {
+      it("leave nothing owed if all are excluded", async () => {
         await change(["2026-01-01", "2026-01-02", "2026-01-03"]);
         await expectNext(nine(4));
         expect((await read()).items).toEqual([]);
       });
 
-      it("what is let in before them is not owed: it was never their turn", async () => {
+      it("do not make earlier times owed that come back", async () => {
         await change(["2026-01-01"]);
         await change([]);
         await expectNext(nine(2));
       });
     });
 
-    describe("while the task is paused", () => {
+    describe("that comes while the task is paused", () => {
       beforeEach(async () => {
         await store([]);
         await put({ catchUp: "all", overlap: "allow" });
@@ -433,7 +433,7 @@ onEveryEngine("shared calendars", (connection) => {
       });
       const resume = (from: "now" | "catch-up", by = bench) => by.store.tasks.resume(by.name("t"), from);
 
-      it("it stays paused and out of the index, with another next time", async () => {
+      it("keep the task paused and out of the index, with another next time", async () => {
         expect(await change(["2026-01-01"])).toBe(1);
         expect(await bench.stored("t")).toMatchObject({
           state: "paused",
@@ -446,7 +446,7 @@ onEveryEngine("shared calendars", (connection) => {
         await expectNext(nine(2));
       });
 
-      it("what it owes stays owed", async () => {
+      it("keep owed times owed", async () => {
         await bench.clock.set(nine(3) + HOUR);
         await change(["2026-01-02"]);
         expect(await bench.stored("t")).toMatchObject({ state: "paused", nominal: nine(1) });
@@ -456,7 +456,7 @@ onEveryEngine("shared calendars", (connection) => {
         expect(await nominals()).toEqual([nine(1), nine(3)]);
       });
 
-      it("it has no time left, and has some again", async () => {
+      it("leave the task without times, and give it some again", async () => {
         const end = new Date(nine(2)).toISOString();
         await put({ schedule: { ...daily, end } });
         await change(["2026-01-01", "2026-01-02"]);
@@ -467,7 +467,7 @@ onEveryEngine("shared calendars", (connection) => {
         await expectNext(nine(2));
       });
 
-      it("a process that does not know of the change resumes it with the change", async () => {
+      it("apply to a resume by a process that does not know of the change", async () => {
         await other.store.calendars.refresh();
         await bench.clock.set(nine(1) + HOUR);
         await change(["2026-01-02"]);
@@ -475,7 +475,7 @@ onEveryEngine("shared calendars", (connection) => {
         await expectNext(nine(3));
       });
 
-      it("between what a resume has read and what it writes: it resumes with the change", async () => {
+      it("apply to a resume that has read before the change", async () => {
         await bench.clock.set(nine(1) + HOUR);
         bench.before("resume", () => change(["2026-01-02"], "holidays", other));
         expect(await resume("now")).toBe("OK");
@@ -483,10 +483,10 @@ onEveryEngine("shared calendars", (connection) => {
       });
     });
 
-    describe("and a finished task", () => {
+    describe("to a finished task", () => {
       const FINISHED = { state: "finished", nominal: undefined, due: undefined };
 
-      it("whose only time was excluded has it back when it is let in", async () => {
+      it("give it its only time back", async () => {
         await store(["2026-01-02"]);
         const once = { at: nine(2), except };
         expect(await put({ schedule: once })).toMatchObject({ state: "finished" });
@@ -502,7 +502,7 @@ onEveryEngine("shared calendars", (connection) => {
         expect(await indexed()).toBeUndefined();
       });
 
-      it("is what a task becomes whose last time is excluded", async () => {
+      it("finish a task whose last time is excluded", async () => {
         await store([]);
         await put({ schedule: { at: nine(2), except } });
         await change(["2026-01-02"]);
@@ -514,7 +514,7 @@ onEveryEngine("shared calendars", (connection) => {
         expect(await bench.stored("t")).toMatchObject(FINISHED);
       });
 
-      it("is not what one becomes for which something waits: that goes first", async () => {
+      it("do not finish a task with a pending occurrence, which runs first", async () => {
         await store([]);
         await put({ schedule: { at: nine(2), except }, overlap: "queue-one" });
         expect(await bench.trigger("t", "a")).toMatchObject({ outcome: "enqueued" });
@@ -528,7 +528,7 @@ onEveryEngine("shared calendars", (connection) => {
         expect(await bench.stored("t")).toMatchObject({ ...FINISHED, pending: [] });
       });
 
-      it("that has used up its maxRuns stays finished", async () => {
+      it("keep a task finished that has used up its maxRuns", async () => {
         await store([]);
         await put({ schedule: { ...daily, maxRuns: 1 } });
         await bench.clock.set(nine(1));
@@ -537,7 +537,7 @@ onEveryEngine("shared calendars", (connection) => {
         expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 1 });
       });
 
-      it("with a delay after each run comes back too", async () => {
+      it("wake a task with a delay after each run, too", async () => {
         await store(["*-*-*"]);
         const schedule = { every: "1h", anchor: "finish", except } as const;
         expect(await put({ schedule })).toMatchObject({ state: "finished" });
@@ -546,7 +546,7 @@ onEveryEngine("shared calendars", (connection) => {
       });
     });
 
-    describe("and a delay after each run", () => {
+    describe("of a task with a delay after each run", () => {
       const schedule = { every: "1h", anchor: "finish", except } as const;
       async function fired(): Promise<string> {
         await store([]);
@@ -562,7 +562,7 @@ onEveryEngine("shared calendars", (connection) => {
         expect(await bench.store.runs.settle(bench.name("t"), run, end)).toBe("OK");
       }
 
-      it("the task waits on for its run", async () => {
+      it("keep the task waiting for its run", async () => {
         const run = await fired();
         expect(await change(["2026-01-20"])).toBe(1);
         expect(await bench.stored("t")).toMatchObject({
@@ -575,7 +575,7 @@ onEveryEngine("shared calendars", (connection) => {
         await expectNext(bench.clock.now + HOUR);
       });
 
-      it("the run ends between what the planning has read and what it writes", async () => {
+      it("plan again if the run ends meanwhile", async () => {
         const run = await fired();
         await store(["2026-01-20"]);
         await bench.store.calendars.refresh();
@@ -584,7 +584,7 @@ onEveryEngine("shared calendars", (connection) => {
         await expectNext(bench.clock.now + HOUR);
       });
 
-      it("its time is excluded now: passed over when it comes, with the reason", async () => {
+      it("skip its time when it comes, with the reason", async () => {
         const run = await fired();
         await finish(run);
         await bench.workAll();
@@ -600,8 +600,8 @@ onEveryEngine("shared calendars", (connection) => {
     });
   });
 
-  describe("who changes it", () => {
-    it("died before its tasks were planned anew: another one does it", async () => {
+  describe("with several processes", () => {
+    it("are replanned by another process if one dies before", async () => {
       await store([]);
       await put();
       await store(["2026-01-01"]);
@@ -611,7 +611,7 @@ onEveryEngine("shared calendars", (connection) => {
       await expectNext(nine(2));
     });
 
-    it("and who puts a task with an older copy: planned with the newest one", async () => {
+    it("plan a task that is put with an older copy with the newest one", async () => {
       await store([]);
       await other.store.calendars.refresh();
       await store(["2026-01-01"]);
@@ -631,7 +631,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await planned()).toEqual([["system/t", bench.store.calendars.revision]]);
     });
 
-    it("a task is edited by a process that never read its calendar, while a time is owed", async () => {
+    it("apply to an edit by a process that never read them, while a time is owed", async () => {
       await store([]);
       await put();
       await bench.clock.set(nine(2) + HOUR);
@@ -639,7 +639,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await ledger()).toEqual([["superseded", nine(1), nine(2)]]);
     });
 
-    it("a run fails, and a process that never read its calendar says so: it is tried again", async () => {
+    it("apply to a failed run that such a process settles: it is tried again", async () => {
       await store([]);
       await put({ rerun: { delay: "1m" } });
       await bench.clock.set(nine(1));
@@ -653,7 +653,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect((await bench.stored("t")).pending).toMatchObject([{ trigger: "retry", nominal: nine(1) }]);
     });
 
-    it("what an edit gives up is the time that was owed, also where that is excluded by now", async () => {
+    it("count an owed time as superseded by an edit, even if it is excluded by now", async () => {
       await store([]);
       await put();
       await store(["2026-01-01"]);
@@ -663,7 +663,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await bench.stored("t")).toMatchObject({ cursor: nine(1) });
     });
 
-    it("what an edit gives up is reckoned with the calendar as it is", async () => {
+    it("compute superseded times with the present calendar", async () => {
       await store([]);
       await other.store.calendars.refresh();
       await put();
@@ -674,7 +674,7 @@ onEveryEngine("shared calendars", (connection) => {
     });
   });
 
-  describe("many tasks", () => {
+  describe("of many tasks", () => {
     const ids = Array.from({ length: 300 }, (_, i) => `t${i}`);
     async function putAll(): Promise<void> {
       await bench.store.tasks.put(
@@ -683,7 +683,7 @@ onEveryEngine("shared calendars", (connection) => {
       );
     }
 
-    it("are all planned anew, and leave nothing when they are gone", async () => {
+    it("replan all, and leave nothing when these are deleted", async () => {
       await store([]);
       await putAll();
       expect(await change(["2026-01-01"])).toBe(300);
@@ -700,7 +700,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await bench.ownKeys()).toEqual([]);
     });
 
-    it("of which one changes under the planning: that one is planned once more", async () => {
+    it("replan a task again that changes meanwhile", async () => {
       await store([]);
       await putAll();
       await store(["2026-01-01"]);
@@ -713,7 +713,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await bench.stored("t7")).toMatchObject({ definition: { priority: 4 } });
     });
 
-    it("of which one never comes to rest: that is said, and the others are planned", async () => {
+    it("log a task that keeps changing, and replan the others", async () => {
       await store([]);
       await put();
       await put({ id: "restless" });
@@ -736,7 +736,7 @@ onEveryEngine("shared calendars", (connection) => {
     });
   });
 
-  describe("a task that this version cannot plan", () => {
+  describe("of a task that this version cannot plan", () => {
     const taskKey = (id: string) => internalsOf(bench.store).keys.queue(QUEUE).task(`system/${id}`);
     const tamper = (id: string, field: string, value: string) =>
       internalsOf(bench.store).link.ask((client) => client.hset(taskKey(id), field, value));
@@ -745,7 +745,7 @@ onEveryEngine("shared calendars", (connection) => {
     it.each([
       ["is of a newer format", "v", String(FORMAT_VERSION + 1)],
       ["cannot be read", "schedule", "{broken"],
-    ])("because it %s is left as it is, and the others are planned", async (_what, field, value) => {
+    ])("leave it unchanged because it %s, and replan the others", async (_what, field, value) => {
       await store([]);
       await store([], "closing");
       await put({ id: "a" });
@@ -760,7 +760,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await hash("a")).toEqual(left);
     });
 
-    it("because its calendar is gone is left as it is, and the others are planned", async () => {
+    it("leave it unchanged because its calendar is gone, and replan the others", async () => {
       await store([]);
       await store([], "closing");
       const both = { cron: "0 9 * * *", except: [{ named: "holidays" }, { named: "closing" }] };
@@ -774,7 +774,7 @@ onEveryEngine("shared calendars", (connection) => {
       expect(await hash("a")).toEqual(left);
     });
 
-    it("more of them than one batch holds, before the others", async () => {
+    it("replan others behind more of these than a batch holds", async () => {
       await store([]);
       const ids = Array.from({ length: 120 }, (_, i) => `a${String(i).padStart(3, "0")}`);
       await bench.store.tasks.put(

@@ -29,7 +29,7 @@ it("batches the calls of one event-loop turn by key, up to the batch size", asyn
   expect(sent).toEqual(["a 1 2 3", "a 4", "b 5 6", "a 7"]);
 });
 
-it("rejects one call for its own error and a batch for the batch's error, and sends later calls", async () => {
+it("rejects a call with its own error and a batch with the batch's, and sends later calls", async () => {
   const { call } = batcher();
   const settled = await Promise.allSettled([1, 13, 2, 0, 3].map((item) => call("a", item)));
   expect(settled.map((one) => (one.status === "fulfilled" ? one.value : String(one.reason)))).toEqual([

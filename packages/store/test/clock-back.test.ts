@@ -14,20 +14,17 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
   });
   afterEach(() => bench.close());
 
-  it.each(["one", "skip"] as const)(
-    "catch-up %s: nothing is decided about times that are to come",
-    async (catchUp) => {
-      await bench.put({ id: "t", catchUp });
-      await bench.clock.set(START + 65_000);
-      const half = await bench.read("t");
-      await bench.clock.set(START + 45_000);
-      expect(await bench.commit(half, "a")).toEqual(["EARLY"]);
-      await bench.clock.set(START + 65_000);
-      expect(await bench.commit(half, "b")).toEqual(["OK"]);
-    },
-  );
+  it.each(["one", "skip"] as const)("catch-up %s: decides nothing about future times", async (catchUp) => {
+    await bench.put({ id: "t", catchUp });
+    await bench.clock.set(START + 65_000);
+    const half = await bench.read("t");
+    await bench.clock.set(START + 45_000);
+    expect(await bench.commit(half, "a")).toEqual(["EARLY"]);
+    await bench.clock.set(START + 65_000);
+    expect(await bench.commit(half, "b")).toEqual(["OK"]);
+  });
 
-  it("what waits for a run's end waits for its own time too", async () => {
+  it("a task that waits for a run's end waits for its own time too", async () => {
     await bench.put({ id: "t", overlap: "queue-one" });
     await bench.clock.set(START + 10_000);
     await bench.claim("t", "a");
@@ -50,7 +47,7 @@ describe("the clock of Redis goes back between a node's read and its commit", ()
     expect(newest).toMatchObject({ nominal: START + 20_000, enqueued: START + 20_000 });
   });
 
-  it("after a run's end the next time is after all that was decided already", async () => {
+  it("the next time after a run's end is later than all decided times", async () => {
     const name = bench.name("t");
     await bench.put({ id: "t", schedule: { every: "2s", anchor: "finish" } });
     await bench.clock.set(START + 60_000);

@@ -61,7 +61,7 @@ describe("a Redis URL", () => {
         sentinelPassword: "o&n+e",
       },
     ],
-  ])("is read: %s", (url, place) => {
+  ])("is parsed: %s", (url, place) => {
     expect(read(url)).toEqual(place);
   });
 
@@ -95,7 +95,7 @@ describe("a Redis URL", () => {
     );
   });
 
-  it("names a cluster by one node, if told so", () => {
+  it("names a cluster by one node, if the option says so", () => {
     expect(read("redis://a", { topology: "cluster" })).toMatchObject({ topology: "cluster" });
   });
 
@@ -112,7 +112,7 @@ describe("a Redis URL", () => {
   });
 });
 
-describe("a client of the application's own", () => {
+describe("a client of the application", () => {
   let redis: RedisServer;
   let cluster: RedisCluster;
   beforeAll(async () => {

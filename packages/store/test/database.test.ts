@@ -33,7 +33,7 @@ describe("a database that cannot be selected", () => {
   it.each([
     ["there is none of that number", "/99", "REDIS_UNAVAILABLE", "number at the end"],
     ["the user may not", "/5", "REDIS_AUTH", "ACL"],
-  ])("(%s): nothing is written to another one", async (_why, db, code, remedy) => {
+  ])("leads to no write into another one (%s)", async (_why, db, code, remedy) => {
     const url = new URL(redis.url);
     if (db === "/5") Object.assign(url, { username: "bound", password: "secret" });
     const store = open(`${url.href.replace(/\/$/, "")}${db}`);
@@ -43,7 +43,7 @@ describe("a database that cannot be selected", () => {
     expect(await admin.keys("*")).toEqual([]);
   });
 
-  it("one that can is used", async () => {
+  it("a database that can be selected is used", async () => {
     await open(`${redis.url.replace(/\/$/, "")}/3`).tasks.put("bells", [TASK]);
     expect(await admin.dbsize()).toBe(0);
     expect(await admin.info("keyspace")).toMatch(/db3:keys=/);

@@ -32,7 +32,7 @@ test("each script and each step of a mutex passes its points, in order", async (
   ]);
 });
 
-test("what a point throws after a script is an answer that was lost: it is sent again, and changes nothing twice", async () => {
+test("a throw after a script counts as a lost answer: it is sent again, and changes nothing twice", async () => {
   let losses = 0;
   const failpoint = (point: string) => {
     if (point !== "after put" || losses === 2) return;

@@ -9,7 +9,7 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 const ALL = ["a", "b", "c"];
 
-onEveryEngine("what others have written where one task's keys are", (connection) => {
+onEveryEngine("foreign data in place of one task's keys", (connection) => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await Bench.open(connection());
@@ -27,10 +27,10 @@ onEveryEngine("what others have written where one task's keys are", (connection)
   const next = async (id: string) =>
     (await bench.store.claims.next(QUEUE)).get(String(shardOf(`system/${id}`)));
 
-  describe("in a put of several", () => {
+  describe("in a put of several tasks", () => {
     const refused = { code: "REDIS_ERROR", message: expect.stringContaining("system/b cannot be written") };
 
-    it("the task's own: said, and the others are stored and looked at in time", async () => {
+    it("in place of a task is reported, and the others are stored and checked in time", async () => {
       await write(keys().task("system/b"));
       await expect(
         bench.store.tasks.put(
@@ -44,7 +44,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
       }
     });
 
-    it("of several batches, in each: the others are stored", async () => {
+    it("in each of several batches leaves the others stored", async () => {
       const ids = Array.from({ length: 550 }, (_, i) => `t${i}`);
       const bad = ids.filter((_, i) => i % 100 === 0);
       for (const id of bad) await write(keys().task(`system/${id}`));
@@ -59,7 +59,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
       expect((await bench.store.tasks.list({}, 1_000)).tasks).toHaveLength(ids.length - bad.length);
     });
 
-    it("its ledger: the edit is refused as a whole", async () => {
+    it("in place of its ledger makes the edit fail as a whole", async () => {
       for (const id of ALL) await bench.put({ id });
       await write(keys().ledger("system/b"));
       await bench.clock.advance(10_000);
@@ -70,7 +70,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
       for (const id of ["a", "c"]) expect(await bench.stored(id)).toMatchObject({ due: START + HOUR });
     });
 
-    it("the set of its tag: it is not stored, and the others are", async () => {
+    it("in place of its tag's set keeps it from being stored, not the others", async () => {
       await write(keys().tagged("x"));
       const tasks = ALL.map((id) => parsed(id, id === "b" ? { tags: ["x"] } : {}));
       await expect(bench.store.tasks.put(QUEUE, tasks)).rejects.toMatchObject(refused);
@@ -81,7 +81,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
       await expect(bench.store.tasks.put(QUEUE, tasks)).rejects.toMatchObject(refused);
     });
 
-    it("the set of one of its tags: an edit is refused as a whole, and told of nowhere", async () => {
+    it("in place of one of its tags' sets makes an edit fail as a whole", async () => {
       await bench.put({ id: "b" });
       await write(keys().tagged("x"));
       await bench.clock.advance(10_000);
@@ -91,7 +91,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
       expect(await bench.store.runs.ledger(bench.name("b"))).toEqual([]);
     });
 
-    it("the index of its calendar: an edit is refused as a whole, and told of nowhere", async () => {
+    it("in place of its calendar's index makes an edit fail as a whole", async () => {
       await bench.store.calendars.put("holidays", [], "me");
       await bench.put({ id: "b" });
       await write(keys().planned("holidays"));
@@ -104,7 +104,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
       expect(await bench.store.runs.ledger(bench.name("b"))).toEqual([]);
     });
 
-    it("no version of ours can read it: said, and the others are edited", async () => {
+    it("that no version can read is reported, and the others are edited", async () => {
       for (const id of ALL) await bench.put({ id });
       await internalsOf(bench.store).link.ask((client) =>
         client.hset(keys().task("system/a"), "pending", "nonsense"),
@@ -121,7 +121,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     ["statistics", () => keys().stats("system/b")],
     ["history", () => keys().history("system/b")],
     ["failures", () => keys().failures("system/b")],
-  ])("its %s: the end of its run is refused, and nothing of it is recorded", async (_what, key) => {
+  ])("in place of its %s makes the end of its run fail, with nothing recorded", async (_what, key) => {
     await bench.put({ id: "b" });
     const answer = await bench.trigger("b", "a");
     const run = answer.outcome === "enqueued" ? answer.run : "";
@@ -135,7 +135,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     expect(await bench.dump()).toEqual(before);
   });
 
-  describe("when a calendar has changed", () => {
+  describe("after a change of a calendar", () => {
     async function change(entries: readonly string[]): Promise<number> {
       const { calendars } = bench.store;
       await calendars.put("holidays", entries, "me");
@@ -151,7 +151,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     it.each([
       ["the task's own", (id: string) => keys().task(id)],
       ["its ledger", (id: string) => keys().ledger(id)],
-    ])("%s: the others are planned anew, and looked at in time", async (_what, keyOf) => {
+    ])("in place of %s leaves the others replanned, and checked in time", async (_what, keyOf) => {
       // Of the times after that of one o'clock nobody owes any, which is recorded.
       await change(["2026-01-01"]);
       for (const id of ALL) {
@@ -167,7 +167,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
       }
     });
 
-    it("the index of one calendar: said, and the users of another one are planned anew", async () => {
+    it("in place of one calendar's index is reported, and users of another are replanned", async () => {
       const { calendars } = bench.store;
       await calendars.put("aaa", [], "me");
       await write(keys().planned("aaa"));
@@ -179,7 +179,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
   it.each([
     ["its own", (local: string) => keys().task(local)],
     ["its history", (local: string) => keys().history(local)],
-  ])("%s: what is due with it is enqueued", async (_what, keyOf) => {
+  ])("in place of %s does not stop others that are due", async (_what, keyOf) => {
     const ids: string[] = [];
     for (let i = 0; ids.length < 3; i++) if (shardOf(`system/t${i}`) === 0) ids.push(`t${i}`);
     for (const id of ids) {
@@ -199,35 +199,35 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     expect(await bench.claim(first, "a")).toEqual(["OK", "OK"]);
   });
 
-  it("does not stand in the list, and keeps no other from it", async () => {
+  it("is not listed, and hides no other task", async () => {
     for (const id of ALL) await bench.put({ id });
     await write(keys().task("system/b"));
     const { tasks } = await bench.store.tasks.list({}, 10);
     expect(tasks.map(({ definition }) => definition.id)).toEqual(["a", "c"]);
   });
 
-  it("goes with the task when it is deleted", async () => {
+  it("is deleted with the task", async () => {
     for (const id of ALL) await bench.put({ id });
     await write(keys().task("system/b"));
     for (const id of ALL) expect(await bench.store.tasks.delete(bench.name(id))).toBe(true);
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("nothing, where its own was: what is left of it goes when it is deleted", async () => {
+  it("is not needed to delete the rest of a task whose hash is missing", async () => {
     await bench.put({ id: "a" });
     await internalsOf(bench.store).link.ask((client) => client.del(keys().task("system/a")));
     expect(await bench.store.tasks.delete(bench.name("a"))).toBe(true);
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("where the set of its tag is: it is deleted all the same, as a whole", async () => {
+  it("in place of its tag's set does not stop the delete", async () => {
     await bench.put({ id: "a", tags: ["x"] });
     await write(keys().tagged("x"));
     expect(await bench.store.tasks.delete(bench.name("a"))).toBe(true);
     expect(await bench.ownKeys()).toEqual([keys().tagged("x")]);
   });
 
-  it("where the job of one of its runs is: it is deleted, and put again", async () => {
+  it("in place of a job of its runs does not stop the delete, nor a new put", async () => {
     await bench.put({ id: "a", overlap: "allow" });
     for (const token of ["x", "y", "z"]) await bench.trigger("a", token);
     const [run] = await bench.store.runs.open(bench.name("a"));
@@ -238,7 +238,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     expect(await bench.put({ id: "a" })).toMatchObject({ outcome: "created" });
   });
 
-  it("the alerts of a deleted task go with it, and those of others stay in their order", async () => {
+  it("among alerts keeps others in order when a task is deleted", async () => {
     await bench.put({ id: "a" });
     const line = (task: string, at: number) => JSON.stringify({ kind: "failed", task, at });
     const tasks = ["system/a", "system/ba", "x/a", "system/a", "system/a", "system/b"];
@@ -251,7 +251,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     ]);
   });
 
-  it("nonsense among the alerts: a task is deleted all the same, as a whole", async () => {
+  it("among the alerts does not stop the delete of a task", async () => {
     await bench.put({ id: "a" });
     await bench.trigger("a", "x");
     await internalsOf(bench.store).link.ask((client) =>
@@ -262,7 +262,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     expect(await bench.jobs()).toEqual([]);
   });
 
-  it("the deadlines of others are told", async () => {
+  it("in place of a task does not hide the deadlines of others", async () => {
     for (const id of ALL) await bench.put({ id, expectWithin: "1m" });
     await write(keys().task("system/a"));
     await bench.clock.advance(60_000);
@@ -271,7 +271,7 @@ onEveryEngine("what others have written where one task's keys are", (connection)
     expect(told).toEqual(["b", "c"]);
   });
 
-  it("and where a backfill is: it does not stand in their list, and keeps no other from it", async () => {
+  it("in place of a backfill is not listed, and hides no other", async () => {
     const task = bench.name("a");
     const range = { from: START, to: START, at: START - 1, total: 1, enqueued: 0, skipped: 0, every: 0 };
     for (const id of ["x", "y"]) {

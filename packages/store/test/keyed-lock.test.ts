@@ -10,7 +10,7 @@ afterEach(() => {
 
 const never = new Promise<never>(() => {});
 
-it("are taken one after the other, in the order in which they were asked for, also after one that failed", async () => {
+it("are taken in the order of the calls, also after a failure", async () => {
   const lock = new KeyedLock();
   const seen: string[] = [];
   const act = (what: string, fails = false) =>
@@ -26,13 +26,13 @@ it("are taken one after the other, in the order in which they were asked for, al
   expect(seen).toEqual(["1 begins", "1 ends", "2 begins", "2 ends", "3 begins", "3 ends"]);
 });
 
-it("do not wait for those of another name", async () => {
+it("do not wait for calls of another name", async () => {
   const lock = new KeyedLock();
   void lock.take(["a"], () => never);
   expect(await lock.take(["b"], async () => "done")).toBe("done");
 });
 
-it("go on after a second where one does not end", async () => {
+it("continue after a second if a call does not end", async () => {
   const lock = new KeyedLock();
   void lock.take(["a"], () => never);
   const [second, third] = [vi.fn(async () => {}), vi.fn(async () => {})];
@@ -46,7 +46,7 @@ it("go on after a second where one does not end", async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-it("of several things wait for those of each of them", async () => {
+it("for several names wait for calls of each", async () => {
   const lock = new KeyedLock();
   const seen: string[] = [];
   const act = (names: string[]) =>

@@ -20,7 +20,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
     (await bench.jobs()).map((job) => job.data.occurrence.nominal - START).sort((a, b) => a - b);
 
   describe("pause and resume", () => {
-    it("holds what is to come, says who and why, and is idempotent", async () => {
+    it("holds future occurrences, records who and why, and is idempotent", async () => {
       await bench.put({ id: "t" });
       const { generation } = await bench.stored("t");
       await bench.clock.advance(1_000);
@@ -41,7 +41,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await bench.store.claims.next(QUEUE)).toEqual(new Map());
     });
 
-    it("forgets with the resume who paused it and why", async () => {
+    it("forgets on resume who paused it and why", async () => {
       await bench.put({ id: "t" });
       await bench.store.tasks.pause(bench.name("t"), "ann", "maintenance");
       await bench.store.tasks.resume(bench.name("t"), "now");
@@ -59,7 +59,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await bench.stored("t")).toMatchObject({ state: "scheduled", definition: { priority: 1 } });
     });
 
-    it("answers what cannot be paused or resumed", async () => {
+    it("answers if there is nothing to pause or resume", async () => {
       await bench.put({ id: "over", schedule: { at: START - 1 } });
       await bench.put({ id: "on" });
       expect(await bench.store.tasks.pause(bench.name("none"))).toBe("MISSING");
@@ -68,7 +68,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await bench.store.tasks.resume(bench.name("on"), "now")).toBe("UNCHANGED");
     });
 
-    it("resume from now passes over what fell due, as one range", async () => {
+    it("a resume from now skips owed times as one range", async () => {
       await bench.put({ id: "t", catchUp: "all" });
       await bench.store.tasks.pause(bench.name("t"));
       await bench.clock.set(START + HOUR + 5_000);
@@ -95,7 +95,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await nominals()).toEqual([HOUR + 10_000]);
     });
 
-    it("what waited and is superseded is in no range with what lies between", async () => {
+    it("superseded pending occurrences are not merged with skips between them", async () => {
       await bench.put({ id: "t", overlap: "queue-all" });
       for (const seconds of [10, 100, 200]) {
         await bench.clock.set(START + seconds * 1_000);
@@ -117,7 +117,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       ]);
     });
 
-    it("the ledger keeps its newest 50 entries", async () => {
+    it("keeps the newest 50 ledger entries", async () => {
       await bench.put({ id: "t", overlap: "allow" });
       for (let i = 0; i < 53; i++) {
         await bench.store.tasks.pause(bench.name("t"));
@@ -130,7 +130,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect((await ledger("t")).map(({ from }) => from)).toEqual(kept);
     });
 
-    it("resume from now leaves no ledger entry where nothing fell due", async () => {
+    it("a resume from now leaves no ledger entry if nothing is owed", async () => {
       await bench.put({ id: "t" });
       await bench.store.tasks.pause(bench.name("t"));
       await bench.clock.advance(9_999);
@@ -139,7 +139,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await bench.stored("t")).toMatchObject({ state: "scheduled", due: START + 10_000 });
     });
 
-    it("resume in order to catch up owes what fell due", async () => {
+    it("a resume with catch-up keeps times owed", async () => {
       await bench.put({ id: "t", catchUp: "all", overlap: "allow" });
       await bench.store.tasks.pause(bench.name("t"));
       await bench.clock.advance(35_000);
@@ -150,7 +150,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await ledger("t")).toEqual([]);
     });
 
-    it("a one-off whose time passed in the pause: finished from now, run when caught up", async () => {
+    it("a single time that passed in the pause is finished from now, and run with catch-up", async () => {
       for (const id of ["now", "owed"]) {
         await bench.put({ id, schedule: { at: START + 5_000 } });
         await bench.store.tasks.pause(bench.name(id));
@@ -170,7 +170,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await nominals()).toEqual([5_000]);
     });
 
-    it("queued runs go on while the task is paused", async () => {
+    it("queued runs continue while the task is paused", async () => {
       await bench.put({ id: "t" });
       await bench.clock.advance(10_000);
       await bench.claim("t", "a");
@@ -185,7 +185,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
   });
 
   describe("trigger", () => {
-    it("adds an occurrence of its own and leaves the schedule alone", async () => {
+    it("adds a manual occurrence and leaves the schedule unchanged", async () => {
       await bench.put({ id: "t", payload: { a: 1 } });
       await bench.clock.advance(3_000);
       const before = await bench.stored("t");
@@ -252,12 +252,12 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect([...(await bench.store.claims.next(QUEUE)).keys()]).toEqual(["r"]);
     });
 
-    it("of a task that is not there is told", async () => {
+    it("fails for a task that does not exist", async () => {
       await expect(bench.trigger("none", "a")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
       expect(await bench.ownKeys()).toEqual([]);
     });
 
-    it("with the same run id, adds one job", async () => {
+    it("adds one job for the same run id", async () => {
       await bench.put({ id: "t", overlap: "allow" });
       const first = await bench.trigger("t", "same");
       const before = await bench.dump();
@@ -265,7 +265,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await bench.dump()).toEqual(before);
     });
 
-    it("twenty at once: a task that must not overlap runs once", async () => {
+    it("runs a task that must not overlap once if called 20 times at once", async () => {
       await bench.put({ id: "t" });
       const results = await Promise.all(Array.from({ length: 20 }, (_, i) => bench.trigger("t", `t${i}`)));
       expect(results.filter(({ outcome }) => outcome === "enqueued")).toHaveLength(1);
@@ -274,7 +274,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
   });
 
   describe("delete", () => {
-    it("takes the task, its runs, its jobs and its ledger with it, and nothing else", async () => {
+    it("deletes the task, its runs, its jobs and its ledger, and nothing else", async () => {
       await bench.put({ id: "stays", tags: ["x"] });
       await bench.clock.advance(10_000);
       await bench.claimAll("s");
@@ -301,7 +301,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       return Object.fromEntries(Object.entries(all).filter(([key]) => !key.includes("}:bells:")));
     }
 
-    it("keeps a job that a worker holds, and the reconciler clears it once it is over", async () => {
+    it("leaves a job that a worker holds to the reconciler", async () => {
       await bench.put({ id: "t" });
       await bench.clock.advance(10_000);
       await bench.claim("t", "a");
@@ -321,7 +321,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await bench.ownKeys()).toEqual([]);
     });
 
-    it("a queued job of a deleted task is not started, even when a task of that name came again", async () => {
+    it("stops queued jobs from starting, even if the task is put again", async () => {
       await bench.put({ id: "t" });
       await bench.clock.advance(10_000);
       await bench.claim("t", "a");
@@ -336,7 +336,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await bench.store.runs.list(bench.name("t"), 10)).toEqual([]);
     });
 
-    it("whose delete is cut off has nothing to do with one of that name that comes after it", async () => {
+    it("keeps a new task apart from an interrupted delete of the same name", async () => {
       await bench.put({ id: "t", overlap: "allow" });
       for (const token of ["a", "b"]) await bench.trigger("t", token);
       await bench.workAll();
@@ -376,36 +376,33 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
           return bench.store.claims.enqueueNow(parsed, { key: "k", token: "new", node: "n" });
         },
       ],
-    ])(
-      "whose delete is cut off leaves none of many open runs to one of that name that is %s",
-      async (_how, again) => {
-        await bench.put({ id: "t", overlap: "allow" });
-        await bench.trigger("t", "a");
-        await bench.trigger("t", "b");
-        const { link, keys } = internalsOf(bench.store);
-        const { open, run } = keys.queue(QUEUE);
-        const many = Array.from({ length: 1_300 }, (_, i) => `t@many.${String(i).padStart(4, "0")}`);
-        for (const id of many) {
-          await link.ask((client) => client.zadd(open("system/t"), START + 1, id));
-          await link.ask((client) =>
-            client.hset(run(id), { state: "queued", of: `system/t ${START} n`, info: '{"type":"noop"}' }),
-          );
-        }
-        await bench.cutOff("clear-runs", () => bench.store.tasks.delete(bench.name("t")));
-        // Nor does it come while that cannot be cleared.
-        await bench.cutOff("clear-runs", () => again("t"));
+    ])("leaves none of many open runs to a task of that name that is %s", async (_how, again) => {
+      await bench.put({ id: "t", overlap: "allow" });
+      await bench.trigger("t", "a");
+      await bench.trigger("t", "b");
+      const { link, keys } = internalsOf(bench.store);
+      const { open, run } = keys.queue(QUEUE);
+      const many = Array.from({ length: 1_300 }, (_, i) => `t@many.${String(i).padStart(4, "0")}`);
+      for (const id of many) {
+        await link.ask((client) => client.zadd(open("system/t"), START + 1, id));
+        await link.ask((client) =>
+          client.hset(run(id), { state: "queued", of: `system/t ${START} n`, info: '{"type":"noop"}' }),
+        );
+      }
+      await bench.cutOff("clear-runs", () => bench.store.tasks.delete(bench.name("t")));
+      // Nor does it come while that cannot be cleared.
+      await bench.cutOff("clear-runs", () => again("t"));
 
-        await again("t");
-        const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-        for (const id of [many[0], many.at(-1)] as string[]) {
-          expect(await bench.store.runs.start(bench.name("t"), id, by)).toEqual({ word: "GONE" });
-        }
-        const ended = { fence: 1, made: 0, outcome: "succeeded" } as const;
-        expect(await bench.store.runs.settle(bench.name("t"), many.at(-1) as string, ended)).toBe("GONE");
-        expect(await bench.store.runs.stats(bench.name("t"))).toEqual({});
-        expect((await bench.ownKeys()).filter((key) => key.includes(":~r:t@many"))).toEqual([]);
-      },
-    );
+      await again("t");
+      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      for (const id of [many[0], many.at(-1)] as string[]) {
+        expect(await bench.store.runs.start(bench.name("t"), id, by)).toEqual({ word: "GONE" });
+      }
+      const ended = { fence: 1, made: 0, outcome: "succeeded" } as const;
+      expect(await bench.store.runs.settle(bench.name("t"), many.at(-1) as string, ended)).toBe("GONE");
+      expect(await bench.store.runs.stats(bench.name("t"))).toEqual({});
+      expect((await bench.ownKeys()).filter((key) => key.includes(":~r:t@many"))).toEqual([]);
+    });
 
     it("clears a thousand runs", async () => {
       await bench.put({ id: "t", overlap: "allow", catchUp: "all", schedule: { every: "1s" } });
@@ -417,7 +414,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
       expect(await bench.ownKeys()).toEqual([]);
     });
 
-    it("generation and fence go on above those of the deleted task", async () => {
+    it("a new task's generation and fence are above those of the deleted one", async () => {
       await bench.put({ id: "t", overlap: "allow" });
       const fences: number[] = [];
       const generations: number[] = [];
@@ -441,7 +438,7 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
     });
   });
 
-  it("every index forgets a tag that a task no longer has", async () => {
+  it("removes an edited task from the index of a tag that it lost", async () => {
     const tagged = async (tag: string) =>
       internalsOf(bench.store).link.client.zrange(
         internalsOf(bench.store).keys.queue(QUEUE).tagged(tag),

@@ -50,7 +50,7 @@ onEveryEngine("list and locate", (connection) => {
     return found;
   }
 
-  it("pages through everything, none twice, none missing, in one order", async () => {
+  it("pages through all tasks in one order, each once", async () => {
     const all = await seed();
     for (const limit of [1, 2, 7, 62, 63, 64, 1_000]) expect(await pages({}, limit)).toEqual(all);
   });
@@ -110,7 +110,7 @@ onEveryEngine("list and locate", (connection) => {
   });
 
   it.each(["list", "listDue"] as const)(
-    "%s reads 5,000 tasks for a page, and goes on there",
+    "%s reads 5,000 tasks for a page, and continues from there",
     async (read) => {
       const { keys, link } = internalsOf(bench.store);
       const { tasks, dues } = keys.queue("alpha");
@@ -156,7 +156,7 @@ onEveryEngine("list and locate", (connection) => {
     ]);
   });
 
-  it("a cursor of one owner's page shows nothing of it to another", async () => {
+  it("does not show one owner's tasks to another by a cursor", async () => {
     await seed();
     for (const from of OWNERS) {
       const { cursor } = await bench.store.tasks.list({ owner: from }, 1);
@@ -196,7 +196,7 @@ onEveryEngine("list and locate", (connection) => {
     }
   });
 
-  it("goes on where it was, though tasks come and go between the pages", async () => {
+  it("continues at its position while tasks are added and deleted", async () => {
     const all = await seed();
     const first = await bench.store.tasks.list({}, 10);
     await bench.store.tasks.delete({ queue: "alpha", owner: "a", id: "x" });
@@ -207,7 +207,7 @@ onEveryEngine("list and locate", (connection) => {
     expect(said(rest.tasks)).toEqual([...all.slice(10), "gamma zz/new"]);
   });
 
-  it("finds a task whose queue was not said, unless several have it", async () => {
+  it("finds a task without its queue, unless several queues have one", async () => {
     await bench.put({ id: "one", queue: "beta", owner: "a" });
     await bench.put({ id: "one", queue: "beta", owner: "a.b" });
     await bench.put({ id: "two", queue: "alpha" });

@@ -7,14 +7,14 @@ const split = (hash: Record<string, string>) =>
   Object.fromEntries(splitLongValues(new Map(Object.entries(hash)), LONG));
 const x = (length: number) => "x".repeat(length);
 
-it("cuts a long value into parts that keep its hash small", () => {
+it("cuts a long value into parts that keep the hash small", () => {
   expect(split({ a: x(65), b: x(64), c: "c" })).toEqual({ a: x(64), "a:1": "x", b: x(64), c: "c" });
   expect(split({ a: x(256) })).toEqual({ a: x(64), "a:1": x(64), "a:2": x(64), "a:3": x(64) });
   // The last byte of "é" would be the 65th: it begins the next part.
   expect(split({ a: `${x(63)}é!` })).toEqual({ a: x(63), "a:1": "é!" });
 });
 
-it("leaves a hash as it is that would be a large one all the same", () => {
+it("does not cut values of a hash that is large in any case", () => {
   for (const hash of [
     { a: x(257) },
     { a: x(100), c: x(65) },
@@ -26,7 +26,7 @@ it("leaves a hash as it is that would be a large one all the same", () => {
   }
 });
 
-it("puts together what it has cut, in whatever order it comes", () => {
+it("joins the parts, whatever their order", () => {
   // Of one to four bytes a character: 256 at most.
   const value = fc.string({ unit: fc.constantFrom("x", "é", "漢", "😀"), maxLength: 64, size: "max" });
   fc.assert(

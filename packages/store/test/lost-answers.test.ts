@@ -7,7 +7,7 @@ import { Bench, QUEUE, START } from "./bench.js";
 const BY = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
 
 /** Each act twice: undisturbed, and with one of its answers lost, for each answer in turn. The state must be the same. */
-describe("an answer that is lost", () => {
+describe("a lost answer", () => {
   let plain: RedisServer;
   let shaken: RedisServer;
   let proxy: FaultProxy;
@@ -148,7 +148,7 @@ describe("an answer that is lost", () => {
     return { state, lost };
   }
 
-  it.each(acts)("%s: nothing is done twice", async (_what, before, act) => {
+  it.each(acts)("to %s does nothing twice", async (_what, before, act) => {
     serial += 1;
     // So that the server has the scripts: otherwise the first answer that is lost only says that it has not.
     await outcome(proxy.url, `s${serial}`, before, act);
@@ -165,7 +165,7 @@ describe("an answer that is lost", () => {
     }
   });
 
-  it("reconcile: what was found is found again shortly after, and settled once", async () => {
+  it("to a reconcile makes it repeat soon, and settles each run once", async () => {
     for (let n = 0; ; n++) {
       const bench = await Bench.open(proxy.url, { namespace: `reconcile${n}` });
       // So that the server has the script.
@@ -186,7 +186,7 @@ describe("an answer that is lost", () => {
     }
   });
 
-  it("start: the attempt goes on with the fence of the last answer", async () => {
+  it("to a start keeps the attempt, with the fence of the last answer", async () => {
     const bench = await Bench.open(proxy.url, { namespace: "start" });
     await claimed(bench);
     const id = await run(bench);
@@ -198,7 +198,7 @@ describe("an answer that is lost", () => {
     await bench.close();
   });
 
-  it("asked for by hand, and others came between its two sendings: it waits once", async () => {
+  it("to a trigger adds no second one, even if others came in between", async () => {
     const bench = await Bench.open(plain.url, { namespace: "asked" });
     await bench.put({ id: "t", overlap: "queue-one" });
     await bench.trigger("t", "first");
@@ -233,7 +233,7 @@ describe("an answer that is lost", () => {
     await bench.close();
   });
 
-  it("a registry mark whose answer was lost keeps the queue, and never loses it", async () => {
+  it("to a registry mark keeps the queue registered", async () => {
     for (let n = 0; n < 6; n++) {
       const bench = await Bench.open(proxy.url, { namespace: `mark${n}` });
       proxy.lose(n);
@@ -247,7 +247,7 @@ describe("an answer that is lost", () => {
     }
   });
 
-  it("scripts that were flushed are sent again", async () => {
+  it("flushed scripts are sent again", async () => {
     const bench = await Bench.open(plain.url, { namespace: "flush" });
     const flush = () => internalsOf(bench.store).link.client.script("FLUSH");
     await flush();

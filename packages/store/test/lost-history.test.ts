@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Bench, START } from "./bench.js";
 
 /** A replica that took over without the last writes counts the generations of the lost ones once more. */
-describe("a decision that was read from what is lost", () => {
+describe("a decision that was read from a lost history", () => {
   const open: (() => Promise<unknown>)[] = [];
   let lost: Bench;
   let next: Bench;

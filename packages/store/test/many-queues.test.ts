@@ -4,7 +4,7 @@ import { type ClaimItem, Store } from "@carillon/store";
 import { expect, it } from "vitest";
 import { decodeTask } from "../src/task/codec.js";
 
-it("who enqueues into ever new queues keeps nothing of each", async () => {
+it("a client that enqueues into ever new queues keeps nothing of each", async () => {
   setFlagsFromString("--expose-gc");
   const gc = runInNewContext("gc") as () => void;
   // Never asked: to pack needs no Redis.

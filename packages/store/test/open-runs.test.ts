@@ -27,7 +27,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     await bench.reconcile();
   };
 
-  it("one alone is named by the task, and needs no key", async () => {
+  it("need no key if there is one: the task names it", async () => {
     await bench.put({ id: "t" });
     expect(await named()).toBeNull();
     await bench.trigger("t", "a");
@@ -38,7 +38,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     expect([await named(), await open()]).toEqual(["", []]);
   });
 
-  it("more are in a set, in their order, until none is left", async () => {
+  it("are in a set if there are more, in order", async () => {
     await bench.put({ id: "t", overlap: "allow" });
     const runs: string[] = [];
     for (const token of ["a", "b", "c"]) {
@@ -61,7 +61,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     expect([await named(), await inSet()]).toEqual([(await open())[0], []]);
   });
 
-  it("one with a long id is in the set, so that the task's hash stays small", async () => {
+  it("are in the set if the id is long, so that the task's hash stays small", async () => {
     const id = "t".repeat(60);
     await bench.put({ id });
     await bench.trigger(id, "a");
@@ -75,7 +75,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     expect(await named(id)).toBe("");
   });
 
-  it.each([1, 2])("of %i that are open, none is left with a deleted task", async (count) => {
+  it.each([1, 2])("are deleted with their task if %i are open", async (count) => {
     await bench.put({ id: "t", overlap: "allow" });
     for (let i = 0; i < count; i++) await bench.trigger("t", `a${i}`);
     await bench.store.tasks.delete(bench.name("t"));
@@ -83,7 +83,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     expect((await bench.ownKeys()).filter((key) => /~(r|open|t):/.test(key))).toEqual([]);
   });
 
-  it.each([1, 2])("of %i that are open, a node clears those of a delete that is cut off", async (count) => {
+  it.each([1, 2])("are cleared by a node after an interrupted delete if %i are open", async (count) => {
     await bench.put({ id: "t", overlap: "allow" });
     for (let i = 0; i < count; i++) await bench.trigger("t", `a${i}`);
     // They are looked at ever less often.
@@ -97,7 +97,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     expect((await bench.ownKeys()).filter((key) => /~(r|open|gone):/.test(key))).toEqual([]);
   });
 
-  it("nothing is enqueued where the set cannot be written, however often", async () => {
+  it("stop every enqueue if their set cannot be written", async () => {
     const long = "t".repeat(60);
     await bench.put({ id: "t", overlap: "allow" });
     await bench.put({ id: long });
@@ -115,7 +115,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     expect((await bench.ownKeys()).filter((key) => /~(r|open|t|gone):/.test(key))).toEqual([]);
   });
 
-  it("a put keeps it", async () => {
+  it("are kept by a put", async () => {
     await bench.put({ id: "t" });
     await bench.trigger("t", "a");
     const before = await open();
@@ -128,7 +128,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
   });
 
   it.each(["\x7f", "\x1f", "a\nb", "\u0000", "é\x7f\x1f|"])(
-    "keeps a key with odd characters whole: %j",
+    "keep an occurrence key with odd characters: %j",
     async (odd) => {
       await bench.put({ id: "t", overlap: "queue-all", payload: { odd } });
       const name = bench.name("t");
@@ -146,7 +146,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     },
   );
 
-  it("stays in Redis' small encoding, the run's record too", async () => {
+  it("stay in Redis' small encoding, as the run's record does", async () => {
     await bench.put({ id: "t", payload: { customer: 7 } });
     await bench.clock.advance(10_000);
     expect(await bench.claim("t", "token")).toEqual(["OK"]);
@@ -161,7 +161,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
     });
   });
 
-  describe("very many", () => {
+  describe("if there are very many", () => {
     const MANY = 1_300;
     const ids = Array.from({ length: MANY }, (_, i) => `t@many.${String(i).padStart(4, "0")}`);
     /** Makes so many more open runs of `t`, as claims do. */
@@ -196,7 +196,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       };
     }
 
-    it("are cancelled some at a time, those too that move up while others end", async () => {
+    it("are cancelled in batches, also those that move up while others end", async () => {
       await fill();
       const seen: number[] = [];
       watch(async (name) => {
@@ -215,7 +215,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       expect(await bench.store.runs.cancelRequests(QUEUE, open)).toEqual(open);
     });
 
-    it("are taken back by a pause some at a time, those that are queued", async () => {
+    it("are cancelled by a pause in batches if they are queued", async () => {
       await fill();
       const [running = ""] = await open();
       const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
@@ -237,7 +237,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       expect(most).toBeLessThanOrEqual(500);
     });
 
-    it("are taken back by a pause, but for one that starts meanwhile", async () => {
+    it("are cancelled by a pause, except one that starts meanwhile", async () => {
       await fill();
       const [starts = ""] = await open();
       const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
@@ -248,7 +248,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       expect((await runs.get(QUEUE, starts))?.cancel).toBeUndefined();
     });
 
-    it("are cancelled, and of those that no worker has had none is told", async () => {
+    it("are cancelled without a message for those that no worker has", async () => {
       await fill();
       const [running = "", itsItemsRun = ""] = await open();
       const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
@@ -281,7 +281,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       );
     });
 
-    it("are all cancelled where the commit's answer was lost", async () => {
+    it("are all cancelled if the commit's answer was lost", async () => {
       await fill();
       let lost = false;
       const { link } = internalsOf(bench.store);
@@ -296,7 +296,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       expect([lost, await cancelled()]).toEqual([true, MANY]);
     });
 
-    it("but those that began before it was asked for again are left alone", async () => {
+    it("are not cancelled if they started before the commit was repeated", async () => {
       await fill();
       let lost = false;
       watch(
@@ -323,7 +323,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       expect(await cancelled()).toBe(MANY);
     });
 
-    it("that began after the commit are left alone", async () => {
+    it("are not cancelled if they started after the commit", async () => {
       await fill();
       let once = false;
       watch(
@@ -341,7 +341,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       expect(await cancelled()).toBe(MANY);
     });
 
-    it("are cleared with their task in few steps where they are the oldest that wait", async () => {
+    it("are cleared with their task in few steps if they are the oldest waiting jobs", async () => {
       await fill();
       let steps = 0;
       watch((name) => (steps += name === "clear-runs" ? 1 : 0));
@@ -358,7 +358,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       }
     }
 
-    it("in small ones where many others wait before them", async () => {
+    it("are cleared in small steps if many others wait before them", async () => {
       await fill();
       await crowd();
       const { link } = internalsOf(bench.store);
@@ -375,7 +375,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       expect(taken).toEqual([1]);
     });
 
-    it("one removal from so long a list a script, of those that are cancelled; what is due besides has its turn", async () => {
+    it("are removed from a long list one at a time after a cancel, between other due work", async () => {
       await fill();
       await crowd();
       await bench.put({ id: "u" });
@@ -400,7 +400,7 @@ onEveryEngine("the runs of a task that are not final", (connection) => {
       }
     });
 
-    it("and so with those of a deleted task that a node clears", async () => {
+    it("are removed from a long list one at a time after a delete, too", async () => {
       await fill();
       await crowd();
       await bench.cutOff("clear-runs", () => bench.store.tasks.delete(bench.name("t")));

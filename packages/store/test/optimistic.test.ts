@@ -3,7 +3,7 @@ import { Bench } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
 // Of decisions about one task that were made at once, one counts: the others are made anew, each of them, and none is given up.
-onEveryEngine("many at once about one task", (connection) => {
+onEveryEngine("concurrent calls for one task", (connection) => {
   const NAMESPACE = "contended";
 
   async function withBenches(count: number, use: (benches: Bench[]) => Promise<void>): Promise<void> {
@@ -19,7 +19,7 @@ onEveryEngine("many at once about one task", (connection) => {
     }
   }
 
-  it("is triggered as often as was asked", async () => {
+  it("run every trigger", async () => {
     await withBenches(1, async ([bench]) => {
       if (!bench) return;
       await bench.put({ id: "t", overlap: "allow" });
@@ -29,7 +29,7 @@ onEveryEngine("many at once about one task", (connection) => {
     });
   });
 
-  it("is what was put last, by one client", async () => {
+  it("leave the last definition of one client", async () => {
     await withBenches(1, async ([bench]) => {
       if (!bench) return;
       const puts = Array.from({ length: 50 }, (_, n) => bench.put({ id: "p", payload: { n } }));
@@ -40,7 +40,7 @@ onEveryEngine("many at once about one task", (connection) => {
     });
   });
 
-  it("is what was put last, also where that was called while others were under way", async () => {
+  it("leave the last definition, even if it was put while others were under way", async () => {
     await withBenches(1, async ([bench]) => {
       if (!bench) return;
       for (let round = 0; round < 10; round++) {
@@ -53,7 +53,7 @@ onEveryEngine("many at once about one task", (connection) => {
     });
   });
 
-  it("takes the word of each client, triggers and definitions", async () => {
+  it("serve several clients, triggers and definitions", async () => {
     await withBenches(12, async (benches) => {
       await benches[0]?.put({ id: "c", overlap: "allow" });
       const all = benches.flatMap((bench, n) => [

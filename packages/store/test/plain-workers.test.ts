@@ -27,7 +27,7 @@ describe.each<[version: string, start: Start, Unrecoverable: new (message: strin
   ["5", (...args) => new Worker5(...args), Unrecoverable5],
   ["6", (...args) => new Worker(...args), UnrecoverableError],
 ])("a plain worker of the newest BullMQ %s", (_version, start, Unrecoverable) => {
-  it("works each job once, in the order of priorities, and retries; a node settles the runs", async () => {
+  it("a plain worker runs each job once, by priority, and retries; a node settles the runs", async () => {
     const bench = await Bench.open(redis.url);
     const ids = ["plain", "later", "sooner", "flaky", "broken"];
     await bench.put({ id: "plain", payload: { strokes: 3 } });

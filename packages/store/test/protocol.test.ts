@@ -22,7 +22,7 @@ onEveryEngine("the claim protocol", (connection) => {
 
   const name = (id: string) => bench.name(id);
 
-  it("the script makes the same key of an occurrence as `occurrenceKey` does, which says when to leave it out", async () => {
+  it("derives the same occurrence key in the script as `occurrenceKey`", async () => {
     for (const id of ["0", "a.b", "-_-", "A".repeat(128)]) {
       await bench.put({ id });
       await clock.advance(10_000);
@@ -70,7 +70,7 @@ onEveryEngine("the claim protocol", (connection) => {
     );
   });
 
-  it("says in the job what was missed, and texts as they were put, whatever they look like", async () => {
+  it("puts missed times and odd texts into the job unchanged", async () => {
     const text = '"},"occurrence":{"key":"x\\ \u{1F514}';
     await bench.put({ id: "t", payload: { [text]: text }, subject: text, submitter: text, group: text });
     await clock.set(START + 30_000);
@@ -101,7 +101,7 @@ onEveryEngine("the claim protocol", (connection) => {
   it.each([
     ["the run is over and forgotten", (run: string) => internalsOf(store).keys.queue(QUEUE).run(run)],
     ["the job is gone", (run: string) => internalsOf(store).keys.queue(QUEUE).job(run)],
-  ])("answers DONE to the same token also where %s", async (_what, keyOf) => {
+  ])("answers DONE to the same token even if %s", async (_what, keyOf) => {
     await bench.put({ id: "t" });
     await clock.advance(10_000);
     const half = await bench.read("t");
@@ -141,7 +141,7 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(after - before).toBeLessThanOrEqual(1);
   });
 
-  it("a retry that was read in time is STALE once the next time of the schedule is due", async () => {
+  it("answers STALE to a retry once the next time of the schedule is due", async () => {
     await bench.put({ id: "t", rerun: { delay: "3s", jitter: 0 } });
     await clock.set(START + 10_000);
     await bench.claim("t", "a");
@@ -170,7 +170,7 @@ onEveryEngine("the claim protocol", (connection) => {
     expect((await bench.stored("t")).pending).toEqual([]);
   });
 
-  it("is EARLY when Redis time went back, and works when it is due again", async () => {
+  it("answers EARLY when Redis time went back, and claims when it is due again", async () => {
     await bench.put({ id: "t" });
     await clock.advance(10_000);
     const half = await bench.read("t");
@@ -181,7 +181,7 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(await bench.claim("t", "b")).toEqual(["OK"]);
   });
 
-  it("skips beside a live job, records why, and lets the next one through when the job is over", async () => {
+  it("skips while a job is live, records why, and enqueues the next one when it is over", async () => {
     await bench.put({ id: "t" });
     await clock.advance(10_000);
     await bench.claim("t", "a");
@@ -210,7 +210,7 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(await bench.jobs()).toHaveLength(2);
   });
 
-  it("is OVERLAP when a run came to life between read and commit", async () => {
+  it("answers OVERLAP when a run started between read and commit", async () => {
     await bench.put({ id: "t" });
     await clock.advance(10_000);
     const half = await bench.read("t");
@@ -225,7 +225,7 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(await bench.commit(next, "b")).toEqual(["OVERLAP"]);
   });
 
-  it("is OVERLAP by the policy of what waits, whatever the task's", async () => {
+  it("answers OVERLAP by the pending occurrence's policy, whatever the task's", async () => {
     await bench.put({ id: "t", overlap: "allow" });
     const trigger = (token: string) =>
       store.claims.trigger(name("t"), { key: token, token, node: "x" }, "queue-one");
@@ -240,7 +240,7 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(await bench.commit(half, "c")).toEqual(["OVERLAP"]);
   });
 
-  it("is OVERLAP when one of the past that no decision reckons with began again", async () => {
+  it("answers OVERLAP when an ended run that the decision did not see started again", async () => {
     await bench.put({ id: "t" });
     for (const token of ["a", "b", "c", "d", "e", "f"]) {
       await clock.advance(10_000);
@@ -258,7 +258,7 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(await bench.commit(half, "g")).toEqual(["OVERLAP"]);
   });
 
-  it("lets overlap: allow run beside a live job", async () => {
+  it("enqueues with overlap: allow while a job is live", async () => {
     await bench.put({ id: "t", overlap: "allow" });
     for (const token of ["a", "b", "c"]) {
       await clock.advance(10_000);
@@ -299,7 +299,7 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(await store.runs.list(name(again), 1)).toMatchObject([{ maxAttempts: 4 }]);
   });
 
-  it("finishes a one-off and never fires it again", async () => {
+  it("finishes a single time and never fires it again", async () => {
     await bench.put({ id: "t", schedule: { at: START + 5_000 } });
     await clock.advance(5_000);
     expect(await bench.claim("t", "a")).toEqual(["OK"]);

@@ -117,7 +117,7 @@ onEveryEngine("put", (connection) => {
     expect([...(await bench.stored("t")).fields]).toEqual([...before.fields]);
   });
 
-  it("keeps an overdue time too: it is still owed", async () => {
+  it("an identical put keeps an overdue time, which is still owed", async () => {
     await bench.put({ id: "t", catchUp: "all" });
     await bench.clock.advance(60_000);
     expect(await bench.put({ id: "t", catchUp: "all", priority: 1 })).toMatchObject({ due: START + 10_000 });
@@ -180,7 +180,7 @@ onEveryEngine("put", (connection) => {
     expect(await bench.put({ id: "t", enabled: false, priority: 1 })).toMatchObject({ state: "scheduled" });
   });
 
-  it("an identical put of a paused or claimed task says how that task is, not how a new one would be", async () => {
+  it("an identical put of a paused or claimed task returns that task's state", async () => {
     await bench.put({ id: "t" });
     await bench.store.tasks.pause(bench.name("t"));
     expect(await bench.put({ id: "t" })).toEqual({
@@ -207,7 +207,7 @@ onEveryEngine("put", (connection) => {
     expect(await dueIndex()).toEqual({ "system/t": [String(shardOf("system/t")), String(START + 10_000)] });
   });
 
-  it("stores a one-off in the past as finished; an edit to the future wakes it", async () => {
+  it("stores a single time in the past as finished, and wakes it when edited to the future", async () => {
     const past = { id: "t", schedule: { at: START - 1 } };
     expect(await bench.put(past)).toMatchObject({ outcome: "created", state: "finished", due: undefined });
     expect(await dueIndex()).toEqual({});
@@ -225,7 +225,7 @@ onEveryEngine("put", (connection) => {
     expect(await bench.put({ id: "t", schedule: { at: START + 1 } })).toMatchObject({ state: "finished" });
   });
 
-  it("ten puts at once make one task", async () => {
+  it("ten different puts at once make one task", async () => {
     const results = await Promise.all(
       Array.from({ length: 10 }, (_, i) => bench.put({ id: "t", payload: { by: i }, tags: [`tag${i}`] })),
     );
@@ -256,7 +256,7 @@ onEveryEngine("put", (connection) => {
     expect((await bench.stored("t")).generation).toBe(`${START}000`);
   });
 
-  it("one call may name a task twice: the later one counts", async () => {
+  it("one call may name a task twice, and the later one counts", async () => {
     const tasks = [1, 2, 3].map((n) =>
       parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { every: "10s" }, payload: { n } }),
     );
@@ -265,7 +265,7 @@ onEveryEngine("put", (connection) => {
     expect((await bench.stored("t")).definition.payload).toEqual({ n: 3 });
   });
 
-  it("a thousand tasks in one call, each with its own answer", async () => {
+  it("stores a thousand tasks in one call, each with its own answer", async () => {
     const tasks = Array.from({ length: 1_000 }, (_, i) =>
       parseTask({ id: `t${i}`, type: "noop", queue: QUEUE, schedule: { every: "10s" } }),
     );
@@ -276,7 +276,7 @@ onEveryEngine("put", (connection) => {
     expect(Object.keys(await dueIndex())).toHaveLength(1_000);
   });
 
-  it("large payloads and many tags are sent few at a time, others a hundred at a time", async () => {
+  it("sends large payloads and many tags in small batches, others in batches of 100", async () => {
     const { link } = internalsOf(bench.store);
     const run = link.run.bind(link);
     let sizes: number[] = [];
@@ -338,7 +338,7 @@ onEveryEngine("put", (connection) => {
       expect(await bench.stored("t")).toMatchObject({ nominal: START + 20_000, due: START + 20_000 });
     });
 
-    it("is finished where there is no next one", async () => {
+    it("is finished if there is no next one", async () => {
       expect(await late({ id: "t", schedule: { at: START + 5 } }, 5)).toMatchObject({
         outcome: "created",
         state: "finished",
@@ -347,7 +347,7 @@ onEveryEngine("put", (connection) => {
       expect(await dueIndex()).toEqual({});
     });
 
-    it("starts a disabled one as paused all the same", async () => {
+    it("stores a disabled task as paused all the same", async () => {
       expect(await late({ id: "t", enabled: false }, 10_000)).toMatchObject({
         state: "paused",
         due: undefined,
@@ -356,7 +356,7 @@ onEveryEngine("put", (connection) => {
       expect(await dueIndex()).toEqual({});
     });
 
-    it("does not matter where the time is not new", async () => {
+    it("changes nothing if the time is not new", async () => {
       await bench.put({ id: "t" });
       expect(await late({ id: "t", priority: 1 }, 30_000)).toMatchObject({
         outcome: "updated",
@@ -365,7 +365,7 @@ onEveryEngine("put", (connection) => {
     });
   });
 
-  it("leaves a task of a newer format alone, whatever is asked of it", async () => {
+  it("leaves a task of a newer format alone, whatever the call", async () => {
     await bench.put({ id: "t", tags: ["x"] });
     const key = internalsOf(bench.store).keys.queue(QUEUE).task("system/t");
     await internalsOf(bench.store).link.client.hset(key, "v", "99", "shape", "new");

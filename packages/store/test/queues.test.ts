@@ -32,7 +32,7 @@ onEveryEngine("queues", (connection) => {
   };
 
   describe("a pause", () => {
-    it("is BullMQ's own, with who, when and why; the first one stays, and a resume ends it", async () => {
+    it("is BullMQ's own, with who, when and why of the first call, until a resume", async () => {
       const queue = plain();
       expect(await bench.store.queues.pause(QUEUE, "ann", "deploy")).toBe(true);
       expect([await queue.isPaused(), (await queue.getMeta()).paused]).toEqual([true, true]);
@@ -47,7 +47,7 @@ onEveryEngine("queues", (connection) => {
       await queue.close();
     });
 
-    it("made or ended by BullMQ counts as well; what ours recorded is not shown while it is over", async () => {
+    it("counts if BullMQ made or ended it; our record is shown only while it lasts", async () => {
       const queue = plain();
       await queue.pause();
       expect((await state())?.paused).toEqual({});
@@ -59,7 +59,7 @@ onEveryEngine("queues", (connection) => {
       await queue.close();
     });
 
-    it("lets workers take nothing until the resume, and then everything, whatever its priority", async () => {
+    it("keeps jobs from workers until the resume, then releases all, whatever their priority", async () => {
       await bench.store.queues.pause(QUEUE, "", "");
       await bench.put({ id: "plain" });
       await bench.put({ id: "urgent", priority: 1 });
@@ -90,7 +90,7 @@ onEveryEngine("queues", (connection) => {
     });
   });
 
-  it("the oldest waiting job counts, of each priority too, since its enqueueing or its last attempt", async () => {
+  it("report the age of the oldest waiting job of any priority, since its enqueueing or last attempt", async () => {
     expect(await state()).toEqual({ paused: undefined, waiting: 0, active: 0, oldestWaitingMs: undefined });
     await bench.put({ id: "low", priority: 9 });
     await bench.put({ id: "high", priority: 2 });
@@ -108,7 +108,7 @@ onEveryEngine("queues", (connection) => {
     expect(await state()).toMatchObject({ oldestWaitingMs: 100 });
   });
 
-  it("keys that hold something else are no reason to fail", async () => {
+  it("tolerate foreign data in their keys", async () => {
     const { client } = internalsOf(bench.store).link;
     await client.hset(`${bull()}meta`, { paused: 1, "carillon.pause": "nonsense" });
     expect((await state())?.paused).toEqual({});
@@ -122,7 +122,7 @@ onEveryEngine("queues", (connection) => {
     expect(await state()).toBeUndefined();
   });
 
-  it("workers are counted by queue as BullMQ counts them, whatever they are called", async () => {
+  it("count workers as BullMQ counts them, whatever their names", async () => {
     const options = () => ({
       connection: bench.connect(),
       prefix: bullPrefix(bench.store.namespace, QUEUE),
@@ -153,13 +153,13 @@ onEveryEngine("queues", (connection) => {
       return bullKeys();
     };
 
-    it("no key of BullMQ's is left", async () => {
+    it("leave no key of BullMQ", async () => {
       bench.queue(); // writes its version into the settings
       await bench.queue().waitUntilReady();
       expect(await emptied()).toEqual([]);
     });
 
-    it("a pause stays, for the tasks that come next", async () => {
+    it("keep a pause for later tasks", async () => {
       await bench.store.queues.pause(QUEUE, "ann", "");
       expect(await emptied()).toEqual(["meta"]);
       expect((await state())?.paused).toEqual({ at: START, by: "ann" });
@@ -174,7 +174,7 @@ onEveryEngine("queues", (connection) => {
     });
 
     it.each(["wait", "delayed", "prioritized"])(
-      "all stays while someone else has a job (%s)",
+      "keep everything while others have jobs there (%s)",
       async (kind) => {
         const queue = plain();
         const options = { delayed: { delay: 60_000 }, prioritized: { priority: 1 }, wait: {} }[kind];

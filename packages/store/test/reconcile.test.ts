@@ -28,7 +28,7 @@ onEveryEngine("the reconciler", (connection) => {
     return run?.id as string;
   }
 
-  it("settles what a plain worker completed, and takes the job away after its grace", async () => {
+  it("settles jobs that a plain worker completed, and removes them after a grace", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
     await bench.workAll();
@@ -73,7 +73,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect((await bench.store.claims.next(QUEUE)).has("r")).toBe(false);
   });
 
-  it("settles all that plain workers completed with the look itself, each task's statistics with it", async () => {
+  it("settles all jobs that plain workers completed in the same step, with each task's statistics", async () => {
     const ids = Array.from({ length: 30 }, (_, i) => `t${i}`);
     for (const id of ids) await bench.put({ id });
     await bench.clock.advance(10_000);
@@ -104,7 +104,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.store.runs.outcomes(QUEUE)).toMatchObject({ succeeded: 30, failed: 0, lost: 0 });
   });
 
-  it("settles the runs of one task in their order, what failed and what did not", async () => {
+  it("settles the runs of one task in order, failed or not", async () => {
     await bench.put({ id: "t", overlap: "allow", pauseAfterFailures: 2 });
     for (const token of ["a", "b", "c", "d", "e", "f"]) await fire("t", token);
     let n = 0;
@@ -118,7 +118,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.store.runs.stats(bench.name("t"))).toMatchObject(counted);
   });
 
-  it("nonsense where a task says what is kept of it is as if it said nothing", async () => {
+  it("treats corrupt retention of a task as absent", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
     const keys = internalsOf(bench.store).keys.queue(QUEUE);
@@ -135,7 +135,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect((await bench.ownKeys()).filter((key) => key.includes(":~r:"))).toEqual([]);
   });
 
-  it("an attempt whose end its worker could not record was no crash, where its job completed", async () => {
+  it("does not count an attempt as crashed whose job completed", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
     expect(await bench.store.runs.start(bench.name("t"), run, BY)).toMatchObject({ word: "OK" });
@@ -147,7 +147,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.store.runs.stats(bench.name("t"))).toMatchObject(after);
   });
 
-  it("takes no more records in one script than Redis does in a moment, whosever ends they go with", async () => {
+  it("prunes a bounded number of records in one script", async () => {
     const client = bench.connect();
     const keys = internalsOf(bench.store).keys.queue(QUEUE);
     const ids = ["a", "b", "c"];
@@ -175,7 +175,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(after.slice(0, 3)).toEqual([3_101, 2_602, 2_103]);
   });
 
-  it("settles what a plain worker failed, with the reason, and keeps that job for longer", async () => {
+  it("settles jobs that a plain worker failed, with the reason, and keeps them for longer", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
     await bench.workAll(async () => {
@@ -190,7 +190,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await reconcile()).toEqual([[run, "removed"]]);
   });
 
-  it("what a plain worker left that died too often has crashed", async () => {
+  it("settles a job whose plain worker died too often as crashed", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
     await bench.workAll(async () => {
@@ -201,7 +201,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await reconcile()).toEqual([[run, "crashed"]]);
   });
 
-  it("the records of a success and of a failure stay for as long as their task says, each; then all of them goes", async () => {
+  it("keeps records of successes and failures by their retention, then deletes all of them", async () => {
     const retention = { successesFor: "1h", failuresFor: "3h" };
     await bench.put({ id: "t", schedule: { every: "10s", maxRuns: 2 }, overlap: "allow", retention });
     const good = await fire("t", "a");
@@ -239,7 +239,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect((await bench.ownKeys()).filter((key) => /~(r|out|hist|fail|journal)\b/.test(key))).toEqual([]);
   });
 
-  it("a task that has finished lingers, also where the job of its last run has gone", async () => {
+  it("keeps a finished task for its time, even if the job of its last run is deleted", async () => {
     await bench.put({ id: "t", schedule: { at: START + 10_000 }, linger: "1h" });
     const run = await fire();
     await bench.workAll();
@@ -257,7 +257,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.stored("t")).toBeUndefined();
   });
 
-  it("a job that was removed in BullMQ is lost, and the task goes on", async () => {
+  it("settles a job that was removed in BullMQ as lost, and the task continues", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
     await (await bench.jobs())[0]?.remove();
@@ -270,7 +270,7 @@ onEveryEngine("the reconciler", (connection) => {
     ]);
   });
 
-  it("looks ever more rarely at a job that waits, and at last every five minutes", async () => {
+  it("checks a waiting job less and less often, at last every five minutes", async () => {
     await bench.put({ id: "t" });
     const claimed = bench.clock.now + 10_000;
     await fire();
@@ -318,7 +318,7 @@ onEveryEngine("the reconciler", (connection) => {
     }
   });
 
-  it("of one that is to be cancelled while a plain worker has it, the end is the worker's", async () => {
+  it("leaves the end of a cancelled run to the plain worker that has it", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
     await bench.workAll(async () => {
@@ -329,7 +329,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await reconcile()).toEqual([[run, "succeeded"]]);
   });
 
-  it("is woken by a cancel: a job that no worker has goes at once", async () => {
+  it("is woken by a cancel, and removes a job that no worker has at once", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" } });
     await bench.trigger("t", "a");
     const [run = ""] = await bench.store.runs.open(bench.name("t"));
@@ -366,7 +366,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await reconcile()).toEqual([[run, "succeeded"]]);
   });
 
-  it("leaves to a Carillon worker what that worker settled", async () => {
+  it("leaves runs alone that a Carillon worker settled", async () => {
     await bench.put({ id: "t" });
     const run = await fire();
     const started = await bench.store.runs.start(bench.name("t"), run, BY);
@@ -382,7 +382,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await reconcile()).toEqual([[run, "removed"]]);
   });
 
-  it("keeps the newest runs of a task, and clears every job that lost its record", async () => {
+  it("keeps the newest runs of a task, and removes every job without a record", async () => {
     await bench.put({ id: "t" });
     const all: string[] = [];
     for (let i = 0; i < 5; i++) {
@@ -405,7 +405,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("a one-off task from “enqueue” goes away with its run, all of it", async () => {
+  it("deletes a task of “enqueue” completely with its run", async () => {
     const { store, clock } = bench;
     const once = (id: string, at: number) =>
       parseTask({ id, type: "noop", queue: QUEUE, schedule: { at }, priority: 5, payload: { a: 1 } });
@@ -436,7 +436,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.jobs()).toEqual([]);
   });
 
-  it("“enqueue” never takes the name of a task that is there", async () => {
+  it("“enqueue” never takes the name of an existing task", async () => {
     await bench.put({ id: "t" });
     const before = await bench.stored("t");
     const once = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { at: START + 60_000 } });
@@ -448,7 +448,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(await bench.jobs()).toEqual([]);
   });
 
-  it("says when there is more to look at", async () => {
+  it("reports when there is more to check", async () => {
     await bench.put({ id: "t", overlap: "allow", catchUp: "all", schedule: { every: "1s" } });
     await bench.clock.advance(150_000);
     for (let i = 0; i < 150; i++) await bench.claim("t", `k${i}`);
@@ -459,7 +459,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect([first.seen.length, first.more, second.seen.length, second.more]).toEqual([100, true, 50, false]);
   });
 
-  it("clears what very many deleted tasks left some at a time, and looks at what else is due", async () => {
+  it("clears the runs of very many deleted tasks in batches, between other due work", async () => {
     const keys = internalsOf(bench.store).keys.queue(QUEUE);
     await bench.put({ id: "t" });
     const run = await fire();
@@ -493,7 +493,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect((await bench.ownKeys()).filter((key) => key.includes(":~gone:"))).toEqual([]);
   });
 
-  it("takes turns between a deleted task that left very many runs and all else that is due", async () => {
+  it("alternates between a deleted task with very many runs and other due work", async () => {
     const keys = internalsOf(bench.store).keys.queue(QUEUE);
     await bench.put({ id: "t" });
     const run = await fire();
@@ -513,7 +513,7 @@ onEveryEngine("the reconciler", (connection) => {
     });
   });
 
-  it("cancelled before a worker took it, and the node dies with what it was told: cancelled, not lost", async () => {
+  it("settles a run cancelled before its start as cancelled, even if the node dies with the message", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, rerun: { delay: "1m" } });
     await bench.clock.advance(3_600_000);
     expect(await bench.claim("t", "a")).toEqual(["OK"]);
@@ -534,7 +534,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect((await bench.stored("t")).pending).toEqual([]);
   });
 
-  it("a failure's text, however long, is cut before it is sent", async () => {
+  it("cuts the text of a failure before it is sent", async () => {
     await bench.put({ id: "t" });
     await fire();
     await bench.workAll(async () => {
@@ -555,7 +555,7 @@ onEveryEngine("the reconciler", (connection) => {
     expect(error).toBe("€".repeat(16 * 1024));
   });
 
-  it("very long ones are read a few in a step", async () => {
+  it("reads very long texts a few at a time", async () => {
     await bench.put({ id: "t", overlap: "allow" });
     for (const token of ["a", "b", "c", "d", "e"]) await fire("t", token);
     await bench.workAll(async () => {

@@ -40,7 +40,7 @@ const SAID: Record<string, string[]> = {
   ],
 };
 
-describe("what the ACL refuses", () => {
+describe("the errors of an ACL", () => {
   const remedy = (text: string) => redisError(new Error(text)).remedy;
 
   it.each(SAID["REDIS_AUTH"]?.filter((text) => /'set' command|run this command/.test(text)) ?? [])(
@@ -54,7 +54,7 @@ describe("what the ACL refuses", () => {
   );
 });
 
-describe("what Redis says has the same code in each version", () => {
+describe("the errors of each Redis version have the same codes", () => {
   const cases = Object.entries(SAID).flatMap(([code, texts]) => texts.map((text) => [code, text] as const));
   it.each(cases)("%s: %s", (code, text) => {
     expect(redisError(new Error(text)).code).toBe(code);

@@ -33,12 +33,12 @@ describe("a Redis that refuses", () => {
     await bench.close();
   });
 
-  describe("for want of memory", () => {
+  describe("because it is out of memory", () => {
     afterEach(async () => {
       await admin.config("SET", "maxmemory", "0");
     });
 
-    it("put: the code, and not one key changed; then it works again", async () => {
+    it("fails a put with the code and no changed key, then works again", async () => {
       await bench.put({ id: "there" });
       const before = await bench.dump();
       await admin.config("SET", "maxmemory", "1");
@@ -56,7 +56,7 @@ describe("a Redis that refuses", () => {
     });
 
     it.each([0, 5])(
-      "claim of a batch (priority %d): refused as a whole, and no occurrence is lost by it",
+      "fails the claim of a batch (priority %d) as a whole, and loses no occurrence",
       async (priority) => {
         // All in one shard, so that they are one batch; one of them would skip.
         const ids = sameShard(4);
@@ -85,7 +85,7 @@ describe("a Redis that refuses", () => {
     }
   });
 
-  it("a mutex: a refusal is an error, and not somebody else's lock", async () => {
+  it("fails to take a mutex with an error, not as if another held it", async () => {
     const { mutex } = internalsOf(bench.store);
     const key = internalsOf(bench.store).keys.queue(QUEUE).mutex("0");
     await admin.config("SET", "min-replicas-to-write", "1");
@@ -97,7 +97,7 @@ describe("a Redis that refuses", () => {
     await lease?.release();
   });
 
-  it("BullMQ's add that fails half-way leaves no job, and the others of its batch are done", async () => {
+  it("fails one BullMQ add half-way without a job left, and does the others of its batch", async () => {
     const ids = sameShard(2);
     await bench.put({ id: ids[0] as string, priority: 1 });
     await bench.put({ id: ids[1] as string });
@@ -127,7 +127,7 @@ describe("a Redis that refuses", () => {
     expect(await bench.jobs()).toHaveLength(2);
   });
 
-  it("a read-only replica: the code, reads go on, and writes do when it is the master again", async () => {
+  it("as a read-only replica gives the code, serves reads, and takes writes when it is the master again", async () => {
     await bench.put({ id: "t" });
     await bench.clock.advance(10_000);
     const half = await bench.read("t");
@@ -148,7 +148,7 @@ describe("a Redis that refuses", () => {
     expect(await bench.jobs()).toHaveLength(1);
   });
 
-  it("a disk that it cannot write to: the code, reads go on, and not one key changed", async () => {
+  it("with a full disk gives the code, serves reads, and changes no key", async () => {
     await bench.put({ id: "t" });
     await bench.clock.advance(10_000);
     const half = await bench.read("t");
@@ -168,7 +168,7 @@ describe("a Redis that refuses", () => {
     expect(await bench.commit(half, "a")).toEqual(["OK"]);
   });
 
-  it("somebody's script that does not end: the code, and a claim that waited is done once", async () => {
+  it("with a foreign script that does not end gives the code, and does a waiting claim once", async () => {
     await bench.put({ id: "t" });
     await bench.clock.advance(10_000);
     const half = await bench.read("t");
@@ -189,7 +189,7 @@ describe("a Redis that refuses", () => {
     expect(await bench.jobs()).toHaveLength(1);
   });
 
-  it("all its connections taken: the code, and it goes on with the next that is free", async () => {
+  it("with all connections taken gives the code, and continues with the next free one", async () => {
     await admin.config("SET", "maxclients", "2");
     // Of several attempts: the end of a connection may be faster than what Redis says before it.
     const late = new Store({ connection: redis.url, readyTimeout: 1_000 });
@@ -228,7 +228,7 @@ describe("a Redis with a password", () => {
     ["none", ""],
     ["a wrong one", ":wrong@"],
     ["an unknown user", "nobody:s3cret@"],
-  ])("given %s: the code, in time, and the password is not in the message", async (_what, credentials) => {
+  ])("given %s, gives the code in time, without the password in the message", async (_what, credentials) => {
     const store = new Store({ connection: url(credentials), readyTimeout: 500 });
     try {
       const error = await store.tasks.put(QUEUE, [task]).catch((failure: unknown) => failure);
@@ -239,17 +239,17 @@ describe("a Redis with a password", () => {
     }
   });
 
-  it("given the right one: works", async () => {
+  it("given the right one, works", async () => {
     const store = new Store({ connection: url(":s3cret@") });
     expect(await store.tasks.put(QUEUE, [task])).toMatchObject([{ outcome: "created" }]);
     await store.close();
   });
 });
 
-describe("a Redis that is not there", () => {
+describe("a Redis that is down", () => {
   const task = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { every: "10s" } });
 
-  it("a call fails with the code within its time, and the next one works once it runs", async () => {
+  it("fails a call with the code within its time, and serves the next one once it runs", async () => {
     const port = await freePort();
     const heard: string[] = [];
     const store = new Store({
@@ -275,14 +275,14 @@ describe("a Redis that is not there", () => {
     await redis.stop();
   });
 
-  it("a call that waits for it does not outlive the close", async () => {
+  it("fails a waiting call at the close", async () => {
     const store = new Store({ connection: `redis://127.0.0.1:${await freePort()}`, readyTimeout: 60_000 });
     const call = store.serverTime().catch((error: unknown) => error);
     await store.close();
     expect(await call).toMatchObject({ code: "REDIS_UNAVAILABLE" });
   });
 
-  it("killed under load: every put that was answered is there, and none is there twice", async () => {
+  it("keeps every answered put once if it is killed under load", async () => {
     const redis = await startRedis({ appendonly: true, config: { appendfsync: "always" } });
     const store = new Store({ connection: redis.url, readyTimeout: 10_000 });
     const answered: string[] = [];

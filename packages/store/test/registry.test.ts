@@ -17,7 +17,7 @@ onEveryEngine("the registry of queues", (connection) => {
     await bench.close();
   });
 
-  it("a stored task's queue is always registered: the last delete against a put, 300 times", async () => {
+  it("always has the queue of a stored task: the last delete races a put 300 times", async () => {
     await bench.put({ id: "t0" });
     for (let i = 0; i < 300; i++) {
       const deleting = bench.store.tasks.delete(bench.name(`t${i}`));
@@ -30,7 +30,7 @@ onEveryEngine("the registry of queues", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("two deletes against two puts of the same name, 200 times", async () => {
+  it("stays correct while two deletes race two puts of the same name 200 times", async () => {
     for (let i = 0; i < 200; i++) {
       await Promise.all([
         bench.put({ id: "t" }),
@@ -70,7 +70,7 @@ onEveryEngine("the registry of queues", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("what is noted of a queue goes with it, and is not noted once it is gone", async () => {
+  it("deletes the notes of a queue with it, and takes none afterwards", async () => {
     const { registry } = bench.store;
     await registry.leave(QUEUE, await registry.enter(QUEUE));
     await registry.setZone(QUEUE, "2026a");
@@ -86,7 +86,7 @@ onEveryEngine("the registry of queues", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("nodes come, beat and go", async () => {
+  it("lists nodes while they beat", async () => {
     const node = {
       id: "n1",
       host: "h",
@@ -117,7 +117,7 @@ onEveryEngine("the registry of queues", (connection) => {
     [3 * 5_000 + 1, false],
     [-3 * 5_000, true],
     [-3 * 5_000 - 1, false],
-  ])("a node whose last heartbeat was %i ms ago is alive: %s", (ago, alive) => {
+  ])("reports a node whose last heartbeat was %i ms ago as alive: %s", (ago, alive) => {
     expect(isAlive(nodeThatBeat(START - ago), START)).toBe(alive);
   });
 
@@ -125,7 +125,7 @@ onEveryEngine("the registry of queues", (connection) => {
     [1.5 * 5_000, false],
     [1.5 * 5_000 + 1, true],
     [-1.5 * 5_000 - 1, true],
-  ])("a node whose last heartbeat was %i ms ago is silent: %s", (ago, silent) => {
+  ])("reports a node whose last heartbeat was %i ms ago as silent: %s", (ago, silent) => {
     expect(isSilent(nodeThatBeat(START - ago), START)).toBe(silent);
   });
 
@@ -134,13 +134,13 @@ onEveryEngine("the registry of queues", (connection) => {
     return { ...told, every: 5_000, ready: true, beat };
   }
 
-  it("asks whether Redis takes writes without a trace", async () => {
+  it("tests whether Redis takes writes without leaving a key", async () => {
     const before = await bench.dump();
     await bench.store.registry.assertWritable();
     expect(await bench.dump()).toEqual(before);
   });
 
-  it("deleted as a whole, with what a delete that was cut off has left", async () => {
+  it("deletes a queue as a whole, with the rest of an interrupted delete", async () => {
     await bench.put({ id: "t" });
     await bench.clock.advance(10_000);
     await bench.claim("t", "tok");
@@ -152,7 +152,7 @@ onEveryEngine("the registry of queues", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("deleted as a whole: tasks that only a newer version can read too, and nobody's put in between is lost", async () => {
+  it("deletes a queue as a whole, with tasks of a newer format, and loses no concurrent put", async () => {
     const keys = internalsOf(bench.store).keys.queue(QUEUE);
     for (const id of ["a", "b", "c"]) await bench.put({ id });
     await internalsOf(bench.store).link.ask((client) => client.hset(keys.task("system/a"), "v", "99"));

@@ -3,7 +3,7 @@ import { startRedis } from "@carillon/testing";
 import { Redis } from "ioredis";
 import { expect, it } from "vitest";
 
-it("a master with too few replicas: the code, nothing is written, and it goes on by itself", async () => {
+it("a master with too few replicas gives the code, writes nothing, and recovers by itself", async () => {
   const redis = await startRedis({ config: { "min-replicas-to-write": 1 } });
   const store = new Store({ connection: redis.url });
   const admin = new Redis(redis.url);

@@ -64,7 +64,7 @@ onEveryEngine("the end of a run", (connection) => {
   const retry = async (run: string, options = {}) =>
     (await bench.queue().getJob(run))?.retry("failed", options);
 
-  it("takes no more records with it than Redis does in a moment, where fewer are kept than were", async () => {
+  it("prunes a bounded number of records if fewer are kept than before", async () => {
     await bench.put({ id: "t", overlap: "allow", retention: { successes: 10 } });
     const old = Array.from({ length: 1_200 }, (_, i) => `t@old.${i}`);
     await client().zadd(keys().history("system/t"), ...old.flatMap((id, i) => [START - 2_000 + i, id]));
@@ -77,7 +77,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(left).toEqual([701, 202, 10]);
   });
 
-  it("takes with it what is too old, or more than is kept, of successes and of failures", async () => {
+  it("prunes successes and failures that are too old or too many", async () => {
     const retention = { successes: 2, failures: 1, successesFor: "2h", failuresFor: "1h" };
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", retention });
     const ids: Record<string, string> = {};
@@ -119,7 +119,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await kept()).toEqual([]);
   });
 
-  it("that its worker settled and did not live to tell BullMQ is not undone", async () => {
+  it("is not undone if its worker died before it told BullMQ", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" } });
     await bench.clock.advance(HOUR);
     await bench.claim("t", "c");
@@ -136,7 +136,7 @@ onEveryEngine("the end of a run", (connection) => {
   it.each([
     ["a worker finds it first", false],
     ["a node finds it first", true],
-  ])("cancelled, then retried in BullMQ: it runs, and is not cancelled again (%s)", async (_who, node) => {
+  ])("as cancelled is followed by a run if it is retried in BullMQ (%s)", async (_who, node) => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const run = await triggered();
     const fence = await start(run);
@@ -158,7 +158,7 @@ onEveryEngine("the end of a run", (connection) => {
   it.each([
     ["a worker finds it first", false],
     ["a node finds it first", true],
-  ])("failed, then retried with its attempts set back: it runs (%s)", async (_who, node) => {
+  ])("as failed is followed by a run if it is retried with its attempts reset (%s)", async (_who, node) => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const run = await triggered();
     await settle(run, await start(run), "failed");
@@ -183,7 +183,7 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it.each(["lost", "crashed"])(
-    "%s with its job, whose worker had died: that crash stays counted",
+    "as %s with its job keeps the crash counted of a worker that had died",
     async (how) => {
       await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
       const run = await triggered();
@@ -201,7 +201,7 @@ onEveryEngine("the end of a run", (connection) => {
     },
   );
 
-  it("before its worker could say so: it started when that worker said", async () => {
+  it("that precedes the worker's own report keeps the start that the worker reports", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const run = await triggered();
     await start(run);
@@ -211,7 +211,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.get(QUEUE, run)).toMatchObject({ started: START, attempts: 1 });
   });
 
-  it("is the last that is heard of it: what it saved is kept, and nothing that comes later", async () => {
+  it("keeps what the run saved before, and nothing later", async () => {
     await bench.put({
       id: "t",
       schedule: { every: "1h" },
@@ -255,7 +255,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect((await bench.ownKeys()).filter((key) => /~(t|s|r|out):/.test(key))).toEqual([]);
   });
 
-  it("crashed for good, then retried in BullMQ: it runs", async () => {
+  it("as crashed is followed by a run if it is retried in BullMQ", async () => {
     await bench.put({
       id: "t",
       schedule: { every: "1h" },
@@ -274,7 +274,7 @@ onEveryEngine("the end of a run", (connection) => {
     await start(run, { worker: "w3", attempt: 3, made: 1 });
   });
 
-  it("taken back by a retry in BullMQ: so is the time that it took, and what comes after is counted from there", async () => {
+  it("that a retry in BullMQ takes back no longer counts its time either", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const run = await triggered();
     const fence = await start(run);
@@ -292,7 +292,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.stats(name())).toMatchObject(taken);
   });
 
-  it("crashed for good, and its worker did not live to tell BullMQ: that is not undone", async () => {
+  it("as crashed is not undone if its worker died before it told BullMQ", async () => {
     await bench.put({
       id: "t",
       schedule: { every: "1h" },
@@ -313,7 +313,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(again).toEqual({ word: "FINAL", outcome: "crashed" });
   });
 
-  it("cancelled, and its worker died: it was cancelled, and did not crash", async () => {
+  it("after a cancel is cancelled, not crashed, if its worker died", async () => {
     await bench.put({
       id: "t",
       schedule: { every: "1h" },
@@ -334,7 +334,7 @@ onEveryEngine("the end of a run", (connection) => {
   });
 
   it.each(["failed", "succeeded"] as const)(
-    "%s before its worker heard that it was cancelled: it was cancelled, and is not tried again",
+    "%s after a cancel that its worker had not received is cancelled, without a retry",
     async (outcome) => {
       await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
       await bench.clock.advance(HOUR);
@@ -356,7 +356,7 @@ onEveryEngine("the end of a run", (connection) => {
   );
 
   it.each(["failed", "removed"])(
-    "its job %s after it was cancelled, and its worker could not say so: it was cancelled, and is not tried again",
+    "is cancelled, without a retry, if its job %s after the cancel and its worker could not report it",
     async (how) => {
       await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
       await bench.clock.advance(HOUR);
@@ -373,7 +373,7 @@ onEveryEngine("the end of a run", (connection) => {
     },
   );
 
-  it("forty of one task at once: each is recorded", async () => {
+  it("is recorded for each of 40 runs of one task at once", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
     for (let i = 1; i <= 40; i++) {
       await bench.clock.advance(HOUR);
@@ -399,7 +399,7 @@ onEveryEngine("the end of a run", (connection) => {
     };
   }
 
-  it("that a node has found does not count where the job is retried in BullMQ meanwhile", async () => {
+  it("that a node found does not count if the job is retried in BullMQ meanwhile", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const run = await triggered();
     await failJob(run);
@@ -410,7 +410,7 @@ onEveryEngine("the end of a run", (connection) => {
     await start(run, { made: 1 });
   });
 
-  it("that its workers died is a late word where it was retried since", async () => {
+  it("by dead workers comes too late if the run was retried since", async () => {
     await bench.put({
       id: "t",
       schedule: { every: "1h" },
@@ -431,7 +431,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.stats(name())).toMatchObject({ crashed: "0" });
   });
 
-  describe("failed, while", () => {
+  describe("as failed, while", () => {
     /** Runs of the schedule, started: each with its fence. */
     async function started(count: number): Promise<[run: string, fence: number][]> {
       for (let n = 1; n <= count; n++) {
@@ -443,7 +443,7 @@ onEveryEngine("the end of a run", (connection) => {
     }
     type Started = Awaited<ReturnType<typeof started>>[number];
 
-    it("another one ends the row of failures: it is the first of a new row", async () => {
+    it("another ends the series of failures, is the first of a new series", async () => {
       await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", pauseAfterFailures: 2 });
       const [first, second, third] = (await started(3)) as [Started, Started, Started];
       await settle(...first, "failed");
@@ -453,7 +453,7 @@ onEveryEngine("the end of a run", (connection) => {
       expect(await bench.stored("t")).toMatchObject({ state: "scheduled" });
     });
 
-    it("another occurrence is asked for that waits for it: that one and the retry wait", async () => {
+    it("another occurrence is triggered, leaves that one and the retry pending", async () => {
       await bench.put({ id: "t", schedule: { every: "1h" }, rerun: { delay: "1m" } });
       const [run] = (await started(1)) as [Started];
       meanwhile(async () =>
@@ -463,7 +463,7 @@ onEveryEngine("the end of a run", (connection) => {
       expect((await bench.stored("t")).pending.map(({ trigger }) => trigger)).toEqual(["manual", "retry"]);
     });
 
-    it("a node decides about what waits: it decides again, and both are done", async () => {
+    it("a node decides about pending ones, makes it decide again, and both run", async () => {
       await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
       const [first, second] = (await started(2)) as [Started, Started];
       await settle(...first, "failed");
@@ -481,7 +481,7 @@ onEveryEngine("the end of a run", (connection) => {
       ]);
     });
 
-    it("its task is deleted: nothing of either is left", async () => {
+    it("its task is deleted, leaves nothing of either", async () => {
       await bench.put({ id: "t", schedule: { every: "1h" }, rerun: { delay: "1m" } });
       const [run] = (await started(1)) as [Started];
       await bench.store.runs.saveOutput(QUEUE, run[0], 1, "printed", false);
@@ -505,7 +505,7 @@ onEveryEngine("the end of a run", (connection) => {
     });
   });
 
-  it("failed while its task is paused, after the next time: its retry is held, not given up", async () => {
+  it("as failed during a pause, after the next time, holds its retry", async () => {
     await bench.put({ id: "t", schedule: { every: "10m" }, rerun: { delay: "1m" } });
     await bench.clock.advance(600_000);
     await bench.claim("t", "c");
@@ -518,7 +518,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.ledger(name())).toEqual([]);
   });
 
-  it("dropped, too soon after the one before: that is not undone; a further attempt is not dropped", async () => {
+  it("as dropped is not undone, and does not drop a further attempt", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", minGap: "1m" });
     const first = await triggered("a");
     const end = { fence: await start(first), made: 0, outcome: undefined, error: "no" };
@@ -538,7 +538,7 @@ onEveryEngine("the end of a run", (connection) => {
     await start(await triggered("c"));
   });
 
-  it("is counted for its queue, by outcome, each time", async () => {
+  it("is counted for its queue by outcome", async () => {
     const schedule = { every: "1h" };
     await bench.put({ id: "t", schedule, overlap: "allow", minGap: "1m" });
     const outcomes = () => bench.store.runs.outcomes(QUEUE);
@@ -566,7 +566,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await outcomes()).toEqual(none);
   });
 
-  it("is recorded, though it cannot be counted", async () => {
+  it("is recorded even if it cannot be counted", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" } });
     await client().set(keys().outcomes, "in the way");
     const run = await triggered();
@@ -574,7 +574,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await stateOf(run)).toBe("final");
   });
 
-  it("of one that only looked leaves the start of another one that began in the same millisecond", async () => {
+  it("with nothing to do keeps the start of another run in the same millisecond", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const [looked, worked] = [await triggered("a"), await triggered("b")];
     const fences = [await start(looked), await start(worked)] as const;
@@ -585,7 +585,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.stats(name())).toMatchObject({ lastStart: String(START), lastRun: worked });
   });
 
-  it("failed, as often in a row as the task says: paused, with the reason, and it is told", async () => {
+  it("as failed pauses its task after the given number in a row, with the reason and an alert", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", pauseAfterFailures: 2 });
     for (const token of ["a", "b"]) {
       expect(await bench.stored("t")).toMatchObject({ state: "scheduled" });
@@ -605,7 +605,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect([...(await bench.store.claims.next(QUEUE)).keys()].sort()).toEqual(["a", "r"]);
   });
 
-  it("failed, of one that was asked for by hand: it is not tried again, nor does it pause the task", async () => {
+  it("as failed of a manual run causes neither a retry nor a pause", async () => {
     const policies = { rerun: { delay: "1m" }, pauseAfterFailures: 1 };
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", ...policies });
     const run = await triggered();
@@ -613,7 +613,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.stored("t")).toMatchObject({ state: "scheduled", pending: [] });
   });
 
-  it("failed, of one that stands for times that were missed: so does its retry", async () => {
+  it("as failed passes the missed times that it stands for to its retry", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun: { delay: "1m" } });
     await bench.clock.advance(3 * HOUR);
     await bench.claim("t", "a");
@@ -626,7 +626,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.many(QUEUE, await open())).toMatchObject([{ trigger: "retry", missed }]);
   });
 
-  it("leaves a list that is the same page by page: the open ones, then the others, the newest first", async () => {
+  it("leaves a list with the same pages: open runs, then others, newest first", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const runs: string[] = [];
     for (const token of ["a", "b", "c", "d", "e", "f"]) {
@@ -653,7 +653,7 @@ onEveryEngine("the end of a run", (connection) => {
     ]);
   });
 
-  it("failed, of a task that is finished: it is tried again", async () => {
+  it("as failed of a finished task is followed by a retry", async () => {
     await bench.put({
       id: "t",
       schedule: { at: START + 1_000 },
@@ -678,7 +678,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.stored("t")).toMatchObject({ state: "finished", pending: [] });
   });
 
-  it("failed, with a wait beyond the next time: that takes its place, and it is said; one entry of those in a row", async () => {
+  it("as failed with a wait beyond the next time gives way to it, with one ledger entry for several", async () => {
     const rerun = { delay: "2h" };
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", rerun });
     for (const token of ["a", "b"]) {
@@ -693,7 +693,7 @@ onEveryEngine("the end of a run", (connection) => {
     ]);
   });
 
-  it("failed, of a task that is finished: it does not pause what has nothing left to do", async () => {
+  it("as failed of a finished task does not pause it", async () => {
     const linger = { pauseAfterFailures: 1, linger: "1m" };
     await bench.put({ id: "t", schedule: { at: START + 1_000 }, ...linger });
     await bench.clock.advance(1_000);
@@ -709,7 +709,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.stored("t")).toBeUndefined();
   });
 
-  it("a finished task that is put again just before it would be deleted stays", async () => {
+  it("does not delete a finished task that is put again just before", async () => {
     await bench.put({ id: "t", schedule: { at: START + 1_000 }, linger: "1m" });
     await bench.clock.advance(1_000);
     await bench.claim("t", "c");
@@ -723,7 +723,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.stored("t")).toMatchObject({ state: "scheduled" });
   });
 
-  it("a finished task whose run is not over is not deleted, however long that lasts", async () => {
+  it("does not delete a finished task whose run is open, however long", async () => {
     await bench.put({ id: "t", schedule: { at: START + 1_000 }, linger: "1m" });
     await bench.clock.advance(1_000);
     await bench.claim("t", "c");
@@ -733,7 +733,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.stored("t")).toBeDefined();
   });
 
-  describe("a task that is finished without a run", () => {
+  describe("of no run: a task that is finished without one", () => {
     const once = (linger: string | undefined, at = START + 1_000) =>
       bench.put({ id: "t", schedule: { at }, ...(linger === undefined ? {} : { linger }) });
     it.each<[string, (linger: string | undefined) => Promise<unknown>]>([
@@ -776,7 +776,7 @@ onEveryEngine("the end of a run", (connection) => {
     });
   });
 
-  it("one that was put again and has finished again meanwhile lingers once more", async () => {
+  it("keeps a task for its time again that was put and has finished again", async () => {
     const at = (time: number) =>
       bench.put({ id: "t", schedule: { at: time }, linger: "1h", overlap: "allow" });
     await at(START + 1_000);
@@ -797,7 +797,7 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.tasks.delete(name(), "finished")).toBe(true);
   });
 
-  it("succeeded, then retried in BullMQ: it is open again, and nothing of its end is left", async () => {
+  it("as succeeded is undone completely by a retry in BullMQ", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow" });
     const run = await triggered();
     const end = { fence: await start(run), made: 0, outcome: "succeeded", result: 7 } as const;
@@ -817,8 +817,8 @@ onEveryEngine("the end of a run", (connection) => {
     expect(await bench.store.runs.journal(QUEUE, window, 10, 0)).toEqual([]);
   });
 
-  describe("of which no record is kept", () => {
-    it("a task that has finished lingers all the same", async () => {
+  describe("without a record that is kept", () => {
+    it("keeps a finished task for its time", async () => {
       const small = await Bench.open(connection(), { retention: { successes: 0, completedJobs: 1_000 } });
       try {
         await small.put({ id: "t", schedule: { at: START + 1_000 }, linger: "10d" });
@@ -844,7 +844,7 @@ onEveryEngine("the end of a run", (connection) => {
     it.each([
       ["succeeded", { successes: 0, completedJobs: 1_000 }],
       ["failed", { failures: 0, failedJobs: 1_000 }],
-    ] as const)("(%s): a one-off task goes all the same", async (outcome, retention) => {
+    ] as const)("deletes a task that ran once (%s)", async (outcome, retention) => {
       const small = await Bench.open(connection(), { retention });
       try {
         const parsed = parseTask({ id: "t", type: "noop", queue: QUEUE, schedule: { at: START } });
@@ -866,7 +866,7 @@ onEveryEngine("the end of a run", (connection) => {
     });
   });
 
-  it("“allow” with an occurrence that waits by another policy: that one waits, the schedule goes on", async () => {
+  it("under “allow” keeps an occurrence pending with another policy, while the schedule continues", async () => {
     await bench.put({ id: "t", schedule: { every: "10s" }, overlap: "allow" });
     await bench.clock.advance(10_000);
     expect(await bench.claim("t", "c1")).toEqual(["OK"]);

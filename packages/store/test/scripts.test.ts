@@ -30,13 +30,13 @@ const COLLECT = `for item in eachItem do
 end`;
 
 describe("Lua files", () => {
-  it("are all used, and none is missing", () => {
+  it("are all used and present", () => {
     const libraries = all.flatMap((one) => librariesOf(one)).filter(({ made }) => !made);
     const used = [...all.map(({ name }) => name), ...libraries.map(({ name }) => `lib/${name}`)];
     expect(Object.keys(TEXTS).sort()).toEqual([...new Set(used)].map((name) => `${name}.lua`).sort());
   });
 
-  it.each(Object.entries(TEXTS))("%s says what it does, and numbers nothing", (name, text) => {
+  it.each(Object.entries(TEXTS))("have a header and no numbered keys: %s", (name, text) => {
     expect(text).toMatch(/^-- \S/);
     const numbered = [...code(text).matchAll(/\b(KEYS|ARGV)\b.*/g)].map(([line]) => line);
     // The queue's names are made from a key, whichever that is.
@@ -59,7 +59,7 @@ describe.each(all.map((one) => [one.name, one] as const))("the script %s", (_, d
   );
   const text = [own, ...libraries].join("\n");
 
-  it("reads the keys and arguments that it is told, all of them", () => {
+  it("read all of their keys and arguments", () => {
     // The first key tells the queue's names, and what is in it need not be read.
     expect(withoutMark(keys)).toEqual(expect.arrayContaining(read("K", own)));
     expect([...read("K", text), withoutMark([keys[0] as string])[0]]).toEqual(
@@ -89,7 +89,7 @@ describe("scripts on Redis", () => {
     await expect(client.script("LOAD", assemble(declared, CONTEXT))).resolves.toHaveLength(40);
   });
 
-  describe("told by name", () => {
+  describe("called by name", () => {
     /** A script that answers with all that it was told, as JSON. */
     async function told(
       { keys = [], args = [], each }: { keys?: string[]; args?: string[]; each?: object },
@@ -113,7 +113,7 @@ return cjson.encode({ K, A, items })`;
       DECLARED.delete("told-by-name");
     });
 
-    it("keys and arguments, each one text", async () => {
+    it("get keys and arguments, each one text", async () => {
       expect(
         await told(
           { keys: ["a", "b"], args: ["n", "yes", "no", "none", "text"] },
@@ -123,7 +123,7 @@ return cjson.encode({ K, A, items })`;
       ).toEqual([{ a: "k1", b: "k2" }, { n: "17", yes: "1", no: "", none: "", text: "ü" }, {}]);
     });
 
-    it("lists and keys that may be absent", async () => {
+    it("get lists, and keys that may be absent", async () => {
       const spec = { keys: ["list[]", "a", "maybe?", "other?", "more[]"], args: ["values[]", "n", "last[]"] };
       expect(
         await told(
@@ -141,7 +141,7 @@ return cjson.encode({ K, A, items })`;
       ).toEqual([{ a: "k", list: {}, maybe: "m", more: ["x"] }, { n: "1", values: ["v"], last: {} }, {}]);
     });
 
-    it.each([false, true])("items, packed %s", async (packed) => {
+    it.each([false, true])("get items, packed %s", async (packed) => {
       const each = { keys: ["key", "maybe?", "list[]"], args: ["n", "text"], packed };
       const one = { key: "k1", list: ["x", "y"], n: 1, text: "a b" };
       const other = { key: "k2", maybe: "m", list: [], n: 2, text: "" };
@@ -163,7 +163,7 @@ return cjson.encode({ K, A, items })`;
       ]);
     });
 
-    it("items that are all alike, with lists of arguments", async () => {
+    it("get equal items with lists of arguments", async () => {
       const each = { args: ["n", "fields[]"] };
       expect(
         await told({ keys: ["a"], args: [], each }, { a: "k" }, {}, [

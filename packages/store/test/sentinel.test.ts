@@ -58,7 +58,7 @@ describe.each([
   ["a URL", () => group.url],
   ["an ioredis client of yours", yours],
 ])("through Sentinels, by %s", (_, spec) => {
-  it("leads to the master, and after a failover to the new one", async () => {
+  it("a connection leads to the master, and after a failover to the new one", async () => {
     const store = connect(spec());
     const bull = store.connect("patient");
     open.push(() => bull.disconnect());
@@ -76,7 +76,7 @@ describe.each([
   });
 });
 
-it("leaves a master that is frozen, and sends nothing again that it was asked", async () => {
+it("a connection leaves a frozen master, and repeats no command", async () => {
   const log = vi.spyOn(console, "error");
   const store = connect(group.url);
   const heard = await listen(store);
@@ -105,7 +105,7 @@ it("leaves a master that is frozen, and sends nothing again that it was asked", 
   log.mockRestore();
 });
 
-it("waits for Sentinels that are down, and says so", async () => {
+it("a connection waits for Sentinels that are down, and logs it", async () => {
   const url = new URL(group.url.replace(/,.*\//, "/").replace("redis+sentinel:", "http:"));
   url.port = String(await freePort());
   const store = connect(url.href.replace("http:", "redis+sentinel:"), 300);
@@ -119,7 +119,7 @@ it.each([
   ["the name of the master", "/carillon?", "/bells?", "REDIS_UNAVAILABLE", "name no master"],
   ["the Sentinels' password", "=tower", "=hunter2", "REDIS_AUTH", "WRONGPASS"],
   ["the password", ":bell@", ":hunter2@", "REDIS_AUTH", "WRONGPASS"],
-])("says that %s is wrong", async (_, right, wrong, code, text) => {
+])("a connection reports that %s is wrong", async (_, right, wrong, code, text) => {
   const store = connect(group.url.replace(right, wrong), 500);
   const error = await store.serverTime().catch((reason: unknown) => reason);
   expect(error).toMatchObject({ code, message: expect.stringContaining(text) });
@@ -147,7 +147,7 @@ describe("a Sentinel that hangs", () => {
     return { client, proxy, ear };
   }
 
-  it("may leave us without an answer when we end", async () => {
+  it("does not hold up the end of the process", async () => {
     const unhandled = vi.fn();
     process.on("unhandledRejection", unhandled);
     open.push(() => process.off("unhandledRejection", unhandled));
@@ -159,7 +159,7 @@ describe("a Sentinel that hangs", () => {
     expect(unhandled).not.toHaveBeenCalled();
   });
 
-  it("is left for another connection, though it never says anything", async () => {
+  it("is replaced by another connection, even if it never answers", async () => {
     const { proxy } = await follow();
     await proxy.withhold("answer", "ping");
     await proxy.asked("+switch-master");

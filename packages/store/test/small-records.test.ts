@@ -33,7 +33,7 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
     await bench.close();
   });
 
-  it("stays in Redis' small encoding, from its beginning to its end, and says all that it did", async () => {
+  it("stays in Redis' small encoding from start to end, with everything recorded", async () => {
     const enqueued = {
       ...{
         id: run,
@@ -74,7 +74,7 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
     });
   });
 
-  it("tells where each of its attempts ran", async () => {
+  it("lists where each of its attempts ran", async () => {
     await start();
     const one = { attempt: 1, started: START + 10_000, worker: BY.worker, pid: 17, host: HOST };
     const attempts = () => bench.store.runs.attempts(QUEUE, run);
@@ -92,7 +92,7 @@ onEveryEngine("the record of a run with long names in it", (connection) => {
     expect(await attempts()).toEqual([one, two, { ...one, attempt: 3, started: START + 610_000 }]);
   });
 
-  it("that is stored in one piece is read as it was", async () => {
+  it("is read unchanged if it is stored in one piece", async () => {
     await client().hset(key(), {
       of: `team-north/weekly-digest-of-sales ${START} ${NODE}`,
       info: JSON.stringify({ type: "old", nominal: START }),

@@ -46,7 +46,7 @@ onEveryEngine("the hash of a task with long values", (connection) => {
     expect(jobs.map(({ data }) => data.payload)).toEqual([TASK.payload]);
   });
 
-  it("the same definition again changes nothing", async () => {
+  it("is not changed by the same definition", async () => {
     const { due } = await bench.put(TASK);
     const before = await bench.stored("t");
     const unchanged = { outcome: "unchanged", state: "scheduled", due };
@@ -55,7 +55,7 @@ onEveryEngine("the hash of a task with long values", (connection) => {
     expect([generation, fields]).toEqual([before.generation, before.fields]);
   });
 
-  it("an edit leaves nothing of what was longer", async () => {
+  it("keeps nothing of a longer value after an edit", async () => {
     await bench.put(TASK);
     expect(await bench.put({ ...TASK, payload: {} })).toMatchObject({ outcome: "updated" });
     expect((await bench.stored("t")).definition.payload).toEqual({});
@@ -70,7 +70,7 @@ onEveryEngine("the hash of a task with long values", (connection) => {
     );
   });
 
-  it("an edit of what an older version stored in one piece is one, and nothing else changes", async () => {
+  it("is edited as usual if an older version stored it in one piece", async () => {
     await bench.put(TASK);
     const { due } = await bench.stored("t");
     await storedWhole();
@@ -78,7 +78,7 @@ onEveryEngine("the hash of a task with long values", (connection) => {
     expect((await bench.stored("t")).definition).toMatchObject({ ...TASK, priority: 3 });
   });
 
-  it("of a task that is enqueued at once too", async () => {
+  it("has the same form if the task is enqueued at once", async () => {
     const parsed = parseTask({ type: "noop", queue: QUEUE, ...TASK, schedule: { at: START } });
     await bench.store.claims.enqueueNow(parsed, { key: "k", token: "a", node: "test" });
     expect(await bench.encoding(key())).toBe("listpack");

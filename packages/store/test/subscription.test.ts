@@ -46,7 +46,7 @@ function listen(askEvery?: number) {
   return { heard, standings: () => standing };
 }
 
-test("a connection that was cut is followed by another, and says that messages may be missed", async () => {
+test("a cut connection is replaced, and reports that messages may be missed", async () => {
   const { heard, standings } = listen();
   await eventually(() => expect(standings()).toBe(1));
   await speaker.publish("bells", "one");
@@ -57,7 +57,7 @@ test("a connection that was cut is followed by another, and says that messages m
   await eventually(() => expect(heard).toEqual(["one", "two"]));
 });
 
-test("a connection on which nothing comes any more is noticed, though nobody speaks", async () => {
+test("a connection that has become silent is detected", async () => {
   const { standings } = listen(20);
   await eventually(() => expect(standings()).toBe(1));
   await proxy.withhold("answer", "ping");

@@ -54,7 +54,7 @@ onEveryEngine("when a task is due", (connection) => {
     ];
     const put = (rest: Partial<TaskInput> = {}) => bench.put({ id: ID, schedule, ...rest });
 
-    it("is what these tests need it to be", () => {
+    it("is as these tests need it", () => {
       const late = [FIRST, SECOND_TIME, THIRD].map((nominal) => dueOf(nominal) - nominal);
       expect(new Set(late).size).toBe(3);
       for (const ms of late) expect(ms).toBeGreaterThan(SECOND);
@@ -78,7 +78,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await indexed(ID)).toEqual([following, following]);
     });
 
-    it("nothing is claimed between the nominal time and the due one", async () => {
+    it("lets nothing be claimed between the nominal and the due time", async () => {
       await put();
       const due = dueOf(FIRST);
       for (const time of [FIRST, due - 1]) {
@@ -95,7 +95,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await bench.commit(half, "a")).toEqual(["OK"]);
     });
 
-    it("a part of the gap: below the following time, whatever the hash", async () => {
+    it("as a share of the gap stays before the next time, whatever the hash", async () => {
       const ids = Array.from({ length: 40 }, (_, i) => `p${i}`);
       for (const id of ids) await bench.put({ id, schedule: { every: "10m", jitter: "100%" } });
       const late = await Promise.all(
@@ -129,7 +129,7 @@ onEveryEngine("when a task is due", (connection) => {
       await other.close();
     });
 
-    it("an edit that leaves the schedule alone leaves both times alone, also between the two", async () => {
+    it("is kept by an edit that leaves the schedule unchanged, also between the two times", async () => {
       await put();
       const due = dueOf(FIRST);
       await bench.clock.set(FIRST + 1);
@@ -139,7 +139,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await ledger(ID)).toEqual([]);
     });
 
-    it("an edited jitter gives up the time that has come and is not due yet", async () => {
+    it("that is edited gives up a time that has passed and is not due yet", async () => {
       await put();
       await bench.clock.set(FIRST + 1);
       expect(await put({ schedule: { every: "10m" } })).toMatchObject({ due: SECOND_TIME });
@@ -150,7 +150,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await ledger(ID)).toHaveLength(1);
     });
 
-    it("with no time left it has no due time either, by an edit or by a claim", async () => {
+    it("leaves no due time if no time is left, by an edit or by a claim", async () => {
       await put();
       await put({ schedule: { at: START - 1 } });
       expect(await bench.stored(ID)).toMatchObject({ state: "finished", nominal: undefined, due: undefined });
@@ -160,7 +160,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await bench.stored(ID)).toMatchObject({ state: "finished", nominal: undefined, due: undefined });
     });
 
-    it("of nothing after one of something: due at the nominal time", async () => {
+    it("that is removed makes the nominal time due", async () => {
       const small = (id: string, n: number) =>
         jitterOf("2ms", id, START + n * 10 * MINUTE, START + (n + 1) * 10 * MINUTE);
       const id = Array.from({ length: 99 }, (_, i) => `s${i}`).find(
@@ -172,7 +172,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await bench.stored(id as string)).toMatchObject({ nominal: SECOND_TIME, due: SECOND_TIME });
     });
 
-    it("resumed from now: a time that has come is passed over, due or not; one that has not, stays", async () => {
+    it("does not keep a passed time from being skipped by a resume from now", async () => {
       await put();
       await pause(ID);
       expect(await indexed(ID)).toEqual(NOWHERE);
@@ -192,7 +192,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await indexed(ID)).toEqual([dueOf(SECOND_TIME), dueOf(SECOND_TIME)]);
     });
 
-    it("resumed in order to catch up: due when it was", async () => {
+    it("keeps the due time in a resume with catch-up", async () => {
       await put();
       await pause(ID);
       await bench.clock.set(FIRST + 1);
@@ -203,7 +203,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await bench.claim(ID, "a")).toEqual(["OK"]);
     });
 
-    it("a backlog is walked by due times: what has come and is not due waits for its own", async () => {
+    it("orders a backlog by due times", async () => {
       await put({ catchUp: "all", overlap: "allow" });
       await bench.clock.set(dueOf(THIRD) - 1);
       expect([await bench.claim(ID, "a"), await bench.claim(ID, "b")]).toEqual([["OK"], ["OK"]]);
@@ -218,7 +218,7 @@ onEveryEngine("when a task is due", (connection) => {
       ]);
     });
 
-    it("one of a backlog is its latest that is due", async () => {
+    it("gives catchUp one the latest due time of a backlog", async () => {
       await put();
       await bench.clock.set(dueOf(THIRD) - 1);
       const half = await bench.read(ID);
@@ -239,7 +239,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await bench.stored(ID)).toMatchObject({ nominal: THIRD, due: dueOf(THIRD) });
     });
 
-    it("without catch-up, lateness counts from the due time", async () => {
+    it("counts lateness from the due time without catch-up", async () => {
       await put({ catchUp: "skip" });
       expect(dueOf(FIRST) - FIRST).toBeGreaterThan(MINUTE);
       await bench.clock.set(dueOf(FIRST) + MINUTE);
@@ -253,7 +253,7 @@ onEveryEngine("when a task is due", (connection) => {
     });
   });
 
-  it("a time limit that is a part of the interval: by hand, of that between the next two times", async () => {
+  it("a relative time limit of a manual run counts from the next two times", async () => {
     await bench.put({ id: "t", schedule: { every: "1m" }, timeLimit: "50%", timeLimitGrace: "7s" });
     await bench.clock.advance(59 * SECOND);
     const manual = await bench.trigger("t", "m");
@@ -264,7 +264,7 @@ onEveryEngine("when a task is due", (connection) => {
     });
   });
 
-  it("what waits for a run is not looked at before that run's end", async () => {
+  it("a task that waits for a run is not checked before that run's end", async () => {
     await bench.put({ id: "t", overlap: "queue-all" });
     for (const token of ["a", "b", "c"]) {
       await bench.clock.advance(10 * SECOND);
@@ -283,7 +283,7 @@ onEveryEngine("when a task is due", (connection) => {
     expect((await indexed("t"))[0]).toBe(START + 40 * SECOND);
   });
 
-  it("what waits for a run that was retried from outside is looked at each second", async () => {
+  it("a task that waits for a run retried from outside is checked each second", async () => {
     await bench.put({ id: "t", overlap: "queue-one" });
     await bench.clock.advance(10 * SECOND);
     await bench.claim("t", "a");
@@ -296,7 +296,7 @@ onEveryEngine("when a task is due", (connection) => {
     expect((await indexed("t"))[0]).toBe(bench.clock.now + SECOND);
   });
 
-  it("what is to wait for a run that ends meanwhile does not wait", async () => {
+  it("an occurrence does not wait for a run that ends meanwhile", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "queue-one" });
     const manual = await bench.trigger("t", "m");
     if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
@@ -314,7 +314,7 @@ onEveryEngine("when a task is due", (connection) => {
     ["", async () => {}, async () => {}],
     [", paused and resumed", () => pause("t"), () => resume("t", "now")],
     [", given another past time", () => bench.put({ id: "t", schedule: { at: START } }), async () => {}],
-  ])("what waits for a run of a finished task is enqueued after it%s", async (_what, first, last) => {
+  ])("a pending occurrence of a finished task is enqueued after its run%s", async (_what, first, last) => {
     await bench.put({ id: "t", schedule: { at: START + SECOND } });
     await bench.clock.advance(SECOND);
     await bench.claim("t", "a");
@@ -330,7 +330,7 @@ onEveryEngine("when a task is due", (connection) => {
     expect(await bench.stored("t")).toMatchObject({ state: "finished", pending: [] });
   });
 
-  it("an edit leaves what waits for a time of its own that time", async () => {
+  it("an edit keeps the own time of a pending occurrence", async () => {
     const retried = (rest = {}) =>
       bench.put({ id: "t", schedule: { every: "1h" }, rerun: { delay: "3s", jitter: 0 }, ...rest });
     await retried();
@@ -350,7 +350,7 @@ onEveryEngine("when a task is due", (connection) => {
     expect((await runs("t")).map(({ trigger }) => trigger)).toEqual(["retry", "schedule"]);
   });
 
-  it("an edit while a time of the old schedule passes: that one is superseded, and not lost", async () => {
+  it("an edit supersedes a time of the old schedule that passes meanwhile", async () => {
     await bench.put({ id: "t" });
     await bench.clock.advance(9 * SECOND);
     // The put's first script learns what is stored; before its second one a time passes.
@@ -374,7 +374,7 @@ onEveryEngine("when a task is due", (connection) => {
     };
     const FINISHED = { state: "finished", nominal: undefined, due: undefined };
 
-    it("finishes after so many occurrences, and never fires again", async () => {
+    it("finishes the task after that number of occurrences", async () => {
       await bench.put(limited(3));
       expect(await bench.stored("t")).toMatchObject({ fired: 0 });
       for (const [i, token] of ["a", "b", "c"].entries()) {
@@ -389,7 +389,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await bench.put(limited(3))).toMatchObject({ outcome: "unchanged", state: "finished" });
     });
 
-    it("counts what is enqueued of the schedule: not a skip, not a manual trigger", async () => {
+    it("counts enqueued occurrences of the schedule, not skips or manual triggers", async () => {
       await bench.put(limited(2, { overlap: "skip" }));
       await bench.trigger("t", "m1");
       expect(await fire("a")).toEqual(["OK"]); // 10: skipped beside the trigger's run
@@ -409,7 +409,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect((await occurrences()).filter(({ trigger }) => trigger === "schedule")).toHaveLength(2);
     });
 
-    it("goes on after a trigger that supersedes the last one as it waits", async () => {
+    it("allows another after a trigger that supersedes the pending last one", async () => {
       await bench.put(limited(2, { overlap: "cancel-running" }));
       expect(await fire("a")).toEqual(["OK"]);
       expect(await fire("b")).toEqual(["OK"]);
@@ -423,7 +423,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await bench.stored("t")).toMatchObject({ ...FINISHED, fired: 2 });
     });
 
-    it("counts a caught up occurrence once, however much it stands for", async () => {
+    it("counts an occurrence of a catch-up once, however many times it stands for", async () => {
       await bench.put(limited(2));
       await bench.clock.advance(55 * SECOND);
       expect(await bench.claim("t", "a")).toEqual(["OK"]);
@@ -443,7 +443,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await nominals()).toEqual([START + 10 * SECOND, START + 20 * SECOND]);
     });
 
-    it("a claim whose answer was lost is not counted twice", async () => {
+    it("counts a claim once whose answer was lost", async () => {
       await bench.put(limited(2));
       await bench.clock.advance(10 * SECOND);
       const half = await bench.read("t");
@@ -459,7 +459,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await nominals()).toHaveLength(2);
     });
 
-    it("lowered below what was enqueued it finishes at once, raised it goes on from now", async () => {
+    it("finishes at once if lowered below the count, and continues from now if raised", async () => {
       await bench.put(limited(5));
       for (const token of ["a", "b", "c"]) await fire(token);
       await bench.clock.advance(5 * SECOND);
@@ -480,7 +480,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await bench.stored("t")).toMatchObject({ fired: 4 });
     });
 
-    it("lowered while a time is owed it gives that up", async () => {
+    it("gives up an owed time if it is lowered", async () => {
       await bench.put(limited(5));
       await fire("a");
       await bench.clock.advance(25 * SECOND);
@@ -503,7 +503,7 @@ onEveryEngine("when a task is due", (connection) => {
     });
 
     it.each(["now", "catch-up"] as const)(
-      "lowered in a pause: still paused, finished when resumed %s",
+      "lowered in a pause keeps the task paused, and finishes it when resumed %s",
       async (from) => {
         await bench.put(limited(2));
         await fire("a");
@@ -516,7 +516,7 @@ onEveryEngine("when a task is due", (connection) => {
       },
     );
 
-    it("begins anew with a task that was deleted and put", async () => {
+    it("counts from zero for a task that was deleted and put", async () => {
       await bench.put(limited(1));
       await fire("a");
       await bench.store.tasks.delete(bench.name("t"));
@@ -574,7 +574,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await indexed("t")).toEqual(NOWHERE);
     }
 
-    it("is first due a delay after the put", async () => {
+    it("first counts from the put", async () => {
       await bench.clock.advance(7);
       expect(await put()).toMatchObject({ state: "scheduled", due: START + 7 + MINUTE });
       await expectDue(START + 7 + MINUTE);
@@ -582,12 +582,12 @@ onEveryEngine("when a task is due", (connection) => {
       expect((await bench.read("t")).items).toEqual([]);
     });
 
-    it("is first due strictly after the put, however long that takes", async () => {
+    it("first is due strictly after the put, however long that takes", async () => {
       bench.before("put", () => bench.clock.advance(HOUR));
       expect(await put()).toMatchObject({ due: START + HOUR + MINUTE });
     });
 
-    it("has no time while its run is open, and is looked after each second", async () => {
+    it("gives no time while the run is open, and the task is checked each second", async () => {
       const run = await fired();
       await expectWaiting(run);
       expect(await bench.store.claims.next(QUEUE)).toEqual(new Map([["r", START + MINUTE + SECOND]]));
@@ -605,7 +605,7 @@ onEveryEngine("when a task is due", (connection) => {
       await expectDue(bench.clock.now + MINUTE);
     });
 
-    it("is due a delay after our worker's word, and so on", async () => {
+    it("counts from our worker's settle, every time", async () => {
       let run = await fired();
       for (const [i, took] of [7 * SECOND, 0, HOUR, 1].entries()) {
         const fence = await start(run);
@@ -623,7 +623,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect((await occurrences()).map(({ trigger }) => trigger)).toEqual(Array(5).fill("schedule"));
     });
 
-    it("nodes are told of the new time", async () => {
+    it("announces the new time to nodes", async () => {
       const run = await fired();
       const heard: string[] = [];
       const listener = bench.connect();
@@ -634,7 +634,7 @@ onEveryEngine("when a task is due", (connection) => {
       await eventually(() => expect(heard).toContain(`${QUEUE} ${shardOf("system/t")} ${due}`));
     });
 
-    it("another attempt is left: the run is not over, and the task waits on", async () => {
+    it("does not start while another attempt is left", async () => {
       const run = await fired();
       expect(await settle(run, await start(run), "again")).toBe("OK");
       await expectWaiting(run);
@@ -643,7 +643,7 @@ onEveryEngine("when a task is due", (connection) => {
       await expectDue(bench.clock.now + MINUTE);
     });
 
-    it("the word of an attempt that was taken over does not count", async () => {
+    it("ignores the settle of an attempt that was taken over", async () => {
       const run = await fired();
       const old = await start(run);
       const next = { ...BY, worker: "w2", attempt: 2 };
@@ -661,7 +661,7 @@ onEveryEngine("when a task is due", (connection) => {
       await expectDue(due);
     });
 
-    it("a word that is repeated, or another one after it, does not move the time", async () => {
+    it("is not moved by a repeated or later settle", async () => {
       const run = await fired();
       const fence = await start(run);
       expect(await settle(run, fence)).toBe("OK");
@@ -680,7 +680,7 @@ onEveryEngine("when a task is due", (connection) => {
           throw new UnrecoverableError("no");
         },
       ],
-    ])("is due a delay after the reconciler saw that a plain worker %s it", async (_what, handler) => {
+    ])("counts from the reconciler's settle if a plain worker %s it", async (_what, handler) => {
       const run = await fired();
       await bench.workAll(handler);
       await bench.clock.advance(SECOND);
@@ -689,7 +689,7 @@ onEveryEngine("when a task is due", (connection) => {
       await fireAgain("b");
     });
 
-    it("is due a delay after its job was found removed", async () => {
+    it("counts from when its job was found removed", async () => {
       const run = await fired();
       await (await bench.jobs())[0]?.remove();
       await bench.clock.advance(SECOND);
@@ -697,7 +697,7 @@ onEveryEngine("when a task is due", (connection) => {
       await expectDue(START + MINUTE + SECOND + MINUTE);
     });
 
-    it("a job that is retried from outside does not move the time, when it ends again neither", async () => {
+    it("is not moved by a job that is retried from outside, nor by its second end", async () => {
       const run = await fired();
       await bench.workAll(async () => {
         throw new UnrecoverableError("no");
@@ -713,7 +713,7 @@ onEveryEngine("when a task is due", (connection) => {
       await expectDue(due);
     });
 
-    it("beside a manual run that is open at its time it is skipped, and due a delay later", async () => {
+    it("skips its time while a manual run is open, and is due one delay later", async () => {
       const run = await fired();
       await finish(run);
       await bench.workAll();
@@ -728,7 +728,7 @@ onEveryEngine("when a task is due", (connection) => {
       await fireAgain("c");
     });
 
-    it("a manual run in between neither gives the next time nor takes it", async () => {
+    it("is independent of a manual run in between", async () => {
       const run = await fired();
       expect(await bench.trigger("t", "no")).toMatchObject({ outcome: "skipped" });
       const manual = await bench.trigger("t", "m", "allow");
@@ -746,29 +746,32 @@ onEveryEngine("when a task is due", (connection) => {
     it.each([
       ["the task's own policy", "cancel-running", undefined],
       ["the trigger's", "queue-one", "cancel-running"],
-    ] as const)("goes on after a trigger that supersedes it as it waits: by %s", async (_, overlap, own) => {
-      await put({ overlap });
-      const manual = await bench.trigger("t", "m1");
-      if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
-      const fence = await start(manual.run);
-      const due = bench.clock.now + MINUTE;
-      await bench.clock.set(due);
-      expect(await bench.claim("t", "a")).toEqual(["OK"]);
-      expect(await bench.stored("t")).toMatchObject({ ...WAITING, pending: [{ nominal: due }] });
-      await bench.clock.advance(SECOND);
-      const by = { key: "m2", token: "m2", node: "test" };
-      await bench.store.claims.trigger(bench.name("t"), by, own);
-      expect(await ledger("t")).toEqual([["superseded", due, due]]);
-      const next = bench.clock.now + MINUTE;
-      await settle(manual.run, fence);
-      await bench.workAll();
-      expect(await bench.claim("t", "b")).toEqual(["OK"]);
-      await bench.workAll();
-      await expectDue(next);
-      await fireAgain("c");
-    });
+    ] as const)(
+      "continues after a trigger that supersedes it while pending: by %s",
+      async (_, overlap, own) => {
+        await put({ overlap });
+        const manual = await bench.trigger("t", "m1");
+        if (manual.outcome !== "enqueued") throw new Error(manual.outcome);
+        const fence = await start(manual.run);
+        const due = bench.clock.now + MINUTE;
+        await bench.clock.set(due);
+        expect(await bench.claim("t", "a")).toEqual(["OK"]);
+        expect(await bench.stored("t")).toMatchObject({ ...WAITING, pending: [{ nominal: due }] });
+        await bench.clock.advance(SECOND);
+        const by = { key: "m2", token: "m2", node: "test" };
+        await bench.store.claims.trigger(bench.name("t"), by, own);
+        expect(await ledger("t")).toEqual([["superseded", due, due]]);
+        const next = bench.clock.now + MINUTE;
+        await settle(manual.run, fence);
+        await bench.workAll();
+        expect(await bench.claim("t", "b")).toEqual(["OK"]);
+        await bench.workAll();
+        await expectDue(next);
+        await fireAgain("c");
+      },
+    );
 
-    it("an edit beside the schedule keeps it waiting", async () => {
+    it("keeps the task waiting after an edit of other fields", async () => {
       const run = await fired();
       expect(await put({ priority: 2 })).toMatchObject({
         outcome: "updated",
@@ -798,7 +801,7 @@ onEveryEngine("when a task is due", (connection) => {
       },
     );
 
-    it("edited to a delay, it waits for the first run that follows", async () => {
+    it("waits for the next run if the schedule is edited to a delay", async () => {
       await bench.put({ id: "t" });
       await bench.clock.advance(10 * SECOND);
       await bench.claim("t", "a");
@@ -815,7 +818,7 @@ onEveryEngine("when a task is due", (connection) => {
       await expectDue(bench.clock.now + MINUTE);
     });
 
-    describe("paused while it waits", () => {
+    describe("of a task that is paused while it waits", () => {
       let run: string;
       beforeEach(async () => {
         run = await fired();
@@ -825,7 +828,7 @@ onEveryEngine("when a task is due", (connection) => {
       });
       const paused = (nominal: number) => ({ state: "paused", nominal, due: nominal, waiting: undefined });
 
-      it("learns the time and keeps it out of the index; resumed in order to catch up it is owed", async () => {
+      it("gets its time, stays out of the index, and owes it after a resume with catch-up", async () => {
         await finish(run);
         await bench.workAll();
         const due = bench.clock.now + MINUTE;
@@ -840,7 +843,7 @@ onEveryEngine("when a task is due", (connection) => {
         expect(await ledger("t")).toEqual([]);
       });
 
-      it("resumed from now, what fell due is passed over", async () => {
+      it("skips owed times after a resume from now", async () => {
         await finish(run);
         const due = bench.clock.now + MINUTE;
         await bench.clock.advance(HOUR);
@@ -850,16 +853,19 @@ onEveryEngine("when a task is due", (connection) => {
         expect(await bench.stored("t")).toMatchObject({ cursor: due });
       });
 
-      it.each(["now", "catch-up"] as const)("resumed %s while the run is open, it waits on", async (from) => {
-        await bench.clock.advance(HOUR);
-        expect(await resume("t", from)).toBe("OK");
-        await expectWaiting(run);
-        expect(await ledger("t")).toEqual([]);
-        await finish(run);
-        await expectDue(bench.clock.now + MINUTE);
-      });
+      it.each(["now", "catch-up"] as const)(
+        "keeps waiting if resumed %s while the run is open",
+        async (from) => {
+          await bench.clock.advance(HOUR);
+          expect(await resume("t", from)).toBe("OK");
+          await expectWaiting(run);
+          expect(await ledger("t")).toEqual([]);
+          await finish(run);
+          await expectDue(bench.clock.now + MINUTE);
+        },
+      );
 
-      it("edited to another schedule it stays paused, and the run's end is nothing", async () => {
+      it("stays paused after an edit of the schedule, and ignores the run's end", async () => {
         expect(await put({ schedule: { every: "1h" } })).toMatchObject({ state: "paused" });
         await finish(run);
         expect(await bench.stored("t")).toMatchObject(paused(START + HOUR));
@@ -867,7 +873,7 @@ onEveryEngine("when a task is due", (connection) => {
       });
     });
 
-    it("deleted while it waits: the run's end is nobody's, and nothing is left", async () => {
+    it("leaves nothing if it is deleted while it waits", async () => {
       const run = await fired();
       const fence = await start(run);
       await bench.store.tasks.delete(bench.name("t"));
@@ -878,7 +884,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await bench.ownKeys()).toEqual([]);
     });
 
-    it("deleted and put while it waits: the old run's end does not reach the new task", async () => {
+    it("does not reach a task that was deleted and put while it waited", async () => {
       const run = await fired();
       const fence = await start(run);
       await bench.store.tasks.delete(bench.name("t"));
@@ -890,7 +896,7 @@ onEveryEngine("when a task is due", (connection) => {
       await expectDue(due);
     });
 
-    it("begins at its start, and ends with its end", async () => {
+    it("obeys the start and the end of the schedule", async () => {
       const [from, to] = [START + HOUR, START + HOUR + 90 * SECOND];
       const bounded = { ...schedule, start: new Date(from).toISOString(), end: new Date(to).toISOString() };
       expect(await put({ schedule: bounded })).toMatchObject({ due: from });
@@ -911,7 +917,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await ledger("t")).toEqual([]);
     });
 
-    it("moves on by whole delays from a time that is excluded", async () => {
+    it("moves on by whole delays from an excluded time", async () => {
       const except = [{ calendar: "*-*-* 00:02..04:*" }];
       const run = await fired({ schedule: { ...schedule, except } });
       await bench.clock.advance(30 * SECOND);
@@ -926,7 +932,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await nominals()).toEqual([START + MINUTE, START + 330 * SECOND]);
     });
 
-    it("late without catch-up: missed, and due a delay from now", async () => {
+    it("without catch-up misses a late time, and is due one delay from now", async () => {
       await put({ catchUp: "skip" });
       const due = START + MINUTE;
       await bench.clock.set(due + MINUTE + 1);
@@ -938,7 +944,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await nominals()).toEqual([due + 2 * MINUTE + 1]);
     });
 
-    it("with maxRuns: the last run's end gives no other time", async () => {
+    it("gives no time after the last of maxRuns", async () => {
       const run = await fired({ schedule: { ...schedule, maxRuns: 2 } });
       await finish(run);
       await bench.workAll();
@@ -953,7 +959,7 @@ onEveryEngine("when a task is due", (connection) => {
       expect(await indexed("t")).toEqual(NOWHERE);
     });
 
-    it("a claim whose answer was lost waits for the same run", async () => {
+    it("waits for the same run after a claim whose answer was lost", async () => {
       await put();
       await bench.clock.advance(MINUTE);
       const half = await bench.read("t");
@@ -968,7 +974,7 @@ onEveryEngine("when a task is due", (connection) => {
     });
 
     /** The run ends between what a writer has read of the task and what it writes: the end must not be overwritten. */
-    describe("its run ends while the task is", () => {
+    describe("whose run ends while the task is", () => {
       it("changed", async () => {
         const run = await fired();
         // The put's first script learns what is stored; its second one writes.
@@ -1000,23 +1006,26 @@ onEveryEngine("when a task is due", (connection) => {
     ["none has a priority", 30, 0],
     ["another one has a priority", 30, 3],
     ["no more than a window", 12, 0],
-  ])("of more than fits, half is the oldest and half the newest: %s", async (_what, count, priority) => {
-    const ids: string[] = [];
-    for (let i = 0; ids.length < count; i++) {
-      if (shardOf(`system/p${i}`) === shardOf("system/t")) ids.push(`p${i}`);
-    }
-    const tasks = ids.map((id, n) => {
-      const schedule = { at: START + 1 + n };
-      return parseTask({ id, type: "noop", queue: QUEUE, schedule, priority: n === 15 ? priority : 0 });
-    });
-    await bench.store.tasks.put(QUEUE, tasks);
-    await bench.clock.advance(MINUTE);
-    const { entries } = await bench.store.claims.readDue(QUEUE, shardOf("system/t"), 4);
-    const read = entries.map(({ local }) => ids.indexOf(local.slice("system/".length)));
-    expect(read).toEqual([0, count - 1, 1, count - 2]);
-  });
+  ])(
+    "takes half the oldest and half the newest if more is due than fits: %s",
+    async (_what, count, priority) => {
+      const ids: string[] = [];
+      for (let i = 0; ids.length < count; i++) {
+        if (shardOf(`system/p${i}`) === shardOf("system/t")) ids.push(`p${i}`);
+      }
+      const tasks = ids.map((id, n) => {
+        const schedule = { at: START + 1 + n };
+        return parseTask({ id, type: "noop", queue: QUEUE, schedule, priority: n === 15 ? priority : 0 });
+      });
+      await bench.store.tasks.put(QUEUE, tasks);
+      await bench.clock.advance(MINUTE);
+      const { entries } = await bench.store.claims.readDue(QUEUE, shardOf("system/t"), 4);
+      const read = entries.map(({ local }) => ids.indexOf(local.slice("system/".length)));
+      expect(read).toEqual([0, count - 1, 1, count - 2]);
+    },
+  );
 
-  it("two owners' tasks of one id, due at once in one shard, become two jobs", async () => {
+  it("enqueues two jobs for tasks of two owners with one id, due at once in one shard", async () => {
     const shard = shardOf("system/t");
     const owner = Array.from({ length: 200 }, (_, i) => `o${i}`).find((o) => shardOf(`${o}/t`) === shard);
     await bench.put({ id: "t" });

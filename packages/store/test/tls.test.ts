@@ -18,7 +18,7 @@ async function untilItWrites(store: Store): Promise<void> {
   await eventually(() => internalsOf(store).link.ask((client) => client.set("bell", "rings")));
 }
 
-it("asks a single server for its certificate, and shows its own", async () => {
+it("a client checks a single server's certificate, and presents its own", async () => {
   const redis = await startRedis({ tls: true });
   open.push(() => redis.stop());
   const tls = clientTls();
@@ -34,7 +34,7 @@ it("asks a single server for its certificate, and shows its own", async () => {
   await expect(plain.serverTime()).rejects.toMatchObject({ code: "REDIS_UNAVAILABLE" });
 });
 
-it("does so with Sentinels and the servers behind them, after a failover too", async () => {
+it("a client does so with Sentinels and their servers, also after a failover", async () => {
   const group = await startSentinel({ tls: true, replicas: 1 });
   open.push(() => group.stop());
   const store = connect({ url: group.url, tls: clientTls() });
@@ -47,7 +47,7 @@ it("does so with Sentinels and the servers behind them, after a failover too", a
   await untilItWrites(store);
 });
 
-it("does so with the nodes of a cluster, by the names of the URL and by the addresses they tell", async () => {
+it("a client does so with cluster nodes, by the URL's names and by announced addresses", async () => {
   const cluster = await startCluster({ tls: true });
   open.push(() => cluster.stop());
   await untilItWrites(connect({ url: cluster.url.replace("127.0.0.1", "localhost"), tls: clientTls() }));

@@ -85,7 +85,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
   const keys = () => internalsOf(bench.store).keys.queue(QUEUE);
   const next = () => bench.store.claims.next(QUEUE);
 
-  it("do so in a script for sixteen of them, each on its own record", async () => {
+  it("share a script of 16, each with its own record", async () => {
     const crowd = await Crowd.of(bench, 20);
     const sent = sentBy(bench);
     const fences = fencesOf(await crowd.start());
@@ -108,7 +108,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     expect((await next()).get("r")).toBe(bench.clock.now + 600_000);
   });
 
-  it("of one task: each has a fence of its own", async () => {
+  it("of one task have a fence each", async () => {
     await bench.put({ id: "t", overlap: "allow" });
     const runs: string[] = [];
     for (const token of ["a", "b", "c"]) {
@@ -121,7 +121,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     expect(await bench.store.runs.stats(bench.name("t"))).toMatchObject({ attempts: "3", crashes: "3" });
   });
 
-  it("of two queues: each in its own script", async () => {
+  it("of two queues have a script each", async () => {
     await bench.put({ id: "t", queue: QUEUE });
     const answer = await bench.trigger("t", "a");
     if (answer.outcome !== "enqueued") throw new Error(answer.outcome);
@@ -134,10 +134,10 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     expect(sent).toEqual(["start-run", "start-run"]);
   });
 
-  describe("where one's keys are something else", () => {
+  describe("if one's keys hold foreign data", () => {
     const refused = { status: "rejected", reason: { code: "REDIS_ERROR" } };
 
-    it("the others start", async () => {
+    it("let the others start", async () => {
       const crowd = await Crowd.of(bench, 3);
       const stats = keys().stats("system/t1");
       await internalsOf(bench.store).link.ask((client) => client.set(stats, "in the way"));
@@ -147,7 +147,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
       expect(await crowd.states()).toEqual(["running", "queued", "running"]);
     });
 
-    it("the others end, and are counted and looked at", async () => {
+    it("let the others end, counted and checked", async () => {
       const crowd = await Crowd.of(bench, 3);
       const fences = fencesOf(await crowd.start());
       const history = keys().history("system/t1");
@@ -162,7 +162,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     });
   });
 
-  it("of which one ends half way, since others have written where its keys are: it is said", async () => {
+  it("report one that ends half way because of foreign data", async () => {
     const crowd = await Crowd.of(bench, 3, { overlap: "allow" });
     await bench.trigger("t1", "second");
     const fences = fencesOf(await crowd.start());
@@ -173,7 +173,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     for (const one of [a, c]) expect(one).toEqual({ status: "fulfilled", value: "OK" });
   });
 
-  it("of one task that all fail: it is paused by the one that is too many", async () => {
+  it("of one task that all fail pause it at the limit", async () => {
     await bench.put({ id: "t", overlap: "allow", pauseAfterFailures: 4 });
     for (const token of ["a", "b", "c", "d"]) {
       await bench.clock.advance(10_000);
@@ -194,7 +194,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
     expect((await bench.stored("t")).state).toBe("paused");
   });
 
-  it("that fail: what follows is each task's own", async () => {
+  it("that fail have consequences for their own task only", async () => {
     const crowd = await Crowd.of(bench, 3, { pauseAfterFailures: 1 });
     await bench.put({ id: "t1" });
     const fences = fencesOf(await crowd.start());
@@ -205,7 +205,7 @@ onEveryEngine("runs that start or end at one moment", (connection) => {
   });
 });
 
-describe("runs that start or end at one moment, where Redis", () => {
+describe("runs that start or end at one moment, if Redis", () => {
   let redis: RedisServer;
   let admin: Redis;
   beforeAll(async () => {
@@ -217,7 +217,7 @@ describe("runs that start or end at one moment, where Redis", () => {
     await redis.stop();
   });
 
-  it("has done it and its answer is lost: they are told what was done, once", async () => {
+  it("has done it and its answer is lost, learn what was done", async () => {
     const proxy = await startFaultProxy(redis);
     const bench = await Bench.open(proxy.url);
     try {
@@ -240,7 +240,7 @@ describe("runs that start or end at one moment, where Redis", () => {
     }
   });
 
-  it("refuses to write: each is told so, and nothing is done", async () => {
+  it("refuses writes, get an error each, and nothing is done", async () => {
     const bench = await Bench.open(redis.url);
     try {
       const crowd = await Crowd.of(bench, 3);
@@ -258,7 +258,7 @@ describe("runs that start or end at one moment, where Redis", () => {
     }
   });
 
-  it("has become a replica: each is told so, and the connection is left", async () => {
+  it("has become a replica, get an error each, and the connection is replaced", async () => {
     const bench = await Bench.open(redis.url);
     try {
       const crowd = await Crowd.of(bench, 3);

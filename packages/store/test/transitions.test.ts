@@ -278,7 +278,7 @@ const TRANSITIONS: readonly Transition[] = [
   },
 ];
 
-onEveryEngine("what a task's state entails", (connection) => {
+onEveryEngine("the state of a task", (connection) => {
   let bench: Bench;
   beforeEach(async () => {
     bench = await Bench.open(connection());
