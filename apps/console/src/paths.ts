@@ -9,6 +9,7 @@ export const PAGE_PATHS = [
   "/tasks",
   "/tasks/new",
   "/tasks/:queue/:owner/:id",
+  "/tasks/:queue/:owner/:id/edit",
   "/timeline",
   "/runs",
   "/runs/:id",

@@ -15,10 +15,14 @@ interface Page {
   readonly Page: ComponentType<PageProps>;
 }
 
+const Edit = lazy(() => import("./pages/edit.js"));
+
 /** The pages, in the order of the navigation. All but the first are loaded when they are opened. */
 export const PAGES: readonly Page[] = [
   { path: "/", nav: words.nav.now, Page: Now },
   { path: "/tasks", nav: words.nav.tasks, Page: lazy(() => import("./pages/tasks.js")) },
+  { path: "/tasks/new", Page: Edit },
+  { path: "/tasks/:queue/:owner/:id/edit", Page: Edit },
   { path: "/tasks/:queue/:owner/:id", Page: lazy(() => import("./pages/task.js")) },
   { path: "/runs", nav: words.nav.runs, Page: lazy(() => import("./pages/runs.js")) },
   { path: "/runs/:id", Page: lazy(() => import("./pages/run.js")) },

@@ -7,7 +7,10 @@ const COMPUTED: Record<Exclude<keyof Task, keyof TaskInput>, true> = {
   ...{ openRuns: true, displayState: true, created: true, updated: true, createdBy: true, updatedBy: true },
 };
 
+/** A definition that is being edited; the server checks it. */
+export type Draft = Record<string, unknown>;
+
 /** A task as a put takes it. */
-export function definitionOf(task: Task): Record<string, unknown> {
+export function definitionOf(task: Task): Draft {
   return Object.fromEntries(Object.entries(task).filter(([field]) => !Object.hasOwn(COMPUTED, field)));
 }

@@ -2,6 +2,7 @@ import type { Task } from "@carillon/sdk";
 import { useCallback } from "react";
 import { Link, useSearchParams } from "wouter";
 import { shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
 import { useGetPages } from "../lib/query.js";
 import { Empty, Loaded, PageHead } from "../parts/page.js";
 import { OutcomeBadge, TaskBadge } from "../parts/state.js";
@@ -29,6 +30,7 @@ interface TaskPage {
 
 /** All tasks. Filters are in the address, so that it can be sent to a colleague. */
 export default function Tasks() {
+  const { define } = useMe();
   const [params, setParams] = useSearchParams();
   const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;
   const kept = Object.fromEntries(KEPT.map((name) => [name, params.get(name) ?? undefined]));
@@ -47,7 +49,13 @@ export default function Tasks() {
   const isFiltered = [...params.keys()].some((name) => name !== "sort");
   return (
     <>
-      <PageHead title={words.list.title} />
+      <PageHead title={words.list.title}>
+        {define ? (
+          <Link className="button" href="/tasks/new">
+            {words.edit.newTitle}
+          </Link>
+        ) : null}
+      </PageHead>
       <div className="stack">
         <fieldset className="filters">
           <legend className="unseen">{words.list.filters}</legend>

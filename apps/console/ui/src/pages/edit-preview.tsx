@@ -1,0 +1,165 @@
+import { useEffect, useState } from "react";
+import type { Draft } from "../lib/definition.js";
+import type { Preview, PreviewTime } from "../lib/preview.js";
+import { useAsk } from "../lib/query.js";
+import { fullTime, LOCAL_ZONE } from "../lib/time.js";
+import { ErrorNote, Panel } from "../parts/page.js";
+import { words } from "../words.js";
+
+const w = words.edit;
+const COUNT = 10;
+/** How long after the last key the server is asked, in ms. */
+const PATIENCE_MS = 300;
+
+/** What a put would say, and the next times, by the server; beside those of the stored definition. */
+export function EditPreview({ draft, stored }: { draft: Draft; stored: Draft | undefined }) {
+  const asked = useLater(draft);
+  const { id, owner, schedule } = asked as { id?: string; owner?: string; schedule?: unknown };
+  // Before it has all its names, the times can be seen already.
+  const named = [id, asked["queue"], asked["type"]].every(Boolean);
+  const part = { schedule, ...(id ? { id, ...(owner ? { owner } : {}) } : {}) };
+  const preview = useAsk<Preview>("/validate", { ...(named ? { task: asked } : part), count: COUNT });
+  const before = useAsk<Preview>(
+    "/validate",
+    { task: stored, count: COUNT },
+    { enabled: stored !== undefined },
+  );
+  const { data, error } = preview;
+  return (
+    <Panel title={w.preview}>
+      <div className="body stack" aria-live="polite" aria-busy={preview.isFetching}>
+        {error ? <ErrorNote error={error} /> : null}
+        {data === undefined || error ? null : (
+          <>
+            <p>
+              <strong>{data.humanized}</strong> <code className="soft">{data.canonical}</code>
+            </p>
+            {data.warnings.map(({ code, message, remedy }) => (
+              <p key={code} className="note" data-tone="warn">
+                <span>{message}</span> <span className="soft">{remedy}</span>
+              </p>
+            ))}
+            {stored !== undefined && before.data && differ(before.data, data) ? (
+              <Diff before={before.data} after={data} />
+            ) : (
+              <Times {...data} />
+            )}
+            {data.excluded.length === 0 ? null : <p className="soft">{w.excluded(data.excluded.length)}</p>}
+            {data.exhausted ? <p className="soft">{w.exhausted}</p> : null}
+          </>
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+/** The value, once it has not changed for a while. */
+function useLater<Value>(value: Value): Value {
+  const [later, setLater] = useState(value);
+  const key = JSON.stringify(value);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: its JSON says whether it changed
+  useEffect(() => {
+    const timer = setTimeout(() => setLater(value), PATIENCE_MS);
+    return () => clearTimeout(timer);
+  }, [key]);
+  return later;
+}
+
+/** The next times in the task's zone, the viewer's, and UTC. */
+function Times({ next, timezone }: Pick<Preview, "next" | "timezone">) {
+  const zones = [...new Set([timezone, LOCAL_ZONE, "UTC"])];
+  return (
+    <div className="scroll">
+      <table className="plain">
+        <thead>
+          <tr>
+            {zones.map((zone) => (
+              <th key={zone} scope="col">
+                {zone}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {next.map((time) => (
+            <tr key={time.nominal} data-noted={time.notes.length > 0 || undefined}>
+              {zones.map((zone, i) => (
+                <td key={zone}>
+                  {fullTime(time.nominal, zone)}
+                  {i === 0 ? <Notes time={time} zone={zone} /> : null}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** Changes of the clock at night, exclusions, and jitter. */
+function Notes({ time: { due, nominal, notes }, zone }: { time: PreviewTime; zone: string }) {
+  return (
+    <>
+      {due === undefined || due === nominal ? null : (
+        <span className="block small soft">{w.due(fullTime(due, zone))}</span>
+      )}
+      {notes.map(({ code, text }) => (
+        <span key={code} className="block small note" data-tone="warn">
+          {text}
+        </span>
+      ))}
+    </>
+  );
+}
+
+function differ(before: Preview, after: Preview): boolean {
+  const times = ({ next }: Preview) => next.map(({ nominal, due }) => due ?? nominal).join();
+  return times(before) !== times(after);
+}
+
+/** Old and new times in two columns, equal ones beside each other. */
+function Diff({ before, after }: { before: Preview; after: Preview }) {
+  const of = (preview: Preview) => new Map(preview.next.map((time) => [time.due ?? time.nominal, time]));
+  const [old, now] = [of(before), of(after)];
+  const all = [...new Set([...old.keys(), ...now.keys()])].sort((a, b) => a - b);
+  return (
+    <div className="scroll">
+      <table className="plain diff">
+        <caption>{w.diff([...old.keys()].filter((at) => now.has(at)).length)}</caption>
+        <thead>
+          <tr>
+            <th scope="col">
+              {w.before} · {before.timezone}
+            </th>
+            <th scope="col">
+              {w.after} · {after.timezone}
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {all.map((at) => {
+            const kept = old.get(at);
+            const come = now.get(at);
+            return (
+              <tr key={at}>
+                <td data-tone={kept && !come ? "bad" : undefined}>
+                  {kept ? `${come ? "" : "− "}${fullTime(at, before.timezone)}` : ""}
+                </td>
+                <td data-tone={come && !kept ? "ok" : undefined}>
+                  {come ? (
+                    <>
+                      {kept ? "" : "+ "}
+                      {fullTime(at, after.timezone)}
+                      <Notes time={come} zone={after.timezone} />
+                    </>
+                  ) : null}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,180 @@
+import type { PutResult, Task } from "@carillon/sdk";
+import { useState } from "react";
+import { Link, useLocation } from "wouter";
+import { ApiError, api, type Named, shortName, taskPath } from "../lib/api.js";
+import { type Draft, definitionOf } from "../lib/definition.js";
+import type { PageProps } from "../lib/page-props.js";
+import { useAct, useGet } from "../lib/query.js";
+import { notify } from "../parts/notices.js";
+import { ErrorNote, Loaded, PageHead, Panel } from "../parts/page.js";
+import { words } from "../words.js";
+import { EditForm } from "./edit-form.js";
+import { EditPreview } from "./edit-preview.js";
+import "./edit.css";
+
+const w = words.edit;
+
+const NEW: Draft = {
+  ...{ id: "", queue: "", type: "" },
+  schedule: { cron: "0 9 * * 1-5", timezone: Intl.DateTimeFormat().resolvedOptions().timeZone },
+  payload: {},
+};
+
+/** Changes a stored task, or defines a new one. */
+export default function Edit({ params }: PageProps) {
+  return params["id"] === undefined ? <Editor /> : <EditStored name={params as unknown as Named} />;
+}
+
+function EditStored({ name }: { name: Named }) {
+  const task = useGet<Task>(taskPath(name));
+  return <Loaded of={task}>{(task) => <Editor latest={task} />}</Loaded>;
+}
+
+/** @param latest the task as it is stored now; it may be a newer one than was read at first */
+function Editor({ latest }: { latest?: Task }) {
+  const [base, setBase] = useState(latest);
+  const [text, setText] = useState(() => pretty(latest ? definitionOf(latest) : NEW));
+  const [asJson, setAsJson] = useState(false);
+  const [, navigate] = useLocation();
+  const draft = parse(text);
+  const conflict = latest !== undefined && base !== undefined && latest.revision !== base.revision;
+  const put = useAct(
+    (over: Task | undefined) => {
+      const query = { ifRevision: over ? over.revision : "absent" };
+      return over
+        ? api<PutResult>("PUT", taskPath(over), { query, body: draft })
+        : api<PutResult>("POST", "/tasks", { query, body: draft });
+    },
+    {
+      quiet: true,
+      onDone: ({ task, outcome, warnings }) => {
+        notify("ok", w.done[outcome]);
+        for (const { message } of warnings) notify("warn", message);
+        navigate(taskPath(task));
+      },
+    },
+  );
+  const lost = put.error instanceof ApiError && put.error.field === "ifRevision";
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        put.mutate(base);
+      }}
+    >
+      <PageHead title={base ? w.title(shortName(base)) : w.newTitle}>
+        <Link className="button" href={base ? taskPath(base) : "/tasks"}>
+          {words.cancel}
+        </Link>
+        <button
+          type="submit"
+          className="button main"
+          disabled={draft === undefined || put.isPending || conflict}
+        >
+          {w.save}
+        </button>
+      </PageHead>
+      <div className="stack">
+        {put.error && !lost ? <ErrorNote error={put.error} /> : null}
+        {conflict ? (
+          <Conflict
+            theirs={latest}
+            mine={text}
+            onMine={() => put.mutate(latest)}
+            onTheirs={() => {
+              setBase(latest);
+              setText(pretty(definitionOf(latest)));
+            }}
+          />
+        ) : null}
+        <div className="panels">
+          <Panel
+            title={w.definition}
+            end={
+              <div className="chips">
+                {[false, true].map((json) => (
+                  <button
+                    key={String(json)}
+                    type="button"
+                    className="chip"
+                    aria-pressed={asJson === json}
+                    disabled={!json && draft === undefined}
+                    onClick={() => setAsJson(json)}
+                  >
+                    {json ? w.json : w.form}
+                  </button>
+                ))}
+              </div>
+            }
+          >
+            <div className="body">
+              {asJson || draft === undefined ? (
+                <textarea
+                  className="input json"
+                  aria-label={w.json}
+                  aria-invalid={draft === undefined}
+                  spellCheck={false}
+                  value={text}
+                  onChange={(event) => setText(event.target.value)}
+                />
+              ) : (
+                <EditForm draft={draft} isNew={!base} onEdit={(to) => setText(pretty(to))} />
+              )}
+              {draft === undefined ? <p className="note">{w.noJson}</p> : null}
+            </div>
+          </Panel>
+          {draft === undefined ? null : (
+            <EditPreview draft={draft} stored={base ? definitionOf(base) : undefined} />
+          )}
+        </div>
+      </div>
+    </form>
+  );
+}
+
+interface ConflictProps {
+  theirs: Task;
+  mine: string;
+  onMine: () => void;
+  onTheirs: () => void;
+}
+
+/** Someone else changed the task meanwhile: both definitions, and a choice. Nothing is lost unseen. */
+function Conflict({ theirs, mine, onMine, onTheirs }: ConflictProps) {
+  return (
+    <section className="note" data-tone="warn" role="alert">
+      <h2>{w.conflict(theirs.updatedBy)}</h2>
+      <div className="panels">
+        <div className="stack">
+          <h3>{w.theirs}</h3>
+          <pre>{pretty(definitionOf(theirs))}</pre>
+          <button type="button" className="button" onClick={onTheirs}>
+            {w.takeTheirs}
+          </button>
+        </div>
+        <div className="stack">
+          <h3>{w.mine}</h3>
+          <pre>{mine}</pre>
+          <button type="button" className="button" onClick={onMine}>
+            {w.takeMine}
+          </button>
+        </div>
+      </div>
+    </section>
+  );
+}
+
+function pretty(draft: Draft): string {
+  return JSON.stringify(draft, null, 2);
+}
+
+function parse(text: string): Draft | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Draft)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
