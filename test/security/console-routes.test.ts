@@ -44,6 +44,7 @@ const ACTS = [
   "POST /api/v1/tasks/q/system/a/backfills",
   "POST /api/v1/freezes",
   "DELETE /api/v1/freezes/a",
+  "POST /api/v1/backfills",
   "DELETE /api/v1/backfills/a",
   "POST /api/v1/runs/a/cancel",
   "POST /api/v1/runs/a/retry-items",
@@ -67,6 +68,7 @@ const OWNED = [
   ),
   ...["explain", "backfills"].map((rest) => `/api/v1/tasks/q/system/a/${rest}`),
   ...[
+    "backfills",
     "backfills/a",
     "freezes",
     "freezes/a",

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import type { Globals, Register } from "./command.js";
 import { registerBackfill, registerBackfillCancel, registerBackfillStatus } from "./commands/backfill.js";
+import { registerBackfills } from "./commands/backfills.js";
 import { registerCalendars } from "./commands/calendars.js";
 import { registerChanges } from "./commands/changes.js";
 import { registerDefaults } from "./commands/defaults.js";
@@ -67,6 +68,7 @@ const COMMANDS: readonly Register[] = [
   registerUpNext,
   registerForecast,
   registerBackfill,
+  registerBackfills,
   registerBackfillStatus,
   registerBackfillCancel,
   registerStatus,

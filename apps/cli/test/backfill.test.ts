@@ -15,6 +15,38 @@ const to = Math.floor(Date.now() / HOUR) * HOUR - HOUR;
 const range = ["--from", new Date(to - 2 * HOUR).toISOString(), "--to", new Date(to).toISOString()];
 
 describe("without a node", () => {
+  it("is counted, started, listed and stopped for many tasks", async () => {
+    await bench.client.putMany([task("m1", { tags: ["m"] }), task("m2", { tags: ["m"], owner: "acme" })]);
+    const counted = await cli(["backfill", "--tag", "m", ...range, "--dry-run", "--rate", "2"]);
+    expect(counted.stdout).toMatch(/^backfill means 2 tasks\n6 occurrences, 3 min at 2 a minute\nTASK/);
+    expect(counted.stdout).toMatch(/acme\/m2 +bar +3\n/);
+    expect(await refusal(["backfill", "--tag", "m", ...range, "--rate", "2"])).toMatchObject({
+      ...{ exit: 2, message: expect.stringMatching(/backfill means 2 tasks of tag m/) },
+    });
+    expect(await refusal(["backfill", "--tag", "m", ...range, "--all"])).toMatchObject({
+      ...{ exit: 2, message: expect.stringMatching(/^rate: missing/) },
+    });
+    expect((await refusal(["backfill", "m1", ...range, "--rate", "2"])).exit).toBe(2);
+    expect(
+      (await refusal(["backfill", "m1", "acme/m2", ...range, "--rate", "2", "--every", "1m"])).exit,
+    ).toBe(2);
+    const started = await json(["backfill", "m1", "acme/m2", ...range, "--rate", "2", "--by", "ann"]);
+    expect(started).toMatchObject({ count: 2, total: 6, batch: expect.stringMatching(/^b-/) });
+    const { batch } = started as { batch: string };
+    expect(await json(["backfills", "--batch", batch])).toMatchObject({
+      backfills: [{ total: 3, every: 60_000, by: "ann" }, { total: 3 }],
+    });
+    expect(await json(["backfills", "--batch", batch, "--owner", "acme"])).toMatchObject({
+      backfills: [{ task: { id: "m2" } }],
+    });
+    expect((await cli(["backfills", "-n", "1", "--state", "running"])).stdout).toMatch(
+      /^ID +TASK +QUEUE +STATE +PROGRESS .*\n\w{16} +\S+ +bar +running +0\/3 /,
+    );
+    expect((await cli(["backfill-cancel", batch])).stdout).toBe(`stopped backfill ${batch}\n`);
+    expect(await json(["backfills", "--batch", batch, "--state", "running"])).toEqual({ backfills: [] });
+    expect((await json(["backfill", "m1", ...range, "--only", "failed", "--dry-run"])).total).toBe(0);
+  });
+
   it("is counted, begun, looked at and stopped", async () => {
     await bench.client.put(task("a"));
     expect(await json(["backfill", "a", ...range, "--dry-run"])).toEqual({ total: 3 });

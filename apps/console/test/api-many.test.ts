@@ -251,6 +251,38 @@ describe("backfills", () => {
     expect((await api("GET", `/backfills/${id}`)).body["state"]).toBe("cancelled");
   });
 
+  test("of many tasks are counted, begun, listed and stopped together", async () => {
+    await console_.client.put(task("b", { owner: "acme", tags: ["x"] }));
+    const dry = await api("POST", "/backfills", { queue: "q", from, to, dryRun: true });
+    expect([dry.status, dry.body]).toMatchObject([
+      200,
+      { count: 2, total: 6, sample: [{ id: "b", total: 3 }, {}] },
+    ]);
+    const asked = { tasks: ["a", "acme/b"], from, to, perMinute: 6, overlap: "queue-all" };
+    const begun = await api("POST", "/backfills", asked);
+    expect([begun.status, begun.body]).toMatchObject([202, { count: 2, total: 6, refused: { count: 0 } }]);
+    const { batch } = begun.body as { batch: string };
+    const list = async (query: string) => (await api("GET", `/backfills?${query}`)).body["backfills"];
+    expect(await list(`batch=${batch}`)).toMatchObject([
+      { every: 20_000, by: "admin" },
+      { overlap: "queue-all" },
+    ]);
+    expect(await list(`batch=${batch}&owner=acme`)).toMatchObject([{ task: { id: "b" } }]);
+    expect((await api("DELETE", `/backfills/${batch}`)).body).toEqual({ changed: true });
+    expect(await list("state=running")).toEqual([]);
+    for (const [body, field] of [
+      [{ queue: "q", from, to }, "perMinute"],
+      [{ queue: "q", from, to, perMinute: "1" }, "perMinute"],
+      [{ queue: "q", from, to, perMinute: 1, only: "late" }, "only"],
+      [{ queue: "q", from, to, perMinute: 1, every: "1m" }, "every"],
+      [{ from, to, perMinute: 1 }, undefined],
+    ] as const) {
+      const { status, body: said } = await api("POST", "/backfills", body);
+      expect([status, said.error?.field]).toEqual([400, field]);
+    }
+    expect((await api("GET", "/backfills?state=over")).status).toBe(400);
+  });
+
   test("are only counted by a dry run", async () => {
     const iso = { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
     const counted = await api("POST", BACKFILLS, { ...iso, dryRun: true });
@@ -295,6 +327,10 @@ describe("backfills", () => {
 
   test("are not for viewers, who may look", async () => {
     const viewer = { authorization: `Bearer ${VIEWER}` };
+    expect((await api("POST", "/backfills", { queue: "q", from, to, perMinute: 1 }, viewer)).status).toBe(
+      403,
+    );
+    expect((await api("GET", "/backfills", undefined, viewer)).status).toBe(200);
     expect((await api("POST", BACKFILLS, { from, to, dryRun: true }, viewer)).status).toBe(403);
     const { id } = await console_.client.backfills.start("a", { from, to });
     expect((await api("DELETE", `/backfills/${id}`, undefined, viewer)).status).toBe(403);

@@ -163,44 +163,6 @@ export function decideTrigger(
   return { ...decision, next: nextAfterTrigger(task, decision, now) };
 }
 
-/** A walk through past occurrences. Times in UTC ms. */
-export interface BackfillWalk {
-  readonly id: string;
-  /** The nominal time of the last step. */
-  readonly at: number;
-  /** The last nominal time that may be enqueued. */
-  readonly to: number;
-  readonly overlap: OverlapPolicy;
-  /** The name of the requester. */
-  readonly by?: string | undefined;
-}
-
-/**
- * The next step of a backfill: one past occurrence, under the backfill's overlap policy. A decision that neither enqueues nor skips waits
- * for the run that blocks it. Undefined if no time is left, or `maxRuns` is used up.
- */
-export function decideStep(
-  task: DueTask,
-  walk: BackfillWalk,
-): { nominal: number; decision: Decision } | undefined {
-  const { schedule, pending } = task;
-  const taken = task.fired + counted(pending);
-  const nominal = schedule.next(walk.at);
-  if (nominal === undefined || nominal > walk.to || schedule.spent(taken)) return undefined;
-  const kept = { skipped: [], next: "kept", pending } as const;
-  const key = `${task.keyOf(nominal)}/${walk.id}`;
-  const by = walk.by ? { by: walk.by } : {};
-  const enqueue: Enqueue = { key, nominal, due: nominal, trigger: "backfill", ...by };
-  const last = task.slot !== undefined && schedule.spent(taken + 1);
-  const decisions: Record<OverlapAnswer, Decision> = {
-    start: { ...kept, enqueue, next: last ? undefined : "kept" },
-    skip: { ...kept, skipped: [skip("overlap", enqueue)] },
-    wait: kept,
-    cancel: { ...kept, cancel: true },
-  };
-  return { nominal, decision: decisions[overlapAnswer(walk.overlap, task.running)] };
-}
-
 /** Next time after a trigger. It may have depended on an occurrence that is now superseded: its run's end, or its share of `maxRuns`. */
 function nextAfterTrigger(task: DueTask, { pending, next }: Decision, now: number): Decision["next"] {
   const gone = task.pending.filter((one) => one.trigger !== "manual" && !pending.includes(one));
@@ -353,7 +315,7 @@ function settleOverlap(
   return answer([...others, { ...enqueue, ...override }]);
 }
 
-function skip(reason: SkipReason, { nominal }: Pick<Pending, "nominal">): Skipped {
+export function skip(reason: SkipReason, { nominal }: Pick<Pending, "nominal">): Skipped {
   return { reason, from: nominal, to: nominal };
 }
 
@@ -388,9 +350,9 @@ export function forbidden(overlap: OverlapPolicy, running: boolean): boolean {
 }
 
 /** `wait`: the occurrence starts after the run that blocks it; `cancel`: it also cancels that run. */
-type OverlapAnswer = "start" | "skip" | "wait" | "cancel";
+export type OverlapAnswer = "start" | "skip" | "wait" | "cancel";
 
-function overlapAnswer(policy: OverlapPolicy, running: boolean): OverlapAnswer {
+export function overlapAnswer(policy: OverlapPolicy, running: boolean): OverlapAnswer {
   if (!forbidden(policy, running)) return "start";
   if (policy === "skip") return "skip";
   return policy === "cancel-running" ? "cancel" : "wait";

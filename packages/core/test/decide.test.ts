@@ -15,6 +15,7 @@ import {
   decideTrigger,
   firstNext,
   forbidden,
+  nextStep,
   type Pending,
   replan,
   type Slot,
@@ -705,6 +706,23 @@ describe("a step of a backfill", () => {
     expect(
       decideStep(dueTask({ ...given, schedule: minutely(m(4)) }), { ...walk, at: m(4) }),
     ).toBeUndefined();
+  });
+
+  it("steps only through times of its ranges", () => {
+    const ranges = [
+      [m(1), m(2)],
+      [m(4), m(4)],
+      [m(5) - 1, m(5) - 1],
+      [m(7) - 1, m(8) + 1],
+    ] as const;
+    const taken = [];
+    for (let at: number | undefined = m(0); at !== undefined; ) {
+      at = nextStep(minutely(), { at, to: m(7), ranges });
+      if (at !== undefined) taken.push(at / MINUTE);
+    }
+    expect(taken).toEqual([1, 2, 4, 7].map((n) => m(n) / MINUTE));
+    expect(decideStep(dueTask(given), { ...walk, at: m(2), ranges })?.nominal).toBe(m(4));
+    expect(nextStep(minutely(), { at: m(0), to: m(7), ranges: [] })).toBeUndefined();
   });
 
   it("counts for maxRuns, and leaves the schedule no time after the last one", () => {

@@ -69,7 +69,9 @@ export {
   type WorkerInfo,
   type WorkerRun,
 } from "@carillon/store";
-export type { BackfillOptions, Backfills, StartBackfillResult } from "./client/backfills.js";
+export type { BackfillAllOptions, BackfillAllResult } from "./client/backfill-all.js";
+export type { BackfillOnly, BackfillOptions } from "./client/backfill-times.js";
+export type { BackfillListOptions, Backfills, StartBackfillResult } from "./client/backfills.js";
 export type {
   BulkFilter,
   BulkOptions,

@@ -16,7 +16,7 @@ afterAll(async () => {
 });
 
 test("the count of a backfill lets the process do other things meanwhile", async () => {
-  const schedule = { every: "1s", start: "2026-01-01T00:00:00Z" };
+  const schedule = { cron: "* * * * * *", start: "2026-01-01T00:00:00Z" };
   await client.put({ id: "a", type: "t", queue: "q", schedule });
   const { schedules } = storeOf(client).calendars;
   const compiled = schedules.get({ owner: "system", id: "a", schedule });
@@ -38,5 +38,5 @@ test("the count of a backfill lets the process do other things meanwhile", async
   });
   const past = { from: "2026-01-01T00:00:00Z", to: "2026-01-01T00:01:00Z", dryRun: true };
   expect(await client.backfills.start("a", past)).toEqual({ id: undefined, total: 61 });
-  expect([asked, othersAtTheEnd]).toEqual([62, 61]);
+  expect([asked, othersAtTheEnd]).toEqual([61, 60]);
 });

@@ -188,6 +188,13 @@ onEveryEngine("bad input", (connection) => {
     ["resumeAll's filter", (o) => client.resumeAll(o), { queue: QUEUE, tags: ["x"] }, "tags"],
     ["triggerAll", (o) => client.triggerAll({ queue: QUEUE }, o), { overlaps: "x" }, "overlaps"],
     ["tagAll", (o) => client.tagAll({ queue: QUEUE }, { add: ["x"] }, o), { bye: "x" }, "bye"],
+    [
+      "backfills.startAll",
+      (o) => client.backfills.startAll({ queue: QUEUE }, o as never),
+      { rate: 1 },
+      "rate",
+    ],
+    ["backfills.list", (o) => client.backfills.list(o), { status: "done" }, "status"],
     ["runs.cancelAll", (o) => client.runs.cancelAll({ queue: QUEUE }, o), { bye: "x" }, "bye"],
     ["deleteAll's filter", (o) => client.deleteAll(o), { queue: QUEUE, onwer: "a" }, "onwer"],
     ["calendars.put", (o) => client.calendars.put("c", [], o), { bye: "me" }, "bye"],

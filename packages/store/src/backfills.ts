@@ -1,5 +1,5 @@
 import type { OverlapPolicy, TaskName } from "@carillon/core";
-import { localName, parseLocalName } from "@carillon/core/internal";
+import { localName, parseLocalName, type TimeRange } from "@carillon/core/internal";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
 import { NEXT } from "./script/libraries.js";
@@ -11,6 +11,8 @@ import { noHash } from "./task/errors.js";
 export interface Backfill {
   readonly id: string;
   readonly task: TaskName;
+  /** When its task was created: a task of that name that is put later is another. Undefined: unknown. */
+  readonly taskCreated?: number | undefined;
   readonly state: "running" | "done" | "cancelled";
   /** The nominal times, both included. */
   readonly from: number;
@@ -25,10 +27,19 @@ export interface Backfill {
   readonly every: number;
   /** Instead of the task's overlap policy. */
   readonly overlap: OverlapPolicy | undefined;
+  /** Only these nominal times, both ends included; undefined: all from `from` to `to`. */
+  readonly ranges?: readonly TimeRange[] | undefined;
+  /** The call that started it with others. */
+  readonly batch?: string | undefined;
   readonly by: string;
   readonly created: number;
 }
 
+/** A backfill to put. */
+export type NewBackfill = Omit<Backfill, "created" | "state" | "enqueued" | "skipped">;
+
+/** Backfills read at once. */
+const PAGE = 500;
 /** Retention of a backfill that has ended, in ms. */
 const KEPT = 7 * 86_400_000;
 
@@ -56,10 +67,16 @@ export class BackfillRepository {
     this.#scripts = scripts;
   }
 
-  async put(backfill: Omit<Backfill, "created" | "state">): Promise<void> {
-    const { id, task, from, to, at, total, every, overlap = "", by } = backfill;
-    const fields = { state: "running", task: localName(task), from, to, at, total, every, overlap, by };
-    await this.#write(task.queue, id, "", 0, { ...fields, enqueued: 0, skipped: 0 });
+  /** Stores a backfill, unless there is one with its id. @param after delay before its first step, in ms */
+  async put(backfill: NewBackfill, after = 0): Promise<void> {
+    const { id, task, overlap = "", ranges, batch, taskCreated, from, to, at, total, every, by } = backfill;
+    await this.#write(task.queue, id, "", after, {
+      ...{ state: "running", task: localName(task), from, to, at, total, every, overlap, by },
+      ...{ enqueued: 0, skipped: 0 },
+      ...(ranges && { ranges: JSON.stringify(ranges) }),
+      ...(batch !== undefined && { batch }),
+      ...(taskCreated !== undefined && { taskCreated }),
+    });
   }
 
   /** Marks a backfill as done or cancelled. Returns whether it was running. */
@@ -100,6 +117,17 @@ export class BackfillRepository {
     const ids = await this.#link.ask((client) =>
       client.zrangebyscore(this.#keys.queue(queue).backfills, "-inf", until, "LIMIT", 0, limit),
     );
+    return this.#many(queue, ids);
+  }
+
+  /** All backfills of a queue, in no order, a page at a time. */
+  async *all(queue: string): AsyncGenerator<Backfill[]> {
+    // Ids alone are small; the records may not be.
+    const ids = await this.#link.ask((client) => client.zrange(this.#keys.queue(queue).backfills, 0, "-1"));
+    for (let at = 0; at < ids.length; at += PAGE) yield this.#many(queue, ids.slice(at, at + PAGE));
+  }
+
+  async #many(queue: string, ids: readonly string[]): Promise<Backfill[]> {
     const all = await Promise.all(ids.map((id) => this.get(queue, id)));
     return all.filter((one) => one !== undefined);
   }
@@ -107,10 +135,12 @@ export class BackfillRepository {
 
 function decode(queue: string, id: string, hash: Record<string, string>): Backfill | undefined {
   if (!hash.task) return undefined;
+  const { ranges, batch, taskCreated } = hash;
   const number = (field: string) => Number(hash[field] ?? 0);
   return {
     id,
     task: { queue, ...parseLocalName(hash.task) },
+    ...(taskCreated !== undefined && { taskCreated: Number(taskCreated) }),
     state: hash.state as Backfill["state"],
     from: number("from"),
     to: number("to"),
@@ -120,6 +150,8 @@ function decode(queue: string, id: string, hash: Record<string, string>): Backfi
     skipped: number("skipped"),
     every: number("every"),
     overlap: (hash.overlap || undefined) as OverlapPolicy | undefined,
+    ...(ranges !== undefined && { ranges: JSON.parse(ranges) as TimeRange[] }),
+    ...(batch !== undefined && { batch }),
     by: hash.by ?? "",
     created: number("created"),
   };

@@ -1,5 +1,5 @@
 export { ALERT_TYPE, type Alert, EMAIL_TYPE } from "./alerts.js";
-export type { Backfill } from "./backfills.js";
+export type { Backfill, NewBackfill } from "./backfills.js";
 export { bullChildren } from "./bull/bull-keys.js";
 export { bullVersion, jobOptions } from "./bull/bullmq.js";
 export { PatientWorker } from "./bull/patient-worker.js";

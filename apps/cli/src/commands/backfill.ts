@@ -1,24 +1,32 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Backfill, Client, StartBackfillResult } from "@carillon/sdk";
+import type {
+  Backfill,
+  BackfillAllResult,
+  BackfillOnly,
+  Client,
+  StartBackfillResult,
+  Task,
+} from "@carillon/sdk";
 import { type Command, Option } from "commander";
-import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
+import { type Globals, type Register, taskRef, tasksCommand, withClient } from "../command.js";
 import { EXIT } from "../exit-codes.js";
 import { misuse } from "../failure.js";
 import { readMoment, zoneOfSchedule } from "../moment.js";
 import type { Output } from "../output.js";
 import { facts } from "../text.js";
 import { duration, when } from "../times.js";
+import { doToMany, type Named, onlyTask } from "./many.js";
 import { OVERLAPS, type Overlap } from "./overlaps.js";
 
-interface BackfillOptions extends Globals {
-  queue?: string;
+interface BackfillOptions extends Named {
   from?: string;
   to?: string;
   timezone?: string;
   overlap?: Overlap;
   every?: string;
+  only?: BackfillOnly;
+  rate?: number;
   by?: string;
-  dryRun?: boolean;
   wait?: boolean;
 }
 
@@ -26,27 +34,37 @@ interface BackfillOptions extends Globals {
 const POLL = 500;
 
 export const registerBackfill: Register = (program, out) => {
-  taskCommand(program, "backfill", "run past occurrences of a task")
+  tasksCommand(program, "backfill", "run past occurrences of a task, or of many")
     .description(
       "Runs past occurrences of a task, again or for the first time, in order, under its overlap policy or another.\n" +
-        "A scheduler node runs it; the schedule continues at the same time.",
+        "A scheduler node runs it; the schedule continues at the same time. Of many tasks, --rate spreads all occurrences evenly.",
     )
     .option("--from <time>", "the first nominal time: ISO 8601, yesterday, '2026-01-31 09:00'")
     .option("--to <time>", "the last nominal time, as --from, or now")
     .option("-z, --timezone <zone>", "zone of times without an offset; default: the schedule's")
     .addOption(new Option("--overlap <policy>", "instead of the task's policy").choices(OVERLAPS))
     .option("--every <duration>", "at most one occurrence in this time; default: as fast as possible")
+    .option("--rate <n>", "of many tasks: occurrences a minute, of all together", Number)
+    .addOption(
+      new Option(
+        "--only <which>",
+        "only occurrences whose runs failed, or that were skipped for this reason",
+      ).choices(["failed", ...["frozen", "missed", "paused", "overlap"]]),
+    )
     .option("--by <name>", "who")
-    .option("--dry-run", "only count")
     .option(
       "--wait",
       "wait until all are decided, and show the progress; interrupting does not end the backfill",
     )
-    .action(async (task: string, _: unknown, command) => {
+    .action(async (tasks: string[], _: unknown, command) => {
       const options: BackfillOptions = command.optsWithGlobals();
       if (options.dryRun && options.wait) {
         throw misuse("wait", "cannot be combined with --dry-run.", "Leave one of the two out.");
       }
+      onlyTask(tasks, options);
+      const [task] = tasks;
+      if (task === undefined || tasks.length > 1) return beginMany(tasks, options, out);
+      if (options.rate !== undefined) throw misuse("rate", "is for many tasks.", "Give --every.");
       await withClient(options, async (client) => {
         const put = await begin(client, task, options, out);
         if (!options.wait || put.id === undefined) return answer(put, task, options, out);
@@ -68,14 +86,16 @@ export const registerBackfillStatus: Register = (program, out) => {
 };
 
 export const registerBackfillCancel: Register = (program, out) => {
-  backfillCommand(program, "backfill-cancel", "stop a backfill; what it has enqueued goes on").action(
-    async (id: string, _: unknown, command) => {
-      const options: Globals = command.optsWithGlobals();
-      const changed = await withClient(options, (client) => client.backfills.cancel(id));
-      const text = `${changed ? "stopped" : "was over already:"} backfill ${id}\n`;
-      await (options.json ? out.json({ id, changed }) : out.write(text));
-    },
-  );
+  backfillCommand(
+    program,
+    "backfill-cancel",
+    "stop a backfill, or all of a batch; what it has enqueued goes on",
+  ).action(async (id: string, _: unknown, command) => {
+    const options: Globals = command.optsWithGlobals();
+    const changed = await withClient(options, (client) => client.backfills.cancel(id));
+    const text = `${changed ? "stopped" : "was over already:"} backfill ${id}\n`;
+    await (options.json ? out.json({ id, changed }) : out.write(text));
+  });
 };
 
 function backfillCommand(program: Command, name: string, summary: string): Command {
@@ -92,22 +112,70 @@ async function begin(
   options: BackfillOptions,
   out: Output,
 ): Promise<StartBackfillResult> {
-  const { queue, owner, from, to, overlap, every, by, dryRun } = options;
-  if (from === undefined || to === undefined) {
-    throw misuse(from === undefined ? "from" : "to", "missing.", "Give --from TIME and --to TIME.");
-  }
-  const sdk = await import("@carillon/sdk");
+  const { queue, owner, overlap, every, only, by, dryRun } = options;
+  assertRange(options);
   const found = await client.get(taskRef(task, queue, owner));
+  const range = await rangeOf(client, options, out, found.schedule);
+  return client.backfills.start(
+    { queue: found.queue, owner: found.owner, id: found.id },
+    { ...range, overlap, every, only, by, dryRun },
+  );
+}
+
+function assertRange({ from, to }: BackfillOptions): void {
+  if (from === undefined || to === undefined)
+    throw misuse(from === undefined ? "from" : "to", "missing.", "Give --from TIME and --to TIME.");
+}
+
+/** @param schedule whose clock times without an offset are read on; default UTC */
+async function rangeOf(
+  client: Client,
+  { timezone, from = "", to = "" }: BackfillOptions,
+  out: Output,
+  schedule?: Task["schedule"],
+): Promise<{ from: number; to: number }> {
+  const sdk = await import("@carillon/sdk");
   const now = await client.serverTime();
-  const zone = options.timezone ?? zoneOfSchedule(sdk, found.schedule);
+  const zone = timezone ?? (schedule ? zoneOfSchedule(sdk, schedule) : "UTC");
   const read = (text: string, field: string) => {
     const moment = readMoment(sdk, text, { zone, now, field });
     if (moment.note) out.note(`${field}: ${moment.note}`);
     return moment.time;
   };
-  return client.backfills.start(
-    { queue: found.queue, owner: found.owner, id: found.id },
-    { from: read(from, "from"), to: read(to, "to"), overlap, every, by, dryRun },
+  return { from: read(from, "from"), to: read(to, "to") };
+}
+
+async function beginMany(tasks: readonly string[], options: BackfillOptions, out: Output): Promise<void> {
+  const { overlap, rate: perMinute, only, by, every, wait, dryRun } = options;
+  for (const field of ["every", "wait"] as const)
+    if ({ every, wait }[field] !== undefined) throw misuse(field, "is for one task.", "Leave it out.");
+  assertRange(options);
+  if (perMinute === undefined && !dryRun)
+    throw misuse("rate", "missing.", "Give the occurrences a minute, or --dry-run to count them.");
+  await doToMany<BackfillAllResult["sample"][number], BackfillAllResult>(
+    {
+      verb: "backfill",
+      past: "backfilling",
+      act: async (client, filter, dryRun) => {
+        const range = await rangeOf(client, options, out);
+        return client.backfills.startAll(filter, { ...range, overlap, perMinute, only, by, dryRun });
+      },
+      columns: [
+        { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
+        { title: "QUEUE", value: ({ queue }) => queue, rank: 1, least: 8 },
+        { title: "OCCURRENCES", value: ({ total }) => String(total), right: true },
+      ],
+      more: ({ total, batch }) => {
+        const pace =
+          perMinute === undefined
+            ? ""
+            : `, ${duration((total / perMinute) * 60_000)} at ${perMinute} a minute`;
+        return `${total} occurrences${pace}${batch === undefined ? "" : `; batch ${batch}`}\n`;
+      },
+    },
+    tasks,
+    options,
+    out,
   );
 }
 

@@ -18,13 +18,15 @@ export interface Named extends Globals, Conditions {
 type Result<Row> = Pick<BulkResult, "count" | "refused"> & { readonly sample: readonly Row[] };
 
 /** An operation on many tasks. */
-export interface Deed<Row = BulkSample> {
+export interface Deed<Row = BulkSample, Answer extends Result<Row> = Result<Row>> {
   readonly verb: string;
   readonly past: string;
-  act(client: Client, filter: BulkFilter, dryRun: boolean): Promise<Result<Row>>;
+  act(client: Client, filter: BulkFilter, dryRun: boolean): Promise<Answer>;
   /** Its subjects. Default: tasks. */
   readonly noun?: string;
   readonly columns?: readonly Column<Row>[];
+  /** Further lines about the answer. */
+  readonly more?: (answer: Answer) => string;
 }
 
 /** The one task of a command that is about one task only; undefined: many are meant. @throws `INVALID_OPTION` */
@@ -40,8 +42,8 @@ export function onlyTask(tasks: readonly string[], options: Named): string | und
 }
 
 /** @throws `INVALID_OPTION` if nothing says which tasks, or conditions do without `--all`: then nothing is done */
-export async function doToMany<Row = BulkSample>(
-  deed: Deed<Row>,
+export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Result<Row>>(
+  deed: Deed<Row, Answer>,
   tasks: readonly string[],
   options: Named,
   out: Output,
@@ -65,7 +67,8 @@ export async function doToMany<Row = BulkSample>(
   if (result.refused.count > 0) out.exitCode = EXIT.refused;
   if (json) return out.json(result);
   const head = `${dryRun ? `${deed.verb} means` : deed.past} ${counted(deed, result.count)}\n`;
-  await out.write(`${head}${dryRun ? sample(deed, result, out) : ""}`);
+  const more = deed.more?.(result) ?? "";
+  await out.write(`${head}${more}${dryRun ? sample(deed.columns, result, out) : ""}`);
   refusals(result, out);
 }
 
@@ -77,7 +80,11 @@ const TASKS: Column<BulkSample>[] = [
   { title: "NOTE", value: ({ paused }) => paused?.note ?? "", least: 12 },
 ];
 
-function sample<Row>({ columns }: Deed<Row>, { count, sample }: Result<Row>, out: Output): string {
+function sample<Row>(
+  columns: readonly Column<Row>[] | undefined,
+  { count, sample }: Result<Row>,
+  out: Output,
+): string {
   if (count === 0) return "";
   const more = count > sample.length ? `… and ${count - sample.length} more\n` : "";
   return `${table(columns ?? (TASKS as unknown as Column<Row>[]), sample, out)}${more}`;

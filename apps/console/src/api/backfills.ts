@@ -1,5 +1,7 @@
 import { z } from "zod";
 import { API_PATH } from "../paths.js";
+import { apart, FILTER } from "./many.js";
+import { BACKFILLS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 import { taskOf } from "./tasks.js";
 import { OVERLAP } from "./verbs.js";
@@ -8,13 +10,20 @@ const text = z.string("not a text").exactOptional();
 /** UTC ms, or ISO 8601 with an offset: the client checks it. */
 const time = z.union([z.number(), z.string()], "not a time");
 
-const BACKFILL = z.strictObject({
+const RANGE = {
   from: time,
   to: time,
   overlap: OVERLAP,
-  every: text,
+  only: z
+    .enum(
+      ["failed", "frozen", "missed", "paused", "overlap"],
+      "not one of failed, frozen, missed, paused, overlap",
+    )
+    .exactOptional(),
   dryRun: z.boolean("not true or false").exactOptional(),
-});
+};
+const BACKFILL = z.strictObject({ ...RANGE, every: text });
+const MANY = z.strictObject({ ...FILTER, ...RANGE, perMinute: z.number("not a number").exactOptional() });
 
 /** Past occurrences of a task that are run. */
 export const backfillEndpoints = {
@@ -24,6 +33,14 @@ export const backfillEndpoints = {
     if (put.id === undefined) return ok(put);
     return { status: 202, location: `${API_PATH}/backfills/${put.id}`, body: put };
   }),
+  addAll: endpoint({ body: MANY }, async ({ client, body }) => {
+    const { filter, how } = apart(body);
+    const started = await client.backfills.startAll(filter, how);
+    return { status: started.batch === undefined ? 200 : 202, body: started };
+  }),
+  list: endpoint({ query: BACKFILLS_QUERY }, async ({ client, query }) =>
+    ok({ backfills: await client.backfills.list(query) }),
+  ),
   get: endpoint({}, async ({ client, path }) => ok(await client.backfills.get(path["id"]!))),
   cancel: endpoint({}, async ({ client, path }) =>
     ok({ changed: await client.backfills.cancel(path["id"]!) }),

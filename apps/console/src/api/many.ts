@@ -10,7 +10,7 @@ const outcome = oneOf(OUTCOMES as unknown as readonly [(typeof OUTCOMES)[number]
 const names = z.strictObject({ queue: text, owner: text, id: z.string("not a text") });
 
 /** Selects tasks: at least one of these, which the client checks. */
-const FILTER = {
+export const FILTER = {
   ...{ owner: text, tag: text, queue: text, deliveries: flag },
   state: oneOf(TASK_STATES as unknown as readonly [(typeof TASK_STATES)[number]]).exactOptional(),
   outcome: z.union([outcome, z.array(outcome)]).exactOptional(),
@@ -23,7 +23,16 @@ type Filter = z.output<z.ZodObject<typeof FILTER>>;
 const tags = z.array(z.string("not a text"), "not a list of texts").exactOptional();
 
 /** The filter of a body, and the rest of it. */
-function apart<Body extends Filter>({ owner, tag, queue, deliveries, state, outcome, tasks, ...how }: Body) {
+export function apart<Body extends Filter>({
+  owner,
+  tag,
+  queue,
+  deliveries,
+  state,
+  outcome,
+  tasks,
+  ...how
+}: Body) {
   return {
     filter: { owner, tag, queue, deliveries, state, outcome, tasks: tasks as TaskRef[] | undefined },
     how,

@@ -71,6 +71,14 @@ export const RUNNING_QUERY = z.strictObject({
   limit: number.exactOptional(),
 });
 
+export const BACKFILLS_QUERY = z.strictObject({
+  queue: text.exactOptional(),
+  owner: text.exactOptional(),
+  state: oneOf(["running", "done", "cancelled"]).exactOptional(),
+  batch: text.exactOptional(),
+  limit: number.exactOptional(),
+});
+
 export const EXPLAIN_QUERY = z.strictObject({ time });
 
 export const UPCOMING_QUERY = z.strictObject({ queue: text.exactOptional(), limit: number.exactOptional() });

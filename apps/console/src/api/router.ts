@@ -44,6 +44,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, `${task}/stats`, { get: insight.stats });
   route(router, `${task}/explain`, { get: turn(insight.explain) });
   route(router, `${task}/backfills`, { post: turn(backfills.add) });
+  route(router, "/backfills", { get: backfills.list, post: turn(backfills.addAll) });
   route(router, "/backfills/:id", { get: backfills.get, delete: backfills.cancel });
   route(router, "/runs", { get: runs.list });
   route(router, "/runs/cancel", { post: many.cancel });

@@ -4,6 +4,7 @@ export type * from "./input.js";
 export { delayOf } from "./interval/delay.js";
 export { dueOf, jitterOf } from "./jitter.js";
 export { calendarZone } from "./kinds/calendar.js";
+export { fixedInterval } from "./kinds/every.js";
 export { MAX_EXPRESSION_LENGTH } from "./kinds/expression.js";
 export { scheduleKind } from "./kinds/index.js";
 export { lintSchedule, reviewSchedule, type ScheduleReview, type ScheduleWarning } from "./lint.js";

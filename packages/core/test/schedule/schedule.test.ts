@@ -5,9 +5,12 @@ import {
   canonicalSchedule,
   compileSchedule,
   describeSchedule,
+  fixedInterval,
   lintSchedule,
   reviewSchedule,
   type Schedule,
+  type ScheduleInput,
+  scheduleSchema,
 } from "../../src/schedule/index.js";
 import { soon } from "./soon.js";
 
@@ -279,5 +282,24 @@ describe("a search stays bounded", () => {
       expect((error as Error).message.length).toBeLessThan(300);
     }
     expect.assertions(2);
+  });
+});
+
+describe("fixedInterval", () => {
+  test.each<[ScheduleInput, number | undefined]>([
+    [{ every: "90s" }, 90_000],
+    [
+      { every: "1d", origin: "2026-01-01T00:00:00Z", start: "2026-01-02T00:00:00Z", jitter: "1h" },
+      86_400_000,
+    ],
+    [{ every: "1d", timezone: "Europe/Berlin" }, undefined],
+    [{ every: "1 month" }, undefined],
+    [{ every: "90s", anchor: "finish" }, undefined],
+    [{ every: "90s", except: [{ cron: "* 12 * * *" }] }, undefined],
+    [{ cron: "* * * * *" }, undefined],
+    [{ at: "2026-01-01T00:00:00Z" }, undefined],
+    [{ any: [{ every: "1m" }, { every: "2m" }] }, undefined],
+  ])("of %j is %j", (input, interval) => {
+    expect(fixedInterval(scheduleSchema.parse(input) as Schedule)).toBe(interval);
   });
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { decideStep, frozenAt, localName } from "@carillon/core/internal";
+import { decideStep, frozenAt, localName, nextStep } from "@carillon/core/internal";
 import { type Backfill, dueTask, failsForAll, redisError, type Store } from "@carillon/store";
 import type { Settings } from "../options.js";
 
@@ -58,11 +58,12 @@ export class Backfiller {
 
   /** One occurrence. Returns the ms to wait before the next one, or undefined if the backfill has ended or was dropped. */
   async #step(backfill: Backfill): Promise<number | undefined> {
-    const { task: name, id, at, to, every } = backfill;
+    const { task: name, id, at, to, ranges, every, taskCreated } = backfill;
     const { backfills, calendars, claims } = this.#store;
     const look = await claims.look(name);
-    // The task was deleted: its backfill is deleted too.
-    if (look === "gone") {
+    const created = typeof look === "string" ? undefined : look.entry.task.created;
+    // The task was deleted, and may have been put again since: its backfill is deleted too.
+    if (look === "gone" || (created !== undefined && created !== (taskCreated ?? created))) {
       await backfills.drop(name.queue, id);
       return undefined;
     }
@@ -74,7 +75,7 @@ export class Backfiller {
     const task = dueTask(entry, calendars.schedules);
     const frozen = frozenAt(task.freezes ?? [], now);
     if (frozen) return Math.min(PUT_OFF, (frozen.until ?? Number.POSITIVE_INFINITY) - now);
-    const step = decideStep(task, { id, at, to, overlap, by: backfill.by });
+    const step = decideStep(task, { id, at, to, ranges, overlap, by: backfill.by });
     if (step === undefined) {
       await backfills.end(name.queue, id, "done");
       return undefined;
@@ -94,7 +95,11 @@ export class Backfiller {
     switch (status) {
       case "OK":
       case "DONE":
-        return done ? every : WAIT;
+        if (!done) return WAIT;
+        if (nextStep(task.schedule, { at: nominal, to, ranges }) !== undefined) return every;
+        // Not only when the next step would be.
+        await backfills.end(name.queue, id, "done");
+        return undefined;
       case "LIMITED":
         return WAIT;
       case "STALE":

@@ -15,7 +15,7 @@ import { EveryInterval } from "../interval/every-interval.js";
 import { parseJitter } from "../jitter.js";
 import { DURATION, durationText, formatDuration, parseDuration } from "../text/duration.js";
 import { formatInstant, parseInstant, storedInstant } from "../text/instant.js";
-import type { DelaySchedule, EverySchedule } from "../types.js";
+import type { DelaySchedule, EverySchedule, Schedule } from "../types.js";
 import { requireZone } from "../zone/names.js";
 import { segmentAt, zoneOf } from "../zone/offsets.js";
 import { type Kind, type Place, storedZone, type Warn } from "./kind.js";
@@ -79,6 +79,14 @@ export const every: Kind<EverySchedule | DelaySchedule, typeof DURATION> = {
     }
   },
 };
+
+/** Distance of all consecutive times of a schedule, in ms. Undefined: they may differ. */
+export function fixedInterval(schedule: Schedule): number | undefined {
+  if (!("every" in schedule) || schedule.except !== undefined || delayOf(schedule) !== undefined)
+    return undefined;
+  const { interval } = planOf(schedule);
+  return typeof interval === "number" ? interval : undefined;
+}
 
 /** @throws `INVALID_DURATION`, `INVALID_SCHEDULE`, `INVALID_TIMEZONE` */
 function planOf({ every: text, timezone, ...rest }: EverySchedule | DelaySchedule): IntervalPlan {

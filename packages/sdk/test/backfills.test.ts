@@ -1,0 +1,188 @@
+import { Client, defineTask, type TaskInput } from "@carillon/sdk";
+import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+
+const QUEUE = "bells";
+const START = Date.parse("2026-01-01T00:00:00Z");
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+const payload = z.looseObject({});
+const ring = defineTask("ring", { queue: QUEUE, payload, handler: () => {} });
+/** Fails at even minutes, but not in a backfill. */
+const fickle = defineTask("fickle", {
+  queue: QUEUE,
+  payload,
+  handler: (_payload, { occurrence: { nominal, trigger } }) => {
+    if (trigger !== "backfill" && (nominal / MINUTE) % 2 === 0) throw new Error("no");
+  },
+});
+
+describe("backfills", () => {
+  let redis: RedisServer;
+  let kit: TestKit;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(async () => redis.stop());
+  beforeEach(async () => {
+    kit = await testKit({ types: [ring, fickle], redis, start: START });
+  });
+  afterEach(async () => kit.close());
+
+  const put = (id: string, more: Partial<TaskInput> = {}) =>
+    kit.client.put({ id, type: "ring", queue: QUEUE, schedule: { every: "1h" }, ...more });
+  /** Of the two days before. */
+  const PAST = { from: START - 48 * HOUR, to: START - 1 } as const;
+  const backfilled = async (id: string) => {
+    const { runs } = await kit.client.runs.journal({ task: id, limit: 1_000 });
+    return runs.filter(({ trigger }) => trigger === "backfill").sort((a, b) => a.nominal - b.nominal);
+  };
+
+  it("of many tasks are spread evenly: no more a minute than was asked for, and all end together", async () => {
+    await put("hourly", { tags: ["x"] });
+    await put("often", { tags: ["x"], schedule: { cron: "*/20 * * * *" }, overlap: "allow" });
+    for (let n = 0; n < 12; n++) await put(`daily-${n}`, { tags: ["x"], schedule: { cron: "0 3 * * *" } });
+    await put("drifting", { tags: ["x"], schedule: { every: "1h", anchor: "finish" } });
+    await put("other");
+    const dry = await kit.client.backfills.startAll({ tag: "x" }, { ...PAST, dryRun: true });
+    expect(dry).toMatchObject({
+      ...{ count: 14, total: 48 + 144 + 24, batch: undefined },
+      sample: [{ id: "daily-0", total: 2 }, ...Array.from({ length: 9 }, () => ({ total: 2 }))],
+      refused: { count: 1, sample: [{ task: { id: "drifting" }, code: "INVALID_OPTION" }] },
+    });
+    const started = await kit.client.backfills.startAll(
+      { tag: "x" },
+      { ...PAST, perMinute: 10, overlap: "allow" },
+    );
+    expect(started).toMatchObject({ count: 14, total: 216, batch: expect.stringMatching(/^b-/) });
+    await kit.advance("22m");
+    const all = await kit.client.backfills.list({ batch: started.batch, state: "done" });
+    expect(all).toHaveLength(14);
+    const { runs } = await kit.client.runs.journal({ limit: 1_000 });
+    const minutes = new Array(22).fill(0);
+    for (const { trigger, enqueued } of runs)
+      if (trigger === "backfill") minutes[Math.floor((enqueued - START) / MINUTE)] += 1;
+    expect(minutes.reduce((sum, count) => sum + count)).toBe(216);
+    // Ten a minute on average; those of one minute differ by how first steps fall.
+    expect(Math.max(...minutes)).toBeLessThanOrEqual(13);
+    expect(minutes[20]).toBeGreaterThan(3);
+  });
+
+  it("of failed occurrences leave out those that went well since, are under way, or wait for a retry", async () => {
+    await put("t", { type: "fickle", schedule: { every: "1m" } });
+    await put("again", { type: "fickle", schedule: { at: START + 2 * MINUTE }, rerun: { delay: "1h" } });
+    await kit.advance("6m");
+    await kit.client.trigger("t");
+    const range = { from: START, to: START + 6 * MINUTE, only: "failed" } as const;
+    expect(await kit.client.backfills.start("again", { ...range, dryRun: true })).toMatchObject({ total: 0 });
+    const { id, total } = await kit.client.backfills.start("t", { ...range, overlap: "allow" });
+    expect(total).toBe(3);
+    await kit.advance("1s");
+    expect(await kit.client.backfills.get(id as string)).toMatchObject({ state: "done", enqueued: 3 });
+    const nominals = (await backfilled("t")).map(({ nominal }) => (nominal - START) / MINUTE);
+    expect(nominals).toEqual([2, 4, 6]);
+    const many = await kit.client.backfills.startAll({ queue: QUEUE }, { ...range, dryRun: true });
+    expect(many).toMatchObject({ count: 0, total: 0, refused: { count: 0 } });
+  });
+
+  it("of frozen occurrences run what a freeze skipped, and nothing else", async () => {
+    await put("t", { schedule: { cron: "* * * * *" }, overlap: "allow" });
+    await put("fixed", { schedule: { every: "1m" }, overlap: "allow" });
+    const freeze = { from: START + 90_000, until: START + 210_000, tag: undefined, all: true };
+    await kit.client.freezes.put(freeze);
+    await kit.advance("6m");
+    const range = { from: START, to: kit.now, only: "frozen", perMinute: 60 } as const;
+    expect(await kit.client.backfills.startAll({ queue: QUEUE }, range)).toMatchObject({
+      count: 2,
+      total: 4,
+    });
+    await kit.advance("10s");
+    for (const id of ["t", "fixed"])
+      expect((await backfilled(id)).map(({ nominal }) => (nominal - START) / MINUTE)).toEqual([2, 3]);
+  });
+
+  it("are listed, newest first, and stopped together; each bound client has its own", async () => {
+    await put("a");
+    await put("b", { owner: "acme", queue: "other" });
+    const { id } = await kit.client.backfills.start("a", { ...PAST, every: "1h" });
+    await kit.advance("1s");
+    const { batch } = await kit.client.backfills.startAll(
+      { tasks: ["a", "acme/b"] },
+      { ...PAST, perMinute: 1, by: "ann" },
+    );
+    const { list } = kit.client.backfills;
+    const all = await list.call(kit.client.backfills);
+    expect(
+      all
+        .map(({ task, by }) => [task.id, by === "ann"])
+        .slice(0, 2)
+        .sort(),
+    ).toEqual([
+      ["a", true],
+      ["b", true],
+    ]);
+    expect(all[2]).toMatchObject({ id, state: "running" });
+    expect(await kit.client.backfills.list({ limit: 1 })).toEqual(all.slice(0, 1));
+    expect(await kit.client.backfills.list({ queue: "other" })).toMatchObject([{ task: { id: "b" }, batch }]);
+    const bound = new Client({ store: kit.store, owner: "acme" });
+    expect(await bound.backfills.list()).toMatchObject([{ task: { owner: "acme", id: "b" } }]);
+    expect(await bound.backfills.list({ owner: "system" })).toEqual([]);
+    expect(await bound.backfills.cancel(batch as string)).toBe(true);
+    expect((await kit.client.backfills.list({ batch, state: "running" })).map(({ task }) => task.id)).toEqual(
+      ["a"],
+    );
+    expect(await kit.client.backfills.cancel(batch as string, { by: "eve" })).toBe(true);
+    expect(await kit.client.backfills.cancel(batch as string)).toBe(false);
+    expect(await kit.client.backfills.list({ state: "running" })).toMatchObject([{ id }]);
+    await expect(kit.client.backfills.cancel("b-000000000000")).rejects.toMatchObject({
+      code: "BACKFILL_NOT_FOUND",
+    });
+    const { changes } = await kit.client.changes.list();
+    expect(changes.map(({ kind, by, count }) => [kind, by, count])).toEqual([
+      ["backfill.cancel", "eve", 1],
+      ["backfill.cancel", undefined, 1],
+      ["backfill", "ann", 2],
+      ["backfill", undefined, undefined],
+      ["put", undefined, undefined],
+      ["put", undefined, undefined],
+    ]);
+  });
+
+  it("of a task that was deleted end with it, also if it is put again", async () => {
+    await put("a");
+    const { id } = await kit.client.backfills.start("a", { ...PAST, every: "1m" });
+    await kit.advance("90s");
+    const kept = await kit.store.backfills.get(QUEUE, id as string);
+    await kit.client.delete("a");
+    await put("a");
+    // As if the delete had met more backfills than it looks through.
+    await kit.store.backfills.put({ ...(kept as object), id: "0123456789abcdef" } as never);
+    await kit.advance("2m");
+    expect(await kit.client.backfills.list()).toEqual([]);
+    expect(await backfilled("a")).toEqual([]);
+  });
+
+  it.each<[object, string | undefined]>([
+    [{}, "perMinute"],
+    [{ perMinute: 0 }, "perMinute"],
+    [{ perMinute: "9" }, "perMinute"],
+    [{ perMinute: 1, only: "late" }, "only"],
+    [{ perMinute: 1, every: "1m" }, "every"],
+    [{ perMinute: 1, to: START + HOUR }, "to"],
+    [{ perMinute: 1, from: START }, "from"],
+    [{ perMinute: 1, from: START - 50 * HOUR }, undefined],
+  ])("of many tasks are refused with %j", async (more, field) => {
+    for (let n = 0; n < 11; n++)
+      await put(`t${n}`, { schedule: { every: "5m", origin: new Date(START).toISOString() } });
+    const call = kit.client.backfills.startAll({ queue: QUEUE }, { ...PAST, ...more } as never);
+    if (field === undefined) await expect(call).resolves.toMatchObject({ count: 0 });
+    else await expect(call).rejects.toMatchObject({ code: "INVALID_OPTION", field });
+    await expect(kit.client.backfills.startAll({}, { ...PAST, perMinute: 1 })).rejects.toThrow();
+    await expect(kit.client.backfills.list({ state: "over" as never })).rejects.toMatchObject({
+      field: "state",
+    });
+    expect(await kit.client.backfills.list()).toEqual([]);
+  });
+});
