@@ -1,3 +1,9 @@
 #!/usr/bin/env node
-// npm links what is there when it installs, which is before anything is built.
-import "../dist/main.js";
+// npm links this file when it installs, which is before anything is built.
+import { statSync } from "node:fs";
+
+const builtAt = (path) => statSync(new URL(path, import.meta.url), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+// In a checkout, `tsc -b` makes modules that are newer than the bundle.
+const sources = ["..", "../../../packages/core", "../../../packages/store", "../../../packages/sdk"];
+const changed = Math.max(...sources.map((folder) => builtAt(`${folder}/dist/.tsbuildinfo`)));
+await import(builtAt("../bundle/main.js") > changed ? "../bundle/main.js" : "../dist/main.js");

@@ -1,0 +1,36 @@
+// Makes one file of the command line and all that it imports, a second one of what it imports only when it opens a connection:
+// Node.js needs longer to find and read 500 modules than to run them.
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
+
+const here = fileURLToPath(new URL(".", import.meta.url));
+const { metafile } = await build({
+  absWorkingDir: here,
+  entryPoints: ["dist/main.js"],
+  outdir: "bundle",
+  bundle: true,
+  splitting: true,
+  minifyWhitespace: true,
+  platform: "node",
+  target: "node20.19",
+  format: "esm",
+  metafile: true,
+  logLevel: "warning",
+  // BullMQ and others are CommonJS, and require modules of Node.js.
+  banner: {
+    js: 'import { createRequire as makeRequire } from "node:module"; const require = makeRequire(import.meta.url);',
+  },
+});
+
+/** The folders of the packages of others that the bundle contains. */
+const folders = new Set(
+  Object.keys(metafile.inputs).flatMap((path) => path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/) ?? []),
+);
+const notices = [...folders].sort().map((folder) => {
+  const { name, version, license } = JSON.parse(readFileSync(`${here}${folder}/package.json`, "utf8"));
+  const file = readdirSync(here + folder).find((one) => /^licen[cs]e/i.test(one));
+  const text = file ? readFileSync(`${here}${folder}/${file}`, "utf8").trim() : license;
+  return `${name} ${version}\n\n${text}\n`;
+});
+writeFileSync(`${here}bundle/LICENSES.txt`, notices.join(`\n${"-".repeat(80)}\n\n`));
