@@ -291,6 +291,6 @@ describe("E14 who asked is on record: who put a task, and who triggered, enqueue
     expect(shown).toMatchObject({ createdBy: "ann", updatedBy: "carl" });
     const { run } = JSON.parse(await said(["trigger", "nightly", "--by", "dan", "--json"]));
     expect(await said(["run", run])).toMatch(/^asked for by +dan$/m);
-    expect(JSON.parse(await said(["runs", "nightly", "--json"]))).toMatchObject([{ by: "dan" }]);
+    expect(JSON.parse(await said(["runs", "nightly", "--json"]))).toMatchObject({ runs: [{ by: "dan" }] });
   });
 });

@@ -1,5 +1,15 @@
-export const SYNTAXES = ["cron", "calendar", "every", "at"] as const;
-export type Syntax = (typeof SYNTAXES)[number];
+import type { ScheduleKind } from "@carillon/sdk";
+
+/** A combination of several has no text of its own. */
+export type Syntax = Exclude<ScheduleKind, "any">;
+
+/** Complete on purpose: a new kind of schedule does not compile until it can be written here. */
+export const SYNTAXES = Object.keys({
+  cron: true,
+  calendar: true,
+  every: true,
+  at: true,
+} satisfies Record<Syntax, true>) as Syntax[];
 
 const WEEKDAY = /^(?:mon|tue|wed|thu|fri|sat|sun)/i;
 

@@ -46,8 +46,8 @@ export class Output {
     throw new Failure({ code: "INTERNAL", message }, error);
   }
 
-  /** One JSON document. */
-  async json(value: unknown): Promise<void> {
+  /** One JSON document: an object, as the HTTP API answers it, because a list could not get further fields. */
+  async json<T extends object>(value: T extends readonly unknown[] ? never : T): Promise<void> {
     await this.write(`${JSON.stringify(value)}\n`);
   }
 

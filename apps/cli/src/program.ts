@@ -83,7 +83,8 @@ const COMMANDS: readonly Register[] = [
   registerNext,
 ];
 
-function createProgram(io: Io, out: Output, json: boolean): Command {
+/** The commands, and where their output goes. */
+export function createProgram(io: Io, out: Output, json: boolean): Command {
   const program = new Command("carillon");
   // Before the commands: they inherit it. Errors are printed in one place, by `fail`.
   program.exitOverride().configureOutput({

@@ -32,11 +32,11 @@ describe("a calendar", () => {
     const updated = await put("2026-12-25\n");
     expect(updated.outcome).toBe("updated");
     expect(updated.revision).toBeGreaterThan(created.revision);
-    expect(await json(["calendars", "list"])).toMatchObject([
-      { name: "holidays", entries: 1, revision: updated.revision, tasks: 0 },
-    ]);
+    expect(await json(["calendars", "list"])).toMatchObject({
+      calendars: [{ name: "holidays", entries: 1, revision: updated.revision, tasks: 0 }],
+    });
     expect(await json(["calendars", "rm", "holidays"])).toEqual({ name: "holidays", deleted: true });
-    expect(await json(["calendars", "list"])).toEqual([]);
+    expect(await json(["calendars", "list"])).toEqual({ calendars: [] });
   });
 
   it("plans the tasks that name it anew, and is kept while there are some", async () => {
@@ -46,7 +46,7 @@ describe("a calendar", () => {
     expect(await put(day(first, 0))).toMatchObject({ outcome: "updated", replanned: 1 });
     const second = new Date((await json(["show", "a"])).nextExecution).toISOString();
     expect(second).toBe(`${day(first, 1)}T12:00:00.000Z`);
-    expect(await json(["calendars", "list"])).toMatchObject([{ tasks: 1 }]);
+    expect(await json(["calendars", "list"])).toMatchObject({ calendars: [{ tasks: 1 }] });
 
     const inUse = await refusal(["calendars", "rm", "holidays"]);
     expect(inUse).toMatchObject({ exit: 5, code: "CALENDAR_IN_USE" });
@@ -91,7 +91,7 @@ describe("what goes wrong", () => {
     ["an empty file", "x", "\n", "INVALID_OPTION"],
   ])("refuses %s with 2, and stores nothing", async (_, name, input, code) => {
     expect(await refusal(["calendars", "put", name], input)).toMatchObject({ exit: 2, code });
-    expect(await json(["calendars", "list"])).toEqual([]);
+    expect(await json(["calendars", "list"])).toEqual({ calendars: [] });
   });
 
   it.each([

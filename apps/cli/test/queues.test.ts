@@ -18,13 +18,17 @@ describe("queues", () => {
       "QUEUE  TASKS  PAUSED  WAITING  ACTIVE  WORKERS  OLDEST  RUNS\n" +
         "bar        2  no            0       0        0       -  3 succeeded, 1 timed-out\n",
     );
-    const [all] = await json(["queues"]);
+    const {
+      queues: [all],
+    } = await json(["queues"]);
     expect(all).toMatchObject({
       ...{ name: "bar", tasks: 2, waiting: 0, active: 0, workers: 0 },
       outcomes: { succeeded: 3, lost: 0 },
     });
     expect(all).not.toHaveProperty("paused");
-    expect(await json(["queues", "--owner", "acme"])).toEqual([{ name: "bar", tasks: 1, workers: 0 }]);
+    expect(await json(["queues", "--owner", "acme"])).toEqual({
+      queues: [{ name: "bar", tasks: 1, workers: 0 }],
+    });
   });
 
   it("that are paused say since when, by whom and why; and those whose jobs no worker takes say so", async () => {
@@ -35,7 +39,9 @@ describe("queues", () => {
     expect(stdout).toMatch(/^bar +1 {2}yes +1 +0 +0 +\d+ m?s$/m);
     expect(stdout).toMatch(/\nbar is paused since .* \(.*\) by ann: de\\nploy\n/);
     expect(stdout).toContain("\nbar has 1 waiting job and no worker. ");
-    const [{ paused, oldestWaitingMs }] = await json(["queues"]);
+    const {
+      queues: [{ paused, oldestWaitingMs }],
+    } = await json(["queues"]);
     expect(paused).toEqual({ at: expect.any(Number), by: "ann", note: "de\nploy" });
     expect(oldestWaitingMs).toEqual(expect.any(Number));
   });
@@ -102,7 +108,7 @@ it("default policies are set, listed and removed", async () => {
   expect(await refusal(["defaults", "set", "all", "{"])).toMatchObject({ exit: 2 });
   expect(await refusal(["defaults", "set", "acme", "{}"])).toMatchObject({ exit: 2, code: "INVALID_OPTION" });
   expect(await json(["defaults", "rm", "all"])).toEqual({ scope: "all", policies: null, changed: true });
-  expect(await json(["defaults"])).toEqual({});
+  expect(await json(["defaults"])).toEqual({ defaults: {} });
 });
 
 describe("a queue", () => {

@@ -114,7 +114,7 @@ describe("run", () => {
 describe("what runs now", () => {
   it("is listed with its worker, over all tasks; and the workers with it", async () => {
     const run = await runOf("long", "running");
-    const found = await json(["runs", "--state", "running"]);
+    const { runs: found } = await json(["runs", "--state", "running"]);
     const { id } = worker;
     expect(found).toMatchObject([{ id: run, state: "running", worker: id, host: expect.any(String) }]);
     expect(found[0].runningMs).toBeGreaterThanOrEqual(0);
@@ -122,11 +122,15 @@ describe("what runs now", () => {
     expect(stdout).toMatch(/^ *FOR +USUAL +STARTED +QUEUE +TASK +TYPE +STATE +TRIES +WORKER +HOST +RUN\n/);
     expect(stdout).toMatch(new RegExp(` reports +system/long +report +running +1 +${id} .* ${run}\n$`));
     expect((await cli(["runs", "good", "--state", "running"])).stdout).toBe("Nothing runs.\n");
-    expect(await json(["workers"])).toMatchObject([{ id, types: ["report", "mails"], alive: true }]);
+    expect(await json(["workers"])).toMatchObject({
+      workers: [{ id, types: ["report", "mails"], alive: true }],
+    });
     expect((await cli(["workers"])).stdout).toMatch(
       new RegExp(`\n${id} +ready .* reports +report mails +\\d+ `),
     );
-    const [hers] = await json(["workers", "--owner", "acme"]);
+    const {
+      workers: [hers],
+    } = await json(["workers", "--owner", "acme"]);
     expect(hers).toMatchObject({ id, runs: [] });
     await bench.client.runs.cancel(run);
     await eventually(async () => (await bench.client.runs.get(run)).state === "final");

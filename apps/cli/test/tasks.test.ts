@@ -32,7 +32,9 @@ describe("one task", () => {
     expect(await json(["resume", "a"])).toMatchObject({ changed: false });
 
     const { run } = await json(["trigger", "a"]);
-    expect(await json(["runs", "a"])).toMatchObject([{ id: run, trigger: "manual", state: "queued" }]);
+    expect(await json(["runs", "a"])).toMatchObject({
+      runs: [{ id: run, trigger: "manual", state: "queued" }],
+    });
     const again = await cli(["trigger", "a", "--json"]);
     expect(again).toMatchObject({ code: 5, stdout: '{"outcome":"skipped","code":"SKIPPED_OVERLAP"}\n' });
     expect(await json(["trigger", "a", "--overlap", "allow"])).toMatchObject({ outcome: "enqueued" });
@@ -216,7 +218,7 @@ describe("what goes wrong", () => {
 });
 
 it("lists no nodes where there are none", async () => {
-  expect(await json(["nodes"])).toEqual([]);
+  expect(await json(["nodes"])).toEqual({ nodes: [] });
 });
 
 it("lists nodes with their state, and why one that is not ready is not", async () => {

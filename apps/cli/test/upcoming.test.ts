@@ -16,13 +16,13 @@ beforeEach(async () => {
   ]);
 });
 
-const ids = (found: { task: { id: string } }[]) => found.map((one) => one.task.id);
+const ids = ({ upcoming }: { upcoming: { task: { id: string } }[] }) => upcoming.map((one) => one.task.id);
 
 describe("upnext", () => {
   it("lists what is due next, earliest first", async () => {
     const found = await json(["upnext"]);
     expect(ids(found)).toEqual(["first", "other", "later"]);
-    expect(found[0]).toEqual({
+    expect(found.upcoming[0]).toEqual({
       task: { queue: "bar", owner: "acme", id: "first" },
       nominal: at(0),
       due: at(0),
@@ -43,7 +43,7 @@ describe("upnext", () => {
 
   it("says that there is nothing", async () => {
     expect((await cli(["upnext", "--namespace", "empty"])).stdout).toBe("Nothing is due.\n");
-    expect(await json(["upnext", "-q", "none"])).toEqual([]);
+    expect(await json(["upnext", "-q", "none"])).toEqual({ upcoming: [] });
   });
 
   it.each([
@@ -60,7 +60,7 @@ describe("forecast", () => {
   it("lists each occurrence of a time", async () => {
     expect(ids(await json(["forecast", "90m"]))).toEqual(["first", "other", "later"]);
     await bench.client.put(task("often", { queue: "often", schedule: { every: "10m" } }));
-    const times = (await json(["forecast", "1h", "-q", "often"])).map(
+    const times = (await json(["forecast", "1h", "-q", "often"])).upcoming.map(
       ({ nominal }: { nominal: number }) => nominal,
     );
     expect(times).toHaveLength(6);

@@ -75,7 +75,7 @@ describe("validate", () => {
       task("b", { schedule: { at: FROM } }),
       task("c", { schedule: { every: "1h", maxRuns: 1 } }),
     ];
-    const found = await json(["validate"], JSON.stringify(tasks));
+    const { results: found } = await json(["validate"], JSON.stringify(tasks));
     expect(found).toMatchObject([{ exhausted: false }, { exhausted: true, next: [] }, { exhausted: true }]);
     const { stdout } = await cli(["validate"], JSON.stringify(tasks));
     expect(stdout).toMatch(/ DUE\n.* \(\+.*\)\n/);
@@ -130,12 +130,11 @@ describe("validate", () => {
 
 describe("types", () => {
   it("are any, then only those allowed, then any again", async () => {
-    expect(await json(["types"])).toEqual([]);
+    expect(await json(["types"])).toEqual({ types: [] });
     expect((await cli(["types"])).stdout).toBe("any type\n");
-    expect(await json(["types", "allow", "report", "http.request", "report"])).toEqual([
-      "http.request",
-      "report",
-    ]);
+    expect(await json(["types", "allow", "report", "http.request", "report"])).toEqual({
+      types: ["http.request", "report"],
+    });
     expect((await cli(["types"])).stdout).toBe("http.request\nreport\n");
     expect(await refusal(["put"], text("a"))).toMatchObject({
       exit: 2,

@@ -58,7 +58,7 @@ function registerList(calendars: Command, out: Output): void {
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
       const found = await withClient(options, (client) => client.calendars.list());
-      if (options.json) return out.json(found);
+      if (options.json) return out.json({ calendars: found });
       await out.write(found.length ? table(COLUMNS, found, out) : "No calendars.\n");
     });
 }

@@ -10,13 +10,13 @@ export const registerDefaults: Register = (program, out) => {
     .command("defaults")
     .summary("default policies of tasks")
     .description(
-      "Shows the policies that a put or an enqueue fills in if the task has none. Those of a type override those of an owner, which override\n" +
-        "those of all. Stored tasks do not change until they are put again.",
+      "Shows the policies that a put or an enqueue fills in if the task has none. Those of a type override\n" +
+        "those of an owner, which override those of all. Stored tasks do not change until they are put again.",
     )
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
       const list = await withClient(options, (client) => client.defaults.list());
-      if (options.json) return out.json(list);
+      if (options.json) return out.json({ defaults: list });
       const lines = Object.entries(list).map(([scope, policies]) =>
         printable(`${scope} ${JSON.stringify(policies)}`),
       );

@@ -10,12 +10,12 @@ export const registerNodes: Register = (program, out) => {
       [
         "Lists the scheduler nodes of the namespace. STATE is ready; not-ready (see WHY); silent: the node missed a",
         "heartbeat, because it hangs, is cut off, or its Redis accepts no writes; or dead: it missed three. A dead node stays listed for an hour.",
-      ].join("\n"),
+      ].join(" "),
     )
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
       const nodes = await withClient(options, (client) => client.nodes.list());
-      if (options.json) return out.json(nodes);
+      if (options.json) return out.json({ nodes });
       await out.write(nodes.length ? table(columns(nodes), nodes, out) : "No nodes.\n");
     });
 };

@@ -42,7 +42,7 @@ export const registerPut: Register = (program, out) => {
         "Give one task, or an array; --batch takes one task a line.",
       );
       const puts = await withClient(options, (client) => putDocument(client, input, options));
-      if (options.json) return out.json(Array.isArray(input) ? puts : puts[0]);
+      if (options.json) return out.json(Array.isArray(input) ? { results: puts } : (puts[0] as PutResult));
       await tellPuts(puts, out);
     });
 };

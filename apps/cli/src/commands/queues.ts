@@ -17,7 +17,7 @@ export const registerQueues: Register = (program, out) => {
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
       const queues = await withClient(options, (client) => client.queues.list());
-      if (options.json) return out.json(queues);
+      if (options.json) return out.json({ queues });
       if (queues.length === 0) return out.write("No queues.\n");
       const paused = queues.filter((queue) => queue.paused).map(aboutPause);
       const stuck = queues.filter(({ waiting = 0, workers }) => waiting > 0 && workers === 0).map(noWorker);

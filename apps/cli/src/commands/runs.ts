@@ -36,7 +36,7 @@ export const registerRuns: Register = (program, out) => {
         const runs = await withClient(options, (client) =>
           client.runs.list({ state, task: ref, queue, limit }),
         );
-        if (options.json) return out.json(runs);
+        if (options.json) return out.json({ runs });
         return out.write(runs.length ? table(RUNNING_COLUMNS, runs, out) : "Nothing runs.\n");
       }
       if (ref === undefined) throw misuse("task", "missing.", "Give a task, or --state running.");
@@ -46,7 +46,7 @@ export const registerRuns: Register = (program, out) => {
           ...(offset === undefined ? {} : { offset }),
         }),
       );
-      if (options.json) return out.json(runs);
+      if (options.json) return out.json({ runs });
       await out.write(runs.length ? table(RUN_COLUMNS, runs, out) : "No runs.\n");
     });
 };

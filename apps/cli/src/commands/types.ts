@@ -9,7 +9,7 @@ export const registerTypes: Register = (program, out) => {
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
       const allowed = await withClient(options, (client) => client.types.list());
-      if (options.json) return out.json(allowed);
+      if (options.json) return out.json({ types: allowed });
       await out.write(allowed.length ? allowed.map((type) => `${printable(type)}\n`).join("") : "any type\n");
     });
   types
@@ -29,7 +29,7 @@ export const registerTypes: Register = (program, out) => {
       await client.types.allow(allowed);
       return client.types.list();
     });
-    if (options.json) return out.json(stored);
+    if (options.json) return out.json({ types: stored });
     await out.write(stored.length ? `only ${stored.join(", ")} may be put\n` : "any type may be put\n");
   }
 };

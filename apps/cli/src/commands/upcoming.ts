@@ -59,7 +59,7 @@ async function show(
   out: Output,
   nothing: string,
 ): Promise<void> {
-  if (json) return out.json(found);
+  if (json) return out.json({ upcoming: found });
   await out.write(found.length ? table(columnsOf(found), found, out) : nothing);
 }
 

@@ -31,7 +31,7 @@ export const registerValidate: Register = (program, out) => {
         "Give one task, or an array of them.",
       );
       const found = await withClient(options, (client) => validateAll(client, input, options));
-      if (options.json) return out.json(Array.isArray(input) ? found : found[0]);
+      if (options.json) return out.json(Array.isArray(input) ? { results: found } : (found[0] as Validation));
       const { owner } = options;
       const tasks = [input].flat() as TaskInput[];
       const texts = found.map((one, i) => describe(one, { owner, ...tasks[i] } as TaskInput, out));

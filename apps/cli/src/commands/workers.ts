@@ -13,12 +13,12 @@ export const registerWorkers: Register = (program, out) => {
         "missed a heartbeat, because it hangs or is cut off; or dead: it missed three. A dead worker stays listed for an hour. Plain BullMQ",
         "workers are not listed; `carillon queues` counts them. --json shows the first 20 runs of each; `carillon runs --state running`",
         "shows all.",
-      ].join("\n"),
+      ].join(" "),
     )
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
       const workers = await withClient(options, (client) => client.workers.list());
-      if (options.json) return out.json(workers);
+      if (options.json) return out.json({ workers });
       await out.write(workers.length ? table(COLUMNS, workers, out) : "No workers.\n");
     });
 };

@@ -1,0 +1,133 @@
+import type { Command } from "commander";
+import { beforeAll, describe, expect, it } from "vitest";
+import { Output } from "../src/output.js";
+import { createProgram } from "../src/program.js";
+import { harness, task } from "./harness.js";
+import { jsonLines } from "./helpers.js";
+
+const bench = harness("json", { shared: true });
+
+/** A command line for each command, in an order in which each has something to do; `R`, `B`, `F` are a run, a backfill and a freeze. */
+const LINES: Record<string, readonly string[]> = {
+  put: ["put"],
+  edit: ["edit", "a", "--set", "priority=1"],
+  validate: ["validate"],
+  list: ["list"],
+  show: ["show", "a"],
+  trigger: ["trigger", "a", "--overlap", "allow"],
+  explain: ["explain", "a", "2026-01-01T00:00:00Z"],
+  tag: ["tag", "a", "--add", "blue"],
+  runs: ["runs", "a"],
+  run: ["run", "R"],
+  items: ["items", "R"],
+  retry: ["retry", "R", "--failed-items"],
+  cancel: ["cancel", "R"],
+  journal: ["journal"],
+  changes: ["changes"],
+  revisions: ["revisions", "a"],
+  restore: ["restore", "a", "1"],
+  stats: ["stats"],
+  upnext: ["upnext"],
+  forecast: ["forecast", "2h"],
+  backfill: ["backfill", "a", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T02:00:00Z"],
+  "backfill-status": ["backfill-status", "B"],
+  "backfill-cancel": ["backfill-cancel", "B"],
+  freeze: ["freeze", "--queue", "bar", "--until", "2100-01-01"],
+  freezes: ["freezes"],
+  unfreeze: ["unfreeze", "F"],
+  status: ["status"],
+  nodes: ["nodes"],
+  workers: ["workers"],
+  queues: ["queues"],
+  "queue pause": ["queue", "pause", "bar"],
+  "queue resume": ["queue", "resume", "bar"],
+  "queue limit": ["queue", "limit", "bar", "acme", "3"],
+  "queue limits": ["queue", "limits", "bar"],
+  defaults: ["defaults"],
+  "defaults set": ["defaults", "set", "all", '{"timeLimit":"50%"}'],
+  "defaults rm": ["defaults", "rm", "all"],
+  types: ["types"],
+  "types allow": ["types", "allow", "noop"],
+  "types any": ["types", "any"],
+  calendars: ["calendars", "list"],
+  "calendars put": ["calendars", "put", "holidays"],
+  "calendars list": ["calendars", "list"],
+  "calendars show": ["calendars", "show", "holidays"],
+  "calendars rm": ["calendars", "rm", "holidays"],
+  tokens: ["tokens"],
+  "tokens create": ["tokens", "create", "ann", "--role", "viewer"],
+  "tokens revoke": ["tokens", "revoke", "ann"],
+  next: ["next", "0 9 * * *"],
+  pause: ["pause", "a"],
+  resume: ["resume", "a"],
+  rm: ["rm", "a"],
+  "queue rm": ["queue", "rm", "bar", "--all"],
+};
+
+/** Commands that list: the field that holds the list, named as in the HTTP API. */
+const LISTS: Record<string, string> = {
+  list: "tasks",
+  stats: "tasks",
+  runs: "runs",
+  journal: "runs",
+  items: "items",
+  changes: "changes",
+  revisions: "revisions",
+  upnext: "upcoming",
+  forecast: "upcoming",
+  freezes: "freezes",
+  nodes: "nodes",
+  workers: "workers",
+  queues: "queues",
+  types: "types",
+  "calendars list": "calendars",
+  tokens: "tokens",
+};
+
+const INPUTS: Record<string, string> = {
+  put: JSON.stringify(task("a")),
+  validate: JSON.stringify([task("b")]),
+  "calendars put": "2026-12-25\n",
+};
+
+/** Commands that the stage refuses, because it has no run with failed items. */
+const REFUSED = new Set(["retry"]);
+
+describe("--json", () => {
+  const ids: Record<string, string> = {};
+  beforeAll(async () => {
+    await bench.client.put(task("a"));
+    const triggered = await bench.client.trigger("a");
+    if ("run" in triggered) ids["R"] = triggered.run;
+  });
+
+  it("is known here of every command", () => {
+    const streams = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, env: {} };
+    const program = createProgram(streams, new Output(streams), true);
+    const paths = (command: Command, path: string[]): string[] =>
+      command.commands.flatMap((one) => [
+        [...path, one.name()].join(" "),
+        ...paths(one, [...path, one.name()]),
+      ]);
+    const groups = ["queue"];
+    expect(Object.keys(LINES).sort()).toEqual(
+      paths(program, [])
+        .filter((path) => !groups.includes(path))
+        .sort(),
+    );
+  });
+
+  it.each(Object.keys(LINES))("of %s is one object", async (name) => {
+    const args = (LINES[name] as string[]).map((arg) => ids[arg] ?? arg);
+    const { stdout, stderr } = await bench.cli([...args, "--json"], INPUTS[name]);
+    const documents = jsonLines(REFUSED.has(name) ? stderr : stdout);
+    expect(documents, stderr).toEqual([expect.any(Object)]);
+    const [document = {}] = documents;
+    expect(Array.isArray(document)).toBe(false);
+    if (REFUSED.has(name)) expect(document).toEqual({ error: expect.any(Object) });
+    const list = LISTS[name];
+    if (list !== undefined) expect(document).toMatchObject({ [list]: expect.any(Array) });
+    if (name === "backfill") ids["B"] = document["id"] as string;
+    if (name === "freeze") ids["F"] = document["id"] as string;
+  });
+});
