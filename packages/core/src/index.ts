@@ -1,5 +1,6 @@
 // The public API. internal.ts has everything else, for our own packages.
 
+export type { AlertDestination, Silence, SilenceScope } from "./alerts.js";
 export { type Next, SKIP_REASONS, type SkipReason } from "./decide.js";
 export type { DefaultsScope } from "./defaults.js";
 export {
@@ -107,6 +108,7 @@ export type {
   CatchUpLimitsInput,
   CrashInput,
   PoliciesInput,
+  QuietInput,
   RerunInput,
   RetentionInput,
   RetryInput,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { CarillonError } from "./errors.js";
 import { hashOf } from "./schedule/hash.js";
+import { reviewSchedule, type Schedule, scheduleSchema } from "./schedule/index.js";
 import { DURATION, type Duration, durationText, parseDuration } from "./schedule/text/duration.js";
 
 /** Rules for an occurrence that is due while an earlier run of its task is not final. */
@@ -76,6 +77,14 @@ const rerunSchema = z.strictObject({
 });
 export type RerunPolicy = z.output<typeof rerunSchema>;
 
+/** Schedules whose times begin a quiet time. */
+const WINDOWS = [
+  (schedule: object) =>
+    Object.keys(schedule).every((field) => ["cron", "calendar", "timezone"].includes(field)) &&
+    reviewSchedule(schedule as Schedule).never === undefined,
+  "is not a cron or calendar expression with a timezone that names any time",
+] as const;
+
 /** Policies of a task besides `overlap` and `catchUp`. Stored only if given. */
 export const policySchema = z.strictObject({
   maxQueued: z.int().min(1).max(1_000).optional(),
@@ -121,6 +130,11 @@ export const policySchema = z.strictObject({
             )
             .optional(),
           email: z.email().max(254).optional(),
+          quiet: z
+            .array(z.strictObject({ schedule: scheduleSchema.refine(...WINDOWS), for: span }))
+            .min(1)
+            .max(8)
+            .optional(),
         })
         .refine(
           ({ url, email }) => (url === undefined) !== (email === undefined),

@@ -148,4 +148,14 @@ export interface AlertInput {
   url?: string | undefined;
   /** Instead of a URL: an address that gets the alerts of a minute in one mail. Default: none. */
   email?: string | undefined;
+  /** At most 8 times in which it gets nothing; then it gets the alerts of the whole time at once. Default: none. */
+  quiet?: QuietInput[] | undefined;
+}
+
+/** A recurring quiet time of a webhook or an e-mail address. */
+export interface QuietInput {
+  /** Its begins: a `cron` or `calendar` expression, with `timezone`. */
+  schedule: ScheduleInput;
+  /** Its length. */
+  for: Duration;
 }

@@ -1,4 +1,4 @@
-import type { AlertKind, TaskName } from "@carillon/core";
+import { ALERTS_QUEUE, type AlertKind, type Silence, type TaskName } from "@carillon/core";
 import { isName, parseLocalName } from "@carillon/core/internal";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
@@ -14,7 +14,12 @@ export const EMAIL_TYPE = "carillon.email";
 /** Something that a person should know, raised once an incident. */
 export interface Alert {
   readonly kind: AlertKind;
-  readonly task: TaskName;
+  /** Absent: it is about the whole namespace. */
+  readonly task?: TaskName;
+  /** Of an alert about the namespace: the status code, and the queue and the type that it is about, if it is about any. */
+  readonly code?: string;
+  readonly queue?: string;
+  readonly type?: string;
   /** The run that it is about, if it is about one. */
   readonly run?: string;
   /** UTC ms: when it happened, or the deadline that passed. */
@@ -49,6 +54,18 @@ const EXPECTED = script("expected", {
   uses: [NEXT, ALERT],
   answer: answers<number>(),
 });
+
+const NOTE_INCIDENTS = script("note-incidents", {
+  keys: ["incidents", "alerts", "next"],
+  each: { args: ["id", "lasts", "alert"] },
+  uses: [ALERT],
+});
+
+/** Something that concerns the whole namespace, and must be told once it lasts. */
+export interface Incident {
+  readonly lasts: boolean;
+  readonly alert: Alert;
+}
 
 /** Alerts, stored until a node has delivered them. */
 export class AlertRepository {
@@ -88,26 +105,77 @@ export class AlertRepository {
     return this.#scripts.run(REMOVE_DELIVERED, this.#keys.queue(queue), { lines });
   }
 
+  /** Raises the alerts of incidents that last and were not known, and one for each known one that is not among these. */
+  async noteIncidents(incidents: readonly Incident[]): Promise<void> {
+    const items = incidents.map(({ lasts, alert }) => {
+      const { code = "", queue = "", type = "" } = alert;
+      return { id: `${code} ${queue} ${type}`, lasts, alert: JSON.stringify(alert) };
+    });
+    await this.#scripts.run(NOTE_INCIDENTS, this.#keys.queue(ALERTS_QUEUE), {}, items);
+  }
+
+  /** The alerts about the namespace whose incidents last. */
+  async incidents(): Promise<Alert[]> {
+    const { incidents } = this.#keys.queue(ALERTS_QUEUE);
+    const stored = await this.#link.ask((client) => client.hgetall(incidents));
+    const lines = Object.values(stored).map((line) => Buffer.from(line));
+    return lines.flatMap((line) => decode(ALERTS_QUEUE, line).map(({ alert }) => alert));
+  }
+
+  async silence(silence: Silence): Promise<void> {
+    await this.#link.ask((client) => client.hset(this.#keys.silences, silence.id, JSON.stringify(silence)));
+  }
+
+  /** Returns whether there were any. */
+  async unsilence(...ids: readonly string[]): Promise<boolean> {
+    return (await this.#link.ask((client) => client.hdel(this.#keys.silences, ...ids))) > 0;
+  }
+
+  /** The silences that hold, those that end first on top. Removes the others. @param now UTC ms of Redis time */
+  async silences(now: number): Promise<Silence[]> {
+    const stored = await this.#link.ask((client) => client.hgetall(this.#keys.silences));
+    const all = Object.entries(stored).map(([id, text]) => [id, decodeSilence(text)] as const);
+    const over = all.filter(([, silence]) => silence === undefined || silence.until <= now);
+    if (over.length > 0) await this.unsilence(...over.map(([id]) => id));
+    return all
+      .flatMap(([, silence]) => (silence && silence.until > now ? [silence] : []))
+      .sort((a, b) => a.until - b.until || (a.id < b.id ? -1 : 1));
+  }
+
   /** Looks for deadlines that passed. Returns whether there may be more. */
   async missed(queue: string): Promise<boolean> {
     return (await this.#scripts.run(EXPECTED, this.#keys.queue(queue), { most: BATCH })) >= BATCH;
   }
 }
 
+/** Undefined if the text is corrupt or foreign. */
+function decodeSilence(text: string): Silence | undefined {
+  try {
+    const silence = JSON.parse(text) as Partial<Silence> | null;
+    return typeof silence?.id === "string" && Number.isFinite(silence.until)
+      ? (silence as Silence)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 /** As lib/alert.lua writes it. */
 interface StoredAlert extends Omit<Alert, "task" | "ended"> {
-  readonly task: string;
+  readonly task?: string;
   readonly ended?: string;
 }
 
 function decode(queue: string, line: Buffer): WaitingAlert[] {
   try {
     const { task, error, ended, ...rest } = JSON.parse(line.toString()) as StoredAlert;
-    const name = parseLocalName(task);
-    if (typeof rest.kind !== "string" || !isName(name.owner) || !isName(name.id)) return [];
+    const name = task === undefined ? undefined : parseLocalName(task);
+    const known = name === undefined || (isName(name.owner) && isName(name.id));
+    if (typeof rest.kind !== "string" || !known) return [];
     const kinds = ended?.split(" ") as AlertKind[] | undefined;
     const alert = {
-      ...{ ...rest, task: { queue, ...name } },
+      ...rest,
+      ...(name && { task: { queue, ...name } }),
       ...(error && { error }),
       ...(kinds && { ended: kinds }),
     };

@@ -1,4 +1,4 @@
-export { ALERT_TYPE, type Alert, EMAIL_TYPE } from "./alerts.js";
+export { ALERT_TYPE, type Alert, EMAIL_TYPE, type Incident } from "./alerts.js";
 export type { Backfill, NewBackfill } from "./backfills.js";
 export { bullChildren } from "./bull/bull-keys.js";
 export { bullVersion, jobOptions } from "./bull/bullmq.js";

@@ -42,6 +42,8 @@ export interface QueueKeys {
   gone(mark: string): string;
   /** List: alerts to deliver. */
   readonly alerts: string;
+  /** Hash, of the queue of alerts only: alerts about the namespace whose incidents last, as JSON. */
+  readonly incidents: string;
   /** Sorted set: `owner/id` by the time until which a run must have succeeded. */
   readonly expected: string;
   /** List, newest first: occurrences that were not enqueued, and why. */
@@ -95,6 +97,10 @@ export interface NamespaceKeys {
   readonly calendars: string;
   /** Stream: who changed what, newest last. */
   readonly changes: string;
+  /** Stream: alerts that were delivered or silenced, newest last. */
+  readonly alertLog: string;
+  /** Hash: silences of alerts by id, as JSON. */
+  readonly silences: string;
   /** Hash: freezes by id, as JSON; `~revision` counts their changes. */
   readonly freezes: string;
   /** Hash: named tokens of the HTTP API and the console by name, as JSON with a hash of their secret. */
@@ -125,6 +131,8 @@ export function namespaceKeys(namespace: string): NamespaceKeys {
     defaults: `{${namespace}}:defaults`,
     calendars: `{${namespace}}:calendars`,
     changes: `{${namespace}}:changes`,
+    alertLog: `{${namespace}}:alerts`,
+    silences: `{${namespace}}:silences`,
     freezes: `{${namespace}}:freezes`,
     tokens: `{${namespace}}:tokens`,
     probe: `{${namespace}}:probe`,
@@ -167,6 +175,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     journal: `${ours}journal`,
     outcomes: `${ours}outcomes`,
     alerts: `${ours}alerts`,
+    incidents: `${ours}incidents`,
     expected: `${ours}expected`,
     ledger: (local) => `${ours}${prefix.ledger}${local}`,
     revisions: (local) => `${ours}${prefix.revisions}${local}`,

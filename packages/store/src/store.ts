@@ -56,6 +56,8 @@ export class Store {
   readonly queues: QueueRepository;
   readonly items: ItemRepository;
   readonly changes: ChangeLog;
+  /** Alerts that were delivered or silenced. */
+  readonly alertLog: ChangeLog;
   readonly tokens: TokenRepository;
   readonly #internals: StoreInternals;
   readonly #connection: ConnectionSpec;
@@ -82,6 +84,7 @@ export class Store {
     this.queues = new QueueRepository(link, this.namespace, keys, scripts);
     this.items = new ItemRepository(link, keys, scripts);
     this.changes = new ChangeLog(link, keys, scripts);
+    this.alertLog = new ChangeLog(link, { ...keys, changes: keys.alertLog }, scripts);
     this.tokens = new TokenRepository(link, keys);
     const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(link.client);
     this.#internals = {

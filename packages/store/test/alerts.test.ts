@@ -167,7 +167,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     await bench.store.runs.settle(bench.name("t"), run, { fence: started.fence, made: 0, outcome });
   }
 
-  it("one is raised an incident, and one when a run goes well again", async () => {
+  it("raises one alert an incident, and one when a run goes well again", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", expectWithin: "5s" });
     await work(await begin("a"), 1_000, "failed");
     await work(await begin("b"), 1_000, "failed");
@@ -184,7 +184,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     ]);
   });
 
-  it("of a run that starts late, while it waits or when it ends; the next that does not ends it", async () => {
+  it("raises late-start while a run waits or when it ends, until one starts in time", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", startWithin: "20s" });
     const run = await begin("a");
     await bench.clock.advance(20_001);
@@ -202,7 +202,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     ]);
   });
 
-  it("of a run that takes long, while it is under way or when it ends", async () => {
+  it("raises slow while a run is under way or when it ends, until one is quick", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", slowAfter: "30s" });
     const run = await begin("a");
     const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
@@ -224,7 +224,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect((await raised()).slice(1)).toEqual([["recovered", 92, "slow"]]);
   });
 
-  it("of a run that takes a multiple of the usual, from the fifth success on", async () => {
+  it("raises slow for a multiple of the usual duration, from the fifth success on", async () => {
     await bench.put({ id: "t", schedule: { every: "1h" }, overlap: "allow", slowAfter: "300%" });
     for (const [i, ms] of [9_000, 1_000, 1_000, 1_000, 3_000].entries()) await work(await begin(`${i}`), ms);
     expect(await raised()).toEqual([]);
@@ -235,7 +235,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
     expect(await raised()).toEqual([["slow", 36]]);
   });
 
-  it("of occurrences that are skipped, so many in a row", async () => {
+  it("raises skipped after a number of skips in a row", async () => {
     await bench.put({ id: "t", schedule: { every: "10s" }, alertAfterSkips: 3 });
     await bench.clock.advance(10_000);
     await bench.claim("t", "first");

@@ -7,10 +7,11 @@ import type { Alert, Store } from "@carillon/store";
 export async function alertBody(
   store: Store,
   alert: Alert,
-  type: string,
+  type: string | undefined,
   consoleUrl: string | undefined,
 ): Promise<Record<string, unknown>> {
   const { kind, task, at, run: id, message, ended } = alert;
+  if (task === undefined) return bodyOf(store, alert, consoleUrl);
   const [run, stats] = await Promise.all([
     id === undefined ? undefined : store.runs.get(task.queue, id),
     store.runs.stats(task),
@@ -25,14 +26,30 @@ export async function alertBody(
     at,
     run: id,
     attempts: run?.attempts,
+    ...(run && kind === "late-start" && { lateMs: run.lateMs, waitMs: run.waitMs }),
+    ...(run?.started !== undefined && kind === "slow" && { tookMs: (run.finished ?? at) - run.started }),
     consecutiveFailures: Number(stats.consecutiveFailures ?? 0),
     message,
     ended,
-    link:
-      consoleUrl && `${consoleUrl}/queues/queue/${task.queue}${run ? `/${encodeURIComponent(run.id)}` : ""}`,
+    link: linkOf(consoleUrl, task.queue, run?.id),
     error: alert.error === undefined ? undefined : withoutStack(alert.error),
   };
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+}
+
+/** Of an alert about the whole namespace. */
+function bodyOf(
+  { namespace }: Store,
+  { kind, code, queue, type, at, message, ended }: Alert,
+  consoleUrl: string | undefined,
+): Record<string, unknown> {
+  const link = queue === undefined ? consoleUrl : linkOf(consoleUrl, queue);
+  const body = { kind, namespace, code, queue, type, at, message, ended, link };
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+}
+
+function linkOf(consoleUrl: string | undefined, queue: string, run?: string): string | undefined {
+  return consoleUrl && `${consoleUrl}/queues/queue/${queue}${run ? `/${encodeURIComponent(run)}` : ""}`;
 }
 
 /** The lines before the first one of the stack. */

@@ -1,29 +1,94 @@
 import { ALERTS_QUEUE } from "@carillon/core";
-import type { Store } from "@carillon/store";
+import {
+  Coverage,
+  type Incident,
+  isAlive,
+  isSilent,
+  type StatusReason,
+  type Store,
+  status,
+} from "@carillon/store";
 import type { Settings } from "../options.js";
 
 /** Time between two checks, and how long an alert may wait for a worker, in ms. */
 const MINUTE = 60_000;
 
-/** Warns while alerts wait for a worker that delivers them; otherwise nobody would notice. */
+/**
+ * Warns while alerts wait for a worker that delivers them; otherwise nobody would notice. And raises the alerts about the whole namespace:
+ * for each reason of its status that has lasted for a minute.
+ */
 export class AlertWatch {
   readonly #store: Store;
   readonly #settings: Settings;
+  readonly #coverage: Coverage;
   #checkedAt = Number.NEGATIVE_INFINITY;
+  /** Since when this node has seen each reason, UTC ms. */
+  #seen = new Map<string, number>();
 
   constructor(store: Store, settings: Settings) {
     this.#store = store;
     this.#settings = settings;
+    this.#coverage = new Coverage(store);
   }
 
   /** Checks at most once a minute. @param now UTC ms of Redis time */
   async check(now: number): Promise<void> {
     if (Math.abs(now - this.#checkedAt) < MINUTE) return;
     this.#checkedAt = now;
+    await this.#warn();
+    if (await this.#watches(now)) await this.#raise(now);
+  }
+
+  async #warn(): Promise<void> {
     // Also those of a paused queue.
     const { waiting = 0, oldestWaitingMs: oldest = 0 } = (await this.#store.queues.state(ALERTS_QUEUE)) ?? {};
     if (oldest < MINUTE) return;
     const details = { queue: ALERTS_QUEUE, waiting, oldest };
     this.#settings.logger.warn(details, "alerts wait for a worker with alertWebhook");
   }
+
+  /** One node is enough: the first of those that work. Two do no harm. */
+  async #watches(now: number): Promise<boolean> {
+    const nodes = await this.#store.registry.nodes();
+    const first = nodes.find((node) => node.ready && isAlive(node, now) && !isSilent(node, now));
+    return first?.id === this.#settings.nodeId;
+  }
+
+  async #raise(now: number): Promise<void> {
+    const { reasons } = await status({ store: this.#store, coverage: this.#coverage });
+    const seen = new Map<string, number>();
+    const incidents = reasons.flatMap((reason): Incident[] => {
+      const kind = kindOf(reason);
+      if (kind === undefined) return [];
+      const { code, queue, type, message } = reason;
+      const key = `${code} ${queue} ${type}`;
+      const since = this.#seen.get(key) ?? now;
+      seen.set(key, since);
+      const alert = {
+        kind,
+        at: reason.since ?? since,
+        code,
+        message,
+        ...(queue && { queue }),
+        ...(type && { type }),
+      };
+      return [{ lasts: now - since >= MINUTE, alert }];
+    });
+    this.#seen = seen;
+    const { registry, alerts } = this.#store;
+    if (!incidents.some(({ lasts }) => lasts)) return alerts.noteIncidents(incidents);
+    // Nodes deliver the alerts of queues that are registered.
+    const mark = await registry.enter(ALERTS_QUEUE);
+    try {
+      await alerts.noteIncidents(incidents);
+    } finally {
+      await registry.leave(ALERTS_QUEUE, mark);
+    }
+  }
+}
+
+/** The kind of alert that a reason of the status raises. None if some work is late, but goes on. */
+function kindOf({ code }: StatusReason): "no-worker" | "stopped" | undefined {
+  if (code === "OVERDUE") return undefined;
+  return code === "NO_WORKER" ? "no-worker" : "stopped";
 }

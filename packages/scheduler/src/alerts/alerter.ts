@@ -1,6 +1,14 @@
 import { createHash } from "node:crypto";
-import { ALERTS_QUEUE, isCarillonError, parseTask, type TaskDefinition } from "@carillon/core";
-import { localName } from "@carillon/core/internal";
+import {
+  ALERTS_QUEUE,
+  type AlertDestination,
+  DEFAULT_OWNER,
+  isCarillonError,
+  type Policies,
+  parseTask,
+  type Silence,
+} from "@carillon/core";
+import { destinationsOf, localName, quietUntil, silenceOf } from "@carillon/core/internal";
 import {
   ALERT_TYPE,
   type Alert,
@@ -14,7 +22,7 @@ import {
 import { keep } from "../claim/lease.js";
 import type { Settings } from "../options.js";
 import { alertBody } from "./alert-body.js";
-import { AlertMails } from "./alert-mails.js";
+import { AlertDigests } from "./alert-digests.js";
 
 /** Longest wait for `onAlert`, in ms: a call that hangs must not hold up the other alerts, or a stop. */
 const PATIENCE = 10_000;
@@ -22,18 +30,25 @@ const PATIENCE = 10_000;
 /** Time during which the alert of a task that only newer nodes can read is left to them, in ms; then `onAlert` is called here. */
 const LEAVE_FOR = 3_600_000;
 
-/** Delivers alerts: to this node's `onAlert`, and as jobs to the webhooks and e-mail addresses that the task names. */
+/** What holds for the deliveries of one turn. */
+interface Rules {
+  readonly now: number;
+  readonly silences: readonly Silence[];
+  readonly defaults: ReadonlyMap<string, Policies>;
+}
+
+/** Delivers alerts: to this node's `onAlert`, and as jobs to webhooks and e-mail addresses. Those that are silenced are only recorded. */
 export class Alerter {
   readonly #store: Store;
   readonly #settings: Settings;
   readonly #patience: number;
-  readonly #mails: AlertMails;
+  readonly #digests: AlertDigests;
 
   constructor(store: Store, settings: Settings, patience = PATIENCE) {
     this.#store = store;
     this.#settings = settings;
     this.#patience = patience;
-    this.#mails = new AlertMails(store);
+    this.#digests = new AlertDigests(store);
   }
 
   /**
@@ -55,12 +70,15 @@ export class Alerter {
   async tell(queue: string, lease: Lease, goOn: () => boolean): Promise<boolean> {
     const { alerts } = this.#store;
     const newer = new Set<string>();
+    const now = await this.#store.serverTime();
+    const [silences, defaults] = await Promise.all([alerts.silences(now), this.#store.registry.defaults()]);
+    const rules = { now, silences, defaults };
     let [left, passed] = [1, 0];
     while (left > passed && goOn()) {
       const delivered: Buffer[] = [];
       try {
         for (const { alert, line } of await alerts.waiting(queue, passed)) {
-          if (await this.#tellOne(alert, lease, newer)) delivered.push(line);
+          if (await this.#tellOne(alert, lease, newer, rules)) delivered.push(line);
           else passed += 1;
           if (!goOn()) break;
           await keep(lease, this.#settings.mutexTtl);
@@ -79,13 +97,13 @@ export class Alerter {
   }
 
   /** @param newer tasks whose alerts are left to newer nodes @returns whether it was delivered */
-  async #tellOne(alert: Alert, lease: Lease, newer: Set<string>): Promise<boolean> {
-    const local = localName(alert.task);
+  async #tellOne(alert: Alert, lease: Lease, newer: Set<string>, rules: Rules): Promise<boolean> {
+    const local = alert.task === undefined ? "" : localName(alert.task);
     if (newer.has(local)) return false;
     let task: StoredTask | undefined;
     let failure: unknown;
     try {
-      task = await this.#store.tasks.get(alert.task);
+      if (alert.task) task = await this.#store.tasks.get(alert.task);
     } catch (error) {
       // A fault of Redis may be over at the next try; a fault in the task is not.
       if (failsForAll(error)) throw error;
@@ -93,14 +111,23 @@ export class Alerter {
     }
     // The error about a newer format has no cause. With a cause the stored data is corrupt, and no node can read it.
     const isNewer = isCarillonError(failure, "UNSUPPORTED_FORMAT") && failure.cause === undefined;
-    if (isNewer && Math.abs((await this.#store.tasks.time(alert.task.queue)) - alert.at) < LEAVE_FOR) {
+    if (isNewer && Math.abs(rules.now - alert.at) < LEAVE_FOR) {
       newer.add(local);
       return false;
+    }
+    const silence = silenceOf(rules.silences, alert, rules.now);
+    if (silence) {
+      this.#record(alert, { silenced: silence.id });
+      return true;
     }
     await this.#callOnAlert(alert, lease);
     try {
       if (failure !== undefined) throw failure;
-      if (task) await this.#callHooks(alert, task.definition);
+      // Nobody but `onAlert` is told of a task that was deleted.
+      const gone = alert.task !== undefined && !task;
+      const to = gone ? [] : destinationsOf(alert, task?.definition, rules.defaults);
+      await this.#deliver(alert, task?.definition.type, to, rules.now);
+      this.#record(alert, { to: to.map(({ url, email }) => (url ? new URL(url).host : email)) });
     } catch (error) {
       if (failsForAll(error)) throw error;
       const { code, message } = redisError(error);
@@ -127,25 +154,37 @@ export class Alerter {
     clearInterval(keep);
   }
 
-  async #callHooks(alert: Alert, { alerts = [], type }: TaskDefinition): Promise<void> {
-    const hooks = alerts.filter(({ on }) => on.includes(alert.kind));
-    if (hooks.length === 0) return;
+  async #deliver(
+    alert: Alert,
+    type: string | undefined,
+    to: readonly AlertDestination[],
+    now: number,
+  ): Promise<void> {
+    if (to.length === 0) return;
     const body = await alertBody(this.#store, alert, type, this.#settings.consoleUrl);
-    for (const { url, email } of hooks) {
-      if (url !== undefined) await this.#enqueue(alert, url, body);
-      else if (email !== undefined) await this.#mails.add(alert, email, body);
+    for (const destination of to) {
+      const until = quietUntil(destination, now);
+      if (destination.url !== undefined && until === undefined)
+        await this.#enqueue(alert, destination.url, body);
+      else await this.#digests.add(alert, destination, body, until);
     }
+  }
+
+  /** Adds it to the list of alerts. Hosts alone: a URL may be a credential. */
+  #record(alert: Alert, more: { silenced?: string; to?: readonly (string | undefined)[] }): void {
+    this.#store.alertLog.add(JSON.stringify({ ...alert, ...more }));
   }
 
   /** The job's name is derived from the alert, so that delivering it twice makes one job. */
   async #enqueue(alert: Alert, url: string, body: object): Promise<void> {
-    const what = `${JSON.stringify(alert.task)} ${alert.run} ${alert.kind} ${alert.at} ${url}`;
+    const { task, run, kind, code, queue: about, type, at: when } = alert;
+    const what = [JSON.stringify(task), run, kind, code, about, type, when, url].join(" ");
     const id = `alert-${createHash("sha256").update(what).digest("hex").slice(0, 24)}`;
     const queue = ALERTS_QUEUE;
     const at = await this.#store.tasks.time(queue);
     const retry = { attempts: 8, delay: "5s", max: "1h" };
     const payload = { url, alert: body };
-    const { owner } = alert.task;
+    const owner = alert.task?.owner ?? DEFAULT_OWNER;
     const parsed = parseTask({ id, type: ALERT_TYPE, queue, owner, schedule: { at }, payload, retry });
     const by = { key: id, token: "1", node: this.#settings.nodeId };
     const mark = await this.#store.registry.enter(queue);

@@ -1,4 +1,4 @@
-import { ALERT_KINDS, ALERTS_QUEUE, CarillonError } from "@carillon/core";
+import { ALERTS_QUEUE, CarillonError } from "@carillon/core";
 import { assertOptions } from "@carillon/core/internal";
 import { EMAIL_TYPE } from "@carillon/store";
 import { z } from "zod";
@@ -26,8 +26,8 @@ const mailSchema = z.object({
   to: z.string(),
   alerts: z.array(
     z.looseObject({
-      kind: z.enum(ALERT_KINDS),
-      task: z.object({ queue: z.string(), owner: z.string(), id: z.string() }),
+      kind: z.string(),
+      task: z.object({ queue: z.string(), owner: z.string(), id: z.string() }).optional(),
       at: z.number(),
     }),
   ),
@@ -78,18 +78,21 @@ export function alertEmail(options: AlertEmailOptions): TaskType<typeof mailSche
 
 function subjectOf({ alerts, more }: Mail): string {
   const [first] = alerts;
-  if (alerts.length === 1 && more === 0 && first)
-    return `[carillon] ${first.task.owner}/${first.task.id}: ${first.kind}`;
-  const counts = ALERT_KINDS.map(
-    (kind) => [alerts.filter((alert) => alert.kind === kind).length, kind] as const,
-  );
-  const kinds = counts.filter(([count]) => count > 0).map(([count, kind]) => `${count} ${kind}`);
+  if (alerts.length === 1 && more === 0 && first) return `[carillon] ${subjectsOf(first)}: ${first.kind}`;
+  const counts = new Map<string, number>();
+  for (const { kind } of alerts) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  const kinds = [...counts].map(([kind, count]) => `${count} ${kind}`);
   return `[carillon] ${alerts.length + more} alerts: ${kinds.join(", ")}${more > 0 ? ", …" : ""}`;
 }
 
 function textOf({ alerts, more }: Mail): string {
   const rest = more > 0 ? `\nand ${more} more, which \`carillon journal --failures\` lists.\n` : "";
   return `${alerts.map(paragraph).join("\n")}${rest}`;
+}
+
+/** The task, or the namespace, that it is about. */
+function subjectsOf({ task, namespace }: Mail["alerts"][number]): string {
+  return task ? `${task.owner}/${task.id}` : String(namespace);
 }
 
 const SHOWN = [
@@ -99,11 +102,12 @@ const SHOWN = [
 
 function paragraph(alert: Mail["alerts"][number]): string {
   const { kind, task, at } = alert;
+  const where = task ? ` in queue ${task.queue}` : "";
   const lines = SHOWN.filter((name) => alert[name] !== undefined).map((name) => {
     const value = name === "nominal" ? iso(Number(alert[name])) : String(alert[name]);
     return `  ${name}: ${value.replaceAll("\n", "\n    ")}\n`;
   });
-  return `${iso(at)} ${kind}: ${task.owner}/${task.id} in queue ${task.queue}\n${lines.join("")}`;
+  return `${iso(at)} ${kind}: ${subjectsOf(alert)}${where}\n${lines.join("")}`;
 }
 
 const iso = (time: number) => new Date(time).toISOString().replace(".000Z", "Z");

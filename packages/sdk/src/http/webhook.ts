@@ -1,4 +1,4 @@
-import { ALERT_KINDS, ALERTS_QUEUE, CarillonError } from "@carillon/core";
+import { ALERTS_QUEUE, CarillonError } from "@carillon/core";
 import { ALERT_TYPE } from "@carillon/store";
 import { z } from "zod";
 import { defineTask, type TaskType } from "../task-type.js";
@@ -7,11 +7,7 @@ import { perform } from "./task.js";
 
 const alertSchema = z.object({
   url: z.string(),
-  alert: z.looseObject({
-    kind: z.enum(ALERT_KINDS),
-    task: z.object({ queue: z.string(), owner: z.string(), id: z.string() }),
-    at: z.number(),
-  }),
+  alert: z.looseObject({ kind: z.string(), at: z.number() }),
 });
 
 /**

@@ -1,4 +1,4 @@
-import type { SkipReason } from "@carillon/core";
+import { ALERTS_QUEUE, type SkipReason } from "@carillon/core";
 import { FAILURES, FORMAT_VERSION, SHARDS, SUCCESSES } from "@carillon/core/internal";
 
 /** Parts of a queue that have a due time of their own, apart from the shards: members of its index `next`. */
@@ -16,6 +16,7 @@ export const FACTS = {
   /** Reasons of skips that are alerted of if there are many in a row: nobody asked for them. */
   alertedSkips: new Set<SkipReason>(["overlap", "missed"]),
 
+  alertsQueue: ALERTS_QUEUE,
   shards: SHARDS,
   parts: PARTS,
 

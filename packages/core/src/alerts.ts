@@ -1,0 +1,125 @@
+import { withDefaults } from "./defaults.js";
+import { CarillonError } from "./errors.js";
+import { ALERTS_QUEUE, assertName, type TaskName } from "./names.js";
+import { ALERT_KINDS, type AlertKind, type Policies } from "./policies.js";
+import { type CompiledSchedule, compileSchedule, parseDuration } from "./schedule/index.js";
+import type { TaskDefinition } from "./task.js";
+
+/** A webhook or an e-mail address, the kinds that it gets, and its quiet times. */
+export type AlertDestination = NonNullable<Policies["alerts"]>[number];
+
+/** The part of an alert that decides who gets it. */
+interface About {
+  readonly kind: AlertKind;
+  /** Absent: it is about the whole namespace. */
+  readonly task?: TaskName | undefined;
+  readonly queue?: string | undefined;
+  readonly ended?: readonly AlertKind[] | undefined;
+}
+
+/**
+ * The destinations of an alert: those that its task names, else the defaults of its type, its owner, or all tasks. An alert about the
+ * namespace goes to the defaults of all tasks. A `recovered` goes to those that get the kinds that it ends.
+ *
+ * @param definition of its task
+ */
+export function destinationsOf(
+  { kind, ended = [] }: About,
+  definition: TaskDefinition | undefined,
+  defaults: ReadonlyMap<string, Policies>,
+): readonly AlertDestination[] {
+  // A delivery that fails must not cause further deliveries.
+  const own = definition?.queue === ALERTS_QUEUE ? definition : undefined;
+  const { alerts = [] } =
+    own ?? (definition === undefined ? (defaults.get("all") ?? {}) : withDefaults(definition, defaults));
+  return alerts.filter(
+    ({ on }) =>
+      on.includes(kind) && (kind !== "recovered" || on.length === 1 || ended.some((one) => on.includes(one))),
+  );
+}
+
+type QuietTime = NonNullable<AlertDestination["quiet"]>[number];
+const compiled = new WeakMap<QuietTime, CompiledSchedule>();
+
+function endOf(quiet: QuietTime, now: number): number | undefined {
+  let schedule = compiled.get(quiet);
+  if (!schedule) {
+    schedule = compileSchedule(quiet.schedule, "quiet", {});
+    compiled.set(quiet, schedule);
+  }
+  const begin = schedule.latest(now);
+  const end = begin === undefined ? undefined : begin + parseDuration(quiet.for);
+  return end !== undefined && now < end ? end : undefined;
+}
+
+/** Quiet times that follow each other without a gap count as one, up to this number. */
+const CHAIN = 32;
+
+/** The end of the quiet time that it is, UTC ms. Undefined: it is none. */
+export function quietUntil({ quiet = [] }: AlertDestination, now: number): number | undefined {
+  let until: number | undefined;
+  for (let i = 0; i < CHAIN; i++) {
+    const ends = quiet.flatMap((one) => endOf(one, until ?? now) ?? []);
+    if (ends.length === 0) break;
+    until = Math.max(...ends);
+  }
+  return until;
+}
+
+/** The alerts that a silence is about: those that match all given fields; `all` alone means every alert. */
+export interface SilenceScope {
+  readonly owner?: string | undefined;
+  /** Id of a task. */
+  readonly task?: string | undefined;
+  readonly queue?: string | undefined;
+  readonly kind?: AlertKind | undefined;
+  /** Every alert of the namespace. Default: false. */
+  readonly all?: boolean | undefined;
+}
+
+/** A silence as stored: until its end, alerts that match are recorded and not delivered. Times in UTC ms. */
+export interface Silence extends SilenceScope {
+  readonly id: string;
+  readonly until: number;
+  readonly reason?: string;
+  /** The name of the person or service that silenced. */
+  readonly by?: string;
+  readonly created: number;
+}
+
+/** The silence that holds for an alert, if one does. That of a kind holds for its end too. */
+export function silenceOf(
+  silences: readonly Silence[],
+  { kind, task, queue, ended }: About,
+  now: number,
+): Silence | undefined {
+  const kinds = kind === "recovered" && ended ? ended : [kind];
+  return silences.find(
+    (one) =>
+      now < one.until &&
+      (one.owner === undefined || one.owner === task?.owner) &&
+      (one.task === undefined || one.task === task?.id) &&
+      (one.queue === undefined || one.queue === (task?.queue ?? queue)) &&
+      (one.kind === undefined || one.kind === kind || kinds.every((each) => each === one.kind)),
+  );
+}
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME` unless a scope names an owner, a task, a queue or a kind, or all alerts */
+export function assertSilenceScope({ owner, task, queue, kind, all }: SilenceScope): void {
+  for (const [field, value] of Object.entries({ owner, task, queue }))
+    if (value !== undefined) assertName(value, field);
+  if (kind !== undefined && !ALERT_KINDS.includes(kind))
+    throw new CarillonError("INVALID_OPTION", "there is no such kind.", {
+      field: "kind",
+      remedy: `Use one of ${ALERT_KINDS.join(", ")}.`,
+    });
+  if (all !== undefined && typeof all !== "boolean")
+    throw new CarillonError("INVALID_OPTION", "not true or false.", { field: "all" });
+  const given = [owner, task, queue, kind].some((value) => value !== undefined);
+  if (given !== (all ?? false)) return;
+  throw new CarillonError(
+    "INVALID_OPTION",
+    all ? "all, and an owner, task, queue or kind as well." : "no owner, task, queue, kind or all.",
+    { remedy: "Select alerts by one of these." },
+  );
+}

@@ -1,0 +1,100 @@
+import { createHash } from "node:crypto";
+import {
+  ALERTS_QUEUE,
+  type AlertDestination,
+  CarillonError,
+  DEFAULT_OWNER,
+  isCarillonError,
+  parseTask,
+} from "@carillon/core";
+import { storedInstant } from "@carillon/core/internal";
+import { ALERT_TYPE, type Alert, EMAIL_TYPE, revisionOf, type Store } from "@carillon/store";
+
+/** The alerts of this many ms go into one mail. */
+const WINDOW = 60_000;
+/** A mail that is due sooner than this takes no more alerts: they go into the next one. */
+const CLOSED = 5_000;
+/** Alerts that a digest describes; of more it says only how many. */
+const DESCRIBED = 100;
+/** Nodes that add to the same digest at the same moment. */
+const TRIES = 20;
+
+interface Batch {
+  readonly alerts: readonly Record<string, unknown>[];
+  /** Further ones. */
+  readonly more: number;
+}
+
+/**
+ * Collects alerts by owner and destination: those of a minute for an e-mail address, those of a quiet time for any destination. A digest is
+ * a one-off task whose payload grows until it is due.
+ */
+export class AlertDigests {
+  readonly #store: Store;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  /**
+   * Adds an alert to the next digest. One that was added before changes nothing.
+   *
+   * @param until the end of a quiet time, UTC ms; undefined: the end of the minute
+   * @throws `CONFLICT`
+   */
+  async add(
+    alert: Alert,
+    { url, email }: AlertDestination,
+    body: Record<string, unknown>,
+    until: number | undefined,
+  ): Promise<void> {
+    const queue = ALERTS_QUEUE;
+    const owner = alert.task?.owner ?? DEFAULT_OWNER;
+    const now = await this.#store.tasks.time(queue);
+    const at = until ?? Math.ceil((now + CLOSED) / WINDOW) * WINDOW;
+    const to = url ?? (email as string);
+    const whose = createHash("sha256").update(`${owner} ${to}`).digest("hex").slice(0, 24);
+    const id = `${url === undefined ? "mail" : "digest"}-${whose}-${at.toString(36)}`;
+    for (let tries = 0; tries < TRIES; tries++) {
+      const stored = await this.#store.tasks.get({ queue, owner, id });
+      const { alerts, more } = batchOf(stored?.definition.payload);
+      if (alerts.some((one) => isSame(one, alert))) return;
+      const batch =
+        alerts.length < DESCRIBED ? { alerts: [...alerts, body], more } : { alerts, more: more + 1 };
+      const payload =
+        url === undefined
+          ? { to, ...batch }
+          : { url, alert: { kind: "digest", namespace: this.#store.namespace, at, ...batch } };
+      const schedule = { at: storedInstant(at, "at") };
+      const retry = { attempts: 8, delay: "5s", max: "1h" };
+      const type = url === undefined ? EMAIL_TYPE : ALERT_TYPE;
+      const parsed = parseTask({ id, type, queue, owner, schedule, payload, retry });
+      const ifRevision = stored ? revisionOf(stored.fields) : "absent";
+      try {
+        await this.#store.tasks.put(queue, [parsed], { once: true, ifRevision });
+        return;
+      } catch (error) {
+        if (!isCarillonError(error, "CONFLICT")) throw error;
+      }
+    }
+    throw new CarillonError("CONFLICT", `the digest for ${url === undefined ? to : id} kept changing.`);
+  }
+}
+
+function batchOf(payload: unknown): Batch {
+  const { alert, ...mail } = (payload ?? {}) as Partial<Batch> & { alert?: Partial<Batch> };
+  const { alerts = [], more = 0 } = alert ?? mail;
+  return { alerts, more };
+}
+
+function isSame(one: Record<string, unknown>, { kind, task, run, at, code }: Alert): boolean {
+  const { queue, id } = (one["task"] ?? {}) as Partial<NonNullable<Alert["task"]>>;
+  return (
+    one["kind"] === kind &&
+    queue === task?.queue &&
+    id === task?.id &&
+    one["run"] === run &&
+    one["at"] === at &&
+    one["code"] === code
+  );
+}
