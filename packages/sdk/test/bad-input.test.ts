@@ -96,27 +96,27 @@ onEveryEngine("bad input", (connection) => {
       await refused(() => client.put({ ...(input as TaskInput), id: "there" }));
   });
 
-  it("a payload that misses its schema", async () => {
+  it("is refused: a payload that does not match its schema", async () => {
     const input = { id: "t", schedule: { every: "10s" }, payload: { n: "5" } };
     const error = await refused(() => client.put(typed, input as never));
     expect(error).toMatchObject({ code: "INVALID_PAYLOAD", field: "payload.n" });
   });
 
-  it("a smaller limit counts", async () => {
+  it("is refused: a payload above a smaller limit", async () => {
     const strict = new Client({ store: bench.store, maxPayloadBytes: 10 });
     expect(await strict.put(noop("fits", { payload: "12345678" }))).toMatchObject({ outcome: "created" });
     const error = await refused(() => strict.put(noop("t", { payload: "123456789" })));
     expect(error.code).toBe("PAYLOAD_TOO_LARGE");
   });
 
-  it("no task at all", async () => {
+  it("is refused: no task at all", async () => {
     for (const input of [undefined, null, 5, "task", []]) {
       const error = await refused(() => client.put(input as never));
       expect(error.code).toBe("INVALID_TASK");
     }
   });
 
-  it("refs of all kinds", async () => {
+  it("is refused: references of all kinds", async () => {
     for (const ref of ["", "a:b", "a/b/c", "x\n", "x".repeat(100_000), { id: "{x}" }]) {
       expect((await refused(() => client.get(ref))).code).toBe("INVALID_NAME");
       expect((await refused(() => client.delete(ref))).code).toBe("INVALID_NAME");
@@ -124,7 +124,7 @@ onEveryEngine("bad input", (connection) => {
     }
   });
 
-  it("an overlap policy that there is not", async () => {
+  it("is refused: an unknown overlap policy", async () => {
     for (const overlap of ["queue_one", "", 5, null, ["allow"]] as never[]) {
       const error = await refused(() => client.trigger("there", { overlap }));
       expect(error).toMatchObject({ code: "INVALID_OPTION", field: "overlap" });
@@ -154,7 +154,7 @@ onEveryEngine("bad input", (connection) => {
     ["types", "types[1]", [[typed, typed]]],
     ["types", "types[0]", [[5], [null], [{}], ["typed"], [{ ...typed, queue: "é" }]]],
   ];
-  it.each(wrong)("a worker's %s (%s)", (option, field, values) => {
+  it.each(wrong)("is refused: a worker's %s (%s)", (option, field, values) => {
     for (const value of values) {
       const make = () => new Worker({ store: bench.store, types: [typed], [option]: value });
       const says = { code: "INVALID_OPTION", field, remedy: expect.stringMatching(/^[A-Z].*\.$/) };
@@ -204,20 +204,23 @@ onEveryEngine("bad input", (connection) => {
   ];
   const idleWorker = () => new Worker({ store: bench.store, types: [typed] });
 
-  it.each(misspelt)("%s: an option that is misspelt, or none at all", async (_what, act, options, field) => {
-    const tried = async (given: unknown) => act(given as never);
-    const error = await refused(() => tried(options));
-    expect(error).toMatchObject({
-      code: "INVALID_OPTION",
-      field,
-      remedy: expect.stringMatching(/^(Did you mean |Known: )/),
-    });
-    for (const given of [null, 5, "x"]) {
-      expect(await refused(() => tried(given))).toMatchObject({ code: "INVALID_OPTION", field: "options" });
-    }
-  });
+  it.each(misspelt)(
+    "is refused: %s with a misspelt option, or none at all",
+    async (_what, act, options, field) => {
+      const tried = async (given: unknown) => act(given as never);
+      const error = await refused(() => tried(options));
+      expect(error).toMatchObject({
+        code: "INVALID_OPTION",
+        field,
+        remedy: expect.stringMatching(/^(Did you mean |Known: )/),
+      });
+      for (const given of [null, 5, "x"]) {
+        expect(await refused(() => tried(given))).toMatchObject({ code: "INVALID_OPTION", field: "options" });
+      }
+    },
+  );
 
-  it("what the environment says is known to clients and workers", async () => {
+  it("every variable of the environment is an option of clients and workers", async () => {
     const environment = readEnvironment({ REDIS_URL: "redis://127.0.0.1:1", CARILLON_NAMESPACE: "n" });
     await new Client(environment).close();
     await new Worker({ ...environment, types: [typed] }).stop();
@@ -364,7 +367,7 @@ onEveryEngine("bad input", (connection) => {
     ],
   ];
 
-  it.each(odd)("what is not %s", async (_what, act, values, code, field) => {
+  it.each(odd)("is refused: what is not %s", async (_what, act, values, code, field) => {
     for (const value of values) {
       const error = await refused(async () => act(value as never));
       expect({ value, code: error.code, field: error.field }).toEqual({ value, code, field });
@@ -383,19 +386,19 @@ onEveryEngine("bad input", (connection) => {
     }
   });
 
-  it("a note that is no text is not called too long", async () => {
+  it("does not call a note too long that is not text", async () => {
     const error = await refused(() => client.pause("there", { note: 5 as never }));
     expect(error.message).toContain("not a text");
   });
 
-  describe("what is odd but allowed", () => {
-    it("a delay of nothing is now", async () => {
+  describe("odd but allowed input", () => {
+    it("a delay of zero means now", async () => {
       const { task, run, at } = await client.enqueue(typed, { n: 1 }, { delay: 0 });
       expect([at, run]).toEqual([START, expect.any(String)]);
       expect(await client.runs.list(task)).toMatchObject([{ id: run, state: "queued" }]);
     });
 
-    it("an at in the past is stored as finished, with the warning NO_NEXT", async () => {
+    it("an `at` in the past is stored as finished, with the warning NO_NEXT", async () => {
       const past = noop("past", { schedule: { at: new Date(START - 60_000).toISOString() } });
       expect(await client.put(past)).toMatchObject({
         outcome: "created",
@@ -406,7 +409,7 @@ onEveryEngine("bad input", (connection) => {
       expect(await client.get("past")).toMatchObject({ state: "finished", nextExecution: undefined });
     });
 
-    it("the times of the journal, in whatever way a time is said", async () => {
+    it("the journal accepts times in every form", async () => {
       const triggered = await client.trigger("there");
       if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);
       const { runs } = bench.store;
@@ -426,7 +429,7 @@ onEveryEngine("bad input", (connection) => {
       });
     });
 
-    it("the identical put changes nothing but the mark of the put itself", async () => {
+    it("an identical put changes only the mark of the put itself", async () => {
       const input = noop("same", {
         payload: { b: 1, a: [null] },
         tags: ["z", "a"],
@@ -443,7 +446,7 @@ onEveryEngine("bad input", (connection) => {
       expect({ ...after, [registry]: 0 }).toEqual({ ...before, [registry]: 0 });
     });
 
-    it("names that are words of BullMQ or of JavaScript", async () => {
+    it("names may be words of BullMQ or JavaScript", async () => {
       for (const id of ["wait", "active", "meta", "id", "__proto__", "constructor", "0", "-", "."]) {
         expect(await client.put(noop(id, { overlap: "allow", payload: { id } }))).toMatchObject({
           outcome: "created",

@@ -16,7 +16,7 @@ const fail = defineTask("fail", {
   },
 });
 
-describe("calls about many tasks", () => {
+describe("bulk calls", () => {
   let redis: RedisServer;
   let kit: TestKit;
   beforeAll(async () => {
@@ -33,7 +33,7 @@ describe("calls about many tasks", () => {
   const ids = (sample: readonly { id: string }[]) => sample.map(({ id }) => id).join("");
   const none = { count: 0, sample: [] };
 
-  it("select by name, and refuse what is not there without leaving out the others", async () => {
+  it("select by name, and refuse missing tasks without leaving out the others", async () => {
     for (const id of "abc") await put(id);
     await put("d", { owner: "acme", queue: "other" });
     const tasks = ["a", "acme/d", "none", { queue: QUEUE, id: "c" }];
@@ -51,7 +51,7 @@ describe("calls about many tasks", () => {
     expect(await kit.client.count()).toBe(3);
   });
 
-  it("select as a list does: by the outcome of the last run, by state", async () => {
+  it("select as a list does: by the last outcome, by state", async () => {
     await put("good");
     for (const id of ["bad", "worse"]) await put(id, { type: "fail", schedule: { at: START + 3_600_000 } });
     await put("later", { schedule: { at: START + 7_200_000 } });
@@ -67,7 +67,7 @@ describe("calls about many tasks", () => {
     expect(await kit.client.count()).toBe(2);
   });
 
-  it("trigger each for itself: refusals are counted, and one change is logged", async () => {
+  it("trigger each task on its own, count refusals, and log one change", async () => {
     for (const id of ["free", "held", "busy"]) await put(id, { tags: id === "held" ? ["held"] : [] });
     await kit.worker.pause();
     await kit.client.trigger("busy");
@@ -94,7 +94,7 @@ describe("calls about many tasks", () => {
     expect(changes[1]).toMatchObject({ kind: "trigger", by: "ann", count: 1, sample: [{ id: "free" }] });
   });
 
-  it("never trigger, pause or tag the deliveries of alerts, and delete them with their owner's tasks", async () => {
+  it("never trigger, pause or tag deliveries of alerts, and delete them with their owner's tasks", async () => {
     const alerts = [{ on: ["failed"], url: "https://hooks.example.com/x" }] as TaskInput["alerts"];
     await put("t", { type: "fail", owner: "acme", alerts });
     await kit.advance("1h");
@@ -108,7 +108,7 @@ describe("calls about many tasks", () => {
     expect((await kit.client.list(delivery)).tasks).toEqual([]);
   });
 
-  it("add and remove tags, of those that have them otherwise only; next times stay", async () => {
+  it("add and remove tags only where that changes them, and keep next times", async () => {
     await put("a", { tags: ["ops", "old"] });
     await put("b", { tags: ["ops", "new"] });
     await kit.client.enqueue(ring, {}, { id: "c", delay: "1h" });
@@ -129,7 +129,7 @@ describe("calls about many tasks", () => {
     });
   });
 
-  it("cancel the queued and the running runs of a scope, and no others", async () => {
+  it("cancel queued and running runs of a scope, and no others", async () => {
     await put("a", { overlap: "allow" });
     await put("b", { owner: "acme" });
     await put("none", { owner: "acme" });
@@ -152,7 +152,7 @@ describe("calls about many tasks", () => {
     });
   });
 
-  it("count for the log what was done before Redis failed", async () => {
+  it("log the number of changes made before Redis failed", async () => {
     for (const id of "ab") await put(id);
     const { tasks } = kit.store;
     const { pause } = tasks;

@@ -38,7 +38,7 @@ onEveryEngine("a client's calendars", (connection) => {
   });
   const next = async (id: string) => (await client.get(id)).nextExecution;
 
-  it("puts one, reports the result, and replans its tasks in every queue", async () => {
+  it("put a calendar, report the result, and replan its tasks in every queue", async () => {
     const created = await client.calendars.put("holidays", [], { by: "ann" });
     expect(created).toEqual({
       name: "holidays",
@@ -71,7 +71,7 @@ onEveryEngine("a client's calendars", (connection) => {
     });
   });
 
-  it("lists them with their size and how many tasks name each, of all queues and owners", async () => {
+  it("are listed with their size and the number of their tasks, of all queues and owners", async () => {
     expect(await client.calendars.list()).toEqual([]);
     await client.calendars.put("holidays", ["2026-01-01", "*-05-01"]);
     await client.calendars.put("closing", []);
@@ -88,7 +88,7 @@ onEveryEngine("a client's calendars", (connection) => {
     expect(await bound.calendars.list()).toEqual(await client.calendars.list());
   });
 
-  it("what was cut off is done by the same put once more", async () => {
+  it("are completed after an interruption by the same put", async () => {
     await client.calendars.put("holidays", []);
     await client.put(daily("a"));
     vi.spyOn(bench.store.calendars, "replanStale").mockRejectedValueOnce(new Error("cut"));
@@ -101,7 +101,7 @@ onEveryEngine("a client's calendars", (connection) => {
     expect(await next("a")).toBe(nine(2));
   });
 
-  it("what was cut off of a task's put is done by the same put once more", async () => {
+  it("let an interrupted put of a task be completed by the same put", async () => {
     await client.calendars.put("holidays", []);
     const { link } = internalsOf(bench.store);
     const { run } = link;
@@ -118,7 +118,7 @@ onEveryEngine("a client's calendars", (connection) => {
     expect(await next("a")).toBe(nine(2));
   });
 
-  it("is deleted when nobody names it, not before", async () => {
+  it("are deleted only when no task names them", async () => {
     await client.calendars.put("holidays", ["2026-01-01"]);
     await client.put(daily("a", { queue: "other" }));
     await bound.put(daily("b"));
@@ -169,7 +169,7 @@ onEveryEngine("a client's calendars", (connection) => {
     expect([stored, named]).not.toEqual([["b"], []]);
   });
 
-  it("once put anew after it was deleted, every process goes by the new one", async () => {
+  it("are used by every process after a delete and a new put", async () => {
     await client.calendars.put("holidays", ["2026-01-01"]);
     await bound.put(daily("b"));
     await bound.delete("b");
@@ -181,7 +181,7 @@ onEveryEngine("a client's calendars", (connection) => {
     expect(await bound.put(daily("c"))).toMatchObject({ nextExecution: nine(3) });
   });
 
-  it("leaves no key behind once tasks and calendars are gone", async () => {
+  it("leave no key once tasks and calendars are deleted", async () => {
     await client.calendars.put("holidays", []);
     await client.calendars.put("closing", []);
     await client.put(daily("a", { tags: ["x"] }));
@@ -192,7 +192,7 @@ onEveryEngine("a client's calendars", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("belongs to the namespace: a bound client names and reads one, and changes none", async () => {
+  it("belong to the namespace: a bound client names and reads them, and changes none", async () => {
     await client.calendars.put("holidays", ["2026-01-01"]);
     const before = await bench.dump();
     const forbidden = { code: "FORBIDDEN", field: "owner" };
@@ -204,7 +204,7 @@ onEveryEngine("a client's calendars", (connection) => {
     expect(await bound.put(daily("b"))).toMatchObject({ nextExecution: nine(2) });
   });
 
-  it("that is not there is told", async () => {
+  it("are reported if they do not exist", async () => {
     const missing = { code: "CALENDAR_NOT_FOUND", message: expect.stringContaining("nowhere") };
     await expect(client.calendars.get("nowhere")).rejects.toMatchObject(missing);
     await expect(client.calendars.delete("nowhere")).rejects.toMatchObject(missing);
@@ -232,7 +232,7 @@ onEveryEngine("a client's calendars", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("refuses to say at length who it was", async () => {
+  it("refuse too long an author", async () => {
     await expect(client.calendars.put("c", [], { by: "x".repeat(501) })).rejects.toMatchObject({
       code: "INVALID_OPTION",
       field: "by",
@@ -240,7 +240,7 @@ onEveryEngine("a client's calendars", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
-  it("of many tasks, one names a calendar that is not there: none is stored, and which one is said", async () => {
+  it("stop a put of many tasks if one names a missing calendar, with its position", async () => {
     const tasks = Array.from({ length: 150 }, (_, i) =>
       i === 149 ? daily(`t${i}`, { queue: "other" }) : daily(`t${i}`, { schedule: { every: "1h" } }),
     );
@@ -249,7 +249,7 @@ onEveryEngine("a client's calendars", (connection) => {
     expect(error).toMatchObject({ code: "INVALID_SCHEDULE", field: "[149].schedule.except[0].named" });
   });
 
-  it("three hundred tasks are planned anew by one change", async () => {
+  it("replan 300 tasks after one change", async () => {
     await client.calendars.put("holidays", []);
     await client.putMany(
       Array.from({ length: 300 }, (_, i) => daily(`t${i}`, { queue: i % 2 === 0 ? QUEUE : "other" })),

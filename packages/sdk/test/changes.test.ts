@@ -27,7 +27,7 @@ const listed = async (client = kit.client, filter = {}) =>
   (await client.changes.list(filter)).changes.map(({ kind, by, scope }) => [kind, by, scope.id]);
 
 describe("the change log", () => {
-  it("has who changed a task, from where, when, and the fields that differ", async () => {
+  it("has the author, origin and time of a task's change, and the fields that differ", async () => {
     const ann = clientOf("ann");
     const name = { queue: QUEUE, owner: "system", id: "a" };
     await ann.put(task("a", { payload: { n: 1 } }));
@@ -52,7 +52,7 @@ describe("the change log", () => {
     expect(changes[3]).not.toHaveProperty("before");
   });
 
-  it("keeps the definitions that were replaced, and puts one again", async () => {
+  it("keeps replaced definitions, and restores one", async () => {
     const { client } = kit;
     await client.put(task("a", { payload: { n: 1 } }), { by: "ann" });
     expect(await client.revisions("a")).toEqual([]);
@@ -92,7 +92,7 @@ describe("the change log", () => {
     expect((await kit.client.revisions("a")).map(({ number }) => number)).toEqual([28]);
   });
 
-  it("has who froze which tasks, and who lifted it", async () => {
+  it("has who froze which tasks, and who lifted the freeze", async () => {
     const { id } = await clientOf("ann").freezes.put({ owner: "acme", reason: "INC-43" });
     await clientOf("bob").freezes.delete(id);
     const scope = { owner: "acme", freeze: id };
@@ -103,7 +103,7 @@ describe("the change log", () => {
     expect((await clientOf("x", "other").changes.list()).changes).toEqual([]);
   });
 
-  it("has what was done to tasks, queues, calendars and defaults, once if it changed something", async () => {
+  it("has each change of tasks, queues, calendars and defaults once", async () => {
     const ann = clientOf("ann");
     await ann.put(task("a"));
     for (let i = 0; i < 2; i++) {

@@ -34,7 +34,7 @@ onEveryEngine("the client", (connection) => {
     ...rest,
   });
 
-  it("puts, and says what it did and when it fires", async () => {
+  it("puts a task, and returns the outcome and the next time", async () => {
     expect(await client.put(noop("t"))).toEqual({
       task: { queue: QUEUE, owner: "system", id: "t" },
       outcome: "created",
@@ -176,7 +176,7 @@ onEveryEngine("the client", (connection) => {
     await expect(client.get("t")).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
   });
 
-  it("says of a one-off that its run waits, though no time of its schedule is left", async () => {
+  it("reports the pending run of a single time, although no time of its schedule is left", async () => {
     const { task } = await client.enqueue(report, { tenant: "acme" }, { id: "once" });
     const seen = { state: "finished", openRuns: { queued: 1, running: 0 }, displayState: "DISABLED" };
     expect(await client.get(task)).toMatchObject(seen);
@@ -185,7 +185,7 @@ onEveryEngine("the client", (connection) => {
     expect(await client.get("idle")).not.toHaveProperty("openRuns");
   });
 
-  it("gets a task with very many open runs, of which it reads those that it looks at", async () => {
+  it("gets a task with very many open runs, and reads only those it shows", async () => {
     await client.put(noop("t", { overlap: "allow" }));
     for (let n = 0; n < 2; n++) await client.trigger("t");
     const { open } = internalsOf(bench.store).keys.queue(QUEUE);
@@ -203,7 +203,7 @@ onEveryEngine("the client", (connection) => {
     expect(read).toEqual([100]);
   });
 
-  it("puts many over several queues, answers in order, and writes none where one is wrong", async () => {
+  it("puts many tasks in several queues, answers in order, and writes none if one is invalid", async () => {
     const many = [noop("a"), noop("b", { queue: "other" }), noop("c"), noop("a", { owner: "acme" })];
     const results = await client.putMany(many);
     expect(results.map(({ task, outcome }) => `${task.queue} ${task.id} ${outcome}`)).toEqual([
@@ -350,14 +350,14 @@ onEveryEngine("the client", (connection) => {
     );
   });
 
-  it("says which queue when a name is in several", async () => {
+  it("names the queues if a name is in several", async () => {
     await client.putMany([noop("t"), noop("t", { queue: "other" })]);
     await expect(client.get("t")).rejects.toMatchObject({ code: "AMBIGUOUS_TASK", field: "queue" });
     expect(await client.get({ id: "t", queue: "other" })).toMatchObject({ queue: "other" });
   });
 
   describe("enqueue", () => {
-    it("now: one job, and a one-off task that goes away after it", async () => {
+    it("enqueues one job now, with a task that is deleted after it", async () => {
       const { task, run, at } = await client.enqueue(report, { tenant: "acme" });
       expect(at).toBe(START);
       expect(task.id).toMatch(/^report-[0-9a-f]{16}$/);
@@ -387,7 +387,7 @@ onEveryEngine("the client", (connection) => {
       ["a date", { at: new Date(START + 5_000) }],
       ["a text", { at: new Date(START + 5_000).toISOString() }],
       ["a number", { at: START + 5_000 }],
-    ])("later, by %s: nothing until its time, then one job", async (_what, when) => {
+    ])("enqueues one job later, by %s", async (_what, when) => {
       const enqueued = await client.enqueue(
         report,
         { tenant: "acme" },
@@ -404,13 +404,13 @@ onEveryEngine("the client", (connection) => {
       expect(job?.data.occurrence).toMatchObject({ nominal: START + 5_000, trigger: "schedule" });
     });
 
-    it("at a time that is past: now", async () => {
+    it("enqueues at once if the time is past", async () => {
       const { run } = await client.enqueue(report, { tenant: "acme" }, { at: START - 1 });
       expect(run).toBeDefined();
       expect(await bench.jobs()).toHaveLength(1);
     });
 
-    it("at a time that passes while it is put: now, once", async () => {
+    it("enqueues once if the time passes during the put", async () => {
       // A real clock moves between any two calls; a delay of 1 ms is over by then.
       const live = new Client({ connection: connection(), namespace: `${bench.store.namespace}-live` });
       for (let i = 0; i < 20; i++)
@@ -426,7 +426,7 @@ onEveryEngine("the client", (connection) => {
     });
 
     it.each(["2026-02-30T09:00:00Z", "2026-01-01T09:00:00", "tomorrow"])(
-      "takes no time from %j",
+      "refuses the time %j",
       async (at) => {
         await expect(client.enqueue(report, { tenant: "acme" }, { at })).rejects.toMatchObject({
           code: "INVALID_OPTION",
@@ -438,7 +438,7 @@ onEveryEngine("the client", (connection) => {
       },
     );
 
-    it("checks the payload, and takes no name that is taken", async () => {
+    it("checks the payload, and refuses a name that is taken", async () => {
       await client.put(noop("t"));
       const before = await bench.dump();
       // @ts-expect-error the payload's type is known here
@@ -465,7 +465,7 @@ onEveryEngine("the client", (connection) => {
   });
 
   describe("bound to an owner", () => {
-    it("sees and touches nothing of another's", async () => {
+    it("sees and changes nothing of other owners", async () => {
       await client.putMany(["a", "a.b", "a-", "system"].map((owner) => noop("t", { owner, tags: ["x"] })));
       const bound = new Client({ store: bench.store, owner: "a" });
       expect((await bound.list()).tasks.map(({ owner }) => owner)).toEqual(["a"]);
@@ -500,7 +500,7 @@ onEveryEngine("the client", (connection) => {
       expect(await bench.dump()).toEqual(before);
     });
 
-    it("its tasks are the owner's, said or not", async () => {
+    it("puts tasks of the owner, named or not", async () => {
       const bound = new Client({ store: bench.store, owner: "acme" });
       expect(await bound.put(noop("t"))).toMatchObject({ task: { owner: "acme" } });
       expect(await bound.put(noop("t", { owner: "acme" }))).toMatchObject({ outcome: "unchanged" });
@@ -509,7 +509,7 @@ onEveryEngine("the client", (connection) => {
     });
   });
 
-  it("limited to some types, puts no other, and checks the payloads of those", async () => {
+  it("that is limited to some types puts no other, and checks their payloads", async () => {
     const typed = new Client({ store: bench.store, types: [report] });
     await expect(typed.put(noop("t"))).rejects.toMatchObject({
       code: "UNKNOWN_TASK_TYPE",
@@ -530,7 +530,7 @@ onEveryEngine("the client", (connection) => {
     });
   });
 
-  it("shows nodes, which of them are alive, and what each does", async () => {
+  it("lists nodes, which of them are alive, and what each does", async () => {
     const now = await bench.store.serverTime();
     const node = {
       host: "h",

@@ -4,7 +4,7 @@ import { compareCron } from "../src/index.js";
 const from = "2026-01-01T00:00:00Z";
 const day = (n: number) => Date.UTC(2026, 0, n);
 
-test("the times that only one side has", () => {
+test("the times that only one side has are listed", () => {
   const found = compareCron("0 0 */10 * 1", { from, count: 5 });
   // Carillon needs both, a day 1, 11, 21 or 31 that is a Monday.
   expect(found).toEqual({
@@ -16,13 +16,13 @@ test("the times that only one side has", () => {
   expect(most.differences).toHaveLength(10);
 });
 
-test("no difference", () => {
+test("equal expressions have no difference", () => {
   const same = { differences: [], compared: 1_000, until: expect.any(Number) };
   expect(compareCron("0 9 * * 1-5", { timezone: "Europe/Berlin", from })).toEqual(same);
   expect(compareCron("0 0 */10 * 1", { from, dialect: "cron-parser" })).toEqual(same);
 });
 
-test("expressions that one side refuses, or for which it finds no time", () => {
+test("expressions that one side refuses, or has no time for, are reported", () => {
   expect(compareCron("@weekdays").refused).toMatchObject({ by: "carillon" });
   expect(compareCron("0 0 * * 0,7").refused).toMatchObject({ by: "cron-parser" });
   const never = compareCron("0 0 31 4,6 *", { from });

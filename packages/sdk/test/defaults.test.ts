@@ -25,7 +25,7 @@ const task = (rest: object = {}) => ({
 });
 
 describe("default policies", () => {
-  it("go to tasks that have none: a type's before an owner's, these before those of all", async () => {
+  it("apply to tasks without their own: a type's before an owner's before those of all", async () => {
     expect(await client.defaults.set("all", { timeLimit: "50%", linger: "1d", tolerance: "5s" })).toBe(true);
     expect(await client.defaults.set("all", { timeLimit: "50%", linger: "1d", tolerance: "5s" })).toBe(false);
     await client.defaults.set("owner:acme", { linger: "2d", pauseAfterFailures: 3 });
@@ -42,7 +42,7 @@ describe("default policies", () => {
     expect(own.pauseAfterFailures).toBeUndefined();
   });
 
-  it("are filled in by each way of putting", async () => {
+  it("are filled in by every kind of put", async () => {
     await client.defaults.set("all", { timeLimit: "7m" });
     const [type, later] = [
       defineTask("t", { queue: "q", payload: z.object({}), handler: () => {} }),
@@ -75,13 +75,13 @@ describe("default policies", () => {
     expect(await client.defaults.list()).toEqual({});
   });
 
-  it("are not for a bound client to set", async () => {
+  it("cannot be set by a bound client", async () => {
     const acme = new Client({ connection: redis.url, namespace: client.namespace, owner: "acme" });
     await expect(acme.defaults.set("owner:acme", {})).rejects.toMatchObject({ code: "FORBIDDEN" });
     await acme.close();
   });
 
-  it("minGap and tolerance are not given together", async () => {
+  it("do not mix minGap and tolerance", async () => {
     await expect(client.put(task({ minGap: "1m", tolerance: "1s" }))).rejects.toMatchObject({
       code: "INVALID_TASK",
       field: "tolerance",

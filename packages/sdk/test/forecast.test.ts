@@ -20,7 +20,7 @@ const failing = defineTask("failing", {
   },
 });
 
-describe("what a client foresees", () => {
+describe("the forecast", () => {
   let redis: RedisServer;
   let kit: TestKit;
   beforeAll(async () => {
@@ -73,7 +73,7 @@ describe("what a client foresees", () => {
       [],
     ],
   ];
-  it.each(OWED)("of what is owed: %s", async (_what, task, now) => {
+  it.each(OWED)("includes owed times: %s", async (_what, task, now) => {
     await put("t", task);
     await owing("65m");
     const forecast = await kit.client.forecast({ within: "2h" });
@@ -82,7 +82,7 @@ describe("what a client foresees", () => {
     expect(await happened("2h")).toEqual(named(forecast).sort());
   });
 
-  it("a retry that is owed goes now, and a drifting task goes on from there", async () => {
+  it("starts an owed retry now, and continues a drifting task from there", async () => {
     await put("t", {
       type: "failing",
       schedule: { every: "60m", anchor: "finish", end: "2026-01-01T03:00:00Z" },
@@ -97,7 +97,7 @@ describe("what a client foresees", () => {
     expect((await happened("60m")).sort()).toEqual([...forecast].sort());
   });
 
-  it("a waiting run's share of maxRuns is not foreseen a second time", async () => {
+  it("counts a pending run once towards maxRuns", async () => {
     await put("t", { overlap: "queue-all", schedule: { every: "10m", maxRuns: 3 } });
     await kit.worker.pause();
     await kit.advance("20m");
@@ -105,7 +105,7 @@ describe("what a client foresees", () => {
     expect(named(await kit.client.forecast({ within: "1h" }))).toEqual(["t of 30 at 30"]);
   });
 
-  it("of a freeze: what it skips and holds is marked, and what it lets go at its end is foreseen", async () => {
+  it("marks what a freeze skips and holds, and includes what it releases at its end", async () => {
     await put("t");
     await put("once", { schedule: { at: START + 25 * MINUTE }, catchUp: "skip" });
     await put("free", { owner: "acme", schedule: { every: "30m" } });
@@ -125,7 +125,7 @@ describe("what a client foresees", () => {
     expect(await happened("50m")).toEqual(free.sort());
   });
 
-  it("of a freeze until it is lifted: held occurrences are listed once, at the time they are due", async () => {
+  it("lists occurrences held by an open-ended freeze once, at their due time", async () => {
     await put("once", { schedule: { at: START + 25 * MINUTE } });
     await put("again", {
       type: "failing",
@@ -143,7 +143,7 @@ describe("what a client foresees", () => {
     expect(await happened("1h")).toEqual([]);
   });
 
-  it("what is looked at before, and comes later or never, hides nothing", async () => {
+  it("is not shortened by tasks that come later or never", async () => {
     for (let n = 0; n < 5; n++) {
       await put(`skip-${n}`, { catchUp: "skip" });
       await put(`again-${n}`, { type: "failing", schedule: { at: START + MINUTE }, rerun: AGAIN });
@@ -166,7 +166,7 @@ describe("what a client foresees", () => {
   });
   const AGAIN = { delay: "1h", jitter: 0 };
 
-  it("one task that fires often keeps no other out, and is not cut itself", async () => {
+  it("neither hides other tasks behind a frequent one, nor cuts it", async () => {
     await put("often", { schedule: { every: "1s" } });
     await put("hourly", { schedule: { every: "1h" } });
     const all = await kit.client.forecast({ within: "4h", limit: 100_000 });
@@ -177,7 +177,7 @@ describe("what a client foresees", () => {
     expect(first.filter(({ task }) => task.id === "hourly")).toHaveLength(1);
   });
 
-  it("of a long backlog with a pace, the newest are gone through once, not at each step", async () => {
+  it("walks a long backlog with a pace once, not at each step", async () => {
     const catchUpLimits = { max: 1_000, every: "2s" };
     await put("t", { schedule: { every: "1s" }, catchUp: "all", catchUpLimits });
     await owing("1h");
@@ -194,7 +194,7 @@ describe("what a client foresees", () => {
     afterEach(() => {
       vi.restoreAllMocks();
     });
-    it("leaves others of the process their turn", async () => {
+    it("does not block the process", async () => {
       await put("often", { schedule: { every: "1s" } });
       const slow = new SlowSchedules();
       const forecast = () => kit.client.forecast({ within: "10m", limit: 10_000 });
@@ -204,7 +204,7 @@ describe("what a client foresees", () => {
       expect(slow.worked).toBeGreaterThanOrEqual(600);
     });
 
-    it("leaves it to them also where a long backlog is gone through", async () => {
+    it("does not block the process during a long backlog", async () => {
       await put("t", {
         schedule: { every: "1s" },
         catchUp: "all",
@@ -219,7 +219,7 @@ describe("what a client foresees", () => {
       expect(slow.worked).toBeGreaterThanOrEqual(1_000);
     });
 
-    it("ends with what to do after the same steps, however long they take", async () => {
+    it("ends with a remedy after the same number of steps, however long they take", async () => {
       const except = Array.from({ length: 32 }, (_, n) => ({ cron: `${n} 3 * * * *` }));
       await put("often", { schedule: { every: "1s", except } });
       const stepsAtPace = async (pace: number) => {
@@ -240,7 +240,7 @@ describe("what a client foresees", () => {
     });
   });
 
-  it("reads no more tasks for an answer than it may", async () => {
+  it("reads at most the allowed number of tasks for an answer", async () => {
     const asked: number[] = [];
     const { tasks } = kit.store;
     tasks.due = async (_queue, _until, most) => {

@@ -78,7 +78,7 @@ describe("a freeze", () => {
     expect([await nominals("tagged"), await nominals("plain")]).toEqual([[], [1, 2]]);
   });
 
-  it("comes again in windows", async () => {
+  it("recurs in windows", async () => {
     await put("t");
     const schedule = { calendar: "*:2/5" };
     const { id } = await kit.client.freezes.put({ all: true, schedule, for: "2m" });
@@ -111,7 +111,7 @@ describe("a freeze", () => {
   });
 
   describe.each(["lifted", "over"])("when it is %s", (how) => {
-    it.each(["one", "skip"] as const)("lets go what it held, with catch-up %s", async (catchUp) => {
+    it.each(["one", "skip"] as const)("releases held occurrences, with catch-up %s", async (catchUp) => {
       await put("once", { schedule: { at: START + MINUTE }, catchUp });
       const frozen = await kit.client.freezes.put({
         all: true,
@@ -154,7 +154,7 @@ describe("a freeze", () => {
       await kit.expect("t").fired(1).outcome("succeeded");
     });
 
-    it("holds the steps of a backfill, and goes on where it stood when it is lifted", async () => {
+    it("holds the steps of a backfill, which continues at its position when it is lifted", async () => {
       await put("t", { schedule: { every: "1h" } });
       const id = await frozen();
       const range = { from: START - 120 * MINUTE, to: START };
@@ -169,7 +169,7 @@ describe("a freeze", () => {
       expect(await nominals("t")).toEqual([-120, -60, 0]);
     });
 
-    it("lets the deadline of a success go on, and its alert out", async () => {
+    it("lets the deadline of a success continue, and sends its alert", async () => {
       const alerts = [{ on: ["missed-deadline"], url: "https://hooks.example.com/x" }];
       await put("t", { expectWithin: "3m", alerts });
       await frozen();
@@ -247,7 +247,7 @@ it("a freeze holds in a queue whose first task is put during it, before a node c
   await bench.close();
 });
 
-it("a node mends copies that a process could not make before it died", async () => {
+it("a node makes the copies that a process did not make before it died", async () => {
   const bench = await Bench.open(redis.url);
   await bench.put({ id: "t" });
   await bench.cutOff("copy-freezes", () => bench.store.freezes.put({ ...freeze, from: START }));
@@ -259,7 +259,7 @@ it("a node mends copies that a process could not make before it died", async () 
   await bench.close();
 });
 
-it("a node lets the tasks go on that a process left held when it died while it lifted a freeze", async () => {
+it("a node releases tasks that a process left held when it died during a lift", async () => {
   const bench = await Bench.open(redis.url);
   const { link, keys } = internalsOf(bench.store);
   const { held, due } = keys.queue(QUEUE);
@@ -335,7 +335,7 @@ it("a trigger that was decided before a planned freeze began is refused if it co
 });
 
 describe("a claim that was decided before a freeze", () => {
-  it("is STALE when it is committed during it", async () => {
+  it("is STALE when it is committed during the freeze", async () => {
     const bench = await Bench.open(redis.url);
     await bench.put({ id: "t" });
     await bench.clock.advance(10_000);
@@ -348,7 +348,7 @@ describe("a claim that was decided before a freeze", () => {
     await bench.close();
   });
 
-  it("is STALE when the freeze was planned, and has begun since", async () => {
+  it("is STALE when the freeze was planned and has begun since", async () => {
     const bench = await Bench.open(redis.url);
     await bench.put({ id: "t" });
     await bench.store.freezes.put({ ...freeze, from: START + 12_000 });
@@ -360,7 +360,7 @@ describe("a claim that was decided before a freeze", () => {
     await bench.close();
   });
 
-  it("would be enqueued in it without the check: positive control", async () => {
+  it("is enqueued without the check, as a positive control", async () => {
     const options = { connection: redis.url, namespace: "control", queues: [QUEUE], start: START };
     const { store, clock } = await virtualStore(withSeams(options, { sabotage: ["freeze"] }));
     const bench = new Bench(store, clock);

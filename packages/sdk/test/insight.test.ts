@@ -27,7 +27,7 @@ const asking = defineTask("asking", {
   },
 });
 
-describe("what a client says of times to come", () => {
+describe("the outlook of a client", () => {
   let redis: RedisServer;
   let kit: TestKit;
   beforeAll(async () => {
@@ -113,7 +113,7 @@ describe("what a client says of times to come", () => {
     ]);
   });
 
-  it("an owner's tasks as well", async () => {
+  it("lists an owner's tasks as well", async () => {
     await put("once", "asking", { schedule: { at: START + MINUTE }, owner: "acme" });
     await kit.advance("1m");
     const acme = new Client({ store: kit.store, owner: "acme" });
@@ -121,7 +121,7 @@ describe("what a client says of times to come", () => {
     expect(named(await acme.forecast({ within: "1h" }))).toEqual([["once", 11]]);
   });
 
-  it("a time that is excluded is said to be, and by what", async () => {
+  it("marks an excluded time, with the reason", async () => {
     await kit.client.calendars.put("holidays", ["2026-01-02", "2026-01-05"]);
     const except = [{ named: "holidays" }, { calendar: "Sat" }, { cron: "0 9 4 * *" }];
     await put("t", "fine", { schedule: { cron: "0 9 * * *", except } });
@@ -228,7 +228,7 @@ describe("what a client says of times to come", () => {
     ["each, under all", { catchUp: "all" }, 5, 50],
     ["the newest, under all with most", { catchUp: "all", catchUpLimits: { max: 2 } }, 3, 50],
   ];
-  it.each(BACKLOG)("of a backlog, maxRuns counts %s", async (_what, rest, maxRuns, last) => {
+  it.each(BACKLOG)("counts %s of a backlog towards maxRuns", async (_what, rest, maxRuns, last) => {
     await put("t", "fine", { overlap: "allow", schedule: { every: "10m", maxRuns }, ...rest });
     await kit.client.pauseAll({ queue: QUEUE });
     await kit.advance("45m");
@@ -239,7 +239,7 @@ describe("what a client says of times to come", () => {
     expect([await verdict(last), await verdict(last + 10)]).toEqual(["enqueued", "no-occurrence"]);
   });
 
-  it("says so where too many times lie before it to count them, and leaves others their turn", async () => {
+  it("reports if there are too many times before it to count, and does not block the process", async () => {
     await put("t", "fine", { schedule: { every: "1s", maxRuns: 1_000_000 } });
     const slow = new SlowSchedules();
     try {
@@ -256,7 +256,7 @@ describe("what a client says of times to come", () => {
     }
   });
 
-  it("says how late a run was enqueued, and how long it waited for a worker", async () => {
+  it("shows how late a run was enqueued, and how long it waited for a worker", async () => {
     await put("t", "fine", {});
     const shown = async () => {
       const [run] = await kit.client.runs.list("t", { limit: 1 });
@@ -283,7 +283,7 @@ describe("what a client says of times to come", () => {
     expect(again).not.toHaveProperty("lateMs");
   });
 
-  it("the note of a pause outlives its resume, in the ledger and in explain", async () => {
+  it("keeps the note of a pause after its resume, in the ledger and in explain", async () => {
     await put("held", "fine", {});
     await kit.client.pause("held", { note: "INC-43: upstream  is down", by: "ann" });
     await kit.advance("3h");
@@ -310,7 +310,7 @@ describe("what a client says of times to come", () => {
     }
     const idsOf = (runs: readonly { task: { id: string } }[]) => runs.map(({ task }) => task.id);
 
-    it("goes on where it was, also where the last run of a page is gone", async () => {
+    it("continues at its position, even if the last run of a page is deleted", async () => {
       const ids = await ended(5);
       const first = await kit.client.runs.journal({ limit: 2 });
       await kit.client.delete(ids[1] as string);
@@ -318,7 +318,7 @@ describe("what a client says of times to come", () => {
       expect([...idsOf(first.runs), ...idsOf(rest.runs)]).toEqual(ids);
     });
 
-    it("names each run once, and all, while others come and go", async () => {
+    it("lists each run once while others come and go", async () => {
       const ids = await ended(450);
       const { journal } = internalsOf(kit.store).keys.queue(QUEUE);
       const redis = internalsOf(kit.store).link.client;
@@ -362,7 +362,7 @@ describe("what a client says of times to come", () => {
       }
     });
 
-    it("also where very many ended in one millisecond", async () => {
+    it("lists very many runs that ended in one millisecond", async () => {
       const ids = await ended(450);
       await kit.client.put({ id: "other", type: "fine", queue: "another", schedule: { every: "1h" } });
       const seen: string[] = [];

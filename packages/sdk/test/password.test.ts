@@ -16,7 +16,7 @@ afterAll(() => redis.stop());
 /** As a log or the console shows an error, with all that it holds. */
 const printed = (error: unknown) => inspect(error, { depth: Number.POSITIVE_INFINITY });
 
-it("is not in the errors of a client that it was refused", async () => {
+it("a refused password is not in a client's errors", async () => {
   const client = new Client({ connection, connectTimeout: 500 });
   const error = await client.list().catch((reason: unknown) => reason);
   await client.close();
@@ -24,7 +24,7 @@ it("is not in the errors of a client that it was refused", async () => {
   expect(printed(error)).not.toContain("hunter2");
 });
 
-it("is not in the errors of a worker, whichever of its connections they come from", async () => {
+it("a refused password is not in a worker's errors, whichever connection fails", async () => {
   const ring = defineTask("ring", { queue: "bells", payload: z.object({}), handler: async () => {} });
   const logger = { debug() {}, info() {}, warn() {}, error: (details: object) => void errors.push(details) };
   const worker = new Worker({ connection: redis.url, types: [ring], logger });

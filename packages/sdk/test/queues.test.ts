@@ -32,7 +32,7 @@ const worked = () =>
   eventually(async () => expect((await kit.store.queues.workers([QUEUE]))?.get(QUEUE)).toBe(1));
 
 describe("queues", () => {
-  it("tell what waits, for how long, who works it, and how runs ended", async () => {
+  it("report waiting jobs, their age, workers, and outcomes", async () => {
     await put("t");
     await put("ghost", "nobody", { overlap: "allow" });
     await kit.advance("150s");
@@ -50,7 +50,7 @@ describe("queues", () => {
     expect(await kit.client.queues.names()).toEqual([QUEUE, "nobody"]);
   });
 
-  it("tell a bound client of its own tasks only", async () => {
+  it("report only its own tasks to a bound client", async () => {
     await put("t");
     await put("mine", QUEUE, { owner: "acme" });
     await kit.client.queues.pause(QUEUE, { by: "ann" });
@@ -90,7 +90,7 @@ describe("queues", () => {
     expect(await kit.client.queues.resume(QUEUE)).toBe(true);
   });
 
-  it("refuse a pause that is not one", async () => {
+  it("refuse an invalid pause", async () => {
     await put("t");
     await put("hook", "carillon-alerts");
     const acme = new Client({ store: kit.store, owner: "acme" });
@@ -121,7 +121,7 @@ describe("explain", () => {
   };
   const enqueued = "It was enqueued 0 ms after it was due; its run is queued";
 
-  it("says that the queue is paused, of the run that waits and of what is in its way", async () => {
+  it("reports a paused queue for a waiting run and for the run that blocks it", async () => {
     await put("t");
     await kit.client.queues.pause(QUEUE, { note: "deploy", by: "ann" });
     await kit.advance("2m");
@@ -143,7 +143,7 @@ describe("explain", () => {
     expect((await explained(120_000))[2]).toBeUndefined();
   });
 
-  it("says so too of an occurrence that is kept, and of a pause that nobody signed", async () => {
+  it("reports it for a pending occurrence, and for a pause without an author", async () => {
     await put("t", QUEUE, { overlap: "queue-one" });
     await kit.client.queues.pause(QUEUE);
     await kit.advance("2m");
@@ -158,7 +158,7 @@ describe("explain", () => {
     expect((await explained(60_000))[2]).toBe("the queue is paused");
   });
 
-  it("says that no worker works the queue, and nothing where Redis does not tell", async () => {
+  it("reports a queue without workers, and nothing if Redis does not tell", async () => {
     await put("t", "nobody");
     await kit.advance("1m");
     const hold = "no worker works the queue nobody";

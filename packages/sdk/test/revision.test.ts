@@ -33,7 +33,7 @@ onEveryEngine("a put on a condition", (connection) => {
   const revision = async () => (await client.get("t")).revision;
   const refused = { code: "CONFLICT", field: "ifRevision", remedy: expect.stringContaining("again") };
 
-  it("changes what is still as it was read, and nothing else", async () => {
+  it("changes a task only if it is as it was read", async () => {
     await client.put(task());
     const first = await revision();
     expect(await client.put(task({ priority: 1 }), { ifRevision: first })).toMatchObject({
@@ -58,7 +58,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(await revision()).toBe(third);
   });
 
-  it("asks for the definition alone: a pause and a time that was decided change nothing of it", async () => {
+  it("depends on the definition alone, not on a pause or a decided time", async () => {
     await client.put(task());
     const first = await revision();
     await bench.clock.set(START + 10_000);
@@ -72,7 +72,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect((await client.list()).tasks).toMatchObject([{ revision: await revision() }]);
   });
 
-  it("does not bring back what was deleted", async () => {
+  it("does not restore a deleted task", async () => {
     await client.put(task());
     const first = await revision();
     await client.delete("t");
@@ -85,7 +85,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(await client.get("t")).toMatchObject({ priority: 0 });
   });
 
-  it("of a task type takes its condition last", async () => {
+  it("takes its condition last with a task type", async () => {
     const typed = { id: "t", schedule: { every: "10s" } };
     await client.put(count, { ...typed, payload: { n: 1 } });
     const first = await revision();
@@ -95,7 +95,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(await client.get("t")).toMatchObject({ payload: { n: 2 } });
   });
 
-  it("gives all that a put can say, and nothing else", async () => {
+  it("returns every field of a put, and no others", async () => {
     await client.put(task({ tags: ["a"], enabled: false, description: undefined }));
     await client.update("t", (now) => {
       const policies = { overlap: "skip", catchUp: "one" };
@@ -113,7 +113,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(await client.get("t")).toMatchObject({ payload: { n: 8 }, schedule: { every: "10s" } });
   });
 
-  it("asks again what to change, with what another has made of it meanwhile", async () => {
+  it("calls the change again with the definition that another put meanwhile", async () => {
     await client.put(task({ tags: ["a"], overlap: "allow" }));
     const seen: (number | undefined)[] = [];
     const put = await client.update("t", async (now) => {
@@ -127,7 +127,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(await client.get("t")).toMatchObject(after);
   });
 
-  it("counts, though another has made the same change and a third has undone that", async () => {
+  it("is applied even if another made the same change and a third undid it", async () => {
     await client.put(task({ payload: { n: 0 } }));
     const { link } = internalsOf(bench.store);
     const { run } = link;
@@ -152,7 +152,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(await client.update("t", (now) => now)).toMatchObject({ outcome: "unchanged" });
   });
 
-  it("gives up where others always come first, and says so", async () => {
+  it("fails with a conflict if others always come first", async () => {
     await client.put(task());
     let others = 0;
     const change = client.update("t", async (now) => {
@@ -163,7 +163,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(others).toBe(10);
   });
 
-  it("is asked for no other error again", async () => {
+  it("is not called again after another error", async () => {
     await client.put(task());
     let asked = 0;
     const change = client.update("t", (now) => {
@@ -174,7 +174,7 @@ onEveryEngine("a put on a condition", (connection) => {
     expect(asked).toBe(1);
   });
 
-  it("leaves a one-off task one, unless its schedule is to repeat", async () => {
+  it("keeps a task that runs once, unless its new schedule repeats", async () => {
     const soon = { id: "t", at: START + 60_000 };
     const later = { id: "t", at: START + 90_000 };
     await client.enqueue(count, { n: 1 }, soon);
@@ -185,7 +185,7 @@ onEveryEngine("a put on a condition", (connection) => {
     await expect(client.enqueue(count, { n: 3 }, soon)).rejects.toMatchObject({ code: "CONFLICT" });
   });
 
-  it("never moves a task, and makes none", async () => {
+  it("never moves or creates a task", async () => {
     await client.put(task());
     for (const field of ["queue", "owner", "id"]) {
       const moved = client.update("t", (now) => ({ ...now, [field]: "u" }));

@@ -18,7 +18,7 @@ describe("a task type", () => {
     expect([type, defineTask("b", items)].map(isFanOut)).toEqual([false, true]);
   });
 
-  it("can be a contract, which gets its code where it is worked", () => {
+  it("can be a contract that gets its code in the worker", () => {
     const contract = defineTask("a", { queue: "q", payload });
     expect(contract).toEqual({ type: "a", queue: "q", payload });
     expect(implement(contract, handler)).toEqual(defineTask("a", options));
@@ -81,7 +81,7 @@ describe("a task type", () => {
     (value) => expect(() => assertTaskType(value, "types[0]")).toThrow(noTaskType),
   );
 
-  it("can be put without code, and worked only with it and a queue", () => {
+  it("can be put without code, and run only with code and a queue", () => {
     const bare = { type: "a", queue: "q", payload };
     for (const put of [bare, defineTask("a", options)]) assertTaskType(put, "types[0]");
     for (const worked of [defineTask("a", options), defineTask("b", items)])
@@ -113,7 +113,7 @@ describe("a payload", () => {
     return defineTask("a", { ...options, payload: schema });
   };
 
-  it("is what its schema makes of it", async () => {
+  it("is the output of its schema", async () => {
     const type = defineTask("a", { ...options, payload: z.object({ n: z.coerce.number() }) });
     expect(await validatePayload(type, { n: "1" })).toEqual({ n: 1 });
   });

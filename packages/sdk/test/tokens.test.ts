@@ -39,7 +39,7 @@ it("a token is created with its secret, listed without it, and revoked", async (
   await expect(client.tokens.revoke("ci_1")).rejects.toMatchObject({ code: "TOKEN_NOT_FOUND" });
 });
 
-it("no two secrets are alike, and a name is given once", async () => {
+it("secrets are unique, and a name is given once", async () => {
   const one = await client.tokens.create({ name: "a", role: "viewer" });
   const other = await client.tokens.create({ name: "b", role: "viewer" });
   expect(one.secret.slice(-43)).not.toBe(other.secret.slice(-43));
@@ -60,7 +60,7 @@ it("the log has both changes and their authors; nothing in Redis has the secret"
   ]);
 });
 
-it("a client that is bound to an owner touches no tokens, nor sees them in the log", async () => {
+it("a client that is bound to an owner cannot change tokens or see them in the log", async () => {
   const bound = new Client({ connection: redis.url, owner: "acme" });
   await client.tokens.create({ name: "ci", role: "viewer", owners: ["acme"] });
   for (const act of [

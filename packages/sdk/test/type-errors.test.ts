@@ -109,7 +109,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-it.each(RIGHT)("the compiler takes what is right: %s", (statement) => {
+it.each(RIGHT)("the compiler accepts valid code: %s", (statement) => {
   expect(errors.get(statement)).toBeUndefined();
 });
 
@@ -121,7 +121,7 @@ it.each(Object.entries(MISTAKES))("a mistake in a put has one clear error: %s", 
 });
 
 it.each(Object.entries(MISTAKES_IN_TYPES))(
-  "is reported for the handler, not for a fan-out: %s",
+  "the error is reported for the handler, not for a fan-out: %s",
   (mistake, words) => {
     expect(errors.get(mistake)).toContain(words);
     expect(errors.get(mistake)).not.toContain("FanOutOptions");

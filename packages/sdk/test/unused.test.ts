@@ -40,14 +40,14 @@ it("a client closes itself at the end of its block", async () => {
   expect(stdout).toBe("0\n");
 });
 
-it("a wrong password is reported at once, not when the time to connect is over", async () => {
+it("a wrong password is reported at once, not after the connect timeout", async () => {
   const client = new Client({ connection: redis.url.replace("s3cret", "wrong"), connectTimeout: 600_000 });
   await expect(client.list()).rejects.toMatchObject({ code: "REDIS_AUTH" });
   await expect(client.list()).rejects.toMatchObject({ code: "REDIS_AUTH" });
   await client.close();
 });
 
-it("a closed client says so", async () => {
+it("a closed client reports that it is closed", async () => {
   const client = new Client({ connection: redis.url });
   await client.list();
   await client.close();

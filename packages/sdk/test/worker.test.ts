@@ -133,7 +133,7 @@ describe("the worker", () => {
     await logs.close();
   });
 
-  it("the fence grows from run to run, over delete and put too", async () => {
+  it("raises the fence from run to run, also after delete and put", async () => {
     const fences: number[] = [];
     const count = defineTask("count", {
       queue: QUEUE,
@@ -154,7 +154,7 @@ describe("the worker", () => {
     expect(fences).toEqual([...new Set(fences)].sort((a, b) => a - b));
   });
 
-  it("checks the payload again before the handler, and says what is wrong with it", async () => {
+  it("checks the payload again before the handler, with a clear error", async () => {
     let called = false;
     const strict = defineTask("strict", {
       queue: QUEUE,
@@ -176,7 +176,7 @@ describe("the worker", () => {
     });
   });
 
-  it("an unknown type fails, and the error names it and what there is", async () => {
+  it("fails a run of an unknown type, with an error that names it and the known ones", async () => {
     const known = defineTask("known", { queue: QUEUE, payload: nothing, handler: () => {} });
     const worker = await work([known]);
     const end = settled(worker);
@@ -188,7 +188,7 @@ describe("the worker", () => {
     expect(await runOf("t")).toMatchObject({ state: "final", outcome: "failed" });
   });
 
-  it("a handler that throws: the run is failed, with the error; the job too", async () => {
+  it("fails run and job if the handler throws", async () => {
     const broken = defineTask("broken", {
       queue: QUEUE,
       payload: nothing,
@@ -231,7 +231,7 @@ describe("the worker", () => {
     await jobs.close();
   });
 
-  it("log takes details that are not JSON", async () => {
+  it("logs details that are not JSON", async () => {
     const cyclic: Record<string, unknown> = {};
     cyclic["self"] = cyclic;
     const chatty = defineTask("chatty", {
@@ -246,7 +246,7 @@ describe("the worker", () => {
     expect(await end).toMatchObject({ outcome: "succeeded" });
   });
 
-  it("a deleted task's job does nothing", async () => {
+  it("skips the job of a deleted task", async () => {
     const ran: string[] = [];
     const type = defineTask("type", {
       queue: QUEUE,
@@ -293,7 +293,7 @@ describe("the worker", () => {
     await jobs.close();
   });
 
-  it("two workers share the jobs: each run once", async () => {
+  it("shares the jobs with another worker, each run once", async () => {
     const ran: string[] = [];
     const type = defineTask("type", {
       queue: QUEUE,
@@ -308,7 +308,7 @@ describe("the worker", () => {
     expect(ran.sort()).toEqual(Array.from({ length: 60 }, (_, n) => `n${n}`).sort());
   });
 
-  it("stop waits for the job that runs, and takes no other", async () => {
+  it("waits for the running job when it stops, and takes no other", async () => {
     const started = gate();
     const finish = gate();
     const ran: number[] = [];
@@ -338,7 +338,7 @@ describe("the worker", () => {
     expect((await client.runs.list(task))[0]).toMatchObject({ state: "final", outcome: "succeeded" });
   });
 
-  it("a zombie: the attempt that lost its job is aborted, and its result is ignored", async () => {
+  it("aborts an attempt that lost its job, and ignores its result", async () => {
     const first = gate<Context>();
     const release = gate();
     const fences: number[] = [];
@@ -395,7 +395,7 @@ describe("the worker", () => {
     await finder.close();
   });
 
-  it("a zombie whose job comes back to its own worker is aborted, and the next attempt waits for its end", async () => {
+  it("aborts such an attempt before its own worker starts the next one", async () => {
     const seen: unknown[] = [];
     const first = gate();
     const type = defineTask("type", {
@@ -422,7 +422,7 @@ describe("the worker", () => {
     expect(seen).toEqual([1, "LockLostError", 2]);
   });
 
-  it("a failed run that is retried from outside runs again", async () => {
+  it("runs a failed run again that is retried from outside", async () => {
     let calls = 0;
     const type = defineTask("type", {
       queue: QUEUE,
@@ -453,7 +453,7 @@ describe("the worker", () => {
   });
 
   it.each([{}, { resetAttemptsMade: true }])(
-    "a failed run whose record is no longer kept cannot be retried from outside: its job says so (%o)",
+    "refuses a retry from outside if the record is deleted (%o)",
     async (options) => {
       let calls = 0;
       const type = defineTask("type", {
@@ -487,7 +487,7 @@ describe("the worker", () => {
     },
   );
 
-  it("a plain BullMQ worker, with no code of ours, works such a queue", async () => {
+  it("can be replaced by a plain BullMQ worker", async () => {
     const got = gate<{ name: string; data: JobData }>();
     const plain = new BullWorker(QUEUE, async ({ name, data }) => got.resolve({ name, data }), {
       connection: { url: redis.url },
@@ -533,7 +533,7 @@ describe("the worker", () => {
     await plain.close();
   });
 
-  it("is refused without types, and needs no queue but theirs", () => {
+  it("needs types, and no queue but theirs", () => {
     expect(() => new Worker({ connection: redis.url } as WorkerOptions)).toThrow(
       expect.objectContaining({ code: "INVALID_OPTION", field: "types" }),
     );
@@ -554,7 +554,7 @@ describe("without Redis", () => {
   const type = defineTask("type", { queue: QUEUE, payload: nothing, handler: () => {} });
   const task = { id: "t", type: "type", queue: QUEUE, schedule: { every: "1h" } };
 
-  it("a client can be made; its calls fail in time and with the code, and work once Redis is there", async () => {
+  it("a client fails calls in time with the code, and serves them once Redis is there", async () => {
     const port = await freePort();
     const client = new Client({ connection: `redis://127.0.0.1:${port}`, connectTimeout: 300 });
     for (const act of [
@@ -573,7 +573,7 @@ describe("without Redis", () => {
     await redis.stop();
   });
 
-  it("a worker waits for it, and works through a restart", async () => {
+  it("a worker waits for it, and continues after a restart", async () => {
     const port = await freePort();
     const logged: string[] = [];
     const worker = new Worker({

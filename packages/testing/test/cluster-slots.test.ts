@@ -37,7 +37,7 @@ it("moves a slot with its keys, step by step, under a client that uses it", asyn
   expect(await client.set("{carillon:q}:0", "moved")).toBe("OK");
 });
 
-it("has a replica take over when its master dies", async () => {
+it("promotes a replica when its master dies", async () => {
   const key = "{carillon:other}:0";
   const slot = cluster.slotOf(key);
   const master = await cluster.masterOf(slot);

@@ -15,7 +15,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-it("takes writes to every master at once", async () => {
+it("accepts concurrent writes to every master", async () => {
   const keys = Array.from({ length: 60 }, (_, index) => `{carillon:q${index}}:task`);
   await Promise.all(keys.map((key) => client.set(key, key)));
   expect(await Promise.all(keys.map((key) => client.get(key)))).toEqual(keys);

@@ -11,7 +11,7 @@ it("returns the first value that is not false", async () => {
   expect(calls).toBe(3);
 });
 
-it("takes an assertion that passes, returning nothing, for success", async () => {
+it("accepts an assertion that passes without a value", async () => {
   let calls = 0;
   await eventually(() => expect(++calls).toBe(2), { intervalMs: 1 });
 });
@@ -24,7 +24,7 @@ it("throws the last error of the function when time is up", async () => {
   await expect(eventually(() => false, { timeoutMs: 30 })).rejects.toThrow("still false after 30 ms");
 });
 
-it("goes on waiting in real time when timers are faked", async () => {
+it("waits in real time even if timers are faked", async () => {
   vi.useFakeTimers();
   let calls = 0;
   await eventually(() => ++calls === 3, { intervalMs: 1 });

@@ -48,7 +48,7 @@ const state = async (promise: Promise<unknown>) => {
 };
 
 describe("a fault proxy", () => {
-  it("passes everything on, and knows what waits for its answer", async () => {
+  it("forwards everything, and lists unanswered questions", async () => {
     const client = await connect();
     await client.set("big", "x".repeat(300_000));
     expect((await client.get("big"))?.length).toBe(300_000);
@@ -60,7 +60,7 @@ describe("a fault proxy", () => {
     expect(proxy.unanswered).toBe(0);
   });
 
-  it("cuts: what was under way fails, and the next connection is welcome", async () => {
+  it("cuts connections, failing commands under way, and accepts the next one", async () => {
     const client = await connect();
     const popped = client.blpop("list", 0).catch((error: Error) => error.message);
     await eventually(() => proxy.unanswered === 1);
@@ -79,7 +79,7 @@ describe("a fault proxy", () => {
     await eventually(() => client.status === "ready");
   });
 
-  it("withholds a question, and what comes after it, until it is released", async () => {
+  it("withholds a question, and those after it, until the release", async () => {
     const client = await connect();
     const withheld = proxy.withhold("question", "secret");
     const answers = Promise.all([client.set("secret", "1"), client.set("after", "2")]);
@@ -93,7 +93,7 @@ describe("a fault proxy", () => {
     await passed;
   });
 
-  it("withholds an answer: the server did it, and nobody hears of it", async () => {
+  it("withholds an answer to a command that the server has done", async () => {
     const client = await connect();
     const withheld = proxy.withhold("answer", "counter");
     const answer = client.incr("counter").catch((error: Error) => error.message);
@@ -104,7 +104,7 @@ describe("a fault proxy", () => {
     expect(await answer).toMatch(GONE);
   });
 
-  it("loses the answer to a question, and no other's", async () => {
+  it("loses the answer to one question only", async () => {
     const client = await connect();
     const lost = proxy.loseAnswerTo("counter");
     const before = client.set("before", "1");
@@ -126,7 +126,7 @@ describe("a fault proxy", () => {
     expect(proxy.calm()).toBe(true);
   });
 
-  it("is half open: connections stay, nothing goes through, and healing ends them", async () => {
+  it("keeps connections half open until it is healed, which ends them", async () => {
     const client = await connect();
     proxy.freeze();
     const answer = client.set("k", "v").catch((error: Error) => error.message);
@@ -139,7 +139,7 @@ describe("a fault proxy", () => {
     expect(await client.set("k", "v")).toBe("OK");
   });
 
-  it("is slow, and keeps the order", async () => {
+  it("slows the connection down, in order", async () => {
     const client = await connect();
     proxy.slow({ latency: 40, bytesPerSecond: 100_000 });
     const began = performance.now();
@@ -150,7 +150,7 @@ describe("a fault proxy", () => {
     expect(await client.incr("n")).toBe(4);
   });
 
-  it("drops messages of pub/sub, and only those that are meant", async () => {
+  it("drops the pub/sub messages of one channel only", async () => {
     const client = await connect();
     const heard: string[] = [];
     client.on("message", (_channel, message) => heard.push(message));

@@ -69,7 +69,7 @@ describe("startRedis", () => {
     expect(await client.config("GET", "maxmemory")).toEqual(["maxmemory", String(50 * 1024 * 1024)]);
   });
 
-  it("is up although it wants a password", async () => {
+  it("starts with a password", async () => {
     const redis = await server({ config: { requirepass: "bell" } });
     await expect(connect(redis).ping()).rejects.toThrow("NOAUTH");
   });
@@ -106,14 +106,14 @@ describe("RedisServer", () => {
     expect(await connect(redis).get("bell")).toBe("rings");
   });
 
-  it("comes back empty from a restart when it keeps no file", async () => {
+  it("is empty after a restart without files", async () => {
     const redis = await server();
     await connect(redis).set("bell", "rings");
     await redis.restart();
     expect(await connect(redis).dbsize()).toBe(0);
   });
 
-  it("answers nothing while paused, and everything after", async () => {
+  it("answers nothing while paused, and everything afterwards", async () => {
     const redis = await server();
     const client = connect(redis, { commandTimeout: 200 });
     await client.ping();
@@ -125,7 +125,7 @@ describe("RedisServer", () => {
     await eventually(async () => (await client.get("late")) === "1");
   });
 
-  it("stops while paused", async () => {
+  it("stops even if it is paused", async () => {
     const redis = await server();
     const pid = redis.pid as number;
     redis.pause();

@@ -17,7 +17,7 @@ const VALUES = [
   "-ERR no\r\n",
 ];
 
-test("each value ends where it ends, however the bytes arrive", () => {
+test("values are complete, however the bytes arrive", () => {
   const bytes = Buffer.from(VALUES.join(""), "latin1");
   for (const step of [1, 2, 3, 7, bytes.length]) {
     const reader = new RespReader();
@@ -29,7 +29,7 @@ test("each value ends where it ends, however the bytes arrive", () => {
   }
 });
 
-test("what is no RESP passes as it comes", () => {
+test("bytes that are not RESP pass unchanged", () => {
   const reader = new RespReader();
   expect(reader.read(Buffer.from("+OK\r\nPING\r\n")).map(String)).toEqual(["+OK\r\n", "PING\r\n"]);
   expect(reader.read(Buffer.from("+half")).map(String)).toEqual(["+half"]);

@@ -70,7 +70,7 @@ describe("startSentinel", () => {
     expect(before.pid).toBeDefined();
   }, 60_000);
 
-  it("has passwords of both kinds", async () => {
+  it("uses passwords of both kinds", async () => {
     const group = await start({ replicas: 1, password: "bell", sentinelPassword: "tower" });
     const hosts = group.sentinels.map(({ port }) => `127.0.0.1:${port}`).join(",");
     expect(group.url).toBe(`redis+sentinel://:bell@${hosts}/carillon?sentinelPassword=tower`);

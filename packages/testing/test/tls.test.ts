@@ -24,7 +24,7 @@ async function ping(options: Omit<RedisOptions, "replyMapping">): Promise<string
 }
 
 describe("TLS", () => {
-  it("is all that the server speaks, and only to those with a certificate of the authority", async () => {
+  it("is required by the server, with a certificate of the authority", async () => {
     const redis = await startRedis({ tls: true });
     open.push(() => redis.stop());
     const { host, port } = redis;
@@ -36,7 +36,7 @@ describe("TLS", () => {
     await expect(ping({ host, port })).rejects.toThrow();
   });
 
-  it("is between all of a Sentinel group", async () => {
+  it("protects all connections of a Sentinel group", async () => {
     const group = await startSentinel({ tls: true, replicas: 1 });
     open.push(() => group.stop());
     expect(group.url).toMatch(/^rediss\+sentinel:/);
@@ -45,7 +45,7 @@ describe("TLS", () => {
     expect(await ping({ host, port, tls: clientTls() })).toBe("PONG");
   });
 
-  it("is between all of a cluster", async () => {
+  it("protects all connections of a cluster", async () => {
     const cluster = await startCluster({ tls: true });
     open.push(() => cluster.stop());
     const client = new Cluster(
@@ -57,7 +57,7 @@ describe("TLS", () => {
   });
 });
 
-it("takes an ACL file", async () => {
+it("a server takes an ACL file", async () => {
   const redis = await startRedis({
     acl: "user default off\nuser reader on >secret ~bell:* +get +info +ping",
   });

@@ -112,7 +112,7 @@ describe("the payload of http.request", () => {
 });
 
 describe("the options of http.request", () => {
-  it("makes a task type", () => {
+  it("make a task type", () => {
     expect(type).toMatchObject({ type: "http.request", queue: "http" });
     expect(httpRequest({ queue: "calls" }).queue).toBe("calls");
     expect(JSON.stringify(httpRequest({ signingKey: "a key that nobody shall see" }))).not.toContain(
@@ -137,12 +137,12 @@ describe("the options of http.request", () => {
     expect(() => httpRequest(options)).toThrow(expect.objectContaining({ code, field }));
   });
 
-  it("may be as much as they say", () => {
+  it("may have the documented limits", () => {
     const most = { maxResponseBytes: 1_048_576, timeout: "1h", signingKey: "sixteen letters." };
     expect(httpRequest(most).type).toBe("http.request");
   });
 
-  it.each([{}, { signingKey: undefined }])("of alerts' webhooks, %j, must say what signs", (options) => {
+  it.each([{}, { signingKey: undefined }])("must have a signing key for alerts' webhooks: %j", (options) => {
     const refused = expect.objectContaining({ code: "INVALID_OPTION", field: "signingKey" });
     expect(() => alertWebhook(options as never)).toThrow(refused);
   });

@@ -54,7 +54,7 @@ describe("sending a request", () => {
     expect(verifySignature("{€}", got?.headers["carillon-signature"], KEY)).toBe(true);
   });
 
-  it("has defaults for its limits, and refuses what is no limit", async () => {
+  it("has default limits, and refuses invalid ones", async () => {
     const target = await open((_, response) => response.end("x".repeat(65_537)));
     const timers = vi.spyOn(globalThis, "setTimeout");
     const limits = { timeout: undefined, maxResponseBytes: undefined };
@@ -93,7 +93,7 @@ describe("sending a request", () => {
     expect(target.connections).toBe(1);
   });
 
-  it("goes on to the next checked address where one cannot be reached", async () => {
+  it("tries the next checked address if one cannot be reached", async () => {
     const target = await open();
     const guard = async () => [{ address: "127.0.0.2", family: 4 }, ...LOCAL];
     expect((await sendSigned(plain(`http://two.invalid:${target.port}/`), guard)).body).toBe("done");
@@ -184,7 +184,7 @@ describe("sending a request", () => {
       expect(await read(0)).toEqual(["", true]);
     });
 
-    it("is known to be cut where the limit falls between two pieces", async () => {
+    it("is marked as cut if the limit falls between two pieces", async () => {
       const target = await open(async (_, response) => {
         response.write("whole");
         // Both are of this process: by then it has been read.
@@ -195,7 +195,7 @@ describe("sending a request", () => {
       expect(response).toMatchObject({ body: "whole", cut: true });
     });
 
-    it("may have no end: the connection is closed", async () => {
+    it("may be endless: the connection is closed", async () => {
       let ended: () => void = () => {};
       const over = new Promise<void>((resolve) => {
         ended = resolve;
@@ -212,7 +212,7 @@ describe("sending a request", () => {
       await over;
     });
 
-    it("that breaks off is no answer", async () => {
+    it("that breaks off counts as no answer", async () => {
       const port = await raw((socket) => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"));
       const error = await failure(sendSigned(plain(`http://127.0.0.1:${port}/`), unguarded));
       expect(error).toMatchObject({
@@ -261,14 +261,14 @@ describe("sending a request", () => {
       ["the name is not resolved", never, silent],
       ["no answer comes", unguarded, silent],
       ["the answer does not end", unguarded, begun],
-    ])("in time, where %s", async (_, guard, answer) => {
+    ])("in time, if %s", async (_, guard, answer) => {
       const target = await open(answer);
       const error = await failure(sendSigned(plain(target.url, { timeout: 50 }), guard));
       expect(error).toMatchObject({ code: "HTTP_TIMEOUT" });
       expect(error.message).toBe(`${target.host} did not answer within 50 ms.`);
     });
 
-    it("when the signal says so, and closes the connection", async () => {
+    it("on the signal, and closes the connection", async () => {
       const end = new AbortController();
       let closed: () => void = () => {};
       const over = new Promise<void>((resolve) => {
@@ -283,7 +283,7 @@ describe("sending a request", () => {
       await over;
     });
 
-    it("before anything is sent, where the signal has said so", async () => {
+    it("before anything is sent, if the signal is already aborted", async () => {
       const target = await open();
       for (const guard of [unguarded, never]) {
         const request = plain(target.url, { signal: AbortSignal.abort() });
@@ -292,7 +292,7 @@ describe("sending a request", () => {
       expect(target.connections).toBe(0);
     });
 
-    it("and leaves no timer behind, nor anything at a signal that lives longer", async () => {
+    it("without leaving a timer, or a listener on the signal", async () => {
       const { signal } = new AbortController();
       const target = await open();
       vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -28,7 +28,7 @@ describe("a signature", () => {
     expect(verify(header, OTHER)).toBe(false);
   });
 
-  it("is verified while keys are being exchanged, whichever side comes first", () => {
+  it("is verified during a key rotation, whichever side changes first", () => {
     const both = signBody(BODY, [OTHER, KEY], NOW);
     expect(both.match(/v1=/g)).toHaveLength(2);
     expect(verify(both, KEY)).toBe(true);
@@ -37,7 +37,7 @@ describe("a signature", () => {
     expect(verify(both, "a third key that nobody signed with")).toBe(false);
   });
 
-  it("is good for five minutes, or as long as is said", () => {
+  it("is valid for five minutes, or a given time", () => {
     const signed = 1_767_258_000_000;
     expect(verify(header, KEY, signed + 300_000)).toBe(true);
     expect(verify(header, KEY, signed + 300_001)).toBe(false);
@@ -47,7 +47,7 @@ describe("a signature", () => {
     expect(verifySignature(BODY, header, KEY, { now: signed, tolerance: Number.NaN })).toBe(false);
   });
 
-  it("signed now is good now", () => {
+  it("is valid at once by default", () => {
     expect(verifySignature("", signBody("", KEY), KEY)).toBe(true);
   });
 
@@ -67,7 +67,7 @@ describe("a signature", () => {
     ["one of another version", `t=1767258000,v0=${hmac}`],
     ["too many parts", `t=1767258000,${"v2=0,".repeat(10)}v1=${hmac}`],
     ["too long a text", `${header},${" ".repeat(2_000)}`],
-  ])("is not good where the header is %s", (_, given) => {
+  ])("is invalid if the header is %s", (_, given) => {
     expect(verify(given)).toBe(false);
   });
 

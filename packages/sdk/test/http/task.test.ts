@@ -18,7 +18,7 @@ describe("http.request", () => {
   const answering = (status: number, options?: HttpRequestOptions) =>
     open((_, response) => response.writeHead(status).end("why"), options);
 
-  it("sends what the task says, signed, and says whose request it is", async () => {
+  it("sends the task's request, signed, with its origin", async () => {
     const { target, type } = await open(undefined, { signingKey: KEY });
     const context = contextOf();
     const payload = {
@@ -52,7 +52,7 @@ describe("http.request", () => {
     ]);
   });
 
-  it("sends text as it is; the task's own headers go before the defaults", async () => {
+  it("sends text unchanged, and prefers the task's own headers", async () => {
     const { target, type } = await open(undefined, { userAgent: "bells/1" });
     const put = (rest: object) => perform(type, { method: "PUT", url: target.url, ...rest });
     await put({ body: "a=b" });
@@ -77,7 +77,7 @@ describe("http.request", () => {
     expect(nothing?.body).toBe("null");
   });
 
-  it("signs with the key of a function, or not at all", async () => {
+  it("signs with a function's key, or not at all", async () => {
     const { target, type } = await open(undefined, {
       signingKey: ({ owner }, { pathname }) => (pathname === "/signed" ? `${owner} ${KEY}` : undefined),
     });
@@ -88,7 +88,7 @@ describe("http.request", () => {
     expect(unsigned).toBeUndefined();
   });
 
-  it("sends nothing where the function's key is one that can be guessed", async () => {
+  it("sends nothing if the function's key can be guessed", async () => {
     const { target, type } = await open(undefined, { signingKey: () => "secret" });
     expect(await failure(perform(type, { url: target.url }))).toMatchObject({
       code: "INVALID_OPTION",
@@ -124,7 +124,7 @@ describe("http.request", () => {
     [302, "3xx"],
     [503, ["2xx", 503]],
     [200, [200, "5xx"]],
-  ])("takes %i where %j is expected", async (status, expectStatus) => {
+  ])("accepts %i if %j is expected", async (status, expectStatus) => {
     const { target, type } = await answering(status);
     const payload = { url: target.url, ...(expectStatus === undefined ? {} : { expectStatus }) };
     expect((await perform(type, payload)).status).toBe(status);
@@ -142,7 +142,7 @@ describe("http.request", () => {
     expect(error instanceof UnrecoverableError).toBe(permanent);
   });
 
-  it("fails for good where the operator says so", async () => {
+  it("fails permanently for statuses of the operator's list", async () => {
     const { target, type } = await answering(503, { permanentStatuses: ["5xx"] });
     expect(await failure(perform(type, { url: target.url }))).toBeInstanceOf(UnrecoverableError);
     const other = await answering(404, { permanentStatuses: [] });
@@ -151,14 +151,14 @@ describe("http.request", () => {
     );
   });
 
-  it("200 is not expected where 201 is", async () => {
+  it("fails on 200 if 201 is expected", async () => {
     const { target, type } = await open();
     expect(await failure(perform(type, { url: target.url, expectStatus: 201 }))).toMatchObject({
       status: 200,
     });
   });
 
-  it("tries again after a timeout: the task's own, or else the type's", async () => {
+  it("retries after a timeout: the task's own, or else the type's", async () => {
     const { target, type } = await open(() => {}, { timeout: "40ms" });
     for (const [payload, ms] of [
       [{ url: target.url, timeout: "30ms" }, 30],
@@ -173,7 +173,7 @@ describe("http.request", () => {
     }
   });
 
-  it("has 30 s where nobody says how long", async () => {
+  it("has 30 s by default", async () => {
     let arrive = () => {};
     const arrived = new Promise<void>((resolve) => {
       arrive = resolve;
@@ -193,7 +193,7 @@ describe("http.request", () => {
     }
   });
 
-  it("an alert that is sent elsewhere was not delivered", async () => {
+  it("does not count a redirected alert as delivered", async () => {
     const { target } = await answering(302);
     const type = alertWebhook({ allow: [target.host], signingKey: KEY });
     const alert = { kind: "failed", task: { queue: "bells", owner: "acme", id: "t" }, at: 1 };
@@ -209,7 +209,7 @@ describe("http.request", () => {
     expect(error).not.toBeInstanceOf(UnrecoverableError);
   });
 
-  it("does not say in an error or a log what was sent", async () => {
+  it("keeps the request out of errors and logs", async () => {
     const secret = "s3cr3t";
     const { target, type } = await open(
       (request, response) =>
@@ -244,7 +244,7 @@ describe("http.request", () => {
   });
 
   describe("the result", () => {
-    it("has a few of the headers, and says where the body was cut", async () => {
+    it("has a few headers, and marks where the body was cut", async () => {
       const { target, type } = await open(
         (_, response) =>
           response
@@ -271,7 +271,7 @@ describe("http.request", () => {
       expect(body.startsWith(result.body)).toBe(true);
     });
 
-    it("cuts no character in two, wherever the cut falls", () => {
+    it("cuts no character in two", () => {
       for (let extra = 0; extra < 100; extra++) {
         const body = "😀".repeat(5_000) + "\u0001".repeat(10_000 + extra);
         const result = resultOf({ status: 200, headers: {}, durationMs: 1, cut: false, body });

@@ -35,7 +35,7 @@ describe("a task that is a stored request", () => {
     }
   }
 
-  it("is sent by a worker, and the answer is the run's result", async () => {
+  it("is sent by a worker, with the answer as the run's result", async () => {
     const done = await run("allowed", [target.host]);
     expect(done).toMatchObject({ outcome: "succeeded", result: { status: 200, body: "done" } });
     expect(target.received[0]?.headers).toMatchObject({
@@ -45,7 +45,7 @@ describe("a task that is a stored request", () => {
     });
   });
 
-  it("fails, and sends nothing, where the address is private and not on the list", async () => {
+  it("fails, and sends nothing, if the address is private and not on the list", async () => {
     const before = target.connections;
     const refused = await run("refused", ["10.0.0.0/8"]);
     expect(refused).toMatchObject({ outcome: "failed" });
@@ -53,7 +53,7 @@ describe("a task that is a stored request", () => {
     expect(target.connections).toBe(before);
   });
 
-  it("is refused when it is put, where its payload is not one", async () => {
+  it("is refused at the put if its payload is invalid", async () => {
     await expect(
       client.put(httpRequest(), {
         id: "bad",

@@ -17,7 +17,7 @@ describe("the waits between the attempts of one run", () => {
     expect([1, 2, 3, 4].map((n) => backoffStrategy(n, "carillon", undefined, job))).toEqual(waits);
   });
 
-  it("are what BullMQ's delayed jobs wait for", async () => {
+  it("equal the delays of BullMQ's jobs", async () => {
     const at: number[] = [];
     const type = defineTask("type", {
       queue: QUEUE,

@@ -23,7 +23,7 @@ function type(then: (context: Context) => unknown) {
 }
 
 describe("a cancel", () => {
-  it("aborts the handler; one that throws has its job failed", async () => {
+  it("aborts the handler, and fails the job if it throws", async () => {
     const { definition, begun } = type(({ signal }) => aborted(signal));
     const worker = await bench.work([definition]);
     const run = await bench.run("t", "long", { retry: { attempts: 5 } });
@@ -44,7 +44,7 @@ describe("a cancel", () => {
     });
   });
 
-  it("a handler that returns has its job completed with nothing; the run is cancelled all the same", async () => {
+  it("completes the job without a result if the handler returns, with the run cancelled", async () => {
     const { definition, begun } = type(async ({ signal }) => {
       await aborted(signal).catch(() => {});
       return { half: "done" };
@@ -64,7 +64,7 @@ describe("a cancel", () => {
     });
   });
 
-  it("a handler that does not listen is given up after its grace", async () => {
+  it("abandons a handler that ignores the signal after its grace", async () => {
     const clock = new HandClock();
     const { definition, begun } = type(() => new Promise(() => {}));
     const worker = await bench.work([definition], {}, { clock });
@@ -81,7 +81,7 @@ describe("a cancel", () => {
     });
   });
 
-  it("before a worker has the job: no handler runs", async () => {
+  it("runs no handler if no worker has the job yet", async () => {
     const ran = gate();
     const { definition } = type(() => ran.reject(new Error("it ran")));
     const run = await bench.run("t", "long");
@@ -96,7 +96,7 @@ describe("a cancel", () => {
     await ran.promise;
   });
 
-  it("whose message was lost is found by asking", async () => {
+  it("is found by polling if its message was lost", async () => {
     const { definition, begun } = type(({ signal }) => aborted(signal));
     const worker = await bench.work([definition]);
     const run = await bench.run("t", "long");
@@ -107,7 +107,7 @@ describe("a cancel", () => {
     expect(await end).toMatchObject({ outcome: "cancelled" });
   });
 
-  it("that its worker has not heard when the handler ends is its outcome all the same", async () => {
+  it("is the outcome even if its worker had not received it when the handler ended", async () => {
     const { definition } = type(async ({ occurrence }) => {
       await bench.admin.hset(
         internalsOf(storeOf(bench.client)).keys.queue(QUEUE).run(occurrence.run),
@@ -179,7 +179,7 @@ describe("a cancel", () => {
     await store.close();
   });
 
-  it("concerns its own run only", async () => {
+  it("affects its own run only", async () => {
     const contexts: Context[] = [];
     const both = gate();
     const definition = defineTask("long", {

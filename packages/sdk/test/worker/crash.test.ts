@@ -57,7 +57,7 @@ describe("a worker that is killed", () => {
     expect(await bench.stats("t")).toMatchObject({ crashes: "1", consecutiveCrashes: "0", succeeded: "1" });
   });
 
-  it("between the word that the job must wait and putting it off: that was no attempt", async () => {
+  it("between the decision to wait and the delay of the job has made no attempt", async () => {
     const retry = { attempts: 2, delay: "1ms" };
     const run = await bench.run("t", "once", { crash: { delay: "4s", attempts: 2 }, retry });
     const first = lives.start("hang");
@@ -73,7 +73,7 @@ describe("a worker that is killed", () => {
     expect(await bench.stats("t")).toMatchObject({ attempts: "2", crashes: "1" });
   });
 
-  it("over and over: the run is over, its job failed, and its handler is left alone", async () => {
+  it("too often ends the run, fails its job, and does not start the handler again", async () => {
     const run = await bench.run("t", "deadly", { crash: { delay: "1ms", attempts: 2 } });
     const born = await restartUntilFinal(run, "work");
     expect(born).toHaveLength(3);
@@ -83,7 +83,7 @@ describe("a worker that is killed", () => {
     await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
   });
 
-  it("by one item of 100: the other 99 are done, whatever ran beside it", async () => {
+  it("by one item of 100 does not stop the other 99", async () => {
     const run = await bench.run("t", "many", { payload: { count: 100 } });
     const born = await restartUntilFinal(run, "seven");
     const record = await bench.record(run);
@@ -103,7 +103,7 @@ describe("a worker that is killed", () => {
     expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
   });
 
-  it("while it stores items: generated once more, and none is done twice", async () => {
+  it("while it stores items generates them again, and does none twice", async () => {
     const count = 600;
     const run = await bench.run("t", "many", { payload: { count }, crash: { delay: "1ms" } });
     const proxy = await startFaultProxy(bench.redis);

@@ -30,7 +30,7 @@ function many(count: number, process: (item: number, context: ItemContext) => un
 }
 
 describe("a run of many items", () => {
-  it("does each once, each as a job of its own, and is final when all are", async () => {
+  it("does each item once, as a job of its own, and is final when all are", async () => {
     const done: [number, ItemContext][] = [];
     const type = defineTask("many", {
       queue: QUEUE,
@@ -85,7 +85,7 @@ describe("a run of many items", () => {
     expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
   });
 
-  it("without items: nothing to do", async () => {
+  it("has nothing to do without items", async () => {
     const worker = await bench.work([many(0, () => {})]);
     const end = next(worker, "settled");
     const run = await bench.run("t", "many");
@@ -93,7 +93,7 @@ describe("a run of many items", () => {
     expect(await bench.record(run)).toMatchObject({ outcome: "nothing-to-do", attempts: 1 });
   });
 
-  it("failed items harm no other; the run fails, and names them", async () => {
+  it("fails and names failed items, which do not affect others", async () => {
     const worker = await bench.work([
       many(30, (n) => {
         if (n % 10 === 7) throw new Error(`no ${n}`);
@@ -118,7 +118,7 @@ describe("a run of many items", () => {
     expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
   });
 
-  it("of many failures the first 20 are named", async () => {
+  it("names the first 20 of many failures", async () => {
     const worker = await bench.work([
       many(25, (n) => {
         throw new Error(`${n}${"x".repeat(10_000)}`);
@@ -133,7 +133,7 @@ describe("a run of many items", () => {
     expect(result.failures[0]?.error).toMatch(/^0x{499}…$/);
   });
 
-  it("the results of items stay with the run's job, truncated if they are long", async () => {
+  it("keeps the results of items with its job, truncated if they are long", async () => {
     const worker = await bench.work([many(2, (n) => "x".repeat(n === 0 ? 16_382 : 16_383))]);
     const end = next(worker, "settled");
     const run = await bench.run("t", "many");
@@ -146,7 +146,7 @@ describe("a run of many items", () => {
     });
   });
 
-  it("records of items are cut where they are long, but for the data of those that failed, which are retried with it", async () => {
+  it("cuts long records of items, except the data of failed ones", async () => {
     const long = "x".repeat(2_000);
     const got: string[] = [];
     const type = defineTask("many", {
@@ -177,7 +177,7 @@ describe("a run of many items", () => {
     expect(got).toEqual([`a${long}`, `b${long}`, `b${long}`]);
   });
 
-  it("items are retried one by one, as the type says", async () => {
+  it("retries items one by one, by the type's policy", async () => {
     const tries: string[] = [];
     const worker = await bench.work([
       many(
@@ -197,7 +197,7 @@ describe("a run of many items", () => {
     expect(await bench.record(run)).toMatchObject({ result: { succeeded: 2, failed: 1 } });
   });
 
-  it("no more of them at a time than the type allows", async () => {
+  it("runs no more items at once than the type allows", async () => {
     let [now, most] = [0, 0];
     const worker = await bench.work([
       many(
@@ -217,7 +217,7 @@ describe("a run of many items", () => {
     expect(most).toBe(2);
   });
 
-  it("invalid items fail the run permanently, with the reason", async () => {
+  it("fails permanently with the reason if items are invalid", async () => {
     const generated: [unknown, string][] = [
       ["text", "generate must return an array of items."],
       [numbers(10_001), "generate returned 10001 items; a run has 10000 at most."],
@@ -239,7 +239,7 @@ describe("a run of many items", () => {
     }
   });
 
-  it("a generate that fails is tried again like a handler; runNextAt counts when all is done", async () => {
+  it("retries a failed generate like a handler, and obeys runNextAt when all is done", async () => {
     let calls = 0;
     const at = Date.now() + 3_600_000;
     const type = defineTask("many", {
@@ -263,7 +263,7 @@ describe("a run of many items", () => {
     expect(stored).toMatchObject({ pending: [{ trigger: "self", at }] });
   });
 
-  it("retried from outside does all its items again", async () => {
+  it("does all items again if it is retried from outside", async () => {
     const done: number[] = [];
     let broken = true;
     const worker = await bench.work([
@@ -288,7 +288,7 @@ describe("a run of many items", () => {
     expect(await bench.record(run)).toMatchObject({ result: { total: 5, succeeded: 5, failed: 0 } });
   });
 
-  it("generated twice adds nothing twice, and does what is missing", async () => {
+  it("adds nothing twice if it is generated twice, and does missing items", async () => {
     const done: number[] = [];
     const worker = await bench.work([many(600, (n) => void done.push(n))]);
     await worker.stop();
@@ -320,7 +320,7 @@ describe("a run of many items", () => {
     expect(await bench.record(run)).toMatchObject({ result: { total: 600, succeeded: 600 } });
   });
 
-  it("looked at while some are left, it waits for them, and nothing counts as a crash", async () => {
+  it("counts no crash while some items are left", async () => {
     const done: number[] = [];
     const states: unknown[] = [];
     const run = await bench.run("t", "many");
@@ -351,7 +351,7 @@ describe("a run of many items", () => {
     expect(done.sort()).toEqual([0, 1, 2]);
   });
 
-  it("an item whose run cannot be asked for is done later, not passed over", async () => {
+  it("does an item later whose run cannot be read", async () => {
     const done: number[] = [];
     const store = new Store({ connection: bench.redis.url, namespace: bench.namespace });
     const { get } = store.runs;
@@ -371,7 +371,7 @@ describe("a run of many items", () => {
     await store.close();
   });
 
-  it("an item that lost its job is aborted, and done again", async () => {
+  it("aborts an item that lost its job, and does it again", async () => {
     const seen: unknown[] = [];
     const worker = await bench.work(
       [
@@ -391,7 +391,7 @@ describe("a run of many items", () => {
     expect(seen).toEqual([1, "LockLostError", 2]);
   });
 
-  it("items have the run's priority", async () => {
+  it("gives items its priority", async () => {
     const [began, finish] = [gate(), gate()];
     const type = many(2, async () => {
       began.resolve();
@@ -406,7 +406,7 @@ describe("a run of many items", () => {
     await end;
   });
 
-  it("cancelled while it generates, it stores none", async () => {
+  it("stores no items if it is cancelled while it generates", async () => {
     const began = gate();
     const type = defineTask("many", {
       queue: QUEUE,
@@ -427,7 +427,7 @@ describe("a run of many items", () => {
     expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]);
   });
 
-  it("an attempt that lost its job stores none", async () => {
+  it("stores no items if its attempt lost the job", async () => {
     const type = defineTask("many", {
       queue: QUEUE,
       payload: nothing,
@@ -446,7 +446,7 @@ describe("a run of many items", () => {
     expect(await bench.record(run)).toMatchObject({ state: "running" });
   });
 
-  it("a cancel reaches the items that run, and the others do nothing", async () => {
+  it("passes a cancel to running items, and skips the others", async () => {
     const reasons: unknown[] = [];
     const began = gate();
     let calls = 0;
@@ -473,7 +473,7 @@ describe("a run of many items", () => {
     await eventually(async () => expect(await bench.keys(`${QUEUE}:${run}.*`)).toEqual([]));
   });
 
-  it("a cancel reaches those that wait for their turn, too", async () => {
+  it("passes a cancel to items that wait for a place", async () => {
     const began = gate();
     let calls = 0;
     const worker = await bench.work([
@@ -496,7 +496,7 @@ describe("a run of many items", () => {
     expect(calls).toBe(1);
   });
 
-  it("one whose workers died while it waited for its turn is done all the same", async () => {
+  it("does an item whose workers died while it waited for a place", async () => {
     const began = gate();
     const finish = gate();
     const attempts: number[] = [];
@@ -524,7 +524,7 @@ describe("a run of many items", () => {
     expect(attempts).toEqual([2]);
   });
 
-  it("the items of a deleted task do nothing, and nothing stays", async () => {
+  it("skips the items of a deleted task, and leaves nothing", async () => {
     const began = gate();
     const finish = gate();
     const done: number[] = [];
@@ -546,7 +546,7 @@ describe("a run of many items", () => {
     expect(done).toEqual([0]);
   });
 
-  it("how far it is can be seen meanwhile", async () => {
+  it("reports its progress", async () => {
     const finish = gate();
     await bench.work([
       many(10, async (n) => {
@@ -565,7 +565,7 @@ describe("a run of many items", () => {
     );
   });
 
-  it("connections that are cut while items are stored lose none and double none", async () => {
+  it("loses and doubles no item if connections are cut while items are stored", async () => {
     const done: number[] = [];
     const worker = await bench.work([many(5_000, (n) => void done.push(n))], {
       // An item whose hand-over was cut is found by its lock, which runs out.
@@ -593,7 +593,7 @@ describe("a run of many items", () => {
     expect(await bench.record(run)).toMatchObject({ result: { total: 5_000, succeeded: 5_000 } });
   }, 60_000);
 
-  it("a time limit bounds each item", async () => {
+  it("applies the time limit to each item", async () => {
     const worker = await bench.work([
       many(2, async (n, { signal, timeLeft }) => {
         expect(timeLeft()).toBeGreaterThan(0);

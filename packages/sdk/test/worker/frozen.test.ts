@@ -49,7 +49,7 @@ describe("a worker that is frozen for longer than its lock", () => {
     return { run, zombie, heir };
   }
 
-  it("wakes up while its successor works: its signal is aborted, and nothing that it says counts", async () => {
+  it("is aborted and ignored if it wakes up while its successor works", async () => {
     const { run, zombie, heir } = await takenOver();
     zombie.thaw();
     await zombie.says({ aborted: "LockLostError", attempt: 1 });
@@ -72,7 +72,7 @@ describe("a worker that is frozen for longer than its lock", () => {
     expect(zombie.said.filter(({ event }) => event === "settled")).toEqual([]);
   });
 
-  it("wakes up while its successor works, and ends before it knows: its end is not the run's", async () => {
+  it("does not end the run if it finishes while its successor works", async () => {
     const { run, zombie, heir } = await takenOver({ swift: true });
     // It finds this word the moment it wakes up: before anyone could tell it that its lock is gone.
     zombie.tell("go");
@@ -83,7 +83,7 @@ describe("a worker that is frozen for longer than its lock", () => {
     expect(await bench.record(run)).toMatchObject({ outcome: "succeeded", result: { attempt: 2 } });
   });
 
-  it("wakes up after its successor has ended, and ends before it knows: nothing changes", async () => {
+  it("changes nothing if it finishes after its successor", async () => {
     const { run, zombie, heir } = await takenOver();
     await heir.succeeds();
     const record = await bench.record(run);
@@ -128,7 +128,7 @@ describe("a worker that was frozen and gets its own job back", () => {
     expect(await bench.record(run)).toMatchObject(record);
   });
 
-  it("gives the handler up that does not end in its grace", async () => {
+  it("abandons a handler that does not end in its grace", async () => {
     const { run, only } = await thawed("1s");
     await only.says({ event: "fenced", run });
     await only.says({ attempt: 2 });
@@ -139,7 +139,7 @@ describe("a worker that was frozen and gets its own job back", () => {
 });
 
 describe("workers that die", () => {
-  it("twice do not end the run: the third one does the work", async () => {
+  it("twice do not end the run: the third one completes it", async () => {
     const run = await bench.run("t", "told", { crash: { ...crash, attempts: 3 } });
     for (const attempt of [1, 2]) {
       const doomed = lives.start("work");

@@ -16,8 +16,8 @@ function type(handler: (context: Context) => unknown) {
   });
 }
 
-describe("what a handler can say", () => {
-  it("quota(): enough for now; nothingToDo(): it only looked", async () => {
+describe("the results of a handler", () => {
+  it("include quota() and nothingToDo()", async () => {
     const say: ((context: Context) => unknown)[] = [
       ({ quota }) => quota({ upTo: 7 }),
       ({ nothingToDo }) => nothingToDo(),
@@ -36,7 +36,7 @@ describe("what a handler can say", () => {
     expect(await bench.stats("t")).toMatchObject({ lastStart, lastChecked: expect.any(String) });
   });
 
-  it("PermanentError: no further attempt", async () => {
+  it("include PermanentError, which stops further attempts", async () => {
     let calls = 0;
     const worker = await bench.work([
       type(() => {
@@ -75,7 +75,7 @@ describe("what a handler can say", () => {
     expect(await bench.stats("t")).toMatchObject({ failed: "1", attempts: "2", crashes: "0" });
   });
 
-  it("a checkpoint goes on to later attempts and runs", async () => {
+  it("include checkpoints for later attempts and runs", async () => {
     const seen: (Json | undefined)[] = [];
     await bench.work([
       type(async ({ checkpoint, saveCheckpoint, attempt }) => {
@@ -104,7 +104,7 @@ describe("what a handler can say", () => {
     expect(error.message).not.toContain("payload");
   });
 
-  it("runNextAt() asks for one more run, with this one's end; the last call counts", async () => {
+  it("include runNextAt(), whose last call counts at the end of the run", async () => {
     const refused: unknown[] = [];
     const at = Date.now() + 3_600_000;
     const worker = await bench.work([
@@ -129,7 +129,7 @@ describe("what a handler can say", () => {
     expect(stored).toMatchObject({ pending: [{ trigger: "self", at }] });
   });
 
-  it("a run that starts too soon after the one before is dropped, and no handler runs", async () => {
+  it("do not arise if a run starts too soon after the last: it is dropped", async () => {
     let calls = 0;
     const worker = await bench.work([
       type(() => {
@@ -148,7 +148,7 @@ describe("what a handler can say", () => {
     expect(calls).toBe(1);
   });
 
-  it("a listener that throws changes nothing", async () => {
+  it("are not changed by a listener that throws", async () => {
     const worker = await bench.work([type(() => "done")]);
     worker.on("started", () => {
       throw new Error("listener");
@@ -159,13 +159,13 @@ describe("what a handler can say", () => {
   });
 });
 
-describe("what a handler prints", () => {
+describe("the output of a handler", () => {
   beforeEach(() => {
     for (const method of ["log", "error"] as const) vi.spyOn(console, method).mockImplementation(() => {});
   });
   afterEach(() => void vi.restoreAllMocks());
 
-  it("is kept for each attempt: the log, and what the console got, told apart", async () => {
+  it("is kept for each attempt, with log and console apart", async () => {
     const worker = await bench.work([
       type(({ attempt, log }) => {
         log("attempt", { attempt });
@@ -184,7 +184,7 @@ describe("what a handler prints", () => {
     await worker.stop();
   });
 
-  it("has a line of the log once, also where the worker's logger prints", async () => {
+  it("has each log line once, even if the worker's logger prints", async () => {
     const logged: string[] = [];
     const info = (_details: object, message: string) => {
       logged.push(message);
@@ -199,7 +199,7 @@ describe("what a handler prints", () => {
     expect(await bench.output(run)).toMatchObject([{ text: "log once\n" }]);
   });
 
-  it("a megabyte is cut, and it says so", async () => {
+  it("is cut at a megabyte, with a mark", async () => {
     const worker = await bench.work([type(() => console.log(`${"x".repeat(2 ** 20)}the end`))]);
     const end = next(worker, "settled");
     const run = await bench.run("t", "type");
@@ -210,7 +210,7 @@ describe("what a handler prints", () => {
     expect(text.split("\n").slice(1).join("\n")).toHaveLength(65_536);
   });
 
-  it("the job's own log keeps the newest lines, and of a long one the beginning", async () => {
+  it("keeps the newest lines in the job's own log, and the beginning of a long one", async () => {
     await bench.work([
       type(async ({ log, occurrence }) => {
         log("x".repeat(2 ** 20));
@@ -235,7 +235,7 @@ describe("what a handler prints", () => {
     );
   });
 
-  it("is saved while the handler still runs", async () => {
+  it("is saved while the handler runs", async () => {
     const finish = gate();
     await bench.work([
       type(async () => {
@@ -248,7 +248,7 @@ describe("what a handler prints", () => {
     finish.resolve();
   });
 
-  it("is kept to the end also of an attempt that lost its job", async () => {
+  it("is kept to the end for an attempt that lost its job, too", async () => {
     const worker = await bench.work(
       [
         type(async ({ signal, log, occurrence }) => {
@@ -266,7 +266,7 @@ describe("what a handler prints", () => {
     expect(await bench.output(run)).toEqual([{ attempt: 1, text: "log rolled back\n", cut: false }]);
   });
 
-  it("is not captured where it is not wanted; the log is kept all the same", async () => {
+  it("is not captured if switched off, except the log", async () => {
     const worker = await bench.work(
       [
         type(({ log }) => {

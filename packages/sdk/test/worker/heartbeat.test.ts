@@ -31,7 +31,7 @@ afterEach(() => open());
 
 const waits = (name: string) => defineTask(name, { queue: QUEUE, payload: nothing, handler: () => opened });
 
-it("a worker is listed with what it has under way, is stopping while it waits, and leaves when it is done", async () => {
+it("a worker is listed with its runs, as stopping while it waits, and not when it is done", async () => {
   const type = waits("ring");
   const worker = await bench.work([type], soon);
   expect(await list()).toMatchObject([
@@ -85,7 +85,7 @@ it("a worker that misses beats is silent, then dead, and forgotten after an hour
   });
 });
 
-it("whatever number of runs it has, a worker names 20 of them", async () => {
+it("a worker names at most 20 of its runs", async () => {
   const type = waits("ring");
   const worker = await bench.work([type], { ...soon, concurrency: 30 });
   await bench.run("t", "ring");
@@ -114,7 +114,7 @@ it("whatever number of runs it has, a worker names 20 of them", async () => {
   }
 });
 
-it("a run whose items are at work is running, in whatever job", async () => {
+it("a run whose items are running is running, whatever the job", async () => {
   const many = defineTask("many", {
     queue: QUEUE,
     payload: nothing,
@@ -158,7 +158,7 @@ it("a put, a trigger and an enqueue warn of a queue without a worker, and of a t
   expect(await known.put(past)).toMatchObject({ warnings: [{ code: "NO_NEXT" }] });
 });
 
-it("does not warn of a queue that a plain BullMQ worker works, or of which Redis does not tell", async () => {
+it("there is no warning for a queue with a plain BullMQ worker, or if Redis does not tell", async () => {
   await bench.work([waits("ring")]);
   const connection = store().connect("patient");
   const plain = new BullWorker("plain", async () => {}, {
@@ -182,7 +182,7 @@ it("does not warn of a queue that a plain BullMQ worker works, or of which Redis
   }
 });
 
-it("asks once for a thousand tasks, and not again for each put", async () => {
+it("the list of workers is read once for a thousand tasks, not for each put", async () => {
   await bench.work([waits("ring")]);
   const client = fresh();
   const workers = vi.spyOn(store().registry, "workers");
@@ -203,7 +203,7 @@ it("asks once for a thousand tasks, and not again for each put", async () => {
   vi.restoreAllMocks();
 });
 
-it("a put goes through where the list of workers cannot be read", async () => {
+it("a put succeeds if the list of workers cannot be read", async () => {
   const { keys } = internalsOf(store());
   await bench.admin.set(keys.workers, "no hash");
   expect(await put(fresh(), "ring")).toMatchObject({ outcome: "created", warnings: [] });
@@ -217,7 +217,7 @@ it("a put goes through where the list of workers cannot be read", async () => {
   await eventually(async () => expect(await list()).toMatchObject([{ id: worker.id }]));
 });
 
-it.each(["1h", 99, "often"])("refuses %s as the time between two beats", (heartbeatEvery) => {
+it.each(["1h", 99, "often"])("%s is refused as the time between two beats", (heartbeatEvery) => {
   expect(() => new Worker({ connection: "redis://x", types: [], heartbeatEvery })).toThrow(
     expect.objectContaining({ code: "INVALID_OPTION", field: "heartbeatEvery" }),
   );

@@ -7,7 +7,7 @@ import { Bench, next, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("late");
 
-it("a start that comes when another worker has the job counts for nothing, and runs no handler", async () => {
+it("a start that comes when another worker has the job has no effect, and runs no handler", async () => {
   const [held, go] = [gate(), gate()];
   const failpoint = async (at: string) => {
     if (at !== "before start-run") return;

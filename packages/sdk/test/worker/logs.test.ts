@@ -74,7 +74,7 @@ describe("a worker logs", () => {
     });
   });
 
-  it("a run that is over its time limit", async () => {
+  it("a run that exceeds its time limit", async () => {
     const { logger, logged } = recorder();
     const clock = new HandClock();
     const begun = gate();
@@ -93,7 +93,7 @@ describe("a worker logs", () => {
     expect(await logged({ level: "error", message: "run failed" })).toMatchObject({ outcome: "timed-out" });
   });
 
-  it("a handler that still runs when its grace is over, also if its job was lost", async () => {
+  it("a handler that still runs after its grace, also if its job was lost", async () => {
     const { logger, logged } = recorder();
     const clock = new HandClock();
     const [begun, finish] = [gate<AbortSignal>(), gate()];
@@ -209,7 +209,7 @@ describe("a start", () => {
     await server.stop();
   });
 
-  it("says at once that Redis refuses the password, and goes on once Redis takes it", async () => {
+  it("logs at once that Redis refuses the password, and continues once it accepts it", async () => {
     const server = await startRedis({ password: "s3cret" });
     const { worker, lines, logged } = make({ connection: server.url.replace("s3cret", "hunter2") });
     const start = worker.start();
@@ -226,7 +226,7 @@ describe("a start", () => {
     await server.stop();
   });
 
-  it("is ended by a stop, also over a store of yours, which stays open", async () => {
+  it("is ended by a stop, also with the caller's store, which stays open", async () => {
     const port = await freePort();
     const store = new Store({ connection: `redis://127.0.0.1:${port}`, namespace: bench.namespace });
     for (const options of [{ connection: `redis://127.0.0.1:${port}` }, { store }]) {

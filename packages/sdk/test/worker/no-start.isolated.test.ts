@@ -14,7 +14,7 @@ vi.mock("node:timers/promises", async (original) => ({
 
 const bench = Bench.use("nostart");
 
-it("a run whose start Redis does not take for a minute is not failed: it runs when Redis takes it", async () => {
+it("a run whose start Redis refuses for a minute is not failed: it runs when Redis accepts it", async () => {
   let refused = 0;
   const failpoint = (point: string) => {
     if (point !== "before start-run" || refused === 20) return;
@@ -38,7 +38,7 @@ it("a run whose start Redis does not take for a minute is not failed: it runs wh
   await store.close();
 });
 
-it("a stop waits for a handler however often it looks whether one runs", async () => {
+it("a stop waits for a handler however often it checks for one", async () => {
   const [begun, finish] = [gate(), gate()];
   const type = defineTask("type", {
     queue: QUEUE,

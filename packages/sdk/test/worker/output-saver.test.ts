@@ -13,7 +13,7 @@ import { Bench, nothing, QUEUE } from "./bench.js";
 
 const bench = Bench.use("saver");
 
-it("a save whose answer was lost, and that is sent again, does not overwrite a later one", async () => {
+it("a save that is sent again after a lost answer does not overwrite a later one", async () => {
   const run = await bench.run("t", "type");
   let lost = false;
   const failpoint = (point: string) => {
@@ -43,7 +43,7 @@ it("a save whose answer was lost, and that is sent again, does not overwrite a l
   await store.close();
 });
 
-it("the end of a run goes to Redis after all that it printed, also where an earlier save is under way", async () => {
+it("the end of a run is sent after its whole output, even if an earlier save is under way", async () => {
   const [saving, ended] = [gate(), gate()];
   const sent: string[] = [];
   const failpoint = async (point: string) => {

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { captureConsole, printingTo } from "../../src/worker/console-capture.js";
 import { Output } from "../../src/worker/output.js";
 
-describe("what is kept of an attempt's output", () => {
-  it("one line each, with where it came from", () => {
+describe("the saved output of an attempt", () => {
+  it("has one entry a line, with its source", () => {
     const output = new Output(1_000);
     output.write("log", "begun");
     output.write("out", "two\nlines");
@@ -11,7 +11,7 @@ describe("what is kept of an attempt's output", () => {
     expect(output.take()).toEqual({ text: "log begun\nout two\nout lines\nerr oh\n", cut: false });
   });
 
-  it("is handed out only when it grew, and again when it could not be saved", () => {
+  it("is returned only when it grew, and again when a save failed", () => {
     const output = new Output(1_000);
     expect(output.take()).toBeUndefined();
     output.write("out", "a");
@@ -21,14 +21,14 @@ describe("what is kept of an attempt's output", () => {
     expect(output.take()).toMatchObject({ text: "out a\n" });
   });
 
-  it("the newest lines stay, and how much was cut is said", () => {
+  it("keeps the newest lines, with the amount that was cut", () => {
     const output = new Output(30);
     for (let n = 0; n < 10; n++) output.write("out", `line ${n}`);
     // 11 bytes a line.
     expect(output.take()).toEqual({ text: "cut 88 bytes before this\nout line 8\nout line 9\n", cut: true });
   });
 
-  it("of one long line the end stays", () => {
+  it("keeps the end of one long line", () => {
     const output = new Output(64);
     output.write("out", "before");
     output.write("err", `${"x".repeat(1_000_000)}end`);
@@ -51,7 +51,7 @@ describe("what is kept of an attempt's output", () => {
     expect(none.take()).toEqual({ text: "cut 6 bytes before this\n", cut: true });
   });
 
-  it("discards output after the attempt's end", () => {
+  it("excludes output after the attempt's end", () => {
     const output = new Output(100);
     output.close();
     output.write("out", "late");
@@ -59,7 +59,7 @@ describe("what is kept of an attempt's output", () => {
   });
 });
 
-describe("the console while someone captures", () => {
+describe("the console during a capture", () => {
   const printed: unknown[][] = [];
   const methods = ["log", "info", "debug", "warn", "error", "dir"] as const;
   let releases: (() => void)[] = [];
@@ -79,7 +79,7 @@ describe("the console while someone captures", () => {
     return release;
   };
 
-  it("goes to the attempt that printed, also from what it started, and is printed all the same", async () => {
+  it("writes to the attempt that printed, also from callbacks, and prints as before", async () => {
     capture();
     const [a, b] = [new Output(1_000), new Output(1_000)];
     const speak = (name: string) => async () => {
@@ -94,7 +94,7 @@ describe("the console while someone captures", () => {
     expect(printed).toHaveLength(5);
   });
 
-  it("takes every way to print, once", () => {
+  it("captures every way to print, once", () => {
     capture();
     const output = new Output(10_000);
     printingTo(output, () => {
@@ -117,7 +117,7 @@ describe("the console while someone captures", () => {
     expect(lines.filter((line) => line.includes("(index)") || line.includes("Trace: here"))).toHaveLength(2);
   });
 
-  it("is as before when the last one has stopped", () => {
+  it("is restored when the last capture has ended", () => {
     const before = console.log;
     const [first, second] = [capture(), capture()];
     first();
@@ -127,7 +127,7 @@ describe("the console while someone captures", () => {
     expect(console.log).toBe(before);
   });
 
-  it("a console that someone else wrapped meanwhile is left to them", () => {
+  it("is left alone if other code has wrapped it meanwhile", () => {
     const release = capture();
     const ours = console.log;
     const theirs = (...args: unknown[]) => ours(...args);
@@ -138,7 +138,7 @@ describe("the console while someone captures", () => {
     expect(printed).toEqual([["still works"]]);
   });
 
-  it("goes on after what was kept of it before, within the same bound", () => {
+  it("continues after earlier output, within the same limit", () => {
     const before = new Output(30);
     for (let n = 0; n < 10; n++) before.write("out", `line ${n}`);
     const after = new Output(30);
@@ -148,7 +148,7 @@ describe("the console while someone captures", () => {
     expect(after.take()).toEqual({ text: "cut 99 bytes before this\nout line 9\nlog and on\n", cut: true });
   });
 
-  it("goes on after lines of any kind", () => {
+  it("continues after lines of any kind", () => {
     const text = "out 10%\r20%\r30%\nout windows\r\nlog a\u2028b\u2029c\nout \n";
     const output = new Output(1_000);
     output.goOnFrom(text);

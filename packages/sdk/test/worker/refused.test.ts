@@ -14,7 +14,7 @@ describe("a Redis that refuses to hand out jobs", () => {
   const set = (maxmemory: string) => bench.admin.config("SET", "maxmemory", maxmemory);
   afterEach(() => set("0"));
 
-  it("is asked once a second, not all the time, and the jobs are worked when it takes writes again", async () => {
+  it("is asked once a second, and the jobs run when it accepts writes again", async () => {
     const run = await bench.run("t", "noop");
     await set("1");
     const worker = new Worker({
@@ -34,7 +34,7 @@ describe("a Redis that refuses to hand out jobs", () => {
 });
 
 /** As in a failover that the connections survive: Redis is a replica for a moment, and accepts no writes. */
-describe("a Redis that is read-only for a moment", () => {
+describe("a Redis that is read-only for a short time", () => {
   const refusals = async () => {
     const found = /errorstat_READONLY:count=(\d+)/.exec(await bench.admin.info("errorstats"));
     return Number(found?.[1] ?? 0);
@@ -69,7 +69,7 @@ describe("a Redis that is read-only for a moment", () => {
     };
   }
 
-  it("while a run that must wait is put off: it waits all the same, and then runs", async () => {
+  it("while a run is postponed does not stop it from waiting and then running", async () => {
     const run = await bench.run("t", "noop", { crash: { delay: "4s" } });
     const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };
     await storeOf(bench.client).runs.start({ queue: QUEUE, owner: "system", id: "t" }, run, dead);
@@ -81,7 +81,7 @@ describe("a Redis that is read-only for a moment", () => {
     await stop();
   });
 
-  it("while a run ends: its end is recorded as it was, with what it printed", async () => {
+  it("while a run ends does not change its recorded end and output", async () => {
     const type = defineTask("type", {
       queue: QUEUE,
       payload: nothing,
@@ -104,7 +104,7 @@ describe("a Redis that is read-only for a moment", () => {
     expect(await bench.output(run)).toMatchObject([{ attempt: 1, text: "log done\n" }]);
   });
 
-  it("once a run's end is recorded: its job completes, and the handler does not run again", async () => {
+  it("after a recorded end lets the job complete, without a second run of the handler", async () => {
     const handler = vi.fn();
     const type = defineTask("type", { queue: QUEUE, payload: nothing, handler });
     const stop = await workRefusedAt("after settle-run", type);
@@ -116,7 +116,7 @@ describe("a Redis that is read-only for a moment", () => {
     await stop();
   });
 
-  it("once it is recorded that an attempt failed: that is counted, and no more follow than it may have", async () => {
+  it("after a recorded failure counts that attempt, and allows no extra one", async () => {
     const handler = vi.fn(() => {
       throw new Error("no");
     });
@@ -134,7 +134,7 @@ describe("a Redis that is read-only for a moment", () => {
   });
 });
 
-it("a job that is no longer its worker's keeps no place of it once its handler has ended", async () => {
+it("a job that its worker has lost frees its place when its handler ends", async () => {
   const type = defineTask("type", {
     queue: QUEUE,
     payload: nothing,
@@ -156,7 +156,7 @@ it("a job that is no longer its worker's keeps no place of it once its handler h
   await eventually(settled);
 });
 
-describe("a run's end that is not recorded", () => {
+describe("a run's end that cannot be recorded", () => {
   /**
    * Works a run each of whose ends does not get through before `act` has.
    * @param fails attempts that fail first
@@ -191,7 +191,7 @@ describe("a run's end that is not recorded", () => {
     throw new Error(message);
   };
 
-  it("for what only this run has: its job ends all the same, at once", async () => {
+  it("because of this run's own data does not keep its job from ending", async () => {
     const { run, worker, store, job, count } = await ending(refuse("WRONGTYPE Operation against a key"));
     expect(await next(worker, "settled")).toMatchObject({ run, outcome: "succeeded" });
     await eventually(async () => expect(await job()).toMatchObject({ returnvalue: "done" }));
@@ -200,7 +200,7 @@ describe("a run's end that is not recorded", () => {
     await store.close();
   });
 
-  it("while its worker stops: that is not waited for", async () => {
+  it("does not hold up the stop of its worker", async () => {
     const { worker, store, job, count } = await ending(refuse("READONLY You can't write"));
     await eventually(() => expect(count().tries).toBeGreaterThan(0));
     await worker.stop();
@@ -209,7 +209,7 @@ describe("a run's end that is not recorded", () => {
     await store.close();
   });
 
-  it("before its worker gets the job once more: no second attempt starts alongside", async () => {
+  it("allows no second attempt alongside in the same worker", async () => {
     const { run, worker, store, job, count } = await ending(async (run, tries) => {
       if (tries === 1) return;
       await bench.admin.del(`${bench.jobKey(run)}:lock`);

@@ -8,8 +8,8 @@ import { aborted, Bench, HandClock, next, nothing, QUEUE } from "./bench.js";
 const bench = Bench.use("stop");
 const noop = defineTask("noop", { queue: QUEUE, payload: nothing, handler: () => {} });
 
-describe("a stop that does not wait for ever", () => {
-  it("aborts the signals after its time, and what throws then is handed back, not counted", async () => {
+describe("a stop with a time limit", () => {
+  it("aborts the signals after its time, and hands jobs back whose handlers throw then", async () => {
     const clock = new HandClock();
     const begun = gate<Context>();
     const seen: number[] = [];
@@ -45,7 +45,7 @@ describe("a stop that does not wait for ever", () => {
     expect(await bench.output(run)).toEqual([{ attempt: 1, text: "log part 1\nlog part 2\n", cut: false }]);
   });
 
-  it("before the start: it takes no job, and fails none", async () => {
+  it("before the start takes no job and does not fail", async () => {
     const worker = new Worker({
       ...{ connection: bench.redis.url, namespace: bench.namespace, types: [noop], logger: SILENT },
     });
@@ -58,7 +58,7 @@ describe("a stop that does not wait for ever", () => {
     await worker.stop();
   });
 
-  it("before a start could be recorded: the job is handed back, not failed", async () => {
+  it("before a recorded start hands the job back", async () => {
     const store = new Store({ connection: bench.redis.url, namespace: bench.namespace });
     const tried = gate();
     vi.spyOn(store.runs, "start").mockImplementation(async () => {
@@ -76,7 +76,7 @@ describe("a stop that does not wait for ever", () => {
     await eventually(async () => expect(await bench.record(run)).toMatchObject({ outcome: "succeeded" }));
   });
 
-  it("a handler that returns has its result", async () => {
+  it("keeps the result of a handler that returns", async () => {
     const begun = gate();
     const type = defineTask("type", {
       queue: QUEUE,
@@ -99,7 +99,7 @@ describe("a stop that does not wait for ever", () => {
   it.each([
     ["wait for", 50],
     ["come for", 0],
-  ])("items that %s their turn go back to the queue", async (_what, pings) => {
+  ])("returns items to the queue that %s their turn", async (_what, pings) => {
     const begun = gate();
     const finish = gate();
     const done: number[] = [];

@@ -3,7 +3,7 @@ import { Semaphore } from "../../src/worker/semaphore.js";
 import { Suspects } from "../../src/worker/suspects.js";
 
 describe("jobs whose worker died", () => {
-  it("come back one after the other, and start one at a time", () => {
+  it("come back one after another, and start one at a time", () => {
     const suspects = new Suspects();
     // Taken together: nobody starts while the others are there.
     expect(["a", "b", "c"].map((job) => suspects.admit(job, 0))).toEqual([1_000, 1_250, 1_500]);
@@ -16,7 +16,7 @@ describe("jobs whose worker died", () => {
     expect(suspects.admit("b", 6_500)).toBeUndefined();
   });
 
-  it("all have their turn, however many they are", () => {
+  it("all start in the end, however many there are", () => {
     const suspects = new Suspects();
     const waiting = Array.from({ length: 2_500 }, (_, i) => ({ job: `j${i}`, at: 0 }));
     let now = 0;
@@ -32,7 +32,7 @@ describe("jobs whose worker died", () => {
     expect(now).toBeLessThan(30 * 60_000);
   });
 
-  it("are not kept waiting when the clock is put back", () => {
+  it("are not delayed when the clock is put back", () => {
     const suspects = new Suspects();
     expect(suspects.admit("a", 1e12)).toBe(1e12 + 1_000);
     expect(suspects.admit("b", 0)).toBe(300_250);
@@ -43,7 +43,7 @@ describe("jobs whose worker died", () => {
 });
 
 describe("a semaphore", () => {
-  it("lets so many in, then one for each that leaves, in order", async () => {
+  it("admits up to its limit, then one for each that leaves, in order", async () => {
     const semaphore = new Semaphore(2);
     const entered: number[] = [];
     const all = [1, 2, 3, 4].map((n) => semaphore.enter().then((yes) => yes && entered.push(n)));
@@ -57,7 +57,7 @@ describe("a semaphore", () => {
     expect(await semaphore.enter()).toBe(false);
   });
 
-  it("a turn that nobody waited for is free again", async () => {
+  it("frees a place that nobody waited for", async () => {
     const semaphore = new Semaphore(1);
     await semaphore.enter();
     semaphore.leave();

@@ -52,7 +52,7 @@ describe("a time limit", () => {
     expect(clock.armed).toBe(0);
   });
 
-  it("there is none where the task has none", async () => {
+  it("is absent if the task has none", async () => {
     const finish = gate();
     const { definition, begun } = type(() => finish.promise);
     const worker = await bench.work([definition], {}, { clock });
@@ -65,7 +65,7 @@ describe("a time limit", () => {
     expect(await end).toMatchObject({ outcome: "succeeded" });
   });
 
-  it("a handler that throws in its grace timed out: a failure, no crash", async () => {
+  it("counts a handler that throws in its grace as timed out, not crashed", async () => {
     const { definition, begun } = type(({ signal }) => aborted(signal));
     const worker = await bench.work([definition], {}, { clock });
     const run = await bench.run("t", "box", timed);
@@ -83,7 +83,7 @@ describe("a time limit", () => {
     await eventually(async () => expect(await (await jobs.getJob(run))?.isFailed()).toBe(true));
   });
 
-  it("a handler that continues after its grace is abandoned, and its result is ignored", async () => {
+  it("abandons a handler that continues after its grace, and ignores its result", async () => {
     const finish = gate();
     const after = gate<unknown>();
     const { definition, begun } = type(async (context) => {
@@ -115,7 +115,7 @@ describe("a time limit", () => {
     expect(await bench.output(run)).toMatchObject([{ attempt: 1, text: "log in time\n" }]);
   });
 
-  it("is tried again like any failure, and each attempt has all of it", async () => {
+  it("leads to a retry like any failure, with the full limit for each attempt", async () => {
     const left: number[] = [];
     const begun: (() => void)[] = [];
     const definition = defineTask("box", {
@@ -146,7 +146,7 @@ describe("a time limit", () => {
     expect(left).toEqual([30_000, 30_000, 30_000]);
   });
 
-  it("longer than a timer can wait does not fire at once", async () => {
+  it("may be longer than a timer can wait", async () => {
     const finish = gate();
     const { definition, begun } = type(() => finish.promise);
     const worker = await bench.work([definition]);

@@ -18,7 +18,7 @@ function verdict(ended: Ended<Json | undefined | Ending>, told: Told[] = [], las
   return { outcome: run && (run.outcome ?? "retrying"), result: run?.result, text: run?.error, job };
 }
 
-describe("what an attempt's end means", () => {
+describe("the verdict on an attempt", () => {
   const quota = new Ending("quota", { upTo: 7 });
   const nothing = new Ending("nothing-to-do", undefined);
   it.each<[string, Ended<Json | undefined | Ending>, Told[], boolean, string | undefined, string]>([
@@ -47,7 +47,7 @@ describe("what an attempt's end means", () => {
     expect(verdict(ended, told, last)).toMatchObject({ outcome, job: { end: job } });
   });
 
-  it("keeps a result, also one that comes with quota()", () => {
+  it("keeps a result, also with quota()", () => {
     expect(verdict(returned({ pages: 3 }))).toMatchObject({
       result: { pages: 3 },
       job: { value: { pages: 3 } },
@@ -56,7 +56,7 @@ describe("what an attempt's end means", () => {
     expect(verdict(returned({ pages: 3 }), ["cancelled"])).toMatchObject({ job: { value: undefined } });
   });
 
-  it("a hard end is never tried again, and says what happened", () => {
+  it("does not retry a hard end, and names the reason", () => {
     const { job, text } = verdict(stuck, ["timed-out"], false);
     expect(job).toMatchObject({ error: expect.any(UnrecoverableError) });
     expect(text).toContain("The time limit of 30s is over. The handler did not stop within 10s.");
@@ -70,7 +70,7 @@ describe("what an attempt's end means", () => {
     expect(verdict(threw(limit), ["timed-out"]).text).toMatch(/^TimeLimitError: [^\n]*\n {4}at /);
   });
 
-  it("whatever is thrown, BullMQ gets an error that it does not take for its own", () => {
+  it("passes an error to BullMQ that it does not take for its own", () => {
     const moved = Object.assign(new Error("odd"), { name: "DelayedError" });
     for (const thrown of [undefined, null, "text", 7, moved]) {
       const { job } = verdict(threw(thrown));
@@ -79,13 +79,13 @@ describe("what an attempt's end means", () => {
     }
   });
 
-  it("a rate limit that a handler asks BullMQ for is a failure like another", () => {
+  it("treats BullMQ's rate limit of a handler as a failure", () => {
     const { job, outcome } = verdict(threw(Worker.RateLimitError()), [], false);
     expect(outcome).toBe("retrying");
     expect((job as { error: Error }).error.message).toBe("The handler asked BullMQ for a rate limit.");
   });
 
-  it("UnrecoverableError of another copy of BullMQ ends the run as well", () => {
+  it("accepts UnrecoverableError of another copy of BullMQ", () => {
     const foreign = Object.assign(new Error("no such customer"), { name: "UnrecoverableError" });
     const { job, outcome, text } = verdict(threw(foreign), [], false);
     expect(outcome).toBe("failed");

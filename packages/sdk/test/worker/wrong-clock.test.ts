@@ -10,7 +10,7 @@ afterEach(() => {
 });
 
 it.each([-600_000, 600_000])(
-  "waits after a crash as long as it must, its own clock %i ms off",
+  "a worker waits after a crash for the full time with its clock %i ms off",
   async (off) => {
     const run = await bench.run("t", "work", { crash: { delay: "30s" } });
     const dead = { worker: "dead", pid: 1, host: "h", attempt: 1, made: 0 };

@@ -34,7 +34,7 @@ async function open(options: TestKitOptions = {}): Promise<TestKit> {
   return kit;
 }
 
-describe("time", () => {
+describe("virtual time", () => {
   it("passes from occurrence to occurrence, for Date too", async () => {
     const { type, started } = working(undefined);
     await open({ types: [type] });
@@ -49,7 +49,7 @@ describe("time", () => {
     expect(kit.now).toBe(Date.parse("2026-01-02T00:00:00Z"));
   });
 
-  it("a handler takes as much of it as it sleeps", async () => {
+  it("passes in a handler by its sleeps", async () => {
     const { type } = working("10m");
     await open({ types: [type] });
     await kit.client.put(type, { id: "r", schedule: { every: "1h" }, payload: {} });
@@ -59,7 +59,7 @@ describe("time", () => {
     await kit.expect("r").finishedAt(["1:10:00", "2:10:00"]).outcomes(["succeeded", "succeeded"]);
   });
 
-  it("an occurrence that meets a run is skipped, one that meets its end is not", async () => {
+  it("skips an occurrence during a run, not one at its end", async () => {
     const { type } = working("2m");
     await open({ types: [type] });
     await kit.client.put(type, { id: "r", schedule: { every: "1m" }, payload: {} });
@@ -72,7 +72,7 @@ describe("time", () => {
       .skipped(2);
   });
 
-  it("times that nobody could claim are counted, one by one", async () => {
+  it("counts each time that nobody could claim", async () => {
     const { type } = working(undefined);
     await open({ types: [type] });
     await kit.client.put(type, { id: "r", schedule: { every: "1m" }, payload: {} });
@@ -84,7 +84,7 @@ describe("time", () => {
     await kit.expect("r").firedFor(["10:00"]).skipped("missed", 9).state("scheduled").nextAt("11:00");
   });
 
-  it("a sleep ends with its signal, and with it the run", async () => {
+  it("ends a sleep with its signal, and with it the run", async () => {
     const stop = new AbortController();
     const type = defineTask("work", {
       queue: "bells",
@@ -99,7 +99,7 @@ describe("time", () => {
     expect((await kit.history("r")).runs[0]?.error).toContain("enough");
   });
 
-  it("a time limit is over when its time has passed", async () => {
+  it("ends a time limit at its time", async () => {
     const left: number[] = [];
     const type = defineTask("work", {
       queue: "bells",
@@ -118,7 +118,7 @@ describe("time", () => {
     expect(left).toEqual([90_000, 80_000]);
   });
 
-  it("a cancel is heard at its moment", async () => {
+  it("delivers a cancel at its time", async () => {
     const { type } = working("1d");
     await open({ types: [type] });
     await kit.client.put(type, { id: "r", schedule: { every: "1h" }, payload: {} });
@@ -130,7 +130,7 @@ describe("time", () => {
     await kit.expect("r").fired(1).finishedAt(["1:20:00"]).outcome("cancelled");
   });
 
-  it("sleeps that end at one moment end in the order in which they began", async () => {
+  it("ends sleeps that are due at one moment in the order of their starts", async () => {
     await open({});
     const order: number[] = [];
     for (const n of [1, 2, 3]) {
@@ -143,7 +143,7 @@ describe("time", () => {
     expect(order).toEqual([1, 2, 3]);
   });
 
-  it("handlers may wait for each other", async () => {
+  it("lets handlers wait for each other", async () => {
     let last: Promise<void> = Promise.resolve();
     const order: string[] = [];
     const type = defineTask("work", {
@@ -168,7 +168,7 @@ describe("time", () => {
     expect(order.map((line) => line.slice(2))).toEqual(["01:00", "01:10", "01:20"]);
   });
 
-  it("work in real time takes none", async () => {
+  it("does not pass during work in real time", async () => {
     const type = defineTask("work", {
       queue: "bells",
       payload: nothing,
@@ -180,7 +180,7 @@ describe("time", () => {
     await kit.expect("r").fired(3).finishedAt(["1:00", "2:00", "3:00"]);
   });
 
-  it("what is triggered or enqueued now happens with advance(0)", async () => {
+  it("runs triggered and enqueued tasks with advance(0)", async () => {
     const { type, started } = working(undefined);
     await open({ types: [type] });
     await kit.client.enqueue(type, {}, { id: "now" });
@@ -193,7 +193,7 @@ describe("time", () => {
     await kit.expect("later").fired(1).state("finished");
   });
 
-  it("queues may appear at any moment", async () => {
+  it("includes queues that appear later", async () => {
     const late = defineTask("late", { queue: "others", payload: nothing, handler: () => {} });
     const { type } = working(undefined);
     await open({ types: [type, late] });
@@ -203,7 +203,7 @@ describe("time", () => {
   });
 });
 
-describe("what BullMQ does by itself", () => {
+describe("BullMQ's own features", () => {
   let queue: Queue;
   const plain = async () => {
     await open({ worker: false });
@@ -215,7 +215,7 @@ describe("what BullMQ does by itself", () => {
   afterEach(() => queue.close());
   const now = () => new Date().toISOString().slice(11, 19);
 
-  it("delayed jobs and retries with backoff run at their virtual time", async () => {
+  it("run delayed jobs and retries with backoff at their virtual time", async () => {
     await plain();
     const seen: string[] = [];
     await kit.bullWorker("plain", async (job) => {
@@ -234,7 +234,7 @@ describe("what BullMQ does by itself", () => {
     ]);
   });
 
-  it("a job that delays itself", async () => {
+  it("include a job that delays itself", async () => {
     await plain();
     const seen: string[] = [];
     await kit.bullWorker("plain", async (job, token) => {
@@ -248,7 +248,7 @@ describe("what BullMQ does by itself", () => {
     expect(seen).toEqual(["00:00:00", "00:10:00", "00:20:00", "00:30:00"]);
   });
 
-  it("priorities, and a queue that is paused", async () => {
+  it("include priorities and paused queues", async () => {
     await plain();
     const seen: string[] = [];
     await kit.bullWorker("plain", async (job) => {
@@ -267,7 +267,7 @@ describe("what BullMQ does by itself", () => {
 });
 
 describe("nodes", () => {
-  it("several enqueue every occurrence once, each of them its share", async () => {
+  it("enqueue every occurrence once, a share each", async () => {
     await open({ nodes: 3, types: [working(undefined).type] });
     for (let i = 0; i < 5; i++) {
       await kit.client.put({ id: `t${i}`, type: "work", queue: "bells", schedule: { every: "1m" } });
@@ -283,7 +283,7 @@ describe("nodes", () => {
 });
 
 describe("workers", () => {
-  it("a paused one takes nothing, and what runs goes on", async () => {
+  it("take nothing while paused, and continue their runs", async () => {
     const { type } = working("30s");
     await open({ types: [type], concurrency: 1 });
     await kit.client.put(type, { id: "r", schedule: { every: "1m" }, overlap: "allow", payload: {} });
@@ -297,7 +297,7 @@ describe("workers", () => {
       .finishedAt(["1:30", "3:45", "4:15", "4:45"]);
   });
 
-  it("a paused one that was idle does not take the next job", async () => {
+  it("take no job if they were idle when paused", async () => {
     const { type, started } = working(undefined);
     await open({ types: [type] });
     await kit.client.put(type, { id: "r", schedule: { every: "1m" }, overlap: "allow", payload: {} });
@@ -310,7 +310,7 @@ describe("workers", () => {
     expect(started).toEqual(["00:01:00", "00:03:30", "00:03:30", "00:04:00"]);
   });
 
-  it("a crashed one's job goes to the next, 30 to 60 s later; its handler never goes on", async () => {
+  it("leave a crashed one's job to the next, 30 to 60 s later, and its handler never continues", async () => {
     await open({ worker: false });
     const lines: string[] = [];
     const say = (what: string) => lines.push(`${new Date().toISOString().slice(11, 19)} ${what}`);
@@ -326,7 +326,7 @@ describe("workers", () => {
     await kit.expect("r").fired(1).outcome("succeeded");
   });
 
-  it("a crashed one's job goes to another that runs", async () => {
+  it("leave a crashed one's job to another that runs", async () => {
     await open({ worker: false });
     const lines: string[] = [];
     const add = (name: string) =>
@@ -344,7 +344,7 @@ describe("workers", () => {
     expect(lines).toEqual(["01:00:00 first", "01:02:00 second"]);
   });
 
-  it("a job whose workers crash twice is given up: the run crashed", async () => {
+  it("give up a job whose workers crash twice", async () => {
     await open({ worker: false });
     const worker = await kit.bullWorker("bells", () => kit.sleep("1h"));
     await kit.client.put({ id: "r", type: "x", queue: "bells", schedule: { every: "1d" } });
@@ -359,7 +359,7 @@ describe("workers", () => {
     await kit.expect("r").fired(1).outcome("crashed");
   });
 
-  it("Carillon's own starts again after a crash, and its fence has grown", async () => {
+  it("start a run again after a crash, with a higher fence", async () => {
     const fences: number[] = [];
     const type = defineTask("work", {
       queue: "bells",
@@ -381,7 +381,7 @@ describe("workers", () => {
     await kit.expect("r").fired(1).outcome("succeeded");
   });
 
-  it("plain ones work Carillon's queues, beside each other", async () => {
+  it("may be several plain BullMQ workers", async () => {
     await open({ worker: false });
     const by: string[] = [];
     for (const name of ["first", "second"]) {
@@ -403,7 +403,7 @@ describe("workers", () => {
     expect(() => kit.worker).toThrow("without a worker");
   });
 
-  it("cannot be paused or crashed where there is none", async () => {
+  it("cannot be paused or crashed if there is none", async () => {
     await open({ types: [working(undefined).type] });
     await kit.worker.crash();
     await expect(kit.worker.pause()).rejects.toMatchObject({ code: "CONFLICT" });
@@ -444,7 +444,7 @@ describe("the same test", () => {
     return lines;
   }
 
-  it("has the same trace, each time", async () => {
+  it("has the same trace each time", async () => {
     const first = await trace();
     expect(first.length).toBeGreaterThan(40);
     // Queue by queue, whichever answered first: t0 and t3 are in queue a.
@@ -455,7 +455,7 @@ describe("the same test", () => {
 });
 
 describe("while a kit is open", () => {
-  it("Date is virtual, and real again after", async () => {
+  it("makes Date virtual, and real again at its end", async () => {
     const before = new Date();
     await open({ start: "2030-06-01T12:00:00Z" });
     expect(Date.now()).toBe(Date.parse("2030-06-01T12:00:00Z"));
@@ -474,7 +474,7 @@ describe("while a kit is open", () => {
     expect(before).toBeInstanceOf(Date);
   });
 
-  it("another one is refused", async () => {
+  it("refuses another one", async () => {
     await open();
     await expect(testKit({ redis })).rejects.toMatchObject({
       code: "CONFLICT",
@@ -484,7 +484,7 @@ describe("while a kit is open", () => {
     await open();
   });
 
-  it("it closes itself at the end of a block", async () => {
+  it("closes itself at the end of a block", async () => {
     {
       await using inner = await testKit({ redis, start: "2040-01-01" });
       kit = inner;
@@ -493,7 +493,7 @@ describe("while a kit is open", () => {
     expect(new Date().getUTCFullYear()).toBeLessThan(2040);
   });
 
-  it("its own server lives as long as it", async () => {
+  it("has a server of the same lifetime", async () => {
     kit = await testKit();
     const { pid } = kit.redis;
     expect(pid).toBeDefined();
@@ -502,7 +502,7 @@ describe("while a kit is open", () => {
     expect(kit.redis.pid).toBeUndefined();
   });
 
-  it("tasks of kits before it are not seen", async () => {
+  it("does not see tasks of earlier kits", async () => {
     const put = () => kit.client.put({ id: "r", type: "x", queue: "bells", schedule: { every: "1m" } });
     await open({ queues: ["bells"] });
     expect((await put()).outcome).toBe("created");
@@ -511,7 +511,7 @@ describe("while a kit is open", () => {
     expect((await put()).outcome).toBe("created");
   });
 
-  it("clients for one owner share its time", async () => {
+  it("shares its time with clients for one owner", async () => {
     const { type } = working(undefined);
     await open({ types: [type] });
     const acme = new Client({ store: kit.store, owner: "acme" });
@@ -520,7 +520,7 @@ describe("while a kit is open", () => {
     await kit.expect("acme/r").fired(2);
   });
 
-  it("close does not wait for handlers, and ends their sleeps", async () => {
+  it("closes without waiting for handlers, and ends their sleeps", async () => {
     let ended: unknown;
     const type = defineTask("work", {
       queue: "bells",

@@ -17,9 +17,12 @@ it.each([
   expect(timeText(timeOf(moment, START, "x"))).toBe(expected);
 });
 
-it.each(["", "1:60", "now", "2026-01-05T09:00:00", "2026-13-01", Number.NaN, 0.5])("%j is none", (moment) => {
-  expect(() => timeOf(moment, START, "when")).toThrow(/^when: .* is not a time/);
-});
+it.each(["", "1:60", "now", "2026-01-05T09:00:00", "2026-13-01", Number.NaN, 0.5])(
+  "%j is not a moment",
+  (moment) => {
+    expect(() => timeOf(moment, START, "when")).toThrow(/^when: .* is not a time/);
+  },
+);
 
 it.each([
   [0, 0],
@@ -36,6 +39,6 @@ it.each([
   expect(lengthOf(span, "x")).toBe(ms);
 });
 
-it.each([-1, 0.5, Number.NaN, undefined, null, { days: 3 }, 5n])("%s is none", (span) => {
+it.each([-1, 0.5, Number.NaN, undefined, null, { days: 3 }, 5n])("%s is not a span", (span) => {
   expect(() => lengthOf(span as number, "span")).toThrow(/^span: got .*\. Give whole milliseconds/);
 });

@@ -25,7 +25,7 @@ async function open(options: TestKitOptions): Promise<TestKit> {
 }
 
 describe("a failed expectation", () => {
-  it("says what was expected, and what happened, as a table", async () => {
+  it("prints the expectation and the events as a table", async () => {
     await open({ types: [type(() => kit.sleep("90s"))] });
     await kit.advance("3m");
     const error = await kit
@@ -51,7 +51,7 @@ time                  decision  reason    run
     await kit.advance("1s");
   });
 
-  it("is none of an occurrence that was tried again: it is one", async () => {
+  it("counts an occurrence with retries as one", async () => {
     await open({
       types: [
         type(() => {
@@ -65,7 +65,7 @@ time                  decision  reason    run
     await kit.expect("r").fired(1).firedFor(["1:00"]).ranAt(["1:00", "1:10"]);
   });
 
-  it("each kind of it", async () => {
+  it("has a message of each kind", async () => {
     await open({
       types: [
         type(() => {
@@ -90,7 +90,7 @@ time                  decision  reason    run
     await expect(kit.expect("nobody").fired(0)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
   });
 
-  it("is not forgotten where it was not awaited", async () => {
+  it("is reported even if it was not awaited", async () => {
     await open({ types: [type(() => {})] });
     kit.expect("r").fired(7);
     await expect(kit.advance("1m")).rejects.toThrow("expected 7, but got 0");
@@ -108,8 +108,8 @@ time                  decision  reason    run
   });
 });
 
-describe("time stands still", () => {
-  it("for a handler that waits in real time: advance says which", async () => {
+describe("time that stands still", () => {
+  it("names the handler that waits in real time", async () => {
     await open({ types: [type(() => new Promise(() => {}))], patience: 100 });
     await expect(kit.advance("1h")).rejects.toMatchObject({
       code: "CONFLICT",
@@ -119,7 +119,7 @@ describe("time stands still", () => {
     });
   });
 
-  it("for a job that a worker from elsewhere holds", async () => {
+  it("names the job that a foreign worker holds", async () => {
     await open({ worker: false, patience: 100 });
     await kit.bullWorker("bells", async () => {});
     await internalsOf(kit.store).link.ask((client) =>
@@ -129,15 +129,15 @@ describe("time stands still", () => {
   });
 });
 
-describe("refused", () => {
-  it("what is scripted for the past, and going back", async () => {
+describe("input that is refused", () => {
+  it("includes events in the past, and going back", async () => {
     await open({});
     await kit.advance("1m");
     expect(() => kit.at("0:59", () => {})).toThrow("in the past");
     await expect(kit.advanceTo("0:59")).rejects.toThrow("virtual time only goes forward");
   });
 
-  it("a reason for skips that there is not: none of it would always be true", async () => {
+  it("includes an unknown reason for skips, for which every claim would be true", async () => {
     await open({});
     const misspelt = "overlaps" as "overlap";
     expect(() => kit.expect("r").skipped(misspelt, 0)).toThrow(
@@ -146,7 +146,7 @@ describe("refused", () => {
     await kit.expect("r").skipped("overlap", 0);
   });
 
-  it("moving time of a kit that is closed", async () => {
+  it("includes moving the time of a closed kit", async () => {
     await open({});
     await kit.close();
     await expect(kit.advance("1m")).rejects.toMatchObject({
@@ -155,7 +155,7 @@ describe("refused", () => {
     });
   });
 
-  it("moving time from within", async () => {
+  it("includes moving time from a handler", async () => {
     const refused: unknown[] = [];
     await open({
       types: [type(() => kit.advance("1m").catch((error: unknown) => void refused.push(error)))],
@@ -167,7 +167,7 @@ describe("refused", () => {
     await both[0];
   });
 
-  it("what a scripted event throws ends the advance", async () => {
+  it("includes scripted events that throw: they end the advance", async () => {
     await open({});
     kit.at("0:30", () => {
       throw new Error("scripted");
@@ -184,14 +184,14 @@ describe("refused", () => {
     [{ start: "tomorrow" }, 'start: "tomorrow" is not a time.'],
     [{ start: "2026-01-01T00:00:00" }, "is not a time."],
     [{ queues: ["a b"] }, "queues: got"],
-  ])("option %j", async (options, message) => {
+  ])("includes option %j", async (options, message) => {
     const error = await testKit(options as TestKitOptions).catch((reason: unknown) => reason);
     expect((error as Error).message).toContain(message);
     expect(Date.now()).toBeGreaterThan(Date.parse("2026-01-01T00:00:00Z") - 1e12);
     kit = await testKit({ redis });
   });
 
-  it.each(["", "soon", "1.5h", -1, 0.5, Number.NaN])("advance(%j)", async (span) => {
+  it.each(["", "soon", "1.5h", -1, 0.5, Number.NaN])("includes advance(%j)", async (span) => {
     await open({});
     await expect(kit.advance(span)).rejects.toMatchObject({ field: "span" });
   });

@@ -7,7 +7,7 @@ function stage() {
   return { time, stage: new Stage(new Pulse(), () => time.now) };
 }
 
-it("a timer fires when its time has come, unless it is taken back, or its actor frozen", async () => {
+it("a timer fires at its time, unless it is cancelled or its actor is frozen", async () => {
   const { time, stage: scene } = stage();
   const fired: string[] = [];
   scene.after(20, () => fired.push("late"));
@@ -27,7 +27,7 @@ it("a timer fires when its time has come, unless it is taken back, or its actor 
   expect(scene.nextWake).toBeUndefined();
 });
 
-it("who sets a timer is not asleep; what it does, it does in that actor's name", async () => {
+it("an actor that sets a timer is not asleep, and the timer acts in its name", async () => {
   const { time, stage: scene } = stage();
   const actor = new Actor("handler");
   let asked: Actor | undefined;
