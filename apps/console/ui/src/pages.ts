@@ -26,4 +26,15 @@ export const PAGES: readonly Page[] = [
   { path: "/tasks/:queue/:owner/:id", Page: lazy(() => import("./pages/task.js")) },
   { path: "/runs", nav: words.nav.runs, Page: lazy(() => import("./pages/runs.js")) },
   { path: "/runs/:id", Page: lazy(() => import("./pages/run.js")) },
+  { path: "/freezes", nav: words.nav.freezes, Page: lazy(() => import("./pages/freezes.js")) },
+  { path: "/backfills", nav: words.nav.backfills, Page: lazy(() => import("./pages/backfills.js")) },
+  {
+    ...{ path: "/calendars", nav: words.nav.calendars, namespace: true },
+    Page: lazy(() => import("./pages/calendars.js")),
+  },
+  {
+    ...{ path: "/system", nav: words.nav.system, gap: true, namespace: true },
+    Page: lazy(() => import("./pages/system.js")),
+  },
+  { path: "/changes", nav: words.nav.changes, Page: lazy(() => import("./pages/changes.js")) },
 ];

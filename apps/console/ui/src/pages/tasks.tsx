@@ -1,7 +1,8 @@
 import type { Task } from "@carillon/sdk";
-import { useCallback } from "react";
+import { useCallback, useEffect, useState } from "react";
 import { Link, useSearchParams } from "wouter";
-import { shortName, taskPath } from "../lib/api.js";
+import { type Named, shortName, taskPath } from "../lib/api.js";
+import { useKeys } from "../lib/keys.js";
 import { useMe } from "../lib/me.js";
 import { useGetPages } from "../lib/query.js";
 import { Empty, Loaded, PageHead } from "../parts/page.js";
@@ -10,8 +11,11 @@ import { Relative, Time } from "../parts/time.js";
 import { type Column, VirtualTable } from "../parts/vtable.js";
 import { words } from "../words.js";
 import { FAILED } from "./now.js";
+import { BulkBar, type Target } from "./tasks-bulk.js";
 
 const PAGE = 200;
+/** Most tasks that one call may name. */
+const MOST = 1_000;
 const CHIPS = {
   all: {},
   failing: { outcome: FAILED },
@@ -30,15 +34,23 @@ interface TaskPage {
 
 /** All tasks. Filters are in the address, so that it can be sent to a colleague. */
 export default function Tasks() {
-  const { define } = useMe();
   const [params, setParams] = useSearchParams();
   const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;
   const kept = Object.fromEntries(KEPT.map((name) => [name, params.get(name) ?? undefined]));
   const pages = useGetPages<TaskPage>("/tasks", { ...kept, ...CHIPS[chip], limit: PAGE });
+  const { act, define } = useMe();
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = pages;
   const readMore = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
   }, [hasNextPage, isFetchingNextPage, fetchNextPage]);
+  const filter = { ...kept, ...CHIPS[chip] };
+  const [selected, setSelected] = useState<Selection>(new Map());
+  // A selection is of what the list shows.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: cleared when the filter changes
+  useEffect(() => setSelected(new Map()), [JSON.stringify(filter)]);
+  useKeys({
+    " ": () => document.activeElement?.closest("tr")?.querySelector<HTMLElement>("input")?.click(),
+  });
   const set = (name: string, value: string) =>
     setParams((was) => {
       const now = new URLSearchParams(was);
@@ -106,10 +118,17 @@ export default function Tasks() {
             }
             return (
               <>
+                {selected === ALL || selected.size > 0 ? (
+                  <BulkBar
+                    target={targetOf(selected, filter)}
+                    text={selected === ALL ? words.bulk.allSelected : words.bulk.selected(selected.size)}
+                    onClear={() => setSelected(new Map())}
+                  />
+                ) : null}
                 <VirtualTable
                   label={words.list.label}
                   rows={rows}
-                  columns={COLUMNS}
+                  columns={act ? [selector(selected, setSelected, rows, isFiltered), ...COLUMNS] : COLUMNS}
                   rowKey={taskPath}
                   onEnd={readMore}
                 />
@@ -123,6 +142,62 @@ export default function Tasks() {
       </div>
     </>
   );
+}
+
+/** `ALL`: every task that the filter finds, those that are not read yet included. */
+const ALL = "all";
+type Selection = ReadonlyMap<string, Named> | typeof ALL;
+
+function targetOf(selected: Selection, { sort: _, ...filter }: Record<string, string | undefined>): Target {
+  if (selected === ALL) {
+    const { outcome, ...rest } = filter;
+    const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value));
+    return outcome === undefined ? given : { ...given, outcome: outcome.split(",") };
+  }
+  return { tasks: [...selected.values()].map(({ queue, owner, id }) => ({ queue, owner, id })) };
+}
+
+/** The column of checkboxes. In its head: what is read, then all that match; the server asks for a filter for that. */
+function selector(
+  selected: Selection,
+  onSelect: (to: Selection) => void,
+  rows: readonly Task[],
+  isFiltered: boolean,
+): Column<Task> {
+  const some = selected === ALL ? rows.length : selected.size;
+  const next = () => {
+    if (some === 0) return onSelect(new Map(rows.slice(0, MOST).map((task) => [taskPath(task), task])));
+    onSelect(isFiltered && selected !== ALL ? ALL : new Map());
+  };
+  return {
+    key: "select",
+    width: "1.2rem",
+    head: (
+      <input
+        type="checkbox"
+        aria-label={some > 0 && isFiltered ? words.bulk.selectAll : words.bulk.selectRead}
+        title={some > 0 && isFiltered ? words.bulk.selectAll : words.bulk.selectRead}
+        checked={selected === ALL}
+        ref={(box) => {
+          if (box) box.indeterminate = some > 0 && selected !== ALL;
+        }}
+        onChange={next}
+      />
+    ),
+    cell: (task) => (
+      <input
+        type="checkbox"
+        aria-label={words.bulk.select(shortName(task))}
+        checked={selected === ALL || selected.has(taskPath(task))}
+        onChange={({ target }) => {
+          const now = new Map(selected === ALL ? [] : selected);
+          if (target.checked) now.set(taskPath(task), task);
+          else now.delete(taskPath(task));
+          onSelect(now);
+        }}
+      />
+    ),
+  };
 }
 
 /** A filter by a name, which takes effect when the field is left. */

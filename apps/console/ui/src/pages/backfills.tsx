@@ -1,0 +1,74 @@
+import type { Backfill } from "@carillon/sdk";
+import { Link, useSearchParams } from "wouter";
+import { api, shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import { useAct, useGet } from "../lib/query.js";
+import { duration } from "../lib/time.js";
+import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Badge, type Tone } from "../parts/state.js";
+import { Relative, Time } from "../parts/time.js";
+import { words } from "../words.js";
+
+const w = words.backfills;
+const TONES: Record<Backfill["state"], Tone> = { running: "run", done: "ok", cancelled: "none" };
+
+/** Backfills that run, and those of the last days, with their progress. */
+export default function Backfills() {
+  const [params] = useSearchParams();
+  const backfills = useGet<{ backfills: Backfill[] }>("/backfills", {}, { refresh: 2_000 });
+  return (
+    <>
+      <PageHead title={w.title} />
+      <Panel title={w.list}>
+        <Loaded of={backfills}>
+          {({ backfills }) =>
+            backfills.length === 0 ? (
+              <Empty>{w.none}</Empty>
+            ) : (
+              <ul className="rows">
+                {backfills.map((backfill) => (
+                  <Row key={backfill.id} backfill={backfill} chosen={backfill.id === params.get("id")} />
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      </Panel>
+    </>
+  );
+}
+
+function Row({ backfill, chosen }: { backfill: Backfill; chosen: boolean }) {
+  const { act } = useMe();
+  const { id, task, state, from, to, total, enqueued, skipped, every, overlap, by, created } = backfill;
+  const cancel = useAct(() => api("DELETE", `/backfills/${encodeURIComponent(id)}`));
+  const done = enqueued + skipped;
+  return (
+    <li aria-current={chosen || undefined}>
+      <Link href={taskPath(task)} data-row>
+        {shortName(task)}
+      </Link>
+      <Badge tone={TONES[state]}>{w.states[state]}</Badge>
+      <span className="soft">
+        <Time at={from} /> {words.task.until} <Time at={to} />
+      </span>
+      <span className="end soft">
+        {by} · <Relative at={created} />
+      </span>
+      {act && state === "running" ? (
+        <button type="button" className="button" onClick={() => cancel.mutate(undefined)}>
+          {w.stop}
+        </button>
+      ) : null}
+      <span className="wide inline">
+        <progress max={Math.max(1, total)} value={done} aria-label={w.progress(done, total)} />
+        {w.progress(done, total)}
+        <span className="soft">
+          {w.parts(enqueued, skipped)}
+          {every > 0 ? `, ${w.every(duration(every))}` : ""}
+          {overlap === undefined ? "" : `, ${overlap}`}
+        </span>
+      </span>
+    </li>
+  );
+}

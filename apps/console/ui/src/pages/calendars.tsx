@@ -1,0 +1,139 @@
+import type { CalendarView, SharedCalendar } from "@carillon/sdk";
+import { useState } from "react";
+import { api } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import type { Preview } from "../lib/preview.js";
+import { useAct, useAsk, useGet } from "../lib/query.js";
+import { fullTime } from "../lib/time.js";
+import { Confirm, Field } from "../parts/confirm.js";
+import { notify } from "../parts/notices.js";
+import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Relative } from "../parts/time.js";
+import { words } from "../words.js";
+
+const w = words.calendars;
+const pathOf = (name: string) => `/calendars/${encodeURIComponent(name)}`;
+
+/** Shared calendars: what each excludes, and how many tasks name it. */
+export default function Calendars() {
+  const { define } = useMe();
+  const calendars = useGet<{ calendars: CalendarView[] }>("/calendars");
+  const [open, setOpen] = useState<string | undefined>();
+  return (
+    <>
+      <PageHead title={w.title}>
+        {define ? (
+          <button type="button" className="button" onClick={() => setOpen("")}>
+            {w.add}
+          </button>
+        ) : null}
+      </PageHead>
+      <Panel title={w.list}>
+        <Loaded of={calendars}>
+          {({ calendars }) =>
+            calendars.length === 0 ? (
+              <Empty>{w.none}</Empty>
+            ) : (
+              <ul className="rows">
+                {calendars.map(({ name, entries, tasks, updated, by }) => (
+                  <li key={name}>
+                    <button type="button" className="button plain" data-row onClick={() => setOpen(name)}>
+                      {name}
+                    </button>
+                    <span>{w.entries(entries)}</span>
+                    <span className="soft">{w.usedBy(tasks)}</span>
+                    <span className="soft end">
+                      {words.task.updated} <Relative at={updated} /> {by ? words.now.pausedBy(by) : ""}
+                    </span>
+                    <Excluded name={name} />
+                  </li>
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      </Panel>
+      {open === undefined ? null : <Editor name={open} onClose={() => setOpen(undefined)} />}
+    </>
+  );
+}
+
+/** The days that it excludes next: those of a daily schedule that names it. */
+function Excluded({ name }: { name: string }) {
+  const schedule = { cron: "0 12 * * *", except: [{ named: name }] };
+  const { data } = useAsk<Preview>("/validate", { schedule, count: 100 });
+  const days = data?.excluded.slice(0, 5) ?? [];
+  if (days.length === 0) return null;
+  return (
+    <span className="wide small soft">
+      {w.next} {days.map(({ nominal }) => fullTime(nominal, "UTC").replace(/, \d\d:.*/, "")).join(" · ")}
+    </span>
+  );
+}
+
+function Editor({ name, onClose }: { name: string; onClose: () => void }) {
+  const stored = useGet<SharedCalendar>(pathOf(name), {}, { enabled: name !== "", refresh: false });
+  if (name !== "" && !stored.data) return null;
+  return <Form name={name} entries={stored.data?.entries ?? []} onClose={onClose} />;
+}
+
+interface FormProps {
+  name: string;
+  entries: readonly string[];
+  onClose: () => void;
+}
+
+function Form({ name, entries, onClose }: FormProps) {
+  const { define } = useMe();
+  const [id, setId] = useState(name);
+  const [text, setText] = useState(entries.join("\n"));
+  const lines = text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter(Boolean);
+  const put = useAct(() => api<{ replanned: number }>("PUT", pathOf(id), { body: { entries: lines } }), {
+    quiet: true,
+    onDone: ({ replanned }) => {
+      onClose();
+      notify("ok", w.stored(replanned));
+    },
+  });
+  const remove = useAct(() => api("DELETE", pathOf(name)), { quiet: true, onDone: onClose });
+  return (
+    <Confirm
+      title={name === "" ? w.add : name}
+      act={words.edit.save}
+      busy={put.isPending || !define}
+      error={put.error ?? remove.error}
+      onAct={() => put.mutate(undefined)}
+      onClose={onClose}
+    >
+      {name === "" ? (
+        <Field label={w.name}>
+          <input
+            className="input"
+            required
+            maxLength={128}
+            value={id}
+            onChange={(e) => setId(e.target.value)}
+          />
+        </Field>
+      ) : null}
+      <Field label={w.entriesField} hint={w.entriesHint}>
+        <textarea
+          className="input json"
+          readOnly={!define}
+          spellCheck={false}
+          rows={12}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </Field>
+      {define && name !== "" ? (
+        <button type="button" className="button danger" onClick={() => remove.mutate(undefined)}>
+          {words.task.delete}
+        </button>
+      ) : null}
+    </Confirm>
+  );
+}

@@ -1,0 +1,140 @@
+import type { Change, ChangeScope } from "@carillon/sdk";
+import { Link, useSearchParams } from "wouter";
+import { type Named, shortName, taskPath } from "../lib/api.js";
+import { useGetPages } from "../lib/query.js";
+import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Badge } from "../parts/state.js";
+import { Relative, Time } from "../parts/time.js";
+import { words } from "../words.js";
+
+const w = words.changes;
+const NAMES = ["task", "owner", "queue", "by"] as const;
+
+interface Page {
+  changes: Change[];
+  cursor?: string;
+}
+
+/** Who changed what, newest first. */
+export default function Changes() {
+  const [params, setParams] = useSearchParams();
+  const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
+  const pages = useGetPages<Page>("/changes", { ...given, limit: 50 });
+  return (
+    <>
+      <PageHead title={w.title} />
+      <Panel
+        title={w.list}
+        end={
+          <form
+            className="inline"
+            key={params.toString()}
+            onSubmit={(event) => {
+              event.preventDefault();
+              const typed = [...new FormData(event.currentTarget)].filter(([, value]) => value !== "");
+              setParams(new URLSearchParams(typed as [string, string][]));
+            }}
+          >
+            {NAMES.map((name) => (
+              <input
+                key={name}
+                name={name}
+                className="input"
+                size={9}
+                maxLength={500}
+                aria-label={w.filters[name]}
+                placeholder={w.filters[name]}
+                defaultValue={given[name] ?? ""}
+              />
+            ))}
+            <button type="submit" className="button">
+              {w.filter}
+            </button>
+          </form>
+        }
+      >
+        <Loaded of={pages}>
+          {({ pages: read }) => {
+            const changes = read.flatMap(({ changes }) => changes);
+            return (
+              <>
+                {changes.length === 0 ? (
+                  <Empty>{w.none}</Empty>
+                ) : (
+                  <ul className="rows">
+                    {changes.map((change) => (
+                      <Row key={change.id} change={change} />
+                    ))}
+                  </ul>
+                )}
+                {pages.hasNextPage ? (
+                  <p className="body">
+                    <button type="button" className="button plain" onClick={() => void pages.fetchNextPage()}>
+                      {w.more}
+                    </button>
+                  </p>
+                ) : null}
+              </>
+            );
+          }}
+        </Loaded>
+      </Panel>
+    </>
+  );
+}
+
+function Row({ change: { at, kind, by, from, scope, count, before, after, details } }: { change: Change }) {
+  const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  return (
+    <li>
+      <Badge>{kind}</Badge>
+      <Scope scope={scope} />
+      {count === undefined ? null : <span>{words.tasks(count)}</span>}
+      <span className="soft">
+        {by ?? w.nobody} · {from}
+      </span>
+      <span className="end soft">
+        <Relative at={at} /> · <Time at={at} />
+      </span>
+      {details === undefined ? null : <code className="wide small soft any">{JSON.stringify(details)}</code>}
+      {fields.length === 0 ? null : (
+        <details className="wide" open={before !== undefined}>
+          <summary className="small soft">{w.fields(fields.length)}</summary>
+          <table className="plain small">
+            <thead>
+              <tr>
+                {w.columns.map((name) => (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {fields.map((field) => (
+                <tr key={field}>
+                  <td>{field}</td>
+                  <td className="any mono">{JSON.stringify(before?.[field]) ?? words.none}</td>
+                  <td className="any mono">{JSON.stringify(after?.[field]) ?? words.none}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </details>
+      )}
+    </li>
+  );
+}
+
+function Scope({ scope }: { scope: ChangeScope }) {
+  if (scope.id !== undefined && scope.queue !== undefined && scope.owner !== undefined) {
+    const name = scope as Named;
+    return (
+      <Link href={taskPath(name)} data-row>
+        {shortName(name)}
+      </Link>
+    );
+  }
+  const named = Object.entries(scope).filter(([, value]) => value !== undefined);
+  return <span>{named.map(([name, value]) => `${name} ${value}`).join(", ")}</span>;
+}

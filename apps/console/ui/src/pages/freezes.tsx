@@ -1,0 +1,189 @@
+import type { FreezeView } from "@carillon/sdk";
+import { useState } from "react";
+import { api } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import { useAct, useGet } from "../lib/query.js";
+import { duration, useZone } from "../lib/time.js";
+import { Confirm, Field, Select } from "../parts/confirm.js";
+import { notify } from "../parts/notices.js";
+import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Badge } from "../parts/state.js";
+import { Relative, Time } from "../parts/time.js";
+import { words } from "../words.js";
+
+const w = words.freezes;
+
+/** Freezes that hold or will hold: what, who, why, until when. */
+export default function Freezes() {
+  const { act } = useMe();
+  const freezes = useGet<{ freezes: FreezeView[] }>("/freezes");
+  const [isNew, setNew] = useState(false);
+  const [lifting, setLifting] = useState<FreezeView | undefined>();
+  return (
+    <>
+      <PageHead title={w.title}>
+        {act ? (
+          <button type="button" className="button" onClick={() => setNew(true)}>
+            {w.freeze}
+          </button>
+        ) : null}
+      </PageHead>
+      <Panel title={w.list}>
+        <Loaded of={freezes}>
+          {({ freezes }) =>
+            freezes.length === 0 ? (
+              <Empty>{w.none}</Empty>
+            ) : (
+              <ul className="rows">
+                {freezes.map((freeze) => (
+                  <li key={freeze.id}>
+                    <strong>{scopeText(freeze)}</strong>
+                    <Badge tone={freeze.active ? "warn" : "none"}>{freeze.active ? w.holds : w.later}</Badge>
+                    <span className="soft">
+                      <When freeze={freeze} />
+                      {freeze.by === undefined ? "" : ` · ${freeze.by}`}
+                    </span>
+                    {act ? (
+                      <button type="button" className="button end" onClick={() => setLifting(freeze)}>
+                        {w.lift}
+                      </button>
+                    ) : null}
+                    {freeze.reason === undefined ? null : <span className="wide any">{freeze.reason}</span>}
+                  </li>
+                ))}
+              </ul>
+            )
+          }
+        </Loaded>
+      </Panel>
+      {isNew ? <NewFreeze onClose={() => setNew(false)} /> : null}
+      {lifting === undefined ? null : <Lift freeze={lifting} onClose={() => setLifting(undefined)} />}
+    </>
+  );
+}
+
+function scopeText({ all, owner, tag, queue }: FreezeView): string {
+  if (all) return w.scopes.all;
+  const given = { owner, tag, queue };
+  const named = (["owner", "tag", "queue"] as const).filter((name) => given[name] !== undefined);
+  return named.map((name) => `${w.scopes[name]} ${given[name]}`).join(", ");
+}
+
+function When({ freeze: { active, activeUntil, from, until, schedule, length } }: { freeze: FreezeView }) {
+  if (schedule !== undefined) {
+    return (
+      <>
+        {w.recurring(length === undefined ? "" : duration(length))} <code>{JSON.stringify(schedule)}</code>
+      </>
+    );
+  }
+  const end = active ? activeUntil : until;
+  return (
+    <>
+      {active ? w.since : w.from} <Time at={from} />
+      {end === undefined ? (
+        ` ${w.untilLifted}`
+      ) : (
+        <>
+          {" "}
+          {words.task.until} <Time at={end} /> (<Relative at={end} />)
+        </>
+      )}
+    </>
+  );
+}
+
+function NewFreeze({ onClose }: { onClose: () => void }) {
+  const { wide } = useMe();
+  const zone = useZone();
+  const [scope, setScope] = useState<keyof typeof w.scopes>("owner");
+  const [name, setName] = useState("");
+  const [until, setUntil] = useState("");
+  const [reason, setReason] = useState("");
+  const { all, ...named } = w.scopes;
+  const act = useAct(
+    () =>
+      api("POST", "/freezes", {
+        body: {
+          ...(scope === "all" ? { all: true } : { [scope]: name }),
+          ...(until && { until: new Date(zone === "UTC" ? `${until}Z` : until).toISOString() }),
+          ...(reason && { reason }),
+        },
+      }),
+    {
+      quiet: true,
+      onDone: () => {
+        onClose();
+        notify("ok", w.frozen);
+      },
+    },
+  );
+  return (
+    <Confirm
+      title={w.newTitle}
+      act={w.freeze}
+      busy={act.isPending}
+      error={act.error}
+      onAct={() => act.mutate(undefined)}
+      onClose={onClose}
+    >
+      <p>{w.hint}</p>
+      <Field label={w.scope}>
+        <Select
+          value={scope}
+          options={wide ? { ...named, all } : (named as typeof w.scopes)}
+          onSet={setScope}
+        />
+      </Field>
+      {scope === "all" ? null : (
+        <Field label={w.scopes[scope]}>
+          <input
+            className="input"
+            required
+            maxLength={128}
+            value={name}
+            onChange={(event) => setName(event.target.value)}
+          />
+        </Field>
+      )}
+      <Field label={w.untilField(zone)} hint={w.untilHint}>
+        <input
+          className="input"
+          type="datetime-local"
+          value={until}
+          onChange={(event) => setUntil(event.target.value)}
+        />
+      </Field>
+      <Field label={w.reason}>
+        <input
+          className="input"
+          maxLength={500}
+          value={reason}
+          onChange={(event) => setReason(event.target.value)}
+        />
+      </Field>
+    </Confirm>
+  );
+}
+
+function Lift({ freeze, onClose }: { freeze: FreezeView; onClose: () => void }) {
+  const act = useAct(() => api("DELETE", `/freezes/${encodeURIComponent(freeze.id)}`), {
+    quiet: true,
+    onDone: () => {
+      onClose();
+      notify("ok", w.lifted);
+    },
+  });
+  return (
+    <Confirm
+      title={w.liftTitle(scopeText(freeze))}
+      act={w.lift}
+      busy={act.isPending}
+      error={act.error}
+      onAct={() => act.mutate(undefined)}
+      onClose={onClose}
+    >
+      <p>{w.liftHint}</p>
+    </Confirm>
+  );
+}

@@ -1,0 +1,215 @@
+import type { NodeState, NodeView, QueueView, WorkerState, WorkerView } from "@carillon/sdk";
+import { useState } from "react";
+import { Link } from "wouter";
+import { api, ROOT } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import { useAct, useGet } from "../lib/query.js";
+import { duration } from "../lib/time.js";
+import { Confirm, Field } from "../parts/confirm.js";
+import { notify } from "../parts/notices.js";
+import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Badge, type Tone } from "../parts/state.js";
+import { Relative } from "../parts/time.js";
+import { words } from "../words.js";
+
+const w = words.system;
+const TONES: Record<NodeState | WorkerState, Tone> = {
+  ...{ ready: "ok", "not-ready": "warn", stopping: "warn", silent: "bad", dead: "bad" },
+};
+
+/** Who is alive, and what waits for them. */
+export default function System() {
+  const nodes = useGet<{ nodes: NodeView[] }>("/nodes");
+  const workers = useGet<{ workers: WorkerView[] }>("/workers");
+  const queues = useGet<{ queues: QueueView[] }>("/queues");
+  return (
+    <>
+      <PageHead title={w.title} />
+      <div className="stack">
+        <Panel title={w.nodes}>
+          <Loaded of={nodes}>{({ nodes }) => <Nodes nodes={nodes} />}</Loaded>
+        </Panel>
+        <Panel title={w.workers}>
+          <Loaded of={workers}>{({ workers }) => <Workers workers={workers} />}</Loaded>
+        </Panel>
+        <Panel title={words.now.queues}>
+          <Loaded of={queues}>{({ queues }) => <Queues queues={queues} />}</Loaded>
+        </Panel>
+      </div>
+    </>
+  );
+}
+
+function Head({ of }: { of: readonly string[] }) {
+  return (
+    <thead>
+      <tr>
+        {of.map((name) => (
+          <th key={name} scope="col">
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
+  if (nodes.length === 0) return <Empty>{w.noNodes}</Empty>;
+  return (
+    <div className="scroll">
+      <table className="plain">
+        <Head of={w.nodeColumns} />
+        <tbody>
+          {nodes.map(({ id, host, pid, state, why, version, tzdata, clockOffset, beat, started }) => (
+            <tr key={id}>
+              <td>
+                <strong>{id}</strong>
+                <span className="block soft small">
+                  {host} · {pid}
+                </span>
+              </td>
+              <td>
+                <Badge tone={TONES[state]}>{w.states[state]}</Badge>
+                {why === undefined ? null : <span className="block small">{why}</span>}
+              </td>
+              <td>
+                <Relative at={beat} />
+              </td>
+              <td>
+                <Relative at={started} />
+              </td>
+              <td>{version}</td>
+              <td>{tzdata}</td>
+              <td className="nowrap">{w.offset(clockOffset)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Workers({ workers }: { workers: readonly WorkerView[] }) {
+  if (workers.length === 0) return <Empty>{w.noWorkers}</Empty>;
+  return (
+    <div className="scroll">
+      <table className="plain">
+        <Head of={w.workerColumns} />
+        <tbody>
+          {workers.map(({ id, host, pid, state, queues, types, versions, beat, running }) => (
+            <tr key={id}>
+              <td>
+                <strong>{id}</strong>
+                <span className="block soft small">
+                  {host} · {pid}
+                </span>
+              </td>
+              <td>
+                <Badge tone={TONES[state]}>{w.states[state]}</Badge>
+              </td>
+              <td>
+                <Relative at={beat} />
+              </td>
+              <td>{running ?? words.none}</td>
+              <td className="any">{queues.join(", ")}</td>
+              <td className="any">{types.join(", ")}</td>
+              <td>
+                {versions.carillon}
+                <span className="block soft small nowrap">
+                  bullmq {versions.bullmq}, node {versions.node}
+                </span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Queues({ queues }: { queues: readonly QueueView[] }) {
+  const { act, bullBoard } = useMe();
+  const [pausing, setPausing] = useState<string | undefined>();
+  const resume = useAct((name: string) => api("POST", `/queues/${encodeURIComponent(name)}/resume`), {
+    onDone: () => notify("ok", w.resumed),
+  });
+  if (queues.length === 0) return <Empty>{words.now.noQueues}</Empty>;
+  return (
+    <div className="scroll">
+      <table className="plain">
+        <Head of={act ? [...w.queueColumns, w.actions] : w.queueColumns} />
+        <tbody>
+          {queues.map(({ name, tasks, paused, waiting, active, workers, oldestWaitingMs }) => (
+            <tr key={name}>
+              <td>
+                <Link href={`/tasks?queue=${encodeURIComponent(name)}`} data-row>
+                  {name}
+                </Link>
+                {paused === undefined ? null : (
+                  <span className="block small">
+                    <Badge tone="warn">{words.now.queuePaused}</Badge> {paused.note}
+                    {paused.by === undefined ? "" : ` (${paused.by})`}
+                  </span>
+                )}
+              </td>
+              <td>{tasks.toLocaleString("en")}</td>
+              <td>{waiting ?? words.none}</td>
+              <td>{active ?? words.none}</td>
+              <td>{oldestWaitingMs === undefined ? words.none : duration(oldestWaitingMs)}</td>
+              <td>{workers ?? words.none}</td>
+              <td>
+                {bullBoard === undefined ? null : (
+                  <a href={`${ROOT}${bullBoard}queue/${encodeURIComponent(name)}`}>{w.jobs}</a>
+                )}
+              </td>
+              {act ? (
+                <td>
+                  {paused === undefined ? (
+                    <button type="button" className="button" onClick={() => setPausing(name)}>
+                      {words.task.pause}
+                    </button>
+                  ) : (
+                    <button type="button" className="button" onClick={() => resume.mutate(name)}>
+                      {words.task.resume}
+                    </button>
+                  )}
+                </td>
+              ) : null}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {pausing === undefined ? null : <PauseQueue name={pausing} onClose={() => setPausing(undefined)} />}
+    </div>
+  );
+}
+
+function PauseQueue({ name, onClose }: { name: string; onClose: () => void }) {
+  const [note, setNote] = useState("");
+  const body = note === "" ? {} : { note };
+  const act = useAct(() => api("POST", `/queues/${encodeURIComponent(name)}/pause`, { body }), {
+    quiet: true,
+    onDone: onClose,
+  });
+  return (
+    <Confirm
+      title={words.task.pauseTitle(name)}
+      act={words.task.pause}
+      busy={act.isPending}
+      error={act.error}
+      onAct={() => act.mutate(undefined)}
+      onClose={onClose}
+    >
+      <p>{w.pauseHint}</p>
+      <Field label={words.task.note}>
+        <input
+          className="input"
+          maxLength={500}
+          value={note}
+          onChange={(event) => setNote(event.target.value)}
+        />
+      </Field>
+    </Confirm>
+  );
+}

@@ -1,0 +1,150 @@
+import type { BulkResult, TaskName } from "@carillon/sdk";
+import { useState } from "react";
+import { api, shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import { useAct, useAsk } from "../lib/query.js";
+import { Check, Confirm, Field, Select } from "../parts/confirm.js";
+import { notify } from "../parts/notices.js";
+import { ErrorNote, Loaded } from "../parts/page.js";
+import { words } from "../words.js";
+
+const w = words.bulk;
+
+/** The tasks that a call names: one by one, or by the filter of the list. */
+export type Target = Readonly<Record<string, unknown>>;
+
+type Verb = "pause" | "resume" | "trigger" | "tag" | "delete";
+
+interface Props {
+  target: Target;
+  /** Text about what is selected. */
+  text: string;
+  onClear: () => void;
+}
+
+/** What can be done with the selected tasks. */
+export function BulkBar({ target, text, onClear }: Props) {
+  const { act, define } = useMe();
+  const [verb, setVerb] = useState<Verb | undefined>();
+  const verbs: Verb[] = [
+    ...(act ? (["pause", "resume", "trigger"] as const) : []),
+    ...(define ? (["tag", "delete"] as const) : []),
+  ];
+  return (
+    <section className="bulk" aria-label={w.label}>
+      <strong aria-live="polite">{text}</strong>
+      {verbs.map((name) => (
+        <button
+          key={name}
+          type="button"
+          className={name === "delete" ? "button danger" : "button"}
+          onClick={() => setVerb(name)}
+        >
+          {w.verbs[name]}
+        </button>
+      ))}
+      <button type="button" className="button plain" onClick={onClear}>
+        {w.clear}
+      </button>
+      {verb === undefined ? null : (
+        <BulkDialog
+          target={target}
+          verb={verb}
+          onClose={() => setVerb(undefined)}
+          onDone={() => {
+            setVerb(undefined);
+            onClear();
+          }}
+        />
+      )}
+    </section>
+  );
+}
+
+interface DialogProps {
+  target: Target;
+  verb: Verb;
+  onClose: () => void;
+  onDone: () => void;
+}
+
+/** Asks first how many tasks it concerns, and which: the same call as a dry run. */
+function BulkDialog({ target, verb, onClose, onDone }: DialogProps) {
+  const [note, setNote] = useState("");
+  const [from, setFrom] = useState<keyof typeof words.task.resumeFrom>("now");
+  const [tags, setTags] = useState({ add: "", remove: "" });
+  const [sure, setSure] = useState(false);
+  const path = `/tasks/${verb}`;
+  const list = (text: string) => text.split(/[\s,]+/).filter(Boolean);
+  const given = {
+    pause: note === "" ? {} : { note },
+    resume: { from },
+    trigger: {},
+    tag: { add: list(tags.add), remove: list(tags.remove) },
+    delete: {},
+  }[verb];
+  const ready = verb !== "tag" || list(`${tags.add} ${tags.remove}`).length > 0;
+  const dry = useAsk<BulkResult>(path, { ...target, ...given, dryRun: true }, { enabled: ready });
+  const act = useAct(() => api<BulkResult>("POST", path, { body: { ...target, ...given } }), {
+    quiet: true,
+    onDone: ({ count, refused }) => {
+      notify("ok", w.done[verb](count));
+      if (refused.count > 0) notify("bad", w.refused(refused.count, refused.sample[0]?.message ?? ""));
+      onDone();
+    },
+  });
+  const unsure = verb === "delete" && !sure;
+  return (
+    <Confirm
+      title={w.titles[verb]}
+      act={w.verbs[verb]}
+      danger={verb === "delete"}
+      busy={act.isPending || !ready || unsure || !dry.data || dry.data.count === 0}
+      error={act.error}
+      onAct={() => act.mutate(undefined)}
+      onClose={onClose}
+    >
+      {verb === "pause" ? (
+        <Field label={words.task.note} hint={w.noteHint}>
+          <input className="input" maxLength={500} value={note} onChange={(e) => setNote(e.target.value)} />
+        </Field>
+      ) : null}
+      {verb === "resume" ? (
+        <Field label={words.task.missed}>
+          <Select value={from} options={words.task.resumeFrom} onSet={setFrom} />
+        </Field>
+      ) : null}
+      {verb === "tag"
+        ? (["add", "remove"] as const).map((name) => (
+            <Field key={name} label={w.tags[name]}>
+              <input
+                className="input"
+                value={tags[name]}
+                onChange={(event) => setTags({ ...tags, [name]: event.target.value })}
+              />
+            </Field>
+          ))
+        : null}
+      {ready ? (
+        <Loaded of={dry}>
+          {({ count, sample, refused }) => (
+            <div className="note" role="status" data-tone={count === 0 ? "warn" : "ok"}>
+              <strong>{w.concerns(count)}</strong>
+              <ul className="inline">
+                {sample.map((task: TaskName) => (
+                  <li key={taskPath(task)}>{shortName(task)}</li>
+                ))}
+                {count > sample.length ? <li>{w.others(count - sample.length)}</li> : null}
+              </ul>
+              {refused.count > 0 ? (
+                <span>{w.refused(refused.count, refused.sample[0]?.message ?? "")}</span>
+              ) : null}
+            </div>
+          )}
+        </Loaded>
+      ) : null}
+      {dry.error && dry.data ? <ErrorNote error={dry.error} /> : null}
+      {verb === "delete" ? <Check label={w.sure} checked={sure} onSet={setSure} /> : null}
+    </Confirm>
+  );
+}
