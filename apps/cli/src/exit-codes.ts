@@ -17,7 +17,7 @@ Exit codes:
   0  done
   1  unexpected error
   2  wrong usage or invalid input; nothing was written (but see put --batch)
-  3  no such task, run, queue, backfill, calendar, freeze or token, or several answer
+  3  no such task, run, queue, backfill, calendar, freeze, silence or token, or several answer
      to the name (say --queue)
   4  Redis: unreachable, refused the password, read-only, out of memory
   5  refused by the state of things: trigger met a running run (overlap), a freeze or
@@ -48,6 +48,7 @@ const BY_ERROR: Record<ErrorCode, ExitCode> = {
   CALENDAR_NOT_FOUND: EXIT.notFound,
   BACKFILL_NOT_FOUND: EXIT.notFound,
   FREEZE_NOT_FOUND: EXIT.notFound,
+  SILENCE_NOT_FOUND: EXIT.notFound,
   REVISION_NOT_FOUND: EXIT.notFound,
   TOKEN_NOT_FOUND: EXIT.notFound,
   AMBIGUOUS_TASK: EXIT.notFound,

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import type { Globals, Register } from "./command.js";
+import { registerAlerts } from "./commands/alerts.js";
 import { registerBackfill, registerBackfillCancel, registerBackfillStatus } from "./commands/backfill.js";
 import { registerBackfills } from "./commands/backfills.js";
 import { registerCalendars } from "./commands/calendars.js";
@@ -54,6 +55,7 @@ const COMMANDS: readonly Register[] = [
   registerFreeze,
   registerFreezes,
   registerUnfreeze,
+  registerAlerts,
   registerExplain,
   registerRuns,
   registerRun,

@@ -7,7 +7,7 @@ import { jsonLines } from "./helpers.js";
 
 const bench = harness("json", { shared: true });
 
-/** A command line for each command, in an order in which each has something to do; `R`, `B`, `F` are a run, a backfill and a freeze. */
+/** A command line for each command, in an order in which each has something to do; `R`, `B`, `F`, `S` are a run, a backfill, a freeze and a silence. */
 const LINES: Record<string, readonly string[]> = {
   put: ["put"],
   edit: ["edit", "a", "--set", "priority=1"],
@@ -35,6 +35,10 @@ const LINES: Record<string, readonly string[]> = {
   freeze: ["freeze", "--queue", "bar", "--until", "2100-01-01"],
   freezes: ["freezes"],
   unfreeze: ["unfreeze", "F"],
+  alerts: ["alerts"],
+  "alerts test": ["alerts", "test", "https://hooks.example.com/", "--wait", "1ms"],
+  "alerts silence": ["alerts", "silence", "--kind", "slow", "--until", "2100-01-01"],
+  "alerts unsilence": ["alerts", "unsilence", "S"],
   status: ["status"],
   nodes: ["nodes"],
   workers: ["workers"],
@@ -76,6 +80,7 @@ const LISTS: Record<string, string> = {
   upnext: "upcoming",
   forecast: "upcoming",
   freezes: "freezes",
+  alerts: "alerts",
   nodes: "nodes",
   workers: "workers",
   queues: "queues",
@@ -128,6 +133,7 @@ describe("--json", () => {
     const list = LISTS[name];
     if (list !== undefined) expect(document).toMatchObject({ [list]: expect.any(Array) });
     if (name === "backfill") ids["B"] = document["id"] as string;
+    if (name === "alerts silence") ids["S"] = document["id"] as string;
     if (name === "freeze") ids["F"] = document["id"] as string;
   });
 });

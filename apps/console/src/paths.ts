@@ -60,6 +60,7 @@ const ACTS: readonly RegExp[] = [
   /^POST \/api\/v1\/tasks\/(pause|resume|trigger)$/,
   /^POST \/api\/v1\/queues\/[^/]+\/(pause|resume)$/,
   /^POST \/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger|backfills)$/,
+  /^(POST \/api\/v1\/alerts\/(test|silences)|DELETE \/api\/v1\/alerts\/silences\/[^/]+)$/,
   /^(POST \/api\/v1\/freezes|DELETE \/api\/v1\/freezes\/[^/]+)$/,
   /^(POST \/api\/v1\/backfills|DELETE \/api\/v1\/backfills\/[^/]+)$/,
   /^POST \/api\/v1\/runs(\/[^/]+)?\/cancel$/,
@@ -71,7 +72,7 @@ const ACTS: readonly RegExp[] = [
   /^PUT \/queues\/api\/queues\/[^/]+\/job-schedulers\/[^/]+\/run$/,
 ];
 
-/** Whether it triggers, pauses, freezes, resumes, cancels, retries or backfills. */
+/** Whether it triggers, pauses, freezes, silences, resumes, cancels, retries or backfills. */
 export function onlyActs(req: Request): boolean {
   const asked = `${req.method} ${pathOf(req)}`;
   return ACTS.some((path) => path.test(asked));
@@ -92,6 +93,7 @@ const OWNED: readonly RegExp[] = [
   /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger|runs|revisions|restore|ledger|stats|explain|backfills)$/,
   /^\/api\/v1\/backfills(\/[^/]+)?$/,
   /^\/api\/v1\/freezes(\/[^/]+)?$/,
+  /^\/api\/v1\/alerts(\/undelivered|\/test|\/silences(\/[^/]+)?)?$/,
   /^\/api\/v1\/runs(\/[^/]+(\/(items|retry-items|cancel))?)?$/,
   /^\/api\/v1\/(stats|upcoming|forecast|validate|journal|status|changes|me)$/,
   ...PAGE_PATHS.map((path) => new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`)),

@@ -411,6 +411,34 @@ describe("the namespace", () => {
     expect((await api("DELETE", `/freezes/${id}`)).status).toBe(404);
   });
 
+  test("its alerts and silences", async () => {
+    expect((await api("GET", "/alerts?kind=failed&limit=5")).body).toMatchObject({ alerts: [] });
+    expect((await api("GET", "/alerts?kind=loud")).status).toBe(400);
+    expect((await api("GET", "/alerts/undelivered")).body).toEqual({ alerts: [], deliveries: [] });
+    const silence = { kind: "slow", owner: "acme", until: "2100-01-01T00:00:00Z", reason: "INC-43" };
+    const added = await api("POST", "/alerts/silences", silence);
+    expect(added).toMatchObject({ status: 201, body: { owner: "acme", by: "admin", reason: "INC-43" } });
+    const id = String(added.body["id"]);
+    expect((await api("GET", "/alerts/silences")).body["silences"]).toMatchObject([{ id, kind: "slow" }]);
+    const refused = async (body: object) => (await api("POST", "/alerts/silences", body)).status;
+    expect(await refused({ all: true })).toBe(400);
+    expect(await refused({ all: true, until: "2020-01-01T00:00:00Z" })).toBe(400);
+    expect((await api("DELETE", `/alerts/silences/${id}`)).status).toBe(204);
+    expect((await api("DELETE", `/alerts/silences/${id}`)).body.error?.code).toBe("SILENCE_NOT_FOUND");
+    const secret = "https://hooks.example.com/secret";
+    const sent = await api("POST", "/alerts/test", { url: secret });
+    expect(sent).toMatchObject({ status: 202, body: { run: expect.stringMatching(/^test-/) } });
+    expect((await api("POST", "/alerts/test", { url: "ftp://x" })).body.error).toMatchObject({
+      field: "url",
+    });
+    const undelivered = (await api("GET", "/alerts/undelivered")).body;
+    expect(undelivered["deliveries"]).toMatchObject([
+      { to: "hooks.example.com", state: "waiting", kinds: ["test"] },
+    ]);
+    expect(JSON.stringify(undelivered)).not.toContain("secret");
+    await console_.client.queues.delete("carillon-alerts");
+  });
+
   test("its shared calendars", async () => {
     const put = await api("PUT", "/calendars/holidays", { entries: ["2026-12-25", "*-05-01"] });
     expect([put.status, put.body]).toMatchObject([

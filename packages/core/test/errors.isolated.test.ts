@@ -71,6 +71,7 @@ describe("errors", () => {
       AMBIGUOUS_TASK: 409,
       FROZEN: 409,
       FREEZE_NOT_FOUND: 404,
+      SILENCE_NOT_FOUND: 404,
       REVISION_NOT_FOUND: 404,
       TOKEN_NOT_FOUND: 404,
       PAYLOAD_TOO_LARGE: 413,

@@ -8,6 +8,7 @@ import {
 import { assertOptions, durationOption, MAX_DURATION } from "@carillon/core/internal";
 import { type ConnectionSpec, type Status, Store, status } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
+import { Alerts } from "./client/alerts.js";
 import { Backfills } from "./client/backfills.js";
 import type { BulkFilter, BulkOptions, BulkResult, ResumeFilter } from "./client/bulk.js";
 import { deleteAll, pauseAll, resumeAll, type TagChange, tagAll, triggerAll } from "./client/bulk-actions.js";
@@ -64,6 +65,8 @@ export class Client {
   readonly backfills: Backfills;
   /** Shared calendars, which schedules name in `except`. */
   readonly calendars: Calendars;
+  /** Alerts: the last ones, those that wait, and silences. */
+  readonly alerts: Alerts;
   /** Freezes: pauses of an owner, a tag, a queue, or all tasks. */
   readonly freezes: Freezes;
   readonly queues: Queues;
@@ -101,6 +104,7 @@ export class Client {
     this.runs = new Runs(this.#scope);
     this.backfills = new Backfills(this.#scope);
     this.calendars = new Calendars(this.#scope);
+    this.alerts = new Alerts(this.#scope);
     this.freezes = new Freezes(this.#scope);
     this.queues = new Queues(this.#scope);
     this.nodes = new Nodes(this.#scope);

@@ -1,6 +1,9 @@
 export {
+  ALERT_KINDS,
   ALERTS_QUEUE,
+  type AlertDestination,
   type AlertInput,
+  type AlertKind,
   CarillonError,
   type CatchUpLimitsInput,
   type CrashInput,
@@ -26,6 +29,7 @@ export {
   parseDuration,
   parseInstant,
   previewSchedule,
+  type QuietInput,
   type RerunInput,
   type RetentionInput,
   type RetryInput,
@@ -34,6 +38,8 @@ export {
   type Schedule,
   type ScheduleInput,
   type ScheduleKind,
+  type Silence,
+  type SilenceScope,
   scheduleKind,
   scheduleSchema,
   seedOf,
@@ -69,6 +75,15 @@ export {
   type WorkerInfo,
   type WorkerRun,
 } from "@carillon/store";
+export type {
+  AlertFilter,
+  AlertPage,
+  AlertRecord,
+  Alerts,
+  Delivery,
+  SilenceInput,
+  Undelivered,
+} from "./client/alerts.js";
 export type { BackfillAllOptions, BackfillAllResult } from "./client/backfill-all.js";
 export type { BackfillOnly, BackfillOptions } from "./client/backfill-times.js";
 export type { BackfillListOptions, Backfills, StartBackfillResult } from "./client/backfills.js";

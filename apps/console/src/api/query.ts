@@ -1,4 +1,12 @@
-import { ITEM_STATES, OUTCOMES, type Outcome, parseInstant, TASK_STATES, taskSchema } from "@carillon/sdk";
+import {
+  ALERT_KINDS,
+  ITEM_STATES,
+  OUTCOMES,
+  type Outcome,
+  parseInstant,
+  TASK_STATES,
+  taskSchema,
+} from "@carillon/sdk";
 import { z } from "zod";
 
 const text = z.string({ error: ({ input }) => (input === undefined ? "missing" : "given more than once") });
@@ -84,6 +92,12 @@ export const EXPLAIN_QUERY = z.strictObject({ time });
 export const UPCOMING_QUERY = z.strictObject({ queue: text.exactOptional(), limit: number.exactOptional() });
 
 export const FORECAST_QUERY = z.strictObject({ within: text, ...UPCOMING_QUERY.shape });
+
+export const ALERTS_QUERY = z.strictObject({
+  kind: oneOf(ALERT_KINDS).optional(),
+  limit: number.optional(),
+  cursor: text.optional(),
+});
 
 export const CHANGES_QUERY = z.strictObject({
   task: text.optional(),

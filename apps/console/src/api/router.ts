@@ -1,6 +1,7 @@
 import type { Store } from "@carillon/sdk/internal";
 import { Router } from "express";
 import type { Redactor } from "../redact.js";
+import { alertEndpoints as alerts } from "./alerts.js";
 import { backfillEndpoints as backfills } from "./backfills.js";
 import { calendarEndpoints as calendars } from "./calendars.js";
 import { clientsOf } from "./clients.js";
@@ -70,6 +71,11 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, "/defaults", { get: namespace.defaults });
   route(router, "/defaults/:scope", { put: namespace.setDefaults });
   route(router, "/types", { get: namespace.types, put: namespace.allowTypes });
+  route(router, "/alerts", { get: alerts.list });
+  route(router, "/alerts/undelivered", { get: alerts.undelivered });
+  route(router, "/alerts/test", { post: alerts.test });
+  route(router, "/alerts/silences", { get: alerts.silences, post: alerts.silence });
+  route(router, "/alerts/silences/:id", { delete: alerts.unsilence });
   route(router, "/freezes", { get: freezes.list, post: freezes.add });
   route(router, "/freezes/:id", { delete: freezes.remove });
   route(router, "/tokens", { get: tokens.list, post: tokens.add });

@@ -22,6 +22,8 @@ export const CHANGE_KINDS = [
   "queue.delete",
   "freeze",
   "unfreeze",
+  "silence",
+  "unsilence",
   "token.create",
   "token.revoke",
 ] as const;

@@ -101,7 +101,7 @@ function decode({ id, at, entry }: StoredChange): Change | undefined {
 }
 
 /** @throws `INVALID_OPTION` */
-function assertEntry(cursor: string | undefined): string | undefined {
+export function assertEntry(cursor: string | undefined): string | undefined {
   assertCursor(cursor);
   if (cursor === undefined || /^\d{1,20}-\d{1,20}$/.test(cursor)) return cursor;
   throw new CarillonError("INVALID_OPTION", "not a cursor.", {

@@ -1,0 +1,188 @@
+import type { AlertKind, AlertRecord, Delivery, Silence } from "@carillon/sdk";
+import { type Globals, type Register, wholeNumber, withClient } from "../command.js";
+import { EXIT } from "../exit-codes.js";
+import { misuse } from "../failure.js";
+import { readMoment } from "../moment.js";
+import { type Column, table } from "../table.js";
+import { cut, printable } from "../text.js";
+import { HERE, when } from "../times.js";
+
+/** Time between two looks at the run of a test, in ms. */
+const EVERY = 200;
+
+interface ListOptions extends Globals {
+  kind?: AlertKind;
+  count?: number;
+}
+
+interface SilenceOptions extends Globals {
+  task?: string;
+  queue?: string;
+  kind?: AlertKind;
+  all?: boolean;
+  until: string;
+  reason?: string;
+  by?: string;
+}
+
+export const registerAlerts: Register = (program, out) => {
+  const alerts = program
+    .command("alerts")
+    .summary("the last alerts, what is undelivered, tests and silences")
+    .description(
+      "Lists the last alerts, and the deliveries that wait or failed; tests a destination; silences alerts.",
+    )
+    .option("--kind <kind>", "only alerts of this kind: failed, slow, stopped, …")
+    .option("-n, --count <n>", "at most 1,000; default 20", wholeNumber)
+    .action(async (_: unknown, command) => {
+      const options: ListOptions = command.optsWithGlobals();
+      const { kind, count = 20 } = options;
+      const found = await withClient(options, async (client) => {
+        const [{ alerts }, undelivered, silences] = await Promise.all([
+          client.alerts.list({ kind, limit: count }),
+          client.alerts.undelivered(),
+          client.alerts.silences(),
+        ]);
+        return { alerts, undelivered, silences };
+      });
+      if (options.json) return out.json(found);
+      const { undelivered, silences } = found;
+      const { length: waiting } = undelivered.alerts;
+      const parts = [
+        found.alerts.length > 0 ? table(ALERTS, found.alerts, out) : "No alerts.\n",
+        ...(waiting > 0
+          ? [`${waiting === 1 ? "1 alert waits" : `${waiting} alerts wait`} for a node.\n`]
+          : []),
+        ...(undelivered.deliveries.length > 0 ? [table(DELIVERIES, undelivered.deliveries, out)] : []),
+        ...(silences.length > 0 ? [table(SILENCES, silences, out)] : []),
+      ];
+      await out.write(parts.join("\n"));
+    });
+  alerts
+    .command("test")
+    .summary("send a test alert to a webhook or an address")
+    .description(
+      "Sends a test alert to a URL or an e-mail address, by a worker with alertWebhook or alertEmail, and waits for its end.",
+    )
+    .argument("<destination>", "an http or https URL, or an e-mail address")
+    .option("--wait <duration>", "at most so long", "30s")
+    .action(async (destination: string, _: unknown, command) => {
+      const options: Globals & { wait: string } = command.optsWithGlobals();
+      const sdk = await import("@carillon/sdk");
+      const patience = sdk.parseDuration(options.wait, "--wait");
+      const to = /^https?:/i.test(destination) ? { url: destination } : { email: destination };
+      const run = await withClient(options, async (client) => {
+        const { run: id } = await client.alerts.test(to);
+        for (let waited = 0; ; waited += EVERY) {
+          const found = await client.runs.get(id);
+          if (found.state === "final" || waited >= patience) return found;
+          await new Promise((resolve) => setTimeout(resolve, EVERY));
+        }
+      });
+      const arrived = run.outcome === "succeeded";
+      if (!arrived) out.exitCode = EXIT.unexpected;
+      if (options.json) return out.json({ arrived, run });
+      const why =
+        run.state === "final" ? cut((run.error ?? run.outcome ?? "").split("\n")[0] ?? "", 300) : WAITS;
+      await out.write(arrived ? "it arrived\n" : `it did not arrive: ${printable(why)}\n`);
+    });
+  alerts
+    .command("silence")
+    .summary("deliver no alerts of an owner, a task, a queue or a kind until a time")
+    .description(
+      "Silences alerts until a time: those that match all options are recorded, and not delivered.",
+    )
+    .option("--task <task>", "[owner/]id")
+    .option("-q, --queue <queue>", "alerts of this queue")
+    .option("--kind <kind>", "alerts of this kind, and of its end")
+    .option("--all", "every alert of the namespace")
+    .requiredOption("--until <time>", "end: ISO 8601, 14:00, tomorrow 09:00")
+    .option("--reason <text>", "why")
+    .option("--by <name>", "who")
+    .action(async (_: unknown, command) => {
+      const options: SilenceOptions = command.optsWithGlobals();
+      const { queue, kind, all, reason, by } = options;
+      const [, named, id] = /^(?:([^/]*)\/)?(.*)$/s.exec(options.task ?? "") ?? [];
+      if (named !== undefined && options.owner !== undefined && named !== options.owner)
+        throw misuse("task", `not a task of ${options.owner}.`, "Leave one of the two owners out.");
+      const sdk = await import("@carillon/sdk");
+      const made = await withClient(options, async (client) => {
+        const now = await client.serverTime();
+        const { time } = readMoment(sdk, options.until, { zone: HERE, now, field: "--until" });
+        const owner = named ?? options.owner;
+        return client.alerts.silence({
+          owner,
+          task: id || undefined,
+          queue,
+          kind,
+          all,
+          until: time,
+          reason,
+          by,
+        });
+      });
+      if (options.json) return out.json(made);
+      await out.write(`silence ${made.id}: ${scopeOf(made)}, until ${when(made.until)}\n`);
+    });
+  alerts
+    .command("unsilence")
+    .summary("end a silence")
+    .description("Ends a silence.")
+    .argument("<id>", "as alerts lists it")
+    .action(async (id: string, _: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      await withClient(options, (client) => client.alerts.unsilence(id));
+      await (options.json ? out.json({ id, ended: true }) : out.write(`ended ${printable(id)}\n`));
+    });
+};
+
+const WAITS = "no worker has sent it yet; is there one with alertWebhook or alertEmail?";
+
+function scopeOf({ owner, task, queue, kind }: Silence): string {
+  const parts = Object.entries({ owner, task, queue, kind }).filter(([, value]) => value !== undefined);
+  return parts.length === 0 ? "all" : parts.map(([field, value]) => `${field} ${value}`).join(", ");
+}
+
+const ALERTS: Column<AlertRecord>[] = [
+  { title: "AT", value: ({ at }, { when }) => when(at) },
+  {
+    title: "KIND",
+    value: ({ kind }) => kind,
+    colour: ({ kind }) => (kind === "recovered" ? "green" : "red"),
+  },
+  { title: "QUEUE", value: ({ task, queue }) => task?.queue ?? queue ?? "-", rank: 3, least: 8 },
+  { title: "TASK", value: ({ task }) => (task ? `${task.owner}/${task.id}` : "-") },
+  {
+    title: "TO",
+    value: ({ to, silenced }) => (silenced ? `silenced ${silenced}` : to.join(", ") || "-"),
+    rank: 1,
+    least: 16,
+  },
+  {
+    title: "ABOUT",
+    value: ({ message, ended, error }) => message ?? ended?.join(", ") ?? error?.split("\n")[0] ?? "",
+    rank: 2,
+    least: 16,
+  },
+];
+
+const DELIVERIES: Column<Delivery>[] = [
+  {
+    title: "UNDELIVERED",
+    value: ({ state }) => state,
+    colour: ({ state }) => (state === "failed" ? "red" : undefined),
+  },
+  { title: "TO", value: ({ to }) => to, least: 16 },
+  { title: "OWNER", value: ({ owner }) => owner, rank: 3 },
+  { title: "SENT AT", value: ({ at }, { when }) => when(at) },
+  { title: "KINDS", value: ({ kinds }) => kinds.join(", "), rank: 2 },
+  { title: "ERROR", value: ({ error }) => error?.split("\n")[0] ?? "", rank: 1, least: 16 },
+];
+
+const SILENCES: Column<Silence>[] = [
+  { title: "SILENCE", value: ({ id }) => id },
+  { title: "ALERTS", value: scopeOf },
+  { title: "UNTIL", value: ({ until }, { when }) => when(until) },
+  { title: "BY", value: ({ by }) => by ?? "-", rank: 2 },
+  { title: "REASON", value: ({ reason }) => reason ?? "-", rank: 1, least: 16 },
+];

@@ -1,0 +1,33 @@
+import { ALERT_KINDS, type SilenceInput } from "@carillon/sdk";
+import { z } from "zod";
+import { ALERTS_QUERY } from "./query.js";
+import { endpoint, ok } from "./route.js";
+
+const text = z.string("not a text").exactOptional();
+const SILENCE = z.strictObject({
+  owner: text,
+  task: text,
+  queue: text,
+  kind: z.enum(ALERT_KINDS).exactOptional(),
+  all: z.boolean("not true or false").exactOptional(),
+  until: z.union([z.string(), z.number()], "not a time"),
+  reason: text,
+});
+const DESTINATION = z.strictObject({ url: text, email: text });
+
+/** Alerts that were delivered or wait, tests of destinations, and silences. */
+export const alertEndpoints = {
+  list: endpoint({ query: ALERTS_QUERY }, async ({ client, query }) => ok(await client.alerts.list(query))),
+  undelivered: endpoint({}, async ({ client }) => ok(await client.alerts.undelivered())),
+  test: endpoint({ body: DESTINATION }, async ({ client, body }) => {
+    return { status: 202, body: await client.alerts.test(body) };
+  }),
+  silences: endpoint({}, async ({ client }) => ok({ silences: await client.alerts.silences() })),
+  silence: endpoint({ body: SILENCE }, async ({ client, body }) => {
+    return { status: 201, body: await client.alerts.silence(body satisfies SilenceInput) };
+  }),
+  unsilence: endpoint({}, async ({ client, path }) => {
+    await client.alerts.unsilence(path["id"]!);
+    return { status: 204 };
+  }),
+};
