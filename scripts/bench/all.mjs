@@ -13,6 +13,7 @@ const BENCHES = [
   "resume",
   "sustained",
   "worker",
+  "life",
   "cluster",
   "peers",
 ];

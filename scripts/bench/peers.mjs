@@ -1,10 +1,8 @@
 // The same tasks, all due each full second, on three replicas each: Carillon and what else one would take for it. How many of the
 // occurrences began once, twice or never, how late did they begin, and what did that cost Redis? Each has a Redis of its own, one
 // after the other.
-import { fileURLToPath } from "node:url";
-import { startCrew } from "./lib/crew.mjs";
 import { readOptions } from "./lib/options.mjs";
-import { count, startOurs, startTheirs, watch } from "./lib/pulse.mjs";
+import { count, startOurs, startPeer, startTheirs, watch } from "./lib/pulse.mjs";
 import { percentile, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
@@ -14,24 +12,20 @@ const SECONDS = options.seconds;
 const WARMUP = options.warmup;
 const REPLICAS = options.replicas;
 const EACH_SECOND = "* * * * * *";
-const REPLICA = fileURLToPath(new URL("./lib/peer-replica.mjs", import.meta.url));
 let redis;
 
-/** Those of BullMQ have workers beside: as many processes as there are replicas. */
+/** Those of BullMQ, and ours, have workers beside: as many processes as there are replicas. */
 const size = { nodes: REPLICAS, workers: REPLICAS, tasks: TASKS };
-const replicas = (peer) => (server) =>
-  startCrew(
-    REPLICA,
-    Array.from({ length: REPLICAS }, (_, i) => [peer, server.url, String(i), String(TASKS)]),
-  );
+const schedule = () => ({ cron: EACH_SECOND, timezone: "UTC" });
+const peer = (name) => (server) => startPeer(server, name, { replicas: REPLICAS, tasks: TASKS });
 const PEERS = {
-  Carillon: (server) =>
-    startOurs(server, { ...size, schedule: () => ({ cron: EACH_SECOND, timezone: "UTC" }) }),
+  Carillon: (server) => startOurs(server, { ...size, schedule }),
+  "Carillon, plain workers": (server) => startOurs(server, { ...size, plain: true, schedule }),
   "BullMQ Job Schedulers": (server) =>
     startTheirs(server, { ...size, repeat: () => ({ pattern: EACH_SECOND }) }),
-  "Agenda, Redis backend": replicas("agenda"),
-  "node-cron, Redis lock": replicas("node-cron"),
-  "croner, Redis lock": replicas("croner"),
+  "Agenda, Redis backend": peer("agenda"),
+  "node-cron, Redis lock": peer("node-cron"),
+  "croner, Redis lock": peer("croner"),
 };
 const NOT_RUN = {
   "pg-boss": "a schedule of its sends at most one job a minute, whatever its cron says",
@@ -41,7 +35,7 @@ const NOT_RUN = {
 async function measure(name) {
   const server = await startServer();
   const watched = await PEERS[name](server);
-  const { rows, commands, cpu } = await watch(server, watched, {
+  const { rows, commands, cpu, workers, nodes } = await watch(server, watched, {
     rate: TASKS,
     warmup: WARMUP,
     seconds: SECONDS,
@@ -61,6 +55,8 @@ async function measure(name) {
     "p99 ms": p99,
     commands: commands / came,
     "Redis CPU us": (1e6 * cpu) / came,
+    "workers us": (1e6 * workers) / came,
+    "nodes us": (1e6 * nodes) / came,
   };
 }
 

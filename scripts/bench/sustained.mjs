@@ -1,7 +1,7 @@
 // How many occurrences a second can be kept up? Many tasks, each due once in a while, spread over the seconds. The rate rises until an
 // occurrence is missed or p99 of due to produced is over a second, then the last step is halved a few times; beside BullMQ's Job
 // Schedulers. Ours is produced when the claim commits, and needs no workers. Theirs is when a worker takes it, for that is what makes
-// their next one. Once more with workers on our side too. Each step has a Redis of its own. Of our shards, the one that is least and
+// their next one. Once more with workers on our side too: ours, and plain ones of BullMQ. Each step has a Redis of its own. Of our shards, the one that is least and
 // the one that is most behind tell whether the nodes share the work evenly.
 // With `--period 1` tasks come again each second (and so on); ours only with workers then, since a run is in the way of the next one.
 // With `--zones UTC,Europe/Paris` (and so on) they have cron expressions in these zones, and so are due at full seconds.
@@ -14,7 +14,7 @@ import { startServer } from "./lib/server.mjs";
 
 const options = readOptions(
   {
-    ...{ from: [200, 40], factor: 1.5, steps: [12, 1], refine: [2, 0], tries: 2 },
+    ...{ limit: [60, 5], from: [200, 40], factor: 1.5, steps: [12, 1], refine: [2, 0], tries: 2 },
     ...{ seconds: [10, 1], warmup: [5, 2], period: 0, nodes: 3, workers: 3 },
   },
   ["chart", "zones"],
@@ -42,9 +42,9 @@ function cron(i) {
   const seconds = Array.from({ length: 60 / PERIOD }, (_, turn) => (i % PERIOD) + turn * PERIOD);
   return `${seconds.join(",")} * * * * *`;
 }
-const ours = (workers) => (server, rate) =>
+const ours = (workers, plain) => (server, rate) =>
   startOurs(server, {
-    ...{ nodes: NODES, workers, tasks: rate * PERIOD },
+    ...{ nodes: NODES, workers, plain, tasks: rate * PERIOD },
     schedule(i, second) {
       if (ZONES) return { cron: cron(i), timezone: zone(i), start: new Date(second).toISOString() };
       const origin = new Date(begin(i, second, rate)).toISOString();
@@ -123,6 +123,7 @@ async function highest(who, start, from) {
 
 const peer = await highest("Job Schedulers", theirs, FROM);
 const worked = await highest("Carillon, worked", ours(WORKERS), Math.max(FROM, peer.rate));
+const plain = await highest("Carillon, plain workers", ours(WORKERS, true), Math.max(FROM, peer.rate));
 const mine = options.period ? worked : await highest("Carillon", ours(0), Math.max(FROM, peer.rate));
 const said = ({ rate, ended }) => (ended ? rate : `${rate}, where the steps ended, not it`);
 print(
@@ -142,11 +143,13 @@ print(
       schedules: ZONES ? `cron in ${ZONES.join(", ")}` : `every ${PERIOD} s`,
       "occurrences a second": said(mine),
       "with workers beside": said(worked),
+      "the same, times Job Schedulers'": worked.rate / Math.max(1, peer.rate),
+      "with plain workers beside": said(plain),
       "Job Schedulers' a second": said(peer),
       "seconds a step": SECONDS,
       "nodes, workers": `${NODES}, ${WORKERS}`,
     },
-    table: [...new Set([...mine.steps, ...worked.steps, ...peer.steps])],
+    table: [...new Set([...mine.steps, ...worked.steps, ...plain.steps, ...peer.steps])],
   },
   options.json,
 );
@@ -154,6 +157,7 @@ if (options.chart) {
   writeChart(options.chart, "Kept up: occurrences a second, none missed, p99 under 1 s", [
     { label: `Carillon, ${NODES} nodes`, value: mine.rate, ours: true },
     { label: "Carillon, and workers", value: worked.rate, ours: true },
+    { label: "Carillon, and plain workers", value: plain.rate, ours: true },
     { label: "Job Schedulers", value: peer.rate },
   ]);
 }

@@ -6,6 +6,12 @@ import { fileURLToPath } from "node:url";
 const SCHEDULER = fileURLToPath(new URL("../../apps/scheduler/dist/main.js", import.meta.url));
 const CLI = fileURLToPath(new URL("../../apps/cli/dist/main.js", import.meta.url));
 
+/** Nodes that run. They end with this program, also where it gives up. */
+const running = new Set();
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+
 export class Node {
   /** @param {string} id @param {Record<string, string>} env */
   constructor(id, env) {
@@ -26,6 +32,8 @@ export class Node {
       stdio: ["ignore", "pipe", "inherit"],
     });
     this.child = child;
+    running.add(child);
+    child.once("exit", () => running.delete(child));
     /** Settles when this process is armed. */
     this.running = new Promise((resolve) => {
       createInterface({ input: child.stdout }).on("line", (line) => {

@@ -1,11 +1,14 @@
 // Programs that say "ready", then send home what they saw: workers, and replicas of peers.
 import { fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+const BUSY_LOOP = fileURLToPath(new URL("./busy-loop.mjs", import.meta.url));
 
 /**
  * One after the other, as some prepare what those after them find.
  *
  * @param {string} file @param {string[][]} argLists one for each program
- * @returns {Promise<{ seen: unknown[][], stop: () => Promise<unknown> }>} rows, growing until `stop`
+ * @returns {Promise<{ seen: unknown[][], pids: number[], stop: () => Promise<unknown> }>} rows, growing until `stop`
  */
 export async function startCrew(file, argLists) {
   const seen = [];
@@ -20,13 +23,19 @@ export async function startCrew(file, argLists) {
     child.on("message", (/** @type {any[]} */ rows) => seen.push(...rows));
   }
   const stop = () => Promise.all(children.map(end));
-  return { seen, stop };
+  return { seen, pids: children.map(({ pid }) => pid), stop };
 }
 
 function end(child) {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGTERM");
   return new Promise((resolve) => child.once("exit", resolve));
+}
+
+/** Programs that only take CPU, until `stop`. */
+export function startBusyLoops(count) {
+  const loops = Array.from({ length: count }, () => fork(BUSY_LOOP));
+  return { stop: () => Promise.all(loops.map(end)) };
 }
 
 /** In such a program: `ready` when all is set up, `add` for each row, which is sent within 200 ms. */

@@ -1,13 +1,17 @@
 import { parseArgs } from "node:util";
 
+const LIMIT = 30;
+
 /**
- * Options of a bench: `--smoke`, `--json`, numbers and texts of its own.
+ * Options of a bench: `--smoke`, `--json`, numbers and texts of its own, and `--limit`, the minutes after which it gives up: a bench that
+ * waits for what never comes must not wait for ever.
  *
  * @param {Record<string, number | [usual: number, smoke: number]>} numbers by name, with the default
  * @param {string[]} texts undefined if not given
  * @returns {any}
  */
 export function readOptions(numbers, texts = []) {
+  numbers = { limit: [LIMIT, 5], ...numbers };
   const strings = [...Object.keys(numbers), ...texts].map((name) => [name, { type: "string" }]);
   const options = {
     ...Object.fromEntries(strings),
@@ -22,5 +26,10 @@ export function readOptions(numbers, texts = []) {
     if (!Number.isFinite(value)) throw new Error(`--${name} is a number, not ${values[name]}.`);
     return [name, value];
   });
-  return { ...values, ...Object.fromEntries(read) };
+  const given = { ...values, ...Object.fromEntries(read) };
+  setTimeout(() => {
+    console.error(`The bench is not done after ${given.limit} minutes (--limit).`);
+    process.exit(1);
+  }, given.limit * 60_000).unref();
+  return given;
 }

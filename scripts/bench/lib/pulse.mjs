@@ -1,15 +1,18 @@
-// Tasks that are due again and again, ours or those of BullMQ's Job Schedulers, with plain workers; and the look at one window of
-// it. A row is one job: when it was due, when its handler began, when it was produced, whose it is. Ours need no workers to be
+// Tasks that are due again and again, ours or those of BullMQ's Job Schedulers, or of another peer; and the look at one window of
+// it. Workers on our side are ours or, with `plain`, those of BullMQ. A row is one job: when it was due, when its handler began, when it was produced, whose it is. Ours need no workers to be
 // produced; without any, they are read from the queue at the end.
 import { fileURLToPath } from "node:url";
 import { bullPrefix, Client } from "@carillon/sdk";
 import { Queue } from "bullmq";
 import { Node, pause } from "../../measure/nodes.mjs";
 import { startCrew } from "./crew.mjs";
+import { processCpu } from "./process-cpu.mjs";
 
 const QUEUE = "pulse";
 const NAMESPACE = "pulse";
-const WORKER = fileURLToPath(new URL("./plain-worker.mjs", import.meta.url));
+const [PLAIN_WORKER, OUR_WORKER, REPLICA] = ["plain-worker", "our-worker", "peer-replica"].map((name) =>
+  fileURLToPath(new URL(`./${name}.mjs`, import.meta.url)),
+);
 const CONCURRENCY = "100";
 /** Nothing more came for so long: that was all; sooner where all are there, and only what is doubled could still come. */
 const QUIET = { short: 2_000, complete: 500 };
@@ -20,10 +23,11 @@ const PAGE = 1_000;
 /** Puts a second that may be expected of both on a slow machine. */
 const [OUR_PUTS, THEIR_PUTS] = [8_000, 2_000];
 
-const startWorkers = (server, count, prefix) =>
+/** @param where BullMQ's prefix for a plain worker, the namespace for ours */
+const startWorkers = (file, server, count, where) =>
   startCrew(
-    WORKER,
-    Array.from({ length: count }, () => [server.url, QUEUE, prefix, CONCURRENCY]),
+    file,
+    Array.from({ length: count }, () => [server.url, QUEUE, where, CONCURRENCY]),
   );
 
 /** Ours, so many ms into each second. */
@@ -34,15 +38,19 @@ export const everySecond = (offset) => ({
 
 /**
  * @param {any} server
- * @param {{ nodes: number, workers: number, tasks: number, schedule: (i: number, second: number) => import("@carillon/sdk").ScheduleInput }} options
+ * @param {{ nodes: number, workers: number, plain?: boolean, tasks: number, schedule: (i: number, second: number) => import("@carillon/sdk").ScheduleInput }} options
  */
-export async function startOurs(server, { nodes, workers, tasks, schedule }) {
+export async function startOurs(server, { nodes, workers, plain = false, tasks, schedule }) {
   const env = { REDIS_URL: server.url, CARILLON_NAMESPACE: NAMESPACE };
   const replicas = Array.from({ length: nodes }, (_, i) => new Node(`node-${i}`, env));
   await Promise.all(replicas.map((node) => node.running));
   const prefix = bullPrefix(NAMESPACE, QUEUE);
   const crew =
-    workers > 0 ? await startWorkers(server, workers, prefix) : left(server, `${prefix}:${QUEUE}:`);
+    workers === 0
+      ? left(server, `${prefix}:${QUEUE}:`)
+      : plain
+        ? await startWorkers(PLAIN_WORKER, server, workers, prefix)
+        : await startWorkers(OUR_WORKER, server, workers, NAMESPACE);
   const client = new Client({ connection: server.url, namespace: NAMESPACE });
   const second = await secondAfter(server, tasks / OUR_PUTS);
   await client.putMany(
@@ -57,6 +65,8 @@ export async function startOurs(server, { nodes, workers, tasks, schedule }) {
   return {
     ...crew,
     second,
+    nodes: replicas.map(({ child }) => child?.pid),
+    skips: (from, to) => skipsOf(server, tasks, from, to),
     async stop() {
       await crew.stop();
       await Promise.all(replicas.map((node) => node.stop()));
@@ -64,11 +74,26 @@ export async function startOurs(server, { nodes, workers, tasks, schedule }) {
   };
 }
 
+/** Occurrences that the ledgers say were not enqueued, by the reason, of tasks that are due each second; `from` and `to`: ms. */
+async function skipsOf({ url }, tasks, from, to) {
+  const client = new Client({ connection: url, namespace: NAMESPACE });
+  const found = {};
+  for (let i = 0; i < tasks; i++) {
+    for (const entry of await client.runs.ledger({ id: `t${i}`, queue: QUEUE })) {
+      const times = (Math.min(entry.to, to - 1) - Math.max(entry.from, from)) / 1000;
+      if (times >= 0) found[entry.reason] = (found[entry.reason] ?? 0) + Math.floor(times) + 1;
+    }
+  }
+  await client.close();
+  return found;
+}
+
 /** Jobs that wait in a queue without workers. */
 function left({ admin }, bull) {
   const seen = [];
   return {
     seen,
+    pids: [],
     stop: () => {},
     async collect() {
       for (let from = 0; ; from += PAGE) {
@@ -94,7 +119,7 @@ async function secondAfter(server, seconds) {
 export async function startTheirs(server, { workers, tasks, repeat }) {
   const queue = new Queue(QUEUE, { connection: { url: server.url } });
   await queue.waitUntilReady();
-  const crew = await startWorkers(server, workers, "bull");
+  const crew = await startWorkers(PLAIN_WORKER, server, workers, "bull");
   const second = await secondAfter(server, tasks / THEIR_PUTS);
   for (let from = 0; from < tasks; from += 50) {
     await Promise.all(
@@ -111,29 +136,49 @@ export async function startTheirs(server, { workers, tasks, repeat }) {
   return { ...crew, second };
 }
 
+/** Replicas of a peer that needs no queue (peer-replica.mjs): its tasks are due each full second. */
+export function startPeer(server, peer, { replicas, tasks }) {
+  return startCrew(
+    REPLICA,
+    Array.from({ length: replicas }, (_, i) => [peer, server.url, String(i), String(tasks)]),
+  );
+}
+
 /**
- * The rows due within so many full seconds after the warm-up, once all had time to come; and what Redis did in those seconds.
- * Stops whoever was watched.
+ * The rows due within so many full seconds after the warm-up, once all had time to come; and the work of those seconds: commands of
+ * Redis, and CPU seconds of Redis, the workers (or replicas) and the nodes; and what our ledgers say was skipped. Stops whoever was watched.
  *
  * @param {any} server
- * @param {any} crew from `startOurs` or `startTheirs`
+ * @param {any} crew from `startOurs`, `startTheirs` or `startPeer`
  * @param {{ rate: number, warmup: number, seconds: number }} options
  */
-export async function watch(server, { seen, stop, collect, second }, { rate, warmup, seconds }) {
+export async function watch(
+  server,
+  { seen, stop, collect, second, pids, nodes = [], skips },
+  { rate, warmup, seconds },
+) {
   const now = await server.time();
   await pause((second ?? now) - now + warmup * 1000);
   const from = Math.ceil((await server.time()) / 1000) * 1000;
   const to = from + seconds * 1000;
   await pause(from - (await server.time()));
-  const before = await server.work();
+  const work = async () => ({ ...(await server.work()), workers: cpuOf(pids), nodes: cpuOf(nodes) });
+  const before = await work();
   await pause(to - (await server.time()));
-  const after = await server.work();
+  const after = await work();
   const window = () => seen.filter(([due]) => due >= from && due < to);
   await (collect ? pause(LATEST) : settled(() => window().length, rate * seconds));
   await stop();
   await collect?.();
-  return { rows: window(), commands: after.commands - before.commands, cpu: after.cpu - before.cpu };
+  const since = (what) => after[what] - before[what];
+  return {
+    rows: window(),
+    skipped: await skips?.(from, to),
+    ...{ commands: since("commands"), cpu: since("cpu"), workers: since("workers"), nodes: since("nodes") },
+  };
 }
+
+const cpuOf = (pids) => pids.reduce((sum, pid) => sum + processCpu(pid), 0);
 
 /** Waits until `come` no longer grows. */
 async function settled(come, expected) {
