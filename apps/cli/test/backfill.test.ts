@@ -14,7 +14,7 @@ const HOUR = 3_600_000;
 const to = Math.floor(Date.now() / HOUR) * HOUR - HOUR;
 const range = ["--from", new Date(to - 2 * HOUR).toISOString(), "--to", new Date(to).toISOString()];
 
-describe("without a node", () => {
+describe("a backfill without a node", () => {
   it("is counted, started, listed and stopped for many tasks", async () => {
     await bench.client.putMany([task("m1", { tags: ["m"] }), task("m2", { tags: ["m"], owner: "acme" })]);
     const counted = await cli(["backfill", "--tag", "m", ...range, "--dry-run", "--rate", "2"]);
@@ -47,7 +47,7 @@ describe("without a node", () => {
     expect((await json(["backfill", "m1", ...range, "--only", "failed", "--dry-run"])).total).toBe(0);
   });
 
-  it("is counted, begun, looked at and stopped", async () => {
+  it("is counted, started, shown and stopped", async () => {
     await bench.client.put(task("a"));
     expect(await json(["backfill", "a", ...range, "--dry-run"])).toEqual({ total: 3 });
     const counted = await cli(["backfill", "a", ...range, "--dry-run"]);
@@ -79,7 +79,7 @@ describe("without a node", () => {
     expect(await json(["backfill-status", id])).toMatchObject({ state: "cancelled" });
   });
 
-  it("is of the schedule's clock", async () => {
+  it("uses the schedule's time zone", async () => {
     await bench.client.put(task("daily", { schedule: { cron: "0 9 * * *", timezone: "Asia/Tokyo" } }));
     const put = await json([
       "backfill",
@@ -124,16 +124,16 @@ describe("without a node", () => {
     expect(await refusal(["backfill", ...args])).toMatchObject({ exit: 2, field });
   });
 
-  it("refuses a policy that there is not with 2", async () => {
+  it("refuses an unknown policy with 2", async () => {
     expect(await cli(["backfill", "a", ...range, "--overlap", "x"])).toMatchObject({ code: 2, stdout: "" });
   });
 
-  it("refuses a task whose times follow from its runs", async () => {
+  it("refuses a task whose times depend on its runs", async () => {
     await bench.client.put(task("after", { schedule: { every: "1h", anchor: "finish" } }));
     expect(await refusal(["backfill", "after", ...range])).toMatchObject({ exit: 2, field: "task" });
   });
 
-  it("answers what is not there with 3", async () => {
+  it("ends with 3 if the task or backfill does not exist", async () => {
     expect(await refusal(["backfill", "none", ...range])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
     for (const verb of ["backfill-status", "backfill-cancel"]) {
       expect(await refusal([verb, "0123456789abcdef"])).toMatchObject({
@@ -144,7 +144,7 @@ describe("without a node", () => {
   });
 });
 
-describe("with a node", () => {
+describe("a backfill with a node", () => {
   let node: ChildProcess;
   beforeAll(async () => {
     const main = fileURLToPath(new URL("../../scheduler/dist/main.js", import.meta.url));
@@ -157,7 +157,7 @@ describe("with a node", () => {
     await once(node, "close");
   });
 
-  it("is waited for, and its progress is shown", async () => {
+  it("shows its progress until it ends", async () => {
     await bench.client.put(task("fast", { overlap: "allow" }));
     const { code, stdout, stderr } = await cli(["backfill", "fast", ...range, "--wait", "--every", "600ms"]);
     expect(code).toBe(0);
@@ -170,13 +170,13 @@ describe("with a node", () => {
     expect(told).toMatch(/QUEUED {2}A backfill ran it .* after it was due, and has been waiting/);
   });
 
-  it("is waited for silently by programs", async () => {
+  it("is silent for programs until it ends", async () => {
     await bench.client.put(task("skips"));
     const found = await json(["backfill", "skips", ...range, "--wait"]);
     expect(found).toMatchObject({ state: "done", total: 3, enqueued: 1, skipped: 2 });
   });
 
-  it("that someone stops ends the wait with 5", async () => {
+  it("ends the wait with 5 when it is stopped", async () => {
     await bench.client.put(task("slow", { overlap: "allow" }));
     const child = spawnCarillon(["backfill", "slow", ...range, "--wait", "--every", "1h"], bench.env);
     const [line] = await once(child.stdout!.setEncoding("utf8"), "data");

@@ -30,7 +30,7 @@ async function stored(): Promise<number> {
 const NO_WORKER = expect.objectContaining({ code: "NO_WORKER" });
 
 describe("carillon put --batch", () => {
-  it("stores sixty tasks, and the same sixty again changes nothing", async () => {
+  it("stores sixty tasks, and changes nothing the second time", async () => {
     const first = await stage.cli(["put", "--batch"], lines(60));
     expect(first.code).toBe(0);
     expect(first.stdout).toBe(
@@ -43,7 +43,7 @@ describe("carillon put --batch", () => {
     expect(await stored()).toBe(60);
   });
 
-  it("tells with --json of each line", async () => {
+  it("prints a result for each line with --json", async () => {
     const past = line("b").replace('"every":"1s"', '"at":"2020-01-01T00:00:00Z"');
     const { code, stdout } = await stage.cli(
       ["put", "--batch", "--json"],
@@ -76,7 +76,7 @@ describe("carillon put --batch", () => {
     expect(await stored()).toBe(1_499);
   });
 
-  it("reads characters that come in pieces", async () => {
+  it("reads characters that arrive in pieces", async () => {
     const named = line("a").replace('"payload":{}', '"payload":"\u{1f514}"');
     const bytes = Buffer.from(`\uFEFF${named.replace("1s", "1h")}`);
     const input = Array.from(bytes, (byte) => Buffer.of(byte));
@@ -84,7 +84,7 @@ describe("carillon put --batch", () => {
     expect(await stage.client.get("a")).toMatchObject({ payload: "\u{1f514}" });
   });
 
-  it("holds no more than a chunk: 40 MB of lines in a heap of 64 MB", async () => {
+  it("holds one chunk at a time: 40 MB of lines in a heap of 64 MB", async () => {
     // The same thousand tasks again and again: this is about the client's memory, not the server's.
     const thousand = [...lines(1_000)].join("").replaceAll("{}", `{"pad":"${"x".repeat(3_000)}"}`);
     const { code, stdout, stderr } = await carillonProcess(["put", "--batch"], {
@@ -97,7 +97,7 @@ describe("carillon put --batch", () => {
     // So little memory makes it slow on a busy machine, which is not what is tested.
   }, 180_000);
 
-  it("goes on storing when its reader leaves", async () => {
+  it("continues to store when its reader leaves", async () => {
     const child = spawnCarillon(["put", "--batch", "--json"], stage.env);
     const ended = once(child, "exit");
     for (const part of lines(1_000)) child.stdin?.write(part);

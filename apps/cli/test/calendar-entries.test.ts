@@ -7,13 +7,13 @@ describe("the entries of a calendar", () => {
     expect(entriesOf(text)).toEqual(["2026-12-25", "*-05-01", "*-12-24 12..23:* Europe/Berlin"]);
   });
 
-  it("are a JSON list where the text begins as one", () => {
+  it("are a JSON list if the text begins as one", () => {
     expect(entriesOf(' \n["2026-12-25", "#"]')).toEqual(["2026-12-25", "#"]);
     expect(entriesOf("[]")).toEqual([]);
     expect(() => entriesOf('["2026-12-25"')).toThrow(/not JSON/);
   });
 
-  it("may be none: only comments", () => {
+  it("may be empty, with comments only", () => {
     expect(entriesOf("# nothing yet\n")).toEqual([]);
   });
 });

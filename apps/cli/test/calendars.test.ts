@@ -39,7 +39,7 @@ describe("a calendar", () => {
     expect(await json(["calendars", "list"])).toEqual({ calendars: [] });
   });
 
-  it("plans the tasks that name it anew, and is kept while there are some", async () => {
+  it("replans the tasks that name it, and cannot be deleted while there are some", async () => {
     await put("[]");
     await json(["put"], task);
     const first = new Date((await json(["show", "a"])).nextExecution).toISOString();
@@ -76,8 +76,8 @@ describe("a calendar", () => {
   });
 });
 
-describe("what goes wrong", () => {
-  it.each([["show"], ["rm"]])("answers %s of a calendar that is not there with 3", async (verb) => {
+describe("errors", () => {
+  it.each([["show"], ["rm"]])("%s of a missing calendar ends with 3", async (verb) => {
     const found = await refusal(["calendars", verb, "nope"]);
     expect(found).toMatchObject({ exit: 3, code: "CALENDAR_NOT_FOUND" });
   });
@@ -89,7 +89,7 @@ describe("what goes wrong", () => {
     ["entries that are no text", "x", "[1]", "INVALID_SCHEDULE"],
     ["half a list", "x", '["2026-12-25"', "INVALID_SCHEDULE"],
     ["an empty file", "x", "\n", "INVALID_OPTION"],
-  ])("refuses %s with 2, and stores nothing", async (_, name, input, code) => {
+  ])("are reported for %s with 2, and nothing is stored", async (_, name, input, code) => {
     expect(await refusal(["calendars", "put", name], input)).toMatchObject({ exit: 2, code });
     expect(await json(["calendars", "list"])).toEqual({ calendars: [] });
   });
@@ -100,17 +100,17 @@ describe("what goes wrong", () => {
     ["no name", ["calendars", "put"]],
     ["too many names", ["calendars", "rm", "a", "b"]],
     ["a file that is not there", ["calendars", "put", "a", "/no/such/file"]],
-  ])("answers %s with 2", async (_, args) => {
+  ])("are reported for %s with 2", async (_, args) => {
     expect(await cli(args)).toMatchObject({ code: 2, stdout: "" });
   });
 
-  it("refuses one owner to change what belongs to all", async () => {
+  it("are reported if one owner changes what belongs to all", async () => {
     const found = await refusal(["calendars", "put", "x", "--owner", "acme"], "2026-12-25");
     expect(found).toMatchObject({ exit: 2, code: "FORBIDDEN" });
   });
 });
 
-it("explains itself", async () => {
+it("--help explains the command", async () => {
   const { code, stdout } = await carillon(["calendars", "--help"]);
   expect(code).toBe(0);
   for (const verb of ["put", "list", "show", "rm"]) expect(stdout).toMatch(new RegExp(`^ {2}${verb} `, "m"));

@@ -20,7 +20,7 @@ beforeEach(async () => {
   await stage.client.put(NIGHTLY);
 });
 
-it("changes says who changed what; revisions and restore bring an earlier definition back", async () => {
+it("changes, revisions and restore show and undo changes of a task", async () => {
   await stage.json(["edit", "nightly", ...set("priority=5"), "--by", "ann"]);
   const changes = await carillon(["changes", "nightly"], stage);
   expect(changes.stdout).toMatch(
@@ -37,7 +37,7 @@ it("changes says who changed what; revisions and restore bring an earlier defini
 });
 
 describe("edit --set", () => {
-  it("changes these fields, and nothing else", async () => {
+  it("changes the given fields only", async () => {
     const before = await stored();
     const edit = ["edit", "nightly", ...set("schedule.cron=0 4 * * *", "priority=5", "payload.format=csv")];
     expect(await stage.json(edit)).toMatchObject({ outcome: "updated", task: { id: "nightly" } });
@@ -51,7 +51,7 @@ describe("edit --set", () => {
     expect(await stage.json(edit)).toMatchObject({ outcome: "unchanged" });
   });
 
-  it("takes JSON, and text for what is not JSON", async () => {
+  it("takes JSON, and anything else as text", async () => {
     const values = [
       "payload.n=007",
       "payload.zip=01234",
@@ -78,7 +78,7 @@ describe("edit --set", () => {
     });
   });
 
-  it("puts a payload back that is larger than this program would take", async () => {
+  it("keeps a payload that is larger than this program accepts", async () => {
     const { redis, namespace } = stage;
     const client = new Client({ connection: redis.url, namespace, maxPayloadBytes: 1_000_000 });
     await client.put({ ...NIGHTLY, payload: "x".repeat(500_000) });
@@ -99,14 +99,14 @@ describe("edit --set", () => {
     ["schedule.cron=nonsense", "INVALID_SCHEDULE", "schedule.cron"],
     ["prioritty=5", "INVALID_TASK", "priorit"],
     ["owner=other", "INVALID_NAME", "owner"],
-  ])("%s is refused with %s, and nothing is changed", async (text, code, says) => {
+  ])("refuses %s with %s, and changes nothing", async (text, code, says) => {
     const before = await stored();
     const refused = await stage.refusal(["edit", "nightly", "--set", text]);
     expect(refused).toMatchObject({ exit: 2, code, message: expect.stringContaining(says) });
     expect(await stored()).toEqual(before);
   });
 
-  it("of what is not there says so", async () => {
+  it("reports a missing task", async () => {
     expect(await stage.refusal(["edit", "nothing", ...set("priority=1")])).toMatchObject({
       exit: 3,
       code: "TASK_NOT_FOUND",
@@ -130,7 +130,7 @@ describe("edit in an editor", () => {
   }
   const draft = () => readFileSync(join(folder, "path"), "utf8").trim();
 
-  it("puts what was saved, and keeps no file", async () => {
+  it("puts the saved text, and keeps no file", async () => {
     const { code, stdout } = await edit(`cp "$1" '${folder}/seen'; sed -i 's/"0 3 /"30 4 /' "$1"`);
     expect(code).toBe(0);
     expect(stdout).toMatch(/updated +bar +system\/nightly +scheduled/);
@@ -140,12 +140,12 @@ describe("edit in an editor", () => {
     expect(existsSync(dirname(draft()))).toBe(false);
   });
 
-  it("of what is saved as it was says that it is unchanged", async () => {
+  it("reports an unchanged text", async () => {
     const { stdout } = await edit("true");
     expect(stdout).toMatch(/unchanged/);
   });
 
-  it("keeps what was typed where it is refused, for this user's eyes", async () => {
+  it("keeps refused text in a file for this user only", async () => {
     const { code, stderr } = await edit(`sed -i 's/"0 3 /"0 99 /' "$1"`);
     expect(code).toBe(2);
     expect(stderr).toContain(`What you saved is in ${draft()}. [INVALID_SCHEDULE]`);
@@ -155,7 +155,7 @@ describe("edit in an editor", () => {
     expect(await stored()).toMatchObject({ schedule: NIGHTLY.schedule });
   });
 
-  it("is refused where others have changed the task meanwhile", async () => {
+  it("is refused if others have changed the task meanwhile", async () => {
     const put = `'${process.execPath}' '${join(import.meta.dirname, "../dist/main.js")}' edit nightly --set priority=9`;
     const { code, stderr } = await edit(`${put} >/dev/null; sed -i 's/"0 3 /"0 5 /' "$1"`, ["--json"]);
     expect(code).toBe(5);
@@ -169,7 +169,7 @@ describe("edit in an editor", () => {
     ["exit 7", "INVALID_OPTION", /EDITOR: .*my editor' ended with 7\. Nothing was changed\./],
     [`echo '{' > "$1"`, "INVALID_TASK", /not JSON/],
     [`printf '"\\377"' > "$1"`, "INVALID_OPTION", /is not UTF-8/],
-  ])("that does %j changes nothing", async (script, code, says) => {
+  ])("changes nothing if it does %j", async (script, code, says) => {
     const { code: exit, stderr } = await edit(script);
     expect(exit).toBe(2);
     expect(stderr).toMatch(says);
@@ -178,7 +178,7 @@ describe("edit in an editor", () => {
     rmSync(dirname(draft()), { recursive: true });
   });
 
-  it("wants one", async () => {
+  it("needs an editor", async () => {
     const { code, stderr } = await edit("true", [], { VISUAL: "", EDITOR: "" });
     expect(code).toBe(2);
     expect(stderr).toBe(

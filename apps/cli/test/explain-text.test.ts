@@ -107,7 +107,7 @@ describe("the verdict", () => {
     [{ trigger: "manual" }, "SUCCEEDED  It was asked for by hand, and succeeded after 1 s."],
   ])("of %j", (more, expected) => expect(verdict(more)).toBe(expected));
 
-  it("says until when a crashed run waits, on the clock that was asked for", () => {
+  it("shows until when a crashed run waits, in the given time zone", () => {
     const queued = run({ state: "queued", outcome: undefined as never, attempts: 1 });
     const text = "waits until 2026-11-20T08:05:00Z, and until its task is resumed";
     const lines = tell({ run: queued }, { events: [claimed, event("crash-wait", undefined, text)] });
@@ -127,7 +127,7 @@ describe("the verdict", () => {
     expect(tell({}, { events })).toContain("due (the last of 2 runs), and succeeded");
   });
 
-  it("is the SDK's where the record is gone, its times on the clock that was asked for", () => {
+  it("is the SDK's if the record is deleted, in the given time zone", () => {
     const text = tell(
       { run: undefined },
       { verdict: "planned", summary: "It is due at 2026-11-20T09:30:00Z.", events: [] },
@@ -147,7 +147,7 @@ describe("the chain", () => {
     return lines.slice(7, 7 + events.length);
   };
 
-  it("says where a node was, unless it is another process of that name", () => {
+  it("shows a node's host, unless it is another process of that name", () => {
     expect(rows([claimed])[0]).toContain("node-1 (vm, process 812) enqueued it");
     expect(rows([claimed], { nodes: [{ ...node, started: time + 6 }] })[0]).toContain("  node-1 enqueued it");
     expect(rows([claimed], { nodes: [] })[0]).toContain("  node-1 enqueued it");
@@ -168,7 +168,7 @@ describe("the chain", () => {
     expect(rows([claimed, attempt, crashes])[2]).toContain("lost their worker");
   });
 
-  it("has dates where it goes beyond the day", () => {
+  it("has dates if it spans days", () => {
     const late = event("attempt", 86_400_000, "attempt 1 started on vm");
     expect(rows([claimed, late])).toEqual([
       expect.stringMatching(/^2026-11-20 09:00:00.005 {2}2026-11-20T08:00:00.005Z {2}\+5 ms {2}node-1/),
@@ -176,27 +176,27 @@ describe("the chain", () => {
     ]);
   });
 
-  it("leaves the text of an error as it is, but for what would steer the terminal", () => {
+  it("prints the text of an error unchanged, without control characters", () => {
     const end = event("failed", 30, "it ended: failed: at 2026-11-20T08:00:00Z \u001b[2J");
     expect(rows([claimed, end])[1]).toContain("it ended: failed: at 2026-11-20T08:00:00Z \\u001b[2J");
   });
 });
 
-describe("what stands beside it", () => {
-  it("is where to find what was printed", () => {
+describe("the notes", () => {
+  it("name the place of the output", () => {
     const output = [{ attempt: 1, text: "log a\nlog b\n", cut: false }];
     expect(tell({ run: run({ output }) })).toContain("\nprinted   2 lines: carillon run a@x.1\n");
     expect(tell()).not.toContain("printed");
   });
 
-  it("is that no node is alive, where that matters", () => {
+  it("report that no node is alive, if that matters", () => {
     const alone = { nodes: [{ ...node, alive: false }] };
     expect(tell(alone, { verdict: "planned" })).toContain("\nnodes     none is alive");
     expect(tell({}, { verdict: "planned" })).not.toContain("nodes");
     expect(tell(alone)).not.toContain("nodes");
   });
 
-  it("is the run in the way, also while it runs", () => {
+  it("name the run that blocks, also while it runs", () => {
     const going = run({ state: "running", outcome: undefined as never, finished: undefined as never });
     expect(tell({ run: going }, { verdict: "skipped" })).toContain(
       "\nin the way  a@x.1: enqueued 09:00:00.005, started 09:00:00.020 on vm, process 99, is running\n",

@@ -66,7 +66,7 @@ async function explain(...args: string[]): Promise<{ text: string; verdict: stri
 }
 
 describe("an occurrence that ran", () => {
-  it("is told from claim to end, on both clocks", async () => {
+  it("is explained from claim to end, in both zones", async () => {
     const { text, verdict, stderr } = await explain("good", `${date(1)} 09:00`);
     expect([verdict, stderr]).toEqual(["enqueued", ""]);
     expect(text.split("\n")).toEqual([
@@ -92,7 +92,7 @@ describe("an occurrence that ran", () => {
     ]);
   });
 
-  it("and failed, with each attempt and its error as it is", async () => {
+  it("shows each failed attempt with its error unchanged", async () => {
     const { text } = await explain("bad", `${date(1)} 05:00`);
     expect(text).toContain("FAILED  It was enqueued on time, 0 ms after it was due, and failed after ");
     expect(text).toContain(" and 3 attempts: Error: no paper at 2026-01-01T00:00:00Z.\n");
@@ -101,27 +101,27 @@ describe("an occurrence that ran", () => {
     expect(text).not.toContain("at the printer");
   });
 
-  it("late, for it waited", async () => {
+  it("is late because it waited", async () => {
     const { text } = await explain("patient", `${date(1)} 07:00`);
     expect(text).toContain("SUCCEEDED  It was enqueued late, 30 min after it was due, and succeeded after");
     expect(text).toContain("due, but the run of 06:00:00 was not over (now succeeded)");
     expect(text).toContain("overlap queue-one");
   });
 
-  it("late, for others that were missed too", async () => {
+  it("is late because others were missed too", async () => {
     const { text } = await explain("catches-up", `${date(1)} 13:00`);
     expect(text).toContain("SUCCEEDED  It was caught up on 30 min after it was due, and succeeded");
     expect(text).toContain("for all since 09:00:00");
   });
 
-  it("later by its jitter", async () => {
+  it("is later by its jitter", async () => {
     const { text } = await explain("spread", `${date(1)} 10:00`);
     expect(text).toMatch(/\njitter {4}due at 10:0\d:\d\d\.?\d*, .* later\n/);
   });
 });
 
 describe("an occurrence that did not run", () => {
-  it("because a run was in its way", async () => {
+  it("was blocked by an open run", async () => {
     const { text, verdict } = await explain("busy", `${date(1)}T07:00:00Z`, "-z", "Asia/Tokyo");
     expect(verdict).toBe("skipped");
     expect(text).toContain("SKIPPED  It was skipped: an earlier run was not over");
@@ -133,7 +133,7 @@ describe("an occurrence that did not run", () => {
     );
   });
 
-  it("because it was too late", async () => {
+  it("was too late", async () => {
     const { text, verdict } = await explain("skips", `${date(1)}T10:00:00Z`);
     expect(verdict).toBe("skipped");
     expect(text).toMatch(
@@ -142,26 +142,26 @@ describe("an occurrence that did not run", () => {
     expect(text).toContain("catch-up skip");
   });
 
-  it("because the task was paused, and then resumed", async () => {
+  it("fell into a pause of the task", async () => {
     const { text } = await explain("resumed", `${date(1)}T10:00:00Z`);
     expect(text).toContain("SKIPPED  It was skipped: it fell due while the task was paused");
     expect(text).toContain("eve skipped it (paused)");
   });
 
-  it("because the task was put later", async () => {
+  it("lies before the first put of the task", async () => {
     const { text, verdict } = await explain("good", `${date(9)} 09:00`);
     expect(verdict).toBe("before-task");
     expect(text).toContain("BEFORE THE TASK  The task was put later, at ");
   });
 
-  it("because nobody has acted on it", async () => {
+  it("was decided by nobody", async () => {
     const { text, verdict } = await explain("busy", new Date(midnight).toISOString());
     expect(verdict).toBe("due");
     expect(text).toContain("DUE  It is due since 00:00:00");
     expect(text).toContain("no scheduler node is alive");
   });
 
-  it("because the schedule has no such time: the nearest ones are named", async () => {
+  it("is not a time of the schedule: the nearest ones are named", async () => {
     const { text, verdict } = await explain("good", `${date(1)} 08:30`);
     expect(verdict).toBe("no-occurrence");
     expect(text).toContain("NO SUCH TIME  ");
@@ -193,7 +193,7 @@ describe("an occurrence to come", () => {
     expect(text).toMatch(/\npaused .* by ann: upstream is down\n/);
   });
 
-  it("waits for the run in its way", async () => {
+  it("waits for the run that blocks it", async () => {
     await bench.client.put(task("queues", { queue: "reports", overlap: "queue-one" }));
     await bench.client.trigger("queues");
     expect(await bench.client.trigger("queues")).toMatchObject({ outcome: "queued" });
@@ -216,15 +216,15 @@ describe("an occurrence to come", () => {
   });
 });
 
-describe("the time", () => {
-  it("may stand in several words, and today is understood", async () => {
+describe("the time argument", () => {
+  it("may be several words, or a time of today", async () => {
     const { time } = await json(["explain", "good", date(1), "09:00"]);
     expect(time).toBe(midnight - DAY);
     const today = await json(["explain", "busy", "07:00"]);
     expect([today.time % DAY, Date.now() - today.time < DAY]).toEqual([7 * HOUR, true]);
   });
 
-  it("that a clock shows twice is noted on stderr", async () => {
+  it("gets a note on stderr if the clock shows it twice", async () => {
     const { stderr } = await cli(["explain", "busy", "2026-10-25 02:30", "-z", "Europe/Berlin"]);
     expect(stderr).toContain("the clock shows 2026-10-25 02:30 twice");
   });
@@ -236,11 +236,11 @@ describe("the time", () => {
     ["an unknown zone", ["explain", "good", "09:00", "-z", "Mars/Base"], "INVALID_TIMEZONE"],
     ["nothing", ["explain", "good"], "INVALID_OPTION"],
     ["a bad name", ["explain", "a:b", "09:00"], "INVALID_NAME"],
-  ])("%s is refused with 2", async (_, args, code) => {
+  ])("is refused with 2: %s", async (_, args, code) => {
     expect(await refusal(args)).toMatchObject({ exit: 2, code });
   });
 
-  it("of no task is refused with 3", async () => {
+  it("is refused with 3 without a task", async () => {
     expect(await refusal(["explain", "none", "09:00"])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
     expect(await refusal(["explain", "good", "09:00", "-q", "x"])).toMatchObject({ exit: 3 });
     expect(await refusal(["explain", "good", "09:00", "--owner", "acme"])).toMatchObject({ exit: 3 });

@@ -106,7 +106,7 @@ describe("--json", () => {
     if ("run" in triggered) ids["R"] = triggered.run;
   });
 
-  it("is known here of every command", () => {
+  it("is tested for every command", () => {
     const streams = { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, env: {} };
     const program = createProgram(streams, new Output(streams), true);
     const paths = (command: Command, path: string[]): string[] =>
@@ -122,7 +122,7 @@ describe("--json", () => {
     );
   });
 
-  it.each(Object.keys(LINES))("of %s is one object", async (name) => {
+  it.each(Object.keys(LINES))("prints one object for %s", async (name) => {
     const args = (LINES[name] as string[]).map((arg) => ids[arg] ?? arg);
     const { stdout, stderr } = await bench.cli([...args, "--json"], INPUTS[name]);
     const documents = jsonLines(REFUSED.has(name) ? stderr : stdout);

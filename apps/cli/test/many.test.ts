@@ -24,7 +24,7 @@ async function named(state?: "scheduled" | "paused" | "finished"): Promise<strin
 }
 
 describe("all of a tag, an owner or a queue", () => {
-  it("are paused and resumed, with why and by whom", async () => {
+  it("are paused and resumed, with reason and author", async () => {
     const paused = await json(["pause", "--tag", "ops", "--all", "--note", "down", "--by", "ann"]);
     // d is finished.
     expect(paused).toMatchObject({ count: 2, sample: [{ id: "b" }, { id: "a" }] });
@@ -39,7 +39,7 @@ describe("all of a tag, an owner or a queue", () => {
     expect(await named("paused")).toBe("");
   });
 
-  it("are shown by a dry run, with the notes of their pauses, and nothing is done", async () => {
+  it("are listed by a dry run, with the notes of their pauses", async () => {
     await cli(["pause", "a", "--note", "retired, do NOT resume", "--by", "ann"]);
     const { stdout } = await cli(["resume", "--tag", "ops", "--dry-run"]);
     expect(stdout).toMatch(/^resume means 1 task\n/);
@@ -90,8 +90,8 @@ describe("all of a tag, an owner or a queue", () => {
   });
 });
 
-describe("several tasks", () => {
-  it("are named, each for itself; a dry run of one shows it", async () => {
+describe("several named tasks", () => {
+  it("are handled one by one; a dry run shows one", async () => {
     expect((await cli(["rm", "a", "--dry-run"])).stdout).toMatch(/^rm means 1 task\nTASK/);
     const { code, stdout, stderr } = await cli(["pause", "a", "acme/b", "none", "--note", "x"]);
     expect([code, stdout]).toEqual([5, "paused 2 tasks\n"]);
@@ -120,7 +120,7 @@ describe("several tasks", () => {
   });
 });
 
-describe("what goes wrong", () => {
+describe("errors", () => {
   it.each([
     ["nothing says which", ["rm"]],
     ["nothing says which of all", ["rm", "--all"]],
@@ -142,13 +142,13 @@ describe("what goes wrong", () => {
     expect(await named("paused")).toBe("");
   });
 
-  it("nothing that matches is no error", async () => {
+  it("no error is reported if nothing matches", async () => {
     expect(await json(["rm", "--tag", "none", "--all"])).toEqual({
       ...{ count: 0, sample: [], refused: { count: 0, sample: [] } },
     });
   });
 
-  it("one task is still meant by its name", async () => {
+  it("a name still selects one task", async () => {
     expect(await json(["pause", "c", "--owner", "acme", "-q", "foo"])).toMatchObject({ changed: true });
     expect(await named("paused")).toBe("c");
   });
@@ -175,7 +175,7 @@ describe("freeze", () => {
     expect(await named("paused")).toBe("b");
   });
 
-  it("comes again in windows; without a scope it is refused", async () => {
+  it("recurs in windows, and needs a scope", async () => {
     const windows = ["--all", "--cron", "0 3 * * Sun", "-z", "Europe/Berlin", "--for", "2h"];
     expect(await json(["freeze", ...windows])).toMatchObject({ all: true, length: 7_200_000 });
     expect((await cli(["freeze"])).code).toBe(2);
@@ -185,7 +185,7 @@ describe("freeze", () => {
 });
 
 describe("tokens", () => {
-  it("are made with the secret alone on stdout, listed, revoked", async () => {
+  it("are created with only the secret on stdout, listed, and revoked", async () => {
     const options = ["--role", "operator", "--owner", "acme,beta", "--expires", "90d"];
     const before = Date.now();
     const { stdout, stderr } = await cli(["tokens", "create", "ci", ...options]);

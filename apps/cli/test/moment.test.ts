@@ -8,7 +8,7 @@ const read = (text: string, zone = "Europe/Berlin") => {
   return [new Date(time).toISOString(), note];
 };
 
-describe("a time", () => {
+describe("a time argument", () => {
   it.each([
     ["09:00", "2026-11-21T08:00:00.000Z"],
     ["9:00", "2026-11-21T08:00:00.000Z"],
@@ -24,7 +24,7 @@ describe("a time", () => {
     ["2026-07-01T09:00:00+09:00", "2026-07-01T00:00:00.000Z"],
     ["1782896400000", "2026-07-01T09:00:00.000Z"],
     ["now", "2026-11-21T12:00:00.000Z"],
-  ])("is read from %j", (text, expected) => expect(read(text)).toEqual([expected, undefined]));
+  ])("accepts %j", (text, expected) => expect(read(text)).toEqual([expected, undefined]));
 
   it("may be the epoch itself, and the first hours of 1970 east of it", () => {
     expect(read("1970-01-01", "UTC")).toEqual(["1970-01-01T00:00:00.000Z", undefined]);
@@ -32,19 +32,19 @@ describe("a time", () => {
     expect(read("1970-01-01", "Pacific/Kiritimati")).toEqual(["1970-01-01T10:40:00.000Z", undefined]);
   });
 
-  it("is of the day that the zone has", () => {
+  it("is a time of the zone's day", () => {
     expect(read("00:30", "Pacific/Auckland")).toEqual(["2026-11-21T11:30:00.000Z", undefined]);
     expect(read("yesterday 23:00", "America/Los_Angeles")).toEqual(["2026-11-21T07:00:00.000Z", undefined]);
   });
 
-  it("that the clock skips is what follows, as schedules read it, and says so", () => {
+  it("moves to the end of a clock gap, as in schedules, with a note", () => {
     const [time, note] = read("2026-03-29 02:30");
     expect(time).toBe("2026-03-29T01:00:00.000Z");
     expect(note).toContain("the clock skips 2026-03-29 02:30");
     expect(note).toContain("2026-03-29T03:00:00+02:00");
   });
 
-  it("that the clock shows twice is the first, and says which the second is", () => {
+  it("is the first of two equal clock times, with a note on the second", () => {
     const [time, note] = read("2026-10-25 02:30");
     expect(time).toBe("2026-10-25T00:30:00.000Z");
     expect(note).toContain("2026-10-25T02:30:00+01:00");
@@ -64,16 +64,16 @@ describe("a time", () => {
     "12345",
     "yesterdayx",
     "today today",
-  ])("is not read from %j", (text) => expect(() => read(text)).toThrow(/^TIME: /));
+  ])("refuses %j", (text) => expect(() => read(text)).toThrow(/^TIME: /));
 
-  it("needs a zone that there is", () => {
+  it("needs an existing zone", () => {
     expect(() => read("09:00", "Mars/Base")).toThrow(
       expect.objectContaining({ report: expect.objectContaining({ code: "INVALID_TIMEZONE" }) }),
     );
   });
 });
 
-describe("how far back", () => {
+describe("a distance back", () => {
   const since = (text: string) => readSince(sdk, text, { zone: "UTC", now, field: "since" });
 
   it("is a duration or a time", () => {

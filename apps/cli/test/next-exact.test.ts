@@ -6,7 +6,7 @@ const BERLIN = ["--timezone", "Europe/Berlin", "--from", FROM];
 
 /** What others' scripts read already: it stays as it is, to the character. */
 describe("one expression alone", () => {
-  it("is answered to people with this text", async () => {
+  it("prints this text for people", async () => {
     const { stdout } = await carillon(["next", "0 4 * * *", ...BERLIN, "-n", "2"]);
     expect(stdout).toBe(`cron   0 4 * * *
 means  at 04:00, every day (Europe/Berlin)
@@ -17,7 +17,7 @@ UTC                   LOCAL
 `);
   });
 
-  it("says so when nothing follows, or followed at all", async () => {
+  it("reports that nothing follows, or ever did", async () => {
     const once = ["next", "2026-03-28T00:00:00Z", "--timezone", "UTC"];
     const head = "at     2026-03-28T00:00:00Z\nmeans  once, at 2026-03-28T00:00:00Z\n";
     const left = await carillon([...once, "--from", FROM]);
@@ -31,7 +31,7 @@ Nothing follows.
     expect(gone.stdout).toBe(`${head}\nIt never fires again.\n`);
   });
 
-  it("is answered to programs as a line of a batch is, with its warnings", async () => {
+  it("prints a batch line for programs, with its warnings", async () => {
     const { stdout } = await carillon(["next", "* * * * * *", ...BERLIN, "-n", "1", "--json"]);
     expect(stdout).toBe(
       '{"canonical":"* * * * * *","description":"every second, every day (Europe/Berlin)",' +
@@ -46,7 +46,7 @@ Nothing follows.
     );
   });
 
-  it("has a note where the clock changes, for people only", async () => {
+  it("adds a note at a clock change, for people only", async () => {
     const args = ["next", "0 2 * * *", "-z", "Europe/Berlin", "--from", "2026-03-28T12:00:00Z", "-n", "2"];
     const { stdout } = await carillon(args);
     expect(stdout).toContain(`
@@ -58,12 +58,12 @@ UTC                   LOCAL                                   NOTES
     expect(Object.keys(JSON.parse(json))).toEqual(["canonical", "description", "next", "exhausted"]);
   });
 
-  it("may be shown in a zone by any of its names", async () => {
+  it("accepts any name of a zone", async () => {
     const { stdout } = await carillon(["next", "1h", "-z", "europe/berlin", "--from", FROM, "-n", "1"]);
     expect(stdout).toContain("2026-03-27T01:00:00Z  2026-03-27T02:00:00+01:00  in 1 h\n");
   });
 
-  it("takes a zone for what is counted on a clock: a month in words, not 1d", async () => {
+  it("takes a zone for intervals of the calendar: a month in words, not 1d", async () => {
     const next = async (expr: string) => {
       const { stdout } = await carillon(["next", expr, ...BERLIN, "-n", "1", "--json"]);
       return JSON.parse(stdout).next;

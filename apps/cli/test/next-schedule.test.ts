@@ -44,7 +44,7 @@ describe("several expressions and their limits", () => {
     });
   });
 
-  it("end where --end says, and leave out what --except says, each time with its reason", async () => {
+  it("end at --end, and omit the times of --except with their reason", async () => {
     const limits = ["--except", "*-12-24..26", "--except", "Sun", "--end", "2026-12-28T12:00:00Z"];
     const found = await next([
       "0 9 * * *",
@@ -65,7 +65,7 @@ describe("several expressions and their limits", () => {
     expect(found.notes).toMatchObject([{ time: "2026-12-28T08:00:00Z", code: "EXCLUDED" }]);
   });
 
-  it("count intervals from --origin, on the clock of the zone where they are in words", async () => {
+  it("count intervals from --origin, in the zone for intervals in words", async () => {
     const origin = ["--origin", "2026-01-31T08:00:00Z", "-z", "Europe/Berlin"];
     expect((await next(["1 month", ...origin, "-n", "2"])).next).toEqual([
       "2026-12-31T08:00:00Z",
@@ -76,14 +76,14 @@ describe("several expressions and their limits", () => {
     ]);
   });
 
-  it("give each of a union what it takes", async () => {
+  it("give each member of a union its own options", async () => {
     const berlin = ["-z", "Europe/Berlin", "-n", "2", "--from", "2026-03-29T00:00:00Z", "--json"];
     const limits = ["--dst-gap", "skip", "--origin", "2026-03-29T05:00:00Z"];
     const { stdout } = await carillon(["next", "0 2 * * *", "24h", ...limits, ...berlin]);
     expect(JSON.parse(stdout).next).toEqual(["2026-03-29T05:00:00Z", "2026-03-30T00:00:00Z"]);
   });
 
-  it("choose what clock changes do", async () => {
+  it("choose the rule for clock changes", async () => {
     const berlin = ["-z", "Europe/Berlin", "-n", "2", "--from"];
     const spring = ["0 2 * * *", ...berlin, "2026-03-28T12:00:00Z"];
     const autumn = ["30 2 * * *", ...berlin, "2026-10-24T12:00:00Z"];
@@ -98,7 +98,7 @@ describe("several expressions and their limits", () => {
     });
   });
 
-  it("are due later by the jitter, below it and before the next, the same for one id for ever", async () => {
+  it("are due later by a jitter that is stable for an id", async () => {
     const args = ["10s", "--jitter", "50%", "-n", "20"];
     const { next: times, due } = await next([...args, "--id", "a"]);
     const late = times.map((time: string, i: number) => Date.parse(due[i]) - Date.parse(time));
@@ -109,7 +109,7 @@ describe("several expressions and their limits", () => {
     expect((await next([...args, "--id", "b"])).due).not.toEqual(due);
   });
 
-  it("show people when a time is due where it is late", async () => {
+  it("show people the due time if it is later", async () => {
     const { stdout } = await carillon([
       "next",
       "1h",
@@ -132,7 +132,7 @@ describe("several expressions and their limits", () => {
     expect(await next(["1h", "--max-runs", "3", "-n", "2"])).toMatchObject({ next: two, exhausted: false });
   });
 
-  it("are counted from --from with --anchor finish, and people are told what that means", async () => {
+  it("count from --from with --anchor finish, with an explanation for people", async () => {
     const args = ["7m", "--anchor", "finish", "-n", "2"];
     expect((await next(args)).next).toEqual(["2026-12-22T00:07:00Z", "2026-12-22T00:14:00Z"]);
     const { stdout } = await carillon(["next", ...args, ...FROM]);
@@ -149,7 +149,7 @@ describe("--schedule", () => {
   };
   const text = JSON.stringify(schedule);
 
-  it("takes a whole one, as text, from a file, from standard input", async () => {
+  it("takes a whole schedule as text, from a file or from standard input", async () => {
     const found = await next(["--schedule", text]);
     expect(found).toMatchObject({
       next: ["2026-12-22T08:00:00Z", "2026-12-23T08:00:00Z"],
@@ -160,7 +160,7 @@ describe("--schedule", () => {
     expect(await next(["--schedule", "-"], { input: text })).toEqual(found);
   });
 
-  it("shows people the schedule's own local time, unless they ask for another", async () => {
+  it("shows people the schedule's local time, unless they choose another", async () => {
     const args = ["next", "--schedule", text, ...FROM];
     expect((await carillon(args)).stdout).toContain("  2026-12-22T09:00:00+01:00  ");
     expect((await carillon([...args, "-z", "Asia/Tokyo"])).stdout).toContain("  2026-12-22T17:00:00+09:00  ");
@@ -185,7 +185,7 @@ describe("--schedule", () => {
 describe("--calendar", () => {
   const holidays = "# of the office\n2026-12-25\n*-01-01  # New Year\n\n";
 
-  it("gives the entries of a calendar that --except names", async () => {
+  it("gives the entries of a calendar for --except", async () => {
     const given = ["--calendar", `holidays=${await file("holidays.txt", holidays)}`];
     const found = await next(["0 9 * * *", ...given, "--except", "holidays", "-n", "4"]);
     expect(found.next[3]).toBe("2026-12-26T09:00:00Z");
@@ -194,7 +194,7 @@ describe("--calendar", () => {
     expect(stdout).toContain("excluded before it: 2026-12-25T09:00:00Z (holidays)");
   });
 
-  it("gives those of several calendars that a whole schedule names, as JSON too", async () => {
+  it("gives the entries of several calendars for a whole schedule, as JSON too", async () => {
     const schedule = { every: "1d", except: [{ named: "a" }, { named: "b" }] };
     const a = await file("a.json", '["2026-12-23"]');
     const args = [
@@ -293,7 +293,7 @@ describe("cron-parser", () => {
   });
 });
 
-describe("what does not go together", () => {
+describe("options that exclude each other", () => {
   it.each([
     ["--origin without an interval", ["0 9 * * *", "--origin", "2026-01-01T00:00:00Z"], "origin"],
     ["a choice about the clock without one", ["10s", "--dst-gap", "skip"], "dst"],
@@ -335,7 +335,7 @@ describe("what does not go together", () => {
   });
 });
 
-it("explains itself", async () => {
+it("--help explains the command", async () => {
   const { code, stdout } = await carillon(["next", "--help"]);
   expect(code).toBe(0);
   const options =

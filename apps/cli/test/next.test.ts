@@ -16,7 +16,7 @@ describe("carillon next", () => {
     });
   });
 
-  it("says when nothing follows", async () => {
+  it("reports that nothing follows", async () => {
     const { stdout } = await carillon(["next", "2026-02-01T00:00:00Z", "--from", FROM, "--json"]);
     expect(JSON.parse(stdout)).toMatchObject({ next: ["2026-02-01T00:00:00Z"], exhausted: true });
   });
@@ -55,7 +55,7 @@ describe("carillon next", () => {
 });
 
 describe("carillon next --batch", () => {
-  it("answers each line in order; a bad line is an answer too", async () => {
+  it("answers each line in order, invalid ones too", async () => {
     const input = [
       { syntax: "every", expr: "10s", timezone: "UTC", from: FROM, count: 1 },
       { syntax: "cron", expr: "nonsense", from: FROM, count: 1 },
@@ -76,7 +76,7 @@ describe("carillon next --batch", () => {
     ]);
   });
 
-  it("answers a line before it sees the next", async () => {
+  it("answers a line before it reads the next", async () => {
     const child = spawnCarillon(["next", "--batch"]);
     const answers = createInterface({ input: child.stdout as never });
     for (const expr of ["10s", "20s"]) {
@@ -88,7 +88,7 @@ describe("carillon next --batch", () => {
     expect(await once(child, "exit")).toEqual([0, null]);
   });
 
-  it("holds neither input nor output: 30 MB each in a heap of 40 MB", async () => {
+  it("buffers neither input nor output: 30 MB each in a heap of 40 MB", async () => {
     // 1,000 bytes to read and 1,000 to write.
     const line = `${JSON.stringify({ expr: "10s", from: FROM, count: 40, id: "x".repeat(920) })}\n`;
     const input = Array.from({ length: 30 }, () => line.repeat(1_000));
@@ -136,6 +136,6 @@ it.each([
   ["*-01,07-01 Europe/Berlin", "calendar"],
   ["Mon 2017-05~07/1 UTC", "calendar"],
   ["Sat *-*-1..7 18:00 Europe/Berlin", "calendar"],
-])("takes %s for %s", (expr, syntax) => {
+])("the argument %s means %s", (expr, syntax) => {
   expect(guessSyntax(expr)).toBe(syntax);
 });

@@ -9,7 +9,7 @@ const bench = harness("queues");
 const { cli, json, refusal } = bench;
 
 describe("queues", () => {
-  it("are listed with tasks, jobs, workers and the ends of runs; for one owner only its tasks", async () => {
+  it("are listed with tasks, jobs, workers and outcomes; for one owner only its tasks", async () => {
     expect((await cli(["queues"])).stdout).toBe("No queues.\n");
     await bench.client.putMany([task("a"), task("b", { owner: "acme" })]);
     const keys = internalsOf(storeOf(bench.client)).keys.queue("bar");
@@ -31,7 +31,7 @@ describe("queues", () => {
     });
   });
 
-  it("that are paused say since when, by whom and why; and those whose jobs no worker takes say so", async () => {
+  it("show their pauses with author and reason, and missing workers", async () => {
     await bench.client.put(task("a"));
     await bench.client.trigger("a");
     await bench.client.queues.pause("bar", { by: "ann", note: "de\nploy" });
@@ -54,7 +54,7 @@ describe("status", () => {
     await registry.beat({ ...node, id: "n", beat: await storeOf(bench.client).serverTime(), ready });
   };
 
-  it("says in one line whether work is on time, then why not; its exit code says it too", async () => {
+  it("prints one line and the reasons, with an exit code for each verdict", async () => {
     const stopped = await cli(["status"]);
     expect(stopped).toMatchObject({ code: 2, stderr: "" });
     expect(stopped.stdout).toMatch(/^stopped: no scheduler node is alive\n\n.*\[NO_NODE\]\n {2}Start one/);
@@ -82,7 +82,7 @@ describe("status", () => {
     );
   });
 
-  it("--watch shows it again until the reader has left; without Redis it is stopped", async () => {
+  it("repeats with --watch until the reader leaves, and is stopped without Redis", async () => {
     const shown: string[] = [];
     const stdout = new Writable({
       write(chunk, _, done) {
@@ -114,7 +114,7 @@ it("default policies are set, listed and removed", async () => {
 describe("a queue", () => {
   beforeEach(() => bench.client.put(task("a")));
 
-  it("is paused with why and by whom, and resumed", async () => {
+  it("is paused with reason and author, and resumed", async () => {
     const pause = ["queue", "pause", "bar", "--note", "deploy", "--by", "ann"];
     expect((await cli(pause)).stdout).toBe("paused bar\n");
     expect((await cli(pause)).stdout).toBe("was paused already: bar\n");
@@ -136,7 +136,7 @@ describe("a queue", () => {
     expect(await json(["queue", "limits", "bar"])).toEqual({ queue: "bar", limits: { "*": 50 } });
   });
 
-  it("that is not there is neither paused nor resumed, and that of the alerts is not paused", async () => {
+  it("cannot be paused or resumed if it does not exist, nor if it is that of the alerts", async () => {
     expect(await refusal(["queue", "pause", "baz"])).toMatchObject({ exit: 3, code: "QUEUE_NOT_FOUND" });
     expect(await refusal(["queue", "resume", "baz"])).toMatchObject({ exit: 3, code: "QUEUE_NOT_FOUND" });
     expect(await refusal(["queue", "pause", "carillon-alerts"])).toMatchObject({
@@ -146,7 +146,7 @@ describe("a queue", () => {
     expect(await refusal(["queue", "pause", "bar", "--owner", "acme"])).toMatchObject({ code: "FORBIDDEN" });
   });
 
-  it("is deleted with all that is in it, but only with --all", async () => {
+  it("is deleted with its content, only with --all", async () => {
     await bench.client.trigger("a");
     const { message, ...rest } = await refusal(["queue", "rm", "bar"]);
     expect(rest).toMatchObject({ exit: 2, code: "INVALID_OPTION", field: "all" });

@@ -66,7 +66,7 @@ async function runOf(id: string, state: Run["state"] = "final"): Promise<string>
 }
 
 describe("run", () => {
-  it("shows the record, the attempts and what was printed", async () => {
+  it("shows the record, the attempts and the output", async () => {
     const run = await runOf("good");
     expect(await json(["run", run])).toMatchObject({
       id: run,
@@ -111,8 +111,8 @@ describe("run", () => {
   });
 });
 
-describe("what runs now", () => {
-  it("is listed with its worker, over all tasks; and the workers with it", async () => {
+describe("the list of running runs", () => {
+  it("has the worker of each, over all tasks", async () => {
     const run = await runOf("long", "running");
     const { runs: found } = await json(["runs", "--state", "running"]);
     const { id } = worker;
@@ -136,7 +136,7 @@ describe("what runs now", () => {
     await eventually(async () => (await bench.client.runs.get(run)).state === "final");
   });
 
-  it("is asked for by --state, or a task is named", async () => {
+  it("is selected by --state or a task", async () => {
     expect(await refusal(["runs"])).toMatchObject({ exit: 2, code: "INVALID_OPTION", field: "task" });
     expect(await cli(["runs", "--state", "queued"])).toMatchObject({ code: 2, stdout: "" });
     expect(await refusal(["runs", "--state", "running", "--offset", "1"])).toMatchObject({ field: "offset" });
@@ -144,7 +144,7 @@ describe("what runs now", () => {
 });
 
 describe("cancel", () => {
-  it("ends one that runs, and says so only once", async () => {
+  it("ends a running run, and reports it once", async () => {
     const run = await runOf("long", "running");
     const { stdout } = await cli(["cancel", run, "--by", "ann"]);
     expect(stdout).toBe(`asked for the end of ${run}\n`);
@@ -157,7 +157,7 @@ describe("cancel", () => {
     expect((await cli(["run", run])).stdout).toContain("\ncancel    asked for by ann, ");
   });
 
-  it("keeps one that has not started from it", async () => {
+  it("stops a run from starting", async () => {
     const run = await trigger("idle");
     expect(await json(["cancel", run])).toEqual({ run, changed: true });
     const again = await cli(["cancel", run]);
@@ -167,7 +167,7 @@ describe("cancel", () => {
 });
 
 describe("journal", () => {
-  it("lists what is over, of a task or all, in pages", async () => {
+  it("lists ended runs of a task or all, in pages", async () => {
     const runs = [await runOf("good"), await runOf("bad"), await runOf("acme/good")];
     const ids = (page: { runs: Run[] }) => page.runs.map(({ id }) => id);
     expect(ids(await json(["journal", "-n", "3"]))).toEqual(runs.toReversed());
@@ -196,7 +196,7 @@ describe("journal", () => {
     expect(people.stderr).toMatch(/^There may be more: --cursor \S+\n$/);
   });
 
-  it("of a node or a worker, and of a time", async () => {
+  it("filters by node, worker and time", async () => {
     const id = await runOf("good");
     const { worker: name = "", finished = 0 } = await bench.client.runs.get(id);
     const ids = async (...args: string[]) =>
@@ -219,17 +219,17 @@ describe("journal", () => {
     ["a cursor", ["--cursor", "?"]],
     ["a queue", ["-q", "a b"]],
     ["a task", ["a:b"]],
-  ])("refuses %s that there is not with 2", async (_, args) => {
+  ])("refuses an unknown %s with 2", async (_, args) => {
     expect(await cli(["journal", ...args])).toMatchObject({ code: 2, stdout: "" });
   });
 
-  it("names what is wrong, as it is called here", async () => {
+  it("names an invalid option by its CLI name", async () => {
     expect(await refusal(["journal", "-n", "1001"])).toMatchObject({ exit: 2, field: "count" });
     const turned = ["--since", "1h", "--until", "2h"];
     expect(await refusal(["journal", ...turned])).toMatchObject({ exit: 2, field: "since" });
   });
 
-  it("of no task is refused with 3", async () => {
+  it("is refused with 3 without a task", async () => {
     expect(await refusal(["journal", "none"])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
   });
 });
@@ -250,12 +250,12 @@ describe("stats", () => {
     expect(stdout).toMatch(/\nlast run {10}bad@\S+ \(failed\)\n$/);
   });
 
-  it("of a task that never ran are short", async () => {
+  it("are short for a task that never ran", async () => {
     await put("new");
     expect((await cli(["stats", "new"])).stdout).toBe("runs      0\nattempts  0\n");
   });
 
-  it("of all tasks, or those that fail, are a table", async () => {
+  it("are a table for all tasks, or for failing ones", async () => {
     await Promise.all([runOf("good"), runOf("bad"), runOf("acme/good")]);
     const { tasks } = await json(["stats"]);
     const page = await bench.client.runs.statsOfAll();
@@ -277,13 +277,13 @@ describe("stats", () => {
     }
   });
 
-  it("of no task are refused with 3", async () => {
+  it("are refused with 3 without a task", async () => {
     expect(await refusal(["stats", "none"])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
   });
 });
 
 describe("show", () => {
-  it("tells how it went", async () => {
+  it("shows the last outcome", async () => {
     const run = await runOf("bad");
     const shown = await json(["show", "bad"]);
     expect(shown).toMatchObject({
@@ -297,7 +297,7 @@ describe("show", () => {
     expect(stdout).toMatch(/\nstatistics +\d+ runs?: \d+ failed; 0% went well; \d+ failures? in a row\n/);
   });
 
-  it("tells each policy in words", async () => {
+  it("describes each policy", async () => {
     const policies: Partial<TaskInput> = {
       overlap: "queue-all",
       maxQueued: 5,
@@ -336,7 +336,7 @@ describe("show", () => {
     }
   });
 
-  it("lists what waits", async () => {
+  it("lists pending occurrences", async () => {
     await put("patient", { queue: IDLE, overlap: "queue-all" });
     await bench.client.trigger("patient");
     await bench.client.trigger("patient");
@@ -347,7 +347,7 @@ describe("show", () => {
 });
 
 describe("list", () => {
-  it("tells how each went last", async () => {
+  it("shows the last outcome of each", async () => {
     await runOf("bad");
     const { stdout } = await cli(["list", "-q", "reports"]);
     expect(stdout).toMatch(/^QUEUE +TASK +TYPE +STATE +LAST +SCHEDULE +NEXT\n/);
@@ -356,7 +356,7 @@ describe("list", () => {
 });
 
 describe("pause", () => {
-  it("takes back what waits for a worker, if told so", async () => {
+  it("cancels queued runs with the option", async () => {
     await put("queued", { queue: IDLE });
     const run = await trigger("queued");
     await json(["pause", "queued", "--cancel-queued", "--by", "ann"]);
@@ -385,7 +385,7 @@ describe("trigger", () => {
 });
 
 describe("items", () => {
-  it("are listed, and those that failed retried", async () => {
+  it("are listed, and failed ones retried", async () => {
     const run = await runOf("mails");
     const { stdout, stderr } = await cli([
       "items",

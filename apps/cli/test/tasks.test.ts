@@ -43,7 +43,7 @@ describe("one task", () => {
     expect(await refusal(["show", "a"])).toMatchObject({ exit: 3, code: "TASK_NOT_FOUND" });
   });
 
-  it("is put on a condition: as it was shown, or not there yet", async () => {
+  it("is put on a condition: unchanged, or not there yet", async () => {
     const on = (revision: string) => ["put", "--if-revision", revision];
     const a = (priority: number) => task("a", { priority });
     expect(await json(on("absent"), a(1))).toMatchObject({ outcome: "created" });
@@ -60,7 +60,7 @@ describe("one task", () => {
     expect(await json(["show", "a"])).toMatchObject({ priority: 2 });
   });
 
-  it("is exported as the docs say: what is left can be put again", async () => {
+  it("is exported as documented, and can be put again", async () => {
     const docs = readFileSync(new URL("../../../docs/deployment.md", import.meta.url), "utf8");
     const computed: string[] = docs.match(/del\(([^)]*)\)/)?.[1]?.match(/\w+/g) ?? [];
     await json(["put"], task("a", { tags: ["x"], retry: { attempts: 2 } }));
@@ -72,7 +72,7 @@ describe("one task", () => {
     });
   });
 
-  it("is shown to people as aligned text, control characters made visible", async () => {
+  it("is shown as aligned text, with control characters made visible", async () => {
     expect(await refusal(["put"], task("a", { description: "red \u001b[31m" }))).toMatchObject({
       ...{ exit: 2, code: "INVALID_TASK", field: "description" },
     });
@@ -92,13 +92,13 @@ describe("one task", () => {
 });
 
 describe("names", () => {
-  it("asks for the queue when an id is in several", async () => {
+  it("need the queue if an id is in several", async () => {
     await json(["put"], `[${task("a")},${task("a", { queue: "foo" })}]`);
     expect(await refusal(["show", "a"])).toMatchObject({ exit: 3, code: "AMBIGUOUS_TASK", field: "queue" });
     expect(await json(["show", "a", "-q", "foo"])).toMatchObject({ queue: "foo" });
   });
 
-  it("binds everything to --owner", async () => {
+  it("are bound to --owner", async () => {
     await json(["put", "--owner", "acme"], task("a"));
     await json(["put"], task("b"));
     const { tasks } = await json(["list", "--owner", "acme"]);
@@ -111,7 +111,7 @@ describe("names", () => {
 });
 
 describe("list", () => {
-  it("shows that a task whose times are all past has a run that waits", async () => {
+  it("shows the pending run of a task whose times are all past", async () => {
     await cli(["put"], task("once", { schedule: { at: 0 } }));
     await cli(["trigger", "once"]);
     expect((await cli(["list"])).stdout).toMatch(/system\/once +noop +queued /);
@@ -133,7 +133,7 @@ describe("list", () => {
     expect(await refusal(["list", "--sort", "due"])).toMatchObject({ exit: 2 });
   });
 
-  it("pages, and goes through all pages", async () => {
+  it("shows one page, or all pages", async () => {
     await json(["put"], `[${Array.from({ length: 7 }, (_, i) => task(`t${i}`)).join(",")}]`);
     const first = await json(["list", "--limit", "4"]);
     const second = await json(["list", "--limit", "4", "--cursor", first.cursor]);
@@ -148,14 +148,14 @@ describe("list", () => {
 });
 
 describe("deliveries of alerts", () => {
-  it("are left out of a list unless it asks for them", async () => {
+  it("are left out of a list by default", async () => {
     await json(["put"], task("alert-1", { queue: "carillon-alerts" }));
     expect(await json(["list"])).toEqual({ tasks: [] });
     expect(await json(["list", "--deliveries"])).toMatchObject({ tasks: [{ id: "alert-1" }] });
   });
 });
 
-describe("what goes wrong", () => {
+describe("errors", () => {
   it.each([
     ["an id with a colon", task("a:b"), "INVALID_NAME", "id"],
     ["a zero interval", task("a", { schedule: { every: "0s" } }), undefined, undefined],
@@ -175,7 +175,7 @@ describe("what goes wrong", () => {
     expect(await json(["list"])).toEqual({ tasks: [] });
   });
 
-  it("checks all of an array before it writes the first", async () => {
+  it("are reported for an array before anything is written", async () => {
     const found = await refusal(["put"], `[${task("a")},${task("b", { queue: "x y" })}]`);
     expect(found).toMatchObject({ exit: 2, code: "INVALID_NAME", field: "[1].queue" });
     expect(await json(["list"])).toEqual({ tasks: [] });
@@ -190,17 +190,17 @@ describe("what goes wrong", () => {
     ["a broken cursor", ["list", "--cursor", "?"]],
     ["a bad name", ["show", "a:b"]],
     ["what is no Redis URL", ["list", "--redis", "http://x"]],
-  ])("answers %s with 2", async (_, args) => {
+  ])("are reported for %s with 2", async (_, args) => {
     expect(await cli(args)).toMatchObject({ code: 2, stdout: "" });
   });
 
-  it("says that REDIS_URL is missing", async () => {
+  it("are reported for a missing REDIS_URL", async () => {
     const { code, stderr } = await carillon(["list"]);
     expect(code).toBe(2);
     expect(stderr).toContain("REDIS_URL");
   });
 
-  it("answers an unreachable Redis with 4, in seconds, and bad input all the same with 2", async () => {
+  it("are reported for an unreachable Redis with 4, within seconds, and for bad input with 2", async () => {
     const env = { REDIS_URL: "redis://127.0.0.1:1" };
     const down = await carillonProcess(["list", "--json"], { env });
     expect(down.code).toBe(4);
@@ -208,7 +208,7 @@ describe("what goes wrong", () => {
     expect(await carillonProcess(["put"], { env, input: task("a:b") })).toMatchObject({ code: 2 });
   });
 
-  it("answers a missing password with 4", async () => {
+  it("are reported for a missing password with 4", async () => {
     const locked = await startRedis({ config: { requirepass: "secret" } });
     const { code, stderr } = await carillon(["list", "--json", "--redis", locked.url]);
     await locked.stop();
@@ -217,11 +217,11 @@ describe("what goes wrong", () => {
   });
 });
 
-it("lists no nodes where there are none", async () => {
+it("nodes lists none if there are none", async () => {
   expect(await json(["nodes"])).toEqual({ nodes: [] });
 });
 
-it("lists nodes with their state, and why one that is not ready is not", async () => {
+it("nodes lists each node's state, with the reason if it is not ready", async () => {
   const client = new Redis(stage.redis.url);
   const [seconds = 0] = await client.time();
   const beat = async (id: string, more: object) => {
@@ -256,7 +256,7 @@ it("lists nodes with their state, and why one that is not ready is not", async (
   client.disconnect();
 });
 
-it("refuses a task that is no UTF-8, rather than store something else", async () => {
+it("a task that is not UTF-8 is refused", async () => {
   const text = '{"id":"a","type":"noop","queue":"bar","schedule":{"every":"1h"},"payload":"caf\u00e9"}';
   const { code, stderr } = await cli(["put", "--json"], [Buffer.from(text, "latin1")]);
   expect([code, JSON.parse(stderr).error.code]).toEqual([2, "INVALID_OPTION"]);
@@ -264,7 +264,7 @@ it("refuses a task that is no UTF-8, rather than store something else", async ()
   expect((await json(["list"])).tasks).toEqual([]);
 });
 
-it.runIf(existsSync("/dev/full"))("says in one line that its answer cannot be written", async () => {
+it.runIf(existsSync("/dev/full"))("a failure to write the answer is one line", async () => {
   const refusal = /^carillon: standard output cannot be written: ENOSPC.* \[INTERNAL\]\n$/;
   const { env } = stage;
   for (const args of [["list"], ["list", "--all"], ["next", "10s"]]) {
@@ -281,7 +281,7 @@ it.runIf(existsSync("/dev/full"))("says in one line that its answer cannot be wr
   closeSync(full);
 });
 
-it("on a terminal paints, and does not wait for input that nobody types", async () => {
+it("a terminal gets colours, and input is not awaited", async () => {
   const env = { ...stage.env, NO_COLOR: "", TERM: "xterm" };
   const terminal = { stdin: Object.assign(new Readable(), { isTTY: true }), stdout: new Sink() };
   const { code, stderr } = await carillonOn(terminal, ["put"], env);
@@ -291,7 +291,10 @@ it("on a terminal paints, and does not wait for input that nobody types", async 
   expect(stdout.text).toContain("\u001b[1m");
 });
 
-it.each([[["--json"]], [["calendars", "--json"]]])("%j, no command, is refused as JSON", async (args) => {
-  const { code, stdout, stderr } = await cli(args);
-  expect([code, stdout, JSON.parse(stderr).error.code]).toEqual([2, "", "INVALID_OPTION"]);
-});
+it.each([[["--json"]], [["calendars", "--json"]]])(
+  "the unknown command %j is refused as JSON",
+  async (args) => {
+    const { code, stdout, stderr } = await cli(args);
+    expect([code, stdout, JSON.parse(stderr).error.code]).toEqual([2, "", "INVALID_OPTION"]);
+  },
+);

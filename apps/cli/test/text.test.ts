@@ -118,7 +118,7 @@ describe("tables", () => {
     expect(when(noon + 365 * 86_400_000)).toMatch(/^2027-07-01 \d\d:00$/);
   });
 
-  it("are coloured for eyes only, and not when told so", () => {
+  it("are coloured on terminals only, and not if switched off", () => {
     expect(painter({ isTTY: true }, {})("red", "x")).toBe("\u001b[31mx\u001b[0m");
     expect(painter({ isTTY: true }, { NO_COLOR: "1" })("red", "x")).toBe("x");
     expect(painter({ isTTY: true }, { NO_COLOR: "" })("red", "x")).not.toBe("x");

@@ -19,7 +19,7 @@ beforeEach(async () => {
 const ids = ({ upcoming }: { upcoming: { task: { id: string } }[] }) => upcoming.map((one) => one.task.id);
 
 describe("upnext", () => {
-  it("lists what is due next, earliest first", async () => {
+  it("lists the next due times, earliest first", async () => {
     const found = await json(["upnext"]);
     expect(ids(found)).toEqual(["first", "other", "later"]);
     expect(found.upcoming[0]).toEqual({
@@ -36,12 +36,12 @@ describe("upnext", () => {
     );
   });
 
-  it("shows the nominal times where they differ", async () => {
+  it("shows nominal times that differ", async () => {
     await bench.client.put(task("spread", { queue: "foo", schedule: { every: "5m", jitter: "2m" } }));
     expect((await cli(["upnext", "-q", "foo"])).stdout).toMatch(/^DUE +NOMINAL +QUEUE +TASK\n/);
   });
 
-  it("says that there is nothing", async () => {
+  it("reports an empty list", async () => {
     expect((await cli(["upnext", "--namespace", "empty"])).stdout).toBe("Nothing is due.\n");
     expect(await json(["upnext", "-q", "none"])).toEqual({ upcoming: [] });
   });
@@ -57,7 +57,7 @@ describe("upnext", () => {
 });
 
 describe("forecast", () => {
-  it("lists each occurrence of a time", async () => {
+  it("lists each occurrence in a period", async () => {
     expect(ids(await json(["forecast", "90m"]))).toEqual(["first", "other", "later"]);
     await bench.client.put(task("often", { queue: "often", schedule: { every: "10m" } }));
     const times = (await json(["forecast", "1h", "-q", "often"])).upcoming.map(
@@ -70,7 +70,7 @@ describe("forecast", () => {
     expect(cut.stderr).toContain("there may be more");
   });
 
-  it("says that there is nothing", async () => {
+  it("reports an empty list", async () => {
     expect((await cli(["forecast", "1m"])).stdout).toBe("Nothing is due within 1m.\n");
   });
 
@@ -84,7 +84,7 @@ describe("forecast", () => {
     expect(await cli(args)).toMatchObject({ code: 2, stdout: "" });
   });
 
-  it("names what is wrong", async () => {
+  it("names the invalid argument", async () => {
     for (const [command, most] of [
       ["upnext", 1_000],
       ["forecast", 100_000],

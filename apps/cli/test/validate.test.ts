@@ -7,7 +7,7 @@ const text = (...args: Parameters<typeof task>) => JSON.stringify(task(...args))
 const FROM = "2026-01-01T00:00:00Z";
 
 describe("validate", () => {
-  it("says what a task means and when it runs; nothing is stored", async () => {
+  it("describes a task and its times, and stores nothing", async () => {
     const schedule = { cron: " 0  3 * * *", timezone: "Europe/Berlin" };
     const found = await json(["validate", "--from", FROM, "-n", "2"], text("a", { schedule }));
     expect(found).toEqual({
@@ -34,7 +34,7 @@ describe("validate", () => {
     expect(stdout).toMatch(/^task {6}acme\/a in queue bar\n/);
   });
 
-  it("says in words what H is for this task, as its times have it", async () => {
+  it("describes the value of H for the task", async () => {
     const found = await json(
       ["validate", "--from", FROM, "-n", "1"],
       text("a", { schedule: { cron: "H 3 * * *" } }),
@@ -49,7 +49,7 @@ describe("validate", () => {
     expect(stdout).toContain(`\nmeans  at ${hour}:${minute}`);
   });
 
-  it("spreads one id over its owners, and next does so without Redis", async () => {
+  it("spreads an id over its owners, as next does without Redis", async () => {
     const body = text("a", { schedule: { cron: "H H * * *" } });
     const asked = ["--from", FROM, "-n", "1"];
     const [system, acme] = [
@@ -69,7 +69,7 @@ describe("validate", () => {
     });
   });
 
-  it("takes many, and shows jitter, warnings and ends", async () => {
+  it("takes many tasks, and shows jitter, warnings and ends", async () => {
     const tasks = [
       task("a", { schedule: { every: "1h", jitter: "10m" } }),
       task("b", { schedule: { at: FROM } }),
@@ -129,7 +129,7 @@ describe("validate", () => {
 });
 
 describe("types", () => {
-  it("are any, then only those allowed, then any again", async () => {
+  it("are unrestricted, then restricted, then unrestricted again", async () => {
     expect(await json(["types"])).toEqual({ types: [] });
     expect((await cli(["types"])).stdout).toBe("any type\n");
     expect(await json(["types", "allow", "report", "http.request", "report"])).toEqual({
@@ -151,7 +151,7 @@ describe("types", () => {
     ["a type that is no name", ["types", "allow", "a b"]],
     ["an unknown word", ["types", "forbid", "x"]],
     ["one owner's wish", ["types", "any", "--owner", "acme"]],
-  ])("%s is refused with 2", async (_, args) => {
+  ])("refuse %s with 2", async (_, args) => {
     expect(await cli(args)).toMatchObject({ code: 2, stdout: "" });
     expect(await bench.client.types.list()).toEqual([]);
   });

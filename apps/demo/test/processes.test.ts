@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-it("a child ends by itself where the demo was killed", async () => {
+it("a child ends by itself if the demo was killed", async () => {
   const script = `
     const { Managed } = await import(${JSON.stringify(PROCESSES)});
     const env = { REDIS_URL: ${JSON.stringify(redis.url)}, CARILLON_CONSOLE_PORT: "0" };
@@ -39,7 +39,7 @@ it("a child ends by itself where the demo was killed", async () => {
   }
 });
 
-it.runIf(existsSync("/dev/full"))("a worker goes on where its log cannot be written", async () => {
+it.runIf(existsSync("/dev/full"))("a worker continues if its log cannot be written", async () => {
   const client = new Client({ connection: redis.url });
   await client.put({ id: "a", type: "redis-check", queue: "ops", payload: {}, schedule: { every: "1d" } });
   await client.trigger("a");

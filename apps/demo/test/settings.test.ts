@@ -7,7 +7,7 @@ const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
 const REDIS_URL = "redis://localhost:6379";
 
 describe("the demo's settings", () => {
-  it("have defaults, also for what is empty", () => {
+  it("have defaults, also for empty values", () => {
     const empty = { CARILLON_NAMESPACE: "", CARILLON_TOKEN: "", CARILLON_CONSOLE_PORT: "" };
     for (const env of [{ REDIS_URL }, { REDIS_URL, ...empty }]) {
       const { token, ...others } = readSettings(env);
@@ -21,7 +21,7 @@ describe("the demo's settings", () => {
     ["CARILLON_CONSOLE_PORT", "65536"],
     ["CARILLON_NAMESPACE", "a b"],
     ["REDIS_URL", "http://user:hunter2@localhost"],
-  ])("a wrong %s is one line that names it, without a password", (name, value) => {
+  ])("report an invalid %s in one line, without a password", (name, value) => {
     const env = { PATH: process.env.PATH, REDIS_URL, [name]: value };
     const { status, stderr } = spawnSync(process.execPath, [MAIN], { env, encoding: "utf8" });
     expect(stderr).toMatch(new RegExp(`^${name}: .*\\n$`));

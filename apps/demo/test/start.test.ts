@@ -32,7 +32,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-it("shows claims of replicas and runs of workers, and Ctrl-C ends all that it started", async () => {
+it("the demo shows claims and runs, and Ctrl-C ends all its processes", async () => {
   await eventually(() => expect(output).toMatch(/node-\d +claimed +system\/console-check/));
   await eventually(() => expect(output).toMatch(/worker-\d +succeeded +system\/console-check/));
   const address = /Bull Board: (\S+)/.exec(output)?.[1] as string;

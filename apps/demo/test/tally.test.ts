@@ -8,7 +8,7 @@ const run = (nominal: number, id = `r${nominal}`) => ({ id, nominal, trigger: "s
 const skip = (from: number, to: number) => ({ reason: "overlap", from, to, decisions: 2 }) as LedgerEntry;
 
 describe("the demo's tally, from records alone", () => {
-  it("finds nothing wrong where each time has a run or a ledger entry", () => {
+  it("finds nothing wrong if each time has a run or a ledger entry", () => {
     const tally = new Tally();
     tally.learn(task(40_000), [run(40_000), run(10_000)], [skip(20_000, 30_000)]);
     expect([tally.enqueued, tally.skipped, tally.missed, tally.doubled]).toEqual([2, 2, 0, 0]);
@@ -20,7 +20,7 @@ describe("the demo's tally, from records alone", () => {
     expect([tally.missed, tally.doubled]).toEqual([1, 1]);
   });
 
-  it("remembers runs that the history has dropped since", () => {
+  it("remembers runs that the history no longer has", () => {
     const tally = new Tally();
     tally.learn(task(10_000), [run(10_000)], []);
     tally.learn(task(20_000), [run(20_000)], []);

@@ -4,7 +4,7 @@ import { readConfig } from "../src/config.js";
 const REDIS_URL = "redis://localhost:6379";
 
 describe("the environment", () => {
-  it("needs only REDIS_URL; an empty value is none", () => {
+  it("needs only REDIS_URL, and treats an empty value as absent", () => {
     expect(readConfig({ REDIS_URL, CARILLON_PORT: "", CARILLON_TOPOLOGY: "", HOME: "/" })).toEqual({
       problems: [],
       warnings: [],
@@ -26,7 +26,7 @@ describe("the environment", () => {
     });
   });
 
-  it("is read whole", () => {
+  it("is read completely", () => {
     const { config } = readConfig({
       REDIS_URL: "redis://a:1,redis://b:2",
       CARILLON_NAMESPACE: "shop",
@@ -82,7 +82,7 @@ describe("the environment", () => {
     ]);
   });
 
-  it("tells all mistakes at once", () => {
+  it("reports all mistakes at once", () => {
     const { problems } = readConfig({ CARILLON_PORT: "x", CARILLON_LOG_LEVEL: "y" });
     expect(problems.map(({ variable }) => variable)).toEqual([
       "REDIS_URL",
@@ -91,7 +91,7 @@ describe("the environment", () => {
     ]);
   });
 
-  it("repeats no more than the beginning of a long value", () => {
+  it("repeats only the beginning of a long value", () => {
     const { problems } = readConfig({ REDIS_URL, CARILLON_LOG_LEVEL: "x".repeat(100_000) });
     expect(problems[0]?.message).toContain(`got "${"x".repeat(60)}…".`);
   });

@@ -53,7 +53,7 @@ describe("three nodes on one set of tasks", () => {
     ["with everything", {}],
     ["without the mutex", { CARILLON_TEST_ONLY_SABOTAGE: "mutex" }],
   ])(
-    "enqueue each occurrence once, %s, while one after the other is killed and replaced",
+    "enqueue each occurrence once, %s, while one after another is killed and replaced",
     async (name, more) => {
       const namespace = name.replaceAll(" ", "-");
       const env = { REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace, ...more };
@@ -72,7 +72,7 @@ describe("three nodes on one set of tasks", () => {
     },
   );
 
-  it("positive control: without mutex and fence this very check fails", async () => {
+  it("fail this check without mutex and fence, as a positive control", async () => {
     const namespace = "broken";
     const env = {
       REDIS_URL: redis.url,

@@ -25,7 +25,7 @@ async function ask(path: string, method = "GET") {
 }
 const json = { type: "application/json", kept: "no-store", allow: null };
 
-it("says that it lives, and whether it is ready", async () => {
+it("/health and /ready report life and readiness", async () => {
   expect(await ask("/health")).toEqual({ ...json, status: 200, text: '{"status":"ok"}' });
   expect(await ask("/ready?verbose")).toEqual({ ...json, status: 200, text: '{"ready":true}' });
   const stopping = { ready: false, reason: "STOPPING", why: "stopping" } as const;
@@ -33,7 +33,7 @@ it("says that it lives, and whether it is ready", async () => {
   expect(await ask("/ready")).toEqual({ ...json, status: 503, text: JSON.stringify(stopping) });
 });
 
-it("hands metrics over as they are, and says what they failed with", async () => {
+it("/metrics returns the metrics, or the error that they failed with", async () => {
   expect(await ask("/metrics")).toMatchObject({
     status: 200,
     type: "text/plain; version=0.0.4",
@@ -43,7 +43,7 @@ it("hands metrics over as they are, and says what they failed with", async () =>
   expect(await ask("/metrics")).toEqual({ ...json, status: 500, text: '{"error":"no numbers"}' });
 });
 
-it("names its paths and methods to who asks for others", async () => {
+it("other paths and methods are answered with the list of them", async () => {
   const paths = '{"error":"There are /health, /ready and /metrics."}';
   for (const path of ["/", "/metrics/", "/healthy"]) {
     expect(await ask(path)).toEqual({ ...json, status: 404, text: paths });
@@ -53,7 +53,7 @@ it("names its paths and methods to who asks for others", async () => {
   expect(await ask("/health", "HEAD")).toMatchObject({ status: 200, text: "" });
 });
 
-it("listens where it is told, and refuses a port that is taken", async () => {
+it("the server listens on the given address, and refuses a port that is taken", async () => {
   expect(server.address()).toMatchObject({ address: "127.0.0.1" });
   const second = serve(endpoints, "127.0.0.1", boundPort(server));
   await expect(second).rejects.toMatchObject({ code: "EADDRINUSE", syscall: "listen" });

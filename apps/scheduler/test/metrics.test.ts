@@ -27,7 +27,7 @@ async function lines(name: string): Promise<string[]> {
 const decided = (at: number, due: number, more: object) =>
   scheduler.emit("decided", { queue: "q", task: "system/t", at, due, nominal: due, ...more } as never);
 
-it("counts what was decided, by what and why, however often it is asked", async () => {
+it("decisions are counted by outcome and reason, however often they are read", async () => {
   for (let i = 0; i < 2; i++) decided(0, 0, { outcome: "enqueued", trigger: "schedule" });
   decided(0, 0, { outcome: "enqueued", trigger: "retry" });
   decided(0, 0, { outcome: "skipped", reason: "overlap" });
@@ -40,7 +40,7 @@ it("counts what was decided, by what and why, however often it is asked", async 
   expect(await lines("carillon_occurrences_total")).toEqual(counted);
 });
 
-it("measures apart how long what was enqueued waited by its policy, and how late it was then", async () => {
+it("the wait by policy and the lateness after it are measured separately", async () => {
   decided(1_000, 1_004, { outcome: "enqueued", trigger: "schedule", claimable: 1_004 });
   decided(9_000, 1_000, { outcome: "enqueued", trigger: "schedule", claimable: 7_000 });
   decided(9_000_000, 0, { outcome: "skipped", reason: "missed" });
@@ -55,7 +55,7 @@ it("measures apart how long what was enqueued waited by its policy, and how late
   expect(await lines("carillon_last_claim_timestamp_seconds")).toEqual(['{queue="q"} 9000']);
 });
 
-it("counts refused and failed claims, runs by what became of them, and parts that others had", async () => {
+it("refused and failed claims, runs by outcome, and parts of other nodes are counted", async () => {
   scheduler.emit("refused", { queue: "q", task: "system/t", status: "STALE" });
   scheduler.emit("failed", { queue: "q", code: "REDIS_READ_ONLY" });
   scheduler.emit("reconciled", { queue: "q", run: "r", what: "crashed" });
@@ -66,7 +66,7 @@ it("counts refused and failed claims, runs by what became of them, and parts tha
   expect(await lines("carillon_mutex_lost_total")).toEqual([" 1"]);
 });
 
-it("counts each decision and each repair from 0", async () => {
+it("each decision and repair is counted from 0", async () => {
   const all = async (name: string) =>
     (await registry.getSingleMetricAsString(name)).match(/^carillon.* 0$/gm);
   expect(await all("carillon_occurrences_total")).toHaveLength(6 + 9);
@@ -76,7 +76,7 @@ it("counts each decision and each repair from 0", async () => {
   ]);
 });
 
-it("has a series for each refusal from the start, and for each failure once it knows the queue", async () => {
+it("each refusal has a series from the start, and each failure once the queue is known", async () => {
   const all = async (name: string) => (await registry.getSingleMetricAsString(name)).match(/(?<==")[A-Z_]+/g);
   expect(await all("carillon_claims_refused_total")).toEqual(["STALE", "EARLY", "OVERLAP", "LIMITED"]);
   expect(await all("carillon_claims_failed_total")).toBeNull();
@@ -90,7 +90,7 @@ it("has a series for each refusal from the start, and for each failure once it k
   ]);
 });
 
-it("says how far the clock is ahead, in seconds, and whether the node is ready", async () => {
+it("the clock offset in seconds and the readiness are shown", async () => {
   Object.defineProperty(scheduler, "clockOffset", { value: 1_500 });
   expect(await lines("carillon_clock_offset_seconds")).toEqual([" 1.5"]);
   const ready = () => registry.getSingleMetricAsString("carillon_ready");
@@ -100,7 +100,7 @@ it("says how far the clock is ahead, in seconds, and whether the node is ready",
   expect((await ready()).match(/^carillon_ready.*$/gm)).toEqual(['carillon_ready{reason=""} 1']);
 });
 
-it("shows how overdue a queue is while the server of another one hangs", async () => {
+it("the overdue time of a queue is shown while another queue's server hangs", async () => {
   const own = {
     ...{ ready: true, serverTime: async () => 5_000, registry: { queues: async () => ["hangs", "q"] } },
     claims: { earliestDue: async (queue: string) => (queue === "q" ? 2_000 : new Promise(() => {})) },

@@ -36,7 +36,7 @@ async function queueLines(): Promise<string[]> {
   return text.split("\n").flatMap((line) => /^carillon_queue_(.*)/.exec(line)?.[1] ?? []);
 }
 
-it("metrics say of each queue whether it is paused, what waits, for how long, and who works it", async () => {
+it("metrics show pause, waiting jobs, their age and workers of each queue", async () => {
   expect(await queueLines()).toEqual([]);
   await client.put({ id: "a", queue: "q", type: "noop", schedule: { every: "1d" } });
   await client.put({ id: "b", queue: "r", type: "noop", schedule: { every: "1d" } });
@@ -57,7 +57,7 @@ it("metrics say of each queue whether it is paused, what waits, for how long, an
   expect(await queueLines()).toContain('paused{queue="q"} 0');
 });
 
-it("metrics leave out what Redis does not say: workers, a queue that holds something else, all while it hangs", async () => {
+it("metrics omit what Redis does not tell: workers, a corrupt queue, everything while it hangs", async () => {
   await client.put({ id: "a", queue: "q", type: "noop", schedule: { every: "1d" } });
   await client.put({ id: "b", queue: "r", type: "noop", schedule: { every: "1d" } });
   const { link, keys } = internalsOf(store);
@@ -96,7 +96,7 @@ const types = [
 const put = (id: string, type: string, queue: string, more: object = {}) =>
   client.put({ id, queue, type, schedule: { every: "1d" }, ...more });
 
-it("metrics say why work is not on time, who is alive, and how many tasks there are", async () => {
+it("metrics show why work is not on time, live processes, and the number of tasks", async () => {
   await put("a", "good", "q");
   await put("b", "good", "q", { enabled: false });
   await client.trigger("a");
@@ -126,7 +126,7 @@ it("metrics say why work is not on time, who is alive, and how many tasks there 
   await shows("tasks", ['tasks{queue="r",state="planned"} 1']);
 });
 
-it("tasks with the tag have metrics of their own, and workers tell how their attempts went", async () => {
+it("tasks with the tag have metrics of their own, and workers count their attempts", async () => {
   const runs = new Registry();
   const [one, two] = [0, 1].map(() => new Worker({ connection: redis.url, types, logger: SILENT })) as [
     Worker,
@@ -183,7 +183,7 @@ it("tasks with the tag have metrics of their own, and workers tell how their att
   });
 });
 
-it("the rules and the dashboard name only metrics that exist, and each rule a heading of the runbook", async () => {
+it("rules and dashboard name existing metrics, and each rule a heading of the runbook", async () => {
   const read = (file: string) => readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8");
   const workers = new Registry();
   const worker = new Worker({ connection: redis.url, types, logger: SILENT });

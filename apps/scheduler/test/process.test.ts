@@ -44,7 +44,7 @@ describe("a node that cannot start", () => {
     expect(code === 0 ? stdout : stderr).toMatch(says);
   });
 
-  it("ends with 2 for what is no Redis URL, and does not print it", async () => {
+  it("ends with 2 for an invalid Redis URL, without printing it", async () => {
     const node = new Node({ REDIS_URL: "http://user:secret@host" });
     expect(await node.ended).toEqual([2, null]);
     const [{ msg } = { msg: "" }] = node.log;
@@ -92,7 +92,7 @@ describe("a node that cannot start", () => {
 });
 
 describe("a running node", () => {
-  it.runIf(existsSync("/dev/full"))("goes on where its log cannot be written", async () => {
+  it.runIf(existsSync("/dev/full"))("continues if its log cannot be written", async () => {
     const port = await freePort();
     const child = spawn(process.execPath, [MAIN], {
       env: { PATH: process.env["PATH"], REDIS_URL: redis.url, CARILLON_PORT: String(port) },
@@ -109,7 +109,7 @@ describe("a running node", () => {
     }
   });
 
-  it("listens before Redis is there, and says why it is not ready, each time Redis goes", async () => {
+  it("listens before Redis runs, and reports why it is not ready each time Redis is down", async () => {
     const flaky = await startRedis({ appendonly: true });
     await flaky.kill();
     const node = new Node({ REDIS_URL: flaky.url });
@@ -130,7 +130,7 @@ describe("a running node", () => {
     await flaky.stop();
   });
 
-  it("says before Redis has answered for the first time that it waits", async () => {
+  it("reports that it waits before Redis has answered for the first time", async () => {
     const frozen = await startRedis({ appendonly: true });
     frozen.pause();
     const node = new Node({ REDIS_URL: frozen.url });
@@ -138,7 +138,7 @@ describe("a running node", () => {
     await frozen.stop();
   });
 
-  it("counts what it does", async () => {
+  it("counts its work", async () => {
     const namespace = "counted";
     const client = new Client({ connection: redis.url, namespace });
     const node = new Node({ REDIS_URL: redis.url, CARILLON_NAMESPACE: namespace, CARILLON_NODE_ID: "n1" });
@@ -166,7 +166,7 @@ describe("a running node", () => {
     await client.close();
   });
 
-  it("reads again, and counts as missed, when the environment says", async () => {
+  it("obeys the environment's re-read interval and grace", async () => {
     const namespace = "strict";
     const client = new Client({ connection: redis.url, namespace });
     // A put that no node hears of.
