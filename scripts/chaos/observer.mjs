@@ -7,7 +7,8 @@ import { ledgerEntry } from "./evidence.mjs";
 const LOOK = `
 local ours, bull, out = ARGV[1], ARGV[2], {}
 redis.call("DEL", KEYS[1] .. ":none") -- nothing; and a replica, which may lag, refuses it
-for _, name in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
+for _, entry in ipairs(redis.call("ZRANGE", KEYS[1], 0, -1)) do
+  local name = string.match(entry, "%S+")
   local task = redis.call("HMGET", ours .. "t:" .. name, "gen", "cursor", "overlap", "created", "open")
   local live = {}
   if task[3] ~= "allow" then

@@ -130,6 +130,10 @@ describe("list", () => {
     expect(await ids("--sort", "next")).toEqual(["c", "a"]);
     expect(await ids()).toEqual(["a", "b", "c"]);
     expect(await ids("--failing")).toEqual([]);
+    expect(await ids("--sort", "last")).toEqual([]);
+    expect(await ids("--never-ran", "-s", "SYSTEM/B")).toEqual(["b"]);
+    expect(await ids("--overdue")).toEqual([]);
+    expect(await refusal(["list", "--never-ran", "--failing"])).toMatchObject({ exit: 2 });
     expect(await refusal(["list", "--sort", "due"])).toMatchObject({ exit: 2 });
   });
 

@@ -69,6 +69,20 @@ describe("one call each", () => {
     expect(body).not.toHaveProperty("cursor");
   });
 
+  test("list by filters, and count what they find", async () => {
+    await api("POST", "/tasks", full);
+    await api("POST", "/tasks", minimal("a", { enabled: false }));
+    const ids = async (query: string) => (await listed(query)).map(({ id }) => id);
+    expect(await ids("?search=DISK")).toEqual(["nightly"]);
+    expect(await ids("?neverRan=true&state=paused")).toEqual(["a"]);
+    expect(await ids("?failing=true")).toEqual([]);
+    expect(await ids("?failing=false&overdue=false&neverRan=false")).toEqual(["a", "nightly"]);
+    expect(await ids("?sort=last")).toEqual([]);
+    const counts = (await api("GET", "/tasks/counts?owner=tenant-a")).body;
+    expect(counts).toMatchObject({ all: 1, states: { scheduled: 1 }, failing: 0, overdue: 0, neverRan: 1 });
+    expect((await api("GET", "/tasks/counts")).body).toMatchObject({ all: 2, states: { paused: 1 } });
+  });
+
   test("update", async () => {
     await api("POST", "/tasks", full);
     const schedule = { every: "10m" };

@@ -109,6 +109,7 @@ export type { Queues, QueueView } from "./client/queues.js";
 export type { RunningFilter, RunningRun } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
 export type { StatsPage, TaskStats, TaskStatsRow } from "./client/stats.js";
+export type { TaskCounts } from "./client/task-reader.js";
 export type { TaskTypes } from "./client/task-types.js";
 export type { Token, TokenInput, Tokens } from "./client/tokens.js";
 export type * from "./client/types.js";

@@ -260,6 +260,15 @@ onEveryEngine("bad input", (connection) => {
     ],
     ["journal's cursor", (cursor) => client.runs.journal({ cursor }), [5, null], "INVALID_OPTION", "cursor"],
     ["list's state", (state) => client.list({ state }), ["x", 5, null], "INVALID_OPTION", "state"],
+    [
+      "list's search",
+      (search) => client.list({ search }),
+      [5, null, "x".repeat(501)],
+      "INVALID_OPTION",
+      "search",
+    ],
+    ["list's failing", (failing) => client.list({ failing }), ["true", 1, null], "INVALID_OPTION", "failing"],
+    ["counts' tag", (tag) => client.counts({ tag }), ["", 5, null], "INVALID_NAME", "tag"],
     ["list's sort", (sort) => client.list({ sort }), ["nominal", 5, null], "INVALID_OPTION", "sort"],
     [
       "list's state by next time",

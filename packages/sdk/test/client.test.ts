@@ -252,6 +252,15 @@ onEveryEngine("the client", (connection) => {
     expect(await ids({ owner: "acme" })).toEqual(["b"]);
     expect(await ids({ tag: "x" })).toEqual(["b", "a"]);
     expect(await ids({ state: "paused" })).toEqual(["c"]);
+    expect(await ids({ search: "ACME" })).toEqual(["b"]);
+    expect(await ids({ neverRan: true })).toEqual(["b", "a", "c"]);
+    expect(await ids({ overdue: true })).toEqual([]);
+    await bench.clock.advance(12_000);
+    expect(await ids({ overdue: true, sort: "next" })).toEqual(["b", "a"]);
+    expect(await client.counts()).toMatchObject({ all: 3, states: { paused: 1 }, overdue: 2, failing: 0 });
+    const bound = new Client({ store: bench.store, owner: "acme" });
+    expect(await bound.counts()).toMatchObject({ all: 1, overdue: 1, neverRan: 1 });
+    await expect(bound.counts({ owner: "system" })).rejects.toMatchObject({ code: "FORBIDDEN" });
     const first = await client.list({ limit: 2 });
     expect(first.tasks.map(({ id }) => id)).toEqual(["b", "a"]);
     expect((await client.list({ limit: 2, cursor: first.cursor })).tasks.map(({ id }) => id)).toEqual(["c"]);
@@ -265,7 +274,12 @@ onEveryEngine("the client", (connection) => {
     [{ owner: "a/b" }, "owner", "INVALID_NAME"],
     [{ tag: "" }, "tag", "INVALID_NAME"],
     [{ cursor: "nonsense" }, "cursor", "INVALID_OPTION"],
-  ])("refuses to list %j", async (options, field, code) => {
+    [{ search: "a\nb" }, "search", "INVALID_OPTION"],
+    [{ failing: true, outcome: "failed" }, "failing", "INVALID_OPTION"],
+    [{ neverRan: true, outcome: "failed" }, "neverRan", "INVALID_OPTION"],
+    [{ neverRan: true, failing: true }, "neverRan", "INVALID_OPTION"],
+    [{ neverRan: true, sort: "last" }, "neverRan", "INVALID_OPTION"],
+  ] as const)("refuses to list %j", async (options, field, code) => {
     await expect(client.list(options)).rejects.toMatchObject({ code, field, remedy: expect.any(String) });
   });
 

@@ -13,7 +13,7 @@ export interface QueueKeys {
   readonly tag: string;
   /** BullMQ's own key prefix, with its closing colon. */
   readonly bull: string;
-  /** Sorted set: `owner/id` of every task, all scores 0, so ranges by owner are ranges by name. */
+  /** Sorted set: `owner/id type` of every task, all scores 0, so ranges by owner are ranges by name. */
   readonly tasks: string;
   /** Sorted set: shard number, `r` the reconciler, `a` alerts, `e` what is expected, `b` backfills, by the earliest time each must be looked at. */
   readonly next: string;
@@ -50,6 +50,13 @@ export interface QueueKeys {
   ledger(local: string): string;
   /** List, newest first: the definitions of a task that were replaced, as lib/revisions.lua writes them. */
   revisions(local: string): string;
+  /** Sorted set: `owner/id` of the tasks in this state, all scores 0. Not kept for `scheduled`. */
+  inState(state: string): string;
+  /**
+   * Sorted set: `owner/id` of the tasks whose last run ended so, by minus the time of that. `nothing-to-do`: tasks whose runs have all ended
+   * so. Each task of which a run has ended is in one of these.
+   */
+  lastOutcome(outcome: string): string;
   /** Sorted set: `owner/id` of the tasks with this tag. */
   tagged(tag: string): string;
   /** Sorted set: `owner/id` of the tasks that name this calendar, by the revision they were planned with. */
@@ -179,6 +186,8 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     expected: `${ours}expected`,
     ledger: (local) => `${ours}${prefix.ledger}${local}`,
     revisions: (local) => `${ours}${prefix.revisions}${local}`,
+    inState: (state) => `${ours}${prefix.inState}${state}`,
+    lastOutcome: (outcome) => `${ours}${prefix.lastOutcome}${outcome}`,
     tagged: (tagName) => `${ours}${prefix.tagged}${tagName}`,
     planned: (calendar) => `${ours}${prefix.planned}${calendar}`,
     backfills: `${ours}backfills`,

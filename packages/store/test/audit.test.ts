@@ -33,6 +33,18 @@ onEveryEngine("the indexes", (connection) => {
     expect(await bench.dump()).toEqual(before);
   });
 
+  it("says which tasks are paused or finished, and mends that", async () => {
+    await bench.put({ id: "on" });
+    await bench.put({ id: "off", enabled: false });
+    const { keys, link } = internalsOf(bench.store);
+    const paused = keys.queue(QUEUE).inState("paused");
+    await link.client.zrem(paused, "system/off");
+    await link.client.zadd(paused, 0, "system/on");
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(2);
+    expect(await link.client.zrange(paused, 0, "-1")).toEqual(["system/off"]);
+    expect(await bench.store.tasks.audit(QUEUE)).toBe(0);
+  });
+
   it("need no entry for a task whose only occurrence waits for a run's end", async () => {
     const task = { id: "a", schedule: { every: "1m", anchor: "finish" }, overlap: "queue-all" } as const;
     await bench.put(task);

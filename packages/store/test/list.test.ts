@@ -1,7 +1,8 @@
+import type { TaskName } from "@carillon/core";
 import type { TaskFilter } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { Bench } from "./bench.js";
+import { Bench, START } from "./bench.js";
 import { onEveryEngine } from "./engines.js";
 
 const QUEUES = ["alpha", "beta", "gamma"];
@@ -36,7 +37,7 @@ onEveryEngine("list and locate", (connection) => {
   async function pages(
     filter: TaskFilter,
     limit: number,
-    read: "list" | "listDue" = "list",
+    read: "list" | "listDue" | "listLast" = "list",
   ): Promise<string[]> {
     const found: string[] = [];
     let cursor: string | undefined;
@@ -129,8 +130,10 @@ onEveryEngine("list and locate", (connection) => {
   it("filters by the outcome of the last run, and reads the statistics of many", async () => {
     await seed();
     const { keys, link } = internalsOf(bench.store);
-    const ended = async (queue: string, local: string, lastOutcome: string) =>
-      link.client.hset(keys.queue(queue).stats(local), { lastOutcome, [lastOutcome]: 2 });
+    const ended = async (queue: string, local: string, lastOutcome: string) => {
+      await link.client.hset(keys.queue(queue).stats(local), { lastOutcome, [lastOutcome]: 2 });
+      await link.client.zadd(keys.queue(queue).lastOutcome(lastOutcome), -1, local);
+    };
     await ended("alpha", "b/x", "failed");
     await ended("beta", "a/y", "crashed");
     await ended("gamma", "a.b/z", "succeeded");
@@ -154,6 +157,122 @@ onEveryEngine("list and locate", (connection) => {
       { stored: {}, open: 0 },
       { stored: {}, open: 0 },
     ]);
+  });
+
+  /** Claims a task and ends its run, a second later. */
+  async function run(name: TaskName, outcome: "succeeded" | "failed" | "nothing-to-do"): Promise<void> {
+    const { runs, claims } = bench.store;
+    const token = `${name.queue}${name.id}${await bench.store.serverTime()}`;
+    await claims.trigger(name, { key: token, token, node: "n" }, "allow");
+    const [id = ""] = await runs.open(name);
+    const started = await runs.start(name, id, {
+      worker: "w",
+      pid: 1,
+      host: "h",
+      attempt: 1,
+      made: 0,
+    });
+    if (started.word !== "OK") throw new Error(started.word);
+    await bench.clock.advance(1_000);
+    expect(await runs.settle(name, id, { fence: started.fence, made: 0, outcome })).toBe("OK");
+  }
+
+  it("keeps the last outcome of each task, by the end of its last run, from its first run to its deletion", async () => {
+    for (const queue of ["alpha", "beta"])
+      for (const id of ["x", "y", "z"]) await bench.put({ id, owner: "o", queue });
+    const at = (queue: string, id: string) => ({ queue, owner: "o", id });
+    const { tasks } = bench.store;
+    const ended = async (filter: TaskFilter) => said((await tasks.listLast(filter, 100)).tasks);
+    await run(at("alpha", "x"), "failed");
+    await run(at("beta", "x"), "nothing-to-do");
+    await run(at("alpha", "y"), "succeeded");
+    expect(await ended({})).toEqual(["alpha o/y", "beta o/x", "alpha o/x"]);
+    expect(await pages({}, 1, "listLast")).toEqual(["alpha o/y", "beta o/x", "alpha o/x"]);
+    expect(await pages({ neverRan: true }, 2)).toEqual(["alpha o/z", "beta o/y", "beta o/z"]);
+    expect(await ended({ outcomes: new Set(["nothing-to-do"]) })).toEqual(["beta o/x"]);
+    // A run that had nothing to do is not the last one of a task that had another.
+    await run(at("alpha", "x"), "nothing-to-do");
+    await run(at("beta", "x"), "failed");
+    expect(await ended({ outcomes: new Set(["nothing-to-do"]) })).toEqual([]);
+    expect(await ended({ outcomes: new Set(["failed"]) })).toEqual(["beta o/x", "alpha o/x"]);
+    const counts = { failed: 2, succeeded: 1 };
+    expect(await tasks.counts({}, 0)).toMatchObject({ all: 6, neverRan: 3, outcomes: counts });
+    expect(await tasks.counts({ owner: "o" }, 0)).toMatchObject({ all: 6, neverRan: 3, outcomes: counts });
+    for (const queue of ["alpha", "beta"])
+      for (const id of ["x", "y", "z"]) await tasks.delete(at(queue, id));
+    expect((await bench.ownKeys()).filter((key) => key.includes(":~last:"))).toEqual([]);
+  });
+
+  it("counts what each filter finds, whichever way it is counted", async () => {
+    await seed();
+    await bench.put({ id: "over", owner: "a", queue: "alpha", tags: ["a"], schedule: { at: START - 1 } });
+    await bench.put({ id: "soon", owner: "a", queue: "alpha", tags: ["a"], schedule: { every: "1s" } });
+    const { tasks } = bench.store;
+    const dueBefore = START + 5_000;
+    for (const filter of [
+      {},
+      { owner: "a" },
+      { tag: "a" },
+      { queue: "beta" },
+      { queue: "alpha", owner: "a" },
+    ]) {
+      const found = async (more: TaskFilter) => (await pages({ ...filter, ...more }, 500)).length;
+      expect([filter, await tasks.counts(filter, dueBefore)]).toMatchObject([
+        filter,
+        {
+          all: await found({}),
+          states: {
+            scheduled: await found({ state: "scheduled" }),
+            paused: await found({ state: "paused" }),
+            finished: await found({ state: "finished" }),
+          },
+          overdue: await found({ dueBefore }),
+          neverRan: await found({ neverRan: true }),
+        },
+      ]);
+    }
+    expect(await pages({ dueBefore }, 1, "listDue")).toEqual(["alpha a/soon"]);
+  });
+
+  it("finds tasks by a part of their name or type, in each order", async () => {
+    await bench.put({ id: "Nightly", owner: "acme", queue: "alpha", type: "disk.Report" });
+    await bench.put({ id: "nightly", owner: "b", queue: "beta", type: "mail", schedule: { every: "5s" } });
+    await bench.put({ id: "x", owner: "acme", queue: "beta", type: "mail", tags: ["t"] });
+    await bench.put({ id: "x.1", owner: "acme", queue: "beta", type: "mail" });
+    const cases: [string, string[]][] = [
+      ["night", ["alpha acme/Nightly", "beta b/nightly"]],
+      ["acme/x", ["beta acme/x", "beta acme/x.1"]],
+      ["report", ["alpha acme/Nightly"]],
+      ["acme/x mail", ["beta acme/x"]],
+      ["mail", ["beta acme/x", "beta acme/x.1", "beta b/nightly"]],
+      ["none", []],
+      ["%", []],
+    ];
+    for (const [text, names] of cases) {
+      for (const limit of [1, 2, 100]) expect([text, await pages({ text }, limit)]).toEqual([text, names]);
+      const due = await pages({ text }, 1, "listDue");
+      expect([text, [...due].sort()]).toEqual([text, names]);
+      if (names.includes("beta b/nightly")) expect(due[0]).toBe("beta b/nightly");
+    }
+    expect(await pages({ text: "x", tag: "t" }, 1)).toEqual(["beta acme/x"]);
+    expect(await pages({ text: "x", owner: "b" }, 1)).toEqual([]);
+    // Another type, and none any more.
+    await bench.put({ id: "x", owner: "acme", queue: "beta", type: "sms" });
+    expect(await pages({ text: "sms" }, 1)).toEqual(["beta acme/x"]);
+    expect(await pages({ text: "mail" }, 100)).toEqual(["beta acme/x.1", "beta b/nightly"]);
+    await bench.store.tasks.delete({ queue: "beta", owner: "acme", id: "x" });
+    expect(await pages({ text: "acme/x" }, 1)).toEqual(["beta acme/x.1"]);
+  });
+
+  it("reads 20,000 names in search of a text for a page, and goes on there", async () => {
+    const { keys, link } = internalsOf(bench.store);
+    await bench.put({ id: "last", owner: "z", queue: "alpha" });
+    const names = Array.from({ length: 20_100 }, (_, i) => `o/${i} t`);
+    await link.client.zadd(keys.queue("alpha").tasks, ...names.flatMap((name) => [0, name]));
+    const first = await bench.store.tasks.list({ text: "last" }, 100);
+    expect(first).toEqual({ tasks: [], cursor: expect.any(String) });
+    const second = await bench.store.tasks.list({ text: "last" }, 100, first.cursor);
+    expect([said(second.tasks), second.cursor]).toEqual([["alpha z/last"], undefined]);
   });
 
   it("does not show one owner's tasks to another by a cursor", async () => {

@@ -243,7 +243,7 @@ onEveryEngine("put", (connection) => {
         0,
         "-1",
       ),
-    ).toEqual(["system/t"]);
+    ).toEqual(["system/t noop"]);
     expect(Object.keys(await dueIndex())).toEqual(["system/t"]);
   });
 

@@ -23,10 +23,10 @@ const PAGE = 500;
 export function pageOptions(command: Command): Command {
   return conditionOptions(command)
     .addOption(
-      new Option("--sort <order>", "next: by next time, without tasks that have none").choices([
-        "name",
-        "next",
-      ]),
+      new Option(
+        "--sort <order>",
+        "by next time, or by the last run's end, without tasks that have none",
+      ).choices(["name", "next", "last"]),
     )
     .option("--deliveries", "also deliveries of alerts, the tasks of the queue carillon-alerts")
     .option("-l, --limit <n>", "a page's size, at most 1,000; default 100", wholeNumber)

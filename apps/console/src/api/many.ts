@@ -11,7 +11,8 @@ const names = z.strictObject({ queue: text, owner: text, id: z.string("not a tex
 
 /** Selects tasks: at least one of these, which the client checks. */
 export const FILTER = {
-  ...{ owner: text, tag: text, queue: text, deliveries: flag },
+  ...{ owner: text, tag: text, queue: text, deliveries: flag, search: text },
+  ...{ failing: flag, overdue: flag, neverRan: flag },
   state: oneOf(TASK_STATES as unknown as readonly [(typeof TASK_STATES)[number]]).exactOptional(),
   outcome: z.union([outcome, z.array(outcome)]).exactOptional(),
   tasks: z
@@ -30,11 +31,16 @@ export function apart<Body extends Filter>({
   deliveries,
   state,
   outcome,
+  failing,
+  overdue,
+  neverRan,
+  search,
   tasks,
   ...how
 }: Body) {
+  const conditions = { state, outcome, failing, overdue, neverRan, search };
   return {
-    filter: { owner, tag, queue, deliveries, state, outcome, tasks: tasks as TaskRef[] | undefined },
+    filter: { owner, tag, queue, deliveries, ...conditions, tasks: tasks as TaskRef[] | undefined },
     how,
   };
 }

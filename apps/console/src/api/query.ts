@@ -44,17 +44,27 @@ const time = text.transform((word, context) => {
   }
 });
 
+const flag = oneOf(["true", "false"])
+  .transform((value) => value === "true")
+  .optional();
+
 /** The query parameters. The client checks bounds, names and cursors. */
-export const LIST_QUERY = z.strictObject({
+export const COUNTS_QUERY = z.strictObject({
   queue: text.optional(),
   owner: text.optional(),
   tag: text.optional(),
+  deliveries: flag,
+});
+
+export const LIST_QUERY = z.strictObject({
+  ...COUNTS_QUERY.shape,
+  search: text.optional(),
   state: oneOf(TASK_STATES).optional(),
   outcome: outcomes.optional(),
-  sort: oneOf(["name", "next"]).optional(),
-  deliveries: oneOf(["true", "false"])
-    .transform((value) => value === "true")
-    .optional(),
+  failing: flag,
+  overdue: flag,
+  neverRan: flag,
+  sort: oneOf(["name", "next", "last"]).optional(),
   limit: number.optional(),
   cursor: text.optional(),
 });

@@ -29,6 +29,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   router.use(clientsOf(store));
   route(router, "/me", { get: namespace.me });
   route(router, "/tasks", { get: tasks.list, post: tasks.add });
+  route(router, "/tasks/counts", { get: tasks.counts });
   route(router, "/tasks/pause", { post: many.pause });
   route(router, "/tasks/resume", { post: many.resume });
   route(router, "/tasks/trigger", { post: many.trigger });

@@ -2,7 +2,7 @@ import { CarillonError, type Client, type PutOptions, type TaskInput, type TaskN
 import { z } from "zod";
 import { API_PATH } from "../paths.js";
 import type { Redactor } from "../redact.js";
-import { LIST_QUERY, PUT_QUERY } from "./query.js";
+import { COUNTS_QUERY, LIST_QUERY, PUT_QUERY } from "./query.js";
 import { type Asked, endpoint, ok, type Reply } from "./route.js";
 
 const RESTORE = z.strictObject({
@@ -18,6 +18,7 @@ export function taskEndpoints(redactor: Redactor) {
   };
   return {
     list: endpoint({ query: LIST_QUERY }, async ({ client, query }) => ok(await client.list(query))),
+    counts: endpoint({ query: COUNTS_QUERY }, async ({ client, query }) => ok(await client.counts(query))),
     add: endpoint({ query: PUT_QUERY, body: z.unknown() }, ({ client, body, query }) =>
       put(client, body, query),
     ),

@@ -4,7 +4,7 @@ import type { StoredTask } from "@carillon/store";
 import type { ChangeFacts, ChangeKind } from "./change.js";
 import { assertRef, notFound } from "./input.js";
 import type { Scope } from "./scope.js";
-import { FILTER_FIELDS, storedFilter } from "./task-reader.js";
+import { checkedConditions, FILTER_FIELDS, storedFilter } from "./task-reader.js";
 import type { ListOptions } from "./types.js";
 
 /** Selects tasks as `client.list` does, or by name. At least one field besides `state` is required. */
@@ -135,7 +135,7 @@ export async function* selected(
     return;
   }
   if (state !== undefined && filter.state !== undefined && filter.state !== state) return;
-  const stored = { ...storedFilter(filter), state: state ?? filter.state };
+  const stored = { ...(await storedFilter(scope, filter)), state: state ?? filter.state };
   let cursor: string | undefined;
   do {
     const page = await scope.store.tasks.list(stored, CHUNK, cursor);
@@ -173,7 +173,7 @@ export function checkedFilter<Filter extends BulkFilter>(
   assertOptions(filter, [...FILTER_FIELDS, "tasks", ...more]);
   const { tasks } = filter;
   const given = FILTER_FIELDS.filter((field) => filter[field] !== undefined);
-  storedFilter(filter);
+  checkedConditions(filter);
   if (tasks !== undefined) {
     if (given[0] !== undefined)
       throw fault(given[0], "given with tasks.", "Give names, or conditions; not both.");
@@ -185,11 +185,11 @@ export function checkedFilter<Filter extends BulkFilter>(
   }
   const bound = scope.bind(filter);
   const selects = FILTER_FIELDS.some(
-    (field) => !["state", "deliveries"].includes(field) && bound[field] !== undefined,
+    (field) => !["state", "deliveries"].includes(field) && Boolean(bound[field]),
   );
   if (selects) return bound;
   throw new CarillonError("INVALID_OPTION", "no condition selects tasks.", {
-    remedy: "Select tasks by an owner, a tag, a queue or an outcome, or by name.",
+    remedy: "Select tasks by an owner, a tag, a queue, a text or an outcome, or by name.",
   });
 }
 

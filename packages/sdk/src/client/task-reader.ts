@@ -1,7 +1,13 @@
-import { ALERTS_QUEUE, CarillonError, type Run, type TaskRef } from "@carillon/core";
-import { assertName, assertOptions, quote } from "@carillon/core/internal";
-import { nextOf, type TaskPage as StoredPage, type StoredTask, type TaskFilter } from "@carillon/store";
-import { assertCursor, assertState, notFound, outcomesOf, wholeNumber } from "./input.js";
+import { ALERTS_QUEUE, CarillonError, type Outcome, type Run, type TaskRef } from "@carillon/core";
+import { assertName, assertOptions, FAILURES, quote } from "@carillon/core/internal";
+import {
+  nextOf,
+  type TaskCounts as StoredCounts,
+  type TaskPage as StoredPage,
+  type StoredTask,
+  type TaskFilter,
+} from "@carillon/store";
+import { assertCursor, assertState, notFound, outcomesOf, shortText, wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 import { type StatsPage, statsView, type TaskStatsRow } from "./stats.js";
 import type { ListOptions, TaskPage } from "./types.js";
@@ -9,20 +15,30 @@ import { lastStatus, openView, type Task, taskView } from "./view.js";
 
 /** Most open runs that are read for a task's display state. */
 const MOST_SHOWN = 100;
+/** An occurrence that no node has claimed for this many ms is overdue. */
+const PATIENCE = 1_000;
+
+/** How many tasks each filter of `list` finds. */
+export interface TaskCounts extends StoredCounts {
+  /** Their last run is a failure. */
+  readonly failing: number;
+}
 
 /** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
 export async function readTask(scope: Scope, ref: TaskRef): Promise<Task> {
   const name = await scope.locate(ref);
   const stored = await scope.store.tasks.get(name);
   if (!stored) throw notFound(name);
-  return withStatus(scope, stored);
+  const [last] = await scope.store.runs.last([name]);
+  return withStatus(scope, stored, last);
 }
 
 /** @throws `INVALID_OPTION`, `INVALID_NAME` */
 export async function listTasks(scope: Scope, options: ListOptions): Promise<TaskPage> {
   const page = await select(scope, options);
+  const last = await scope.store.runs.last(page.tasks.map(({ definition }) => definition));
   return {
-    tasks: await Promise.all(page.tasks.map((task) => withStatus(scope, task))),
+    tasks: await Promise.all(page.tasks.map((task, i) => withStatus(scope, task, last[i]))),
     cursor: page.cursor,
   };
 }
@@ -69,29 +85,42 @@ async function lastDelays(
 }
 
 /** The options of a list that select tasks; those of bulk calls too. */
-export const FILTER_FIELDS = ["queue", "owner", "tag", "state", "outcome", "deliveries"] as const;
+export const FILTER_FIELDS = [
+  ...(["queue", "owner", "tag", "state", "outcome", "failing", "overdue", "neverRan", "search"] as const),
+  "deliveries",
+] as const;
 
-/** @throws `INVALID_OPTION`, `INVALID_NAME` */
-export function storedFilter(options: Pick<ListOptions, (typeof FILTER_FIELDS)[number]>): TaskFilter {
+type Conditions = Pick<ListOptions, (typeof FILTER_FIELDS)[number]>;
+
+/** Checks a filter. @throws `INVALID_OPTION`, `INVALID_NAME` */
+export function checkedConditions(options: Conditions): Omit<TaskFilter, "dueBefore"> {
   assertState(options.state);
   for (const field of ["queue", "owner", "tag"] as const) {
     if (options[field] !== undefined) assertName(options[field], field);
   }
-  const { queue, owner, tag, state, outcome, deliveries } = options;
+  const { queue, owner, tag, state, neverRan, search, deliveries } = options;
+  const outcomes = endsOf(options);
   const except = deliveries ? undefined : ALERTS_QUEUE;
-  return { queue, owner, tag, state, outcomes: outcomesOf(outcome), except };
+  return { queue, owner, tag, state, outcomes, neverRan, text: searchText(search), except };
+}
+
+/** @throws as `checkedConditions` */
+export async function storedFilter(scope: Scope, options: Conditions): Promise<TaskFilter> {
+  const filter = checkedConditions(options);
+  return options.overdue ? { ...filter, dueBefore: await overdueBefore(scope, options.queue) } : filter;
 }
 
 async function select(scope: Scope, options: ListOptions): Promise<StoredPage> {
   assertOptions(options, [...FILTER_FIELDS, "sort", "limit", "cursor"]);
   const limit = wholeNumber(options.limit ?? 100, "limit", 1, 1_000);
   assertCursor(options.cursor);
-  const given = storedFilter(options);
+  const given = await storedFilter(scope, options);
   const { sort = "name", state, cursor } = options;
-  if (sort !== "name" && sort !== "next") {
+  if (options.neverRan && sort === "last") throw clash("neverRan", "sort last");
+  if (sort !== "name" && sort !== "next" && sort !== "last") {
     throw new CarillonError("INVALID_OPTION", `got ${quote(sort)}.`, {
       field: "sort",
-      remedy: "Use name or next.",
+      remedy: "Use name, next or last.",
     });
   }
   if (sort === "next" && state !== undefined && state !== "scheduled") {
@@ -105,9 +134,59 @@ async function select(scope: Scope, options: ListOptions): Promise<StoredPage> {
     return { tasks: [], cursor: undefined };
   }
   const filter = { ...given, owner: owner ?? given.owner };
-  return sort === "next"
-    ? store.tasks.listDue(filter, limit, cursor)
-    : store.tasks.list(filter, limit, cursor);
+  if (sort === "next") return store.tasks.listDue(filter, limit, cursor);
+  if (sort === "last") return store.tasks.listLast(filter, limit, cursor);
+  return store.tasks.list(filter, limit, cursor);
+}
+
+/** @throws `INVALID_OPTION` */
+function searchText(search: string | undefined): string | undefined {
+  const text = shortText(search, "search");
+  if (!/[\n\r\t]/.test(text)) return text.toLowerCase() || undefined;
+  throw new CarillonError("INVALID_OPTION", "more than one line, or a tab.", {
+    field: "search",
+    remedy: "Give a part of an owner/id or a type.",
+  });
+}
+
+/** The outcomes that a filter asks for; undefined: any. @throws `INVALID_OPTION`, also for conditions that exclude each other */
+function endsOf({ outcome, failing, overdue, neverRan }: Conditions): ReadonlySet<Outcome> | undefined {
+  for (const [field, value] of Object.entries({ failing, overdue, neverRan })) {
+    if (value === undefined || typeof value === "boolean") continue;
+    throw new CarillonError("INVALID_OPTION", `got ${quote(value)}.`, {
+      field,
+      remedy: "Use true or false.",
+    });
+  }
+  if (failing && outcome !== undefined) throw clash("failing", "outcome");
+  if (neverRan && outcome !== undefined) throw clash("neverRan", "outcome");
+  if (neverRan && failing) throw clash("neverRan", "failing");
+  return outcomesOf(failing ? [...FAILURES] : outcome);
+}
+
+function clash(field: string, other: string): CarillonError {
+  return new CarillonError("INVALID_OPTION", `cannot be combined with ${other}.`, {
+    field,
+    remedy: "Leave one of the two out.",
+  });
+}
+
+/** An occurrence that was due before this time is overdue. UTC ms. */
+async function overdueBefore(scope: Scope, asked: string | undefined): Promise<number> {
+  const [queue] = await scope.queuesOf(asked);
+  return queue === undefined ? 0 : (await scope.store.tasks.time(queue)) - PATIENCE;
+}
+
+/** Which tasks to count. */
+export type CountOptions = Pick<ListOptions, "queue" | "owner" | "tag" | "deliveries">;
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME`, `FORBIDDEN` */
+export async function countByFilter(scope: Scope, options: CountOptions): Promise<TaskCounts> {
+  assertOptions(options, ["queue", "owner", "tag", "deliveries"]);
+  const filter = checkedConditions(scope.bind(options));
+  const counts = await scope.store.tasks.counts(filter, await overdueBefore(scope, options.queue));
+  const failing = [...FAILURES].reduce((sum, outcome) => sum + counts.outcomes[outcome], 0);
+  return { ...counts, failing };
 }
 
 export async function countTasks(scope: Scope, options: { queue?: string | undefined }): Promise<number> {
@@ -118,21 +197,15 @@ export async function countTasks(scope: Scope, options: { queue?: string | undef
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-async function withStatus({ store }: Scope, stored: StoredTask): Promise<Task> {
+/** @param last the run that its statistics call the last one */
+async function withStatus({ store }: Scope, stored: StoredTask, last: Run | undefined): Promise<Task> {
   const { queue, owner, id } = stored.definition;
-  const name = { queue, owner, id };
-  const [{ lastRun }, open] = await Promise.all([
-    store.runs.stats(name),
-    stored.hasOpenRuns ? store.runs.open(name, MOST_SHOWN) : [],
-  ]);
-  const [run, runs] = await Promise.all([
-    lastRun === undefined ? undefined : store.runs.get(queue, lastRun),
-    store.runs.many(queue, open),
-  ]);
+  const open = stored.hasOpenRuns ? await store.runs.open({ queue, owner, id }, MOST_SHOWN) : [];
+  const runs = await store.runs.many(queue, open);
   return {
     ...taskView(stored),
     ...openView(stored, runs),
     // A run that is retried from outside is not over.
-    ...(run?.state === "final" ? { lastStatus: lastStatus(run) } : {}),
+    ...(last?.state === "final" ? { lastStatus: lastStatus(last) } : {}),
   };
 }

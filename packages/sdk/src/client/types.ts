@@ -94,11 +94,20 @@ export interface ListOptions {
    * `client.runs.stats`.
    */
   outcome?: Outcome | readonly Outcome[] | undefined;
+  /** Only tasks whose last run is a failure: failed, timed-out, crashed or lost. Not together with `outcome`. */
+  failing?: boolean | undefined;
+  /** Only tasks with an occurrence that is due for more than a second and that no node has claimed. What a freeze holds is not overdue. */
+  overdue?: boolean | undefined;
+  /** Only tasks of which no run has ended. Not together with `outcome`, `failing` or `sort: "last"`. */
+  neverRan?: boolean | undefined;
+  /** Only tasks whose `owner/id` or type contains this text, in any case of letters. */
+  search?: string | undefined;
   /**
    * `next`: by next time, earliest first, without tasks that have none; a task with an occurrence that waits, for a run's end for example,
-   * comes at the time of its next check. Default `name`: by queue, owner, id.
+   * comes at the time of its next check. `last`: by the end of the last run, newest first, without tasks that have none. Default `name`: by
+   * queue, owner, id.
    */
-  sort?: "name" | "next" | undefined;
+  sort?: "name" | "next" | "last" | undefined;
   /** Also the deliveries of alerts to webhooks: one-off tasks of the queue `carillon-alerts`. Naming that queue shows them too. */
   deliveries?: boolean | undefined;
   /** At most this many; default 100, at most 1,000. */
@@ -108,8 +117,8 @@ export interface ListOptions {
 }
 
 /**
- * A page of `list`. One page reads at most 5,000 tasks: if a filter by state or outcome, or one by owner or tag with `sort`, matches few of
- * them, a page is short or even empty, and has a cursor.
+ * A page of `list`. One page checks at most some thousand names: if a filter matches few of very many tasks, a page may be short or even
+ * empty, and has a cursor.
  */
 export interface TaskPage {
   readonly tasks: Task[];

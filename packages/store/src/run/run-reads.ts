@@ -1,5 +1,6 @@
 import type { Outcome, Run, TaskName } from "@carillon/core";
 import { delaysOf, localName } from "@carillon/core/internal";
+import type { ChainableCommander } from "ioredis";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
@@ -84,6 +85,57 @@ export class RunReads {
     });
   }
 
+  /** The last run of each of these tasks, as their statistics have it: two round trips for each of their queues. */
+  async last(names: readonly TaskName[]): Promise<(Run | undefined)[]> {
+    return this.#inQueues(names, async (queue, locals) => {
+      const keys = this.#keys.queue(queue);
+      const ids = await this.#pipelined(locals, (pipeline, local) =>
+        pipeline.hget(keys.stats(local), "lastRun"),
+      );
+      const known = ids.filter((id) => typeof id === "string");
+      const hashes = await this.#pipelined(known, (pipeline, id) => pipeline.hgetall(keys.run(id)));
+      const runs = new Map(
+        known.map((id, i) => [id, decodeRun(queue, id, hashes[i] as Record<string, string>)]),
+      );
+      return ids.map((id) => runs.get(id as string));
+    });
+  }
+
+  /** The reply to one command for each of these; undefined if it failed: corrupt data in its place. */
+  async #pipelined<Of>(
+    all: readonly Of[],
+    command: (pipeline: ChainableCommander, one: Of) => unknown,
+  ): Promise<unknown[]> {
+    if (all.length === 0) return [];
+    const replies = await this.#link.ask(async (client) => {
+      const pipeline = client.pipeline();
+      for (const one of all) command(pipeline, one);
+      return (await pipeline.exec()) ?? [];
+    });
+    return replies.map(([error, reply]) => (error ? undefined : reply));
+  }
+
+  /** Reads something of tasks by their queues; the answers are in the order of the names. */
+  async #inQueues<T>(
+    names: readonly TaskName[],
+    read: (queue: string, locals: readonly string[]) => Promise<T[]>,
+  ): Promise<T[]> {
+    const places = new Map<string, number[]>();
+    for (const [i, { queue }] of names.entries()) {
+      const of = places.get(queue);
+      if (of) of.push(i);
+      else places.set(queue, [i]);
+    }
+    const found: T[] = [];
+    await Promise.all(
+      [...places].map(async ([queue, indexes]) => {
+        const locals = indexes.map((i) => localName(names[i] as TaskName));
+        for (const [n, one] of (await read(queue, locals)).entries()) found[indexes[n] as number] = one;
+      }),
+    );
+    return found;
+  }
+
   /** The worker of each attempt of a run. */
   async attempts(queue: string, id: string): Promise<Attempt[]> {
     return decodeAttempts(await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).run(id))));
@@ -117,20 +169,7 @@ export class RunReads {
 
   /** The statistics of tasks as stored, and how many runs of each are not final: one round trip for each of their queues. */
   async manyStats(names: readonly TaskName[]): Promise<StoredStats[]> {
-    const places = new Map<string, number[]>();
-    for (const [i, { queue }] of names.entries()) {
-      const of = places.get(queue);
-      if (of) of.push(i);
-      else places.set(queue, [i]);
-    }
-    const found: StoredStats[] = [];
-    const read = async ([queue, indexes]: [string, number[]]) => {
-      const locals = indexes.map((i) => localName(names[i] as TaskName));
-      for (const [n, stats] of (await this.#statsIn(queue, locals)).entries())
-        found[indexes[n] as number] = stats;
-    };
-    await Promise.all([...places].map(read));
-    return found;
+    return this.#inQueues(names, (queue, locals) => this.#statsIn(queue, locals));
   }
 
   async #statsIn(queue: string, locals: readonly string[]): Promise<StoredStats[]> {

@@ -34,6 +34,8 @@ export const FACTS = {
     items: "items:",
     backfill: "bf:",
     tagged: "tag:",
+    inState: "is:",
+    lastOutcome: "last:",
     planned: "cal:",
     due: "due:",
     mutex: "lock:",

@@ -34,6 +34,13 @@ local function check(item)
     wrong = true
     setCheck(item, nextCheck(state, due, pending, now))
   end
+  for _, other in ipairs({ "paused", "finished" }) do
+    local set = ours(F.keys.inState, other)
+    if state and (state == other) ~= (redis.call("ZSCORE", set, item.name) ~= false) then
+      wrong = true
+      if state == other then redis.call("ZADD", set, 0, item.name) else redis.call("ZREM", set, item.name) end
+    end
+  end
   if redis.call("HGET", K.priorities, item.name) ~= priority then
     wrong = true
     setPriority(item.name, priority)

@@ -14,7 +14,10 @@ if A.finished == "1" then
   local at = redis.call("ZSCORE", K.runs, A.name)
   if at and tonumber(at) > now + F.lookAgain then return 0 end
 end
-if redis.call("EXISTS", K.task, K.ledger, K.stats) == 0 and not redis.call("ZSCORE", K.tasks, A.name) then return 0 end
+-- With its type, which may be another one than its hash says if that is corrupt.
+local named = redis.call("ZRANGEBYLEX", K.tasks, "[" .. A.name, "(" .. A.name .. "!")
+if redis.call("EXISTS", K.task, K.ledger, K.stats) == 0 and #named == 0 then return 0 end
+local lastOutcome = unpack(redis.pcall("HMGET", K.stats, "lastOutcome"))
 -- First what may fail: while the task is there, it can be done again. Corrupt data in place of the sets is deleted too.
 for i, set in ipairs({ K.open, K.history, K.failures }) do
   if redis.call("EXISTS", set) == 1 then
@@ -31,7 +34,8 @@ if open and isRun(open) then
 end
 for tag in string.gmatch(tags or "", "[^,]+") do redis.pcall("ZREM", ours(F.keys.tagged, tag), A.name) end
 for calendar in string.gmatch(calendars or "", "[^,]+") do redis.pcall("ZREM", ours(F.keys.planned, calendar), A.name) end
-redis.call("ZREM", K.tasks, A.name)
+if #named > 0 then redis.call("ZREM", K.tasks, unpack(named)) end
+redis.call("ZREM", ours(F.keys.lastOutcome, lastOutcome or "nothing-to-do"), A.name)
 redis.call("ZREM", ours(F.keys.waiting, ownerOf(A.name)), A.shard .. " " .. A.name)
 unindexTask({ task = K.task, name = A.name, shard = A.shard, due = K.due })
 -- Its alerts and backfills. Both lists are short, or empty.

@@ -65,6 +65,10 @@ local function put(item)
   -- First what fails if corrupt data is in the way: then nothing is half done.
   tryMembership(F.keys.tagged, stored.tags or "", definition.tags or "")
   if fresh then tryMembership(F.keys.planned, stored.calendars or "", definition.calendars or "") end
+  if gen and stored.type ~= definition.type then
+    redis.call("ZADD", K.tasks, 0, item.name .. " " .. definition.type)
+    redis.call("ZREM", K.tasks, item.name .. " " .. (stored.type or ""))
+  end
   if gen and not stored.once then keepRevision(item.revisions, now, author, stored) end
   if item.passedFrom ~= "" then
     record(item.ledger, "superseded", item.passedFrom, item.passedTo, now, "put", "-", cursor)
@@ -74,7 +78,7 @@ local function put(item)
   else
     gen = nowMicros()
     add(flat, "created", now)
-    redis.call("ZADD", K.tasks, 0, item.name)
+    redis.call("ZADD", K.tasks, 0, item.name .. " " .. definition.type)
   end
   if definition.calendars and fresh then add(flat, "calrev", A.revision) end
   local is = {

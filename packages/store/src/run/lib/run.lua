@@ -93,7 +93,7 @@ local function count(run, outcome, now, started, reopened, survived)
   local failed, nothing = F.failures[outcome], outcome == "nothing-to-do"
   local sum, took = timeTaken(outcome, now, started, reopened)
   local was = redis.call("HMGET", run.stats, outcome, "consecutiveFailures", sum or "", "lastStart", "starts", "crashes",
-    "incidents")
+    "incidents", "lastOutcome")
   local set = { outcome, whole((tonumber(was[1]) or 0) + 1) }
   if started and was[4] then
     -- If it had nothing to do, the last start is the one before.
@@ -109,11 +109,14 @@ local function count(run, outcome, now, started, reopened, survived)
   local nowText = whole(now)
   if nothing then
     add(set, "lastChecked", nowText)
+    if not was[8] then redis.call("ZADD", ours(F.keys.lastOutcome, outcome), whole(0 - now), run.name) end
   elseif outcome ~= "dropped" and (started or outcome ~= "cancelled") then
     -- A run that never started is not the last run.
     add(set, "lastRun", run.id)
     add(set, "lastFinish", nowText)
     add(set, "lastOutcome", outcome)
+    if was[8] ~= outcome then redis.call("ZREM", ours(F.keys.lastOutcome, was[8] or "nothing-to-do"), run.name) end
+    redis.call("ZADD", ours(F.keys.lastOutcome, outcome), whole(0 - now), run.name)
     add(set, "lastMs", started and whole(math.max(0, now - math.max(started, reopened or started))) or "")
   end
   if failed then

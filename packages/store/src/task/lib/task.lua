@@ -6,6 +6,7 @@
 -- K.expected         | now + `expect`, if it moved | none               | none
 -- K.runs             | none                        | none               | now + `linger`, if it moved or was put
 -- pausedAt, By, Note | none                        | set when it moved  | none
+-- F.keys.inState     | none                        | its entry          | its entry
 -- `updated`          | set if it was paused        | set when it moved  | set if it was paused; and by each put that changes it
 --
 -- `task`, in all of these: { task = its hash, name, shard, due = the due index of its shard }
@@ -99,6 +100,8 @@ end
 local function enterState(task, is, state, now, how)
   local was = is.state
   local changed = was ~= state
+  if changed and was and was ~= "scheduled" then redis.call("ZREM", ours(F.keys.inState, was), task.name) end
+  if changed and state ~= "scheduled" then redis.call("ZADD", ours(F.keys.inState, state), 0, task.name) end
   if changed and was == "paused" then redis.call("HDEL", task.task, "pausedAt", "pausedBy", "pauseNote") end
   if state == "scheduled" and is.expect then
     if changed or how.expectMoved then expectBy(task, now + is.expect) end
@@ -163,5 +166,6 @@ local function unindexTask(task)
   expectNothing(task)
   redis.call("ZREM", K.runs, task.name)
   rearm(F.parts.runs, K.runs)
+  for _, state in ipairs({ "paused", "finished" }) do redis.call("ZREM", ours(F.keys.inState, state), task.name) end
   setPriority(task.name, nil)
 end

@@ -1,8 +1,8 @@
--- Reads a page of the due index of each shard, by due time, then by name. Reads only.
+-- Reads a page of each of several sorted sets of names, by score, then by name. Reads only.
 --
--- K.dues: the due indexes; A.at: from this time on ("" all); A.after: of that time only names after this one ("" all of them);
+-- A.at: from this score on ("" all); A.after: of that score only names after this one ("" all of them);
 -- A.most: how many of each
--- Returns: for each shard its names and times in turn
+-- Returns: for each set its names and scores in turn
 local most = tonumber(A.most)
 
 -- Byte by byte: `<` of Lua compares texts by the server's locale.
@@ -14,7 +14,7 @@ local function isAfter(name, other)
   return false
 end
 
--- Rank of the first entry to read. Any number of tasks may be due at one time: those before `after` are found by bisection.
+-- Rank of the first entry to read. Any number of names may have one score: those before `after` are found by bisection.
 local function startOf(due)
   if A.at == "" then return 0 end
   local low = redis.call("ZCOUNT", due, "-inf", "(" .. A.at)
@@ -28,7 +28,7 @@ local function startOf(due)
 end
 
 local pages = {}
-for i, due in ipairs(K.dues) do
+for i, due in ipairs(K.sets) do
   local start = startOf(due)
   pages[i] = redis.call("ZRANGE", due, start, start + most - 1, "WITHSCORES")
 end
