@@ -41,6 +41,7 @@ beforeAll(async () => {
   await bench.client.put(bad, {
     id: "t",
     owner: "acme",
+    payload: {},
     schedule: { every: "365d" },
     alerts: [{ on: ["failed"], url: `http://${host}/hook` }],
   });
@@ -53,7 +54,7 @@ afterAll(async () => {
 
 const alertsOf = async (...args: string[]) => (await json(["alerts", ...args])).alerts;
 async function fail(id: string): Promise<void> {
-  await bench.client.put(bad, { id, owner: "acme", schedule: { every: "365d" } });
+  await bench.client.put(bad, { id, owner: "acme", payload: {}, schedule: { every: "365d" } });
   await bench.client.trigger(`acme/${id}`);
 }
 

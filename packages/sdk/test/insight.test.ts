@@ -277,7 +277,7 @@ describe("the outlook of a client", () => {
     expect(await shown()).toMatchObject(Array(3).fill(expected));
     const backfill = await kit.client.backfills.start("t", { from: START + 1, to: START + 60 * MINUTE });
     await kit.advance("1m");
-    expect(await kit.client.backfills.get(backfill.id)).toMatchObject({ enqueued: 1 });
+    expect(await kit.client.backfills.get(backfill.id!)).toMatchObject({ enqueued: 1 });
     const [again] = await kit.client.runs.list("t", { limit: 1 });
     expect(again).toMatchObject({ trigger: "backfill" });
     expect(again).not.toHaveProperty("lateMs");

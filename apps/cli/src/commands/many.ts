@@ -65,7 +65,7 @@ export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Re
     );
   });
   if (result.refused.count > 0) out.exitCode = EXIT.refused;
-  if (json) return out.json(result);
+  if (json) return out.json<Result<Row>>(result);
   const head = `${dryRun ? `${deed.verb} means` : deed.past} ${counted(deed, result.count)}\n`;
   const more = deed.more?.(result) ?? "";
   await out.write(`${head}${more}${dryRun ? sample(deed.columns, result, out) : ""}`);
