@@ -6,6 +6,11 @@ import type { Slot, TaskSchedule } from "./task-schedule.js";
 
 /** With catch-up `skip`, a single occurrence that is later than this counts as missed. Milliseconds. */
 export const DEFAULT_CATCH_UP_GRACE = 60_000;
+/**
+ * With overlap `skip`, an occurrence waits for a run that workers were slow to begin, if that run is no later than this. A run that is later
+ * waits for workers that are missing, not slow: it does the work of those after it. Milliseconds.
+ */
+export const BEHIND_AT_MOST = 5_000;
 /** Most occurrences that may wait under `queue-all`. */
 export const DEFAULT_MAX_QUEUED = 100;
 
@@ -13,6 +18,7 @@ export const SKIP_REASONS = [
   "manual-overlap",
   "manual-superseded",
   "overlap",
+  "behind",
   "missed",
   "paused",
   "excluded",
@@ -21,7 +27,7 @@ export const SKIP_REASONS = [
   "retry-superseded",
 ] as const;
 /**
- * Why an occurrence was skipped. `frozen`: a freeze held its task; `manual-overlap`: the overlap policy refused a manual trigger;
+ * Why an occurrence was skipped. `behind`: as `overlap`, but workers had not begun the run in the way, or only just; `frozen`: a freeze held its task; `manual-overlap`: the overlap policy refused a manual trigger;
  * `superseded`: another occurrence took its place; `retry-superseded`: the next occurrence came before the retry of a failed run.
  */
 export type SkipReason = (typeof SKIP_REASONS)[number];
@@ -44,6 +50,13 @@ export interface Pending {
   readonly by?: string;
 }
 
+/** A run that is not over. Times in UTC ms. */
+export interface RunInWay {
+  readonly nominal: number;
+  /** Undefined: no worker has begun it. */
+  readonly begun: number | undefined;
+}
+
 /** A due task as a claim sees it. Times in UTC ms of Redis time. */
 export interface DueTask {
   /** The schedule's next time; undefined if none is left, or if it follows the end of a run. */
@@ -56,6 +69,8 @@ export interface DueTask {
   readonly fired: number;
   /** Whether an earlier run's job is not finished, by the job's own state. */
   readonly running: boolean;
+  /** That run, if it is known when it began. */
+  readonly inWay?: RunInWay | undefined;
   readonly pending: readonly Pending[];
   /** The freezes whose scope the task is in. Default: none. */
   readonly freezes?: readonly Freeze[];
@@ -150,29 +165,6 @@ function decideFrozen(task: DueTask, frozen: Frozen, now: number): Decision {
   return { skipped: [skipped], cursor, next, pending, frozen };
 }
 
-/** Decides a manual occurrence, now. The schedule is unchanged, unless its next time depends on an occurrence that is superseded. */
-export function decideTrigger(
-  task: DueTask,
-  now: number,
-  { key, by, ...options }: { key: string; overlap?: OverlapPolicy | undefined; by?: string | undefined },
-): Decision {
-  const enqueue: Enqueue = { key, nominal: now, due: now, trigger: "manual", ...(by && { by }) };
-  const overlap = options.overlap === undefined ? {} : { overlap: options.overlap };
-  const answer = settleOverlap(task, enqueue, { skipped: [], next: "kept" }, overlap);
-  const { cursor: _, ...decision } = answer;
-  return { ...decision, next: nextAfterTrigger(task, decision, now) };
-}
-
-/** Next time after a trigger. It may have depended on an occurrence that is now superseded: its run's end, or its share of `maxRuns`. */
-function nextAfterTrigger(task: DueTask, { pending, next }: Decision, now: number): Decision["next"] {
-  const gone = task.pending.filter((one) => one.trigger !== "manual" && !pending.includes(one));
-  if (task.slot !== undefined || gone.length === 0) return next;
-  if (task.schedule.spent(task.fired + counted(pending))) return undefined;
-  const cursor = Math.max(...gone.map(({ nominal }) => nominal));
-  // Times that passed while `maxRuns` was used up are owed again; a delay after finish counts from now.
-  return task.schedule.slotAfter(task.schedule.delay === undefined ? cursor : Math.max(cursor, now));
-}
-
 function isReady(one: Pending, now: number): boolean {
   return readyAt(one) <= now;
 }
@@ -210,14 +202,14 @@ function decideBacklog(task: DueTask, slot: Slot, now: number, grace: number): D
   }
   if (!backlog || catchUp === "all") {
     const enqueue = scheduled(task, first, backlog ? "catch-up" : "schedule");
-    return settleOverlap(task, enqueue, { skipped, next: paced(task, following, now) });
+    return settleOverlap(task, enqueue, { skipped, next: paced(task, following, now) }, now);
   }
 
   const latest = Math.max(schedule.latestDue(now) ?? nominal, nominal);
   const missed = { from, to: schedule.latest(latest - 1) ?? from };
   const enqueue = { ...scheduled(task, { nominal: latest, due: schedule.due(latest) }, "catch-up"), missed };
   const next = schedule.slotAfter(latest);
-  return settleOverlap(task, enqueue, { skipped: [{ reason: "missed", ...missed }], next });
+  return settleOverlap(task, enqueue, { skipped: [{ reason: "missed", ...missed }], next }, now);
 }
 
 /** The first owed time within the catch-up limits, if there is one. */
@@ -263,7 +255,12 @@ function decideDelayed(task: DueTask, slot: Slot, delay: number, now: number, gr
     const missed: Skipped = { reason: "missed", from: nominal, to: nominal };
     return { skipped: [missed], cursor: nominal, next: schedule.slotAfter(now), pending };
   }
-  const decision = settleOverlap(task, scheduled(task, slot, "schedule"), { skipped: [], next: undefined });
+  const decision = settleOverlap(
+    task,
+    scheduled(task, slot, "schedule"),
+    { skipped: [], next: undefined },
+    now,
+  );
   if (decision.enqueue) {
     return { ...decision, next: schedule.spent(task.fired + 1) ? undefined : { afterFinish: delay } };
   }
@@ -277,10 +274,11 @@ function scheduled(task: DueTask, { nominal, due }: Slot, trigger: Trigger): Enq
 }
 
 /** Enqueues an occurrence, or applies its overlap policy if a run is not final. */
-function settleOverlap(
+export function settleOverlap(
   task: DueTask,
   enqueue: Enqueue,
   rest: Pick<Decision, "skipped" | "next">,
+  now: number,
   override: { overlap?: OverlapPolicy } = {},
 ): Decision {
   const policy = override.overlap ?? task.overlap;
@@ -297,7 +295,7 @@ function settleOverlap(
   if (asked === "start") return answer(others, { enqueue });
 
   const waiting = others.filter(({ at }) => at === undefined);
-  const full = policy === "queue-one" ? 1 : (task.policies.maxQueued ?? DEFAULT_MAX_QUEUED);
+  const full = policy === "queue-all" ? (task.policies.maxQueued ?? DEFAULT_MAX_QUEUED) : 1;
   if (asked === "cancel") {
     const replaced = waiting.map((one) =>
       skip(one.trigger === "manual" ? "manual-superseded" : "superseded", one),
@@ -308,11 +306,20 @@ function settleOverlap(
       cancel: true,
     });
   }
-  if (asked === "skip" || waiting.length >= full) {
-    const reason = enqueue.trigger === "manual" ? "manual-overlap" : "overlap";
+  const behind = enqueue.trigger !== "manual" && isBehind(task.inWay, enqueue.nominal, now);
+  const recent = now - (task.inWay?.nominal ?? now) <= BEHIND_AT_MOST;
+  const late = asked === "skip" && behind && recent && task.catchUp !== "skip";
+  if ((asked === "skip" && !late) || waiting.length >= full) {
+    const reason = enqueue.trigger === "manual" ? "manual-overlap" : behind ? "behind" : "overlap";
     return answer(others, { skipped: [...skipped, skip(reason, enqueue)] });
   }
   return answer([...others, { ...enqueue, ...override }]);
+}
+
+/** Whether workers were slow: nobody has begun the run in the way, or so late that it had less than half of the time between the two. */
+function isBehind(run: RunInWay | undefined, nominal: number, now: number): boolean {
+  if (run === undefined) return false;
+  return run.begun === undefined || now - run.begun < (nominal - run.nominal) / 2;
 }
 
 export function skip(reason: SkipReason, { nominal }: Pick<Pending, "nominal">): Skipped {

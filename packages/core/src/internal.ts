@@ -8,6 +8,7 @@ export * from "./decide.js";
 export * from "./decide-end.js";
 export * from "./decide-items.js";
 export * from "./decide-step.js";
+export * from "./decide-trigger.js";
 export * from "./defaults.js";
 export * from "./errors.js";
 export * from "./freeze.js";

@@ -59,6 +59,11 @@ export function runId(taskId: string, nominal: number, token: string): string {
   return `${taskId}@${nominal.toString(36)}.${token}`;
 }
 
+/** The nominal time in a run's id. */
+export function nominalOf(runId: string): number {
+  return Number.parseInt(runId.slice(runId.lastIndexOf("@") + 1), 36);
+}
+
 /** The part of a run's id after the nominal time: the claim's token, and the task's number within a batch. */
 export function tokenOf(runId: string): string {
   return runId.slice(runId.indexOf(".", runId.lastIndexOf("@")) + 1);

@@ -660,6 +660,75 @@ it.each([
   expect(decide(task, m(10)).enqueue).toMatchObject({ key: "k" });
 });
 
+describe("a run in the way that workers were slow to begin", () => {
+  const SECOND = 1_000;
+  const due = m(10);
+  const schedule = taskSchedule({ every: "1s" });
+  /** The decision about the occurrence at `due`, a little later, with the run before it in the way. */
+  const behind = (begun: number | undefined, more: Partial<DueTask> = {}, nominal = due - SECOND) =>
+    decide(
+      dueTask({ nominal: due, due, schedule, running: true, inWay: { nominal, begun }, ...more }),
+      due + 3,
+    );
+  const waits = { ...{ key: `k${due}`, nominal: due, due }, trigger: "schedule" } as const;
+  const kept = {
+    skipped: [],
+    cursor: due,
+    next: { nominal: due + SECOND, due: due + SECOND },
+    pending: [waits],
+  };
+  const skipped = (reason: SkipReason) => ({
+    ...kept,
+    skipped: [{ reason, from: due, to: due }],
+    pending: [] as Pending[],
+  });
+
+  it.each<[string, Decision, object]>([
+    ["nobody has begun it: waits", behind(undefined), kept],
+    ["it began in the second half: waits", behind(due - 496), kept],
+    ["it began in the first half: the task is slow", behind(due - 497), skipped("overlap")],
+    ["it is 5 s late: waits", behind(undefined, {}, due + 3 - 5_000), kept],
+    ["it is later: does the work of this one too", behind(undefined, {}, due + 2 - 5_000), skipped("behind")],
+    ["what is late is not wanted", behind(undefined, { catchUp: "skip" }), skipped("behind")],
+    ["when it began is unknown", behind(undefined, { inWay: undefined }), skipped("overlap")],
+    [
+      "one waits already",
+      behind(undefined, { pending: [{ ...waits, key: "k", nominal: due - 500 }] }),
+      { ...skipped("behind"), pending: [{ ...waits, key: "k", nominal: due - 500 }] },
+    ],
+    [
+      "queue-all, as many wait as may",
+      behind(undefined, {
+        overlap: "queue-all",
+        policies: { maxQueued: 1 },
+        pending: [{ ...waits, key: "k" }],
+      }),
+      { ...skipped("behind"), pending: [{ ...waits, key: "k" }] },
+    ],
+  ])("%s", (_, decision, expected) => {
+    expect(decision).toEqual(expected);
+  });
+
+  it("does not start beside it, and starts when it is over", () => {
+    const task = { nominal: due + SECOND, due: due + SECOND, schedule, pending: [waits] };
+    const inWay = { nominal: due - SECOND, begun: due };
+    expect(decide(dueTask({ ...task, running: true, inWay }), due + 500).enqueue).toBeUndefined();
+    expect(decide(dueTask(task), due + 500)).toMatchObject({ enqueue: waits, pending: [], next: "kept" });
+  });
+
+  it("a manual trigger is refused at once, whatever the reason", () => {
+    const task = dueTask({
+      nominal: due,
+      due,
+      schedule,
+      running: true,
+      inWay: { nominal: due - SECOND, begun: undefined },
+    });
+    const { skipped: refused, pending: waiting } = decideTrigger(task, due - 500, { key: "m" });
+    expect([refused.map(({ reason }) => reason), waiting]).toEqual([["manual-overlap"], []]);
+  });
+});
+
 it("a pending occurrence with its own overlap policy obeys that, not the task's", () => {
   const waits = (overlap: OverlapPolicy): Pending => ({ key: "k", ...at(9), trigger: "manual", overlap });
   const decided = (own: OverlapPolicy, overlap: OverlapPolicy) =>

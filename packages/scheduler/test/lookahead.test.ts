@@ -121,7 +121,7 @@ describe("a burst that is prepared ahead", () => {
     const { decided, refused } = await claim();
     // Refused first, then read with the run.
     expect(refused).toHaveLength(1);
-    expect(decided).toMatchObject([{ outcome: "skipped", reason: "overlap", nominal: AT }]);
+    expect(decided).toMatchObject([{ outcome: "skipped", reason: "behind", nominal: AT }]);
     expect(await bench.jobs()).toHaveLength(1);
   });
 

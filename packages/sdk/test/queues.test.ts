@@ -61,12 +61,12 @@ describe("queues", () => {
     ]);
   });
 
-  it("are paused and resumed: jobs wait meanwhile, and the overlap policy skips", async () => {
+  it("are paused and resumed: jobs wait meanwhile, and occurrences are skipped as behind", async () => {
     await put("t");
     expect(await kit.client.queues.pause(QUEUE, { note: "deploy", by: "ann" })).toBe(true);
     expect(await kit.client.queues.pause(QUEUE, { note: "again", by: "bob" })).toBe(false);
     await kit.advance("3m");
-    await kit.expect("t").fired(1).skipped("overlap", 2);
+    await kit.expect("t").fired(1).skipped("behind", 2);
     expect(await kit.client.queues.list()).toMatchObject([
       { paused: { at: START, by: "ann", note: "deploy" }, waiting: 1, oldestWaitingMs: 120_000 },
     ]);
@@ -129,7 +129,7 @@ describe("explain", () => {
     expect(await explained(60_000)).toEqual(["enqueued", `${enqueued}: ${hold}.`, hold]);
     expect(await explained(120_000)).toEqual([
       "skipped",
-      "It was skipped: an earlier run was not over, and the overlap policy lets none start beside it." +
+      "It was skipped: an earlier run was not over, because no worker had begun it, or only just." +
         ` The run in its way waits: ${hold}.`,
       hold,
     ]);

@@ -244,7 +244,7 @@ onEveryEngine("deadlines and alerts", (connection) => {
       await bench.clock.advance(10_000);
       await bench.claim("t", `skip${i}`);
     }
-    expect(await raised()).toEqual([["skipped", 40, "3 in a row: overlap"]]);
+    expect(await raised()).toEqual([["skipped", 40, "3 in a row: behind"]]);
     await work(run, 1_000);
     expect((await raised()).slice(1)).toEqual([["recovered", 61, "skipped"]]);
   });

@@ -194,7 +194,7 @@ onEveryEngine("the claim protocol", (connection) => {
     expect(await bench.jobs()).toHaveLength(1);
     expect(await store.runs.ledger(name("t"))).toEqual([
       {
-        reason: "overlap",
+        reason: "behind",
         from: START + 20_000,
         to: START + 30_000,
         decisions: 2,

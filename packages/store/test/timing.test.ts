@@ -722,7 +722,7 @@ onEveryEngine("when a task is due", (connection) => {
       await expectDue(due);
       await bench.clock.set(due);
       expect(await bench.claim("t", "b")).toEqual(["OK"]);
-      expect(await ledger("t")).toEqual([["overlap", due, due]]);
+      expect(await ledger("t")).toEqual([["behind", due, due]]);
       await expectDue(due + MINUTE);
       await bench.workAll();
       await fireAgain("c");
@@ -999,6 +999,69 @@ onEveryEngine("when a task is due", (connection) => {
         expect(await bench.stored("t")).toMatchObject({ state: "paused", due: bench.clock.now + MINUTE });
         expect(await indexed("t")).toEqual(NOWHERE);
       });
+    });
+  });
+
+  describe("in the way of the next one is a run", () => {
+    beforeEach(async () => {
+      await bench.put({ id: "t", schedule: { every: "1s" } });
+      await bench.clock.advance(SECOND);
+      expect(await bench.claim("t", "a")).toEqual(["OK"]);
+    });
+    const at = (seconds: number) => START + seconds * SECOND;
+    const begin = async (run: string) => {
+      const started = await bench.store.runs.start(bench.name("t"), run, BY);
+      if (started.word !== "OK") throw new Error(started.word);
+      const end = { fence: started.fence, made: 0, outcome: "succeeded" } as const;
+      return () => bench.store.runs.settle(bench.name("t"), run, end);
+    };
+    const first = async () => (await runs("t"))[0]?.id as string;
+
+    it("that nobody has begun: one starts late, and what that cannot cover is behind", async () => {
+      for (const token of ["b", "c", "d"]) {
+        await bench.clock.advance(SECOND);
+        expect(await bench.claim("t", token)).toEqual(["OK"]);
+      }
+      expect(await nominals()).toEqual([at(1)]);
+      expect(await ledger("t")).toEqual([["behind", at(3), at(4)]]);
+      const end = await begin(await first());
+      await bench.workAll();
+      await end();
+      expect(await bench.claim("t", "e")).toEqual(["OK"]);
+      expect(await nominals()).toEqual([at(1), at(2)]);
+      // And never two at once.
+      expect(await bench.store.runs.open(bench.name("t"))).toHaveLength(1);
+    });
+
+    it.each([
+      ["late: the next one waits, and a node soon sees its end", 600, [], [at(2)]],
+      ["in time: the next one overlaps", 100, [["overlap", at(2), at(2)]], []],
+    ])("that a plain worker began %s", async (_, after, skipped, waiting) => {
+      const { now } = Date;
+      try {
+        Date.now = () => at(1) + after;
+        await bench.workAll(async () => {
+          await bench.clock.advance(SECOND);
+          expect(await bench.claim("t", "b")).toEqual(["OK"]);
+        });
+      } finally {
+        Date.now = now;
+      }
+      expect(await ledger("t")).toEqual(skipped);
+      expect((await bench.stored("t")).pending.map(({ nominal }) => nominal)).toEqual(waiting);
+      // What waits is claimed once a node has seen the end.
+      await bench.clock.advance(9 * SECOND);
+      await bench.reconcile();
+      await bench.claim("t", "c");
+      expect((await nominals())[1]).toBe(waiting[0] ?? at(11));
+    });
+
+    it("that began in time and takes long: it overlaps", async () => {
+      await begin(await first());
+      await bench.clock.advance(SECOND);
+      expect(await bench.claim("t", "b")).toEqual(["OK"]);
+      expect(await ledger("t")).toEqual([["overlap", at(2), at(2)]]);
+      expect(await bench.stored("t")).toMatchObject({ pending: [] });
     });
   });
 

@@ -14,7 +14,7 @@ export interface Known {
 }
 
 /** What is decided about nominal times: for good, or not yet. */
-const FINAL_SKIPS = new Set(["overlap", "missed", "paused", "excluded", "superseded", "frozen"]);
+const FINAL_SKIPS = new Set(["overlap", "behind", "missed", "paused", "excluded", "superseded", "frozen"]);
 /** The ledger forgets what is beyond this many entries. */
 const LEDGER_CAP = 50;
 

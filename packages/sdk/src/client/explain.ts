@@ -210,6 +210,7 @@ const RETRY = "retry-superseded" satisfies SkipReason;
 
 const REASONS: Readonly<Record<SkipReason, string>> = {
   overlap: "an earlier run was not over, and the overlap policy lets none start beside it",
+  behind: "an earlier run was not over, because no worker had begun it, or only just",
   "manual-overlap": "asked for by hand while an earlier run was not over",
   "manual-superseded": "asked for by hand, and again before it could go",
   missed: "it could be decided only when it was too late for it, and the catch-up policy passes it over",

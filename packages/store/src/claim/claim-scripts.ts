@@ -6,7 +6,17 @@ export const READ_TASK = script("read-task", {
   keys: ["task", "open", "history", "failures", "frozen"],
   uses: [RECKON],
   answer:
-    answers<[now: number, task: string[], run: string, open: string, over: string[], frozen: FrozenReply]>(),
+    answers<
+      [
+        now: number,
+        task: string[],
+        run: string,
+        open: string,
+        begun: string,
+        over: string[],
+        frozen: FrozenReply,
+      ]
+    >(),
 });
 
 export const CANCEL_OPEN = script("cancel-open", {

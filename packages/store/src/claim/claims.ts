@@ -27,7 +27,7 @@ import { decodeTask, definitionFields, isForeign, storedFields } from "../task/c
 import { clearDeletedRuns } from "../task/deleted-runs.js";
 import { nameTaken, ownerLimit, unsupportedFormat } from "../task/errors.js";
 import { CANCEL_OPEN, ENQUEUE_NEW, READ_TASK } from "./claim-scripts.js";
-import { DueReads, runIds } from "./due.js";
+import { DueReads, runIds, runInWay } from "./due.js";
 import { readFrozen } from "./frozen.js";
 import {
   type BackfillStep,
@@ -220,7 +220,7 @@ export class ClaimRepository extends DueReads {
   async #read(name: TaskName): Promise<{ now: number; entry: DueEntry }> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
-    const [now, flat, run, open, over, frozen] = await this.#scripts.run(READ_TASK, {
+    const [now, flat, run, open, begun, over, frozen] = await this.#scripts.run(READ_TASK, {
       task: keys.task(local),
       open: keys.open(local),
       history: keys.history(local),
@@ -228,7 +228,7 @@ export class ClaimRepository extends DueReads {
       frozen: keys.frozen,
     });
     const task = decodeTask(name.queue, local, flat);
-    const running = run === "" ? undefined : { run, open: open === "1" };
+    const running = runInWay(run, open, begun);
     return { now, entry: { local, task, running, over: runIds(over), frozen: readFrozen(frozen) } };
   }
 
@@ -411,6 +411,7 @@ export function dueTask(
     schedule: schedules.get(definition, task.scheduleJson),
     fired: task.fired,
     running: running !== undefined,
+    inWay: running,
     pending: task.pending,
     ...(frozen &&
       frozen.list.length > 0 && { freezes: frozen.list.filter((one) => covers(one, definition)) }),

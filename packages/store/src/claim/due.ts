@@ -1,3 +1,4 @@
+import { nominalOf } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
@@ -95,14 +96,24 @@ export class DueReads {
 
 /** @param text of one task, as `read-due.lua` says */
 function dueEntry(queue: string, text: string): DueEntry {
-  const [local = "", run = "", open, over = "", since, ...flat] = text.split(FACTS.separator);
+  const [local = "", run = "", open, begun, over = "", since, ...flat] = text.split(FACTS.separator);
   return {
     local,
     task: readable(queue, local, flat[0] === "" ? [] : flat),
-    running: run === "" ? undefined : { run, open: open === "1" },
+    running: runInWay(run, open, begun),
     over: over === "" ? [] : runIds(over.split(" ")),
     since: since ? Number(since) : undefined,
   };
+}
+
+/** @param run its id, "" none @param begun "" nobody has begun it */
+export function runInWay(
+  run: string,
+  open: string | undefined,
+  begun: string | undefined,
+): DueEntry["running"] {
+  if (run === "") return undefined;
+  return { run, open: open === "1", nominal: nominalOf(run), begun: begun ? Number(begun) : undefined };
 }
 
 /** Drops corrupt ids. */

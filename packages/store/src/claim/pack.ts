@@ -1,4 +1,10 @@
-import { type OverlapPolicy, parseDuration, type TaskDefinition, type TaskState } from "@carillon/core";
+import {
+  type OverlapPolicy,
+  parseDuration,
+  type SkipReason,
+  type TaskDefinition,
+  type TaskState,
+} from "@carillon/core";
 import {
   type Decision,
   type Enqueue,
@@ -61,6 +67,9 @@ export interface Requester {
   /** The name of the person or service that asks; undefined or "": none. */
   readonly name?: string | undefined;
 }
+
+/** Skips because of a run in the way, which the ledger names. */
+const BLOCKED: ReadonlySet<SkipReason> = new Set(["overlap", "manual-overlap", "behind"]);
 
 /** Rare properties of items. An absent name means no. */
 interface CommitExtras {
@@ -315,7 +324,7 @@ function extrasOf(
     const { alertAfterSkips } = task.definition;
     if (alertAfterSkips !== undefined) extras.alertAfterSkips = alertAfterSkips;
     extras.skips = skipped.flatMap(({ reason, from, to }) => {
-      const seen = reason.endsWith("overlap") ? (running?.run ?? "-") : "-";
+      const seen = BLOCKED.has(reason) ? (running?.run ?? "-") : "-";
       return [reason, String(from), String(to), seen];
     });
   }

@@ -12,13 +12,13 @@
 -- A.by: due by ("" now; later is a look ahead); A.window: how many of the oldest and of the newest to choose from
 -- Returns: { now, "1" if more is due than is read and named, names that did not fit, separated by spaces, { revision and list of the
 --            freezes, if there are any }, then of each task in
---            one text, with F.separator between: local name, run in the way ("" none), "1" if that is open here, ids of runs that
+--            one text, with F.separator between: local name, run in the way ("" none), "1" if that is open here, since when workers have been at it ("" nobody has begun it), ids of runs that
 --            are over, separated by spaces, its place in the due index if occurrences wait ("" none does), then field and value
 --            of each }
 local now = nowMs()
 local by = math.max(now, tonumber(A.by) or 0)
 -- Texts: the client reads them several times faster than nested replies, and Redis writes them faster than JSON.
-local NOTHING = string.rep(F.separator, 5)
+local NOTHING = string.rep(F.separator, 6)
 local limit, window = tonumber(A.limit), tonumber(A.window)
 
 -- Deals names round among owners, each owner's in their order.
@@ -139,7 +139,7 @@ local function read(name)
   else
     local run, here, over = reckon(open, ours(F.keys.open, name), ours(F.keys.history, name), ours(F.keys.failures, name))
     local since = waits and redis.call("ZSCORE", K.due, name) or ""
-    said = table.concat({ name, run, here, table.concat(over, " "), since, "" }, F.separator)
+    said = table.concat({ name, run, here, run ~= "" and begunAt(run) or "", table.concat(over, " "), since, "" }, F.separator)
   end
   -- In front of the first field: each text that is made on the way costs as much as its length.
   task[1] = said .. (task[1] or "")

@@ -1,5 +1,5 @@
 import type { TaskState } from "@carillon/core";
-import { counted, type Decision, isOver, readyAt } from "@carillon/core/internal";
+import { counted, type Decision, isOver, type RunInWay, readyAt } from "@carillon/core/internal";
 import { FACTS } from "../script/facts.js";
 import type { ForeignTask, StoredTask } from "../task/codec.js";
 import type { Freezes } from "./frozen.js";
@@ -9,7 +9,7 @@ export interface DueEntry {
   readonly local: string;
   readonly task: StoredTask | ForeignTask | undefined;
   /** The run whose job is not over, and whether it is open here; one that is not was retried outside. */
-  readonly running: { readonly run: string; readonly open: boolean } | undefined;
+  readonly running: ({ readonly run: string; readonly open: boolean } & RunInWay) | undefined;
   /** Runs whose jobs are over although nobody settled them yet, or that could be retried outside. */
   readonly over: readonly string[];
   /** If occurrences wait: since when one of them, or the schedule's next one, may be claimed. */

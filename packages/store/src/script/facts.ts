@@ -14,7 +14,7 @@ export const FACTS = {
   successes: SUCCESSES,
 
   /** Reasons of skips that are alerted of if there are many in a row: nobody asked for them. */
-  alertedSkips: new Set<SkipReason>(["overlap", "missed"]),
+  alertedSkips: new Set<SkipReason>(["overlap", "behind", "missed"]),
 
   alertsQueue: ALERTS_QUEUE,
   shards: SHARDS,

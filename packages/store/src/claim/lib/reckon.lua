@@ -30,6 +30,11 @@ local function reckon(named, openKey, historyKey, failuresKey)
   return "", "0", over
 end
 
+-- Since when workers have been at a run; "" nobody has begun it. Only its job knows of a plain worker.
+local function begunAt(id)
+  return redis.call("HGET", ours(F.keys.run, id), "started") or redis.call("HGET", bullKey(id), "processedOn") or ""
+end
+
 -- Whether a run has become live since the decision: one that it never saw, or one whose job it took for over. `reckoned`: the ids
 -- of the runs that it saw; `jobs`: their jobs, in that order.
 local function revived(named, openKey, reckoned, jobs)

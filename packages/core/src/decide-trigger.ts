@@ -1,0 +1,25 @@
+import { counted, type Decision, type DueTask, type Enqueue, settleOverlap } from "./decide.js";
+import type { OverlapPolicy } from "./policies.js";
+
+/** Decides a manual occurrence, now. The schedule is unchanged, unless its next time depends on an occurrence that is superseded. */
+export function decideTrigger(
+  task: DueTask,
+  now: number,
+  { key, by, ...options }: { key: string; overlap?: OverlapPolicy | undefined; by?: string | undefined },
+): Decision {
+  const enqueue: Enqueue = { key, nominal: now, due: now, trigger: "manual", ...(by && { by }) };
+  const overlap = options.overlap === undefined ? {} : { overlap: options.overlap };
+  const answer = settleOverlap(task, enqueue, { skipped: [], next: "kept" }, now, overlap);
+  const { cursor: _, ...decision } = answer;
+  return { ...decision, next: nextAfterTrigger(task, decision, now) };
+}
+
+/** Next time after a trigger. It may have depended on an occurrence that is now superseded: its run's end, or its share of `maxRuns`. */
+function nextAfterTrigger(task: DueTask, { pending, next }: Decision, now: number): Decision["next"] {
+  const gone = task.pending.filter((one) => one.trigger !== "manual" && !pending.includes(one));
+  if (task.slot !== undefined || gone.length === 0) return next;
+  if (task.schedule.spent(task.fired + counted(pending))) return undefined;
+  const cursor = Math.max(...gone.map(({ nominal }) => nominal));
+  // Times that passed while `maxRuns` was used up are owed again; a delay after finish counts from now.
+  return task.schedule.slotAfter(task.schedule.delay === undefined ? cursor : Math.max(cursor, now));
+}
