@@ -11,7 +11,7 @@ const LIMIT = 30;
  * @returns {any}
  */
 export function readOptions(numbers, texts = []) {
-  numbers = { limit: [LIMIT, 5], ...numbers };
+  numbers = { limit: [LIMIT, 4], ...numbers };
   const strings = [...Object.keys(numbers), ...texts].map((name) => [name, { type: "string" }]);
   const options = {
     ...Object.fromEntries(strings),
