@@ -29,6 +29,10 @@ const variables = z.object({
   CARILLON_CONSOLE_URL: z
     .url({ protocol: /^https?$/, error: "Give the http or https address of the console." })
     .optional(),
+  CARILLON_WATCHDOG_URL: z
+    .url({ protocol: /^https?$/, error: "Give the http or https address that expects a heartbeat." })
+    .optional(),
+  CARILLON_WATCHDOG_EVERY_MS: wholeNumber("whole milliseconds", 1_000, 86_400_000).default(60_000),
   CARILLON_PORT: wholeNumber("a port", 0, 65_535).default(9464),
   CARILLON_HOST: z.string().default("127.0.0.1"),
   CARILLON_LOG_LEVEL: oneOf(LEVELS).default("info"),
@@ -59,6 +63,7 @@ export interface Config extends Environment {
   /** Tasks with this tag get metrics of their own. Default: no task. */
   readonly metricsTag: string | undefined;
   readonly consoleUrl: string | undefined;
+  readonly watchdog: { readonly url: string; readonly every: number } | undefined;
   readonly host: string;
   readonly port: number;
   readonly logLevel: (typeof LEVELS)[number];
@@ -116,6 +121,9 @@ function named(own: z.output<typeof variables>): Omit<Config, keyof Environment>
     nodeId: own.CARILLON_NODE_ID,
     metricsTag: own.CARILLON_METRICS_TAG,
     consoleUrl: own.CARILLON_CONSOLE_URL,
+    watchdog: own.CARILLON_WATCHDOG_URL
+      ? { url: own.CARILLON_WATCHDOG_URL, every: own.CARILLON_WATCHDOG_EVERY_MS }
+      : undefined,
     host: own.CARILLON_HOST,
     port: own.CARILLON_PORT,
     logLevel: own.CARILLON_LOG_LEVEL,

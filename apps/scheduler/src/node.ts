@@ -50,12 +50,22 @@ function open(
   logger: Logger,
   failpoint: Failpoint,
 ): { store: Store; scheduler: Scheduler } {
-  const { nodeId, mutexTtl, rereadEvery, heartbeatEvery, grace, unsafeRedis, consoleUrl } = config;
+  const { nodeId, mutexTtl, rereadEvery, heartbeatEvery, grace, unsafeRedis, consoleUrl, watchdog } = config;
   if (sabotage.length > 0) {
     logger.warn({ sabotage }, "CARILLON_TEST_ONLY_SABOTAGE IS SET: THIS NODE BREAKS THE PROMISE ON PURPOSE");
   }
   const store = new Store(withSeams({ connection, namespace }, { sabotage, failpoint }));
-  const options = { nodeId, logger, mutexTtl, rereadEvery, heartbeatEvery, grace, unsafeRedis, consoleUrl };
+  const options = {
+    nodeId,
+    logger,
+    mutexTtl,
+    rereadEvery,
+    heartbeatEvery,
+    grace,
+    unsafeRedis,
+    consoleUrl,
+    watchdog,
+  };
   return { store, scheduler: new Scheduler({ store, ...options }) };
 }
 

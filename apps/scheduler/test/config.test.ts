@@ -39,6 +39,7 @@ describe("the environment", () => {
       CARILLON_REREAD_MS: "500",
       CARILLON_HEARTBEAT_MS: "2000",
       CARILLON_GRACE_MS: "0",
+      CARILLON_WATCHDOG_URL: "https://hc-ping.example.com/1",
       CARILLON_TEST_ONLY_SABOTAGE: "mutex, fence",
     });
     expect(config).toMatchObject({
@@ -50,6 +51,7 @@ describe("the environment", () => {
         port: 0,
         logLevel: "debug",
         unsafeRedis: "warn",
+        watchdog: { url: "https://hc-ping.example.com/1", every: 60_000 },
       },
       ...{ mutexTtl: 1_000, rereadEvery: 500, heartbeatEvery: 2_000, grace: 0, sabotage: ["mutex", "fence"] },
     });
@@ -73,6 +75,8 @@ describe("the environment", () => {
     ["CARILLON_HEARTBEAT_MS", "99"],
     ["CARILLON_HEARTBEAT_MS", "300001"],
     ["CARILLON_GRACE_MS", "1s"],
+    ["CARILLON_WATCHDOG_URL", "hc-ping.example.com"],
+    ["CARILLON_WATCHDOG_EVERY_MS", "999"],
     ["CARILLON_TEST_ONLY_SABOTAGE", "mutex,brakes"],
   ])("refuses %s=%s by name, with a remedy", (variable, value) => {
     const { config, problems } = readConfig({ REDIS_URL, [variable]: value });

@@ -54,6 +54,17 @@ export interface SchedulerOptions {
   onAlert?: ((alert: Alert) => void | Promise<void>) | undefined;
   /** Address of the console, for links in webhooks and mails: `https://carillon.example.com`. Default: no links. */
   consoleUrl?: string | undefined;
+  /**
+   * A watchdog outside, such as a check of healthchecks.io: it gets a POST each minute (`every`, 1 s to 1 d), sent by a worker with
+   * `alertWebhook` that handles a task which nodes enqueue. If that fails anywhere, nothing is sent, and the watchdog raises the alarm.
+   * Default: none.
+   */
+  watchdog?: WatchdogOptions | undefined;
+}
+
+export interface WatchdogOptions {
+  readonly url: string;
+  readonly every?: Duration | undefined;
 }
 
 export interface Settings {
@@ -68,6 +79,7 @@ export interface Settings {
   readonly unsafeRedis: "refuse" | "warn";
   readonly onAlert: ((alert: Alert) => void | Promise<void>) | undefined;
   readonly consoleUrl: string | undefined;
+  readonly watchdog: { readonly url: string; readonly every: number } | undefined;
   readonly bursts: BurstSettings;
 }
 
@@ -85,6 +97,7 @@ const KNOWN = [
   "retention",
   "onAlert",
   "consoleUrl",
+  "watchdog",
 ] as const satisfies (keyof SchedulerOptions)[];
 
 /** Checks everything once; from here on the settings are frozen. @throws `INVALID_OPTION`, `INVALID_NAME` */
@@ -106,6 +119,7 @@ export function settle(options: SchedulerOptions): Settings {
     unsafeRedis,
     onAlert: options.onAlert,
     consoleUrl: consoleUrlOf(options.consoleUrl),
+    watchdog: watchdogOf(options.watchdog),
     bursts: burstsOf(options),
   });
 }
@@ -118,6 +132,19 @@ function consoleUrlOf(url: string | undefined): string | undefined {
     field: "consoleUrl",
     remedy: "Give the console's http or https address, such as https://carillon.example.com.",
   });
+}
+
+function watchdogOf(watchdog: WatchdogOptions | undefined): Settings["watchdog"] {
+  if (watchdog === undefined) return undefined;
+  assertOptions(watchdog, ["url", "every"], "watchdog");
+  const { url, every } = watchdog;
+  if (!URL.canParse(url) || !/^https?:/.test(url)) {
+    throw new CarillonError("INVALID_OPTION", "not an address.", {
+      field: "watchdog.url",
+      remedy: "Give the http or https address that expects the heartbeat.",
+    });
+  }
+  return { url, every: durationOption(every, "watchdog.every", 1_000, 86_400_000) ?? 60_000 };
 }
 
 function defaultNodeId(): string {

@@ -1,5 +1,6 @@
-import { ALERTS_QUEUE } from "@carillon/core";
+import { ALERTS_QUEUE, parseTask } from "@carillon/core";
 import {
+  ALERT_TYPE,
   Coverage,
   type Incident,
   isAlive,
@@ -35,8 +36,23 @@ export class AlertWatch {
   async check(now: number): Promise<void> {
     if (Math.abs(now - this.#checkedAt) < MINUTE) return;
     this.#checkedAt = now;
+    await this.#putWatchdog();
     await this.#warn();
     if (await this.#watches(now)) await this.#raise(now);
+  }
+
+  /** Each run of this task is a heartbeat: it takes a node, Redis and a worker. Put again, it changes nothing. */
+  async #putWatchdog(): Promise<void> {
+    const { watchdog } = this.#settings;
+    if (!watchdog) return;
+    const { url, every } = watchdog;
+    const payload = { url, alert: { kind: "heartbeat", namespace: this.#store.namespace } };
+    const task = parseTask({
+      ...{ id: "watchdog", queue: ALERTS_QUEUE, type: ALERT_TYPE, payload, schedule: { every } },
+      ...{ catchUp: "skip", timeLimit: "30s", retention: { successes: 1, failures: 10 } },
+      description: "Heartbeat for a watchdog outside",
+    });
+    await this.#store.tasks.put(ALERTS_QUEUE, [task]);
   }
 
   async #warn(): Promise<void> {

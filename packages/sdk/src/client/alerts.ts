@@ -259,7 +259,12 @@ interface Payload {
 }
 
 /** Empty if it was sent. */
-function deliveryOf({
+function deliveryOf(task: Task): Delivery[] {
+  // The heartbeat of a watchdog recurs.
+  return "at" in task.schedule ? oneOff(task) : [];
+}
+
+function oneOff({
   id,
   owner,
   state,

@@ -7,7 +7,7 @@ import { perform } from "./task.js";
 
 const alertSchema = z.object({
   url: z.string(),
-  alert: z.looseObject({ kind: z.string(), at: z.number() }),
+  alert: z.looseObject({ kind: z.string(), at: z.number().optional() }),
 });
 
 /**
