@@ -1,4 +1,4 @@
-import { withDefaults } from "./defaults.js";
+import { scopesOf } from "./defaults.js";
 import { CarillonError } from "./errors.js";
 import { ALERTS_QUEUE, assertName, type TaskName } from "./names.js";
 import { ALERT_KINDS, type AlertKind, type Policies } from "./policies.js";
@@ -28,11 +28,14 @@ export function destinationsOf(
   definition: TaskDefinition | undefined,
   defaults: ReadonlyMap<string, Policies>,
 ): readonly AlertDestination[] {
+  const scopes = definition === undefined ? (["all"] as const) : scopesOf(definition);
   // A delivery that fails must not cause further deliveries.
-  const own = definition?.queue === ALERTS_QUEUE ? definition : undefined;
-  const { alerts = [] } =
-    own ?? (definition === undefined ? (defaults.get("all") ?? {}) : withDefaults(definition, defaults));
-  return alerts.filter(
+  const alerts =
+    definition?.alerts ??
+    (definition?.queue === ALERTS_QUEUE
+      ? undefined
+      : scopes.map((scope) => defaults.get(scope)?.alerts).find((found) => found !== undefined));
+  return (alerts ?? []).filter(
     ({ on }) =>
       on.includes(kind) && (kind !== "recovered" || on.length === 1 || ended.some((one) => on.includes(one))),
   );

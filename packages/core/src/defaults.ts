@@ -30,18 +30,23 @@ export function parsePolicies(input: PoliciesInput): Policies {
 /** Policies that say the same in two ways: a task that has one is given neither. */
 const EITHER = ["minGap", "tolerance"] as const;
 
-/** Fills in the policies that a task does not have: from those of its type, else of its owner, else of all. */
+/** The scopes whose defaults hold for a task, those that go before the others first. */
+export function scopesOf({ type, owner }: Pick<TaskDefinition, "type" | "owner">): readonly DefaultsScope[] {
+  return [`type:${type}`, `owner:${owner}`, "all"];
+}
+
+/**
+ * Fills in the policies that a task does not have: from those of its type, else of its owner, else of all. Not `alerts`: default
+ * destinations are looked up when an alert is delivered (`destinationsOf`).
+ */
 export function withDefaults(
   definition: TaskDefinition,
   defaults: ReadonlyMap<string, Policies>,
 ): TaskDefinition {
   const filled: Record<string, unknown> = { ...definition };
-  for (const scope of [
-    `type:${definition.type}`,
-    `owner:${definition.owner}`,
-    "all",
-  ] satisfies DefaultsScope[]) {
-    for (const [name, value] of Object.entries(defaults.get(scope) ?? {})) {
+  for (const scope of scopesOf(definition)) {
+    const { alerts: _, ...policies } = defaults.get(scope) ?? {};
+    for (const [name, value] of Object.entries(policies)) {
       const names = EITHER.some((either) => either === name) ? EITHER : [name];
       if (names.every((one) => filled[one] === undefined)) filled[name] = value;
     }

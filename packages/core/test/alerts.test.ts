@@ -7,6 +7,7 @@ import {
   quietUntil,
   type Silence,
   silenceOf,
+  withDefaults,
 } from "../src/internal.js";
 
 const task = { queue: "q", owner: "acme", id: "t" };
@@ -28,6 +29,21 @@ describe("destinationsOf", () => {
     const own = define({ alerts: [{ on: ["failed"], url: B }] });
     expect(urls({ kind: "failed", task }, own)).toEqual([B]);
     expect(urls({ kind: "recovered", task, ended: ["failed"] }, own)).toEqual([]);
+  });
+
+  it("are the defaults of its type before those of its owner, and a put stores none", () => {
+    const scoped = new Map(defaults);
+    const of = (...scopes: string[]) => {
+      for (const scope of scopes)
+        scoped.set(
+          scope,
+          parsePolicies({ alerts: [{ on: ["failed"], url: `https://${scope.replace(":", ".")}/` }] }),
+        );
+      return destinationsOf({ kind: "failed", task }, define(), scoped).map(({ url }) => url);
+    };
+    expect(of("owner:acme", "type:other")).toEqual(["https://owner.acme/"]);
+    expect(of("type:noop")).toEqual(["https://type.noop/"]);
+    expect(withDefaults(define(), defaults)).toEqual(define());
   });
 
   it("of an alert about the namespace are the defaults of all tasks, and a delivery has none", () => {

@@ -11,7 +11,7 @@ export const registerDefaults: Register = (program, out) => {
     .summary("default policies of tasks")
     .description(
       "Shows the policies that a put or an enqueue fills in if the task has none. Those of a type override\n" +
-        "those of an owner, which override those of all. Stored tasks do not change until they are put again.",
+        "those of an owner, which override those of all. Stored tasks do not change until they are put again, but default alerts hold for them too.",
     )
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();

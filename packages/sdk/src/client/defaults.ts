@@ -21,7 +21,8 @@ export class Defaults {
   /**
    * Sets the policies of tasks that do not have their own: every task (`all`), those of an owner (`owner:acme`) or of a type
    * (`type:report`). A type's go before an owner's, and these before those of all. They are filled in when a task is put or enqueued, by
-   * whatever client: stored tasks stay as they are until they are put again. Returns false if that changed nothing.
+   * whatever client: stored tasks stay as they are until they are put again. Only `alerts` hold for stored tasks too: they are looked up when
+   * an alert is delivered, and those of all tasks also get the alerts about the namespace. Returns false if that changed nothing.
    *
    * @param policies in the place of all that were there; null: none
    * @throws `INVALID_OPTION`, `INVALID_NAME`, `INVALID_TASK`, `INVALID_DURATION`, `FORBIDDEN` for a bound client
