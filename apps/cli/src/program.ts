@@ -31,6 +31,7 @@ import {
   registerTag,
   registerTrigger,
 } from "./commands/task-verbs.js";
+import { registerTicks } from "./commands/ticks.js";
 import { registerTokens } from "./commands/tokens.js";
 import { registerTypes } from "./commands/types.js";
 import { registerForecast, registerUpNext } from "./commands/upcoming.js";
@@ -57,6 +58,7 @@ const COMMANDS: readonly Register[] = [
   registerUnfreeze,
   registerAlerts,
   registerExplain,
+  registerTicks,
   registerRuns,
   registerRun,
   registerItems,

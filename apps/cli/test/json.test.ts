@@ -16,6 +16,7 @@ const LINES: Record<string, readonly string[]> = {
   show: ["show", "a"],
   trigger: ["trigger", "a", "--overlap", "allow"],
   explain: ["explain", "a", "2026-01-01T00:00:00Z"],
+  ticks: ["ticks", "a"],
   tag: ["tag", "a", "--add", "blue"],
   runs: ["runs", "a"],
   run: ["run", "R"],

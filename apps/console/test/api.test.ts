@@ -83,6 +83,23 @@ describe("one call each", () => {
     expect((await api("GET", "/tasks/counts")).body).toMatchObject({ all: 2, states: { paused: 1 } });
   });
 
+  test("ticks, and strips of them", async () => {
+    await api("POST", "/tasks", full);
+    const [from, to] = ["2100-01-01T00:00:00Z", "2100-01-02T12:00:00Z"];
+    const { status, body } = await api("GET", `${NIGHTLY}/ticks?from=${from}&to=${to}`);
+    const nominal = Date.parse("2100-01-01T02:00:00Z");
+    expect([status, body["ticks"]]).toMatchObject([
+      200,
+      [{ nominal, due: nominal, state: "planned" }, { nominal: nominal + 86_400_000 }],
+    ]);
+    await console_.client.trigger({ queue: "reports", owner: "tenant-a", id: "nightly" });
+    const strips = await api("GET", "/ticks?task=reports/tenant-a/nightly&task=reports/system/none");
+    expect(strips.body["tasks"]).toMatchObject([
+      { task: { id: "nightly" }, ticks: [{ state: "enqueued", trigger: "manual", runState: "queued" }] },
+      { task: { id: "none" }, ticks: [] },
+    ]);
+  });
+
   test("update", async () => {
     await api("POST", "/tasks", full);
     const schedule = { every: "10m" };

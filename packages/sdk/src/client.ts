@@ -2,6 +2,7 @@ import {
   CarillonError,
   type Duration,
   type TaskInput,
+  type TaskName,
   type TaskRef,
   type TriggerOptions,
 } from "@carillon/core";
@@ -27,6 +28,7 @@ import { deleteTask, pause, resume, trigger } from "./client/task-actions.js";
 import { countByFilter, countTasks, listTasks, readTask, type TaskCounts } from "./client/task-reader.js";
 import { TaskTypes } from "./client/task-types.js";
 import { TaskWriter } from "./client/task-writer.js";
+import { listTicks, type TickList, type TickOptions, type TickStrip, tickStrips } from "./client/ticks.js";
 import { Tokens } from "./client/tokens.js";
 import type {
   AuthorOptions,
@@ -348,6 +350,30 @@ export class Client {
     const stored = await this.#store.tasks.get(name);
     if (!stored) throw notFound(name);
     return explain(this.#store, stored, at);
+  }
+
+  /**
+   * The occurrences of a task in a range of time, in order: skipped with the reason, enqueued with run and outcome, waiting, held, planned.
+   * The past comes from run records and the ledger, so it goes back as far as these are kept; what is to come from the schedule as it is
+   * now.
+   *
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
+   */
+  async ticks(ref: TaskRef, options: TickOptions): Promise<TickList> {
+    return listTicks(this.#scope, ref, options);
+  }
+
+  /**
+   * The newest decided occurrences of each of these tasks, oldest first; 30 unless `limit` (at most 100) says otherwise. Tasks that do not
+   * exist have none. At most 200 tasks; two round trips for each of their queues.
+   *
+   * @throws `INVALID_OPTION`, `INVALID_NAME`
+   */
+  async lastTicks(
+    tasks: readonly TaskName[],
+    options: { limit?: number | undefined } = {},
+  ): Promise<TickStrip[]> {
+    return tickStrips(this.#scope, tasks, options);
   }
 
   /**

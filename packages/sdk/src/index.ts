@@ -111,6 +111,7 @@ export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
 export type { StatsPage, TaskStats, TaskStatsRow } from "./client/stats.js";
 export type { TaskCounts } from "./client/task-reader.js";
 export type { TaskTypes } from "./client/task-types.js";
+export type { Tick, TickList, TickOptions, TickState, TickStrip } from "./client/ticks.js";
 export type { Token, TokenInput, Tokens } from "./client/tokens.js";
 export type * from "./client/types.js";
 export type { Upcoming } from "./client/up-next.js";

@@ -257,6 +257,11 @@ onEveryEngine("the client", (connection) => {
     expect(await ids({ overdue: true })).toEqual([]);
     await bench.clock.advance(12_000);
     expect(await ids({ overdue: true, sort: "next" })).toEqual(["b", "a"]);
+    const { ticks } = await client.ticks("a", { from: START, to: START + 20_000 });
+    expect(ticks).toMatchObject([
+      { nominal: START + 10_000, state: "due" },
+      { nominal: START + 20_000, state: "planned" },
+    ]);
     expect(await client.counts()).toMatchObject({ all: 3, states: { paused: 1 }, overdue: 2, failing: 0 });
     const bound = new Client({ store: bench.store, owner: "acme" });
     expect(await bound.counts()).toMatchObject({ all: 1, overdue: 1, neverRan: 1 });

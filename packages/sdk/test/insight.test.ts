@@ -283,6 +283,96 @@ describe("the outlook of a client", () => {
     expect(again).not.toHaveProperty("lateMs");
   });
 
+  describe("ticks", () => {
+    const between = async (id: string, from: number, to: number, limit?: number) => {
+      const found = await kit.client.ticks(id, {
+        from: START + from * MINUTE,
+        to: START + to * MINUTE,
+        limit,
+      });
+      const told = found.ticks.map(({ nominal, state, ...more }) => ({
+        at: (nominal - START) / MINUTE,
+        state,
+        ...more,
+      }));
+      return { told, next: found.next };
+    };
+
+    it("join runs, skips and what is to come, in order", async () => {
+      await put("a", "fine", { schedule: { every: "10m" } });
+      await put("bad", "failing", { schedule: { every: "10m" } });
+      await kit.advance("20m");
+      await kit.client.pause("a", { note: "maintenance" });
+      await kit.advance("25m");
+      expect((await between("a", 25, 55)).told).toMatchObject([
+        { at: 30, state: "held", note: "maintenance" },
+        { at: 40, state: "held" },
+        { at: 50, state: "held" },
+      ]);
+      await kit.client.resume("a");
+      await kit.client.trigger("a");
+      await kit.advance("1s");
+      const { told, next } = await between("a", 0, 70);
+      expect(told).toMatchObject([
+        {
+          at: 10,
+          state: "enqueued",
+          outcome: "succeeded",
+          runState: "final",
+          durationMs: expect.any(Number),
+        },
+        { at: 20, state: "enqueued", trigger: "schedule", lateMs: 0 },
+        { at: 30, state: "skipped", reason: "paused", note: "maintenance" },
+        { at: 40, state: "skipped", reason: "paused" },
+        { at: 45, state: "enqueued", trigger: "manual" },
+        { at: 50, state: "planned", due: START + 50 * MINUTE },
+        { at: 60, state: "planned" },
+        { at: 70, state: "planned" },
+      ]);
+      expect(next).toBeUndefined();
+      expect(await between("a", 0, 70, 3)).toEqual({ told: told.slice(0, 3), next: START + 40 * MINUTE });
+      expect((await between("a", 15, 35)).told.map(({ at }) => at)).toEqual([20, 30]);
+      expect((await between("bad", 0, 15)).told).toMatchObject([{ at: 10, outcome: "failed" }]);
+      await expect(between("a", 5, 4)).rejects.toMatchObject({ code: "INVALID_OPTION", field: "from" });
+    });
+
+    it("a long range of skips is one", async () => {
+      await put("a", "fine", { schedule: { every: "1m" } });
+      await kit.client.pause("a");
+      await kit.advance("10h");
+      await kit.client.resume("a");
+      expect((await between("a", 0, 600)).told).toEqual([
+        { at: 1, state: "skipped", reason: "paused", until: START + 600 * MINUTE, decisions: 1 },
+      ]);
+      expect((await between("a", 100, 102)).told.map(({ at }) => at)).toEqual([100, 101, 102]);
+    });
+
+    it("the last ones of many tasks, each owner its own", async () => {
+      await put("a", "fine", { schedule: { every: "10m" } });
+      await put("b", "failing", { schedule: { every: "20m" }, owner: "acme" });
+      await kit.advance("45m");
+      const names = [
+        { queue: QUEUE, owner: "acme", id: "b" },
+        { queue: QUEUE, owner: "system", id: "none" },
+        { queue: QUEUE, owner: "system", id: "a" },
+      ];
+      const told = async (client: Client) =>
+        (await client.lastTicks(names, { limit: 3 })).map(({ task, ticks }) => [
+          task.id,
+          ...ticks.map(({ nominal, outcome }) => [(nominal - START) / MINUTE, outcome]),
+        ]);
+      expect(await told(kit.client)).toEqual([
+        ["b", [20, "failed"], [40, "failed"]],
+        ["none"],
+        ["a", [20, "succeeded"], [30, "succeeded"], [40, "succeeded"]],
+      ]);
+      const bound = new Client({ store: kit.store, owner: "acme" });
+      expect(await told(bound)).toEqual([["b", [20, "failed"], [40, "failed"]]]);
+      const many = Array.from({ length: 201 }, () => names[0] as (typeof names)[0]);
+      await expect(kit.client.lastTicks(many)).rejects.toMatchObject({ field: "tasks" });
+    });
+  });
+
   it("keeps the note of a pause after its resume, in the ledger and in explain", async () => {
     await put("held", "fine", {});
     await kit.client.pause("held", { note: "INC-43: upstream  is down", by: "ann" });

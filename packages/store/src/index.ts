@@ -40,7 +40,8 @@ export {
   type WorkerRun,
 } from "./registry.js";
 export { type Attempt, decodeOutcomes } from "./run/codec.js";
-export type { LedgerEntry } from "./run/run-reads.js";
+export type { LedgerEntry } from "./run/ledger.js";
+export type { Recent } from "./run/recent.js";
 export type { EndWord, Settlement, SettleWord, StartResult, Worked } from "./run/run-scripts.js";
 export { REDIS_TIME, type Sabotage, type TimeSource } from "./script/context.js";
 export { PARTS } from "./script/facts.js";

@@ -1,4 +1,11 @@
-import { EXPLAIN_QUERY, FORECAST_QUERY, LIST_QUERY, UPCOMING_QUERY } from "./query.js";
+import {
+  EXPLAIN_QUERY,
+  FORECAST_QUERY,
+  LIST_QUERY,
+  STRIPS_QUERY,
+  TICKS_QUERY,
+  UPCOMING_QUERY,
+} from "./query.js";
 import { endpoint, ok } from "./route.js";
 import { taskOf } from "./tasks.js";
 
@@ -10,6 +17,12 @@ export const insightEndpoints = {
   ),
   explain: endpoint({ query: EXPLAIN_QUERY }, async (asked) =>
     ok(await asked.client.explain(taskOf(asked), asked.query.time)),
+  ),
+  ticks: endpoint({ query: TICKS_QUERY }, async (asked) =>
+    ok(await asked.client.ticks(taskOf(asked), asked.query)),
+  ),
+  strips: endpoint({ query: STRIPS_QUERY }, async ({ client, query: { task, ...how } }) =>
+    ok({ tasks: await client.lastTicks(task, how) }),
   ),
   upcoming: endpoint({ query: UPCOMING_QUERY }, async ({ client, query }) =>
     ok({ upcoming: await client.upNext(query) }),

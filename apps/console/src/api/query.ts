@@ -99,6 +99,26 @@ export const BACKFILLS_QUERY = z.strictObject({
 
 export const EXPLAIN_QUERY = z.strictObject({ time });
 
+export const TICKS_QUERY = z.strictObject({ from: time, to: time, limit: number.exactOptional() });
+
+/** `queue/owner/id`, also repeated. */
+const tasks = z.preprocess(
+  (value) => (typeof value === "string" ? [value] : value),
+  z
+    .array(
+      text.transform((word, context) => {
+        const [queue = "", owner = "", id = "", ...more] = word.split("/");
+        if (id !== "" && more.length === 0) return { queue, owner, id };
+        context.addIssue("not queue/owner/id");
+        return z.NEVER;
+      }),
+      "missing",
+    )
+    .max(200, "more than 200"),
+);
+
+export const STRIPS_QUERY = z.strictObject({ task: tasks, limit: number.exactOptional() });
+
 export const UPCOMING_QUERY = z.strictObject({ queue: text.exactOptional(), limit: number.exactOptional() });
 
 export const FORECAST_QUERY = z.strictObject({ within: text, ...UPCOMING_QUERY.shape });

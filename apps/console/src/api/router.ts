@@ -44,6 +44,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, `${task}/restore`, { post: tasks.restore });
   route(router, `${task}/ledger`, { get: verbs.ledger });
   route(router, `${task}/stats`, { get: insight.stats });
+  route(router, `${task}/ticks`, { get: turn(insight.ticks) });
   route(router, `${task}/explain`, { get: turn(insight.explain) });
   route(router, `${task}/backfills`, { post: turn(backfills.add) });
   route(router, "/backfills", { get: backfills.list, post: turn(backfills.addAll) });
@@ -55,6 +56,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, "/runs/:id/retry-items", { post: runs.retryItems });
   route(router, "/runs/:id/cancel", { post: runs.cancel });
   route(router, "/stats", { get: insight.statsOfAll });
+  route(router, "/ticks", { get: insight.strips });
   route(router, "/upcoming", { get: insight.upcoming });
   route(router, "/forecast", { get: turn(insight.forecast) });
   route(router, "/validate", { post: turn(validateEndpoint(store, redactor)) });

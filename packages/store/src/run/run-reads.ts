@@ -6,6 +6,8 @@ import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
 import { noHash } from "../task/errors.js";
 import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun } from "./codec.js";
+import { decodeLedger, type LedgerEntry } from "./ledger.js";
+import { type Recent, readRecent } from "./recent.js";
 
 /** Runs read, or cancelled, at once. */
 const AT_ONCE = 500;
@@ -136,6 +138,21 @@ export class RunReads {
     return found;
   }
 
+  /**
+   * What is recorded about these tasks: two round trips for each of their queues.
+   *
+   * @param bounds `most` of each task: its newest open runs, final runs and ledger entries; `since`: only runs that have not ended before
+   * this time, UTC ms
+   */
+  async recent(
+    names: readonly TaskName[],
+    bounds: { most: number; since?: number | undefined },
+  ): Promise<Recent[]> {
+    return this.#inQueues(names, (queue, locals) =>
+      readRecent(this.#link, this.#keys.queue(queue), queue, locals, bounds),
+    );
+  }
+
   /** The worker of each attempt of a run. */
   async attempts(queue: string, id: string): Promise<Attempt[]> {
     return decodeAttempts(await this.#link.ask((client) => client.hgetall(this.#keys.queue(queue).run(id))));
@@ -202,19 +219,7 @@ export class RunReads {
   async ledger(name: TaskName): Promise<LedgerEntry[]> {
     const key = this.#keys.queue(name.queue).ledger(localName(name));
     const lines = await this.#link.ask((client) => client.lrange(key, 0, -1));
-    return lines.map((line) => {
-      const [reason = "", from, to, count, at, by = "", run = "-", ...note] = line.split(" ");
-      return {
-        reason,
-        from: Number(from),
-        to: Number(to),
-        decisions: Number(count),
-        at: Number(at),
-        by,
-        ...(run === "-" ? {} : { run }),
-        ...(note.length === 0 ? {} : { note: note.join(" ") }),
-      };
-    });
+    return decodeLedger(lines);
   }
 }
 
@@ -241,20 +246,4 @@ function scored(flat: readonly string[]): { id: string; at: number }[] {
     id: flat[2 * i] as string,
     at: Number(flat[2 * i + 1]),
   }));
-}
-
-/** A skip, or several alike in a row. Times in UTC ms; `from` and `to` are nominal, both included. */
-export interface LedgerEntry {
-  reason: string;
-  from: number;
-  to: number;
-  /** How many decisions this entry stands for. */
-  decisions: number;
-  at: number;
-  /** The node or client that decided. */
-  by: string;
-  /** The run that was in the way. */
-  run?: string;
-  /** The note of the pause that passed over these times. */
-  note?: string;
 }

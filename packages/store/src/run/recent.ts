@@ -1,0 +1,89 @@
+import type { Run } from "@carillon/core";
+import type { QueueKeys } from "../keys.js";
+import type { Link } from "../redis/link.js";
+import { FACTS } from "../script/facts.js";
+import { decodeRun } from "./codec.js";
+import { decodeLedger, type LedgerEntry } from "./ledger.js";
+
+/** Fields of a run's record that say what became of its occurrence; without results and output, which may be large. */
+const FIELDS = ["info", "of", "type", "node", "state", "outcome", "started", "finished", "attempts"] as const;
+
+/** What was decided about a task. */
+export interface Recent {
+  /** In no order. */
+  readonly runs: Run[];
+  /** Newest first. */
+  readonly ledger: LedgerEntry[];
+}
+
+type Reply = [error: Error | null, reply: unknown];
+
+/**
+ * What is recorded about tasks of one queue: two round trips, however many they are. Corrupt data counts as none.
+ *
+ * @param most of each task: its newest open runs, final runs and ledger entries @param since only runs that have not ended before this time
+ */
+export async function readRecent(
+  link: Link,
+  keys: QueueKeys,
+  queue: string,
+  locals: readonly string[],
+  { most, since = 0 }: { most: number; since?: number | undefined },
+): Promise<Recent[]> {
+  const replies = await link.ask(async (client) => {
+    const pipeline = client.pipeline();
+    for (const local of locals) {
+      pipeline.hget(keys.task(local), "open").zrevrange(keys.open(local), 0, most - 1);
+      for (const ended of [keys.history(local), keys.failures(local)])
+        pipeline.zrevrangebyscore(ended, "+inf", since, "WITHSCORES", "LIMIT", 0, most);
+      pipeline.lrange(keys.ledger(local), 0, most - 1);
+    }
+    return ((await pipeline.exec()) ?? []) as Reply[];
+  });
+  const found = locals.map((_, i) => {
+    const [named, set, history, failures, ledger] = replies
+      .slice(5 * i, 5 * i + 5)
+      .map(([error, reply]) => (error ? undefined : reply)) as [
+      string,
+      string[],
+      string[],
+      string[],
+      string[],
+    ];
+    const open = named === FACTS.inSet ? (set ?? []) : named ? [named] : [];
+    const ended = [...scored(history), ...scored(failures)].sort((a, b) => b.at - a.at).slice(0, most);
+    return { ids: [...open, ...ended.map(({ id }) => id)], ledger: decodeLedger(ledger ?? []) };
+  });
+  const ids = found.flatMap((one) => one.ids);
+  const records =
+    ids.length === 0
+      ? []
+      : await link.ask(async (client) => {
+          const pipeline = client.pipeline();
+          for (const id of ids) pipeline.hmget(keys.run(id), ...FIELDS);
+          return ((await pipeline.exec()) ?? []) as Reply[];
+        });
+  let at = 0;
+  return found.map(({ ids, ledger }) => {
+    const runs = ids.flatMap((id, i) => {
+      const [error, values] = records[at + i] ?? [];
+      const run = error ? undefined : decodeRun(queue, id, present(values as (string | null)[]));
+      return run ? [run] : [];
+    });
+    at += ids.length;
+    return { runs, ledger };
+  });
+}
+
+function present(values: readonly (string | null)[]): Record<string, string> {
+  return Object.fromEntries(
+    FIELDS.flatMap((field, i) => (typeof values[i] === "string" ? [[field, values[i]]] : [])),
+  );
+}
+
+function scored(flat: readonly string[] = []): { id: string; at: number }[] {
+  return Array.from({ length: flat.length / 2 }, (_, i) => ({
+    id: flat[2 * i] as string,
+    at: Number(flat[2 * i + 1]),
+  }));
+}
