@@ -18,19 +18,14 @@ import { registerNodes } from "./commands/nodes.js";
 import { registerPut } from "./commands/put.js";
 import { registerQueue } from "./commands/queue.js";
 import { registerQueues } from "./commands/queues.js";
+import { registerResume } from "./commands/resume.js";
 import { registerRestore, registerRevisions } from "./commands/revisions.js";
 import { registerCancel, registerRun } from "./commands/run.js";
 import { registerRuns } from "./commands/runs.js";
 import { registerShow } from "./commands/show.js";
 import { registerStats } from "./commands/stats.js";
 import { registerStatus } from "./commands/status.js";
-import {
-  registerPause,
-  registerResume,
-  registerRm,
-  registerTag,
-  registerTrigger,
-} from "./commands/task-verbs.js";
+import { registerPause, registerRm, registerTag, registerTrigger } from "./commands/task-verbs.js";
 import { registerTicks } from "./commands/ticks.js";
 import { registerTokens } from "./commands/tokens.js";
 import { registerTypes } from "./commands/types.js";

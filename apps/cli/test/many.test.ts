@@ -1,4 +1,5 @@
 import type { Token } from "@carillon/sdk";
+import { internalsOf, storeOf } from "@carillon/store/internal";
 import { beforeEach, describe, expect, it } from "vitest";
 import { harness, task } from "./harness.js";
 
@@ -117,6 +118,34 @@ describe("several named tasks", () => {
     expect((await cli([...tag, "--all"])).stdout).toBe("tagged 3 tasks\n");
     expect((await cli(["tag", "c", "--owner", "acme", "--add", "x"])).stdout).toBe("tagged 1 task\n");
     expect((await bench.client.list({ tag: "x" })).tasks).toHaveLength(4);
+  });
+});
+
+describe("resume --plan", () => {
+  it("shows what is owed and what each choice starts; all runs it as backfills", async () => {
+    await bench.client.put(task("x", { tags: ["p"], schedule: { every: "1h" }, catchUp: "all" }));
+    await bench.client.pause("x", { note: "INC-43" });
+    const plan = ["resume", "--tag", "p", "--note", "INC-43", "--plan"];
+    expect((await cli(plan)).stdout).toBe("1 paused task; 0 of them owe 0 occurrences\n");
+    const store = storeOf(bench.client);
+    const { link, keys } = internalsOf(store);
+    const hour = 3_600_000;
+    const first = Math.floor(Date.now() / hour) * hour - 4 * hour;
+    const key = keys.queue("bar").task("system/x");
+    await link.ask((client) => client.hset(key, "nominal", first));
+    const { stdout } = await cli([...plan, "--rate", "10"]);
+    expect(stdout).toMatch(/^1 paused task; 1 of them owe 5 occurrences\n--from +STARTS +HOW\nnow +0 /);
+    expect(stdout).toMatch(
+      /\nlatest +1 .*\ncatch-up +5 +at once; tasks by policy: all 1\nall +5 +30 s at 10 a minute\n/,
+    );
+    expect(stdout).toMatch(/\nsystem\/x +bar +5 +all /);
+    expect(await json(plan)).toMatchObject({ tasks: 1, starts: { all: { count: 5, exact: true } } });
+    expect((await refusal(["resume", "x", "--from", "all"])).message).toMatch(/^perMinute: missing/);
+    const done = await cli(["resume", "x", "--from", "all", "--rate", "10"]);
+    expect(done.stdout).toMatch(/^resumed 1 task\nwhat they owe runs as backfills: batch b-\w{12}\n$/);
+    expect(await json(["backfills"])).toMatchObject({
+      backfills: [{ task: { id: "x" }, total: 5, every: 6_000 }],
+    });
   });
 });
 

@@ -76,6 +76,24 @@ describe("many tasks at once", () => {
     expect(await named()).toBe("abc");
   });
 
+  test("are planned before they are resumed", async () => {
+    await api("POST", "/tasks/pause", { tag: "ops" });
+    const { status, body } = await api("POST", "/tasks/resume", { tag: "ops", plan: true });
+    expect([status, body]).toMatchObject([200, { tasks: 2, owed: { tasks: 0, count: 0, exact: true } }]);
+    for (const [more, field] of [
+      [{ plan: true, from: "all" }, "from"],
+      [{ from: "all" }, "perMinute"],
+      [{ perMinute: 1 }, "perMinute"],
+    ] as const) {
+      const refused = await api("POST", "/tasks/resume", { tag: "ops", ...more });
+      expect([refused.status, refused.body.error?.field]).toEqual([400, field]);
+    }
+    expect(await named("paused")).toBe("ab");
+    const resumed = await api("POST", "/tasks/resume", { tag: "ops", from: "all", perMinute: 10 });
+    expect(resumed.body).toMatchObject({ count: 2, refused: { count: 0 } });
+    expect(await named("paused")).toBe("");
+  });
+
   test("are deleted", async () => {
     expect((await api("POST", "/tasks/delete", { owner: "acme", queue: "other" })).body).toMatchObject({
       count: 1,

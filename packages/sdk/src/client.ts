@@ -12,7 +12,7 @@ import { rememberStore } from "@carillon/store/internal";
 import { Alerts } from "./client/alerts.js";
 import { Backfills } from "./client/backfills.js";
 import type { BulkFilter, BulkOptions, BulkResult, ResumeFilter } from "./client/bulk.js";
-import { deleteAll, pauseAll, resumeAll, type TagChange, tagAll, triggerAll } from "./client/bulk-actions.js";
+import { deleteAll, pauseAll, type TagChange, tagAll, triggerAll } from "./client/bulk-actions.js";
 import { Calendars } from "./client/calendars.js";
 import { Changes } from "./client/changes.js";
 import { Defaults } from "./client/defaults.js";
@@ -22,6 +22,8 @@ import { isTyped, notFound, wholeNumber } from "./client/input.js";
 import { Nodes } from "./client/nodes.js";
 import { checkedOptions } from "./client/options.js";
 import { Queues } from "./client/queues.js";
+import { type ResumeAllOptions, type ResumeAllResult, resumeAll } from "./client/resume-all.js";
+import { type ResumePlan, resumePlan } from "./client/resume-plan.js";
 import { Runs } from "./client/runs.js";
 import { Scope } from "./client/scope.js";
 import { deleteTask, pause, resume, trigger } from "./client/task-actions.js";
@@ -288,12 +290,25 @@ export class Client {
 
   /**
    * Resumes all paused tasks that match; with `note` or `pausedBy`, only those that were paused with this note or by this
-   * name, so that nobody else's pause is undone.
+   * name, so that nobody else's pause is undone. `from: "latest"` and `"all"` run what the tasks owe as backfills, at a pace.
    *
    * @throws `INVALID_OPTION`
    */
-  async resumeAll(filter: ResumeFilter, options: BulkOptions & ResumeOptions = {}): Promise<BulkResult> {
+  async resumeAll(
+    filter: ResumeFilter,
+    options: BulkOptions & ResumeAllOptions = {},
+  ): Promise<ResumeAllResult> {
     return resumeAll(this.#scope, filter, options);
+  }
+
+  /**
+   * The occurrences that the paused tasks that match owe, and how many each choice of `resumeAll` would start. Counts at most 250,000 times of
+   * schedules; beyond, counts are lower bounds (`exact: false`).
+   *
+   * @throws `INVALID_OPTION`
+   */
+  async resumePlan(filter: ResumeFilter): Promise<ResumePlan> {
+    return resumePlan(this.#scope, filter);
   }
 
   /**

@@ -85,7 +85,7 @@ export type {
   Undelivered,
 } from "./client/alerts.js";
 export type { BackfillAllOptions, BackfillAllResult } from "./client/backfill-all.js";
-export type { BackfillOnly, BackfillOptions } from "./client/backfill-times.js";
+export type { BackfillOnly, BackfillOptions, Counted } from "./client/backfill-times.js";
 export type { BackfillListOptions, Backfills, StartBackfillResult } from "./client/backfills.js";
 export type {
   BulkFilter,
@@ -106,6 +106,8 @@ export type { FreezeInput, Freezes, FreezeView } from "./client/freezes.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
 export type { Nodes } from "./client/nodes.js";
 export type { Queues, QueueView } from "./client/queues.js";
+export type { ResumeAllOptions, ResumeAllResult } from "./client/resume-all.js";
+export type { OwedCount, OwedTask, ResumePlan } from "./client/resume-plan.js";
 export type { RunningFilter, RunningRun } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
 export type { StatsPage, TaskStats, TaskStatsRow } from "./client/stats.js";

@@ -41,6 +41,14 @@ export function onlyTask(tasks: readonly string[], options: Named): string | und
   return tasks.length === 1 && !options.dryRun ? tasks[0] : undefined;
 }
 
+/** Names, or conditions. @throws `INVALID_OPTION` if there is neither */
+export function selectionOf(tasks: readonly string[], options: Named): BulkFilter {
+  const named = tasks.map((task) => taskRef(task, options.queue, options.owner));
+  const filter: BulkFilter = named.length > 0 ? { tasks: named } : conditionsOf(options);
+  if (Object.values(filter).some((value) => value !== undefined)) return filter;
+  throw misuse("TASK", "missing.", "Give tasks; or --owner, --tag, --queue or --failing, and --all.");
+}
+
 /** @throws `INVALID_OPTION` if nothing says which tasks, or conditions do without `--all`: then nothing is done */
 export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Result<Row>>(
   deed: Deed<Row, Answer>,
@@ -49,13 +57,10 @@ export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Re
   out: Output,
 ): Promise<void> {
   const { all, dryRun = false, json } = options;
-  const named = tasks.map((task) => taskRef(task, options.queue, options.owner));
-  const filter: BulkFilter = named.length > 0 ? { tasks: named } : conditionsOf(options);
+  const filter = selectionOf(tasks, options);
   const given = Object.entries(filter).filter(([, value]) => value !== undefined);
-  if (given.length === 0)
-    throw misuse("TASK", "missing.", "Give tasks; or --owner, --tag, --queue or --failing, and --all.");
   const result = await withClient(options, async (client) => {
-    if (all || dryRun || named.length > 0) return deed.act(client, filter, dryRun);
+    if (all || dryRun || filter.tasks) return deed.act(client, filter, dryRun);
     const whose = given.map(([kind, value]) => `${kind} ${String(value)}`).join(", ");
     const { count } = await deed.act(client, filter, true);
     throw misuse(

@@ -11,8 +11,6 @@ import { OVERLAPS, type Overlap } from "./overlaps.js";
 interface VerbOptions extends Named {
   note?: string;
   by?: string;
-  pausedBy?: string;
-  from?: "now" | "catch-up";
   cancelQueued?: boolean;
   overlap?: Overlap;
   force?: boolean;
@@ -68,44 +66,6 @@ export const registerPause: Register = (program, out) => {
       );
       const text = `${changed ? "paused" : "was paused already:"} ${task}\n`;
       await (options.json ? out.json({ task, state: "paused", changed }) : out.write(text));
-    });
-};
-
-export const registerResume: Register = (program, out) => {
-  tasksCommand(program, "resume", "let a paused task go on, or many")
-    .addOption(
-      new Option(
-        "--from <where>",
-        "now skips occurrences that fell due meanwhile; catch-up applies the catch-up policy",
-      )
-        .choices(["now", "catch-up"])
-        .default("now"),
-    )
-    .option("--by <name>", "who")
-    .option("--note <text>", "without a task: only those that were paused with this note")
-    .option("--paused-by <name>", "without a task: only those that were paused by this name")
-    .action(async (tasks: string[], _: unknown, command) => {
-      const options: VerbOptions = command.optsWithGlobals();
-      const task = onlyTask(tasks, options);
-      const how = { from: options.from ?? "now", ...given({ by: options.by }) };
-      if (task === undefined) {
-        const paused = given({ note: options.note, pausedBy: options.pausedBy });
-        const deed: Deed = {
-          verb: "resume",
-          past: "resumed",
-          act: (client, filter, dryRun) => client.resumeAll({ ...filter, ...paused }, { ...how, dryRun }),
-        };
-        return doToMany(deed, tasks, options, out);
-      }
-      for (const field of ["note", "pausedBy"] as const) {
-        if (options[field] !== undefined)
-          throw misuse(field === "note" ? "note" : "paused-by", "is for many tasks.", "Leave it out.");
-      }
-      const changed = await withClient(options, (client) =>
-        client.resume(taskRef(task, options.queue, options.owner), how),
-      );
-      const text = `${changed ? "resumed" : "was not paused:"} ${task}\n`;
-      await (options.json ? out.json({ task, changed }) : out.write(text));
     });
 };
 

@@ -1,7 +1,7 @@
-import { OUTCOMES, TASK_STATES, type TaskRef } from "@carillon/sdk";
+import { CarillonError, OUTCOMES, TASK_STATES, type TaskRef } from "@carillon/sdk";
 import { z } from "zod";
 import { endpoint, ok } from "./route.js";
-import { PAUSE, RESUME, TRIGGER, text } from "./verbs.js";
+import { PAUSE, TRIGGER, text } from "./verbs.js";
 
 const flag = z.boolean("not true or false").exactOptional();
 const oneOf = <Word extends string>(words: readonly [Word, ...Word[]]) =>
@@ -45,6 +45,13 @@ export function apart<Body extends Filter>({
   };
 }
 
+const RESUME_MANY = z.strictObject({
+  ...FILTER,
+  ...{ note: text, pausedBy: text, plan: flag, dryRun: flag },
+  from: oneOf(["now", "catch-up", "latest", "all"]).exactOptional(),
+  perMinute: z.number("not a number").exactOptional(),
+});
+
 /** A change of all tasks that match. Each answers with their number and a sample; so does a dry run. */
 export const manyEndpoints = {
   pause: endpoint(
@@ -54,14 +61,19 @@ export const manyEndpoints = {
       return ok(await client.pauseAll(filter, how));
     },
   ),
-  resume: endpoint(
-    { body: z.strictObject({ ...FILTER, note: text, pausedBy: text, ...RESUME.shape, dryRun: flag }) },
-    async ({ client, body }) => {
-      const { filter, how } = apart(body);
-      const { note, pausedBy, ...rest } = how;
-      return ok(await client.resumeAll({ ...filter, note, pausedBy }, rest));
-    },
-  ),
+  resume: endpoint({ body: RESUME_MANY }, async ({ client, body }) => {
+    const { filter, how } = apart(body);
+    const { note, pausedBy, plan, ...rest } = how;
+    const paused = { ...filter, note, pausedBy };
+    if (!plan) return ok(await client.resumeAll(paused, rest));
+    const [other] = Object.keys(rest);
+    if (other !== undefined)
+      throw new CarillonError("INVALID_OPTION", "given with plan.", {
+        field: other,
+        remedy: "Leave it out.",
+      });
+    return ok(await client.resumePlan(paused));
+  }),
   trigger: endpoint(
     { body: z.strictObject({ ...FILTER, ...TRIGGER.shape, dryRun: flag }) },
     async ({ client, body }) => {

@@ -31,7 +31,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, "/tasks", { get: tasks.list, post: tasks.add });
   route(router, "/tasks/counts", { get: tasks.counts });
   route(router, "/tasks/pause", { post: many.pause });
-  route(router, "/tasks/resume", { post: many.resume });
+  route(router, "/tasks/resume", { post: turn(many.resume) });
   route(router, "/tasks/trigger", { post: many.trigger });
   route(router, "/tasks/tag", { post: many.tag });
   route(router, "/tasks/delete", { post: many.remove });

@@ -155,10 +155,10 @@ export async function backfillAll(
  * Paces so that all tasks together run `perMinute`, evenly, and end at the same time: each of `n` occurrences takes an `n`-th of it. First
  * steps are spread over it by the golden ratio.
  */
-export function paced(
-  all: readonly Times[],
+export function paced<One extends Pick<Times, "total">>(
+  all: readonly One[],
   perMinute: number,
-): { readonly times: Times; readonly every: number; readonly after: number }[] {
+): { readonly times: One; readonly every: number; readonly after: number }[] {
   const total = all.reduce((sum, times) => sum + times.total, 0);
   const lasts = (total / perMinute) * MINUTE;
   return all.map((times, i) => {

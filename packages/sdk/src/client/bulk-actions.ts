@@ -1,18 +1,11 @@
 import { CarillonError, type TriggerOptions } from "@carillon/core";
 import { assertName, assertOptions } from "@carillon/core/internal";
-import {
-  type BulkFilter,
-  type BulkOptions,
-  type BulkResult,
-  bulk,
-  checkedFilter,
-  type ResumeFilter,
-} from "./bulk.js";
-import { resumeFrom, shortText } from "./input.js";
+import { type BulkFilter, type BulkOptions, type BulkResult, bulk, checkedFilter } from "./bulk.js";
+import { shortText } from "./input.js";
 import type { Scope } from "./scope.js";
 import { assertTriggerOptions } from "./task-actions.js";
 import type { TaskWriter } from "./task-writer.js";
-import type { AuthorOptions, DeleteOptions, PauseOptions, ResumeOptions } from "./types.js";
+import type { AuthorOptions, DeleteOptions, PauseOptions } from "./types.js";
 
 /** Tags to put on tasks, and to take off them; at least one. */
 export interface TagChange {
@@ -32,27 +25,6 @@ export async function pauseAll(
     ...{ filter: checkedFilter(scope, filter), by, dryRun: options.dryRun, state: "scheduled" },
     act: async (_, name) => (await scope.store.tasks.pause(name, by, note)) === "OK",
     details: { note: note || undefined },
-  });
-}
-
-export async function resumeAll(
-  scope: Scope,
-  filter: ResumeFilter,
-  options: BulkOptions & ResumeOptions,
-): Promise<BulkResult> {
-  assertOptions(options, ["from", "by", "dryRun"]);
-  const by = scope.author(options.by);
-  const from = resumeFrom(options.from);
-  const { note, pausedBy, ...checked } = checkedFilter(scope, filter, ["note", "pausedBy"]);
-  shortText(note, "note");
-  shortText(pausedBy, "pausedBy");
-  return bulk(scope, {
-    kind: "resume",
-    ...{ filter: checked, by, dryRun: options.dryRun, state: "paused" },
-    isMeant: ({ paused }) =>
-      (note === undefined || paused?.note === note) && (pausedBy === undefined || paused?.by === pausedBy),
-    act: async (_, name) => (await scope.store.tasks.resume(name, from, by.replace(/\s/g, "_"))) === "OK",
-    details: { from, note, pausedBy },
   });
 }
 

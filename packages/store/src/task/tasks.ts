@@ -181,9 +181,16 @@ export class TaskRepository extends TaskReads {
 
   /**
    * Resumes a paused task. `from: "now"`: times that fell due during the pause are skipped, with a ledger entry.
-   * `"catch-up"`: the catch-up policy decides about them.
+   * `"catch-up"`: the catch-up policy decides about them. A time: those up to it are skipped, and the schedule goes on after it.
+   *
+   * @param after delay before an owed time is claimed, in ms; its catch-up policy takes it as due then. Default: it stays overdue
    */
-  async resume(name: TaskName, from: "now" | "catch-up", by = ""): Promise<"OK" | "UNCHANGED" | "MISSING"> {
+  async resume(
+    name: TaskName,
+    from: "now" | "catch-up" | number,
+    by = "",
+    after?: number,
+  ): Promise<"OK" | "UNCHANGED" | "MISSING"> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
     for (;;) {
@@ -195,10 +202,14 @@ export class TaskRepository extends TaskReads {
       const owed = task.nominal;
       // The run that it waits for has not ended: its end gives the next time.
       const kept = from === "catch-up" || task.waiting !== undefined;
-      const { nominal, due } = (kept ? task : firstNext(schedule, task, now)) ?? {};
+      const through = typeof from === "number" ? from : now;
+      const { nominal, due: planned } = (kept ? task : firstNext(schedule, task, through)) ?? {};
+      const due = planned !== undefined && after !== undefined ? Math.max(planned, now + after) : planned;
       const over = isOver({ nominal, waits: task.waiting !== undefined, pending: task.pending });
       const skipped =
-        from === "now" && owed !== undefined && owed <= now ? (schedule.latest(now) ?? owed) : undefined;
+        from !== "catch-up" && owed !== undefined && owed <= through
+          ? (schedule.latest(through) ?? owed)
+          : undefined;
       const answer = await this.#scripts.run(
         RESUME,
         {

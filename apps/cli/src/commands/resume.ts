@@ -1,0 +1,144 @@
+import type { BulkFilter, BulkSample, Counted, OwedTask, ResumeAllResult, ResumePlan } from "@carillon/sdk";
+import { Option } from "commander";
+import { type Register, taskRef, tasksCommand, withClient } from "../command.js";
+import { misuse } from "../failure.js";
+import type { Output } from "../output.js";
+import { type Column, table } from "../table.js";
+import { duration, utcIso } from "../times.js";
+import { given } from "./given.js";
+import { doToMany, type Named, onlyTask, selectionOf } from "./many.js";
+
+interface ResumeOptions extends Named {
+  note?: string;
+  by?: string;
+  pausedBy?: string;
+  from?: "now" | "catch-up" | "latest" | "all";
+  rate?: number;
+  plan?: boolean;
+}
+
+export const registerResume: Register = (program, out) => {
+  tasksCommand(program, "resume", "let a paused task go on, or many")
+    .description(
+      "Lets a paused task go on, or many. --plan says what they owe, and how much each choice of --from starts.\n" +
+        "latest and all run owed occurrences as backfills: --rate of them a minute, all tasks together, evenly spread.",
+    )
+    .addOption(
+      new Option(
+        "--from <where>",
+        "what happens to occurrences that fell due meanwhile: now skips them; catch-up: the catch-up policy decides; latest or all run",
+      )
+        .choices(["now", "catch-up", "latest", "all"])
+        .default("now"),
+    )
+    .option("--rate <n>", "with --from latest or all: occurrences a minute, of all tasks together", Number)
+    .option("--plan", "change nothing; show what is owed, and what each --from starts")
+    .option("--by <name>", "who")
+    .option("--note <text>", "without a task: only those that were paused with this note")
+    .option("--paused-by <name>", "without a task: only those that were paused by this name")
+    .action(async (tasks: string[], _: unknown, command) => {
+      const options: ResumeOptions = command.optsWithGlobals();
+      const { from = "now", rate: perMinute, plan } = options;
+      const paused = given({ note: options.note, pausedBy: options.pausedBy });
+      const task = onlyTask(tasks, options);
+      if (plan) return showPlan({ ...selectionOf(tasks, options), ...paused }, options, out);
+      if (task === undefined || from === "latest" || from === "all" || perMinute !== undefined) {
+        return doToMany<BulkSample, ResumeAllResult>(
+          {
+            verb: "resume",
+            past: "resumed",
+            act: (client, filter, dryRun) =>
+              client.resumeAll(
+                { ...filter, ...paused },
+                { from, perMinute, ...given({ by: options.by }), dryRun },
+              ),
+            more: ({ batch }) =>
+              batch === undefined ? "" : `what they owe runs as backfills: batch ${batch}\n`,
+          },
+          tasks,
+          options,
+          out,
+        );
+      }
+      for (const field of ["note", "pausedBy"] as const) {
+        if (options[field] !== undefined)
+          throw misuse(field === "note" ? "note" : "paused-by", "is for many tasks.", "Leave it out.");
+      }
+      const changed = await withClient(options, (client) =>
+        client.resume(taskRef(task, options.queue, options.owner), { from, ...given({ by: options.by }) }),
+      );
+      const text = `${changed ? "resumed" : "was not paused:"} ${task}\n`;
+      await (options.json ? out.json({ task, changed }) : out.write(text));
+    });
+};
+
+async function showPlan(filter: BulkFilter, options: ResumeOptions, out: Output): Promise<void> {
+  const plan = await withClient(options, (client) => client.resumePlan(filter));
+  if (options.json) return out.json(plan);
+  const { tasks, owed, most, unpaused, frozen, held } = plan;
+  const lines = [`${counted(tasks, "paused task")}; ${owed.tasks} of them owe ${occurrences(owed)}\n`];
+  if (owed.tasks > 0) {
+    lines.push(table(CHOICES, choices(plan, options.rate), out));
+    lines.push(`\n${table(MOST, most, out)}`);
+    if (owed.tasks > most.length) lines.push(`… and ${owed.tasks - most.length} more\n`);
+  }
+  if (unpaused.tasks > 0)
+    lines.push(
+      `${counted(unpaused.tasks, "task")} not paused and overdue, by ${occurrences(unpaused)}: the catch-up policies decide, unless you pause them first\n`,
+    );
+  if (frozen.tasks > 0 && frozen.from !== undefined && frozen.to !== undefined)
+    lines.push(
+      `freezes skipped ${occurrences(frozen)} of ${counted(frozen.tasks, "task")} in the last day; to run them: carillon backfill --only frozen --from ${utcIso(frozen.from)} --to ${utcIso(frozen.to)}\n`,
+    );
+  if (held > 0) lines.push(`a freeze holds ${counted(held, "task")} now, also once resumed\n`);
+  await out.write(lines.join(""));
+}
+
+interface Choice {
+  readonly name: string;
+  readonly starts: Counted;
+  readonly how: string;
+}
+
+function choices({ starts, policies }: ResumePlan, rate: number | undefined): Choice[] {
+  const pace = ({ count }: Counted) =>
+    rate !== undefined && rate > 0
+      ? `${duration((count / rate) * 60_000)} at ${rate} a minute`
+      : "at --rate a minute";
+  const which = (["all", "one", "skip"] as const)
+    .filter((policy) => policies[policy].tasks > 0)
+    .map((policy) => `${policy} ${policies[policy].tasks}`);
+  return [
+    { name: "now", starts: starts.now, how: "drops them, as skipped in the ledger" },
+    { name: "latest", starts: starts.latest, how: pace(starts.latest) },
+    { name: "catch-up", starts: starts["catch-up"], how: `at once; tasks by policy: ${which.join(", ")}` },
+    { name: "all", starts: starts.all, how: pace(starts.all) },
+  ];
+}
+
+const CHOICES: Column<Choice>[] = [
+  { title: "--from", value: ({ name }) => name },
+  { title: "STARTS", value: ({ starts }) => number(starts), right: true },
+  { title: "HOW", value: ({ how }) => how, least: 12 },
+];
+
+const MOST: Column<OwedTask>[] = [
+  { title: "TASK", value: ({ owner, id }) => `${owner}/${id}` },
+  { title: "QUEUE", value: ({ queue }) => queue, rank: 2, least: 8 },
+  { title: "OWES", value: ({ owed }) => number(owed), right: true },
+  { title: "POLICY", value: ({ catchUp }) => catchUp, rank: 1 },
+  { title: "SINCE", value: ({ from }, { when }) => when(from) },
+];
+
+/** `≥` if it is a lower bound. */
+function number({ count, exact }: Counted): string {
+  return exact ? String(count) : `≥${count}`;
+}
+
+function occurrences(of: Counted): string {
+  return `${number(of)} occurrence${of.count === 1 && of.exact ? "" : "s"}`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

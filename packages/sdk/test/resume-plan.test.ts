@@ -1,0 +1,204 @@
+import { defineTask, type TaskInput } from "@carillon/sdk";
+import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+
+const QUEUE = "bells";
+const START = Date.parse("2026-01-01T00:00:00Z");
+const MINUTE = 60_000;
+
+const ring = defineTask("ring", { queue: QUEUE, payload: z.looseObject({}), handler: () => {} });
+
+describe("a resume with a plan", () => {
+  let redis: RedisServer;
+  let kit: TestKit;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(async () => redis.stop());
+  beforeEach(async () => {
+    kit = await testKit({ types: [ring], redis, start: START });
+  });
+  afterEach(async () => kit.close());
+
+  const put = (id: string, more: Partial<TaskInput> = {}) =>
+    kit.client.put({ id, type: "ring", queue: QUEUE, schedule: { every: "10m" }, overlap: "allow", ...more });
+  const nominals = async (id: string) =>
+    (await kit.client.runs.list(id, { limit: 1_000 }))
+      .map(({ nominal }) => (nominal - START) / MINUTE)
+      .sort((a, b) => a - b);
+  const exactly = (count: number) => ({ count, exact: true });
+  const every10 = (from: number, to: number) =>
+    Array.from({ length: (to - from) / 10 + 1 }, (_, i) => from + 10 * i);
+
+  /** Tasks of each policy, paused from minute 5 to 65. */
+  async function incident() {
+    await put("one");
+    await put("all", { schedule: { cron: "*/10 * * * *" }, catchUp: "all" });
+    await put("some", { catchUp: "all", catchUpLimits: { max: 2 } });
+    await put("window", { catchUp: "all", catchUpLimits: { window: "30m" } });
+    await put("skip", { catchUp: "skip" });
+    await put("single", { schedule: { at: START + 20 * MINUTE }, catchUp: "skip" });
+    await put("drifting", { schedule: { every: "10m", anchor: "finish" } });
+    await put("limited", { schedule: { every: "10m", maxRuns: 3 } });
+    await put("daily", { schedule: { every: "1d" } });
+    await put("retired");
+    await kit.advance("5m");
+    await kit.client.pause("retired", { note: "retired" });
+    await kit.client.pauseAll({ queue: QUEUE }, { note: "INC-43" });
+    await kit.advance("1h");
+    return { queue: QUEUE, note: "INC-43" };
+  }
+
+  it("counts what is owed by task and policy, and what each choice starts; each does just that", async () => {
+    const filter = await incident();
+    const plan = await kit.client.resumePlan(filter);
+    expect(plan).toMatchObject({
+      tasks: 9,
+      owed: { tasks: 8, ...exactly(6 + 6 + 6 + 6 + 6 + 1 + 1 + 3) },
+      policies: { all: { tasks: 3, count: 18 }, one: { tasks: 3, count: 10 }, skip: { tasks: 2, count: 7 } },
+      starts: {
+        now: exactly(0),
+        latest: exactly(8),
+        // one, drifting, limited: one each; all: 6; some: 2; window: 3.
+        "catch-up": exactly(3 + 6 + 2 + 3),
+        all: exactly(35),
+      },
+      unpaused: { tasks: 0, ...exactly(0) },
+      frozen: { tasks: 0 },
+      held: 0,
+    });
+    expect(plan.most[0]).toMatchObject({
+      id: "all",
+      owed: exactly(6),
+      from: START + 10 * MINUTE,
+      to: START + 60 * MINUTE,
+    });
+    expect((await kit.client.resumePlan({ queue: QUEUE })).tasks).toBe(10);
+    expect((await kit.client.get("all")).state).toBe("paused");
+    await kit.client.resumeAll(filter, { from: "catch-up" });
+    await kit.advance(0);
+    const { runs } = await kit.client.runs.journal({ limit: 1_000 });
+    const open = runs.filter(({ task }) => task.id !== "all");
+    expect([open.length, await nominals("all")]).toEqual([3 + 2 + 3, every10(10, 60)]);
+  });
+
+  it("from all runs each owed occurrence once, at a pace, and the schedules go on", async () => {
+    const filter = await incident();
+    const call = { from: "all", perMinute: 5 } as const;
+    expect(await kit.client.resumeAll(filter, { ...call, dryRun: true })).toMatchObject({ count: 9 });
+    const { batch, count } = await kit.client.resumeAll(filter, call);
+    expect(count).toBe(9);
+    expect(await kit.client.backfills.list({ batch })).toHaveLength(6);
+    // The 35 take seven minutes; the next regular ones come at 70.
+    await kit.advance("4m");
+    const { runs } = await kit.client.runs.journal({ limit: 1_000 });
+    const minutes = [0, 0, 0, 0, 0];
+    for (const { enqueued } of runs) minutes[Math.floor((enqueued - START) / MINUTE) - 65] += 1;
+    expect(Math.max(...minutes)).toBeLessThanOrEqual(8);
+    await kit.advance("6m");
+    for (const id of ["one", "all", "some", "window", "skip"])
+      expect(await nominals(id)).toEqual(every10(10, 70));
+    // Its schedule went on before the last of them, and used up `maxRuns`.
+    expect(await nominals("limited")).toEqual([10, 20, 70]);
+    expect(await nominals("single")).toEqual([20]);
+    expect((await nominals("drifting")).length).toBeLessThanOrEqual(2);
+    expect(await nominals("daily")).toEqual([]);
+    expect(await kit.client.get("retired")).toMatchObject({ state: "paused" });
+    expect((await kit.client.runs.ledger("one"))[0]).toMatchObject({
+      ...{ reason: "paused", from: START + 10 * MINUTE, to: START + 60 * MINUTE },
+    });
+    const [change] = (await kit.client.changes.list()).changes;
+    expect(change).toMatchObject({ kind: "resume", count: 9, details: { from: "all", perMinute: 5, batch } });
+  });
+
+  it("from latest runs the last owed occurrence of each", async () => {
+    const filter = await incident();
+    await kit.client.resumeAll(filter, { from: "latest" });
+    await kit.advance("10s");
+    for (const id of ["one", "all", "some", "window", "skip"]) expect(await nominals(id)).toEqual([60]);
+    expect([await nominals("single"), await nominals("drifting")]).toEqual([[20], [10]]);
+  });
+
+  it("that dies between the two steps of a task neither loses nor doubles an occurrence when it is repeated", async () => {
+    await put("t");
+    await kit.client.pause("t");
+    await kit.advance("35m");
+    const { tasks } = kit.store;
+    const { resume } = tasks;
+    tasks.resume = async () => {
+      throw new Error("died");
+    };
+    const call = () => kit.client.resumeAll({ queue: QUEUE }, { from: "all", perMinute: 1 });
+    await expect(call()).rejects.toThrow("died");
+    tasks.resume = resume;
+    // The backfill goes on meanwhile; another time falls due.
+    await kit.advance("7m");
+    expect((await kit.client.get("t")).state).toBe("paused");
+    await call();
+    await kit.advance("20m");
+    expect(await nominals("t")).toEqual([10, 20, 30, 40, 50, 60]);
+  });
+
+  it("whose task someone else resumes meanwhile leaves it to them", async () => {
+    await put("t");
+    await kit.client.pause("t");
+    await kit.advance("35m");
+    const { backfills } = kit.store;
+    const { put: store } = backfills;
+    backfills.put = async (...args) => {
+      await kit.client.resume("t");
+      return store.apply(backfills, args);
+    };
+    expect(await kit.client.resumeAll({ tasks: ["t"] }, { from: "all", perMinute: 1 })).toMatchObject({
+      count: 0,
+    });
+    await kit.advance("5m");
+    expect(await nominals("t")).toEqual([40]);
+  });
+
+  it("names what freezes skipped, what they hold now, and overdue tasks that are not paused", async () => {
+    await put("t", { schedule: { cron: "*/10 * * * *" } });
+    const { id } = await kit.client.freezes.put({ all: true });
+    await kit.advance("25m");
+    expect(await kit.client.resumePlan({ queue: QUEUE })).toMatchObject({
+      ...{ tasks: 0, owed: { tasks: 0, count: 0 }, held: 1 },
+      frozen: { tasks: 1, ...exactly(2), from: START + 10 * MINUTE, to: START + 20 * MINUTE },
+    });
+    await kit.client.freezes.delete(id);
+    await kit.client.put({ id: "late", type: "ring", queue: "asleep", schedule: { every: "10m" } });
+    // No node works it.
+    const [name, { time }] = [{ queue: "asleep", owner: "system", id: "late" }, kit.store.freezes];
+    kit.store.freezes.time = async () => (await time.call(kit.store.freezes)) + 30 * MINUTE;
+    expect(await kit.client.resumePlan({ tasks: [name] })).toMatchObject({
+      ...{ tasks: 0, unpaused: { tasks: 1, ...exactly(3) }, held: 0, frozen: { tasks: 0 } },
+    });
+  });
+
+  it("says when its counts are lower bounds", async () => {
+    for (let n = 0; n < 4; n++) await put(`t${n}`, { schedule: { cron: "* * * * * *" }, enabled: true });
+    await put("fixed", { schedule: { every: "1s" } });
+    await kit.client.pauseAll({ queue: QUEUE });
+    await kit.advance("20h");
+    const plan = await kit.client.resumePlan({ queue: QUEUE });
+    expect(plan.owed.exact).toBe(false);
+    expect(plan.owed.count).toBeGreaterThan(250_000);
+    expect(plan.owed.count).toBeLessThan(5 * 72_000);
+    expect(plan.most.find(({ id }) => id === "fixed")).toMatchObject({ owed: exactly(72_000) });
+  });
+
+  it.each<[object, string]>([
+    [{ from: "all" }, "perMinute"],
+    [{ from: "all", perMinute: -1 }, "perMinute"],
+    [{ from: "now", perMinute: 1 }, "perMinute"],
+    [{ from: "later" }, "from"],
+    [{ from: "all", perMinute: 1, note: "x" }, "note"],
+  ])("is refused with %j", async (options, field) => {
+    await put("t");
+    await kit.client.pause("t");
+    const call = kit.client.resumeAll({ queue: QUEUE }, options as never);
+    await expect(call).rejects.toMatchObject({ code: "INVALID_OPTION", field });
+    await expect(kit.client.resumePlan({})).rejects.toMatchObject({ code: "INVALID_OPTION" });
+    expect((await kit.client.get("t")).state).toBe("paused");
+  });
+});
