@@ -79,13 +79,12 @@ export function namespaceMetrics(store: Store, registers: Registry[]): void {
   metric(
     "gauge",
     "carillon_tasks",
-    "Tasks: planned have a next time; the others are paused or finished, or wait for a run's end.",
+    "Tasks: planned have a next time; waiting ones get one at a run's end; paused; finished.",
     ["queue", "state"],
     ({ queues }) =>
-      queues.flatMap(({ queue, tasks, planned }) => [
-        [{ queue, state: "planned" }, planned] as const,
-        [{ queue, state: "unplanned" }, Math.max(0, tasks - planned)] as const,
-      ]),
+      queues.flatMap(({ queue, states }) =>
+        Object.entries(states).map(([state, count]) => [{ queue, state }, count] as const),
+      ),
   );
   metric(
     "counter",
@@ -96,6 +95,17 @@ export function namespaceMetrics(store: Store, registers: Registry[]): void {
       queues.flatMap(({ queue, outcomes }) =>
         Object.entries(outcomes).map(([outcome, count]) => [{ queue, outcome }, count] as const),
       ),
+  );
+  metric(
+    "counter",
+    "carillon_run_seconds_total",
+    "Time that ended runs took from start to end, over all processes: of those that succeeded and of those that failed.",
+    ["queue", "result"],
+    ({ queues }) =>
+      queues.flatMap(({ queue, durations: { successMs, failureMs } }) => [
+        [{ queue, result: "success" }, successMs / 1000] as const,
+        [{ queue, result: "failure" }, failureMs / 1000] as const,
+      ]),
   );
 
   function ofQueues(name: string, help: string, measure: (queue: QueueStatus) => number | undefined): void {
@@ -129,10 +139,10 @@ async function countAll({ registry, tasks, alerts, runs }: Store) {
   const names = await registry.queues();
   const counted = names.map(async (queue) => ({
     queue,
-    tasks: await tasks.count(queue),
-    planned: await tasks.countPlanned(queue),
+    states: await tasks.countStates(queue),
     alerts: await alerts.count(queue),
     outcomes: await runs.outcomes(queue),
+    durations: await runs.durations(queue),
   }));
   return (await Promise.all(counted.map((one) => one.catch(() => undefined)))).filter(
     (one) => one !== undefined,

@@ -110,7 +110,7 @@ it("metrics show why work is not on time, live processes, and the number of task
     'status_reasons{code="FROZEN",queue=""} 1',
     'status_reasons{code="NO_WORKER",queue="q"} 1',
     'nodes{state="ready"} 1',
-    ...['tasks{queue="q",state="planned"} 1', 'tasks{queue="q",state="unplanned"} 1'],
+    ...['tasks{queue="q",state="planned"} 1', 'tasks{queue="q",state="paused"} 1'],
   ]);
   const worker = new Worker({ connection: redis.url, types, logger: SILENT });
   await worker.start();
@@ -163,7 +163,12 @@ it("tasks with the tag have metrics of their own, and workers count their attemp
     ...['_seconds_bucket{le="+Inf",queue="r"} 2', '_seconds_count{queue="r"} 2'],
   ]);
   for (const worker of [one, two]) await worker.stop();
-  const { lastSuccess = 0 } = await client.runs.stats("a");
+  const { lastSuccess = 0, successMs } = await client.runs.stats("a");
+  // Runs of a few milliseconds.
+  const took = successMs + (await client.runs.stats("c")).successMs;
+  expect(await registry.metrics()).toContain(
+    `carillon_run_seconds_total{queue="q",result="success"} ${took / 1000}\n`,
+  );
   await shows("task_(last_[os]|cons)", [
     'task_last_outcome{queue="q",owner="system",task="a",outcome="succeeded"} 1',
     'task_last_outcome{queue="r",owner="system",task="b",outcome="failed"} 1',

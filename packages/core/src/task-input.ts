@@ -73,7 +73,7 @@ export interface PoliciesInput {
    * succeeded, from the fifth on. Default: never.
    */
   slowAfter?: Duration | undefined;
-  /** Alert after this many decisions in a row to skip an occurrence, as `overlap` or as `missed`: 1 to 1,000,000. Default: never. */
+  /** Alert after this many decisions in a row to skip an occurrence, as `overlap`, `behind` or `missed`: 1 to 1,000,000. Default: never. */
   alertAfterSkips?: number | undefined;
   /** Which final runs are kept. */
   retention?: RetentionInput | undefined;

@@ -178,6 +178,15 @@ export class RunReads {
     return decodeOutcomes(await this.#link.ask((client) => client.hgetall(outcomes)));
   }
 
+  /** The ms that the ended runs of a queue took: those that succeeded, and those that failed. They restart at 0 as `outcomes` does. */
+  async durations(queue: string): Promise<{ successMs: number; failureMs: number }> {
+    const { outcomes } = this.#keys.queue(queue);
+    const [success, failure] = await this.#link.ask((client) =>
+      client.hmget(outcomes, "successMs", "failureMs"),
+    );
+    return { successMs: Number(success ?? 0), failureMs: Number(failure ?? 0) };
+  }
+
   /** A task's statistics as stored. */
   async stats(name: TaskName): Promise<Record<string, string>> {
     const keys = this.#keys.queue(name.queue);

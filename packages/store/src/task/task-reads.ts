@@ -133,11 +133,18 @@ export class TaskReads {
     return this.#link.ask((client) => client.zlexcount(keys.tasks, first, last));
   }
 
-  /** How many tasks of a queue have a next time. The others are paused or finished, or wait for a run's end. */
-  async countPlanned(queue: string): Promise<number> {
-    const { dues } = this.#keys.queue(queue);
-    const counts = await this.#link.ask((client) => Promise.all(dues.map((due) => client.zcard(due))));
-    return counts.reduce((sum, count) => sum + count, 0);
+  /** How many tasks of a queue have a next time, are paused, are finished, or wait for a run's end. */
+  async countStates(queue: string): Promise<Record<"planned" | "waiting" | "paused" | "finished", number>> {
+    const keys = this.#keys.queue(queue);
+    const [all = 0, paused = 0, finished = 0, ...dues] = await this.#link.ask((client) =>
+      Promise.all(
+        [keys.tasks, keys.inState("paused"), keys.inState("finished"), ...keys.dues].map((key) =>
+          client.zcard(key),
+        ),
+      ),
+    );
+    const planned = dues.reduce((sum, count) => sum + count, 0);
+    return { planned, waiting: Math.max(0, all - planned - paused - finished), paused, finished };
   }
 
   /** The queues in which an owner has tasks. */

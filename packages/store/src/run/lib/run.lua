@@ -164,7 +164,7 @@ local function raiseSlow(run, at)
   incident({ kind = "slow", task = run.name, at = math.floor(at), run = run.id })
 end
 
--- How many runs this script has ended, by outcome.
+-- How many runs this script has ended, by outcome, and the ms that they took, by `successMs` and `failureMs`.
 local ended = {}
 
 -- Leaves the run's place in the limit of its owner: what waits for one is due by its hash.
@@ -208,6 +208,8 @@ local function finish(run, outcome, now, more)
   if was[3] then redis.call("HDEL", run.key, "notBefore") end
   removeOpen(open, run.task, run.open, run.id)
   ended[outcome] = (ended[outcome] or 0) + 1
+  local sum, took = timeTaken(outcome, now, started, was[2])
+  if sum then ended[sum] = (ended[sum] or 0) + took end
   local failed = F.failures[outcome]
   local set = failed and "failures" or "history"
   kept[set] = kept[set] + redis.call("ZADD", run[set], nowText, run.id)
