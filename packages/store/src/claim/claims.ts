@@ -11,7 +11,6 @@ import {
   localName,
   nextFreeze,
   occurrenceKey,
-  runId,
   type ScheduleCache,
   shardOf,
 } from "@carillon/core/internal";
@@ -19,15 +18,13 @@ import { bullKeys } from "../bull/bull-keys.js";
 import { JobPacker } from "../bull/bullmq.js";
 import type { NamespaceKeys } from "../keys.js";
 import type { OptimisticWrites } from "../optimistic.js";
-import { redisError } from "../redis/connection.js";
 import type { Link } from "../redis/link.js";
-import { FACTS } from "../script/facts.js";
 import type { Packed, Scripts } from "../script/scripts.js";
-import { decodeTask, definitionFields, isForeign, storedFields } from "../task/codec.js";
-import { clearDeletedRuns } from "../task/deleted-runs.js";
-import { nameTaken, ownerLimit, unsupportedFormat } from "../task/errors.js";
-import { CANCEL_OPEN, ENQUEUE_NEW, READ_TASK } from "./claim-scripts.js";
+import { decodeTask, isForeign } from "../task/codec.js";
+import { addFailed, ownerLimit, unsupportedFormat } from "../task/errors.js";
+import { CANCEL_OPEN, READ_TASK } from "./claim-scripts.js";
 import { DueReads, runIds, runInWay } from "./due.js";
+import { enqueueNow } from "./enqueue-now.js";
 import { readFrozen } from "./frozen.js";
 import {
   type BackfillStep,
@@ -35,7 +32,6 @@ import {
   COMMIT,
   CommitItems,
   type CommitOptions,
-  dataParts,
   JobTexts,
   type Requester,
   templatesText,
@@ -348,52 +344,8 @@ export class ClaimRepository extends DueReads {
     parsed: ParsedTask,
     by: Requester,
   ): Promise<{ run: string; enqueued: number } | undefined> {
-    const { definition, payloadJson } = parsed;
-    const keys = this.#keys.queue(definition.queue);
-    const local = localName(definition);
-    const now = "at" in definition.schedule ? new Date(definition.schedule.at).getTime() : 0;
-    const run = runId(definition.id, now, by.token);
-    const named = by.name ? { by: by.name } : {};
-    const enqueue = { key: by.key, nominal: now, due: now, trigger: "manual", ...named } as const;
-    const jobs = this.#jobs(definition.queue, now);
-    jobs.template(definition);
-    const mark = `${FACTS.goneOpen}${local}`;
-    const send = () =>
-      this.#scripts.run(
-        ENQUEUE_NEW,
-        {
-          ...keys,
-          task: keys.task(local),
-          open: keys.open(local),
-          record: keys.run(run),
-          job: keys.job(run),
-          gone: keys.gone(mark),
-          bull: bullKeys(keys.bull),
-        },
-        {
-          name: local,
-          run,
-          node: by.node,
-          template: templatesText(jobs.templates),
-          details: jobs.details(definition, enqueue),
-          owner: definition.owner,
-          id: definition.id,
-          ...dataParts(definition, enqueue, payloadJson),
-          by: by.name,
-          fields: [...storedFields(definitionFields(parsed, true))].flat(),
-        },
-      );
-    let [word, at] = await send();
-    if (word === "LEFT") {
-      await clearDeletedRuns(this.#scripts, keys, mark);
-      [word, at] = await send();
-    }
-    if (word === "LIMITED") return undefined;
-    if (word === "TAKEN") throw nameTaken(local);
-    if (word === "LEFT")
-      throw new CarillonError("CONFLICT", `${local} was deleted meanwhile.`, { remedy: "Try again." });
-    if (word.startsWith("ERROR")) throw addFailed(word);
-    return { run, enqueued: at };
+    const keys = this.#keys.queue(parsed.definition.queue);
+    return enqueueNow({ scripts: this.#scripts, keys, schedules: this.#schedules }, parsed, by);
   }
 }
 
@@ -427,11 +379,4 @@ function assertThawed({ freezes = [] }: DueTask, local: string, now: number): vo
   throw new CarillonError("FROZEN", `${local} is ${frozenText(frozen)} (freeze ${frozen.id}).`, {
     remedy: "Wait for the end of the freeze, or lift it.",
   });
-}
-
-function addFailed(word: string): CarillonError {
-  const text = word.slice("ERROR ".length);
-  const coded = redisError(new Error(text));
-  if (coded.code === "REDIS_OUT_OF_MEMORY" || coded.code === "REDIS_READ_ONLY") return coded;
-  return new CarillonError("REDIS_ERROR", `BullMQ's add failed: ${text}.`);
 }

@@ -52,3 +52,11 @@ export function ownerLimit({ owner, queue }: TaskName): CarillonError {
     remedy: "Try again when one of them has ended, or raise the limit: `carillon queue limit`.",
   });
 }
+
+/** @param word as a script answers it: `ERROR`, then what Redis said to BullMQ's add */
+export function addFailed(word: string): CarillonError {
+  const text = word.slice("ERROR ".length);
+  const coded = redisError(new Error(text));
+  if (coded.code === "REDIS_OUT_OF_MEMORY" || coded.code === "REDIS_READ_ONLY") return coded;
+  return new CarillonError("REDIS_ERROR", `BullMQ's add failed: ${text}.`);
+}

@@ -1,0 +1,65 @@
+import { CarillonError, type ParsedTask } from "@carillon/core";
+import { localName, runId, type ScheduleCache } from "@carillon/core/internal";
+import { bullKeys } from "../bull/bull-keys.js";
+import { JobPacker } from "../bull/bullmq.js";
+import type { QueueKeys } from "../keys.js";
+import { FACTS } from "../script/facts.js";
+import type { Scripts } from "../script/scripts.js";
+import { definitionFields, storedFields } from "../task/codec.js";
+import { clearDeletedRuns } from "../task/deleted-runs.js";
+import { addFailed, nameTaken } from "../task/errors.js";
+import { ENQUEUE_NEW } from "./claim-scripts.js";
+import { dataParts, JobTexts, type Requester, templatesText } from "./pack.js";
+
+/** As `ClaimRepository.enqueueNow`. */
+export async function enqueueNow(
+  { scripts, keys, schedules }: { scripts: Scripts; keys: QueueKeys; schedules: ScheduleCache },
+  parsed: ParsedTask,
+  by: Requester,
+): Promise<{ run: string; enqueued: number } | undefined> {
+  const { definition, payloadJson } = parsed;
+  const local = localName(definition);
+  const now = "at" in definition.schedule ? new Date(definition.schedule.at).getTime() : 0;
+  const run = runId(definition.id, now, by.token);
+  const named = by.name ? { by: by.name } : {};
+  const enqueue = { key: by.key, nominal: now, due: now, trigger: "manual", ...named } as const;
+  const jobs = new JobTexts(new JobPacker(keys.bull), schedules, now);
+  jobs.template(definition);
+  const mark = `${FACTS.goneOpen}${local}`;
+  const send = () =>
+    scripts.run(
+      ENQUEUE_NEW,
+      {
+        ...keys,
+        task: keys.task(local),
+        open: keys.open(local),
+        record: keys.run(run),
+        job: keys.job(run),
+        gone: keys.gone(mark),
+        bull: bullKeys(keys.bull),
+      },
+      {
+        name: local,
+        run,
+        node: by.node,
+        template: templatesText(jobs.templates),
+        details: jobs.details(definition, enqueue),
+        owner: definition.owner,
+        id: definition.id,
+        ...dataParts(definition, enqueue, payloadJson),
+        by: by.name,
+        fields: [...storedFields(definitionFields(parsed, true))].flat(),
+      },
+    );
+  let [word, at] = await send();
+  if (word === "LEFT") {
+    await clearDeletedRuns(scripts, keys, mark);
+    [word, at] = await send();
+  }
+  if (word === "LIMITED") return undefined;
+  if (word === "TAKEN") throw nameTaken(local);
+  if (word === "LEFT")
+    throw new CarillonError("CONFLICT", `${local} was deleted meanwhile.`, { remedy: "Try again." });
+  if (word.startsWith("ERROR")) throw addFailed(word);
+  return { run, enqueued: at };
+}
