@@ -13,6 +13,7 @@ import { registerFreeze, registerFreezes, registerUnfreeze } from "./commands/fr
 import { registerItems, registerRetry } from "./commands/items.js";
 import { registerJournal } from "./commands/journal.js";
 import { registerList } from "./commands/list.js";
+import { registerLoad } from "./commands/load.js";
 import { registerNext } from "./commands/next.js";
 import { registerNodes } from "./commands/nodes.js";
 import { registerPut } from "./commands/put.js";
@@ -66,6 +67,7 @@ const COMMANDS: readonly Register[] = [
   registerStats,
   registerUpNext,
   registerForecast,
+  registerLoad,
   registerBackfill,
   registerBackfills,
   registerBackfillStatus,

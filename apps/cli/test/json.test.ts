@@ -30,6 +30,7 @@ const LINES: Record<string, readonly string[]> = {
   stats: ["stats"],
   upnext: ["upnext"],
   forecast: ["forecast", "2h"],
+  load: ["load"],
   backfill: ["backfill", "a", "--from", "2026-01-01T00:00:00Z", "--to", "2026-01-01T02:00:00Z"],
   "backfill-status": ["backfill-status", "B"],
   "backfill-cancel": ["backfill-cancel", "B"],

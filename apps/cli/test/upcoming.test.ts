@@ -103,3 +103,19 @@ describe("forecast", () => {
     });
   });
 });
+
+describe("load", () => {
+  it("draws what is planned, and says where tasks meet", async () => {
+    await bench.client.putMany(
+      Array.from({ length: 12 }, (_, i) => task(`m${i}`, { schedule: { at: at(120) }, queue: "crowd" })),
+    );
+    const range = ["--from", new Date(at(0)).toISOString(), "--to", new Date(at(180)).toISOString()];
+    const found = await json(["load", ...range, "--step", "30m"]);
+    expect(found).toMatchObject({ total: 15, tasks: 15, step: 1_800_000 });
+    const { stdout } = await cli(["load", ...range]);
+    expect(stdout).toMatch(/^\d\d-\d\d \d\d:00 +\d+ +█*\n/);
+    expect(stdout).toMatch(/: 12 tasks meet\n {2}12: once, at .*: system\/m0 and 11 more\n/);
+    expect((await cli(["load", "--tag", "none"])).stdout).toBe("Nothing is planned.\n");
+    expect(await refusal(["load", "--step", "1s"])).toMatchObject({ exit: 2 });
+  });
+});

@@ -224,6 +224,8 @@ describe("parameters", () => {
     ["/tasks?sort=nominal", "sort"],
     ["/tasks?overdue=yes", "overdue"],
     ["/ticks", "task"],
+    ["/load?step=1s", "step"],
+    ["/load?from=x", "from"],
     ["/ticks?task=a", "task[0]"],
     ["/ticks?task=q/o/a&limit=101", "limit"],
     ["/tasks/q/system/a/ticks?from=0", "to"],

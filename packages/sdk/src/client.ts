@@ -19,6 +19,7 @@ import { Defaults } from "./client/defaults.js";
 import { type Explanation, explain } from "./client/explain.js";
 import { Freezes } from "./client/freezes.js";
 import { isTyped, notFound, wholeNumber } from "./client/input.js";
+import { type Load, type LoadOptions, load } from "./client/load.js";
 import { Nodes } from "./client/nodes.js";
 import { checkedOptions } from "./client/options.js";
 import { Queues } from "./client/queues.js";
@@ -426,6 +427,17 @@ export class Client {
     const queues = await this.#scope.queuesOf(options.queue);
     const now = queues[0] === undefined ? 0 : await this.#store.tasks.time(queues[0]);
     return forecast(this.#store, queues, { now, until: now + within }, limit, this.#scope.owner);
+  }
+
+  /**
+   * How many occurrences are planned in each step of a range of time, of all tasks or those of a queue, an owner or a tag; where most tasks
+   * meet at one instant; and a jitter that would spread them. Each distinct schedule is computed once. What is owed, waits or is held is not
+   * counted; jitter counts at the time it leads to.
+   *
+   * @throws `INVALID_OPTION`, also if it takes more than 2,000,000 steps of schedules; `INVALID_NAME`, `FORBIDDEN`
+   */
+  async load(options: LoadOptions = {}): Promise<Load> {
+    return load(this.#scope, options);
   }
 
   /** Closes its connection once its entries of the change log are stored; a store of your own stays open. */

@@ -283,6 +283,80 @@ describe("the outlook of a client", () => {
     expect(again).not.toHaveProperty("lateMs");
   });
 
+  describe("load", () => {
+    const HOUR = 60 * MINUTE;
+    const many = (count: number, schedule: TaskInput["schedule"], more: Partial<TaskInput> = {}) =>
+      kit.client.putMany(
+        Array.from({ length: count }, (_, i) => ({
+          ...{
+            id: `${Buffer.from(JSON.stringify(schedule)).toString("hex").slice(0, 90)}-${i}`,
+            type: "fine",
+            queue: QUEUE,
+          },
+          schedule,
+          ...more,
+        })),
+      );
+
+    it("counts what the forecast lists, in each step", async () => {
+      await many(3, { cron: "0 * * * *" });
+      await many(2, { cron: "H * * * *" });
+      await many(4, { every: "1h", jitter: "50m" });
+      await many(2, { every: "25m", anchor: "finish" });
+      await many(1, { every: "7m", maxRuns: 3 });
+      await many(2, { at: "2026-01-01T02:30:00Z" });
+      await many(5, { every: "1m" }, { enabled: false });
+      await many(
+        1,
+        { any: [{ cron: "5 * * * *" }, { cron: "10 1 * * *" }], except: [{ cron: "5 3 * * *" }] },
+        { owner: "acme" },
+      );
+      const { counts, total, tasks, ...load } = await kit.client.load({ to: START + 4 * HOUR, step: "30m" });
+      expect([load.from, load.step, counts.length, tasks]).toEqual([START, 30 * MINUTE, 8, 15]);
+      const upcoming = (await kit.client.forecast({ within: "4h", limit: 10_000 })).filter(
+        ({ due }) => due < START + 4 * HOUR,
+      );
+      const wanted = new Array(8).fill(0);
+      for (const { due } of upcoming) wanted[Math.floor((due - START) / (30 * MINUTE))] += 1;
+      expect(counts).toEqual(wanted);
+      expect(total).toBe(upcoming.length);
+      expect(await kit.client.load({ owner: "acme", to: START + 4 * HOUR })).toMatchObject({
+        tasks: 1,
+        total: 4,
+      });
+    });
+
+    it("names the instants at which most tasks meet, and a jitter for them", async () => {
+      await many(40, { cron: "0 3 * * *" });
+      await many(5, { cron: "0 */3 * * *" });
+      await many(3, { cron: "30 3 * * *" });
+      const { busiest } = await kit.client.load();
+      expect(busiest[0]).toMatchObject({ at: START + 3 * HOUR, count: 48 });
+      expect(busiest[0]?.collisions).toMatchObject([
+        {
+          at: START + 3 * HOUR,
+          count: 45,
+          schedules: [
+            { tasks: 40, humanized: "at 03:00, every day (UTC)", sample: { length: 10 }, jitter: "1m" },
+            { tasks: 5, jitter: "10s" },
+          ],
+        },
+        { at: START + 3.5 * HOUR, count: 3, schedules: [{ tasks: 3 }] },
+      ]);
+      expect(busiest[0]?.collisions[1]?.schedules[0]).not.toHaveProperty("jitter");
+      expect(busiest).toHaveLength(5);
+    });
+
+    it.each([
+      [{ step: "1ms" }, "step"],
+      [{ step: "1s" }, "step"],
+      [{ from: 5, to: 4, step: "1s" }, "to"],
+      [{ tag: "" }, "tag"],
+    ])("refuses %j", async (options, field) => {
+      await expect(kit.client.load(options)).rejects.toMatchObject({ field, remedy: expect.any(String) });
+    });
+  });
+
   describe("ticks", () => {
     const between = async (id: string, from: number, to: number, limit?: number) => {
       const found = await kit.client.ticks(id, {

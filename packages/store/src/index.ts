@@ -68,6 +68,7 @@ export {
   type StoredTask,
 } from "./task/codec.js";
 export type { TaskCounts } from "./task/counts.js";
+export type { Plan } from "./task/plans.js";
 export type { TaskPage } from "./task/listing.js";
 export type { TaskFilter } from "./task/name-sets.js";
 export { nextOf } from "./task/next-of.js";

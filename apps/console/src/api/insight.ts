@@ -2,6 +2,7 @@ import {
   EXPLAIN_QUERY,
   FORECAST_QUERY,
   LIST_QUERY,
+  LOAD_QUERY,
   STRIPS_QUERY,
   TICKS_QUERY,
   UPCOMING_QUERY,
@@ -30,4 +31,5 @@ export const insightEndpoints = {
   forecast: endpoint({ query: FORECAST_QUERY }, async ({ client, query }) =>
     ok({ upcoming: await client.forecast(query) }),
   ),
+  load: endpoint({ query: LOAD_QUERY }, async ({ client, query }) => ok(await client.load(query))),
 };

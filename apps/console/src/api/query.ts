@@ -121,6 +121,15 @@ export const STRIPS_QUERY = z.strictObject({ task: tasks, limit: number.exactOpt
 
 export const UPCOMING_QUERY = z.strictObject({ queue: text.exactOptional(), limit: number.exactOptional() });
 
+export const LOAD_QUERY = z.strictObject({
+  from: time.exactOptional(),
+  to: time.exactOptional(),
+  step: text.exactOptional(),
+  queue: text.exactOptional(),
+  owner: text.exactOptional(),
+  tag: text.exactOptional(),
+});
+
 export const FORECAST_QUERY = z.strictObject({ within: text, ...UPCOMING_QUERY.shape });
 
 export const ALERTS_QUERY = z.strictObject({

@@ -58,6 +58,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, "/stats", { get: insight.statsOfAll });
   route(router, "/ticks", { get: insight.strips });
   route(router, "/upcoming", { get: insight.upcoming });
+  route(router, "/load", { get: turn(insight.load) });
   route(router, "/forecast", { get: turn(insight.forecast) });
   route(router, "/validate", { post: turn(validateEndpoint(store, redactor)) });
   route(router, "/journal", { get: journalEndpoint });

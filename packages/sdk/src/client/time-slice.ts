@@ -8,7 +8,12 @@ const MOST_STEPS = 250_000;
 /** Divides long work into slices, so that timers, jobs and requests of the process go on between them, and no call works for ever. */
 export class TimeSlice {
   #since = performance.now();
-  #left = MOST_STEPS;
+  #left: number;
+
+  /** @param steps of schedules in one call */
+  constructor(steps = MOST_STEPS) {
+    this.#left = steps;
+  }
 
   /** Begins a slice; the time before it was spent waiting, not working. */
   begin(): void {

@@ -1,3 +1,4 @@
+import type { Schedule } from "@carillon/core";
 import { localName, SHARDS } from "@carillon/core/internal";
 import type { NamespaceKeys, QueueKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
@@ -19,6 +20,7 @@ import {
   withoutType,
 } from "./name-sets.js";
 import { byQueue, decodeCursor, type Entry, encodeCursor, merged, type Part, sorted } from "./places.js";
+import { type Plan, readPlans } from "./plans.js";
 
 const LIST_SCORED = script("list-scored", {
   keys: ["sets[]"],
@@ -127,6 +129,17 @@ export class TaskListing {
       return some;
     });
     return totalOf((await Promise.all(rows)).flat());
+  }
+
+  /** What the times of the scheduled tasks of a queue depend on, some at a time. */
+  async *plans(filter: CountFilter & { readonly queue: string }): AsyncGenerator<Plan[]> {
+    const keys = this.#keys.queue(filter.queue);
+    const known = new Map<string, Schedule>();
+    const names = this.#byName([filter.queue], filter, undefined, CHUNK, Number.POSITIVE_INFINITY);
+    for await (const { entries } of names) {
+      const locals = entries.map(({ local }) => local);
+      yield await readPlans(this.#link, keys, locals, known);
+    }
   }
 
   async #queuesOf({ queue, except }: TaskFilter): Promise<string[]> {

@@ -9,6 +9,7 @@ import type { TaskCounts } from "./counts.js";
 import { unsupportedFormat } from "./errors.js";
 import { type CountFilter, TaskListing, type TaskPage } from "./listing.js";
 import { rangeOf, type TaskFilter, withoutType } from "./name-sets.js";
+import type { Plan } from "./plans.js";
 
 /** Reads tasks. */
 export class TaskReads {
@@ -91,6 +92,11 @@ export class TaskReads {
   /** How many tasks match each filter. @param dueBefore those to be looked at before this time are overdue; UTC ms */
   counts(filter: CountFilter, dueBefore: number): Promise<TaskCounts> {
     return this.#listing.count(filter, dueBefore);
+  }
+
+  /** What the times of the scheduled tasks of a queue depend on, some tasks at a time. */
+  plans(filter: CountFilter & { readonly queue: string }): AsyncGenerator<Plan[]> {
+    return this.#listing.plans(filter);
   }
 
   /** Names of the tasks with a check due until then, and its time (UTC ms), earliest first. */

@@ -1,0 +1,78 @@
+import type { Load, LoadOptions } from "@carillon/sdk";
+import type { Globals, Register } from "../command.js";
+import { withClient } from "../command.js";
+import { readSince } from "../moment.js";
+import type { Output } from "../output.js";
+import { printable } from "../text.js";
+import { HERE, LONG_TIMES, localIso } from "../times.js";
+
+interface LoadCommandOptions extends Globals {
+  queue?: string;
+  tag?: string;
+  step: string;
+  from?: string;
+  to?: string;
+}
+
+/** Characters of the longest bar. */
+const BAR = 40;
+
+export const registerLoad: Register = (program, out) => {
+  program
+    .command("load")
+    .summary("occurrences planned per hour or minute")
+    .description(
+      "Shows how many occurrences are planned in each step of a day, and where most tasks meet at one instant.\n" +
+        "--owner narrows it to one owner.",
+    )
+    .option("--step <duration>", "of one line: 1h, 1m", "1h")
+    .option("--from <time>", "ISO 8601, 09:00, tomorrow; default now")
+    .option("--to <time>", "default 24 hours later; at most 2,000 steps")
+    .option("-q, --queue <queue>", "of this queue")
+    .option("-t, --tag <tag>", "with this tag")
+    .action(async (_: unknown, command) => {
+      const options: LoadCommandOptions = command.optsWithGlobals();
+      const sdk = await import("@carillon/sdk");
+      const found = await withClient(options, async (client) => {
+        const now = await client.serverTime();
+        const read = (text: string | undefined, field: "from" | "to") =>
+          text === undefined ? undefined : readSince(sdk, text, { zone: HERE, now, field });
+        const { step, queue, tag, owner } = options;
+        const asked: LoadOptions = { step, queue, tag, owner };
+        return client.load({ ...asked, from: read(options.from, "from"), to: read(options.to, "to") });
+      });
+      if (options.json) return out.json(found);
+      await out.write(found.total > 0 ? histogram(found) + collisions(found, out) : "Nothing is planned.\n");
+    });
+};
+
+function histogram({ from, step, counts }: Load): string {
+  const most = Math.max(...counts);
+  const width = String(most).length;
+  const lines = counts.map((count, i) => {
+    const at = localIso(from + i * step)
+      .slice(5, step < 60_000 ? 19 : 16)
+      .replace("T", " ");
+    const bar = "█".repeat(Math.ceil((BAR * count) / most));
+    return `${at}  ${String(count).padStart(width)}  ${bar}`.trimEnd();
+  });
+  return `${lines.join("\n")}\n`;
+}
+
+function collisions({ busiest }: Load, out: Output): string {
+  const lines = busiest
+    .flatMap((one) => one.collisions)
+    .sort((a, b) => b.count - a.count)
+    .slice(0, 5)
+    .flatMap(({ at, count, schedules }) => [
+      out.paint("bold", `\n${LONG_TIMES.at(at)}: ${count} tasks meet`),
+      ...schedules.slice(0, 3).map(({ humanized, tasks, sample, jitter }) => {
+        const [first] = sample;
+        const name = first ? `${first.owner}/${first.id}` : "";
+        const others = tasks > 1 ? ` and ${tasks - 1} more` : "";
+        const advice = jitter === undefined ? "" : `; a jitter of ${jitter} would spread them`;
+        return printable(`  ${tasks}: ${humanized}: ${name}${others}${advice}`);
+      }),
+    ]);
+  return lines.length > 0 ? `${lines.join("\n")}\n` : "";
+}

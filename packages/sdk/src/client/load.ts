@@ -1,0 +1,313 @@
+import {
+  CarillonError,
+  type Duration,
+  describeSchedule,
+  type Schedule,
+  seedOf,
+  type TaskName,
+} from "@carillon/core";
+import {
+  assertName,
+  assertOptions,
+  canonicalSchedule,
+  delayOf,
+  durationOption,
+  jitterOf,
+  scheduleSteps,
+  usesSeed,
+} from "@carillon/core/internal";
+import type { Plan, Store } from "@carillon/store";
+import { roundedInstant } from "../instant.js";
+import type { Scope } from "./scope.js";
+import { TimeSlice } from "./time-slice.js";
+
+export interface LoadOptions {
+  /** ISO 8601 with offset, a Date or epoch ms; default now. */
+  readonly from?: string | number | Date | undefined;
+  /** Default 24 hours after `from`. */
+  readonly to?: string | number | Date | undefined;
+  /** Length of a step, at least 1 s; default `1h`. At most 2,000 steps. */
+  readonly step?: Duration | undefined;
+  readonly queue?: string | undefined;
+  readonly owner?: string | undefined;
+  readonly tag?: string | undefined;
+}
+
+/** How many occurrences are planned in each step of a range of time. Times in UTC ms. */
+export interface Load {
+  /** Start of the first step: a multiple of `step`. */
+  readonly from: number;
+  /** In ms. */
+  readonly step: number;
+  /** Occurrences in each step. */
+  readonly counts: number[];
+  readonly total: number;
+  /** Scheduled tasks that were counted. */
+  readonly tasks: number;
+  /** The five busiest steps, busiest first. */
+  readonly busiest: BusyStep[];
+}
+
+export interface BusyStep {
+  readonly at: number;
+  readonly count: number;
+  /** The five instants within the step at which most tasks meet, most first. Tasks with jitter meet nobody. */
+  readonly collisions: Collision[];
+}
+
+/** Tasks that are due at one instant. */
+export interface Collision {
+  readonly at: number;
+  readonly count: number;
+  /** The schedules that meet there, those of most tasks first; at most ten. */
+  readonly schedules: Contributor[];
+}
+
+/** Tasks with one schedule. */
+export interface Contributor {
+  /** In words. */
+  readonly humanized: string;
+  readonly tasks: number;
+  /** The first ten of them. */
+  readonly sample: TaskName[];
+  /** A jitter that would spread them to about one a second, or over half of the gap to their next time. Absent: they are not worth it. */
+  readonly jitter?: string;
+}
+
+/** Tasks whose times are the same. */
+interface Group {
+  readonly schedule: Schedule;
+  readonly json: string;
+  /** The next time of all these tasks, if their times depend on it. */
+  readonly first: number | undefined;
+  /** Most times of each; undefined: any number. */
+  readonly left: number | undefined;
+  readonly names: TaskName[];
+}
+
+const MOST_STEPS = 2_000;
+/** Steps of schedules for one answer. */
+const MOST_WORK = 2_000_000;
+/** Jitters that are computed one by one; beyond, they are spread evenly, as many are. */
+const MOST_EXACT = 50_000;
+const BUSIEST = 5;
+const SAMPLE = 10;
+/** Fewer tasks at one instant need no jitter. */
+const CROWD = 10;
+const JITTERS = ["10s", "30s", "1m", "2m", "5m", "10m", "15m", "30m", "1h"] as const;
+const SECONDS = [10, 30, 60, 120, 300, 600, 900, 1_800, 3_600] as const;
+
+/** @throws `INVALID_OPTION`, `INVALID_NAME`, `FORBIDDEN` */
+export async function load(scope: Scope, options: LoadOptions): Promise<Load> {
+  assertOptions(options, ["from", "to", "step", "queue", "owner", "tag"]);
+  const { queue, owner, tag } = scope.bind(options);
+  for (const [field, value] of Object.entries({ queue, owner, tag })) {
+    if (value !== undefined) assertName(value, field);
+  }
+  const { store } = scope;
+  const queues = await scope.queuesOf(queue);
+  const step = durationOption(options.step ?? "1h", "step", 1_000, 31 * DAY);
+  const now = queues[0] === undefined ? 0 : await store.tasks.time(queues[0]);
+  // What is due at this very moment is claimed, or owed.
+  const start = options.from === undefined ? now + 1 : roundedInstant(options.from, "from");
+  const end = options.to === undefined ? start + DAY : roundedInstant(options.to, "to");
+  const from = Math.floor(start / step) * step;
+  const size = Math.ceil((end - from) / step);
+  if (end <= start) throw fault("to", "not after from.", "Give a later time.");
+  if (size > MOST_STEPS)
+    throw fault("step", `more than ${MOST_STEPS} steps.`, "Give a longer step, or a shorter time.");
+  await store.calendars.refresh();
+  const work = new Work(store, { from, start, end, step, size });
+  for (const name of queues) {
+    for await (const plans of store.tasks.plans({ queue: name, owner, tag })) work.add(name, plans);
+  }
+  return work.count();
+}
+
+const DAY = 86_400_000;
+
+interface Range {
+  readonly from: number;
+  /** Occurrences from here to `end` are counted. */
+  readonly start: number;
+  readonly end: number;
+  readonly step: number;
+  readonly size: number;
+}
+
+class Work {
+  readonly #store: Store;
+  readonly #range: Range;
+  readonly #groups = new Map<string, Group>();
+  readonly #traits = new Map<Schedule, { seeded: boolean; apart: boolean }>();
+  readonly #slice = new TimeSlice(MOST_WORK);
+  #tasks = 0;
+  #exact = MOST_EXACT;
+
+  constructor(store: Store, range: Range) {
+    this.#store = store;
+    this.#range = range;
+  }
+
+  /** Adds tasks of one queue. Corrupt or foreign ones are left out. */
+  add(queue: string, plans: readonly Plan[]): void {
+    for (const { owner, id, schedule, scheduleJson, nominal, fired } of plans) {
+      try {
+        const { seeded: isSeeded, apart } = this.#traitsOf(schedule);
+        const seeded = isSeeded ? canonicalSchedule(schedule, seedOf({ owner, id })) : "";
+        const { maxRuns } = schedule;
+        const first = apart ? nominal : undefined;
+        const left = maxRuns === undefined ? undefined : Math.max(0, maxRuns - fired);
+        const key = isSeeded || apart ? `${scheduleJson}\n${seeded}\n${first}\n${left}` : scheduleJson;
+        let group = this.#groups.get(key);
+        if (!group) {
+          group = { schedule, json: scheduleJson, first, left, names: [] };
+          this.#groups.set(key, group);
+        }
+        group.names.push({ queue, owner, id });
+        this.#tasks += 1;
+      } catch {
+        // A schedule that is corrupt or foreign.
+      }
+    }
+  }
+
+  /** `apart`: the times of its tasks depend on their next ones. */
+  #traitsOf(schedule: Schedule): { seeded: boolean; apart: boolean } {
+    let traits = this.#traits.get(schedule);
+    if (!traits) {
+      const apart = schedule.maxRuns !== undefined || delayOf(schedule) !== undefined;
+      traits = { seeded: usesSeed(schedule), apart };
+      this.#traits.set(schedule, traits);
+    }
+    return traits;
+  }
+
+  async count(): Promise<Load> {
+    const { from, step, size } = this.#range;
+    const counts = new Array<number>(size).fill(0);
+    for (const group of this.#groups.values()) await this.#spread(group, counts);
+    const whole = counts.map(Math.round);
+    const busiest = whole
+      .map((count, i) => ({ at: from + i * step, count }))
+      .filter(({ count }) => count > 0)
+      .sort((a, b) => b.count - a.count || a.at - b.at)
+      .slice(0, BUSIEST);
+    const found: BusyStep[] = [];
+    for (const one of busiest) found.push({ ...one, collisions: await this.#collisions(one.at) });
+    return {
+      from,
+      step,
+      counts: whole,
+      total: whole.reduce((sum, count) => sum + count, 0),
+      tasks: this.#tasks,
+      busiest: found,
+    };
+  }
+
+  async #spread(group: Group, counts: number[]): Promise<void> {
+    const { from, start, end, step } = this.#range;
+    const { schedule, names } = group;
+    const add = (at: number, count: number) => {
+      const i = Math.floor((at - from) / step);
+      if (i < counts.length) counts[i] = (counts[i] ?? 0) + count;
+    };
+    for await (const [at, following] of this.#times(group, start, end)) {
+      const { jitter } = schedule;
+      if (jitter === undefined) {
+        add(at, names.length);
+      } else if (this.#exact >= names.length) {
+        this.#exact -= names.length;
+        for (const name of names) add(at + jitterOf(jitter, seedOf(name), at, following()), 1);
+      } else {
+        // The jitter of many tasks is even: some of them stand for all.
+        const every = Math.ceil(names.length / SAMPLED);
+        const some = names.filter((_, i) => i % every === 0);
+        const next = following();
+        for (const name of some)
+          add(at + jitterOf(jitter, seedOf(name), at, next), names.length / some.length);
+      }
+    }
+  }
+
+  /** Times of a group from `start` to before `end`, each with a function for the one that follows. */
+  async *#times(
+    { schedule, json, first, left = Number.POSITIVE_INFINITY, names }: Group,
+    start: number,
+    end: number,
+  ): AsyncGenerator<[at: number, following: () => number | undefined]> {
+    const seed = seedOf(names[0] as TaskName);
+    const steps = scheduleSteps(schedule);
+    const compiled = this.#store.calendars.schedules.compiled(schedule, seed, json);
+    const after = first === undefined ? start - 1 : first - 1;
+    let at = first !== undefined && delayOf(schedule) !== undefined ? first : compiled.next(after);
+    for (let n = 0; at !== undefined && at < end && n < left; n++) {
+      const here = at;
+      if (at >= start) yield [at, () => compiled.next(here)];
+      if (this.#slice.took(steps) && !(await this.#slice.next()))
+        throw fault(
+          "to",
+          "the load takes too many steps.",
+          "Ask for a shorter time, one queue or one owner.",
+        );
+      at = compiled.next(at);
+    }
+  }
+
+  /** The instants of a step at which most tasks meet. */
+  async #collisions(at: number): Promise<Collision[]> {
+    const { start, end, step } = this.#range;
+    const met = new Map<number, Group[]>();
+    for (const group of this.#groups.values()) {
+      if (group.schedule.jitter !== undefined) continue;
+      for await (const [time] of this.#times(group, Math.max(at, start), Math.min(at + step, end))) {
+        const there = met.get(time);
+        if (there) there.push(group);
+        else met.set(time, [group]);
+      }
+    }
+    const size = (groups: readonly Group[]) => groups.reduce((sum, { names }) => sum + names.length, 0);
+    return [...met]
+      .map(([time, groups]) => ({ time, groups, count: size(groups) }))
+      .filter(({ count }) => count > 1)
+      .sort((a, b) => b.count - a.count || a.time - b.time)
+      .slice(0, BUSIEST)
+      .map(({ time, groups, count }) => ({
+        at: time,
+        count,
+        schedules: groups
+          .sort((a, b) => b.names.length - a.names.length)
+          .slice(0, SAMPLE)
+          .map((group) => this.#contributor(group, time, count)),
+      }));
+  }
+
+  #contributor({ schedule, json, names }: Group, at: number, crowd: number): Contributor {
+    const seed = seedOf(names[0] as TaskName);
+    const following = this.#store.calendars.schedules.compiled(schedule, seed, json).next(at);
+    const jitter =
+      crowd < CROWD || "at" in schedule || delayOf(schedule) !== undefined
+        ? undefined
+        : proposal(names.length, following === undefined ? DAY : following - at);
+    return {
+      humanized: describeSchedule(schedule, seed),
+      tasks: names.length,
+      sample: names.slice(0, SAMPLE),
+      ...(jitter !== undefined && { jitter }),
+    };
+  }
+}
+
+/** Jitters of one group and time that are computed if there are too many for all. */
+const SAMPLED = 100;
+
+/** The shortest jitter with about one task a second, or the longest within half of the gap. */
+function proposal(tasks: number, gap: number): string | undefined {
+  const fits = SECONDS.filter((seconds) => seconds * 2_000 <= gap);
+  const enough = fits.findIndex((seconds) => seconds >= tasks);
+  return tasks < 2 ? undefined : JITTERS[enough < 0 ? fits.length - 1 : enough];
+}
+
+function fault(field: string, what: string, remedy: string): CarillonError {
+  return new CarillonError("INVALID_OPTION", what, { field, remedy });
+}
