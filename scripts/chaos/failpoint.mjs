@@ -30,6 +30,7 @@ const HALF_WAY = new Set([
   "after reconcile",
   "after read-settle",
   "after start-run",
+  "after turn",
 ]);
 const WIDTH = 96;
 

@@ -1,4 +1,5 @@
 import { EventEmitter } from "node:events";
+import { hostname } from "node:os";
 import { assertOptions, durationOption } from "@carillon/core/internal";
 import {
   bullPrefix,
@@ -7,10 +8,10 @@ import {
   failsForAll,
   type Heartbeat,
   type Logger,
-  PatientWorker,
   type RedisClient,
   redisError,
   Store,
+  TurnWorker,
   untilRedisAnswers,
 } from "@carillon/store";
 import { seamsOf } from "@carillon/store/internal";
@@ -57,7 +58,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
   readonly #items: ItemQueues;
   readonly #processor: Processor;
   readonly #heartbeat: Heartbeat;
-  readonly #workers: { readonly worker: PatientWorker; readonly connection: RedisClient }[] = [];
+  readonly #workers: { readonly worker: TurnWorker; readonly connection: RedisClient }[] = [];
   /** Everything that `start` started, in stop order. */
   readonly #ends: (() => void)[] = [];
   readonly #stopping = new AbortController();
@@ -155,17 +156,18 @@ export class Worker extends EventEmitter<WorkerEvents> {
     this.#logger.info({ queues: this.queues, namespace: this.#store.namespace }, "worker is running");
   }
 
-  #open(queue: string): { worker: PatientWorker; connection: RedisClient } {
+  #open(queue: string): { worker: TurnWorker; connection: RedisClient } {
     const connection = this.#store.connect("patient");
     const run = async (job: Job, token?: string) => {
       this.#running += 1;
       try {
-        return await this.#processor.process(queue, job, token ?? "");
+        return await this.#processor.process(queue, job, token ?? "", worker.turnOf(job));
       } finally {
         this.#running -= 1;
       }
     };
-    const worker = new PatientWorker(queue, run, {
+    const whose = { id: this.id, pid: process.pid, host: hostname(), lock: this.#lockDuration };
+    const options = {
       connection,
       name: this.id,
       prefix: bullPrefix(this.#store.namespace, queue),
@@ -174,7 +176,8 @@ export class Worker extends EventEmitter<WorkerEvents> {
       stalledInterval: durationOption(this.#options.stalledInterval ?? 30_000, "stalledInterval", 1, MOST_MS),
       maxStalledCount: NEVER,
       settings: { backoffStrategy },
-    });
+    };
+    const worker: TurnWorker = new TurnWorker(queue, run, options, this.#store.runs.lanes(queue, whose));
     worker.on("error", (error) => {
       const coded = redisError(error); // It also takes the password out of the error.
       const { code, message } = coded;
@@ -186,6 +189,7 @@ export class Worker extends EventEmitter<WorkerEvents> {
     worker.on("lockRenewalFailed", (ids) => {
       for (const id of ids) this.#active.lose(queue, id);
     });
+    worker.run().catch((error: unknown) => worker.emit("error", error as Error));
     return { worker, connection };
   }
 

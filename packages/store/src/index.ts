@@ -2,8 +2,8 @@ export { ALERT_TYPE, type Alert, EMAIL_TYPE, type Incident } from "./alerts.js";
 export type { Backfill, NewBackfill } from "./backfills.js";
 export { bullChildren } from "./bull/bull-keys.js";
 export { bullVersion, jobOptions } from "./bull/bullmq.js";
-export { PatientWorker } from "./bull/patient-worker.js";
 export { aboutPause, type QueuePause, type QueueState, type WorkerConnections } from "./bull/queues.js";
+export { type Turn, TurnWorker } from "./bull/turn-worker.js";
 export type { CalendarOutcome, SharedCalendar } from "./calendars.js";
 export { ChangeLog, type StoredChange } from "./changes.js";
 export * from "./claim/claims.js";
@@ -42,7 +42,14 @@ export {
 export { type Attempt, decodeOutcomes } from "./run/codec.js";
 export type { LedgerEntry } from "./run/ledger.js";
 export type { Recent } from "./run/recent.js";
-export type { EndWord, Settlement, SettleWord, StartResult, Worked } from "./run/run-scripts.js";
+export {
+  begunOf,
+  type EndWord,
+  type Settlement,
+  type SettleWord,
+  type StartResult,
+  type Worked,
+} from "./run/run-scripts.js";
 export { REDIS_TIME, type Sabotage, type TimeSource } from "./script/context.js";
 export { PARTS } from "./script/facts.js";
 export { Coverage, type Gap, gapText, type Work } from "./status/coverage.js";

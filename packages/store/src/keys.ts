@@ -81,6 +81,8 @@ export interface QueueKeys {
   places(owner: string): string;
   /** Sorted set: `shard owner/id` of the tasks that wait for a place of their owner, by nominal time. */
   waiting(owner: string): string;
+  /** String: the newest turn of a worker, for the case that its answer is lost. `lane`: of the turns that it has under way at once. */
+  turn(worker: string, lane: number): string;
   /** The redlock mutex of a part of `next`, of replanning all tasks (`zone`), or of comparing the indexes (`audit`). */
   mutex(part: string): string;
 }
@@ -201,6 +203,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     held: `${ours}held`,
     places: (owner) => `${ours}${prefix.places}${owner}`,
     waiting: (owner) => `${ours}${prefix.waiting}${owner}`,
+    turn: (worker, lane) => `${ours}${prefix.turn}${worker}:${lane}`,
     mutex: (part) => `${ours}${prefix.mutex}${part}`,
   };
 }

@@ -33,9 +33,11 @@ const UNUSED = /^relay/;
 
 const calls = (lua: string) =>
   [...lua.matchAll(/call\(\s*['"](\w+)['"]/g)].map(([, name]) => `${name}`.toLowerCase());
-const ours = [...DECLARED.values()].flatMap((script) =>
-  calls(assemble(script, { time: REDIS_TIME, sabotage: [] })),
-);
+/** Only workers send it. It contains scripts of BullMQ's. */
+const WORKERS = "turn";
+const ours = [...DECLARED.values()]
+  .filter(({ name }) => name !== WORKERS)
+  .flatMap((script) => calls(assemble(script, { time: REDIS_TIME, sabotage: [] })));
 const theirs = bullScripts().flatMap(([name, lua]) => (UNUSED.test(name) ? [] : calls(lua)));
 // redlock
 const mutex = ["exists", "get", "set", "del"];

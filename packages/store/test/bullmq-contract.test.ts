@@ -3,10 +3,12 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { internalsOf } from "@carillon/store/internal";
 import { eventually, type RedisServer, startRedis } from "@carillon/testing";
-import { FlowProducer, type Job, UnrecoverableError, Worker } from "bullmq";
+import { FlowProducer, type Job, raw2NextJobData, UnrecoverableError, Worker } from "bullmq";
 import { Redis } from "ioredis";
+import { unpack } from "msgpackr";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { bullChildren, bullKeys, bullMeta } from "../src/bull/bull-keys.js";
+import { bullTurnKeys, bullTurnLua } from "../src/bull/bull-turn.js";
 import { bullAddLua, bullPromoteLua, bullScript, JobPacker, jobOptions } from "../src/bull/bullmq.js";
 import { PatientWorker } from "../src/bull/patient-worker.js";
 import { bullPrefix } from "../src/keys.js";
@@ -27,6 +29,16 @@ const REVIEW: Record<string, { sha1: string; review: string }> = {
     sha1: "299880da0f75f0b376ee8e87d20eae62f964ac5e",
     review: "as addStandardJob, and that its keys are all in BULL_KEYS",
   },
+  moveToFinished: {
+    sha1: "69666e69dd5621df59067a03de685e55a486560d",
+    review:
+      "its KEYS and arguments; that it checks lock, list of active jobs and children before it writes, and answers 0 or below 0; what it reads of meta and sets of the marker; when it adds `drained`; and the cut in bull-turn.ts",
+  },
+  moveToActive: {
+    sha1: "d96ca626f1ea141b44a856b312fc636d99aa9ea9",
+    review:
+      "its KEYS and arguments; that it answers a job as a list or no list, a rate limit and a time; that RPOPLPUSH is its first look for a job; what it reads of meta, delayed jobs and sets of the marker; and the cuts in bull-turn.ts",
+  },
   removeJob: {
     sha1: "574af105e7df948fdf7e5410f3190a87f037d7f3",
     review: "that it refuses a locked job with 0, answers 1, and reads no key but those under its prefix",
@@ -42,11 +54,46 @@ const REVIEW: Record<string, { sha1: string; review: string }> = {
   },
 };
 
-/** Methods of BullMQ's worker that PatientWorker overrides or calls. */
+/** Methods of BullMQ's worker that PatientWorker and TurnWorker override or call. */
 const MEMBERS: Record<string, { sha1: string; review: string }> = {
-  moveToActive: {
-    sha1: "c20d7353def8c25406c6da10e8a1492c105fdb64",
-    review: "that it rejects if Redis refuses to hand out a job, and is asked again at once",
+  run: {
+    sha1: "14d854f6dafc4d8cac53bfb659fb449ea0a648de",
+    review: "that it starts the check for stalled jobs and the locks, then `mainLoop`, and waits for that",
+  },
+  whenCurrentJobsFinished: {
+    sha1: "ceed1231fe5023b21965a0341a1215ea09301140",
+    review: "that it ends the wait for a job, and waits for `mainLoopRunning`",
+  },
+  pause: { sha1: "e0bbb7fecd6ecebda6a4891cefdc7973b77d0923", review: "that it sets `paused` at once" },
+  resume: { sha1: "fb38b93a4ca0a2a18949f96f475af5c62fd0c79d", review: "that it calls `run` if no loop runs" },
+  processJob: {
+    sha1: "28dc4360f57383f8f4c4435aa4afb611cf74d5d1",
+    review:
+      "that it keeps the job's lock, calls `processFn`, and ends the job by `handleCompleted` or `handleFailed`; that `fetchNextCallback` decides whether it takes another",
+  },
+  nextJobFromJobData: {
+    sha1: "f60ec63b5e36007b3021cfdc0bd96408eda2184f",
+    review: "that it makes the job, and keeps BullMQ's own schedules going",
+  },
+  createJob: {
+    sha1: "e395fcafc16b7a674087b3ad98ef2219a5763fad",
+    review: "that it takes what raw2NextJobData makes of a job",
+  },
+  waitForJob: {
+    sha1: "743ffc83ac8147367d8ae691aaff969fe4f1a8fd",
+    review: "that it never rejects, ends with `close`, and returns when to ask for a job: 0 at once",
+  },
+  waitForRateLimit: {
+    sha1: "b47cf71cd73d4f577f2a6fadd2d4f87a4ca8d58b",
+    review: "that it waits until `limitUntil`, and ends with `close`",
+  },
+  isRateLimited: {
+    sha1: "5e5042894af85440692ea124c7b8a77ae58be608",
+    review: "that it compares `limitUntil` with the time",
+  },
+  updateDelays: {
+    sha1: "797feff1e4892e80e55b86baa36bbc219a99ea47",
+    review: "that it sets `limitUntil` and `blockUntil`",
   },
   handleCompleted: {
     sha1: "7c39649e296b88008cd83be5ef27faad8eaf38be",
@@ -120,6 +167,77 @@ describe("the internals of BullMQ", () => {
     expect(members.backend).toMatchObject({ close: expect.any(Function) });
     await worker.abandon();
     await worker.close(true);
+  });
+
+  it("have the members of a worker that TurnWorker uses", () => {
+    const worker = new Worker(QUEUE, async () => {}, {
+      connection: bench.connect(),
+      prefix: bullPrefix(bench.store.namespace, QUEUE),
+      autorun: false,
+    }) as unknown as Record<string, unknown>;
+    expect(worker).toMatchObject({
+      waiting: null,
+      blockUntil: 0,
+      limitUntil: 0,
+      running: false,
+    });
+    expect(worker["lockManager"]).toMatchObject({
+      trackJob: expect.any(Function),
+      untrackJob: expect.any(Function),
+    });
+    return (worker as unknown as Worker).close(true);
+  });
+
+  it("get the keys and arguments of a turn as from BullMQ itself", async () => {
+    const prefix = bullPrefix(bench.store.namespace, QUEUE);
+    const options = { connection: bench.connect(), prefix, autorun: false, name: "me" };
+    const worker = new Worker(QUEUE, async () => {}, options);
+    await worker.waitUntilReady();
+    const sent: { name: string; args: unknown[]; answer: unknown }[] = [];
+    const { backend } = worker as unknown as {
+      backend: { execCommand(client: unknown, name: string, args: unknown[]): Promise<unknown> };
+    };
+    const exec = backend.execCommand;
+    backend.execCommand = async (redis, name, args) => {
+      const answer = await exec.call(backend, redis, name, args);
+      sent.push({ name, args, answer });
+      return answer;
+    };
+    await bench.queue().add("noop", { a: 1 }, { jobId: "j@1" });
+    const job = (await worker.getNextJob("a-token", { block: false })) as Job;
+    await job.moveToCompleted({ done: true }, "a-token", false);
+    await worker.close();
+    const [taken, ended] = sent as [(typeof sent)[0], (typeof sent)[0]];
+    expect([taken.name, ended.name]).toEqual(["moveToActive", "moveToFinished"]);
+
+    const all = bullTurnKeys(`${prefix}:${QUEUE}:`);
+    const handed = [...bullTurnLua().matchAll(/local KEYS = \{(.*)\}/g)].map(([, list]) =>
+      (list as string).split(", ").map((key) => all[Number(/K\.bull\[(\d+)\]/.exec(key)?.[1]) - 1]),
+    );
+    expect(handed).toEqual([
+      ended.args.slice(0, 14).map((key, i) => (i === 11 ? undefined : key)),
+      taken.args.slice(0, 11),
+    ]);
+    const bull = `${prefix}:${QUEUE}:`;
+    expect(taken.args.slice(11, -1)).toEqual([bull, expect.any(Number)]);
+    const lock = { token: "a-token", lockDuration: 30_000, name: "me" };
+    expect(unpack(taken.args.at(-1) as Buffer)).toMatchObject(lock);
+    expect(ended.args.slice(14, 21)).toEqual([
+      ...["j@1", expect.any(Number), "returnvalue", '{"done":true}', "completed", 0, bull],
+    ]);
+    expect(unpack(ended.args[21] as Buffer)).toMatchObject({
+      ...lock,
+      keepJobs: { count: -1 },
+      maxMetricsSize: "",
+    });
+    const [data] = raw2NextJobData(taken.answer as unknown[]);
+    expect(data).toMatchObject({
+      name: "noop",
+      data: '{"a":1}',
+      attemptsMade: 0,
+      stalledCounter: 0,
+      processedBy: "me",
+    });
   });
 
   it("are missed by name if a script is absent", () => {

@@ -44,7 +44,7 @@ export const workerFaults = [
       return { effective: true, note: started.run };
     },
   },
-  ...["start-run", "settle-run"].flatMap((script) =>
+  ...["turn", "start-run", "settle-run"].flatMap((script) =>
     ["die", "lose"].flatMap((what) =>
       ["before", "after"].map((when) => ({
         kind: what === "die" ? "worker dies at a point" : "worker's reply lost at a point",

@@ -21,10 +21,16 @@ export interface Active {
 
 /** Most runs that a worker names in its heartbeat. */
 const MOST_NAMED = 20;
+/** Most cancels that are remembered. */
+const MOST_MISSED = 1_000;
 
 /** All current attempts, so that they can be cancelled or aborted. */
 export class ActiveJobs implements Iterable<Active> {
   readonly #jobs = new Set<Active>();
+  /** Runs that were cancelled, and that are not here: one may be on its way, as its start is recorded before this worker hears of it. */
+  readonly #missed = new Set<string>();
+  /** Called where such a run arrives. */
+  onMissed: () => void = () => {};
   #stopped = false;
 
   get size(): number {
@@ -39,6 +45,7 @@ export class ActiveJobs implements Iterable<Active> {
   enter(job: Active): () => void {
     this.#jobs.add(job);
     if (this.#stopped) job.box.stop();
+    if (this.#missed.delete(`${job.queue} ${job.run}`)) this.onMissed();
     return () => this.#jobs.delete(job);
   }
 
@@ -58,7 +65,15 @@ export class ActiveJobs implements Iterable<Active> {
 
   /** Someone cancelled the run: its handler or its items end. */
   cancel(queue: string, run: string): void {
-    for (const one of this.#jobs) if (one.queue === queue && one.run === run) one.box.cancel();
+    let found = false;
+    for (const one of this.#jobs) {
+      if (one.queue !== queue || one.run !== run) continue;
+      one.box.cancel();
+      found = true;
+    }
+    if (found) return;
+    if (this.#missed.size >= MOST_MISSED) this.#missed.clear();
+    this.#missed.add(`${queue} ${run}`);
   }
 
   /** The job's lock was lost: another worker will take it over, so this attempt must end. */

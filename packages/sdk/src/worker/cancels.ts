@@ -13,6 +13,7 @@ export class CancelListener {
     this.#store = store;
     this.#active = active;
     this.#logger = logger;
+    active.onMissed = () => void this.look();
     this.#subscription = store.listen("cancel", {
       message(text) {
         const [queue, run] = text.split(" ");

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { PatientWorker } from "@carillon/store";
+import type { TurnWorker } from "@carillon/store";
 
 const LOOK_EVERY = 200;
 /** A close is abandoned after this number of checks without an active job: 3 s. */
@@ -19,7 +19,7 @@ export interface Closing {
  * back. When no code is at work any more, nothing is left to wait for: a job about which nothing was said comes back when its lock
  * has expired.
  */
-export async function closeWorker(worker: PatientWorker, { busy, stranded }: Closing): Promise<void> {
+export async function closeWorker(worker: TurnWorker, { busy, stranded }: Closing): Promise<void> {
   const closed = worker.close().catch(() => {});
   let done = false;
   void closed.then(() => {

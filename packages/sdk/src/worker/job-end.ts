@@ -1,4 +1,4 @@
-import { type Logger, redisError } from "@carillon/store";
+import { type Logger, redisError, type Turn } from "@carillon/store";
 import { DelayedError, type Job, WaitingChildrenError, WaitingError } from "bullmq";
 import type { JobEnd } from "./verdict.js";
 
@@ -7,6 +7,8 @@ export interface Taken<Data = unknown> {
   readonly queue: string;
   readonly job: Job<Data>;
   readonly token: string;
+  /** Undefined: it is not a run's. */
+  readonly turn?: Turn | undefined;
 }
 
 /** Minimum delay of a job, in ms: this process' clock may be ahead of the one that set the time. */

@@ -1,5 +1,6 @@
 import type { JobData } from "@carillon/core";
 import { isName } from "@carillon/core/internal";
+import type { Turn } from "@carillon/store";
 import { type Job, UnrecoverableError } from "bullmq";
 import { type AnyTaskType, isFanOut, type TaskType } from "../task-type.js";
 import { adoptBackoff } from "./backoff.js";
@@ -33,7 +34,7 @@ export class Processor {
   }
 
   /** Its result and its errors are BullMQ's. */
-  async process(queue: string, job: Job, token: string): Promise<unknown> {
+  async process(queue: string, job: Job, token: string, turn?: Turn): Promise<unknown> {
     const data = (job.data ?? {}) as Partial<JobData> & Partial<ItemData>;
     const { logger } = this.#parts;
     const id = String(job.id);
@@ -44,7 +45,7 @@ export class Processor {
       throw new UnrecoverableError(error);
     }
     adoptBackoff(job);
-    const taken: Taken = { queue, job, token };
+    const taken: Taken = { queue, job, token, turn };
     if (this.#parts.active.isWorked(queue, id)) {
       // The attempt before lost its lock, and has its grace to end. None beside it here: BullMQ knows locks by the job, and the end of
       // one attempt would take the other's.

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import type { Json, Outcome, TaskName } from "@carillon/core";
-import { type EndWord, failsForAll, redisError, type StartResult } from "@carillon/store";
+import { isFailure } from "@carillon/core/internal";
+import { begunOf, type EndWord, failsForAll, redisError, type StartResult } from "@carillon/store";
 import { UnrecoverableError } from "bullmq";
 import type { Context } from "../context.js";
 import type { Active } from "./active.js";
@@ -66,7 +67,8 @@ export class RunAttempt {
 
   /** Records the start, before any handler runs. Undefined: this failed, and the job is handed back. */
   async start(): Promise<StartResult | undefined> {
-    const started = await this.#recordStart();
+    const { turn } = this.taken;
+    const started = turn?.start ? begunOf(this.#name, turn.start) : await this.#recordStart();
     if (started?.word === "OK") {
       this.#fence = started.fence;
       this.#active.attempt = started.attempt;
@@ -152,7 +154,7 @@ export class RunAttempt {
       this.parts.logger.error(details, "handler ignores its signal");
     }
     const verdict = verdictOf(ended, this.box, this.#last);
-    if (verdict.run) await this.settle(verdict.run);
+    if (verdict.run) await this.settle(verdict.run, verdict.job);
     else {
       this.output.close();
       await this.parts.outputs.save(this.#active);
@@ -171,9 +173,9 @@ export class RunAttempt {
     return this.#last || error instanceof UnrecoverableError;
   }
 
-  /** Records the end, and tells of it. */
-  async settle(end: RunEnd): Promise<void> {
-    const outcome = await this.record(end);
+  /** Records the end, and tells of it. @param job how its job ends; that is done with it if it can be */
+  async settle(end: RunEnd, job?: JobEnd): Promise<void> {
+    const outcome = await this.record(end, job);
     if (!outcome) return;
     const ms = Math.round(performance.now() - this.#begun);
     const { attempt } = this.#active;
@@ -182,10 +184,10 @@ export class RunAttempt {
   }
 
   /** Records the end of this attempt. Returns how it ended for its run; undefined: its word does not count. */
-  async record(end: RunEnd): Promise<Outcome | "retrying" | undefined> {
+  async record(end: RunEnd, job?: JobEnd): Promise<Outcome | "retrying" | undefined> {
     this.output.close();
     this.#active.ending = true;
-    const word = await this.#recordEnd(end);
+    const word = await this.#recordEnd(end, job?.end === "complete");
     if (word === "CANCELLED") return "cancelled";
     // Unknown: the job itself will tell the reconciler.
     if (word === "OK" || word === undefined) return end.outcome ?? "retrying";
@@ -198,7 +200,7 @@ export class RunAttempt {
    * Retries while Redis refuses the write: the job alone records less, and if Redis refuses that too, it is wrong.
    * Undefined: it cannot be recorded, or the job is no longer ours.
    */
-  async #recordEnd({ outcome, error, result }: RunEnd): Promise<EndWord | undefined> {
+  async #recordEnd({ outcome, error, result }: RunEnd, withJob: boolean): Promise<EndWord | undefined> {
     const { store, outputs, logger, stopping } = this.parts;
     const nextAt = outcome === undefined ? undefined : this.nextAt;
     const end = { fence: this.#fence, made: this.taken.job.attemptsMade, outcome, error, result, nextAt };
@@ -207,6 +209,12 @@ export class RunAttempt {
       await outputs.idle(this.#active);
       const saved = outputs.save(this.#active);
       try {
+        const both = withJob && nextAt === undefined && outcome !== undefined && !isFailure(outcome);
+        if (
+          both &&
+          (await this.taken.turn?.end({ ...end, outcome, name: this.#name, run: this.#about.run })) === "OK"
+        )
+          return "OK";
         return await store.runs.settle(this.#name, this.#about.run, end);
       } catch (failure) {
         const details = { ...this.#about, code: redisError(failure).code, tries };

@@ -101,7 +101,8 @@ it("a worker names at most 20 of its runs", async () => {
   const times = running.map(({ started = 0 }) => started);
   expect(times).toEqual([...times].sort((a, b) => a - b));
   const { runs } = bench.client;
-  expect(await runs.list({ state: "running", limit: 5 })).toEqual(running.slice(0, 5));
+  const first = await runs.list({ state: "running", limit: 5 });
+  expect(first.map(({ id }) => id)).toEqual(running.slice(0, 5).map(({ id }) => id));
   expect(await runs.list({ state: "running", task: "t" })).toHaveLength(30);
   expect(await runs.list({ state: "running", queue: "other" })).toEqual([]);
   expect(await new Client({ store: store(), owner: "acme" }).runs.list({ state: "running" })).toEqual([]);

@@ -45,9 +45,10 @@ it("a save that is sent again after a lost answer does not overwrite a later one
 
 it("the end of a run is sent after its whole output, even if an earlier save is under way", async () => {
   const [saving, ended] = [gate(), gate()];
+  let begun = false;
   const sent: string[] = [];
   const failpoint = async (point: string) => {
-    if (point !== "before save-output" && point !== "before settle-run") return;
+    if (!begun || (point !== "before save-output" && point !== "before turn")) return;
     sent.push(point);
     saving.resolve();
     await ended.promise;
@@ -56,6 +57,7 @@ it("the end of a run is sent after its whole output, even if an earlier save is 
     withSeams({ connection: bench.redis.url, namespace: bench.namespace }, { failpoint }),
   );
   const handler = async (_payload: object, { log }: { log: (text: string) => void }) => {
+    begun = true;
     log("one");
     await saving.promise;
     log("two");
@@ -65,7 +67,7 @@ it("the end of a run is sent after its whole output, even if an earlier save is 
   const worker = await bench.work([type], { connection: undefined, store });
   const run = await bench.run("t", "type");
   await once(worker, "settled");
-  expect(sent).toEqual(["before save-output", "before save-output", "before settle-run"]);
+  expect(sent).toEqual(["before save-output", "before save-output", "before turn"]);
   expect(await bench.output(run)).toMatchObject([{ text: "log one\nlog two\n" }]);
   await worker.stop();
   await store.close();

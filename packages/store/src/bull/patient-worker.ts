@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { Worker as BullWorker, DelayedError, type Job, WaitingChildrenError, WaitingError } from "bullmq";
 import { failsForAll } from "../redis/redis-error.js";
 
-/** Wait after a job could not be fetched, or its end not be written, in ms. */
+/** Wait after the end of a job could not be written, in ms. */
 const PAUSE = 1_000;
 /** Attempts to write the end of a job. */
 const TRIES = 30;
@@ -10,21 +10,11 @@ const TRIES = 30;
 const MOVED = [DelayedError, WaitingError, WaitingChildrenError];
 
 /**
- * BullMQ's worker, but where Redis is there and refuses to hand out a job (no memory, a replica, no right to), it waits a moment:
- * BullMQ asks again at once, thousands of times a second, with an error for each. Where Redis refuses to end one (a replica, for a
- * moment), it tries again: BullMQ would fail one that is done, and leave one that failed to come back, with no attempt counted.
+ * BullMQ's worker, but where Redis refuses to end a job (a replica, for a moment), it tries again: BullMQ would fail one that is done, and leave
+ * one that failed to come back, with no attempt counted.
  */
 export class PatientWorker extends BullWorker {
   readonly #closing = new AbortController();
-
-  protected override async moveToActive(token: string, name?: string): Promise<Job> {
-    try {
-      return await super.moveToActive(token, name);
-    } catch (error) {
-      await setTimeout(PAUSE, undefined, { signal: this.#closing.signal }).catch(() => {});
-      throw error;
-    }
-  }
 
   protected override handleCompleted(...of: Parameters<BullWorker["handleCompleted"]>): Promise<Job> {
     return this.#patiently(() => super.handleCompleted(...of));

@@ -65,6 +65,14 @@ export function decodeDetails(task: TaskName, text: string): RunDetails {
   return { key: occurrenceKey(task, nominal), due: nominal, trigger: "schedule", ...stored };
 }
 
+/** Error texts and results beyond this many characters are cut. */
+export const LONGEST_TEXT = 16 * 1024;
+
+/** A result as JSON, as it is kept with its run. */
+export function cutResult(json: string): string {
+  return json.length > LONGEST_TEXT ? JSON.stringify({ cut: true, length: json.length }) : json;
+}
+
 /** Undefined if there is no record, or it is corrupt. */
 export function decodeRun(queue: string, id: string, hash: Record<string, string>): Run | undefined {
   if (!hash.info || !hash.of) return undefined;

@@ -1,6 +1,19 @@
 import type { Json, Outcome, TaskName } from "@carillon/core";
-import { BULL, CANCEL, CLEAR, EACH, LEDGER, NEXT, REOPEN, SWEEP } from "../script/libraries.js";
+import {
+  BULL,
+  BULL_TURN,
+  CANCEL,
+  CLEAR,
+  EACH,
+  LEDGER,
+  NEXT,
+  REOPEN,
+  START,
+  SWEEP,
+  TRIED,
+} from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
+import { decodeDetails } from "./codec.js";
 
 export interface Worked {
   worker: string;
@@ -49,6 +62,42 @@ export type StartResult =
   /** The wait after a crash, or the pause of its task, is not over before `until`; now it is `now`. Both by the clock of Redis. */
   | { readonly word: "WAIT"; readonly until: number; readonly now: number };
 
+/** `ASK`: neither ended, and all cases have to be looked at; `ENDED`: the job has, and its run could not be written. */
+export type TurnWord = "OK" | "ASK" | "ENDED";
+
+/** What start-run.lua answers about a run. */
+export type StartReply = [word: StartResult["word"], ...details: (string | number)[]];
+
+/** Its answer for an attempt that may begin, after the word. */
+type Begun = [
+  fence: number,
+  now: number,
+  details: string,
+  checkpoint: string,
+  crashes: number,
+  attempt: number,
+  goesOn: 0 | 1,
+];
+
+/** Default time that an attempt gets to end by itself after its time limit, in ms. */
+const DEFAULT_TIME_LIMIT_GRACE = 10_000;
+
+export function begunOf(name: TaskName, [, ...rest]: StartReply): Extract<StartResult, { word: "OK" }> {
+  const [fence, now, details, checkpoint, crashes, attempt, goesOn] = rest as Begun;
+  const { limit, grace = DEFAULT_TIME_LIMIT_GRACE } = decodeDetails(name, details);
+  return {
+    word: "OK",
+    fence: Number(fence),
+    attempt,
+    now,
+    limit,
+    grace,
+    checkpoint: checkpoint === "" ? undefined : (JSON.parse(checkpoint) as Json),
+    crashes,
+    goesOn: goesOn === 1,
+  };
+}
+
 export interface Settlement {
   fence: number;
   /** As at the attempt's start. */
@@ -85,8 +134,29 @@ export const START_RUN = script("start-run", {
     keys: RUN_ITEM.keys,
     args: [...RUN_ITEM.args, "worker", "pid", "host", "own", "made", "token"],
   },
-  uses: [EACH, REOPEN],
+  uses: [EACH, REOPEN, START],
   answer: answers<unknown[]>(),
+});
+
+export const TURN = script("turn", {
+  keys: [...ENDING.keys, "turn", "bull[]"],
+  args: [...ENDING.args, "worker", "pid", "host", "number", "token", "take", "lock", "clock"],
+  each: {
+    args: [...RUN_ITEM.args, "token", "fence", "outcome", "made", "trace", "value", "result"],
+    packed: true,
+  },
+  uses: [START, BULL_TURN, TRIED],
+  answer:
+    answers<
+      [
+        words: TurnWord[],
+        jobs: [id: string, token: string, hash: string[], start?: StartReply][],
+        limit: number,
+        delay: number,
+        held: 0 | 1,
+        error: string,
+      ]
+    >(),
 });
 
 export const SETTLE_RUN = script("settle-run", {

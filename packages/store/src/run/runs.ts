@@ -10,10 +10,11 @@ import type { Link } from "../redis/link.js";
 import type { Scripts } from "../script/scripts.js";
 import { decodeTask, isForeign, type Retention } from "../task/codec.js";
 import { CallBatcher } from "./call-batcher.js";
-import { decodeDetails } from "./codec.js";
+import { cutResult, decodeDetails, LONGEST_TEXT } from "./codec.js";
 import { chunks, RunReads } from "./run-reads.js";
 import {
   type About,
+  begunOf,
   CANCEL_RUN,
   type CancelWord,
   CHECKPOINT,
@@ -27,34 +28,19 @@ import {
   type SettleWord,
   START_RUN,
   type Start,
+  type StartReply,
   type StartResult,
   TERMINATING,
   type Worked,
 } from "./run-scripts.js";
+import { LANES, TurnLane, type TurnWorker } from "./turns.js";
 
-/** Reply of start-run.lua for an attempt that may begin. */
-type Begun = [
-  fence: number,
-  now: number,
-  details: string,
-  checkpoint: string,
-  crashes: number,
-  attempt: number,
-  goesOn: 0 | 1,
-];
-
-/** Error texts and results beyond this many characters are cut. */
-const CAP = 16 * 1024;
 /** Runs checked, or cleared, in one script. */
 const RECONCILE_BATCH = 100;
 /** Between two checks of a run, in ms. */
 const LONGEST_WAIT = 300_000;
 /** Runs that start, or end, in one script: each takes some tens of microseconds. */
 const TOGETHER = 16;
-/** Default time that an attempt gets to end by itself after its time limit, in ms. */
-const DEFAULT_TIME_LIMIT_GRACE = 10_000;
-
-type StartReply = [word: StartResult["word"], ...details: (string | number)[]];
 
 /** Changes to a task at the end of its run, for settle-run.lua. Times are texts, because Lua formats large numbers inexactly. */
 interface Aftermath {
@@ -74,6 +60,7 @@ interface Aftermath {
 }
 
 export class RunRepository extends RunReads {
+  readonly #link: Link;
   readonly #keys: NamespaceKeys;
   readonly #scripts: Scripts;
   readonly #calendars: CalendarRepository;
@@ -91,6 +78,7 @@ export class RunRepository extends RunReads {
     retention: Retention,
   ) {
     super(link, keys);
+    this.#link = link;
     this.#keys = keys;
     this.#scripts = scripts;
     this.#calendars = calendars;
@@ -150,26 +138,21 @@ export class RunRepository extends RunReads {
     });
   }
 
+  /** The lanes in which a worker of this process has its turns at a queue. */
+  lanes(queue: string, worker: TurnWorker): TurnLane[] {
+    return Array.from(
+      { length: LANES },
+      (_, lane) => new TurnLane(this.#link, this.#scripts, this.#keys, this.#retention, queue, worker, lane),
+    );
+  }
+
   /** An attempt starts: written before its handler runs, and counted as a crash until its end takes that back. */
   async start(name: TaskName, run: string, by: Worked): Promise<StartResult> {
-    const [word, ...rest] = (await this.#starts.call(name.queue, { name, run, by })) as StartReply;
+    const reply = (await this.#starts.call(name.queue, { name, run, by })) as StartReply;
+    const [word, ...rest] = reply;
     switch (word) {
-      case "OK": {
-        const [fence, now, details, checkpoint, crashes, attempt, goesOn] = rest as Begun;
-        const { limit, grace = DEFAULT_TIME_LIMIT_GRACE } = decodeDetails(name, details);
-        const saved = checkpoint === "" ? undefined : (JSON.parse(checkpoint) as Json);
-        return {
-          word,
-          fence: Number(fence),
-          attempt,
-          now,
-          limit,
-          grace,
-          checkpoint: saved,
-          crashes,
-          goesOn: goesOn === 1,
-        };
-      }
+      case "OK":
+        return begunOf(name, reply);
       case "FINAL":
         return { word, outcome: rest[0] as Outcome };
       case "CRASHED": {
@@ -197,7 +180,7 @@ export class RunRepository extends RunReads {
   ): Promise<string> {
     const { nextAt } = end;
     let { outcome } = end;
-    let result = end.result === undefined ? "" : JSON.stringify(end.result);
+    let result = end.result === undefined ? "" : cutResult(JSON.stringify(end.result));
     let unheard = false;
     const decide = async (): Promise<string | undefined> => {
       const decides = nextAt !== undefined || (outcome !== undefined && isFailure(outcome));
@@ -206,8 +189,8 @@ export class RunRepository extends RunReads {
       const sent = {
         fence: end.fence,
         outcome,
-        error: (end.error ?? "").slice(0, CAP),
-        result: result.length > CAP ? JSON.stringify({ cut: true, length: result.length }) : result,
+        error: (end.error ?? "").slice(0, LONGEST_TEXT),
+        result,
         made: end.made,
         following: after ? JSON.stringify(after) : "",
       };

@@ -23,8 +23,7 @@ local function start(run)
   local made = run.made
   -- Frozen, or cut off, for longer than its lock lasts: this start would count the job's current worker as dead.
   if run.token ~= "" and not isHeldWith(run.job, run.token) then return { "LOST" } end
-  local was = redis.call("HMGET", run.key, "state", "outcome", "made", "cancel", "info", "notBefore", "started",
-    "worker", "attempts", "fence", "crashes", "trace", "again", "crashed")
+  local was = readStart(run.key)
   local state, details = was[1], was[5]
   local attempt = tonumber(was[9]) or 0
   local taskState = redis.call("HGET", run.task, "state")
@@ -73,49 +72,13 @@ local function start(run)
     return { "WAIT", wait, now }
   end
   local gap = string.match(details, '"minGap":(%d+)')
-  local stats = redis.call("HMGET", run.stats, "lastStart", "attempts", "crashes", "consecutiveCrashes", "checkpoint",
-    "starts")
+  local stats = readStarts(run.stats)
   local last = stats[1]
   if gap and last and not was[7] and now < last + gap then
     finish(run, "dropped", now, { says = { "made", made, "error", "started " .. (now - last) .. " ms after the run before" } })
     return { "DROPPED" }
   end
-
-  local fence = redis.call("HINCRBY", run.task, "fence", 1)
-  if fence == 1 then
-    -- From the clock on, as the generation: a task that was deleted and put again goes on above its old fences.
-    fence = nowMicros()
-    redis.call("HSET", run.task, "fence", fence)
-  end
-  local function grown(n, by) return whole((tonumber(stats[n]) or 0) + by) end
-  local before = attempt
-  -- A plain worker may have made attempts that only BullMQ counts.
-  attempt = math.max(before + (was[13] and 0 or 1), tonumber(made) + 1)
-  local counts, fields = {}, {}
-  if not was[7] then
-    add(fields, "started", whole(now))
-    counts = last and { "lastStart", whole(now), "starts", table.concat(startsOf(last, stats[6]), " ") } or { "lastStart", whole(now) }
-  end
-  redis.call("HSET", run.stats, "attempts", grown(2, attempt > before and 1 or 0), "crashes", grown(3, 1),
-    "consecutiveCrashes", grown(4, 1), unpack(counts))
-  if was[6] or was[13] then redis.call("HDEL", run.key, "notBefore", "again") end
-  -- `a:<attempt>`: since when, and the worker's own number. The newest attempt's worker is in fields of its own, and moves here at the
-  -- next start.
-  local since = whole(now)
-  if before > 0 then
-    local newest = redis.call("HMGET", run.key, "a:" .. before, "worker", "pid", "host")
-    local began, number = string.match(newest[1] or "", "^(%d+) (%d+)$")
-    if attempt == before then
-      since = string.match(newest[1] or "", "^%d+") or since
-    elseif began then
-      add(fields, "a:" .. before, table.concat({ began, newest[2] or "-", newest[3] or "-", newest[4] or "-", number }, " "))
-    end
-  end
-  add(fields, "a:" .. attempt, since .. " " .. run.own)
-  add(fields, "attempts", whole(attempt))
-  redis.call("HSET", run.key, "state", "running", "fence", fence, "worker", run.worker, "pid", run.pid, "host", run.host,
-    unpack(fields))
-  return { "OK", fence, now, details, stats[5] or "", tonumber(was[11] or 0), attempt, attempt == before and 1 or 0 }
+  return begin(run, was, made, stats, now)
 end
 
 local started = each(start)

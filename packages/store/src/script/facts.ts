@@ -38,6 +38,7 @@ export const FACTS = {
     lastOutcome: "last:",
     planned: "cal:",
     due: "due:",
+    turn: "turn:",
     mutex: "lock:",
     limits: "limits",
     places: "places:",

@@ -1,3 +1,4 @@
+import { bullTurnLua } from "../bull/bull-turn.js";
 import { bullAddLua, bullPauseLua, bullPromoteLua, bullRemoveLua } from "../bull/bullmq.js";
 import { library, madeLibrary } from "./script.js";
 
@@ -28,7 +29,9 @@ export const CLEAR = library("clear", [BULL_REMOVE]);
 const RUN = library("run", [TASK, OPEN, PLACES, ALERT, BULL]);
 export const REOPEN = library("reopen", [RUN]);
 export const SWEEP = library("sweep", [RUN, TRIED, library("bulk", [BULL])]);
+export const START = library("start", [RUN]);
 export const EACH = library("each", [RUN, TRIED]);
+export const BULL_TURN = madeLibrary("bull-turn", bullTurnLua, [BULL]);
 export const RECKON = library("reckon", [OPEN, BULL]);
 const BULL_ADD = madeLibrary("bull-add", bullAddLua);
 export const ENQUEUE = library("enqueue", [KEYS, BULL_ADD]);

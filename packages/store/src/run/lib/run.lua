@@ -88,20 +88,20 @@ local function timeTaken(outcome, now, started, reopened)
   if sum and started then return sum, math.max(0, now - math.max(started, reopened or started)) end
 end
 
--- Adds a run's end to the statistics of its task. Returns the kinds of its open incidents, if there are any. `survived`: an attempt counts as a crash until its end takes that back.
-local function count(run, outcome, now, started, reopened, survived)
+-- Statistics of the run's task with its end: the fields to set, whether no start is left, the kinds of its open incidents, if there are
+-- any, and the outcome of the last run until now. `survived`: an attempt counts as a crash until its end takes that back. Reads only.
+local function counted(run, outcome, now, started, reopened, survived)
   local failed, nothing = F.failures[outcome], outcome == "nothing-to-do"
   local sum, took = timeTaken(outcome, now, started, reopened)
   local was = redis.call("HMGET", run.stats, outcome, "consecutiveFailures", sum or "", "lastStart", "starts", "crashes",
     "incidents", "lastOutcome")
-  local set = { outcome, whole((tonumber(was[1]) or 0) + 1) }
+  local set, noStart = { outcome, whole((tonumber(was[1]) or 0) + 1) }, false
   if started and was[4] then
     -- If it had nothing to do, the last start is the one before.
     local starts = startsOf(was[4], was[5])
     local left = startsAfter(starts, started, nothing)
-    if #left == 0 then
-      redis.call("HDEL", run.stats, "lastStart", "starts")
-    elseif #left < #starts then
+    noStart = #left == 0
+    if not noStart and #left < #starts then
       add(set, "lastStart", left[1])
       add(set, "starts", table.concat(left, " ", 2))
     end
@@ -109,14 +109,11 @@ local function count(run, outcome, now, started, reopened, survived)
   local nowText = whole(now)
   if nothing then
     add(set, "lastChecked", nowText)
-    if not was[8] then redis.call("ZADD", ours(F.keys.lastOutcome, outcome), whole(0 - now), run.name) end
   elseif outcome ~= "dropped" and (started or outcome ~= "cancelled") then
     -- A run that never started is not the last run.
     add(set, "lastRun", run.id)
     add(set, "lastFinish", nowText)
     add(set, "lastOutcome", outcome)
-    if was[8] ~= outcome then redis.call("ZREM", ours(F.keys.lastOutcome, was[8] or "nothing-to-do"), run.name) end
-    redis.call("ZADD", ours(F.keys.lastOutcome, outcome), whole(0 - now), run.name)
     add(set, "lastMs", started and whole(math.max(0, now - math.max(started, reopened or started))) or "")
   end
   if failed then
@@ -130,8 +127,15 @@ local function count(run, outcome, now, started, reopened, survived)
     add(set, "crashes", whole((tonumber(was[6]) or 0) - 1))
     add(set, "consecutiveCrashes", "0")
   end
-  redis.call("HSET", run.stats, unpack(set))
-  return was[7]
+  return set, noStart, was[7], was[8]
+end
+
+-- Moves the task in the sets by outcome of its last run. `before`: that outcome until now.
+local function moveLast(run, before, outcome, now, started)
+  local nothing = outcome == "nothing-to-do"
+  if nothing and before or outcome == "dropped" or outcome == "cancelled" and not started then return end
+  if not nothing and before ~= outcome then redis.call("ZREM", ours(F.keys.lastOutcome, before or "nothing-to-do"), run.name) end
+  redis.call("ZADD", ours(F.keys.lastOutcome, outcome), whole(0 - now), run.name)
 end
 
 -- From so many successes on, their mean is the usual duration.
@@ -178,12 +182,14 @@ end
 -- next time from here on, and what waits for its end goes on. After the last one of a script: `afterEnds`.
 --
 -- `more`, as far as there is any: `error`; `says`, what else the run's record says of its end, fields and values; `stamps`,
--- what its job says of it if no worker of ours did; `survived` (see `count`); `retried`: a retry takes the place of the next time.
+-- what its job says of it if no worker of ours did; `survived` (see `count`); `retried`: a retry takes the place of the next time; `job`: ends
+-- the run's job with it: called before anything is written, and if it returns false nothing is. Returns whether the run has ended.
 local function finish(run, outcome, now, more)
   local nowText = whole(now)
   local gen, keep, expect, state, wait, pending, once, open, watch = unpack(redis.call("HMGET", run.task, "gen", "keep", "expect",
     "state", "wait", "pending", "once", "open", "watch"))
   if not gen then
+    if more.job then return false end
     -- Deleted while it ran: nothing of it is kept, and its job is removed with the reconciler's next check.
     redis.call("UNLINK", run.key, ours(F.keys.output, run.id), ours(F.keys.items, run.id))
     removeOpen(open, run.task, run.open, run.id)
@@ -191,17 +197,21 @@ local function finish(run, outcome, now, more)
     leave(run, now)
     rearmAndWake(F.parts.runs, K.runs)
     wakeForMoved()
-    return
+    return true
   end
   local was = redis.call("HMGET", run.key, "started", "reopened", "notBefore", "attempts")
   local kept = { history = redis.call("ZCARD", run.history), failures = redis.call("ZCARD", run.failures) }
-  -- If corrupt data is in the way, the reads have failed by now, and nothing is half done.
   local says, stamps = more.says or {}, more.stamps or {}
   local started = was[1] or stamps.started
   local lateAt, most
   -- Before this run counts among the usual ones.
   if watch then lateAt, most = watchOf(run, watch) end
-  local incidents = count(run, outcome, now, started, was[2], more.survived)
+  local counts, noStart, incidents, before = counted(run, outcome, now, started, was[2], more.survived)
+  -- If corrupt data is in the way, the reads have failed by now, and nothing is half done.
+  if more.job and not more.job() then return false end
+  redis.call("HSET", run.stats, unpack(counts))
+  if noStart then redis.call("HDEL", run.stats, "lastStart", "starts") end
+  moveLast(run, before, outcome, now, started)
   if started and not was[1] then add(says, "started", started) end
   if stamps.attempts and not was[4] then add(says, "attempts", stamps.attempts) end
   redis.call("HSET", run.key, "state", "final", "outcome", outcome, "finished", nowText, unpack(says))
@@ -249,6 +259,7 @@ local function finish(run, outcome, now, more)
   elseif F.successes[outcome] and incidents then
     recover(run.name, run.id, now, incidents, {})
   end
+  return true
 end
 
 -- Adds the ends to the queue's counts, and sets the times of the parts in `next`.

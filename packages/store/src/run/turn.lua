@@ -1,0 +1,127 @@
+-- A worker's turn at its queue: ends runs together with their jobs, and takes new jobs together with the starts of their runs. Only what needs no
+-- decision: a run that succeeds, and the first attempt of a run. For the rest the answer is "ASK" or a job without a start: the scripts that
+-- know all cases do it (settle-run, start-run).
+--
+-- A turn whose answer was lost is sent again under its number. It then takes nothing: it returns what it took, as far as those locks are
+-- still held. K.turn: number of the newest turn, words of its ends (letters), and for each job that it took its id and fence ("-" not started).
+--
+-- A.clock: the worker's own time, as BullMQ takes it; A.token: of the turn; a job's lock is held with it and the job's number in the turn
+-- Each: value: the job's result as JSON; result: the run's, "=" the same, "" none; trace: bytes of the job's stack traces, "" none
+-- Returns: { words of the ends, jobs, rate limit in ms, time of the next delayed job, 1 if the queue holds jobs back (paused, limited), error ("" none) }
+--          word: "OK" | "ASK" (nothing was done) | "ENDED" (the job has ended, and its run could not be written); job: { id, token, its hash,
+--          answer of start-run.lua without the word, or none }
+local now = nowMs()
+local LETTERS = { OK = "O", ASK = "A", ENDED = "E" }
+local WORDS = { O = "OK", A = "ASK", E = "ENDED" }
+
+local function endRun(run)
+  local was = redis.call("HMGET", run.key, "state", "fence", "cancel", "outcome")
+  if was[1] == "final" then
+    return was[2] == run.fence and was[4] == run.outcome and jobState(run.job) ~= "live" and "OK" or "ASK"
+  end
+  if not was[1] or was[1] == "queued" or was[2] ~= run.fence or was[3] then return "ASK" end
+  local says = { "made", run.made }
+  if run.trace ~= "" then add(says, "trace", run.trace) end
+  if run.result ~= "" then add(says, "result", run.result == "=" and run.value or run.result) end
+  run.ended = false
+  local ended = finish(run, run.outcome, now, {
+    says = says,
+    survived = true,
+    job = function()
+      run.ended = bullEnd(run.id, run.token, run.value) == 0
+      return run.ended
+    end,
+  })
+  return ended and "OK" or "ASK"
+end
+
+local function fromItem(item)
+  local run = runOf(item.id, item.name)
+  run.shard, run.due = item.shard, ours(F.keys.due, item.shard)
+  for _, field in ipairs({ "token", "fence", "outcome", "made", "trace", "value", "result" }) do run[field] = item[field] end
+  return run
+end
+
+local function startRun(id, hash)
+  local job = {}
+  for i = 1, #hash, 2 do job[hash[i]] = hash[i + 1] end
+  -- It was tried before, by any worker, or is to fail.
+  if job.atm or job.stc or job.defa or job.stacktrace then return nil end
+  local of = redis.call("HGET", ours(F.keys.run, id), "of")
+  local name = of and string.match(of, "^%S+")
+  if not name then return nil end
+  local run = runOf(id, name)
+  local was = readStart(run.key)
+  local plain = was[1] == "queued" and not (was[4] or was[6] or was[9] or was[14])
+  if not plain or string.find(was[5], '"minGap":', 1, true) or redis.call("EXISTS", run.task) == 0 then return nil end
+  run.worker, run.pid, run.host, run.own = A.worker, A.pid, A.host, "1"
+  return begin(run, was, "0", readStarts(run.stats), now)
+end
+
+local function tokenOf(n) return A.token .. ":" .. n end
+
+-- The start of a run as `begin` answered it.
+local function startOf(id, fence)
+  local of, info, held = unpack(redis.call("HMGET", ours(F.keys.run, id), "of", "info", "fence"))
+  if held ~= fence then return nil end
+  return { "OK", fence, now, info, redis.call("HGET", ours(F.keys.stats, string.match(of, "^%S+")), "checkpoint") or "", 0, 1, 0 }
+end
+
+local letters, took = "", {}
+local limit, delay, held, failure = 0, 0, 0, ""
+
+local function answer()
+  local words = {}
+  for letter in string.gmatch(letters, "%a") do words[#words + 1] = WORDS[letter] end
+  return { words, took, limit, delay, held, failure }
+end
+
+local number, lettersBefore, takenBefore = string.match(redis.call("GET", K.turn) or "", "^(%d+) (%a*)(.*)$")
+if number == A.number then
+  letters = lettersBefore
+  local n = 0
+  for id, fence in string.gmatch(takenBefore, " (%S+) (%S+)") do
+    n = n + 1
+    if isHeldWith(bullKey(id), tokenOf(n)) then
+      took[#took + 1] = { id, tokenOf(n), redis.call("HGETALL", bullKey(id)), startOf(id, fence) }
+    end
+  end
+  return answer()
+end
+
+-- Fails here if they hold something else.
+redis.call("ZCARD", K.journal)
+redis.call("ZCARD", K.runs)
+redis.call("SET", K.turn, A.number .. " ", "PX", 2 * A.lock)
+
+for item in eachItem do
+  local run = fromItem(item)
+  local word, failed = "ASK", nil
+  if forgotten < EXCESS_AT_MOST then word, failed = tried(endRun, run) end
+  if failed then word = run.ended and "ENDED" or "ASK" end
+  letters = letters .. LETTERS[word]
+end
+
+local record = ""
+for n = 1, tonumber(A.take) do
+  local got, failed = tried(function()
+    local next, asked = bullTake(tokenOf(n))
+    return { next, asked }
+  end)
+  if failed then
+    failure = failed
+    break
+  end
+  local job, id = got[1][1], got[1][2]
+  if type(job) ~= "table" then
+    limit, delay, held = got[1][3], got[1][4], got[2] and 0 or 1
+    break
+  end
+  local start = tried(startRun, id, job)
+  took[n] = { id, tokenOf(n), job, start }
+  record = record .. " " .. id .. " " .. (start and whole(start[2]) or "-")
+end
+bullLeave(#took > 0)
+if next(ended) then afterEnds() else wakeForMoved() end
+redis.call("SET", K.turn, A.number .. " " .. letters .. record, "PX", 2 * A.lock)
+return answer()

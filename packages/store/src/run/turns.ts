@@ -1,0 +1,137 @@
+import type { Json, Outcome, TaskName } from "@carillon/core";
+import { localName, shardOf } from "@carillon/core/internal";
+import { bullTurnKeys } from "../bull/bull-turn.js";
+import type { NamespaceKeys } from "../keys.js";
+import type { Link } from "../redis/link.js";
+import type { Scripts } from "../script/scripts.js";
+import type { Retention } from "../task/codec.js";
+import { cutResult } from "./codec.js";
+import { type StartReply, TURN, type TurnWord } from "./run-scripts.js";
+
+/** Turns that a worker has under way at a queue: Redis works on one while the worker works on the jobs of others. */
+export const LANES = 4;
+/** Most ends in one turn. */
+export const MOST_ENDS = 16;
+/** Most jobs that one turn takes: each, with its end, takes Redis some tens of microseconds. */
+export const MOST_TAKEN = 32;
+
+/** The end of a run that succeeded, which its job shares. */
+export interface TurnEnd {
+  readonly name: TaskName;
+  readonly run: string;
+  /** The lock of the job. */
+  readonly token: string;
+  readonly fence: number;
+  readonly outcome: Outcome;
+  /** Attempts that BullMQ counted as made when the job was taken, and the bytes of their stack traces. */
+  readonly made: number;
+  readonly trace: number;
+  readonly result: Json | undefined;
+}
+
+export interface TurnAnswer {
+  /** Of the ends, in their order. */
+  readonly words: readonly TurnWord[];
+  readonly jobs: readonly [id: string, token: string, hash: string[], start?: StartReply][];
+  /** Milliseconds until the queue's rate limit lets jobs go; 0: now. */
+  readonly limit: number;
+  /** Time of the next delayed job, UTC ms; 0: none. */
+  readonly delay: number;
+  /** Jobs may wait, but the queue is paused, or has as many active ones as it may. */
+  readonly held: boolean;
+  /** Why no more jobs could be taken; "" if they could. */
+  readonly error: string;
+}
+
+/** Whose turns these are. */
+export interface TurnWorker {
+  readonly id: string;
+  readonly pid: number;
+  readonly host: string;
+  /** How long its locks last, in ms. */
+  readonly lock: number;
+}
+
+/** The turns of one worker at one queue, one after the other; a worker may have several lanes. */
+export class TurnLane {
+  readonly #send: (
+    turn: { number: number; take: number; clock: number },
+    ends: readonly TurnEnd[],
+  ) => Promise<unknown[]>;
+  readonly #link: Link;
+  readonly #record: string;
+  #number = 0;
+
+  constructor(
+    link: Link,
+    scripts: Scripts,
+    keys: NamespaceKeys,
+    retention: Retention,
+    queue: string,
+    worker: TurnWorker,
+    lane: number,
+  ) {
+    const of = keys.queue(queue);
+    const { id, pid, host, lock } = worker;
+    this.#link = link;
+    this.#record = of.turn(id, lane);
+    const { runs, next, journal, alerts, expected, outcomes } = of;
+    const given = {
+      runs,
+      next,
+      journal,
+      alerts,
+      expected,
+      outcomes,
+      turn: this.#record,
+      bull: bullTurnKeys(of.bull),
+    };
+    this.#send = (turn, ends) =>
+      scripts.run(
+        TURN,
+        given,
+        { ...retention, worker: id, pid, host, lock, token: `${id}:${lane}:${turn.number}`, ...turn },
+        ends.map(item),
+      );
+  }
+
+  /** Deletes the record of the newest turn, if Redis can be reached; otherwise it expires. */
+  async forget(): Promise<void> {
+    if (this.#link.ready) await this.#link.client.unlink(this.#record).catch(() => {});
+  }
+
+  /** Begins the next turn. Returns how to send it: again, as long as its answer is unknown. */
+  next(take: number): (ends: readonly TurnEnd[]) => Promise<TurnAnswer> {
+    this.#number += 1;
+    const turn = { number: this.#number, take, clock: Date.now() };
+    return async (ends) => {
+      const [words, jobs, limit, delay, held, error] = (await this.#send(turn, ends)) as [
+        TurnWord[],
+        TurnAnswer["jobs"],
+        number,
+        number,
+        0 | 1,
+        string,
+      ];
+      return { words, jobs, limit, delay, held: held === 1, error };
+    };
+  }
+}
+
+function item({ name, run, token, fence, outcome, made, trace, result }: TurnEnd) {
+  const local = localName(name);
+  const value = JSON.stringify(result ?? null);
+  const kept = result === undefined ? "" : cutResult(value);
+  return {
+    id: run,
+    name: local,
+    shard: shardOf(local),
+    token,
+    fence,
+    outcome,
+    made,
+    trace: trace > 0 ? trace : undefined,
+    value,
+    result: kept === value ? "=" : kept,
+  };
+}

@@ -1,0 +1,290 @@
+import { type Turn, TurnWorker } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
+import { eventually } from "@carillon/testing";
+import { FlowProducer, type Job, type Queue, Worker } from "bullmq";
+import { expect, it } from "vitest";
+import { bullPrefix } from "../src/keys.js";
+import { begunOf } from "../src/run/run-scripts.js";
+import type { TurnLane } from "../src/run/turns.js";
+import { Bench, QUEUE } from "./bench.js";
+import { onEveryEngine } from "./engines.js";
+
+/** Which worker works the queue, and how many jobs at a time. */
+interface Crew {
+  readonly bench: Bench;
+  readonly queue: Queue;
+  /** Works until it has been idle, and stops. */
+  work(concurrency: number): Promise<void>;
+}
+
+type Scenario = [name: string, act: (crew: Crew) => Promise<void>];
+
+const RUNS = 12;
+
+async function add(bench: Bench, count = RUNS, priority = 0): Promise<void> {
+  const id = `p${priority}`;
+  await bench.put({ id, overlap: "allow", priority, retry: { attempts: 2, delay: "1ms" } });
+  for (let n = 0; n < count; n++) await bench.trigger(id, `n${n}`);
+}
+
+const scenarios: Scenario[] = [
+  [
+    "one at a time",
+    async ({ bench, work }) => {
+      await add(bench);
+      await work(1);
+    },
+  ],
+  [
+    "many at a time",
+    async ({ bench, work }) => {
+      await add(bench, 40);
+      await work(20);
+    },
+  ],
+  [
+    "with priorities",
+    async ({ bench, work }) => {
+      await add(bench, 4, 7);
+      await add(bench, 4);
+      await add(bench, 4, 2);
+      await work(1);
+    },
+  ],
+  [
+    "delayed and due",
+    async ({ bench, queue, work }) => {
+      await add(bench, 2);
+      for (const jobId of ["d@1", "d@2", "d@3"]) await queue.add("plain", {}, { jobId, delay: 1 });
+      const last = (await queue.getDelayed())[0] as Job;
+      await eventually(() => expect(Date.now()).toBeGreaterThan(last.timestamp + 5));
+      await work(1);
+    },
+  ],
+  [
+    "one at a time of all workers",
+    async ({ bench, queue, work }) => {
+      await queue.setGlobalConcurrency(1);
+      await add(bench, 5);
+      await work(5);
+    },
+  ],
+  [
+    "limited in their rate",
+    async ({ bench, queue, work }) => {
+      await queue.setGlobalRateLimit(3, 150);
+      await add(bench, 8);
+      await work(5);
+    },
+  ],
+  [
+    "paused in the middle",
+    async ({ bench, queue, work }) => {
+      await add(bench, 6);
+      await queue.pause();
+      await work(2);
+      await queue.resume();
+      await work(2);
+    },
+  ],
+  [
+    "a parent and its children, and failures",
+    async ({ bench, work }) => {
+      const flows = new FlowProducer({
+        connection: bench.connect(),
+        prefix: bullPrefix(bench.store.namespace, QUEUE),
+      });
+      const child = (jobId: string) => ({ name: "plain", queueName: QUEUE, data: {}, opts: { jobId } });
+      await flows.add({
+        ...{ name: "plain", queueName: QUEUE, data: {}, opts: { jobId: "all@1" } },
+        children: ["a@1", "b@1", "bad@1"].map((id) => ({
+          ...child(id),
+          opts: { jobId: id, ignoreDependencyOnFailure: true },
+        })),
+      });
+      await add(bench, 3);
+      await work(1);
+      await flows.close();
+    },
+  ],
+];
+
+/** What a run's handler returns, and BullMQ's worker gets too. */
+async function handle(job: Job): Promise<unknown> {
+  if (String(job.id).startsWith("bad@")) throw Object.assign(new Error("no"), { stack: "no" });
+  return job.name === "noop" ? { of: job.data.payload } : "plain";
+}
+
+onEveryEngine("a turn", (connection) => {
+  const prefixOf = (bench: Bench) => bullPrefix(bench.store.namespace, QUEUE);
+  /** Nothing is left that a worker would do. */
+  const idle = (queue: Queue) =>
+    eventually(async () => {
+      const { active, waiting, prioritized, delayed } = await queue.getJobCounts();
+      const parents = await queue.getWaitingChildrenCount();
+      if (active || (!(await queue.isPaused()) && (waiting || prioritized || delayed || parents)))
+        return false;
+      return true;
+    });
+
+  function crewOf(one: Bench, make: (concurrency: number) => Worker): Crew {
+    const queue = one.queue();
+    return {
+      bench: one,
+      queue,
+      async work(concurrency) {
+        const worker = make(concurrency);
+        worker.on("error", () => {});
+        void worker.run();
+        await idle(queue);
+        await worker.close();
+      },
+    };
+  }
+
+  const theirs = (one: Bench) =>
+    crewOf(one, (concurrency) => {
+      const options = {
+        connection: one.connect(),
+        prefix: prefixOf(one),
+        concurrency,
+        name: "me",
+        autorun: false,
+      };
+      return new Worker(QUEUE, handle, options);
+    });
+
+  const ours = (one: Bench) =>
+    crewOf(one, (concurrency) => {
+      const options = { connection: one.connect(), prefix: prefixOf(one), concurrency, name: "me" };
+      const lanes = one.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 });
+      const process = async (job: Job) => {
+        const value = await handle(job);
+        const turn = worker.turnOf(job) as Turn;
+        if (!turn.start) return value;
+        const { owner, task } = job.data.occurrence as { owner: string; task: string };
+        const name = { queue: QUEUE, owner, id: task };
+        const { fence } = begunOf(name, turn.start);
+        const end = {
+          name,
+          run: String(job.id),
+          fence,
+          outcome: "succeeded",
+          made: 0,
+          result: value,
+        } as const;
+        expect(await turn.end(end as never)).toBe("OK");
+        return value;
+      };
+      const worker = new TurnWorker(QUEUE, process, options, lanes);
+      return worker;
+    });
+
+  /** All that BullMQ keeps of a queue; what depends on the time, and the order of events where several jobs are worked, left out. */
+  async function kept(one: Bench, ordered: boolean): Promise<Record<string, unknown>> {
+    const { namespace } = one.store;
+    const state: Record<string, unknown> = {};
+    // It expires at any moment.
+    const { link, keys } = internalsOf(one.store);
+    await link.ask((client) => client.del(`${keys.queue(QUEUE).bull}limiter`));
+    for (const [key, held] of Object.entries(await one.dump())) {
+      if (key.includes(":~") || !key.startsWith(`{${namespace}:`)) continue;
+      const { value } = held as { value: unknown };
+      const name = key.replaceAll(namespace, "ns");
+      const text = (what: unknown) => JSON.parse(JSON.stringify(what).replaceAll(namespace, "ns")) as unknown;
+      if (/:(stalled-check|marker)$/.test(key)) continue;
+      if (key.endsWith(":events")) {
+        const events = (value as [string, string[]][]).map(([, fields]) =>
+          JSON.stringify(text(fields)).replace(/"delay","\d+"/, '"delay"'),
+        );
+        state[name] = ordered ? events : events.sort();
+      } else if (/:(completed|failed)$/.test(key) && Array.isArray(value)) {
+        const ids = (value as string[]).filter((_, i) => i % 2 === 0);
+        state[name] = ids.sort();
+      } else if (value !== null && typeof value === "object" && !Array.isArray(value)) {
+        const {
+          processedOn: _,
+          finishedOn: __,
+          timestamp: ___,
+          data,
+          opts,
+          ...rest
+        } = value as Record<string, string>;
+        state[name] = text({
+          ...rest,
+          data: data?.replace(/"(enqueued|nominal|due|generation)":"?\d+"?/g, ""),
+        });
+      } else state[name] = text(value);
+    }
+    return state;
+  }
+
+  it.each(scenarios)("leaves the same of BullMQ as BullMQ's own worker: %s", async (name, act) => {
+    const [one, other] = await Promise.all([Bench.open(connection()), Bench.open(connection())]);
+    try {
+      await act(theirs(one));
+      await act(ours(other));
+      const ordered =
+        name !== "many at a time" && name !== "limited in their rate" && name !== "paused in the middle";
+      const wanted = await kept(one, ordered);
+      expect(Object.keys(wanted).length).toBeGreaterThan(4);
+      expect(await kept(other, ordered)).toEqual(wanted);
+      const { runs } = other.store;
+      for (const id of ["p0", "p2", "p7"])
+        for (const run of await runs.list(other.name(id), 100))
+          expect(run).toMatchObject({ state: "final", outcome: "succeeded", attempts: 1 });
+    } finally {
+      await one.close();
+      await other.close();
+    }
+  });
+
+  it("counts the end of a run once, however often it is sent", async () => {
+    const own = await Bench.open(connection());
+    await add(own, 1);
+    const { keys } = internalsOf(own.store);
+    const [lane] = own.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 }) as [TurnLane];
+    const take = lane.next(3);
+    const first = await take([]);
+    const again = await take([]);
+    expect(again.jobs.map(([id, token, , start]) => [id, token, start?.[1]])).toEqual(
+      first.jobs.map(([id, token, , start]) => [id, token, String(start?.[1])]),
+    );
+    const [[run, token, , start]] = first.jobs as [(typeof first.jobs)[0]];
+    const name = own.name("p0");
+    const end = {
+      ...{ name, run, token, fence: Number(start?.[1]), outcome: "succeeded" as const },
+      ...{ made: 0, trace: 0, result: { a: 1 } },
+    };
+    const finish = lane.next(0);
+    expect((await finish([end])).words).toEqual(["OK"]);
+    expect((await finish([end])).words).toEqual(["OK"]);
+    // Its record of turns has expired.
+    await internalsOf(own.store).link.ask((client) => client.del(keys.queue(QUEUE).turn("me", 0)));
+    expect((await finish([end])).words).toEqual(["OK"]);
+    expect(await own.store.runs.stats(name)).toMatchObject({ succeeded: "1", crashes: "0", attempts: "1" });
+    await lane.forget();
+    expect((await own.ownKeys()).filter((key) => key.includes("~turn:"))).toEqual([]);
+    await own.close();
+  });
+
+  it("leaves the start of all but plain runs to others", async () => {
+    const own = await Bench.open(connection());
+    const { job, run } = internalsOf(own.store).keys.queue(QUEUE);
+    const { link } = internalsOf(own.store);
+    await add(own, 4);
+    const ids = (await own.store.runs.open(own.name("p0"))) as [string, string, string, string];
+    await own.store.runs.cancel(own.name("p0"), ids[1], "me");
+    await link.ask((client) => client.hset(job(ids[2]), "stc", "1"));
+    await link.ask((client) => client.del(run(ids[3])).then(() => client.set(run(ids[3]), "in the way")));
+    await own.queue().add("plain", {}, { jobId: "plain@1" });
+    const [lane] = own.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 }) as [TurnLane];
+    const { jobs, error, held } = await lane.next(10)([]);
+    expect(Object.fromEntries(jobs.map(([id, , , start]) => [id, start?.[0]]))).toEqual({
+      ...{ [ids[0]]: "OK", [ids[1]]: undefined, [ids[2]]: undefined, [ids[3]]: undefined },
+      "plain@1": undefined,
+    });
+    expect([error, held]).toEqual(["", false]);
+    await own.close();
+  });
+});
