@@ -13,10 +13,9 @@ import { Prometheus, prometheusBinary } from "./prometheus.js";
 const file = fileURLToPath(new URL("../../deploy/prometheus/rules.yml", import.meta.url));
 const RULES = readFileSync(file, "utf8");
 /** Minutes become seconds, and limits in seconds shrink as much. */
-const QUICK = RULES.replace(/for: (\d+)m/g, "for: $1s").replace(
-  /> (60|300)\b/g,
-  (_, n) => `> ${Number(n) / 60}`,
-);
+const QUICK = RULES.replace(/for: (\d+)m/g, "for: $1s")
+  .replace(/\[(\d+)m\]/g, "[$1s]")
+  .replace(/> (60|300)\b/g, (_, n) => `> ${Number(n) / 60}`);
 const ALL = (parse(RULES) as { groups: { rules: { alert: string }[] }[] }).groups.flatMap(({ rules }) =>
   rules.map(({ alert }) => alert),
 );
@@ -176,6 +175,25 @@ describe.skipIf(!binary)(
       );
       expect(failing).toHaveLength(1);
       for (const id of ["bad", "untagged"]) await client.delete(id);
+      await allEnd();
+    });
+
+    it("CarillonRunsFailing: all runs of a queue fail", async () => {
+      await client.put({ id: "bad", queue: "bad", type: "bad", schedule: { every: "1s" } });
+      await fires("CarillonRunsFailing", { queue: "bad" });
+      expect((await prometheus.firing()).map(({ queue }) => queue)).not.toContain("good");
+      await client.delete("bad");
+      await allEnd();
+    });
+
+    it("CarillonClaimsFailing: foreign data in place of a queue's due indexes", async () => {
+      await client.put({ id: "b", queue: "broken", type: "broken", schedule: { every: "1s" } });
+      const { link, keys } = internalsOf(storeOf(client));
+      const { dues } = keys.queue("broken");
+      for (const due of dues) await link.client.set(due, "foreign");
+      await fires("CarillonClaimsFailing", { queue: "broken", code: "REDIS_ERROR" });
+      await link.client.unlink(...dues);
+      await client.queues.delete("broken");
       await allEnd();
     });
 
