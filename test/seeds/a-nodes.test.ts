@@ -67,7 +67,7 @@ describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
     const heir = await node("heir", { REDIS_URL: heirs.url });
     heir.signal("SIGSTOP");
     const client = stand.client();
-    const nominal = (await stand.time()) + 500;
+    const nominal = (await stand.time()) + 3_000;
     const inMidClaim = wire.withhold(withheld, COMMIT);
     await client.put({ ...bell, schedule: { at: nominal } });
     await inMidClaim;
@@ -108,7 +108,7 @@ describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
     heir.signal("SIGCONT");
     await victim.kill();
     // Whoever does the next occurrence has been through what the victim left.
-    const later = (await stand.time()) + 200;
+    const later = (await stand.time()) + 3_000;
     await client.put({ ...bell, schedule: { at: later }, overlap: "allow" });
     await eventually(async () => expect(await runs(client)).toHaveLength(2), PATIENCE);
     expect(await runs(client)).toEqual([
@@ -122,7 +122,7 @@ describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
     const wire = await stand.wire();
     const victim = await node("n", { REDIS_URL: wire.url });
     const client = stand.client();
-    const nominal = (await stand.time()) + 500;
+    const nominal = (await stand.time()) + 3_000;
     const inMidClaim = wire.withhold("question", COMMIT);
     await client.put({ ...bell, schedule: { at: nominal } });
     await inMidClaim;

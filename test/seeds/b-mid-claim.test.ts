@@ -81,7 +81,7 @@ describe("B1 enqueue and advance are one step", () => {
       const wire = await stand.wire();
       await stand.node({ REDIS_URL: wire.url }).running();
       const client = stand.client();
-      const start = Math.ceil((await stand.time()) / STEP) * STEP + 300;
+      const start = Math.ceil((await stand.time()) / STEP) * STEP + 3_000;
       const end = start + 1_500;
       const schedule = { every: `${STEP}ms`, start: iso(start), end: iso(end) };
       await client.put({ id: "t", type: "ring", queue: "bells", schedule, overlap: "allow", catchUp });

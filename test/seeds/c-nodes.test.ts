@@ -127,7 +127,7 @@ describe("C6 a task two months away neither fires early nor is forgotten", () =>
     await put((await stand.time()) + SIXTY);
     const node = await stand.node().running();
     // Other work goes on meanwhile, and each look at Redis arms the timer anew.
-    const soon = (await stand.time()) + 500;
+    const soon = (await stand.time()) + 3_000;
     await client.putMany(
       [0, 1, 2, 3].map((n) => ({
         id: `s${n}`,
@@ -138,7 +138,7 @@ describe("C6 a task two months away neither fires early nor is forgotten", () =>
     );
     await eventually(() => expect(ran).toHaveLength(4), PATIENCE);
     expect(ran.some((one) => one.startsWith("t@"))).toBe(false);
-    const near = (await stand.time()) + 300;
+    const near = (await stand.time()) + 3_000;
     await put(near);
     await eventually(() => expect(ran).toContain(`t@${near}`), PATIENCE);
     const [run] = await client.runs.list("t");
@@ -157,7 +157,7 @@ describe("C7 a mutex whose lease ran out cannot be freed by its old holder", () 
       id: "t",
       type: "work",
       queue: "bells",
-      schedule: { at: (await stand.time()) + 1_000 },
+      schedule: { at: (await stand.time()) + 3_000 },
     });
     const slow = new Scheduler({
       ...{ connection: wire.url, namespace: stand.namespace, logger: SILENT, unsafeRedis: "warn" },
