@@ -19,6 +19,7 @@ import { registerNodes } from "./commands/nodes.js";
 import { registerPut } from "./commands/put.js";
 import { registerQueue } from "./commands/queue.js";
 import { registerQueues } from "./commands/queues.js";
+import { registerQuotas } from "./commands/quotas.js";
 import { registerResume } from "./commands/resume.js";
 import { registerRestore, registerRevisions } from "./commands/revisions.js";
 import { registerCancel, registerRun } from "./commands/run.js";
@@ -78,6 +79,7 @@ const COMMANDS: readonly Register[] = [
   registerQueues,
   registerQueue,
   registerDefaults,
+  registerQuotas,
   registerTypes,
   registerCalendars,
   registerTokens,

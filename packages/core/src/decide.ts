@@ -23,11 +23,13 @@ export const SKIP_REASONS = [
   "paused",
   "excluded",
   "frozen",
+  "quota",
   "superseded",
   "retry-superseded",
 ] as const;
 /**
- * Why an occurrence was skipped. `behind`: as `overlap`, but workers had not begun the run in the way, or only just; `frozen`: a freeze held its task; `manual-overlap`: the overlap policy refused a manual trigger;
+ * Why an occurrence was skipped. `behind`: as `overlap`, but workers had not begun the run in the way, or only just; `frozen`: a freeze held its task;
+ * `quota`: a quota of its owner or of the namespace was used up; `manual-overlap`: the overlap policy refused a manual trigger;
  * `superseded`: another occurrence took its place; `retry-superseded`: the next occurrence came before the retry of a failed run.
  */
 export type SkipReason = (typeof SKIP_REASONS)[number];
@@ -74,6 +76,8 @@ export interface DueTask {
   readonly pending: readonly Pending[];
   /** The freezes whose scope the task is in. Default: none. */
   readonly freezes?: readonly Freeze[];
+  /** The quotas that bind it. `full`: as many jobs wait as may. Default: none. */
+  readonly quota?: { readonly interval: number; readonly full: boolean };
   /** Whether its schedule names a single time. */
   readonly once?: boolean;
   /** Returns the idempotency key of a nominal time. */
@@ -122,6 +126,11 @@ export interface Decision {
  * enqueues the latest, `skip` none (nor a single one that is later than the grace).
  */
 export function decide(task: DueTask, now: number, grace: number = DEFAULT_CATCH_UP_GRACE): Decision {
+  const decision = decideDue(task, now, grace);
+  return task.quota ? spaced(task, task.quota.interval, decision) : decision;
+}
+
+function decideDue(task: DueTask, now: number, grace: number): Decision {
   const { slot } = task;
   const frozen = task.freezes?.length ? frozenAt(task.freezes, now) : undefined;
   if (frozen) return decideFrozen(task, frozen, now);
@@ -137,6 +146,8 @@ export function decide(task: DueTask, now: number, grace: number = DEFAULT_CATCH
   );
   if (ready) return fromPending(task, ready);
   if (!due) return { skipped: [], next: "kept", pending: task.pending };
+  // A single time is kept: it would be lost.
+  if (task.quota?.full && !task.once) return passDue(task, slot, now, { reason: "quota" });
   if (spent) return { skipped: [], next: undefined, pending: task.pending };
   return task.schedule.delay === undefined
     ? decideBacklog(task, slot, now, grace)
@@ -148,7 +159,7 @@ export function decide(task: DueTask, now: number, grace: number = DEFAULT_CATCH
  * on, so that nothing is owed at the end.
  */
 function decideFrozen(task: DueTask, frozen: Frozen, now: number): Decision {
-  const { slot, schedule, pending } = task;
+  const { slot, pending } = task;
   const held = { skipped: [], next: "kept", pending, frozen } as const;
   if (slot === undefined || slot.due > now) return held;
   // Its catch-up policy must not pass it over at the end of the freeze: it waits as a pending occurrence.
@@ -158,11 +169,31 @@ function decideFrozen(task: DueTask, frozen: Frozen, now: number): Decision {
     const waits = [...pending, scheduled(task, slot, "schedule")];
     return { skipped: [], cursor: slot.nominal, next: undefined, pending: waits, frozen };
   }
+  return { ...passDue(task, slot, now, { reason: "frozen", note: frozenText(frozen) }), frozen };
+}
+
+/** Skips all due times of a schedule. */
+function passDue(
+  { schedule, pending }: DueTask,
+  slot: Slot,
+  now: number,
+  why: Pick<Skipped, "reason" | "note">,
+): Decision {
   const to = schedule.delay === undefined ? (schedule.latestDue(now) ?? slot.nominal) : slot.nominal;
   const cursor = Math.max(to, slot.nominal);
-  const skipped: Skipped = { reason: "frozen", from: slot.nominal, to: cursor, note: frozenText(frozen) };
   const next = schedule.slotAfter(schedule.delay === undefined ? cursor : Math.max(cursor, now));
-  return { skipped: [skipped], cursor, next, pending, frozen };
+  return { skipped: [{ ...why, from: slot.nominal, to: cursor }], cursor, next, pending };
+}
+
+/** Skips the times that come sooner than an interval after the one that is enqueued: their quota came after the task. */
+function spaced({ schedule }: DueTask, interval: number, decision: Decision): Decision {
+  const { enqueue, next, skipped } = decision;
+  if (!enqueue || next === undefined || next === "kept" || !("nominal" in next)) return decision;
+  const allowed = enqueue.nominal + interval;
+  if (next.nominal >= allowed) return decision;
+  const cursor = Math.max(next.nominal, schedule.latest(allowed - 1) ?? next.nominal);
+  const passed: Skipped = { reason: "quota", from: next.nominal, to: cursor };
+  return { ...decision, skipped: [...skipped, passed], cursor, next: schedule.slotAfter(cursor) };
 }
 
 function isReady(one: Pending, now: number): boolean {

@@ -34,6 +34,7 @@ export {
   type RerunPolicy,
   type RetryPolicy,
 } from "./policies.js";
+export type { Quota, QuotaInput, QuotaScope } from "./quota.js";
 export {
   ITEM_STATES,
   type ItemState,

@@ -18,6 +18,7 @@ export * from "./names.js";
 export * from "./nearest.js";
 export * from "./options.js";
 export * from "./policies.js";
+export * from "./quota.js";
 export * from "./run.js";
 export * from "./schedule/index.js";
 export * from "./schedule-cache.js";

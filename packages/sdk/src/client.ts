@@ -23,6 +23,7 @@ import { type Load, type LoadOptions, load } from "./client/load.js";
 import { Nodes } from "./client/nodes.js";
 import { checkedOptions } from "./client/options.js";
 import { Queues } from "./client/queues.js";
+import { QuotaSettings } from "./client/quotas.js";
 import { type ResumeAllOptions, type ResumeAllResult, resumeAll } from "./client/resume-all.js";
 import { type ResumePlan, resumePlan } from "./client/resume-plan.js";
 import { Runs } from "./client/runs.js";
@@ -83,6 +84,8 @@ export class Client {
   readonly types: TaskTypes;
   /** Policies for tasks that do not have them. */
   readonly defaults: Defaults;
+  /** Most tasks, shortest interval and most waiting jobs, of the namespace and of owners. */
+  readonly quotas: QuotaSettings;
   /** The log of changes, with their authors. */
   readonly changes: Changes;
   /** Named tokens for the HTTP API and the console. */
@@ -116,6 +119,7 @@ export class Client {
     this.workers = new Workers(this.#scope);
     this.types = new TaskTypes(this.#scope);
     this.defaults = new Defaults(this.#scope);
+    this.quotas = new QuotaSettings(this.#scope);
     this.changes = new Changes(this.#scope);
     this.tokens = new Tokens(this.#scope);
   }
@@ -134,7 +138,7 @@ export class Client {
    * the schedule, the next time stays.
    *
    * @throws `INVALID_TASK`, `INVALID_SCHEDULE` and others (each names the field), `NEVER_FIRES`, `UNKNOWN_TASK_TYPE`, `PAYLOAD_TOO_LARGE`;
-   * `CONFLICT` of the field `ifRevision` if the stored task has another revision
+   * `QUOTA_TASKS`, `QUOTA_INTERVAL`; `CONFLICT` of the field `ifRevision` if the stored task has another revision
    */
   put(task: TaskInput): Promise<PutResult>;
   put<First extends TaskContract | TaskInput>(

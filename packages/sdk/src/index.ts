@@ -30,6 +30,9 @@ export {
   parseInstant,
   previewSchedule,
   type QuietInput,
+  type Quota,
+  type QuotaInput,
+  type QuotaScope,
   type RerunInput,
   type RetentionInput,
   type RetryInput,
@@ -107,6 +110,7 @@ export type { JournalFilter, JournalPage } from "./client/journal.js";
 export type { BusyStep, Collision, Contributor, Load, LoadOptions } from "./client/load.js";
 export type { Nodes } from "./client/nodes.js";
 export type { Queues, QueueView } from "./client/queues.js";
+export type { QuotaSettings, QuotaView } from "./client/quotas.js";
 export type { ResumeAllOptions, ResumeAllResult } from "./client/resume-all.js";
 export type { OwedCount, OwedTask, ResumePlan } from "./client/resume-plan.js";
 export type { RunningFilter, RunningRun } from "./client/running.js";

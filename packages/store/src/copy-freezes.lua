@@ -1,6 +1,7 @@
--- Makes the namespace's freezes hold in a queue, and has tasks checked again that the ones before held, some at a time.
+-- Makes the namespace's freezes and quotas hold in a queue, and has tasks checked again that the ones before held, some at a time.
 --
--- A.from: revision of the copy to replace, "" there is none; A.revision, A.list: of the freezes, "" there are none
+-- A.from: revision of the copy to replace, "" there is none; A.revision, A.list: of the freezes and quotas, "" there are none; A.most: how
+-- many jobs may wait, by owner, "" any number
 -- Returns: { "1" if it was copied, "0" if the queue has another copy than that, number of tasks left to check }: call it again in
 --          both cases
 local AT_ONCE = 500
@@ -10,6 +11,7 @@ if A.list == "" then
   redis.call("DEL", K.frozen)
 elseif A.from ~= A.revision then
   redis.call("HSET", K.frozen, "rev", A.revision, "list", A.list, "at", now)
+  if A.most == "" then redis.call("HDEL", K.frozen, "most") else redis.call("HSET", K.frozen, "most", A.most) end
 end
 -- Tasks that were held since the copy was made are held by these freezes.
 local before = redis.call("HGET", K.frozen, "at") or "+inf"

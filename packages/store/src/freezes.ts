@@ -1,7 +1,7 @@
 import { ALERTS_QUEUE } from "@carillon/core";
-import { type Freeze, isThawed } from "@carillon/core/internal";
+import { type Freeze, isThawed, type Quota, type QuotaScope, type Quotas } from "@carillon/core/internal";
 import { READ_TIME } from "./calendars.js";
-import { isFreeze } from "./claim/frozen.js";
+import { isFreeze, quotasIn } from "./claim/frozen.js";
 import type { NamespaceKeys } from "./keys.js";
 import type { Link } from "./redis/link.js";
 import { FACTS } from "./script/facts.js";
@@ -17,10 +17,13 @@ const CHANGE_FREEZES = script("change-freezes", {
 
 const COPY_FREEZES = script("copy-freezes", {
   keys: ["frozen", "held", "next"],
-  args: ["from", "revision", "list"],
+  args: ["from", "revision", "list", "most"],
   uses: [NEXT],
   answer: answers<[copied: "0" | "1", left: number]>(),
 });
+
+/** Fields of quotas begin with this; no id of a freeze does. */
+const QUOTA = "~quota:";
 
 /**
  * The freezes of a namespace. Each queue has a copy in its own cluster slot, which claims read and their commits check: a freeze holds
@@ -45,6 +48,23 @@ export class FreezeRepository {
   /** The time of Redis, UTC ms. */
   time(): Promise<number> {
     return this.#scripts.run(READ_TIME, { any: this.#keys.freezes });
+  }
+
+  /** The quotas of the namespace. They are stored and copied with the freezes. */
+  async quotas(): Promise<Quotas> {
+    return (await this.#read()).quotas;
+  }
+
+  /** @param quota empty: none @returns the one before */
+  async setQuota(scope: QuotaScope, quota: Quota): Promise<Quota | undefined> {
+    const before = (await this.quotas()).get(scope);
+    const id = `${QUOTA}${scope}`;
+    if (Object.keys(quota).length === 0) await this.lift(id);
+    else {
+      await this.#change({ id, freeze: JSON.stringify({ scope, ...quota }) });
+      await this.copyTo(await this.#queues());
+    }
+    return before;
   }
 
   /** Stores a freeze. It holds in all queues when this resolves. Put again, it changes nothing. */
@@ -86,8 +106,14 @@ export class FreezeRepository {
     const { frozen, held, next } = this.#keys.queue(queue);
     for (;;) {
       const from = await this.#copied(queue);
-      const { revision, list } = await this.#read();
-      const copy = { from, revision, list: list.length === 0 ? "" : JSON.stringify(list) };
+      const { revision, list, quotas } = await this.#read();
+      const all = [...list, ...[...quotas].map(([scope, quota]) => ({ scope, ...quota }))];
+      const copy = {
+        from,
+        revision,
+        list: all.length === 0 ? "" : JSON.stringify(all),
+        most: mostOf(quotas),
+      };
       const [copied, left] = await this.#scripts.run(COPY_FREEZES, { frozen, held, next }, copy);
       if (copied === "1" && left === 0) return;
     }
@@ -117,20 +143,33 @@ export class FreezeRepository {
     );
   }
 
-  async #read(): Promise<{ revision: string; list: Freeze[] }> {
+  async #read(): Promise<{ revision: string; list: Freeze[]; quotas: Quotas }> {
     const all = await this.#link.ask((client) => client.hgetall(this.#keys.freezes));
     const { [FACTS.revision]: revision = "", ...stored } = all;
-    const list = Object.values(stored).flatMap(decode);
-    return { revision, list: list.sort((a, b) => a.created - b.created || (a.id < b.id ? -1 : 1)) };
+    const values = Object.values(stored).flatMap(decode);
+    const list = values.filter(isFreeze);
+    return {
+      revision,
+      list: list.sort((a, b) => a.created - b.created || (a.id < b.id ? -1 : 1)),
+      quotas: quotasIn(values),
+    };
   }
 }
 
 /** Empty if the text is corrupt or foreign. */
-function decode(text: string): Freeze[] {
+function decode(text: string): object[] {
   try {
-    const freeze = JSON.parse(text) as Partial<Freeze> | null;
-    return isFreeze(freeze) ? [freeze] : [];
+    const value = JSON.parse(text) as object | null;
+    return typeof value === "object" && value !== null ? [value] : [];
   } catch {
     return [];
   }
+}
+
+/** How many jobs may wait, by owner, as JSON for Lua; "" any number. */
+function mostOf(quotas: Quotas): string {
+  const most = [...quotas].flatMap(([scope, { waiting }]) =>
+    waiting === undefined ? [] : [[scope === "all" ? FACTS.everyone : scope.slice("owner:".length), waiting]],
+  );
+  return most.length === 0 ? "" : JSON.stringify(Object.fromEntries(most));
 }

@@ -73,7 +73,10 @@ export interface QueueKeys {
   job(id: string): string;
   /** Hash: how many runs an owner may have open, by owner; `*`: any other owner. */
   readonly limits: string;
-  /** Hash: the namespace's freezes for this queue's scripts: `list` as JSON, `rev` the revision that it is of, `at` when it was copied. */
+  /**
+   * Hash: the namespace's freezes and quotas for this queue's scripts: `list` as JSON, `rev` the revision that it is of, `at` when it was
+   * copied, `most` how many jobs may wait, by owner, as JSON.
+   */
   readonly frozen: string;
   /** Sorted set: `shard owner/id` of the tasks with something that a freeze holds, by the time of their last check. */
   readonly held: string;
@@ -110,7 +113,7 @@ export interface NamespaceKeys {
   readonly alertLog: string;
   /** Hash: silences of alerts by id, as JSON. */
   readonly silences: string;
-  /** Hash: freezes by id, as JSON; `~revision` counts their changes. */
+  /** Hash: freezes by id and quotas by `~` and scope, as JSON; `~revision` counts their changes. */
   readonly freezes: string;
   /** Hash: named tokens of the HTTP API and the console by name, as JSON with a hash of their secret. */
   readonly tokens: string;
@@ -199,7 +202,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     output: (id) => `${ours}${prefix.output}${id}`,
     job: (id) => `${bull}${id}`,
     limits: `${ours}${prefix.limits}`,
-    frozen: `${ours}frozen`,
+    frozen: `${ours}${prefix.frozen}`,
     held: `${ours}held`,
     places: (owner) => `${ours}${prefix.places}${owner}`,
     waiting: (owner) => `${ours}${prefix.waiting}${owner}`,

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { CarillonError, type DefaultsScope, type Policies, type PoliciesInput } from "@carillon/core";
-import { assertDefaultsScope, isName, parsePolicies } from "@carillon/core/internal";
+import { assertDefaultsScope, isName, parsePolicies, type Quotas } from "@carillon/core/internal";
 import { bullIdleKeys, bullJobKeys, bullMeta } from "./bull/bull-keys.js";
 import type { FreezeRepository } from "./freezes.js";
 import type { NamespaceKeys } from "./keys.js";
@@ -155,10 +155,14 @@ export class Registry {
     });
   }
 
-  /** What the namespace says about new definitions, read in one trip: the only types (none: any), and default policies. */
-  async rules(): Promise<{ types: string[]; defaults: Map<DefaultsScope, Policies> }> {
-    const [types, defaults] = await Promise.all([this.types(), this.defaults()]);
-    return { types, defaults };
+  /** What the namespace says about new definitions, read in one trip: the only types (none: any), default policies, and quotas. */
+  async rules(): Promise<{ types: string[]; defaults: Map<DefaultsScope, Policies>; quotas: Quotas }> {
+    const [types, defaults, quotas] = await Promise.all([
+      this.types(),
+      this.defaults(),
+      this.#freezes.quotas(),
+    ]);
+    return { types, defaults, quotas };
   }
 
   /** The policies of the namespace for tasks that do not have them. Corrupt ones are left out. */

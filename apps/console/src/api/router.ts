@@ -74,6 +74,8 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, "/queues/:queue/limits/:owner", { put: queues.setLimit });
   route(router, "/defaults", { get: namespace.defaults });
   route(router, "/defaults/:scope", { put: namespace.setDefaults });
+  route(router, "/quotas", { get: namespace.quotas });
+  route(router, "/quotas/:scope", { put: namespace.setQuota });
   route(router, "/types", { get: namespace.types, put: namespace.allowTypes });
   route(router, "/alerts", { get: alerts.list });
   route(router, "/alerts/undelivered", { get: alerts.undelivered });

@@ -15,6 +15,7 @@ export const CHANGE_KINDS = [
   "calendar.put",
   "calendar.delete",
   "defaults",
+  "quota",
   "types",
   "queue.pause",
   "queue.resume",

@@ -217,6 +217,7 @@ const REASONS: Readonly<Record<SkipReason, string>> = {
   paused: "it fell due while the task was paused, and the task was resumed from then on",
   excluded: "an exclusion of the schedule takes it away",
   frozen: "a freeze held its task",
+  quota: "a quota was used up: as many jobs waited as may, or it came too soon after the time before",
   superseded: "a later occurrence, or an edit of the schedule, took its place",
   "retry-superseded": "the next occurrence was due before the retry could go, and does its work",
 };

@@ -12,6 +12,9 @@ interface Foreseen {
   readonly frozen?: Frozen;
 }
 
+/** Quotas depend on what waits then. */
+const UNBOUND = { revision: "", quotas: new Map(), full: new Set<string>() };
+
 /**
  * The occurrences of a task enqueued from `now` to `until`, in order: the decisions of claims if nothing changes and runs take no time.
  * Overdue occurrences are enqueued now if the catch-up policy keeps them. Occurrences that wait for the end of a run are left out.
@@ -25,7 +28,7 @@ export function* foresee(
   freezes: readonly Freeze[] = [],
 ): Generator<Foreseen | undefined> {
   if (task.state !== "scheduled") return;
-  const entry = { task, running: undefined, frozen: { revision: "", list: freezes } };
+  const entry = { task, running: undefined, frozen: { ...UNBOUND, list: freezes } };
   const { schedule: plain, ...due } = dueTask(entry, store.calendars.schedules);
   const most = due.catchUp === "all" ? due.policies.catchUpLimits?.max : undefined;
   const schedule = most === undefined ? plain : new Walked(task, plain);

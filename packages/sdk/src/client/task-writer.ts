@@ -36,6 +36,7 @@ import {
   putView,
   wholeNumber,
 } from "./input.js";
+import { assertQuotas } from "./quotas.js";
 import type { Scope } from "./scope.js";
 import type { AuthorOptions, EnqueueOptions, EnqueueResult, PutOptions, PutResult } from "./types.js";
 import { assertChange, update } from "./update.js";
@@ -73,10 +74,15 @@ export class TaskWriter {
     return this.#put(await this.#admit(checked), { ...options, by });
   }
 
-  /** Asserts that the namespace allows its type, and gives it the default policies that it does not have. @throws `UNKNOWN_TASK_TYPE` */
+  /**
+   * Asserts that the namespace allows its type and has room for it, and gives it the default policies that it does not have.
+   *
+   * @throws `UNKNOWN_TASK_TYPE`, `QUOTA_TASKS`, `QUOTA_INTERVAL`
+   */
   async #admit<Task extends ParsedTask>(task: Task): Promise<Task> {
-    const { types, defaults } = await this.#scope.store.registry.rules();
+    const { types, defaults, quotas } = await this.#scope.store.registry.rules();
     assertKnown(task.definition.type, types);
+    await assertQuotas(this.#scope.store, [task.definition], quotas);
     return { ...task, definition: withDefaults(task.definition, defaults) };
   }
 
@@ -180,7 +186,7 @@ export class TaskWriter {
       }
     }
     const { registry, tasks: stored } = this.#scope.store;
-    const { types, defaults } = await registry.rules();
+    const { types, defaults, quotas } = await registry.rules();
     const assertAt = async (assert: (task: CheckedTask) => unknown) => {
       for (const [index, task] of checked.entries()) {
         try {
@@ -192,6 +198,8 @@ export class TaskWriter {
     };
     await assertAt((task) => assertKnown(task.definition.type, types));
     await assertAt((task) => namesCalendars(task) && stored.assertCalendars([task]));
+    const definitions = checked.map(({ definition }) => definition);
+    await assertQuotas(this.#scope.store, definitions, quotas);
     return checked.map((task) => ({ ...task, definition: withDefaults(task.definition, defaults) }));
   }
 

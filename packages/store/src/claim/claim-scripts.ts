@@ -1,10 +1,11 @@
-import { CANCEL, ENQUEUE, NEXT, OPEN, PLACES, RECKON, TASK } from "../script/libraries.js";
+import { CANCEL, ENQUEUE, NEXT, OPEN, PLACES, QUOTA, RECKON, TASK } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { FrozenReply } from "./frozen.js";
 
 export const READ_TASK = script("read-task", {
   keys: ["task", "open", "history", "failures", "frozen"],
-  uses: [RECKON],
+  args: ["owner"],
+  uses: [RECKON, QUOTA],
   answer:
     answers<
       [

@@ -13,6 +13,7 @@ import {
   occurrenceKey,
   type ScheduleCache,
   shardOf,
+  shortestInterval,
 } from "@carillon/core/internal";
 import { bullKeys } from "../bull/bull-keys.js";
 import { JobPacker } from "../bull/bullmq.js";
@@ -21,7 +22,7 @@ import type { OptimisticWrites } from "../optimistic.js";
 import type { Link } from "../redis/link.js";
 import type { Packed, Scripts } from "../script/scripts.js";
 import { decodeTask, isForeign } from "../task/codec.js";
-import { addFailed, ownerLimit, unsupportedFormat } from "../task/errors.js";
+import { addFailed, ownerLimit, tooManyWait, unsupportedFormat } from "../task/errors.js";
 import { CANCEL_OPEN, READ_TASK } from "./claim-scripts.js";
 import { DueReads, runIds, runInWay } from "./due.js";
 import { enqueueNow } from "./enqueue-now.js";
@@ -216,13 +217,17 @@ export class ClaimRepository extends DueReads {
   async #read(name: TaskName): Promise<{ now: number; entry: DueEntry }> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
-    const [now, flat, run, open, begun, over, frozen] = await this.#scripts.run(READ_TASK, {
-      task: keys.task(local),
-      open: keys.open(local),
-      history: keys.history(local),
-      failures: keys.failures(local),
-      frozen: keys.frozen,
-    });
+    const [now, flat, run, open, begun, over, frozen] = await this.#scripts.run(
+      READ_TASK,
+      {
+        task: keys.task(local),
+        open: keys.open(local),
+        history: keys.history(local),
+        failures: keys.failures(local),
+        frozen: keys.frozen,
+      },
+      { owner: name.owner },
+    );
     const task = decodeTask(name.queue, local, flat);
     const running = runInWay(run, open, begun);
     return { now, entry: { local, task, running, over: runIds(over), frozen: readFrozen(frozen) } };
@@ -280,6 +285,7 @@ export class ClaimRepository extends DueReads {
   ): Promise<TriggerResult | undefined> {
     return this.#enqueue(name, by, overlap, (task, now) => {
       if (!force) assertThawed(task, localName(name), now);
+      if (!force && task.quota?.full) throw tooManyWait(name);
       return decideTrigger(task, now, { key: by.key, overlap, by: by.name });
     });
   }
@@ -327,6 +333,8 @@ export class ClaimRepository extends DueReads {
     by: { token: string; node: string; overlap: OverlapPolicy },
     now: number,
   ): Promise<ClaimStatus> {
+    // It waits, as for a place of its owner.
+    if (item.entry.frozen?.full.has(name.owner)) return "LIMITED";
     const options = { ...by, held: false, backfill: step };
     const { results } = await this.send(
       this.#pack(name.queue, shardOf(localName(name)), [item], options, now),
@@ -365,6 +373,13 @@ export function dueTask(
     running: running !== undefined,
     inWay: running,
     pending: task.pending,
+    ...(frozen &&
+      frozen.quotas.size > 0 && {
+        quota: {
+          interval: shortestInterval(definition.owner, frozen.quotas),
+          full: frozen.full.has(definition.owner),
+        },
+      }),
     ...(frozen &&
       frozen.list.length > 0 && { freezes: frozen.list.filter((one) => covers(one, definition)) }),
     once: "at" in definition.schedule,

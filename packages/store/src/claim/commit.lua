@@ -77,6 +77,10 @@ local function commitExtras(item, extras, name, cursor)
   for i = 1, #skips, 4 do
     -- A pending occurrence has a time before the cursor, so it never extends a range.
     local waited = waitedUpTo and tonumber(skips[i + 1]) <= waitedUpTo
+    -- What is after the enqueued time does not continue what was before it.
+    if item.run ~= "" and decided and tonumber(item.nominal) > tonumber(decided) and tonumber(skips[i + 1]) > tonumber(item.nominal) then
+      decided = item.nominal
+    end
     local times = record(item.ledger, skips[i], skips[i + 1], skips[i + 2], now, node, skips[i + 3], not waited and decided,
       i == #skips - 3 and extras.note or nil)
     if extras.alertAfterSkips and F.alertedSkips[skips[i]] and times >= extras.alertAfterSkips then

@@ -2,7 +2,7 @@ import { nominalOf } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
-import { RECKON } from "../script/libraries.js";
+import { QUOTA, RECKON } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import { readable } from "../task/codec.js";
@@ -38,7 +38,7 @@ const WINDOW = 120;
 const READ_DUE = script("read-due", {
   keys: ["due", "priorities", "frozen", "others[]"],
   args: ["pass", "limit", "names", "by", "window"],
-  uses: [RECKON],
+  uses: [RECKON, QUOTA],
   answer: answers<[now: number, more: string, rest: string, frozen: FrozenReply, ...tasks: string[]]>(),
 });
 

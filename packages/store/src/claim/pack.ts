@@ -355,7 +355,9 @@ function overlapOf({ task }: ClaimItem["entry"], { enqueue }: Decision): Overlap
  * times that were missed.
  */
 function notBefore(task: StoredTask, { enqueue, cursor }: Decision): string {
-  if (cursor !== undefined) return String(Math.max(task.due ?? 0, cursor, enqueue?.due ?? 0));
+  // Times that a quota skips after the enqueued one are still to come.
+  const decided = enqueue && cursor !== undefined ? Math.min(cursor, enqueue.nominal) : cursor;
+  if (decided !== undefined) return String(Math.max(task.due ?? 0, decided, enqueue?.due ?? 0));
   const waited = task.pending.find(({ key }) => key === enqueue?.key);
   return waited === undefined ? "" : String(readyAt(waited));
 }

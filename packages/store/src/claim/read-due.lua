@@ -11,7 +11,7 @@
 -- A.pass: due tasks to pass over, in order ("" a fair choice); A.limit: batch size; A.names: to read, separated by spaces ("" choose);
 -- A.by: due by ("" now; later is a look ahead); A.window: how many of the oldest and of the newest to choose from
 -- Returns: { now, "1" if more is due than is read and named, names that did not fit, separated by spaces, { revision and list of the
---            freezes, if there are any }, then of each task in
+--            freezes and quotas, if there are any, and the owners whose quota of waiting jobs is used up }, then of each task in
 --            one text, with F.separator between: local name, run in the way ("" none), "1" if that is open here, since when workers have been at it ("" nobody has begun it), ids of runs that
 --            are over, separated by spaces, its place in the due index if occurrences wait ("" none does), then field and value
 --            of each }
@@ -154,7 +154,11 @@ elseif A.names == "" then
 else
   names, more = named()
 end
-local out = { now, more, table.concat(names, " ", math.min(limit, #names) + 1), redis.call("HMGET", K.frozen, "rev", "list") }
+local out = { now, more, table.concat(names, " ", math.min(limit, #names) + 1), "" }
+local rev, list, allowed = unpack(redis.call("HMGET", K.frozen, "rev", "list", "most"))
+local owners = {}
+for i = 1, allowed and math.min(limit, #names) or 0 do owners[string.match(names[i], "^[^/]*")] = true end
+out[4] = { rev, list, fullOwners(allowed, owners) }
 for i = 1, math.min(limit, #names) do
   -- Corrupt data in one task must not keep the others from being read.
   local ok, text = pcall(read, names[i])

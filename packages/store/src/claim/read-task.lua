@@ -1,6 +1,7 @@
 -- Reads one task with the time and the runs that a manual trigger must reckon with. Reads only.
 --
 -- Returns: { now, { field, value, … }, run in the way ("" none), "1" if it is open here, since when workers have been at it, { id of a run that is over, … }, { revision and list of
---            the freezes, if there are any } }
+--            the freezes and quotas, if there are any, the owner if its quota of waiting jobs is used up } }
 local run, open, over = reckon(redis.call("HGET", K.task, "open"), K.open, K.history, K.failures)
-return { nowMs(), redis.call("HGETALL", K.task), run, open, run ~= "" and begunAt(run) or "", over, redis.call("HMGET", K.frozen, "rev", "list") }
+local rev, list, most = unpack(redis.call("HMGET", K.frozen, "rev", "list", "most"))
+return { nowMs(), redis.call("HGETALL", K.task), run, open, run ~= "" and begunAt(run) or "", over, { rev, list, fullOwners(most, { [A.owner] = true }) } }

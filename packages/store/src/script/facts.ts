@@ -43,6 +43,7 @@ export const FACTS = {
     limits: "limits",
     places: "places:",
     waiting: "waiting:",
+    frozen: "frozen",
   },
   /** Channels of a namespace, after its tag. */
   channels: { wake: ":wake", cancel: ":cancel" },
@@ -77,6 +78,8 @@ export const FACTS = {
     "pausedBy",
     "pauseNote",
   ]),
+  /** Field of the quota of all jobs that wait in a queue, among those of owners. */
+  everyone: "",
   /** Field of a queue's limits: every owner without one of its own. No owner can have this name. */
   anyOwner: "*",
   /** An occurrence that waits for a place of its owner is tried again after this many ms at the latest. */

@@ -32,6 +32,7 @@ export const SWEEP = library("sweep", [RUN, TRIED, library("bulk", [BULL])]);
 export const START = library("start", [RUN]);
 export const EACH = library("each", [RUN, TRIED]);
 export const BULL_TURN = madeLibrary("bull-turn", bullTurnLua, [BULL]);
+export const QUOTA = library("quota", [KEYS, BULL]);
 export const RECKON = library("reckon", [OPEN, BULL]);
 const BULL_ADD = madeLibrary("bull-add", bullAddLua);
 export const ENQUEUE = library("enqueue", [KEYS, BULL_ADD]);

@@ -47,6 +47,17 @@ export function noHash(error: unknown): Record<string, string> {
   throw error;
 }
 
+/** As many jobs of the owner, or of all, wait as the quota allows. */
+export function tooManyWait({ owner, queue }: Pick<TaskName, "owner" | "queue">): CarillonError {
+  return new CarillonError(
+    "QUOTA_WAITING",
+    `as many jobs of ${owner} wait in queue ${queue} as a quota allows.`,
+    {
+      remedy: "Start workers or wait for them, use force, or ask an admin for another quota.",
+    },
+  );
+}
+
 export function ownerLimit({ owner, queue }: TaskName): CarillonError {
   return new CarillonError("OWNER_LIMIT", `${owner} has reached its limit of runs in queue ${queue}.`, {
     remedy: "Try again when one of them has ended, or raise the limit: `carillon queue limit`.",

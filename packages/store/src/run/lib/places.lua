@@ -31,8 +31,19 @@ local function hasPlace(owner)
   return not full[owner]
 end
 
+-- Whether the owner's runs count: for a limit, or for a quota of jobs that wait.
+local most
+local function counts(owner)
+  if limitOf(owner) then return true end
+  if most == nil then
+    local stored = redis.call("HGET", ours(F.keys.frozen, ""), "most")
+    most = stored and cjson.decode(stored)
+  end
+  return most and (most[owner] or most[F.anyOwner])
+end
+
 local function takePlace(owner, run, now)
-  if limitOf(owner) then redis.call("ZADD", ours(F.keys.places, owner), now, run) end
+  if counts(owner) then redis.call("ZADD", ours(F.keys.places, owner), now, run) end
 end
 
 local function waitForPlace(owner, shard, name, nominal)

@@ -1,0 +1,66 @@
+import type { QuotaInput, QuotaScope, QuotaView } from "@carillon/sdk";
+import { type Globals, type Register, wholeNumber, withClient } from "../command.js";
+import { misuse } from "../failure.js";
+import { type Column, table } from "../table.js";
+import { duration } from "../times.js";
+
+interface SetOptions extends Globals, QuotaInput {}
+
+const SCOPE = "all, owner:NAME, or owner:* for each owner without an own quota";
+
+export const registerQuotas: Register = (program, out) => {
+  const quotas = program
+    .command("quotas")
+    .summary("most tasks, shortest interval and most waiting jobs")
+    .description(
+      "Lists the quotas of the namespace and of owners. Puts beyond them are refused; times beyond them are skipped, and are in the ledger.",
+    )
+    .action(async (_: unknown, command) => {
+      const options: Globals = command.optsWithGlobals();
+      const found = await withClient(options, (client) => client.quotas.list());
+      if (options.json) return out.json({ quotas: found });
+      await out.write(found.length ? table(COLUMNS, found, out) : "No quotas.\n");
+    });
+  quotas
+    .command("set")
+    .summary("set a quota, replacing the earlier one")
+    .description("Sets the quota of a scope, replacing the earlier one. What is not given is not bound.")
+    .argument("<scope>", SCOPE)
+    .option("--tasks <n>", "most tasks", wholeNumber)
+    .option("--interval <duration>", "shortest time between two occurrences of a task, such as 10s")
+    .option("--waiting <n>", "most jobs that wait in each queue", wholeNumber)
+    .action(async (scope: string, _: unknown, command) => {
+      const options: SetOptions = command.optsWithGlobals();
+      const { tasks, interval, waiting } = options;
+      if ([tasks, interval, waiting].every((value) => value === undefined))
+        throw misuse("quota", "missing.", "Give --tasks, --interval or --waiting; quotas rm removes it.");
+      await set(scope, { tasks, interval, waiting }, options);
+    });
+  quotas
+    .command("rm")
+    .summary("remove a quota")
+    .description("Removes the quota of a scope.")
+    .argument("<scope>", SCOPE)
+    .action((scope: string, _: unknown, command) => set(scope, null, command.optsWithGlobals()));
+
+  async function set(scope: string, quota: QuotaInput | null, options: Globals): Promise<void> {
+    // Not the owner of the client: quotas belong to the namespace.
+    const changed = await withClient(options, (client) => client.quotas.set(scope as QuotaScope, quota));
+    if (options.json) return out.json({ scope, ...quota, changed });
+    const done = quota === null ? "removed the quota of" : "set the quota of";
+    await out.write(`${changed ? done : "unchanged:"} ${scope}\n`);
+  }
+};
+
+const count = (value: number | undefined) => (value === undefined ? "-" : String(value));
+
+const COLUMNS: Column<QuotaView>[] = [
+  { title: "SCOPE", value: ({ scope }) => scope },
+  { title: "TASKS", right: true, value: ({ tasks }) => count(tasks) },
+  {
+    title: "INTERVAL",
+    right: true,
+    value: ({ interval }) => (interval === undefined ? "-" : duration(interval)),
+  },
+  { title: "WAITING", right: true, value: ({ waiting }) => count(waiting) },
+];

@@ -1,0 +1,110 @@
+import { Client, defineTask } from "@carillon/sdk";
+import { type TestKit, testKit } from "@carillon/testing";
+import { beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+
+const QUEUE = "bells";
+const ring = defineTask("ring", { queue: QUEUE, payload: z.object({}), handler: () => {} });
+
+describe("a quota", () => {
+  let kit: TestKit;
+  beforeEach(async () => {
+    kit = await testKit({ types: [ring], queues: [QUEUE], nodes: 2 });
+    return () => kit.close();
+  });
+
+  const put = (owner: string, id: string, every = "10m") =>
+    kit.client.put(ring, { id, owner, schedule: { every }, payload: {}, overlap: "allow" });
+  const ledger = async (owner: string, id: string) => (await kit.client.runs.ledger({ owner, id })).reverse();
+
+  it("of tasks refuses one more, of the owner or of all; what is stored stays and can be changed", async () => {
+    await kit.client.quotas.set("owner:*", { tasks: 1 });
+    await put("acme", "a");
+    await expect(put("acme", "b")).rejects.toMatchObject({ code: "QUOTA_TASKS", statusCode: 409 });
+    await put("acme", "a", "5m");
+    await put("beta", "a");
+    await kit.client.quotas.set("owner:acme", { tasks: 3 });
+    await kit.client.quotas.set("all", { tasks: 3 });
+    const more = ["b", "c"].map((id) => ({
+      ...{ id, owner: "acme", queue: QUEUE, type: "ring", payload: {} },
+      schedule: { every: "1h" },
+    }));
+    await expect(kit.client.putMany(more)).rejects.toMatchObject({
+      code: "QUOTA_TASKS",
+      message: expect.stringContaining("[1]"),
+    });
+    expect(await kit.client.count()).toBe(2);
+    await expect(kit.client.enqueue(ring, {}, { owner: "gamma" })).resolves.toBeDefined();
+  });
+
+  it("of the interval refuses a closer schedule, and thins out a stored one with each skip in the ledger", async () => {
+    await put("acme", "fast", "10s");
+    await kit.client.quotas.set("all", { interval: "1m" });
+    await expect(put("acme", "other", "30s")).rejects.toMatchObject({
+      code: "QUOTA_INTERVAL",
+      field: "schedule",
+    });
+    await expect(
+      kit.client.put(ring, { id: "cron", schedule: { cron: "0,30 * * * * *" }, payload: {} }),
+    ).rejects.toMatchObject({ code: "QUOTA_INTERVAL" });
+    await put("acme", "slow", "1m");
+    const start = kit.now;
+    await kit.advance("5m");
+    const runs = (await kit.client.runs.list({ owner: "acme", id: "fast" })).map(({ nominal }) => nominal);
+    expect(runs.length).toBeLessThanOrEqual(6);
+    expect(runs.length).toBeGreaterThanOrEqual(5);
+    // Each time is a run or in a range, and none is both.
+    const skips = await ledger("acme", "fast");
+    expect(new Set(skips.map(({ reason }) => reason))).toEqual(new Set(["quota"]));
+    for (let time = Math.ceil((start + 1) / 10_000) * 10_000; time <= kit.now; time += 10_000) {
+      const ways = [
+        ...runs.filter((run) => run === time),
+        ...skips.filter(({ from, to }) => from <= time && time <= to),
+      ];
+      expect(ways, new Date(time).toISOString()).toHaveLength(1);
+    }
+    await kit.client.quotas.set("all", null);
+    await kit.advance("2m");
+    expect((await kit.client.runs.list({ owner: "acme", id: "fast" })).length).toBeGreaterThan(10);
+  });
+
+  it("of waiting jobs skips while as many wait, and refuses triggers; other owners go on", async () => {
+    await kit.client.quotas.set("owner:acme", { waiting: 3 });
+    await put("acme", "a", "1m");
+    await put("beta", "b", "1m");
+    await kit.client.queues.pause(QUEUE);
+    await kit.advance("10m");
+    expect(await kit.client.runs.list({ owner: "acme", id: "a" })).toHaveLength(3);
+    expect(await kit.client.runs.list({ owner: "beta", id: "b" })).toHaveLength(10);
+    const [skip, ...others] = await ledger("acme", "a");
+    expect(others).toEqual([]);
+    expect(skip).toMatchObject({ reason: "quota", to: (skip?.from ?? 0) + 6 * 60_000 });
+    const refused = kit.client.trigger({ owner: "acme", id: "a" });
+    await expect(refused).rejects.toMatchObject({ code: "QUOTA_WAITING", statusCode: 429 });
+    expect((await kit.client.explain({ owner: "acme", id: "a" }, kit.now)).summary).toContain("quota");
+    await kit.client.quotas.set("all", { waiting: 5 });
+    await kit.advance("2m");
+    expect(await kit.client.runs.list({ owner: "beta", id: "b" })).toHaveLength(10);
+    await kit.client.queues.resume(QUEUE);
+    await kit.advance("2m");
+    expect((await kit.client.runs.list({ owner: "acme", id: "a" })).length).toBeGreaterThan(4);
+  });
+
+  it("is set for all only by an unbound client, with sound values", async () => {
+    const acme = new Client({ store: kit.store, owner: "acme" });
+    await expect(acme.quotas.set("all", { tasks: 1 })).rejects.toMatchObject({ code: "FORBIDDEN" });
+    const { quotas } = kit.client;
+    await expect(quotas.set("everyone" as never, {})).rejects.toMatchObject({ field: "scope" });
+    await expect(quotas.set("all", { tasks: -1 })).rejects.toMatchObject({ field: "tasks" });
+    await expect(quotas.set("all", { interval: "soon" })).rejects.toMatchObject({ field: "interval" });
+    expect(await quotas.set("all", { tasks: 1, interval: "1s" })).toBe(true);
+    expect(await quotas.set("all", { tasks: 1, interval: 1_000 })).toBe(false);
+    expect(await quotas.list()).toEqual([{ scope: "all", tasks: 1, interval: 1_000 }]);
+    expect(await kit.client.freezes.list()).toEqual([]);
+    expect(await quotas.set("all", null)).toBe(true);
+    expect(await quotas.list()).toEqual([]);
+    expect(await kit.client.changes.list()).toMatchObject({
+      changes: [{ kind: "quota" }, { kind: "quota" }],
+    });
+  });
+});
