@@ -85,6 +85,7 @@ const LISTS: Record<string, string> = {
   revisions: "revisions",
   upnext: "upcoming",
   forecast: "upcoming",
+  backfills: "backfills",
   freezes: "freezes",
   alerts: "alerts",
   nodes: "nodes",
