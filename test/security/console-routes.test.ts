@@ -63,9 +63,18 @@ const NAMES_NOTHING = new Set(ACTS.filter((what) => /\/(backfills|freezes|runs|q
 /** Paths for a token that is bound to owners; it is refused everywhere else, Bull Board and paths of tomorrow included. */
 const OWNED = [
   ...["", "/pause", "/resume", "/trigger", "/tag", "/delete"].map((rest) => `/api/v1/tasks${rest}`),
-  ...["", "/pause", "/resume", "/trigger", "/runs", "/revisions", "/restore", "/ledger", "/stats"].map(
-    (rest) => `/api/v1/tasks/q/system/a${rest}`,
-  ),
+  ...[
+    "",
+    "/pause",
+    "/resume",
+    "/move",
+    "/trigger",
+    "/runs",
+    "/revisions",
+    "/restore",
+    "/ledger",
+    "/stats",
+  ].map((rest) => `/api/v1/tasks/q/system/a${rest}`),
   ...["explain", "backfills"].map((rest) => `/api/v1/tasks/q/system/a/${rest}`),
   ...[
     "backfills",

@@ -14,6 +14,7 @@ import { registerItems, registerRetry } from "./commands/items.js";
 import { registerJournal } from "./commands/journal.js";
 import { registerList } from "./commands/list.js";
 import { registerLoad } from "./commands/load.js";
+import { registerMove } from "./commands/move.js";
 import { registerNext } from "./commands/next.js";
 import { registerNodes } from "./commands/nodes.js";
 import { registerPut } from "./commands/put.js";
@@ -45,6 +46,7 @@ const COMMANDS: readonly Register[] = [
   registerValidate,
   registerList,
   registerShow,
+  registerMove,
   registerRm,
   registerPause,
   registerResume,

@@ -121,6 +121,23 @@ describe("several named tasks", () => {
   });
 });
 
+describe("move", () => {
+  it("moves a task to another queue, once", async () => {
+    expect((await cli(["move", "a", "foo", "--by", "ann"])).stdout).toBe("moved a to foo\n");
+    expect((await bench.client.get("a")).queue).toBe("foo");
+    expect((await cli(["move", "a", "foo"])).stdout).toBe("is there already: a in foo\n");
+    expect(await json(["move", "a", "bar", "-q", "foo"])).toMatchObject({
+      task: { queue: "bar" },
+      changed: true,
+    });
+    await bench.client.trigger("a");
+    expect((await cli(["move", "a", "foo", "--wait", "1ms"])).code).toBe(5);
+    expect((await cli(["move", "none", "foo"])).code).toBe(3);
+    expect((await cli(["move", "a", "a b"])).code).toBe(2);
+    expect(await bench.client.get("a")).toMatchObject({ queue: "bar", state: "scheduled" });
+  });
+});
+
 describe("resume --plan", () => {
   it("shows what is owed and what each choice starts; all runs it as backfills", async () => {
     await bench.client.put(task("x", { tags: ["p"], schedule: { every: "1h" }, catchUp: "all" }));

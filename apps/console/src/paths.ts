@@ -90,7 +90,7 @@ export function isForAdmins(req: Request): boolean {
 const OWNED: readonly RegExp[] = [
   /^\/api\/v1\/tasks(\/(pause|resume|trigger|tag|delete))?$/,
   /^\/api\/v1\/tasks(\/[^/]+){3}$/,
-  /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|trigger|runs|revisions|restore|ledger|stats|explain|backfills)$/,
+  /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|move|trigger|runs|revisions|restore|ledger|stats|explain|backfills)$/,
   /^\/api\/v1\/backfills(\/[^/]+)?$/,
   /^\/api\/v1\/freezes(\/[^/]+)?$/,
   /^\/api\/v1\/alerts(\/undelivered|\/test|\/silences(\/[^/]+)?)?$/,

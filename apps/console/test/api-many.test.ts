@@ -94,6 +94,29 @@ describe("many tasks at once", () => {
     expect(await named("paused")).toBe("");
   });
 
+  test("one is moved to another queue", async () => {
+    const moved = await api("POST", "/tasks/q/system/a/move", { queue: "other" });
+    expect([moved.status, moved.body]).toEqual([
+      200,
+      { task: { queue: "other", owner: "system", id: "a" }, changed: true },
+    ]);
+    expect((await api("GET", "/tasks/other/system/a")).body).toMatchObject({
+      state: "scheduled",
+      tags: ["ops"],
+    });
+    expect((await api("GET", "/tasks/q/system/a")).status).toBe(404);
+    const operator = { authorization: `Bearer ${OPERATOR}` };
+    expect((await api("POST", "/tasks/other/system/a/move", { queue: "q" }, operator)).status).toBe(403);
+    for (const [body, field] of [
+      [{}, "queue"],
+      [{ queue: "a b" }, "queue"],
+      [{ queue: "q", wait: "x" }, "wait"],
+    ] as const) {
+      const refused = await api("POST", "/tasks/other/system/a/move", body);
+      expect([refused.status, refused.body.error?.field]).toEqual([400, field]);
+    }
+  });
+
   test("are deleted", async () => {
     expect((await api("POST", "/tasks/delete", { owner: "acme", queue: "other" })).body).toMatchObject({
       count: 1,

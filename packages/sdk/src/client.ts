@@ -20,6 +20,7 @@ import { type Explanation, explain } from "./client/explain.js";
 import { Freezes } from "./client/freezes.js";
 import { isTyped, notFound, wholeNumber } from "./client/input.js";
 import { type Load, type LoadOptions, load } from "./client/load.js";
+import { type MoveOptions, type MoveResult, move } from "./client/move.js";
 import { Nodes } from "./client/nodes.js";
 import { checkedOptions } from "./client/options.js";
 import { Queues } from "./client/queues.js";
@@ -254,6 +255,17 @@ export class Client {
   /** Counts the tasks of a queue or the namespace: of all owners, or of the one that the client is bound to. */
   async count(options: { queue?: string | undefined } = {}): Promise<number> {
     return countTasks(this.#scope, options);
+  }
+
+  /**
+   * Moves a task to another queue, with its times, pause, waiting occurrences, counters, checkpoint, ledger and revisions; records of its runs are
+   * deleted. No occurrence is lost or enqueued twice. If the call dies, repeat it: the task is held until then.
+   *
+   * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_NAME`, `INVALID_OPTION`; `FORBIDDEN` for the queue of alerts; `CONFLICT`, and nothing
+   * changed, if the other queue has such a task, its runs do not end within `wait`, or a backfill of it is running
+   */
+  async move(ref: TaskRef, queue: string, options: MoveOptions = {}): Promise<MoveResult> {
+    return move(this.#scope, ref, queue, options);
   }
 
   /** Deletes a task with its records, and its jobs unless a worker holds them. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */

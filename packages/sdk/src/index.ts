@@ -108,6 +108,7 @@ export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
 export type { FreezeInput, Freezes, FreezeView } from "./client/freezes.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";
 export type { BusyStep, Collision, Contributor, Load, LoadOptions } from "./client/load.js";
+export type { MoveOptions, MoveResult } from "./client/move.js";
 export type { Nodes } from "./client/nodes.js";
 export type { Queues, QueueView } from "./client/queues.js";
 export type { QuotaSettings, QuotaView } from "./client/quotas.js";

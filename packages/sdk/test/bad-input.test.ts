@@ -186,6 +186,8 @@ onEveryEngine("bad input", (connection) => {
     ["pauseAll's filter", (o) => client.pauseAll(o), { queue: QUEUE, onwer: "a" }, "onwer"],
     ["resumeAll", (o) => client.resumeAll({ queue: QUEUE }, o), { form: "now" }, "form"],
     ["resumeAll's filter", (o) => client.resumeAll(o), { queue: QUEUE, tags: ["x"] }, "tags"],
+    ["move", (o) => client.move("none", QUEUE, o), { within: "5s" }, "within"],
+    ["resumePlan", (o) => client.resumePlan(o), { queue: QUEUE, tags: ["x"] }, "tags"],
     ["triggerAll", (o) => client.triggerAll({ queue: QUEUE }, o), { overlaps: "x" }, "overlaps"],
     ["tagAll", (o) => client.tagAll({ queue: QUEUE }, { add: ["x"] }, o), { bye: "x" }, "bye"],
     [

@@ -75,6 +75,7 @@ const faults: [what: string, code: string, act: (client: Client) => Promise<unkn
   ["deleteAll", "INVALID_NAME", (c) => c.deleteAll({ queue: "a b" })],
   ["triggerAll", "INVALID_OPTION", (c) => c.triggerAll({})],
   ["tagAll", "INVALID_OPTION", (c) => c.tagAll({ queue: "q" }, {})],
+  ["move", "INVALID_NAME", (c) => c.move("a", "a b")],
   ["resumePlan", "INVALID_OPTION", (c) => c.resumePlan({})],
   ["backfills.startAll", "INVALID_OPTION", (c) => c.backfills.startAll({ queue: "q" }, { from: 0, to: 1 })],
   ["backfills.list", "INVALID_OPTION", (c) => c.backfills.list({ limit: 0 })],

@@ -29,6 +29,7 @@ import { FACTS } from "./script/facts.js";
 import { Scripts } from "./script/scripts.js";
 import { seamsOf } from "./seams.js";
 import { DEFAULT_RETENTION, type Retention } from "./task/codec.js";
+import { MoveRepository } from "./task/moves.js";
 import { TaskRepository } from "./task/tasks.js";
 import { TokenRepository } from "./tokens.js";
 
@@ -59,6 +60,7 @@ export class Store {
   /** Alerts that were delivered or silenced. */
   readonly alertLog: ChangeLog;
   readonly tokens: TokenRepository;
+  readonly moves: MoveRepository;
   readonly #internals: StoreInternals;
   readonly #connection: ConnectionSpec;
 
@@ -86,6 +88,7 @@ export class Store {
     this.changes = new ChangeLog(link, keys, scripts);
     this.alertLog = new ChangeLog(link, { ...keys, changes: keys.alertLog }, scripts);
     this.tokens = new TokenRepository(link, keys);
+    this.moves = new MoveRepository(link, keys, scripts);
     const mutex = sabotage.includes("mutex") ? NO_MUTEX : redlockMutex(link.client);
     this.#internals = {
       link,

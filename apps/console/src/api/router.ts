@@ -38,6 +38,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, task, { get: tasks.get, put: tasks.put, delete: tasks.remove });
   route(router, `${task}/pause`, { post: verbs.pause });
   route(router, `${task}/resume`, { post: verbs.resume });
+  route(router, `${task}/move`, { post: verbs.move });
   route(router, `${task}/trigger`, { post: verbs.trigger });
   route(router, `${task}/runs`, { get: verbs.runs });
   route(router, `${task}/revisions`, { get: tasks.revisions });

@@ -1,4 +1,4 @@
-import { CarillonError, taskSchema } from "@carillon/sdk";
+import { CarillonError, type MoveOptions, taskSchema } from "@carillon/sdk";
 import { z } from "zod";
 import { RUNS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
@@ -23,6 +23,11 @@ export const TRIGGER = z.strictObject({
   force: z.boolean("not true or false").exactOptional(),
 });
 
+const MOVE = z.strictObject({
+  queue: z.string("not a text"),
+  wait: z.union([z.string(), z.number()]).exactOptional(),
+});
+
 /** Actions on a task other than changes of its definition, and its runs and statistics. */
 export const verbEndpoints = {
   pause: endpoint({ body: PAUSE_ONE }, async (asked) =>
@@ -37,6 +42,10 @@ export const verbEndpoints = {
     throw new CarillonError(triggered.code, "an earlier run of the task has not ended.", {
       remedy: 'Wait for it, or send {"overlap":"allow"}.',
     });
+  }),
+  move: endpoint({ body: MOVE }, async (asked) => {
+    const { queue, ...how } = asked.body;
+    return ok(await asked.client.move(taskOf(asked), queue, how as MoveOptions));
   }),
   runs: endpoint({ query: RUNS_QUERY }, async (asked) =>
     ok({ runs: await asked.client.runs.list(taskOf(asked), asked.query) }),

@@ -5,6 +5,7 @@ import { ALERTS_QUEUE, type Json, type TaskDefinition, type TaskName } from "@ca
 export const CHANGE_KINDS = [
   "put",
   "delete",
+  "move",
   "trigger",
   "retry",
   "pause",

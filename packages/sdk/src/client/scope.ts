@@ -44,12 +44,12 @@ export class Scope {
 
   /** The full name of a task. @throws `INVALID_NAME`, `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
   async locate(ref: TaskRef): Promise<TaskName> {
-    return this.store.tasks.locate(this.#resolve(ref));
+    return this.store.tasks.locate(this.resolve(ref));
   }
 
   /** As `locate`, but the task need not exist: then the queue is undefined unless it is given. @throws `INVALID_NAME`, `AMBIGUOUS_TASK` */
   async nameOf(ref: TaskRef): Promise<ResolvedRef> {
-    const resolved = this.#resolve(ref);
+    const resolved = this.resolve(ref);
     if (resolved.queue !== undefined) return resolved;
     return this.store.tasks.locate(resolved).catch((error: unknown) => {
       if (isCarillonError(error, "TASK_NOT_FOUND")) return resolved;
@@ -57,7 +57,8 @@ export class Scope {
     });
   }
 
-  #resolve(ref: TaskRef): ResolvedRef {
+  /** The owner of a reference that names none. @throws `INVALID_NAME`, `TASK_NOT_FOUND` for a task of another owner than the bound one */
+  resolve(ref: TaskRef): ResolvedRef {
     assertRef(ref);
     const resolved = parseRef(ref, this.owner ?? DEFAULT_OWNER);
     if (this.owner !== undefined && resolved.owner !== this.owner) {

@@ -77,6 +77,7 @@ export const FACTS = {
     "pausedAt",
     "pausedBy",
     "pauseNote",
+    "moving",
   ]),
   /** Field of the quota of all jobs that wait in a queue, among those of owners. */
   everyone: "",

@@ -66,6 +66,8 @@ export interface StoredTask {
   readonly due: number | undefined;
   /** Occurrences of the schedule that were enqueued. */
   readonly fired: number;
+  /** While it is held for a move: `to` or `from`, the other queue, of a copy the generation that was copied, and the state before. */
+  readonly moving: string | undefined;
   /** Occurrences that are to be enqueued later. */
   readonly pending: readonly Pending[];
   /** The run after whose end the next time is known, and how many ms after. */
@@ -221,6 +223,7 @@ function decodeHash(queue: string, local: string, hash: ReadonlyMap<string, stri
     nominal: time("nominal"),
     due: time("due") ?? time("nominal"),
     fired: time("fired") ?? 0,
+    moving: hash.get("moving"),
     pending: read.pending(hash.get("pending")),
     waiting: read.waiting(hash.get("wait")),
     hasOpenRuns: (hash.get("open") ?? "") !== "",

@@ -3,11 +3,12 @@
 -- one is stored (put.lua, enqueue-new.lua).
 --
 -- K.left, A.marks: where its runs are set aside, and the names of these among K.runs; each in the order open, history, failures
--- A.finished: "1" only if nothing is left for it to do
+-- A.finished: "1" only if nothing is left for it to do; A.gen: only in this generation, held for a move and without open runs; "" any
 -- Returns: 1 (0: there was none, or something is left)
 local CLEAR_AFTER = 10000 -- whoever deletes does it at once, if it is there
 local now = nowMs()
-local tags, calendars, open, state = unpack(redis.pcall("HMGET", K.task, "tags", "calendars", "open", "state"))
+local tags, calendars, open, state, gen, moving = unpack(redis.pcall("HMGET", K.task, "tags", "calendars", "open", "state", "gen", "moving"))
+if A.gen ~= "" and (gen ~= A.gen or not moving or (open or "") ~= "") then return 0 end
 if A.finished == "1" then
   if state ~= "finished" or (open or "") ~= "" then return 0 end
   -- It was put again meanwhile, and has finished again: it lingers once more. (The reconciler comes back to what it reported.)

@@ -41,6 +41,14 @@ export function refused(local: string, text: string): CarillonError {
     : new CarillonError("REDIS_ERROR", `${local} cannot be written: ${text}.`);
 }
 
+/** @param moving the mark of the move */
+export function isMoving(moving: string, local: string): CarillonError {
+  const [direction, queue] = moving.split(" ");
+  return new CarillonError("CONFLICT", `${local} is being moved ${direction} queue ${queue}.`, {
+    remedy: "Repeat the move: it goes on where it was interrupted.",
+  });
+}
+
 /** Treats a key that holds another type than a hash (foreign data) as an empty hash. @throws any other error */
 export function noHash(error: unknown): Record<string, string> {
   if (error instanceof Error && error.message.startsWith("WRONGTYPE")) return {};

@@ -11,7 +11,7 @@ import { BULL, BULL_PROMOTE, LEDGER, OPEN, TASK } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
-import { unsupportedFormat } from "./errors.js";
+import { isMoving, unsupportedFormat } from "./errors.js";
 import { type PutOptions, type PutResult, TaskWriter } from "./put.js";
 import { TaskReads } from "./task-reads.js";
 
@@ -61,7 +61,7 @@ const DELETE = script("delete", {
     "failures",
     "left[]",
   ],
-  args: ["name", "shard", "finished", "marks[]"],
+  args: ["name", "shard", "finished", "gen", "marks[]"],
   uses: [TASK, OPEN],
   answer: answers<0 | 1>(),
 });
@@ -196,6 +196,7 @@ export class TaskRepository extends TaskReads {
     for (;;) {
       const [now, task] = await Promise.all([this.time(name.queue), this.get(name)]);
       if (!task) return "MISSING";
+      if (task.moving !== undefined) throw isMoving(task.moving, local);
       if (task.state !== "paused") return "UNCHANGED";
       if (task.calendarRevision > this.#calendars.revision) await this.#calendars.refresh();
       const schedule = this.#calendars.schedules.get(task.definition);
@@ -237,9 +238,10 @@ export class TaskRepository extends TaskReads {
   /**
    * Deletes a task with all that belongs to it. Returns whether there was one.
    *
-   * @param which `finished`: only while the task is finished and has no runs left
+   * @param which `finished`: only while the task is finished and has no runs left; a generation: only in it, while it is held for a move and
+   * has no open runs
    */
-  async delete(name: TaskName, which: "any" | "finished" = "any"): Promise<boolean> {
+  async delete(name: TaskName, which: "any" | "finished" | { gen: string } = "any"): Promise<boolean> {
     const keys = this.#keys.queue(name.queue);
     const local = localName(name);
     const token = randomBytes(8).toString("hex");
@@ -256,7 +258,13 @@ export class TaskRepository extends TaskReads {
         failures: keys.failures(local),
         left: marks.map((mark) => keys.gone(mark)),
       },
-      { name: local, shard: shardOf(local), finished: which === "finished", marks },
+      {
+        name: local,
+        shard: shardOf(local),
+        finished: which === "finished",
+        gen: typeof which === "object" && which.gen,
+        marks,
+      },
     );
     // If this is interrupted, a node or `clearDeletedRuns` finishes it.
     for (const mark of marks) await clearDeletedRuns(this.#scripts, keys, mark);

@@ -1,0 +1,168 @@
+import { setTimeout as delay } from "node:timers/promises";
+import { ALERTS_QUEUE, CarillonError, type Duration, type TaskName, type TaskRef } from "@carillon/core";
+import { assertName, assertOptions, durationOption, localName, MAX_DURATION } from "@carillon/core/internal";
+import type { StoredTask } from "@carillon/store";
+import { nameOf } from "./bulk.js";
+import { notFound } from "./input.js";
+import type { Scope } from "./scope.js";
+import type { AuthorOptions } from "./types.js";
+
+export interface MoveOptions extends AuthorOptions {
+  /** Longest wait for the end of its open runs, during which nothing is claimed. Default: 5 s. */
+  readonly wait?: Duration | undefined;
+}
+
+/** The answer of `client.move`. */
+export interface MoveResult {
+  readonly task: TaskName;
+  /** False: it was in that queue already. */
+  readonly changed: boolean;
+}
+
+/** Time between two checks for open runs, in ms. */
+const POLL = 100;
+/** Copies before a task that keeps changing is let go. */
+const TRIES = 10;
+
+/** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `CONFLICT`, `INVALID_NAME`, `INVALID_OPTION`, `FORBIDDEN` */
+export async function move(
+  scope: Scope,
+  ref: TaskRef,
+  queue: string,
+  options: MoveOptions,
+): Promise<MoveResult> {
+  assertOptions(options, ["wait", "by"]);
+  const by = scope.author(options.by);
+  const wait = durationOption(options.wait, "wait", 0, MAX_DURATION) ?? 5_000;
+  assertName(queue, "queue");
+  if (queue === ALERTS_QUEUE)
+    throw new CarillonError("FORBIDDEN", "only alerts go through this queue.", { field: "queue" });
+  const found = await bothOf(scope, ref, queue);
+  const { to, target } = found;
+  if (!found.source) {
+    if (!target) throw notFound({ ...to, queue: found.queue ?? queue });
+    // An earlier call ended after it had deleted the other one, or before its answer arrived.
+    if (target.moving?.startsWith("from ")) await scope.store.moves.end(to);
+    return { task: to, changed: false };
+  }
+  const from = nameOf(found.source);
+  await hold(scope, found.source, target, queue, by);
+  try {
+    await untilIdle(scope, from, wait);
+    await copyAndDelete(scope, from, to, by);
+  } catch (error) {
+    await letGo(scope, from, to).catch(() => {});
+    throw error;
+  }
+  await scope.store.moves.end(to);
+  scope.log("move", to, by, { details: { from: from.queue } });
+  return { task: to, changed: true };
+}
+
+interface Both {
+  readonly source: StoredTask | undefined;
+  readonly target: StoredTask | undefined;
+  readonly to: TaskName;
+  /** The queue that was named. */
+  readonly queue: string | undefined;
+}
+
+/** The task where it is, and the one of its name in the other queue. */
+async function bothOf(scope: Scope, ref: TaskRef, queue: string): Promise<Both> {
+  const { store } = scope;
+  const { queue: named, owner, id } = scope.resolve(ref);
+  const to = { queue, owner, id };
+  const target = await store.tasks.get(to);
+  const queues = (named === undefined ? await scope.queues() : [named]).filter((one) => one !== queue);
+  const read = await Promise.all(queues.map((one) => store.tasks.get({ queue: one, owner, id })));
+  const [source, ...others] = read.filter((one) => one !== undefined);
+  if (others.length > 0) {
+    throw new CarillonError("AMBIGUOUS_TASK", `${localName(to)} exists in several queues.`, {
+      field: "queue",
+      remedy: "Name the queue.",
+    });
+  }
+  return { source, target, to, queue: named };
+}
+
+/** Nothing is claimed from here on. A held task is one whose move was interrupted: it goes on. */
+async function hold(
+  scope: Scope,
+  first: StoredTask,
+  target: StoredTask | undefined,
+  queue: string,
+  by: string,
+): Promise<void> {
+  const name = nameOf(first);
+  for (let source: StoredTask | undefined = first; ; source = await scope.store.tasks.get(name)) {
+    if (!source) throw notFound(name);
+    if (source.moving?.startsWith(`to ${queue} `)) return;
+    if (source.moving !== undefined)
+      throw conflict(`${name.id} is being moved ${where(source.moving)}.`, "Repeat that move.");
+    if (target) {
+      throw conflict(`${name.id} exists in queue ${queue} already.`, "Delete one of the two.");
+    }
+    await assertNoBackfill(scope, name);
+    if ((await scope.store.moves.hold(source, queue, by)) === "OK") return;
+  }
+}
+
+async function assertNoBackfill({ store }: Scope, name: TaskName): Promise<void> {
+  for await (const page of store.backfills.all(name.queue)) {
+    const running = page.find(
+      ({ task, state }) => state === "running" && localName(task) === localName(name),
+    );
+    if (running) {
+      const what = `the backfill ${running.id} of ${name.id} is running.`;
+      throw conflict(what, "Wait for its end, or cancel it.");
+    }
+  }
+}
+
+async function untilIdle({ store }: Scope, name: TaskName, wait: number): Promise<void> {
+  const end = performance.now() + wait;
+  while ((await store.runs.open(name, 1)).length > 0) {
+    if (performance.now() >= end)
+      throw conflict(
+        `runs of ${name.id} are not over.`,
+        "Wait for their end, cancel them, or give a longer wait.",
+      );
+    await delay(POLL);
+  }
+}
+
+/** Copies the task, and deletes it where it was only if it is still what was copied. */
+async function copyAndDelete({ store }: Scope, from: TaskName, to: TaskName, by: string): Promise<void> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const source = await store.tasks.get(from);
+    // The answer of the delete was lost.
+    if (!source) return;
+    if (source.moving === undefined)
+      throw conflict(`${from.id} was let go while it was moved.`, "Repeat the move.");
+    const { definition, payloadJson } = source;
+    const task = { definition: { ...definition, queue: to.queue, enabled: false }, payloadJson };
+    await store.tasks.put(to.queue, [task], { once: source.fields.has("once"), by });
+    const { answer, generation } = await store.moves.adopt(from, to);
+    if (answer === "TAKEN")
+      throw conflict(`another ${from.id} was put in queue ${to.queue} meanwhile.`, "Delete one of the two.");
+    if (answer === "OK" && (await store.tasks.delete(from, { gen: generation }))) return;
+  }
+  throw conflict(`${from.id} kept changing while it was moved.`, "Repeat the move.");
+}
+
+/** Undoes a move that failed: the task goes on where it was, and its copy is deleted. */
+async function letGo({ store }: Scope, from: TaskName, to: TaskName): Promise<void> {
+  // First: from here on a delete that is still on its way does nothing. Not held: it is deleted, and the copy is the task.
+  if (!(await store.moves.end(from))) return;
+  const copy = await store.tasks.get(to);
+  if (copy?.moving?.startsWith("from ")) await store.tasks.delete(to);
+}
+
+function where(moving: string): string {
+  const [direction, queue] = moving.split(" ");
+  return `${direction} queue ${queue}`;
+}
+
+function conflict(what: string, remedy: string): CarillonError {
+  return new CarillonError("CONFLICT", what, { remedy });
+}

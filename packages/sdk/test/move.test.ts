@@ -1,0 +1,209 @@
+import { defineTask, type TaskInput } from "@carillon/sdk";
+import { internalsOf } from "@carillon/store/internal";
+import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
+
+const [QUEUE, OTHER] = ["bells", "gongs"];
+const START = Date.parse("2026-01-01T00:00:00Z");
+const MINUTE = 60_000;
+const payload = z.looseObject({});
+
+describe("a move to another queue", () => {
+  let redis: RedisServer;
+  let kit: TestKit;
+  /** Minutes of the nominal times that ran, with their triggers. */
+  let ran: string[];
+  const minute = (time: number) => (time - START) / MINUTE;
+  const ring = defineTask("ring", {
+    queue: QUEUE,
+    payload,
+    handler: (_payload, { occurrence }) => void ran.push(`${minute(occurrence.nominal)}`),
+  });
+  const fail = defineTask("fail", {
+    queue: OTHER,
+    payload,
+    handler: async (_payload, { occurrence, saveCheckpoint }) => {
+      await saveCheckpoint({ at: minute(occurrence.nominal) });
+      if (occurrence.trigger !== "retry") throw new Error("no");
+      ran.push(`${minute(occurrence.nominal)} again`);
+    },
+  });
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(async () => redis.stop());
+  beforeEach(async () => {
+    ran = [];
+    kit = await testKit({ types: [ring, fail], redis, start: START });
+  });
+  afterEach(async () => kit.close());
+
+  const put = (id: string, more: Partial<TaskInput> = {}) =>
+    kit.client.put({ id, type: "ring", queue: QUEUE, schedule: { every: "1m" }, catchUp: "all", ...more });
+  const held = (queue: string) => kit.store.tasks.get({ queue, owner: "system", id: "t" });
+  const queues = async () => (await kit.client.list()).tasks.map(({ queue }) => queue);
+
+  it("goes on where it was: no occurrence is lost or runs twice, and its counters and settings are kept", async () => {
+    await put("t", { tags: ["x"], priority: 3, schedule: { every: "1m", maxRuns: 7 }, expectWithin: "1h" });
+    await put("t", {
+      tags: ["x", "y"],
+      priority: 3,
+      schedule: { every: "1m", maxRuns: 7 },
+      expectWithin: "1h",
+    });
+    await kit.advance("150s");
+    const before = await kit.client.get("t");
+    const stats = await kit.client.runs.stats("t");
+    expect(await kit.client.move("t", OTHER, { by: "ann" })).toEqual({
+      ...{ task: { queue: OTHER, owner: "system", id: "t" }, changed: true },
+    });
+    const after = await kit.client.get("t");
+    expect(after).toMatchObject({
+      ...{ queue: OTHER, state: "scheduled", tags: ["x", "y"], priority: 3, fired: 2 },
+      ...{ cursor: before.cursor, nominal: before.nominal, created: before.created },
+    });
+    expect(after.generation).toBeGreaterThan(before.generation);
+    expect(after.paused).toBeUndefined();
+    // Of the record of its last run, which stays behind.
+    const ofRun = { lastLateMs: undefined, lastWaitMs: undefined };
+    expect(await kit.client.runs.stats("t")).toEqual({ ...stats, ...ofRun });
+    expect(await kit.client.revisions("t")).toMatchObject([{ number: 1, definition: { tags: ["x"] } }]);
+    expect((await kit.client.list({ tag: "y" })).tasks).toHaveLength(1);
+    expect((await kit.client.list({ outcome: "succeeded" })).tasks).toHaveLength(1);
+    await kit.advance("10m");
+    expect(ran).toEqual(["1", "2", "3", "4", "5", "6", "7"]);
+    expect((await kit.client.get("t")).state).toBe("finished");
+    expect((await kit.client.changes.list()).changes[0]).toMatchObject({
+      ...{ kind: "move", by: "ann", scope: { queue: OTHER, id: "t" }, details: { from: QUEUE } },
+    });
+    expect(await kit.client.move("t", OTHER)).toMatchObject({ changed: false });
+    expect(await kit.client.move("t", QUEUE)).toMatchObject({ changed: true });
+    expect(await kit.client.get("t")).toMatchObject({ queue: QUEUE, state: "finished", fired: 7 });
+  });
+
+  it("keeps a pause with its note, what is owed, a waiting retry, the checkpoint, and leaves no key behind", async () => {
+    await put("p");
+    await kit.client.pause("p", { note: "retired", by: "ann" });
+    const rerun = { delay: "3m", jitter: 0 };
+    await kit.client.put({ id: "r", type: "fail", queue: OTHER, schedule: { at: START + MINUTE }, rerun });
+    await kit.advance("90s");
+    await kit.client.move("p", OTHER);
+    await kit.client.move("r", QUEUE);
+    const paused = { at: START, note: "retired", by: "ann" };
+    expect(await kit.client.get("p")).toMatchObject({
+      queue: OTHER,
+      state: "paused",
+      paused,
+      nominal: START + MINUTE,
+    });
+    await kit.advance("2m");
+    expect(ran).toEqual([]);
+    await kit.client.resume("p", { from: "catch-up" });
+    await kit.advance("1m");
+    expect(ran.toSorted()).toEqual(["1", "1 again", "2", "3", "4"]);
+    expect(await kit.client.runs.stats("r")).toMatchObject({ runs: 2, failures: 1 });
+    for (const id of ["p", "r"]) await kit.client.delete(id);
+    await kit.advance("30m");
+    const { link } = internalsOf(kit.store);
+    const left = (await link.ask((client) =>
+      (client as never as { keys(p: string): Promise<string[]> }).keys(`*${kit.namespace}*:~*`),
+    )) as string[];
+    expect(left.filter((key) => /:~(t|s|ledger|revs|hist|fail|open|r|is|last):/.test(key))).toEqual([]);
+  });
+
+  const STEPS = ["hold", "put", "adopt", "delete", "end"] as const;
+  it.each(STEPS.flatMap((step) => (["before", "after"] as const).map((when) => [when, step] as const)))(
+    "whose process dies %s `%s` holds the task, and ends when it is repeated",
+    async (when, step) => {
+      await put("t");
+      await kit.advance("150s");
+      const { tasks, moves } = kit.store;
+      const owners = { hold: moves, put: tasks, adopt: moves, delete: tasks, end: moves } as Record<
+        string,
+        never
+      >;
+      let dead = false;
+      const undo = STEPS.map((name) => {
+        const owner = owners[name] as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+        const real = owner[name] as (...args: unknown[]) => Promise<unknown>;
+        owner[name] = async (...args) => {
+          if (name === step && when === "before") dead = true;
+          if (dead) throw new Error("died");
+          const answer = await real.apply(owner, args);
+          if (name === step) dead = true;
+          if (dead) throw new Error("died");
+          return answer;
+        };
+        return () => {
+          delete owner[name];
+        };
+      });
+      await expect(kit.client.move("t", OTHER)).rejects.toThrow("died");
+      for (const restore of undo) restore();
+      await kit.advance("2m");
+      // Held from the first step to the last; owed meanwhile.
+      const isHeld = !(step === "hold" && when === "before") && !(step === "end" && when === "after");
+      expect(ran).toEqual(isHeld ? ["1", "2"] : ["1", "2", "3", "4"]);
+      const last = await queues();
+      if (isHeld) {
+        const copy = last.includes(QUEUE) ? await held(QUEUE) : await held(OTHER);
+        expect(copy?.moving).toMatch(
+          last.includes(QUEUE) ? /^to gongs scheduled$/ : /^from bells \d+ scheduled$/,
+        );
+        await expect(kit.client.resume({ queue: last[0] as string, id: "t" })).rejects.toMatchObject({
+          code: "CONFLICT",
+        });
+      }
+      await kit.client.move("t", OTHER);
+      expect(await queues()).toEqual([OTHER]);
+      await kit.advance("2m");
+      expect(ran).toEqual(["1", "2", "3", "4", "5", "6"]);
+      expect((await held(OTHER))?.moving).toBeUndefined();
+    },
+  );
+
+  it("is refused, and undone, while runs are open, backfills run, or the name is taken", async () => {
+    await put("t");
+    await kit.worker.pause();
+    await kit.client.trigger("t");
+    await expect(kit.client.move("t", OTHER, { wait: 0 })).rejects.toMatchObject({ code: "CONFLICT" });
+    expect([await queues(), (await held(QUEUE))?.state]).toEqual([[QUEUE], "scheduled"]);
+    await kit.worker.resume();
+    await kit.advance("1s");
+    const { id } = await kit.client.backfills.start("t", {
+      from: START - 5 * MINUTE,
+      to: START,
+      every: "1h",
+    });
+    await expect(kit.client.move("t", OTHER)).rejects.toMatchObject({
+      code: "CONFLICT",
+      message: expect.stringMatching(`backfill ${id}`),
+    });
+    await kit.client.backfills.cancel(id as string);
+    await kit.client.put({ id: "t", type: "ring", queue: OTHER, schedule: { every: "1h" } });
+    await expect(kit.client.move({ queue: QUEUE, id: "t" }, OTHER)).rejects.toMatchObject({
+      code: "CONFLICT",
+    });
+    expect((await queues()).sort()).toEqual([QUEUE, OTHER]);
+    await expect(kit.client.move("none", OTHER)).rejects.toMatchObject({ code: "TASK_NOT_FOUND" });
+    await expect(kit.client.move("t", "carillon-alerts")).rejects.toMatchObject({ code: "FORBIDDEN" });
+    await expect(kit.client.move("t", "a b")).rejects.toMatchObject({ code: "INVALID_NAME" });
+  });
+
+  it("follows an edit that comes while it is copied, and is fenced by it", async () => {
+    await put("t");
+    const { moves } = kit.store;
+    const { adopt } = moves;
+    moves.adopt = async (...args) => {
+      moves.adopt = adopt;
+      const copied = await adopt.apply(moves, args);
+      await put("t", { priority: 7 });
+      return copied;
+    };
+    await kit.client.move("t", OTHER);
+    expect(await kit.client.get("t")).toMatchObject({ queue: OTHER, priority: 7, state: "scheduled" });
+    await kit.advance("2m");
+    expect(ran).toEqual(["1", "2"]);
+  });
+});

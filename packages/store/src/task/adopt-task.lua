@@ -1,0 +1,25 @@
+-- Gives a new task, which was put for it, what the task that moves has: its times, counters, statistics and ledger. It stays held.
+--
+-- A.fields: of the hash, not the definition's; A.gen: generation of the other task; A.moving: the mark, with it; A.stats: fields and values;
+-- A.ledger, A.revisions: their entries, newest first
+-- Returns: "OK" | "MISSING" | "TAKEN" (it is another task, which has run or decided something)
+local TIMES = { "cursor", "nominal", "due", "fired", "pending", "fence", "wait", "pausedAt", "pausedBy", "pauseNote", "createdBy", "updatedBy" }
+local gen, moving, cursor, fired, open, state = unpack(redis.call("HMGET", K.task, "gen", "moving", "cursor", "fired", "open", "state"))
+if not gen then return "MISSING" end
+if state == "scheduled" or (open or "") ~= "" or not moving and (cursor or fired) then return "TAKEN" end
+-- This generation was copied before: the other task may be deleted since, and what was read of it be incomplete.
+if moving == A.moving then return "OK" end
+local now = nowMs()
+local next = math.max(tonumber(gen), tonumber(A.gen), tonumber(nowMicros()) - 1) + 1
+local task = { task = K.task, name = A.name, shard = A.shard, due = K.due }
+moveTask(task, readTask(task), now, { state = "paused", gen = string.format("%.0f", next) })
+redis.call("HDEL", K.task, unpack(TIMES))
+redis.call("HSET", K.task, "moving", A.moving, unpack(A.fields))
+redis.call("DEL", K.stats, K.ledger, K.revisions)
+if #A.stats > 0 then redis.call("HSET", K.stats, unpack(A.stats)) end
+if #A.ledger > 0 then redis.call("RPUSH", K.ledger, unpack(A.ledger)) end
+if #A.revisions > 0 then redis.call("RPUSH", K.revisions, unpack(A.revisions)) end
+local outcome, finished = unpack(redis.call("HMGET", K.stats, "lastOutcome", "lastFinish"))
+if outcome then redis.call("ZADD", ours(F.keys.lastOutcome, outcome), string.format("%.0f", 0 - (tonumber(finished) or now)), A.name) end
+wakeForMoved()
+return "OK"

@@ -1,0 +1,125 @@
+import type { TaskName } from "@carillon/core";
+import { localName, shardOf } from "@carillon/core/internal";
+import type { NamespaceKeys } from "../keys.js";
+import type { Link } from "../redis/link.js";
+import { FACTS } from "../script/facts.js";
+import { TASK } from "../script/libraries.js";
+import { answers, script } from "../script/script.js";
+import type { Scripts } from "../script/scripts.js";
+import type { StoredTask } from "./codec.js";
+
+const HOLD_TASK = script("hold-task", {
+  keys: ["task", "due", "next", "expected", "runs"],
+  args: ["name", "shard", "gen", "to", "by"],
+  uses: [TASK],
+  answer: answers<"OK" | "STALE" | "MISSING">(),
+});
+
+const ADOPT_TASK = script("adopt-task", {
+  keys: ["task", "due", "next", "expected", "runs", "stats", "ledger", "revisions"],
+  args: ["name", "shard", "gen", "moving", "fields[]", "stats[]", "ledger[]", "revisions[]"],
+  uses: [TASK],
+  answer: answers<"OK" | "MISSING" | "TAKEN">(),
+});
+
+const END_MOVE = script("end-move", {
+  keys: ["task", "due", "next", "expected", "runs"],
+  args: ["name", "shard"],
+  uses: [TASK],
+  answer: answers<"OK" | "UNCHANGED" | "MISSING">(),
+});
+
+/** Fields of a task's hash that belong to its place, and do not move. */
+const OF_PLACE: ReadonlySet<string> = new Set([
+  "gen",
+  "state",
+  "token",
+  "asked",
+  "open",
+  "calrev",
+  "updated",
+  "moving",
+]);
+
+/** The steps of a move to another queue, which is another cluster slot. */
+export class MoveRepository {
+  readonly #link: Link;
+  readonly #keys: NamespaceKeys;
+  readonly #scripts: Scripts;
+
+  constructor(link: Link, keys: NamespaceKeys, scripts: Scripts) {
+    this.#link = link;
+    this.#keys = keys;
+    this.#scripts = scripts;
+  }
+
+  /** Holds a task: it is paused, and marked with its state. `STALE`: it changed since it was read. */
+  async hold(
+    { definition, generation }: StoredTask,
+    to: string,
+    by: string,
+  ): Promise<"OK" | "STALE" | "MISSING"> {
+    return this.#scripts.run(HOLD_TASK, this.#keysOf(definition), {
+      ...this.#nameOf(definition),
+      ...{ gen: generation, to, by },
+    });
+  }
+
+  /**
+   * Copies what a held task has beside its definition to the task that was put in the other queue, which is held too. Repeated, it copies
+   * again what has changed. Returns the generation that was copied. `TAKEN`: the other one is in use.
+   */
+  async adopt(
+    from: TaskName,
+    to: TaskName,
+  ): Promise<{ answer: "OK" | "MISSING" | "TAKEN"; generation: string }> {
+    const keys = this.#keysOf(from);
+    const [hash, stats, ledger, revisions] = await this.#link.ask((client) =>
+      Promise.all([
+        client.hgetall(keys.task),
+        client.hgetall(keys.stats),
+        client.lrange(keys.ledger, 0, "-1"),
+        client.lrange(keys.revisions, 0, "-1"),
+      ]),
+    );
+    const { gen: generation = "0", moving } = hash;
+    if (moving === undefined) return { answer: "MISSING", generation };
+    const fields = Object.entries(hash).filter(
+      ([field]) => FACTS.bookkeeping.has(field) && !OF_PLACE.has(field),
+    );
+    const state = moving.split(" ").at(-1) as string;
+    const kept = state === "scheduled" ? fields.filter(([field]) => !field.startsWith("pause")) : fields;
+    const answer = await this.#scripts.run(ADOPT_TASK, this.#keysOf(to), {
+      ...this.#nameOf(to),
+      ...{ gen: generation, moving: `from ${from.queue} ${generation} ${state}` },
+      fields: [
+        ...kept.flat(),
+        ...(state === "paused" ? [] : ["pauseNote", `moving from queue ${from.queue}`]),
+      ],
+      stats: Object.entries(stats).flat(),
+      ledger,
+      revisions,
+    });
+    return { answer, generation };
+  }
+
+  /** Lets a task that is held, or was adopted, go on in the state that it had. Returns whether it was held. */
+  async end(name: TaskName): Promise<boolean> {
+    return (await this.#scripts.run(END_MOVE, this.#keysOf(name), this.#nameOf(name))) === "OK";
+  }
+
+  #nameOf(name: TaskName) {
+    const local = localName(name);
+    return { name: local, shard: shardOf(local) };
+  }
+
+  #keysOf(name: TaskName) {
+    const keys = this.#keys.queue(name.queue);
+    const local = localName(name);
+    return {
+      ...{ task: keys.task(local), due: keys.due(shardOf(local)) },
+      ...{ next: keys.next, expected: keys.expected, runs: keys.runs },
+      ...{ stats: keys.stats(local), ledger: keys.ledger(local), revisions: keys.revisions(local) },
+    };
+  }
+}
