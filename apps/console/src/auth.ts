@@ -132,7 +132,7 @@ export class Auth {
   }
 }
 
-/** The claims, and each of them; a name may contain dots. */
+/** A session token: its claims (name, expiry and id) and their signature. A name may contain dots. */
 const SESSION = /^(([A-Za-z0-9._-]{1,128})\.([^.]+)\.([^.]+))\.([^.]+)$/;
 
 function sign(key: Buffer, claims: string): string {
@@ -157,7 +157,7 @@ export interface LimiterOptions {
   addresses?: number | undefined;
   /** Delay of the answers to further ones, in ms; default 1,000. */
   delayMs?: number | undefined;
-  /** Most answers that are delayed at once, over all addresses; default 100. */
+  /** Largest number of answers that are delayed at once, over all addresses; default 100. */
   waiting?: number | undefined;
   /** A clock in ms. */
   now?: (() => number) | undefined;

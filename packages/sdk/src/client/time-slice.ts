@@ -20,7 +20,7 @@ export class TimeSlice {
     this.#since = performance.now();
   }
 
-  /** To be called after each search. @param steps see `scheduleSteps` @returns whether to call `next` */
+  /** Counts the steps of a search; call it after each. @param steps see `scheduleSteps` @returns whether to call `next` */
   took(steps: number): boolean {
     this.#left -= steps;
     return this.#left < 0 || performance.now() - this.#since >= SLICE;
