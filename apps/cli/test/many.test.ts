@@ -1,5 +1,5 @@
 import type { Token } from "@carillon/sdk";
-import { internalsOf, storeOf } from "@carillon/store/internal";
+import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { beforeEach, describe, expect, it } from "vitest";
 import { harness, task } from "./harness.js";
 

@@ -93,9 +93,9 @@ describe("a resume with a plan", () => {
     // The 35 take seven minutes; the next regular ones come at 70.
     await kit.advance("4m");
     const { runs } = await kit.client.runs.journal({ limit: 1_000 });
-    const minutes = [0, 0, 0, 0, 0];
-    for (const { enqueued } of runs) minutes[Math.floor((enqueued - START) / MINUTE) - 65] += 1;
-    expect(Math.max(...minutes)).toBeLessThanOrEqual(8);
+    const minutes = runs.map(({ enqueued }) => Math.floor((enqueued - START) / MINUTE));
+    const counts = [65, 66, 67, 68, 69].map((minute) => minutes.filter((one) => one === minute).length);
+    expect(Math.max(...counts)).toBeLessThanOrEqual(8);
     await kit.advance("6m");
     for (const id of ["one", "all", "some", "window", "skip"])
       expect(await nominals(id)).toEqual(every10(10, 70));

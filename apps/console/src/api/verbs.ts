@@ -15,7 +15,7 @@ const PAUSE_ONE = z.strictObject({
   ...PAUSE.shape,
   cancelQueued: z.boolean("not true or false").exactOptional(),
 });
-export const RESUME = z.strictObject({
+const RESUME = z.strictObject({
   from: z.enum(["now", "catch-up"], "not one of now, catch-up").exactOptional(),
 });
 export const TRIGGER = z.strictObject({

@@ -169,7 +169,7 @@ export function paced<One extends Pick<Times, "total">>(
 
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
-export async function putAll(
+async function putAll(
   { store }: Scope,
   all: readonly { readonly backfill: NewBackfill; readonly after: number }[],
 ): Promise<void> {
