@@ -44,6 +44,9 @@ const ACTS = [
   "POST /api/v1/tasks/q/system/a/backfills",
   "POST /api/v1/freezes",
   "DELETE /api/v1/freezes/a",
+  "POST /api/v1/alerts/test",
+  "POST /api/v1/alerts/silences",
+  "DELETE /api/v1/alerts/silences/a",
   "POST /api/v1/backfills",
   "DELETE /api/v1/backfills/a",
   "POST /api/v1/runs/a/cancel",
@@ -59,7 +62,9 @@ const ACTS = [
   "PUT /queues/api/queues/q/job-schedulers/system%2Fa/run",
 ];
 /** These speak of a run, a freeze, a backfill or a job that is not there. */
-const NAMES_NOTHING = new Set(ACTS.filter((what) => /\/(backfills|freezes|runs|q)\/a(\/|$)/.test(what)));
+const NAMES_NOTHING = new Set(
+  ACTS.filter((what) => /\/(backfills|freezes|silences|runs|q)\/a(\/|$)/.test(what)),
+);
 /** Paths for a token that is bound to owners; it is refused everywhere else, Bull Board and paths of tomorrow included. */
 const OWNED = [
   ...["", "/pause", "/resume", "/trigger", "/tag", "/delete"].map((rest) => `/api/v1/tasks${rest}`),
@@ -81,6 +86,7 @@ const OWNED = [
     "backfills/a",
     "freezes",
     "freezes/a",
+    ...["alerts", "alerts/undelivered", "alerts/test", "alerts/silences", "alerts/silences/a"],
     "runs",
     "runs/cancel",
     "runs/a",
