@@ -25,7 +25,7 @@ Exit codes:
      that is over cannot be cancelled; put --if-revision found another revision; a
      calendar that tasks use cannot be deleted; a backfill that was waited for was stopped
 
-Those of status: 0 on time, 1 behind, 2 stopped.`;
+Those of status: 0 on time, 1 behind, 2 stopped; of doctor: 0 healthy, 1 warnings, 2 errors.`;
 
 /** Complete on purpose: a new code does not compile until its exit code is chosen. */
 const BY_ERROR: Record<ErrorCode, ExitCode> = {

@@ -7,6 +7,7 @@ import { registerBackfills } from "./commands/backfills.js";
 import { registerCalendars } from "./commands/calendars.js";
 import { registerChanges } from "./commands/changes.js";
 import { registerDefaults } from "./commands/defaults.js";
+import { registerDoctor } from "./commands/doctor.js";
 import { registerEdit } from "./commands/edit.js";
 import { registerExplain } from "./commands/explain.js";
 import { registerFreeze, registerFreezes, registerUnfreeze } from "./commands/freeze.js";
@@ -76,6 +77,7 @@ const COMMANDS: readonly Register[] = [
   registerBackfillStatus,
   registerBackfillCancel,
   registerStatus,
+  registerDoctor,
   registerNodes,
   registerWorkers,
   registerQueues,

@@ -16,6 +16,7 @@ import { deleteAll, pauseAll, type TagChange, tagAll, triggerAll } from "./clien
 import { Calendars } from "./client/calendars.js";
 import { Changes } from "./client/changes.js";
 import { Defaults } from "./client/defaults.js";
+import { type Diagnosis, doctor } from "./client/doctor.js";
 import { type Explanation, explain } from "./client/explain.js";
 import { Freezes } from "./client/freezes.js";
 import { isTyped, notFound, wholeNumber } from "./client/input.js";
@@ -414,6 +415,16 @@ export class Client {
    */
   async status(): Promise<Status> {
     return status(this.#scope);
+  }
+
+  /**
+   * Examines a namespace beyond its status: settings of Redis, versions, clocks, task types and alerts without a worker, tasks that never ran or
+   * take longer than their interval, many due at once, and indexes. Changes nothing; reads at most 2,000 tasks.
+   *
+   * @throws `FORBIDDEN` for a bound client
+   */
+  async doctor(): Promise<Diagnosis> {
+    return doctor(this.#scope, this.runs);
   }
 
   /** The tasks that are acted on next, earliest first; 20 unless `limit` (at most 1,000) says otherwise. @throws `INVALID_OPTION` */

@@ -25,6 +25,7 @@ export const namespaceEndpoints = {
     }),
   ),
   status: endpoint({}, async ({ client }) => ok(await client.status())),
+  doctor: endpoint({}, async ({ client }) => ok(await client.doctor())),
   nodes: endpoint({}, async ({ client }) => ok({ nodes: await client.nodes.list() })),
   defaults: endpoint({}, async ({ client }) => ok({ defaults: await client.defaults.list() })),
   setDefaults: endpoint({ body: POLICIES }, async ({ client, path, body }) =>

@@ -64,6 +64,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, "/validate", { post: turn(validateEndpoint(store, redactor)) });
   route(router, "/journal", { get: journalEndpoint });
   route(router, "/status", { get: namespace.status });
+  route(router, "/doctor", { get: turn(namespace.doctor) });
   route(router, "/changes", { get: changesEndpoint });
   route(router, "/nodes", { get: namespace.nodes });
   route(router, "/workers", { get: namespace.workers });

@@ -1,0 +1,173 @@
+import { Client, type Finding } from "@carillon/sdk";
+import { bullVersion, Store, VERSION } from "@carillon/store";
+import { internalsOf } from "@carillon/store/internal";
+import { type RedisServer, startRedis } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+
+const QUEUE = "bells";
+const NODE = {
+  host: "h",
+  pid: 1,
+  version: VERSION,
+  started: 1,
+  every: 600_000,
+  tzdata: "2026a",
+  clockOffset: 0,
+};
+const WORKER = {
+  ...{ host: "h", pid: 1, started: 1, every: 600_000, stopping: false, running: 0, runs: [] },
+  versions: { carillon: VERSION, bullmq: bullVersion(), node: "20" },
+};
+
+let redis: RedisServer;
+let store: Store;
+let client: Client;
+beforeAll(async () => {
+  redis = await startRedis({ appendonly: true });
+});
+afterAll(async () => redis.stop());
+beforeEach(async () => {
+  store = new Store({ connection: redis.url });
+  client = new Client({ store });
+  await node("n", {});
+  await worker("w", {});
+  await client.put(task("healthy"));
+});
+afterEach(async () => {
+  await admin("FLUSHALL");
+  await store.close();
+});
+
+const admin = (command: string, ...args: string[]) => internalsOf(store).link.client.call(command, ...args);
+const set = async (name: string, value: string, back: string): Promise<() => Promise<unknown>> => {
+  await admin("CONFIG", "SET", name, value);
+  return () => admin("CONFIG", "SET", name, back);
+};
+const node = async (id: string, more: object) =>
+  store.registry.beat({ ...NODE, id, beat: await store.serverTime(), ready: true, ...more });
+const worker = async (id: string, more: object) =>
+  store.registry.beatWorker({
+    ...{ ...WORKER, id, queues: [QUEUE], types: ["ring"], beat: await store.serverTime() },
+    ...more,
+  });
+const task = (id: string, more: object = {}) => ({
+  ...{ id, type: "ring", queue: QUEUE, schedule: { every: "1d" } },
+  ...more,
+});
+const keys = () => internalsOf(store).keys.queue(QUEUE);
+const field = (id: string, ...fields: (string | number)[]) =>
+  internalsOf(store).link.client.hset(keys().task(`system/${id}`), ...(fields as [string, string]));
+const DAY = 86_400_000;
+
+it("finds nothing on a healthy system", async () => {
+  expect(await client.doctor()).toEqual({
+    ...{ state: "healthy", findings: [], skipped: [] },
+    tasks: { read: 1, of: 1 },
+  });
+});
+
+const nothing = async () => {};
+/** What is planted, the code and the severity of what is found, and how it is undone beyond the data. */
+const FAULTS: [what: string, code: string, Finding["severity"], plant: () => Promise<unknown>][] = [
+  ["AOF is off", "AOF_OFF", "error", () => set("appendonly", "no", "yes")],
+  ["Redis evicts", "EVICTION", "error", () => set("maxmemory-policy", "allkeys-lru", "noeviction")],
+  [
+    "memory is nearly full",
+    "MEMORY",
+    "warning",
+    async () => {
+      const used = /used_memory:(\d+)/.exec((await store.info())[0] ?? "")?.[1];
+      return set("maxmemory", String(Math.round(Number(used) * 1.1)), "0");
+    },
+  ],
+  ["Redis refuses writes", "REDIS_UNAVAILABLE", "error", () => set("min-replicas-to-write", "1", "0")],
+  ["no node is alive", "NO_NODE", "error", () => store.registry.removeNode("n")],
+  ["no node is ready", "NODES_NOT_READY", "error", () => node("n", { ready: false, why: "a reason" })],
+  ["two versions run", "VERSION_SKEW", "warning", () => node("m", { version: "9.9.9" })],
+  [
+    "two versions of BullMQ run",
+    "BULLMQ_SKEW",
+    "warning",
+    () => worker("v", { versions: { ...WORKER.versions, bullmq: "1.0.0" } }),
+  ],
+  ["time zone data differ", "TZDATA_SKEW", "warning", () => node("m", { tzdata: "2020a" })],
+  ["a clock is ahead", "CLOCK", "warning", () => node("m", { clockOffset: 5_000 })],
+  ["a clock is behind", "CLOCK", "warning", () => node("m", { clockOffset: -5_000 })],
+  ["a queue is paused", "QUEUE_PAUSED", "warning", () => client.queues.pause(QUEUE)],
+  ["a freeze holds", "FROZEN", "warning", () => client.freezes.put({ all: true })],
+  ["a queue has no worker", "NO_WORKER", "error", () => client.put(task("a", { queue: "other" }))],
+  ["a type has no worker", "TYPE_UNHANDLED", "error", () => client.put(task("a", { type: "unknown" }))],
+  [
+    "an alert has no deliverer",
+    "NO_DELIVERER",
+    "error",
+    () => client.put(task("a", { alerts: [{ on: ["failed"], url: "https://example.com/hook" }] })),
+  ],
+  [
+    "a task never ran",
+    "NEVER_RAN",
+    "warning",
+    async () => {
+      await client.put(task("a"));
+      await field("a", "created", Date.now() - 3 * DAY);
+    },
+  ],
+  [
+    "an occurrence is overdue",
+    "OVERDUE",
+    "warning",
+    async () => {
+      const at = (await store.serverTime()) - 90_000;
+      for (const [shard, due] of keys().dues.entries()) {
+        if ((await internalsOf(store).link.client.zadd(due, "XX", "CH", at, "system/healthy")) === 0)
+          continue;
+        await internalsOf(store).link.client.zadd(keys().next, at, String(shard));
+      }
+    },
+  ],
+  [
+    "a run takes longer than its interval",
+    "RUN_TOO_LONG",
+    "warning",
+    async () => {
+      await client.put(task("a", { schedule: { every: "1m" } }));
+      await field("a", "fired", 1);
+      const { client: link } = internalsOf(store).link;
+      await link.hset(keys().stats("system/a"), "lastMs", 90_000, "lastStart", Date.now() - 90_000);
+    },
+  ],
+  [
+    "many are due at once",
+    "HERD",
+    "warning",
+    () => client.putMany(Array.from({ length: 120 }, (_, i) => task(`t${i}`))),
+  ],
+  [
+    "an index names what is not there",
+    "ORPHAN",
+    "warning",
+    () => internalsOf(store).link.client.zadd(keys().tasks, 0, "system/nobody"),
+  ],
+];
+
+it.each(FAULTS)("finds that %s", async (_, code, severity, plant) => {
+  const back = await plant();
+  try {
+    const { state, findings } = await client.doctor();
+    expect(findings.map((one) => [one.code, one.severity])).toEqual([[code, severity]]);
+    expect(state).toBe(severity === "error" ? "errors" : "warnings");
+    expect(findings[0]?.message).toMatch(/\.\)?$/);
+    expect(findings[0]?.remedy).not.toBe("");
+  } finally {
+    await (typeof back === "function" ? back : nothing)();
+  }
+});
+
+it("reads a part of many tasks, and says so; a bound client is refused", async () => {
+  const names = Array.from({ length: 5_000 }, (_, i) => [0, `system/t${i}`]).flat();
+  await internalsOf(store).link.client.zadd(keys().tasks, ...(names as [number, string]));
+  const { tasks, findings } = await client.doctor();
+  expect(tasks).toEqual({ read: 1, of: 5_001 });
+  expect(findings).toMatchObject([{ code: "ORPHAN", message: expect.stringMatching(/^1999 names/) }]);
+  await expect(new Client({ store, owner: "acme" }).doctor()).rejects.toMatchObject({ code: "FORBIDDEN" });
+});
