@@ -71,6 +71,7 @@ const LINES: Record<string, readonly string[]> = {
   next: ["next", "0 9 * * *"],
   pause: ["pause", "a"],
   resume: ["resume", "a"],
+  move: ["move", "a", "foo", "--wait", "1ms"],
   rm: ["rm", "a"],
   "queue rm": ["queue", "rm", "bar", "--all"],
 };
@@ -105,8 +106,8 @@ const INPUTS: Record<string, string> = {
   "calendars put": "2026-12-25\n",
 };
 
-/** Commands that the stage refuses, because it has no run with failed items. */
-const REFUSED = new Set(["retry"]);
+/** Commands that the stage refuses, because it has no run with failed items, and an open one. */
+const REFUSED = new Set(["retry", "move"]);
 
 describe("--json", () => {
   const ids: Record<string, string> = {};
