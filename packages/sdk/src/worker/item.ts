@@ -9,7 +9,7 @@ import type { Taken } from "./job-end.js";
 import { cutJson, resultJson } from "./json.js";
 import { Output } from "./output.js";
 import type { Parts } from "./parts.js";
-import { attemptTools } from "./run-context.js";
+import { logOf } from "./run-context.js";
 import type { Semaphore } from "./semaphore.js";
 import { TimeBox } from "./time-box.js";
 import { type JobEnd, verdictOf } from "./verdict.js";
@@ -207,7 +207,9 @@ async function perform(
 ): Promise<JobEnd> {
   const { item, index, fence, limit, grace, occurrence } = taken.job.data;
   const context: ItemContext = {
-    ...attemptTools(parts, taken, aboutItem(taken), box, output),
+    signal: box.signal,
+    timeLeft: () => box.timeLeft(),
+    log: logOf(parts, taken, aboutItem(taken), output),
     occurrence,
     idempotencyKey: `${occurrence.key}/${index}`,
     fence,

@@ -24,27 +24,25 @@ const NO_LONGER: Record<Exclude<SettleWord, "OK">, string> = {
   FINAL: "this run is over.",
 };
 
-/** Context methods common to attempts at runs and at items. */
-export function attemptTools(
+/** The `log` of an attempt at a run or at an item. */
+export function logOf(
   { logger }: Pick<Parts, "logger">,
   { job }: Taken,
   about: RunEvent,
-  box: TimeBox,
   output?: Output,
-): Pick<AttemptContext, "signal" | "timeLeft" | "log"> {
-  job.opts.keepLogs ??= LOG_LINES;
-  return {
-    signal: box.signal,
-    timeLeft: () => box.timeLeft(),
-    log: (message, details) => {
-      // A logger that prints would have the line kept twice.
-      printingTo(undefined, () => logger.info({ ...about, ...details }, message));
-      const line = details ? `${message} ${inLine(details)}` : message;
-      output?.write("log", line);
-      job.log(line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line).catch(() => {});
-    },
+): AttemptContext["log"] {
+  return (message, details) => {
+    job.opts.keepLogs ??= LOG_LINES;
+    // A logger that prints would have the line kept twice.
+    printingTo(undefined, () => logger.info({ ...about, ...details }, message));
+    const line = details ? `${message} ${inLine(details)}` : message;
+    output?.write("log", line);
+    job.log(line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE)}…` : line).catch(() => {});
   };
 }
+
+const quota: Context["quota"] = (result) => new Ending("quota", result);
+const nothingToDo: Context["nothingToDo"] = (result) => new Ending("nothing-to-do", result);
 
 export interface RunTools {
   readonly parts: Parts;
@@ -63,7 +61,12 @@ export function runContext(
 ): Context {
   const { occurrence } = taken.job.data;
   return {
-    ...attemptTools(parts, taken, about, box, output),
+    // Few handlers read it, and it is dear to make.
+    get signal() {
+      return box.signal;
+    },
+    timeLeft: () => box.timeLeft(),
+    log: logOf(parts, taken, about, output),
     occurrence,
     idempotencyKey: occurrence.key,
     fence,
@@ -75,8 +78,8 @@ export function runContext(
       if (word !== "OK") throw new CarillonError("CONFLICT", `not saved: ${NO_LONGER[word]}`);
     },
     runNextAt: (time) => runNextAt(roundedInstant(time, "runNextAt")),
-    quota: (result) => new Ending("quota", result),
-    nothingToDo: (result) => new Ending("nothing-to-do", result),
+    quota,
+    nothingToDo,
   };
 }
 

@@ -18,13 +18,15 @@ export interface Bounds {
   readonly grace: number;
 }
 
+const NOTHING: ReadonlySet<Told> = new Set();
+
 /** The bounds of one attempt: its signal, the stop reasons it received, and its forced end. */
 export class TimeBox {
-  readonly told: ReadonlySet<Told>;
-  readonly #told = new Set<Told>();
   readonly #clock: WorkerClock;
-  readonly #controller = new AbortController();
-  readonly #timers: (() => void)[] = [];
+  // Most attempts are told nothing and have no limit: what these would need is made when it is.
+  #told: Set<Told> | undefined;
+  #controller: AbortController | undefined;
+  #timers: (() => void)[] | undefined;
   readonly #onTerminating: () => void;
   #bounds: Bounds | undefined;
   #deadline = Number.POSITIVE_INFINITY;
@@ -35,10 +37,14 @@ export class TimeBox {
   constructor(clock: WorkerClock, onTerminating: () => void = () => {}) {
     this.#clock = clock;
     this.#onTerminating = onTerminating;
-    this.told = this.#told;
+  }
+
+  get told(): ReadonlySet<Told> {
+    return this.#told ?? NOTHING;
   }
 
   get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
     return this.#controller.signal;
   }
 
@@ -75,11 +81,11 @@ export class TimeBox {
     });
     if (limit !== undefined) {
       this.#deadline = this.#clock.now() + limit;
-      this.#timers.push(this.#clock.after(limit, () => this.#timeOut(limit)));
+      this.#later(limit, () => this.#timeOut(limit));
     }
     // It may have been cancelled, or lost, before it began.
-    if (this.#told.has("cancelled")) this.#beginGrace(this.#onTerminating);
-    if (this.#told.has("lost")) this.#beginGrace();
+    if (this.told.has("cancelled")) this.#beginGrace(this.#onTerminating);
+    if (this.told.has("lost")) this.#beginGrace();
     const ended = work().then(
       (value): Ended<T> => ({ how: "returned", value }),
       (error: unknown): Ended<T> => ({ how: "threw", error }),
@@ -87,7 +93,7 @@ export class TimeBox {
     try {
       return await Promise.race([ended, stuck]);
     } finally {
-      for (const takeBack of this.#timers.splice(0)) takeBack();
+      for (const takeBack of this.#timers?.splice(0) ?? []) takeBack();
       this.#graceOver = undefined;
     }
   }
@@ -98,8 +104,15 @@ export class TimeBox {
   }
 
   #tell(what: Told, reason: Error): void {
+    this.#told ??= new Set();
     this.#told.add(what);
+    this.#controller ??= new AbortController();
     this.#controller.abort(reason);
+  }
+
+  #later(ms: number, act: () => void): void {
+    this.#timers ??= [];
+    this.#timers.push(this.#clock.after(ms, act));
   }
 
   /** Once, and only while the work is under way. */
@@ -108,7 +121,7 @@ export class TimeBox {
     this.#inGrace = true;
     const { grace } = this.#bounds;
     const reason = this.signal.reason as Error;
-    this.#timers.push(this.#clock.after(grace, () => this.#graceOver?.(new StuckError(reason, grace))));
+    this.#later(grace, () => this.#graceOver?.(new StuckError(reason, grace)));
     tell();
   }
 }

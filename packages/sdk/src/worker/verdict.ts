@@ -35,9 +35,10 @@ export interface Verdict {
  */
 export function verdictOf(
   ended: Ended<Json | undefined | Ending>,
-  { told, signal }: Pick<TimeBox, "told" | "signal">,
+  box: Pick<TimeBox, "told" | "signal">,
   last: boolean,
 ): Verdict {
+  const { told } = box;
   if (told.has("lost")) {
     // The worker that has the job now settles the run.
     return { run: undefined, job: { end: "fail", error: new LockLostError() } };
@@ -51,7 +52,8 @@ export function verdictOf(
     return { run: { outcome: undefined }, job: { end: "hand back" } };
   }
   const outcome = timedOut ? "timed-out" : "failed";
-  const reason = timedOut && ended.how === "threw" && error !== signal.reason ? `${signal.reason}\n` : "";
+  const late = timedOut && ended.how === "threw" ? box.signal.reason : error;
+  const reason = late === error ? "" : `${late}\n`;
   return {
     run: { outcome: final ? outcome : undefined, error: reason + errorText(error) },
     job: { end: "fail", error },

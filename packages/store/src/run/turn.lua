@@ -15,7 +15,7 @@ local LETTERS = { OK = "O", ASK = "A", ENDED = "E" }
 local WORDS = { O = "OK", A = "ASK", E = "ENDED" }
 
 local function endRun(run)
-  local was = redis.call("HMGET", run.key, "state", "fence", "cancel", "outcome")
+  local was = redis.call("HMGET", run.key, "state", "fence", "cancel", "outcome", "started", "reopened", "notBefore", "attempts")
   if was[1] == "final" then
     return was[2] == run.fence and was[4] == run.outcome and jobState(run.job) ~= "live" and "OK" or "ASK"
   end
@@ -26,6 +26,7 @@ local function endRun(run)
   run.ended = false
   local ended = finish(run, run.outcome, now, {
     says = says,
+    was = { was[5], was[6], was[7], was[8] },
     survived = true,
     job = function()
       run.ended = bullEnd(run.id, run.token, run.value) == 0
@@ -47,14 +48,15 @@ local function startRun(id, hash)
   for i = 1, #hash, 2 do job[hash[i]] = hash[i + 1] end
   -- It was tried before, by any worker, or is to fail.
   if job.atm or job.stc or job.defa or job.stacktrace then return nil end
-  local of = redis.call("HGET", ours(F.keys.run, id), "of")
-  local name = of and string.match(of, "^%S+")
-  if not name then return nil end
-  local run = runOf(id, name)
-  local was = readStart(run.key)
-  local plain = was[1] == "queued" and not (was[4] or was[6] or was[9] or was[14])
-  if not plain or string.find(was[5], '"minGap":', 1, true) or redis.call("EXISTS", run.task) == 0 then return nil end
-  run.worker, run.pid, run.host, run.own = A.worker, A.pid, A.host, "1"
+  local key = ours(F.keys.run, id)
+  local was = readStart(key)
+  local name = was[15] and string.match(was[15], "^%S+")
+  local plain = name and was[1] == "queued" and not (was[4] or was[6] or was[9] or was[14])
+  if not plain or string.find(was[5], '"minGap":', 1, true) then return nil end
+  local run = {
+    key = key, task = ours(F.keys.task, name), stats = ours(F.keys.stats, name), worker = A.worker, pid = A.pid, host = A.host, own = "1",
+  }
+  if redis.call("EXISTS", run.task) == 0 then return nil end
   return begin(run, was, "0", readStarts(run.stats), now)
 end
 

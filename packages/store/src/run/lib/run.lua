@@ -182,8 +182,9 @@ end
 -- next time from here on, and what waits for its end goes on. After the last one of a script: `afterEnds`.
 --
 -- `more`, as far as there is any: `error`; `says`, what else the run's record says of its end, fields and values; `stamps`,
--- what its job says of it if no worker of ours did; `survived` (see `count`); `retried`: a retry takes the place of the next time; `job`: ends
--- the run's job with it: called before anything is written, and if it returns false nothing is. Returns whether the run has ended.
+-- what its job says of it if no worker of ours did; `survived` (see `count`); `retried`: a retry takes the place of the next time; `was`: started,
+-- reopened, notBefore and attempts of its record, if they are read already; `job`: ends the run's job with it: called before anything is
+-- written, and if it returns false nothing is. Returns whether the run has ended.
 local function finish(run, outcome, now, more)
   local nowText = whole(now)
   local gen, keep, expect, state, wait, pending, once, open, watch = unpack(redis.call("HMGET", run.task, "gen", "keep", "expect",
@@ -199,7 +200,7 @@ local function finish(run, outcome, now, more)
     wakeForMoved()
     return true
   end
-  local was = redis.call("HMGET", run.key, "started", "reopened", "notBefore", "attempts")
+  local was = more.was or redis.call("HMGET", run.key, "started", "reopened", "notBefore", "attempts")
   local kept = { history = redis.call("ZCARD", run.history), failures = redis.call("ZCARD", run.failures) }
   local says, stamps = more.says or {}, more.stamps or {}
   local started = was[1] or stamps.started

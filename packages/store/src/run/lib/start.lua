@@ -1,9 +1,10 @@
--- How an attempt starts, once nothing speaks against it. `run`: as for lib/run.lua, with worker, pid, host and own (start-run.lua).
+-- How an attempt starts, once nothing speaks against it. `run`: key, task and stats as for lib/run.lua; worker, pid, host and own as for
+-- start-run.lua.
 
 -- Fields of a run's record that a start depends on, in the order of `was`.
 local function readStart(runKey)
   return redis.call("HMGET", runKey, "state", "outcome", "made", "cancel", "info", "notBefore", "started", "worker", "attempts",
-    "fence", "crashes", "trace", "again", "crashed")
+    "fence", "crashes", "trace", "again", "crashed", "of")
 end
 
 local function readStarts(statsKey)
