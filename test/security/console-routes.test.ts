@@ -219,7 +219,7 @@ function refusedOf(answers: ReadonlyMap<string, Response>): string[] {
 
 const writes = METHODS.filter((method) => !READS.includes(method));
 
-it("the routes are those of the app: none before the guard but the open ones", () => {
+it("the list of routes is complete: only the open ones come before the guard", () => {
   expect(routes.before).toEqual(OPEN);
   // Whatever else is mounted, this test must learn to read.
   expect(routes.routers).toBe(1);
@@ -246,7 +246,7 @@ describe("each method of each route", () => {
     expect(otherThan([401], await tryAll(METHODS, headers))).toEqual([]);
   });
 
-  it("a viewer may look at all of them and write to none, by token and by session", async () => {
+  it("lets a viewer read all and write none, by token and by session", async () => {
     for (const headers of [
       { authorization: `Bearer ${VIEWER}` },
       { cookie: session.viewer, origin: console_.url },
@@ -259,7 +259,7 @@ describe("each method of each route", () => {
     expect([...looked].filter(([, { status }]) => status >= 500).map(([what]) => what)).toEqual([]);
   });
 
-  it("an operator may look at all of them and act on what there is, and define, edit and remove nothing", async () => {
+  it("lets an operator read all and act on tasks, and define, edit and remove nothing", async () => {
     const token = { authorization: `Bearer ${OPERATOR}` };
     for (const headers of [token, { cookie: session.operator, origin: console_.url }]) {
       expect(otherThan([403], await tryAll(writes, headers as Headers, ACTS))).toEqual([]);
@@ -277,7 +277,7 @@ describe("each method of each route", () => {
     }
   });
 
-  it("a token that is bound to owners gets nowhere but to their tasks, whatever its role", async () => {
+  it("lets a token that is bound to owners reach only their tasks, whatever its role", async () => {
     const { client } = console_;
     await client.put({ id: "of-others", queue: "q", type: "t", schedule: { every: "1h" } });
     await client.trigger("of-others");
@@ -354,7 +354,7 @@ describe("each method of each route", () => {
     expect((await console_.ask(path, { method, headers })).status).toBe(403);
   });
 
-  it("a page of another site writes to none, whoever is signed in", async () => {
+  it("refuses writes by a page of another site, whoever is signed in", async () => {
     for (const headers of [
       { cookie: session.admin, origin: "https://evil.example" },
       { cookie: session.admin, origin: "null" },
@@ -366,7 +366,7 @@ describe("each method of each route", () => {
     }
   });
 
-  it("another site may not read what it answers, nor frame it, nor guess its type", async () => {
+  it("lets no other site read, frame or sniff its answers", async () => {
     const all = [
       ...(await tryAll(READS, { authorization: `Bearer ${ADMIN}`, origin: "https://evil.example" })),
       ...(await tryAll(METHODS, { origin: "https://evil.example" })),

@@ -166,7 +166,7 @@ async function goesOn(at: World, rounds: number): Promise<void> {
   }
 }
 
-it("the good tasks are in all shards, around the hostile one", () => {
+it("sound tasks are in all shards, around the hostile one", () => {
   expect(new Set(GOOD.map(shard)).size).toBe(8);
   expect(GOOD).toHaveLength(16);
   expect(shardOf("system/m")).toBeTypeOf("number");
@@ -231,7 +231,7 @@ describe("a field of a task's hash", () => {
     expect(({} as Record<string, unknown>)["linger"]).toBeUndefined();
   });
 
-  it("the task's key is no hash at all", async () => {
+  it("the task's key is not a hash", async () => {
     const at = await world();
     await stand.admin.set(at.key("system/m"), "nonsense");
     await goesOn(at, 3);

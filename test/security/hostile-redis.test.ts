@@ -59,7 +59,7 @@ async function put(client: Client): Promise<void> {
   );
 }
 
-describe("nonsense beside the tasks", () => {
+describe("corrupt data alongside the tasks", () => {
   const NONSENSE: [what: string, write: () => Promise<unknown>][] = [
     [
       "among the queues",
@@ -166,7 +166,7 @@ describe("nonsense beside the tasks", () => {
     ],
   ];
 
-  it.each(NONSENSE)("%s: what is sound fires on, and is seen", async (_, write) => {
+  it.each(NONSENSE)("%s: sound tasks continue to fire and are listed", async (_, write) => {
     const client = stand.client();
     await put(client);
     await write();
@@ -184,7 +184,7 @@ describe("nonsense beside the tasks", () => {
   });
 });
 
-describe("a job that nobody enqueued", () => {
+describe("a foreign job", () => {
   const sound = {
     key: "k",
     task: "a",
@@ -251,7 +251,7 @@ describe("a job that nobody enqueued", () => {
     expect(done).toEqual([triggered.run]);
   });
 
-  it("one that names another's run does not speak for it", async () => {
+  it("does not affect the run that it names", async () => {
     const done: unknown[] = [];
     const type = defineTask("t", {
       queue: QUEUE,

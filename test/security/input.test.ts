@@ -89,7 +89,7 @@ async function dump(): Promise<unknown> {
 const task = (rest: object = {}) =>
   ({ id: "a", queue: QUEUE, type: "t", schedule: { every: "1h" }, ...rest }) as TaskInput;
 
-describe("what is no name", () => {
+describe("text that is not a name", () => {
   let client: Client;
   beforeEach(async () => {
     client = stand.client();
@@ -98,7 +98,7 @@ describe("what is no name", () => {
     expect((await client.changes.list()).changes).toHaveLength(1);
   });
 
-  it.each(NO_NAMES)("%s: in no place where a name belongs", async (_, odd) => {
+  it.each(NO_NAMES)("%s: is refused as any name", async (_, odd) => {
     const name = odd as string;
     // Undefined is left out, which is something else.
     const places: [string, () => Promise<unknown>][] = [
@@ -134,7 +134,7 @@ describe("what is no name", () => {
     expect((await client.list()).tasks.map(({ id }) => id)).toEqual(["a"]);
   });
 
-  it("nor on the command line", async () => {
+  it("is refused on the command line", async () => {
     const odd = NO_NAMES.flatMap(([, name]) =>
       typeof name === "string" && !name.includes("\u0000") ? [name] : [],
     );
@@ -151,7 +151,7 @@ describe("what is no name", () => {
   });
 });
 
-it.each(TEXTS)("text is text from the put to the handler and back: %s", async (_, text) => {
+it.each(TEXTS)("text stays unchanged from the put to the handler and back: %s", async (_, text) => {
   const seen: unknown[] = [];
   const type = defineTask("t", {
     queue: QUEUE,
@@ -199,7 +199,7 @@ it.each(TEXTS)("text is text from the put to the handler and back: %s", async (_
   await client.delete("a");
 });
 
-describe("too much", () => {
+describe("too much data", () => {
   /** What it takes to refuse: far from what it would take to accept. */
   async function cheaply(act: () => Promise<unknown>): Promise<CarillonError> {
     globalThis.gc?.();
@@ -247,7 +247,7 @@ describe("too much", () => {
     for (const input of [task({ id: "new", ...rest }), task(rest)]) await cheaply(() => client.put(input));
   });
 
-  it("more than may be asked for at once, or kept as a note", async () => {
+  it("is refused as a page size or a note", async () => {
     const client = stand.client();
     await client.put(task());
     await cheaply(() => client.list({ limit: 1_000_000 }));
@@ -264,7 +264,7 @@ describe("too much", () => {
     await cheaply(() => client.list({ cursor: "x".repeat(1_000_000) }));
   });
 
-  it("a result, a checkpoint and output that are too much do not fill Redis", async () => {
+  it("does not fill Redis as a result, checkpoint or output", async () => {
     const type = defineTask("t", {
       queue: QUEUE,
       payload: anything,

@@ -65,7 +65,7 @@ function clean(all: string): string {
 }
 
 describe("secrets are in no log", () => {
-  it("of a scheduler: the right password, a wrong one, a Redis that goes away, a name that leads nowhere", async () => {
+  it("of a scheduler: with the right password, a wrong one, a Redis that stops, an unknown host", async () => {
     const right = program(SCHEDULER, { REDIS_URL: url(`:${PASSWORD}`) });
     await right.says({ msg: "node is running" });
     right.signal("SIGTERM");
@@ -169,7 +169,7 @@ describe("secrets are in no log", () => {
     expect(await printed(one)).toContain("signed in");
   });
 
-  it("of a worker: the key that signs, and what a request holds, sent, refused or failed", async () => {
+  it("of a worker: the signing key, and requests that are sent, refused or failed", async () => {
     const receiver = createServer((_request, response) => response.writeHead(500).end("no")).listen(
       0,
       "127.0.0.1",

@@ -15,7 +15,7 @@ afterAll(() => {
 
 const mode = (name: string) => statSync(join(dir, name)).mode & 0o777;
 
-it("nobody else on the machine can enter a new state folder, or one that was open before", () => {
+it("other users of the machine cannot enter a state folder, new or old", () => {
   privateDir(join(dir, "new"));
   expect(mode("new")).toBe(0o700);
   mkdirSync(join(dir, "old"), { mode: 0o755 });

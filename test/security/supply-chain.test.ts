@@ -13,8 +13,8 @@ const lockOf = (entry: object, rest: object = {}) => ({
 const none = () => undefined;
 
 /** Each of these must be told: a check that finds nothing checks nothing. */
-describe("the checks of what comes from others", () => {
-  it("find nothing wrong with a sound package, nor with ours", () => {
+describe("the supply-chain checks", () => {
+  it("accept a sound package, and ours", () => {
     for (const lock of [lockOf({}), readLock()]) {
       expect(check.originProblems(lock)).toEqual([]);
       expect(check.scriptProblems(lock, none)).toEqual([]);
@@ -60,13 +60,13 @@ describe("the checks of what comes from others", () => {
     expect(development).toHaveLength(ofDevelopment);
   });
 
-  it("a choice of licences, and the package's own word before the lock file's", () => {
+  it("a choice of licences, and the package's own licence before the lock file's", () => {
     expect(check.licenceProblems(lockOf({ license: "(MIT OR GPL-3.0-only)" }), none)).toEqual([]);
     const manifest = { version: "1.2.3", license: "GPL-3.0-only" };
     expect(check.licenceProblems(lockOf({}), () => manifest)).toHaveLength(1);
   });
 
-  it("what is installed is what is locked", () => {
+  it("installed packages equal locked ones", () => {
     expect(check.licenceProblems(lockOf({}), () => ({ version: "1.2.4", license: "MIT" }))).toHaveLength(1);
   });
 
@@ -86,7 +86,7 @@ describe("the checks of what comes from others", () => {
     expect(told.filter((line) => line.includes("bullmq"))).toHaveLength(1);
   });
 
-  it("the SBOM: a package that is missing, of another version, without a hash, or not told as one that runs", () => {
+  it("the SBOM: a package that is missing, of another version, without a hash, or not marked as required", () => {
     const component = { "bom-ref": "a@1.2.3", hashes: [{}], properties: [] as object[] };
     const problems = (components: object[]) => check.sbomProblems(lockOf({}), components);
     expect(problems([component])).toEqual([]);

@@ -38,7 +38,7 @@ describe("the last run of a task", () => {
   }
   const status = async () => (await kit.client.list()).tasks[0]?.lastStatus;
 
-  it("one that was cancelled before it started is not", async () => {
+  it("is not a run that was cancelled before it started", async () => {
     act = NO;
     await kit.client.put(work, { id: "t", schedule: { every: "10m" }, payload: {} });
     await kit.advance("11m");
@@ -54,7 +54,7 @@ describe("the last run of a task", () => {
     expect(await last()).toEqual({ started: 10, finished: 10, outcome: "failed" });
   });
 
-  it("one that was cancelled while it ran is", async () => {
+  it("is a run that was cancelled while it ran", async () => {
     act = () => kit.sleep("5m");
     await kit.client.put(work, { id: "t", schedule: { every: "10m" }, timeLimitGrace: "1m", payload: {} });
     kit.at("11:00", async () => {
@@ -66,7 +66,7 @@ describe("the last run of a task", () => {
     expect(await status()).toMatchObject({ outcome: "cancelled" });
   });
 
-  it("one that was dropped, or had nothing to do, leaves the outcome as well", async () => {
+  it("keeps its outcome after a run that was dropped or had nothing to do", async () => {
     act = (call, { nothingToDo }) => (call === 1 ? "done" : nothingToDo());
     await kit.client.put(work, { id: "t", schedule: { every: "10m" }, minGap: "5m", payload: {} });
     await kit.advance("10m1s");
@@ -76,7 +76,7 @@ describe("the last run of a task", () => {
     expect(await last()).toEqual({ started: 10, finished: 10, outcome: "succeeded" });
   });
 
-  it("has no error where an attempt failed and the next one succeeded", async () => {
+  it("has no error if an attempt failed and the next one succeeded", async () => {
     act = (call) => (call === 1 ? NO() : "done");
     const retry = { attempts: 2, delay: "1s" };
     await kit.client.put(work, { id: "t", schedule: { every: "10m" }, retry, payload: {} });
@@ -89,7 +89,7 @@ describe("the last run of a task", () => {
     expect(events.at(-1)).toMatchObject({ what: "succeeded", text: "it ended: succeeded" });
   });
 
-  it("while it is done again, after a retry from outside, there is none", async () => {
+  it("is absent while it is retried from outside", async () => {
     act = (call) => (call === 1 ? Promise.reject(new PermanentError("out of paper")) : kit.sleep("5m"));
     await kit.client.put(work, { id: "t", schedule: { every: "1h" }, payload: {} });
     await kit.advance("61m");
@@ -102,7 +102,7 @@ describe("the last run of a task", () => {
     expect(await status()).toMatchObject({ run: run?.id, outcome: "succeeded" });
   });
 
-  describe("of runs beside each other, in whatever order they end", () => {
+  describe("of concurrent runs, in whatever order they end", () => {
     /** Each starts a minute after the one before, from minute 1 on; true: it has nothing to do. */
     async function runs(of: readonly (readonly [lasts: string, nothing: boolean])[]): Promise<void> {
       act = async (call, { nothingToDo }) => {

@@ -19,7 +19,7 @@ afterAll(async () => {
   await redis.stop();
 });
 
-it("when every task is deleted and the nodes are stopped, no key of ours is left, nor of BullMQ's", async () => {
+it("no key of ours or of BullMQ is left when all tasks are deleted and the nodes stopped", async () => {
   let runs = 0;
   const ok = defineTask("ok", {
     queue: "bells",

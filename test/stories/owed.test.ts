@@ -6,7 +6,7 @@ const QUEUE = "bells";
 const START = Date.parse("2026-01-01T00:00:00Z");
 
 /** Past occurrences: owed after a pause, or asked for again. Jobs take 5 s, due every 60 s; the workers are plain ones. */
-describe("occurrences that are past", () => {
+describe("past occurrences", () => {
   let kit: TestKit;
   beforeEach(async () => {
     kit = await testKit({ queues: [QUEUE], worker: false });
@@ -47,7 +47,7 @@ describe("occurrences that are past", () => {
       expect(ledger).toMatchObject([{ reason: "missed", from: START + 60_000, to: START + 600_000 }]);
     });
 
-    it("one: the latest, which stands for all", async () => {
+    it("one: the latest, for all", async () => {
       const { runs, ledger } = await resumed("one");
       expect(runs.map(({ nominal, trigger }) => [nominal, trigger])).toEqual([
         [10, "catch-up"],
@@ -57,12 +57,12 @@ describe("occurrences that are past", () => {
       expect(ledger).toMatchObject([{ reason: "missed", from: START + 60_000, to: START + 540_000 }]);
     });
 
-    it("all: one after the other", async () => {
+    it("all: one after another", async () => {
       const { runs } = await resumed("all");
       expect(runs.map(({ nominal }) => nominal).slice(0, 2)).toEqual([1, 11]);
     });
 
-    it("all, beside each other: every one of them, at once", async () => {
+    it("all, with overlap allowed: every one, at once", async () => {
       await put({ catchUp: "all", overlap: "allow" });
       await kit.client.pause("t");
       await kit.advance("10m30s");
@@ -71,7 +71,7 @@ describe("occurrences that are past", () => {
       expect((await fired()).map(({ nominal }) => nominal)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     });
 
-    it("all, queued: every one of them, one at a time", async () => {
+    it("all, queued: every one, one at a time", async () => {
       await put({ catchUp: "all", overlap: "queue-all" });
       await kit.client.pause("t");
       await kit.advance("10m30s");
@@ -85,7 +85,7 @@ describe("occurrences that are past", () => {
       expect(ledger.at(-1)).toMatchObject({ reason: "missed", from: START + 60_000, to: START + 420_000 });
     });
 
-    it("at most so many", async () => {
+    it("at most the given number", async () => {
       await put({ catchUp: "all", overlap: "allow", catchUpLimits: { max: 4 } });
       await kit.client.pause("t");
       await kit.advance("10m30s");
@@ -108,7 +108,7 @@ describe("occurrences that are past", () => {
       expect(runs.map(({ at }) => Math.round((at - 10.5) * 60))).toEqual([0, 5, 10]);
     });
 
-    it("from now: what fell due in the pause is passed over, with who and why", async () => {
+    it("from now: owed times are skipped, with author and reason", async () => {
       await put();
       await kit.client.pause("t", { note: "works on the mains", by: "eve" });
       expect((await kit.client.get("t")).paused).toMatchObject({ by: "eve", note: "works on the mains" });
@@ -122,7 +122,7 @@ describe("occurrences that are past", () => {
     });
   });
 
-  it("what waits survives an edit and a pause, and goes with its task", async () => {
+  it("pending occurrences survive an edit and a pause, and are deleted with their task", async () => {
     await kit.close();
     kit = await testKit({ queues: [QUEUE], worker: false });
     await kit.bullWorker(QUEUE, async () => kit.sleep("90s"));
@@ -140,7 +140,7 @@ describe("occurrences that are past", () => {
     expect(await kit.client.list()).toMatchObject({ tasks: [] });
   });
 
-  describe("asked for again", () => {
+  describe("backfilled", () => {
     async function backfilled(
       overlap: OverlapPolicy,
       options: { overlap?: OverlapPolicy; every?: string } = {},
@@ -167,13 +167,13 @@ describe("occurrences that are past", () => {
       expect(runs.every(({ trigger }) => trigger === "backfill")).toBe(true);
     });
 
-    it("queue-all: one after the other", async () => {
+    it("queue-all: one after another", async () => {
       const { status, runs } = await backfilled("queue-all");
       expect(status).toMatchObject({ state: "done", enqueued: 5 });
       expect(new Set(runs.map(({ at }) => at)).size).toBe(5);
     });
 
-    it("skip: those that come beside a run are skipped", async () => {
+    it("skip: those during a run are skipped", async () => {
       expect((await backfilled("skip")).status).toMatchObject({ state: "done", enqueued: 1, skipped: 4 });
     });
 
