@@ -22,6 +22,9 @@ async function content(redis: Redis, key: string): Promise<unknown> {
       return redis.lrange(key, 0, -1);
     case "set":
       return (await redis.smembers(key)).sort();
+    case "stream":
+      // Entries are named by the real time.
+      return (await redis.xrange(key, "-", "+")).map(([, fields]) => fields);
     default:
       return redis.get(key);
   }
