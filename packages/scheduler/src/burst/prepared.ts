@@ -14,6 +14,8 @@ export class Prepared {
   readonly commits: PackedCommit[] = [];
   /** In characters. */
   size = 0;
+  /** Whether every task that is due then is in a commit. */
+  complete = true;
   /** Whether any task that was read has a priority. */
   prioritized = false;
   #tasks = 0;
@@ -40,11 +42,15 @@ export class Prepared {
   choose(entries: readonly DueEntry[], items: readonly ClaimItem[]): ClaimItem[] {
     const byName = new Map(items.map((item) => [item.entry.local, item]));
     return entries.flatMap(({ local, task }) => {
-      if (!task || isForeign(task)) return [];
+      if (!task || isForeign(task)) {
+        this.complete = false;
+        return [];
+      }
       const { priority } = task.definition;
       this.prioritized ||= priority > 0;
       const item = byName.get(local);
       if (item && priority <= this.#before) return [item];
+      this.complete = false;
       this.#before = Math.min(this.#before, priority);
       return [];
     });

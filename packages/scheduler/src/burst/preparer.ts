@@ -38,12 +38,14 @@ export class Preparer {
     while (names?.length !== 0 && !prepared.full && !this.#preparations.full && goOn()) {
       const limit = this.#committer.size.current;
       const which = names ? { names: names.slice(0, limit) } : { window: WINDOW };
-      const { entries, rest } = await claims.readDue(queue, shard, limit, { by: at, ...which });
+      const { entries, rest, more } = await claims.readDue(queue, shard, limit, { by: at, ...which });
       names = names?.slice(limit) ?? rest;
+      if (more) prepared.complete = false;
       const decided = await this.#decider.decide(queue, entries, at);
       const items = prepared.choose(entries, decided.filter(isSimplyEnqueued));
       if (items.length > 0) prepared.add(claims.pack(queue, shard, items, this.#committer.nextClaim(), at));
     }
+    if (names?.length !== 0) prepared.complete = false;
   }
 
   /** Drops old preparations. */
@@ -55,7 +57,7 @@ export class Preparer {
    * Sends the prepared commits of a shard if their time has come.
    *
    * @param goOn called after each commit; if false, the rest stays prepared for the next turn
-   * @returns whether to go on with the tasks that were not prepared
+   * @returns whether to go on with tasks that were not prepared; if all were, the turn's last read of `next` shows whether more is due
    */
   async commit(
     queue: string,
@@ -67,6 +69,7 @@ export class Preparer {
     const prepared = this.#preparations.get(queue, shard);
     if (!prepared || this.#clock.now() < prepared.at) return true;
     const { commits } = prepared;
+    const before = report.refused.length;
     while (prepared.holds(this.#clock.now())) {
       const [commit] = commits;
       if (!commit) break;
@@ -88,7 +91,7 @@ export class Preparer {
       await keep(lease, this.#settings.mutexTtl);
     }
     this.#preparations.drop(queue, shard, prepared);
-    return true;
+    return !prepared.complete || commits.length > 0 || report.refused.length > before;
   }
 }
 
