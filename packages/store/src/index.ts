@@ -75,10 +75,10 @@ export {
   type StoredTask,
 } from "./task/codec.js";
 export type { TaskCounts } from "./task/counts.js";
-export type { Plan } from "./task/plans.js";
 export type { TaskPage } from "./task/listing.js";
 export type { TaskFilter } from "./task/name-sets.js";
 export { nextOf } from "./task/next-of.js";
+export type { Plan } from "./task/plans.js";
 export { ABSENT, type PutOutcome, type PutResult } from "./task/put.js";
 export { digestOf, newSecret, type StoredToken, TOKEN_ROLES, type TokenRole } from "./tokens.js";
 export { VERSION } from "./version.js";
