@@ -6,6 +6,7 @@ import { registerBackfill, registerBackfillCancel, registerBackfillStatus } from
 import { registerBackfills } from "./commands/backfills.js";
 import { registerCalendars } from "./commands/calendars.js";
 import { registerChanges } from "./commands/changes.js";
+import { registerCompletion } from "./commands/completion.js";
 import { registerDefaults } from "./commands/defaults.js";
 import { registerDoctor } from "./commands/doctor.js";
 import { registerEdit } from "./commands/edit.js";
@@ -88,6 +89,7 @@ const COMMANDS: readonly Register[] = [
   registerCalendars,
   registerTokens,
   registerNext,
+  registerCompletion,
 ];
 
 /** The commands, and where their output goes. */

@@ -69,6 +69,7 @@ const LINES: Record<string, readonly string[]> = {
   "tokens create": ["tokens", "create", "ann", "--role", "viewer"],
   "tokens revoke": ["tokens", "revoke", "ann"],
   next: ["next", "0 9 * * *"],
+  completion: ["completion", "bash"],
   pause: ["pause", "a"],
   resume: ["resume", "a"],
   move: ["move", "a", "foo", "--wait", "1ms"],
