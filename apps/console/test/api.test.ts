@@ -2,7 +2,7 @@ import type { Run, Task, TaskInput } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { eventually } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { type Console, startConsole } from "./harness.js";
+import { ADMIN, type Console, startConsole } from "./harness.js";
 
 const full = {
   id: "nightly",
@@ -81,6 +81,26 @@ describe("one call each", () => {
     const counts = (await api("GET", "/tasks/counts?owner=tenant-a")).body;
     expect(counts).toMatchObject({ all: 1, states: { scheduled: 1 }, failing: 0, overdue: 0, neverRan: 1 });
     expect((await api("GET", "/tasks/counts")).body).toMatchObject({ all: 2, states: { paused: 1 } });
+  });
+
+  test("events, as they happen", async () => {
+    const leaves = new AbortController();
+    const response = await console_.ask("/api/v1/events", {
+      headers: { authorization: `Bearer ${ADMIN}`, "last-event-id": "elsewhere-1" },
+      signal: leaves.signal,
+    });
+    expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
+    let text = "";
+    const reading = (async () => {
+      for await (const part of response.body ?? []) text += Buffer.from(part as Uint8Array).toString();
+    })().catch(() => {});
+    // What happened before is not known here.
+    await eventually(() => /^id: \w+-\S+\nevent: reset\ndata: \{"kind":"reset"\}$/m.test(text));
+    await api("POST", "/tasks", full);
+    await eventually(() => /\nevent: changed\ndata: .*"change":"put".*"id":"nightly"/.test(text));
+    leaves.abort();
+    await reading;
+    expect((await console_.ask("/api/v1/events")).status).toBe(401);
   });
 
   test("ticks, and strips of them", async () => {

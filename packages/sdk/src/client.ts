@@ -17,6 +17,7 @@ import { Calendars } from "./client/calendars.js";
 import { Changes } from "./client/changes.js";
 import { Defaults } from "./client/defaults.js";
 import { type Diagnosis, doctor } from "./client/doctor.js";
+import { type EventsOptions, type LiveEvent, liveEvents } from "./client/events.js";
 import { type Explanation, explain } from "./client/explain.js";
 import { Freezes } from "./client/freezes.js";
 import { isTyped, notFound, wholeNumber } from "./client/input.js";
@@ -465,6 +466,19 @@ export class Client {
    */
   async load(options: LoadOptions = {}): Promise<Load> {
     return load(this.#scope, options);
+  }
+
+  /**
+   * What happens from now on: runs start and end, occurrences are skipped, tasks change, nodes come and go; within a second or so. A bound
+   * client sees what concerns its owner. Bounded: who reads too slowly, or comes back too late, gets `reset`. All clients of one store
+   * share one reader, which asks Redis at most some 20 times a second.
+   *
+   * @example
+   * for await (const event of client.events({ signal })) if (event.kind === "run-ended") console.log(event.run, event.outcome);
+   * @throws `INVALID_OPTION`, `REDIS_UNAVAILABLE`
+   */
+  events(options: EventsOptions = {}): AsyncGenerator<LiveEvent> {
+    return liveEvents(this.#scope, options);
   }
 
   /** Closes its connection once its entries of the change log are stored; a store of your own stays open. */

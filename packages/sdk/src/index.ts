@@ -105,6 +105,7 @@ export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope } fro
 export type { Change, ChangeFilter, ChangePage, Changes } from "./client/changes.js";
 export type { Defaults } from "./client/defaults.js";
 export type { Diagnosis, Finding, Severity } from "./client/doctor.js";
+export type { EventsOptions, LiveEvent } from "./client/events.js";
 export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
 export type { FreezeInput, Freezes, FreezeView } from "./client/freezes.js";
 export type { JournalFilter, JournalPage } from "./client/journal.js";

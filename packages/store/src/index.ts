@@ -40,6 +40,7 @@ export {
   type WorkerRun,
 } from "./registry.js";
 export { type Attempt, decodeOutcomes } from "./run/codec.js";
+export type { QueueNews, QueuePosition, StreamEntry } from "./events.js";
 export type { LedgerEntry } from "./run/ledger.js";
 export type { Recent } from "./run/recent.js";
 export {

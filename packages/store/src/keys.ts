@@ -48,6 +48,8 @@ export interface QueueKeys {
   readonly expected: string;
   /** List, newest first: occurrences that were not enqueued, and why. */
   ledger(local: string): string;
+  /** Stream: the newest skips of all tasks, as lib/ledger.lua writes them. */
+  readonly skips: string;
   /** List, newest first: the definitions of a task that were replaced, as lib/revisions.lua writes them. */
   revisions(local: string): string;
   /** Sorted set: `owner/id` of the tasks in this state, all scores 0. Not kept for `scheduled`. */
@@ -189,6 +191,7 @@ function queueKeys(namespace: string, queue: string): QueueKeys {
     alerts: `${ours}alerts`,
     incidents: `${ours}incidents`,
     expected: `${ours}expected`,
+    skips: `${ours}${prefix.skips}`,
     ledger: (local) => `${ours}${prefix.ledger}${local}`,
     revisions: (local) => `${ours}${prefix.revisions}${local}`,
     inState: (state) => `${ours}${prefix.inState}${state}`,

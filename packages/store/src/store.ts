@@ -8,6 +8,7 @@ import { QueueRepository } from "./bull/queues.js";
 import { CalendarRepository } from "./calendars.js";
 import { ChangeLog } from "./changes.js";
 import { ClaimRepository } from "./claim/claims.js";
+import { EventReads } from "./events.js";
 import { FreezeRepository } from "./freezes.js";
 import { rememberInternals, type StoreInternals } from "./internals.js";
 import { namespaceKeys } from "./keys.js";
@@ -57,6 +58,7 @@ export class Store {
   readonly queues: QueueRepository;
   readonly items: ItemRepository;
   readonly changes: ChangeLog;
+  readonly events: EventReads;
   /** Alerts that were delivered or silenced. */
   readonly alertLog: ChangeLog;
   readonly tokens: TokenRepository;
@@ -86,6 +88,7 @@ export class Store {
     this.queues = new QueueRepository(link, this.namespace, keys, scripts);
     this.items = new ItemRepository(link, keys, scripts);
     this.changes = new ChangeLog(link, keys, scripts);
+    this.events = new EventReads(link, keys);
     this.alertLog = new ChangeLog(link, { ...keys, changes: keys.alertLog }, scripts);
     this.tokens = new TokenRepository(link, keys);
     this.moves = new MoveRepository(link, keys, scripts);

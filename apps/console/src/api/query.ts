@@ -69,6 +69,9 @@ export const LIST_QUERY = z.strictObject({
   cursor: text.optional(),
 });
 
+/** Which owner, for a token that is bound to several. */
+export const EVENTS_QUERY = z.strictObject({ owner: text.exactOptional() });
+
 export const PUT_QUERY = z.strictObject({ ifRevision: text.optional() });
 
 export const RUNS_QUERY = z.strictObject({ limit: number.exactOptional(), offset: number.exactOptional() });

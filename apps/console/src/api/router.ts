@@ -5,6 +5,7 @@ import { alertEndpoints as alerts } from "./alerts.js";
 import { backfillEndpoints as backfills } from "./backfills.js";
 import { calendarEndpoints as calendars } from "./calendars.js";
 import { clientsOf } from "./clients.js";
+import { eventsEndpoint } from "./events.js";
 import { freezeEndpoints as freezes } from "./freezes.js";
 import { inTurn } from "./in-turn.js";
 import { insightEndpoints as insight } from "./insight.js";
@@ -66,6 +67,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, "/status", { get: namespace.status });
   route(router, "/doctor", { get: turn(namespace.doctor) });
   route(router, "/changes", { get: changesEndpoint });
+  route(router, "/events", { get: eventsEndpoint() });
   route(router, "/nodes", { get: namespace.nodes });
   route(router, "/workers", { get: namespace.workers });
   route(router, "/queues", { get: queues.list });

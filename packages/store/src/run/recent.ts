@@ -55,24 +55,34 @@ export async function readRecent(
     return { ids: [...open, ...ended.map(({ id }) => id)], ledger: decodeLedger(ledger ?? []) };
   });
   const ids = found.flatMap((one) => one.ids);
-  const records =
-    ids.length === 0
-      ? []
-      : await link.ask(async (client) => {
-          const pipeline = client.pipeline();
-          for (const id of ids) pipeline.hmget(keys.run(id), ...FIELDS);
-          return ((await pipeline.exec()) ?? []) as Reply[];
-        });
+  const records = await readBriefly(link, keys, queue, ids);
   let at = 0;
   return found.map(({ ids, ledger }) => {
-    const runs = ids.flatMap((id, i) => {
-      const [error, values] = records[at + i] ?? [];
-      const run = error ? undefined : decodeRun(queue, id, present(values as (string | null)[]));
+    const runs = ids.flatMap((_, i) => {
+      const run = records[at + i];
       return run ? [run] : [];
     });
     at += ids.length;
     return { runs, ledger };
   });
+}
+
+/** Runs without results and errors, in the order of their ids; undefined: there is no record. One round trip. */
+export async function readBriefly(
+  link: Link,
+  keys: QueueKeys,
+  queue: string,
+  ids: readonly string[],
+): Promise<(Run | undefined)[]> {
+  if (ids.length === 0) return [];
+  const records = await link.ask(async (client) => {
+    const pipeline = client.pipeline();
+    for (const id of ids) pipeline.hmget(keys.run(id), ...FIELDS);
+    return ((await pipeline.exec()) ?? []) as Reply[];
+  });
+  return records.map(([error, values], i) =>
+    error ? undefined : decodeRun(queue, ids[i] as string, present(values as (string | null)[])),
+  );
 }
 
 function present(values: readonly (string | null)[]): Record<string, string> {

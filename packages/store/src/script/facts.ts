@@ -28,6 +28,7 @@ export const FACTS = {
     failures: "fail:",
     stats: "s:",
     ledger: "ledger:",
+    skips: "skips",
     revisions: "revs:",
     run: "r:",
     output: "out:",

@@ -20,7 +20,7 @@ export const CHECKS = madeLibrary("checks", ({ sabotage }) =>
   ].join("\n"),
 );
 export const PLACES = library("places", [KEYS, CHECKS]);
-export const LEDGER = library("ledger");
+export const LEDGER = library("ledger", [KEYS]);
 export const REVISIONS = library("revisions");
 export const TRIED = library("tried");
 const BULL_REMOVE = madeLibrary("bull-remove", bullRemoveLua, [BULL]);

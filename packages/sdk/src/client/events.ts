@@ -1,0 +1,272 @@
+import { randomBytes } from "node:crypto";
+import { CarillonError, type Outcome, type TaskName } from "@carillon/core";
+import { assertOptions, parseLocalName, quote } from "@carillon/core/internal";
+import { isAlive, type QueuePosition, type Store, type StreamEntry } from "@carillon/store";
+import type { ChangeKind, ChangeScope } from "./change.js";
+import type { Scope } from "./scope.js";
+
+/** Something that happened. Times in UTC ms of Redis time. */
+export type LiveEvent = { readonly id: string } & (
+  | {
+      readonly kind: "run-started" | "run-ended";
+      readonly task: TaskName;
+      readonly run: string;
+      readonly nominal: number;
+      readonly started?: number | undefined;
+      readonly finished?: number | undefined;
+      readonly outcome?: Outcome | undefined;
+    }
+  | {
+      readonly kind: "skipped";
+      readonly task: TaskName;
+      readonly reason: string;
+      readonly from: number;
+      readonly to: number;
+    }
+  | {
+      readonly kind: "changed";
+      readonly change: ChangeKind;
+      readonly scope: ChangeScope;
+      readonly by?: string;
+    }
+  | { readonly kind: "node-up" | "node-gone"; readonly node: string }
+  /** More happened than is told, or events were missed: read again what you show. */
+  | { readonly kind: "reset" }
+);
+
+export interface EventsOptions {
+  /** Only what happened after the event with this id; `reset` comes first if it is not known any more. Default: from now on. */
+  readonly after?: string | undefined;
+  /** Ends the iteration. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Events that are kept for those who come back, or are slow. */
+const KEPT = 1_000;
+/** Entries read of one stream at once, and runs whose records are read for them. */
+const MOST = 100;
+/** Shortest time between two reads, in ms, and for each command of a read: at most some 15 commands a second. */
+const EVERY = 500;
+const EVERY_COMMAND = 70;
+/** Nodes and queues are read again after this many ms. */
+const SLOW = 5_000;
+/** Reading goes on for this many ms when nobody listens any more, for those who come back. */
+const LINGER = 30_000;
+
+type Draft = LiveEvent extends infer Event ? (Event extends unknown ? Omit<Event, "id"> : never) : never;
+
+/** The feeds of this process: one for each store, whatever the number of listeners. */
+const FEEDS = new WeakMap<Store, Feed>();
+
+/** What happens from now on. @throws `INVALID_OPTION` */
+export async function* liveEvents(
+  { store, owner }: Scope,
+  options: EventsOptions,
+): AsyncGenerator<LiveEvent> {
+  assertOptions(options, ["after", "signal"]);
+  const { after, signal } = options;
+  if (after !== undefined && typeof after !== "string") {
+    throw new CarillonError("INVALID_OPTION", `got ${quote(after)}.`, {
+      field: "after",
+      remedy: "Give the id of an event.",
+    });
+  }
+  let feed = FEEDS.get(store);
+  if (!feed) {
+    feed = new Feed(store);
+    FEEDS.set(store, feed);
+  }
+  for await (const event of feed.listen(after, signal)) if (isFor(event, owner)) yield event;
+}
+
+/** A bound client learns what concerns its owner, and nothing else. */
+function isFor(event: LiveEvent, owner: string | undefined): boolean {
+  if (owner === undefined || event.kind === "reset") return true;
+  if ("task" in event) return event.task.owner === owner;
+  return event.kind === "changed" && event.scope.owner === owner;
+}
+
+/**
+ * Reads what happens from what is written anyway: BullMQ's own events of each queue, the newest skips, the change log, the heartbeats. So the
+ * claim and the workers do nothing for it, and Redis answers a few commands a second, and only while someone listens.
+ */
+class Feed {
+  readonly #store: Store;
+  readonly #kept: LiveEvent[] = [];
+  /** Number of the first one that is kept. */
+  #first = 0;
+  #name = "";
+  #listeners = 0;
+  #quietSince = 0;
+  #running = false;
+  #woken = resolvers();
+  readonly #positions = new Map<string, QueuePosition>();
+  #changes = "";
+  #nodes: Set<string> | undefined;
+  #slowAt = 0;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async *listen(after: string | undefined, signal: AbortSignal | undefined): AsyncGenerator<LiveEvent> {
+    const aborted = new Promise<void>((resolve) => {
+      signal?.addEventListener("abort", () => resolve(), { once: true });
+    });
+    this.#listeners += 1;
+    try {
+      await this.#start();
+      let next = this.#placeAfter(after);
+      while (!signal?.aborted) {
+        if (next === undefined || next < this.#first) {
+          next = this.#end;
+          yield { id: this.#idOf(next - 1), kind: "reset" };
+        }
+        const event = this.#kept[next - this.#first];
+        if (event) {
+          next += 1;
+          yield event;
+        } else {
+          await Promise.race([this.#woken.promise, aborted]);
+        }
+      }
+    } finally {
+      this.#listeners -= 1;
+      if (this.#listeners === 0) this.#quietSince = performance.now();
+    }
+  }
+
+  get #end(): number {
+    return this.#first + this.#kept.length;
+  }
+
+  #idOf(place: number): string {
+    return `${this.#name}-${place}`;
+  }
+
+  /** Undefined: not known any more. */
+  #placeAfter(id: string | undefined): number | undefined {
+    if (id === undefined) return this.#end;
+    const [name, place] = id.split("-");
+    const next = Number(place) + 1;
+    return name === this.#name && Number.isSafeInteger(next) && next <= this.#end ? next : undefined;
+  }
+
+  async #start(): Promise<void> {
+    if (this.#running) return;
+    this.#running = true;
+    this.#name = randomBytes(6).toString("hex");
+    this.#kept.length = 0;
+    this.#first = 0;
+    this.#positions.clear();
+    this.#nodes = undefined;
+    this.#slowAt = 0;
+    try {
+      this.#changes = `${await this.#store.serverTime()}-0`;
+      await this.#readSlow();
+    } catch (error) {
+      this.#running = false;
+      throw error;
+    }
+    void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    while (this.#listeners > 0 || performance.now() - this.#quietSince < LINGER) {
+      const wait = Math.max(EVERY, EVERY_COMMAND * (1 + 2 * this.#positions.size));
+      await new Promise((resolve) => void setTimeout(resolve, wait).unref());
+      // What could not be read is read with the next round: positions move only with what was read.
+      await this.#read().catch(() => {});
+    }
+    this.#running = false;
+  }
+
+  async #read(): Promise<void> {
+    if (performance.now() >= this.#slowAt) await this.#readSlow();
+    const changes = await this.#store.events.changes(this.#changes, MOST);
+    this.#changes = changes.at(-1)?.id ?? this.#changes;
+    for (const entry of changes) this.#add(changeOf(entry));
+    for (const [queue, position] of this.#positions) await this.#readQueue(queue, position);
+    if (changes.length === MOST) this.#add({ kind: "reset" });
+  }
+
+  async #readQueue(queue: string, position: QueuePosition): Promise<void> {
+    const { jobs, skips, more } = await this.#store.events.queue(queue, position, MOST);
+    // The last thing that happened to each run.
+    const seen = new Map<string, string>();
+    for (const { fields } of jobs) {
+      const { event = "", jobId = "" } = fields;
+      if (["active", "completed", "failed"].includes(event)) seen.set(jobId, event);
+    }
+    const ids = [...seen.keys()];
+    for (const run of await this.#store.events.runs(queue, ids)) {
+      if (!run) continue;
+      const { id, task, nominal, started, finished, outcome } = run;
+      const kind = seen.get(id) === "active" && run.state !== "final" ? "run-started" : "run-ended";
+      this.#add({ kind, task, run: id, nominal, started, finished, outcome });
+    }
+    for (const { fields } of skips) {
+      const [local = "", reason = "", from, to] = (fields["skip"] ?? "").split(" ");
+      const task = { queue, ...parseLocalName(local) };
+      this.#add({ kind: "skipped", task, reason, from: Number(from), to: Number(to) });
+    }
+    if (more) this.#add({ kind: "reset" });
+  }
+
+  /** The queues there are, and who is alive. */
+  async #readSlow(): Promise<void> {
+    const { registry } = this.#store;
+    const [queues, nodes, now, beaten] = await Promise.all([
+      registry.queues(),
+      registry.nodes(),
+      this.#store.serverTime(),
+      this.#store.freezes.time(),
+    ]);
+    this.#slowAt = performance.now() + SLOW;
+    for (const queue of this.#positions.keys()) if (!queues.includes(queue)) this.#positions.delete(queue);
+    // A queue that is new has begun since the last look.
+    const since = this.#nodes === undefined ? now : now - 2 * SLOW;
+    for (const queue of queues)
+      if (!this.#positions.has(queue))
+        this.#positions.set(queue, { jobs: `${since}-0`, skips: `${since}-0` });
+    const alive = new Set(nodes.filter((node) => isAlive(node, beaten)).map(({ id }) => id));
+    const before = this.#nodes ?? alive;
+    for (const node of alive) if (!before.has(node)) this.#add({ kind: "node-up", node });
+    for (const node of before) if (!alive.has(node)) this.#add({ kind: "node-gone", node });
+    this.#nodes = alive;
+  }
+
+  #add(event: Draft | undefined): void {
+    if (!event) return;
+    this.#kept.push({ id: this.#idOf(this.#end), ...event });
+    if (this.#kept.length > KEPT) {
+      this.#kept.shift();
+      this.#first += 1;
+    }
+    const woken = this.#woken;
+    this.#woken = resolvers();
+    woken.resolve();
+  }
+}
+
+/** Without what was changed: it may hold payloads. */
+function changeOf({ fields }: StreamEntry): Draft | undefined {
+  try {
+    const { kind, scope, by } = JSON.parse(fields["entry"] ?? "") as {
+      kind: ChangeKind;
+      scope: ChangeScope;
+      by?: string;
+    };
+    return { kind: "changed", change: kind, scope: { ...scope }, ...(by !== undefined && { by }) };
+  } catch {
+    return undefined;
+  }
+}
+
+function resolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = () => {};
+  const promise = new Promise<void>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}

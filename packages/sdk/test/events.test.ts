@@ -1,0 +1,117 @@
+import { Client, defineTask, type LiveEvent } from "@carillon/sdk";
+import { type RedisServer, startRedis, type TestKit, testKit } from "@carillon/testing";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { z } from "zod";
+
+const QUEUE = "bells";
+const START = Date.parse("2026-01-01T00:00:00Z");
+const work = defineTask("work", {
+  queue: QUEUE,
+  payload: z.object({ fail: z.boolean().optional(), secret: z.string().optional() }),
+  handler: ({ fail }) => {
+    if (fail) throw new Error("no");
+  },
+});
+
+describe("live events", () => {
+  let redis: RedisServer;
+  let kit: TestKit;
+  const ends = new AbortController();
+  beforeAll(async () => {
+    redis = await startRedis();
+    kit = await testKit({ types: [work], redis, start: START });
+  });
+  afterAll(async () => {
+    ends.abort();
+    await kit.close();
+    await redis.stop();
+  });
+
+  const collect = (client: Client, after?: string, signal = ends.signal) => {
+    const seen: LiveEvent[] = [];
+    const ended = (async () => {
+      for await (const event of client.events({ after, signal })) seen.push(event);
+    })();
+    return { seen, ended };
+  };
+  const kinds = (seen: readonly LiveEvent[]) =>
+    seen.map((event) => [event.kind, "task" in event ? event.task.id : ""].join(" ").trim());
+
+  it("tell of runs, skips and changes, each owner its own, and go on where a listener was", async () => {
+    await kit.client.put(work, { id: "first", schedule: { every: "1h" }, payload: {} });
+    const all = collect(kit.client);
+    const bound = collect(new Client({ store: kit.store, owner: "acme" }));
+    const leaves = new AbortController();
+    const left = collect(kit.client, undefined, leaves.signal);
+    // The reader has begun when it tells of the first change.
+    await vi.waitFor(
+      async () => {
+        await kit.client.put(work, {
+          id: "first",
+          schedule: { every: `${1 + (Date.now() % 50)}h` },
+          payload: {},
+        });
+        expect(all.seen.length).toBeGreaterThan(0);
+      },
+      { timeout: 20_000, interval: 300 },
+    );
+    await kit.client.put(work, {
+      id: "a",
+      owner: "acme",
+      schedule: { every: "10m" },
+      payload: { secret: "xyzzy" },
+    });
+    await kit.client.put(work, { id: "b", schedule: { every: "10m" }, payload: { fail: true } });
+    await kit.advance("11m");
+    await kit.client.pause("b");
+    await kit.advance("20m");
+    await kit.client.resume("b");
+    await vi.waitFor(() => expect(kinds(all.seen)).toContain("skipped b"), { timeout: 20_000 });
+
+    expect(all.seen).toContainEqual({
+      id: expect.any(String),
+      kind: "run-ended",
+      task: { queue: QUEUE, owner: "system", id: "b" },
+      run: expect.stringContaining("b@"),
+      nominal: START + 10 * 60_000,
+      started: expect.any(Number),
+      finished: expect.any(Number),
+      outcome: "failed",
+    });
+    expect(all.seen).toContainEqual(
+      expect.objectContaining({
+        kind: "skipped",
+        reason: "paused",
+        from: START + 20 * 60_000,
+        to: START + 30 * 60_000,
+      }),
+    );
+    expect(all.seen).toContainEqual(
+      expect.objectContaining({
+        kind: "changed",
+        change: "pause",
+        scope: expect.objectContaining({ id: "b" }),
+      }),
+    );
+    expect(kinds(bound.seen)).toEqual(expect.arrayContaining(["changed", "run-ended a"]));
+    expect(
+      bound.seen.every(
+        (event) => ("task" in event ? event.task.owner : "scope" in event && event.scope.owner) === "acme",
+      ),
+    ).toBe(true);
+    expect(JSON.stringify(all.seen)).not.toContain("xyzzy");
+
+    leaves.abort();
+    await left.ended;
+    const at = all.seen.findIndex(({ kind }) => kind === "skipped");
+    const resumed = collect(kit.client, all.seen[at - 1]?.id);
+    await vi.waitFor(() => expect(resumed.seen[0]).toEqual(all.seen[at]));
+    const lost = collect(kit.client, "elsewhere-3");
+    await vi.waitFor(() => expect(kinds(lost.seen)).toEqual(["reset"]));
+  }, 60_000);
+
+  it("refuse what is not an id", async () => {
+    const events = kit.client.events({ after: 5 as unknown as string });
+    await expect(events.next()).rejects.toMatchObject({ code: "INVALID_OPTION", field: "after" });
+  });
+});
