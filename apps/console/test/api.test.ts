@@ -89,7 +89,10 @@ describe("one call each", () => {
       headers: { authorization: `Bearer ${ADMIN}`, "last-event-id": "elsewhere-1" },
       signal: leaves.signal,
     });
-    expect([response.status, response.headers.get("content-type")]).toEqual([200, "text/event-stream; charset=utf-8"]);
+    expect([response.status, response.headers.get("content-type")]).toEqual([
+      200,
+      "text/event-stream; charset=utf-8",
+    ]);
     let text = "";
     const reading = (async () => {
       for await (const part of response.body ?? []) text += Buffer.from(part as Uint8Array).toString();

@@ -10,6 +10,7 @@ export * from "./claim/claims.js";
 export type { DueBatch, WhichDue } from "./claim/due.js";
 export type { BackfillStep, ClaimItem } from "./claim/pack.js";
 export type { DueEntry } from "./claim/writes.js";
+export type { QueueNews, QueuePosition, StreamEntry } from "./events.js";
 export { Heartbeat } from "./heartbeat.js";
 export { bullPrefix, type NamespaceKeys, namespaceKeys, type QueueKeys } from "./keys.js";
 export { defaultLogger, type Logger } from "./logger.js";
@@ -40,7 +41,6 @@ export {
   type WorkerRun,
 } from "./registry.js";
 export { type Attempt, decodeOutcomes } from "./run/codec.js";
-export type { QueueNews, QueuePosition, StreamEntry } from "./events.js";
 export type { LedgerEntry } from "./run/ledger.js";
 export type { Recent } from "./run/recent.js";
 export {
