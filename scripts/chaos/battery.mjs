@@ -6,10 +6,11 @@ import { eventually } from "@carillon/testing";
 import { pause, percentile, random } from "../measure/nodes.mjs";
 import { check } from "./checker.mjs";
 import { Crew } from "./crew.mjs";
-import { readQueue } from "./evidence.mjs";
+import { namesOf, readQueue } from "./evidence.mjs";
 import { monotonic } from "./failpoint.mjs";
 import { faketimeLibrary, redisClockEnv, WrongClock } from "./faketime.mjs";
 import { availableFaults, probesAmong } from "./faults/index.mjs";
+import { Freezer } from "./freezes.mjs";
 import {
   COUNT_QUEUES,
   endSchedules,
@@ -55,12 +56,11 @@ class Battery {
   #tasks;
   #observer;
   #editing;
+  #freezer;
   #storm;
   #deadline;
   /** Jumps of the Redis clock: the time before, and the size. */
   #jumps = [];
-  /** Redis may have lost what it had acknowledged, at a failover. */
-  #mayLose = false;
   #notRun = [];
 
   constructor(options) {
@@ -83,7 +83,10 @@ class Battery {
     this.#nextClient = new (await sdkOf(versions.next)).Client(connection);
     this.#tasks = makeTasks(tasks);
     await putAll(this.#client, this.#tasks);
-    this.#observer = new Observer(this.#servers, NAMESPACE, QUEUES);
+    this.#observer = new Observer(this.#servers, NAMESPACE, QUEUES, (failover) => {
+      this.#crew.fencesMayRepeat = true;
+      if (verbose) console.error("a replica took over:", JSON.stringify(failover));
+    });
     const crew = {
       servers: this.#servers,
       namespace: NAMESPACE,
@@ -97,9 +100,11 @@ class Battery {
     const worked = { CHAOS_QUEUES: WORKED_QUEUES.join(","), CHAOS_PLAIN_QUEUE: PLAIN };
     for (let i = 0; i < WORKERS; i++) await this.#crew.addWorker(`w${i}`, worked);
     await this.#crew.start();
-    this.#editing = startEditing(this.#client, this.#tasks, random(seed + 2), (error) => {
+    const onUnexpected = (error) => {
       this.#crew.problems.push(`a client's call failed: ${error.stack ?? error}`);
-    });
+    };
+    this.#editing = startEditing(this.#client, this.#tasks, random(seed + 2), onUnexpected);
+    this.#freezer = new Freezer(this.#client, random(seed + 3), onUnexpected);
   }
 
   /** A clock of Redis that can be wrong, where the library is there and this Redis bears it. */
@@ -123,7 +128,6 @@ class Battery {
       ...{ servers: this.#servers, namespace: NAMESPACE, observer: this.#observer, jumps: this.#jumps },
       ...{ redisClock: this.#redisClock, versions, nextClient: this.#nextClient, tasks: this.#tasks },
       redisMayLose: (now) => {
-        this.#mayLose = true;
         this.#crew.fencesMayRepeat = true;
         this.#observer.redisMayLose(now);
       },
@@ -149,6 +153,7 @@ class Battery {
   /** All is well again: what is owed is done, and what waits goes on. */
   async settle() {
     await this.#editing.stop();
+    await this.#freezer.stop(PATIENCE);
     await this.#crew.heal();
     const end = await eventually(() => this.#client.serverTime(), PATIENCE);
     await eventually(() => endSchedules(this.#client, this.#tasks, end), PATIENCE);
@@ -174,7 +179,7 @@ class Battery {
         waiting.push(...due.map((name) => `${queue} ${name}`));
       }
       if (COUNT_QUEUES.includes(queue) || queue === NEXT) continue;
-      for (const name of await admin.zrange(`${ours}tasks`, 0, "-1")) {
+      for (const name of await namesOf(admin, ours)) {
         const [open, pending, state, nominal, due] = await admin.hmget(
           ...[`${ours}t:${name}`, "open", "pending", "state", "nominal", "due"],
         );
@@ -192,7 +197,7 @@ class Battery {
     for (const queue of QUEUES) held.push(await readQueue(this.#servers, NAMESPACE, queue));
     const found = check({
       ...{ tasks: this.#tasks, queues: held, observer: this.#observer, acks },
-      ...{ deadline: this.#deadline, jumps: this.#jumps, mayLose: this.#mayLose, limits: LIMITS },
+      ...{ deadline: this.#deadline, jumps: this.#jumps, limits: LIMITS, freezes: this.#freezer.freezes },
     });
     found.indexes = [];
     for (const queue of QUEUES) {
@@ -205,11 +210,20 @@ class Battery {
     }
     return {
       ...{ options: this.#options, found, problems, notRun: this.#notRun, results: this.#storm.results },
-      ...{ looks: this.#observer.looks, edits: this.#editing.edits },
+      ...{ looks: this.#observer.looks, edits: this.#editing.edits, freezes: this.#freezer.freezes.length },
+      failovers: this.#failovers(),
       occurrences: held.reduce((sum, { jobs }) => sum + jobs.length, 0),
       latenessMs: this.#lateness(held),
       recoveryMs: this.#recovery(),
     };
+  }
+
+  /** Replicas that took over, of the queue with the most. */
+  #failovers() {
+    const count = (queue, ordered) =>
+      this.#observer.failovers.filter((one) => one.queue === queue && one.ordered === ordered).length;
+    const most = (ordered) => Math.max(...QUEUES.map((queue) => count(queue, ordered)));
+    return { ordered: most(true), others: most(false) };
   }
 
   /**

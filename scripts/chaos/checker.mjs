@@ -1,9 +1,10 @@
 // The invariants of the design, from what Redis holds at the end, what was seen of it meanwhile, and what it acknowledged to nodes.
 import { compileSchedule, OUTCOMES } from "@carillon/sdk";
+import { heldStill } from "./freezes.mjs";
 import { isBlurred, told, withinLimits } from "./limits.mjs";
 
 /** Reasons of final skips of nominal times, retries aside. */
-const FINAL_SKIPS = new Set(["overlap", "missed", "paused", "excluded", "superseded"]);
+const FINAL_SKIPS = new Set(["overlap", "missed", "paused", "excluded", "superseded", "frozen"]);
 
 /**
  * @param {object} known
@@ -13,8 +14,8 @@ const FINAL_SKIPS = new Set(["overlap", "missed", "paused", "excluded", "superse
  * @param {Map<string, any>} known.acks by run: what nodes were told is enqueued
  * @param {number} known.deadline what was due by then must be decided; UTC ms of Redis time
  * @param {{ at: number, back?: number, forward?: number }[]} known.jumps of the Redis clock: its time before, and by how much
+ * @param {any[]} known.freezes that were acknowledged, as freezes.mjs keeps them
  * @param {Record<string, Record<string, number>>} known.limits by queue and owner: the most runs that its limit ever allowed
- * @param {boolean} known.mayLose whether Redis lost acknowledged writes, at a failover
  */
 export function check(known) {
   const found = {
@@ -22,6 +23,7 @@ export function check(known) {
     gaps: [],
     early: [],
     limits: [],
+    frozen: [],
     overlaps: [...known.observer.overlaps],
     pending: [],
     counters: [],
@@ -33,6 +35,7 @@ export function check(known) {
     nominalTimes: 0,
     pairsOfRuns: 0,
     runsAtLimit: 0,
+    frozenSkips: 0,
   };
   const specs = new Map(
     known.tasks.map((task) => [`${task.queue} ${task.owner ?? "system"}/${task.id}`, task]),
@@ -52,9 +55,14 @@ export function check(known) {
       if (!spec) continue;
       nothingMissing(found, known, held, task, spec, byTask.get(task.name) ?? []);
       if (spec.retention) countersAgree(found, held, task);
+      found.frozenSkips += ledgerOf(known, held, task.name).filter(
+        ({ reason }) => reason === "frozen",
+      ).length;
       atRest(found, known, held, task, spec);
     }
-    withinLimits(found, known, held, [...byTask.values()].flat());
+    const runs = [...byTask.values()].flat();
+    withinLimits(found, known, held, runs);
+    heldStill(found, { ...known, specs }, held, runs);
     queueCountsAll(found, held);
     jobsAndRuns(found, held, specs);
   }
@@ -222,8 +230,10 @@ function jobsAndRuns(found, held, specs) {
   }
 }
 
-/** Checks that each run that Redis acknowledged to a node exists. A failover may lose it; then it must be enqueued again. */
-function acknowledged(found, { acks, queues, tasks, mayLose }) {
+/** Checks that each run that Redis acknowledged to a node exists. Only a failover may lose it; then it may be enqueued again. */
+function acknowledged(found, { acks, queues, tasks, observer }) {
+  const mayBeLost = ({ queue, mono }) =>
+    observer.failovers.some((one) => one.queue === queue && one.from <= mono && mono <= one.to);
   const deleted = new Set(tasks.filter(({ edited }) => edited === "delete").map(({ id }) => `system/${id}`));
   const held = new Map();
   const byTime = new Map();
@@ -238,7 +248,7 @@ function acknowledged(found, { acks, queues, tasks, mayLose }) {
     if (held.has(run) || deleted.has(ack.task)) continue;
     const text = `${ack.queue} ${ack.task} ${new Date(ack.nominal).toISOString()}: ${run} was acknowledged to ${ack.node}`;
     const again = byTime.get(`${ack.queue} ${ack.task} ${ack.nominal}`);
-    if (!mayLose) found.gaps.push(`${text}, and is gone`);
+    if (!mayBeLost(ack)) found.gaps.push(`${text}, and is gone`);
     else {
       found.lostWrites.push(text);
       if (again) found.failoverDuplicates.push(`${text}, lost by Redis, and enqueued again as ${again.id}`);

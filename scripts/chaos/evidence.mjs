@@ -19,13 +19,18 @@ async function each(admin, keys, command) {
   return answers;
 }
 
+/** `owner/id` of the tasks of a queue; the index has their type behind it. @returns {Promise<string[]>} */
+export async function namesOf(admin, ours) {
+  return (await admin.zrange(`${ours}tasks`, 0, "-1")).map((member) => member.split(" ")[0]);
+}
+
 /** @returns what one queue holds; times are numbers, all else as it is stored */
 export async function readQueue(servers, namespace, queue) {
   const { admin } = servers;
   const tag = `{${namespace}:${queue}}`;
   const ours = `${tag}:~`;
   const bull = `${tag}:${queue}:`;
-  const names = await admin.zrange(`${ours}tasks`, 0, "-1");
+  const names = await namesOf(admin, ours);
   const hashes = await each(
     admin,
     names.map((name) => `${ours}t:${name}`),

@@ -12,10 +12,14 @@ export const PLAIN = "plain";
 const LIMITED = "limited";
 /** Most runs of each owner that its limit ever allows. The client sets the limit of beta to 1, 2 or 3 all the time. */
 export const LIMITS = { [LIMITED]: { acme: 2, beta: 3 } };
+/** Worked too; its tasks are frozen as a queue, by their owner and by their tag. */
+export const FROZEN = "frozen";
+export const ICE = "ice";
+export const COLD = "cold";
 /** Queue of a newer version of Carillon. */
 export const NEXT = "next";
-export const QUEUES = [...COUNT_QUEUES, WORK, EDIT, PLAIN, LIMITED, NEXT];
-export const WORKED_QUEUES = [WORK, EDIT, LIMITED];
+export const QUEUES = [...COUNT_QUEUES, WORK, EDIT, PLAIN, LIMITED, FROZEN, NEXT];
+export const WORKED_QUEUES = [WORK, EDIT, LIMITED, FROZEN];
 
 const KEEP = { retention: { successes: 10_000, failures: 10_000 } };
 const CRASH = { crash: { delay: "300ms", attempts: 100 } };
@@ -141,9 +145,31 @@ function limitedTasks() {
   );
 }
 
+/** Freezes skip what their schedules owe, and hold their pending occurrences and retries. */
+function frozenTasks() {
+  const task = (id, more) => ({
+    ...{ id, type: "job", queue: FROZEN, schedule: { every: "1s" }, overlap: "allow", catchUp: "all" },
+    ...{ payload: work(10, 100), ...KEEP, ...CRASH, ...more },
+  });
+  return [
+    ...times(4, (i) => task(`ice-${i}`, { owner: ICE, schedule: { every: "500ms" } })),
+    ...times(4, (i) => task(`cold-${i}`, { tags: [COLD], schedule: { every: "500ms" } })),
+    ...times(2, (i) => task(`waits-${i}`, { overlap: "queue-all", payload: work(700, 1_200) })),
+    ...times(2, (i) =>
+      task(`fails-${i}`, {
+        ...{ overlap: "skip", schedule: { every: "2s" }, payload: work(20, 100, 0.5) },
+        rerun: { delay: "300ms", backoff: "fixed" },
+      }),
+    ),
+  ];
+}
+
 /** @param {number} each tasks in each queue that is only counted */
 export function makeTasks(each) {
-  return [...countTasks(each), ...workTasks(), ...editTasks(), ...plainTasks(), ...limitedTasks()];
+  return [
+    ...[...countTasks(each), ...workTasks(), ...editTasks(), ...plainTasks()],
+    ...[...limitedTasks(), ...frozenTasks()],
+  ];
 }
 
 /** As a client puts it. */
@@ -207,7 +233,9 @@ export function startEditing(client, tasks, dice, onUnexpected) {
 }
 
 /** Faults, and a task that was deleted a moment ago, or that many change at once. */
-const EXPECTED = new Set([
+export const EXPECTED = new Set([
+  "FREEZE_NOT_FOUND",
+  "FROZEN",
   "REDIS_UNAVAILABLE",
   "REDIS_READ_ONLY",
   "REDIS_OUT_OF_MEMORY",

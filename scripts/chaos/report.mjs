@@ -32,6 +32,7 @@ export function summary(run, controls) {
     gaps: found.gaps.length,
     overlaps: found.overlaps.length,
     limits: found.limits.length,
+    frozen: found.frozen.length,
     pending: found.pending.length,
     early: found.early.length,
     counters: found.counters.length,
@@ -41,6 +42,9 @@ export function summary(run, controls) {
     nominalTimes: found.nominalTimes,
     pairsOfRuns: found.pairsOfRuns,
     runsAtLimit: found.runsAtLimit,
+    freezes: run.freezes,
+    frozenSkips: found.frozenSkips,
+    failovers: run.failovers,
     lostWrites: found.lostWrites.length,
     failoverDuplicates: found.failoverDuplicates.length,
     problems: run.problems,
@@ -59,6 +63,7 @@ const VIOLATIONS = [
   "gaps",
   "overlaps",
   "limits",
+  "frozen",
   "pending",
   "early",
   "counters",
@@ -71,7 +76,8 @@ export function verdict(report) {
   const reasons = VIOLATIONS.filter((name) => report[name] > 0).map((name) => `${report[name]} ${name}`);
   reasons.push(...report.problems);
   if (report.occurrences === 0) reasons.push("nothing was enqueued: this run proves nothing");
-  if (report.nominalTimes === 0 || report.pairsOfRuns === 0 || report.runsAtLimit === 0)
+  const compared = ["nominalTimes", "pairsOfRuns", "runsAtLimit", "frozenSkips"];
+  if (compared.some((name) => report[name] === 0))
     reasons.push("nothing was compared: this run proves nothing");
   if (report.effectiveFaults === 0) reasons.push("no fault was effective: this run proves nothing");
   for (const [name, { caught }] of Object.entries(report.controls)) {
@@ -113,11 +119,13 @@ export function textOf(run, report) {
     lines.push(`recovered from "${kind}" within ${ms(took)}`);
   lines.push(
     "",
-    `${report.nominalTimes} nominal times looked for, ${report.pairsOfRuns} pairs of runs compared, ${report.runsAtLimit} runs took the last place of their owner`,
+    `${report.nominalTimes} nominal times checked, ${report.pairsOfRuns} pairs of runs compared, ${report.runsAtLimit} runs took the last place of their owner`,
+    `${report.freezes} freezes, with ${report.frozenSkips} entries in ledgers`,
     ...VIOLATIONS.map((name) => `${name}: ${report[name]}`),
     `undecided (the Redis clock went back in between, or a look of the reconciler was not heard of): ${report.undecided}`,
   );
   lines.push(
+    `failovers: ${report.failovers.ordered} that the plan ordered, ${report.failovers.others} others`,
     `failover duplicates, each of a write that Redis had acknowledged and lost: ${report.failoverDuplicates} of ${report.lostWrites} lost writes`,
   );
   const details = Object.entries(run.found).flatMap(([name, texts]) =>

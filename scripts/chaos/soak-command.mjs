@@ -91,7 +91,7 @@ async function run({ minutes, nodes, rate, seed, only, verbose }) {
     }, SAMPLE_EVERY);
 
     const ms = minutes * 60_000;
-    const world = { servers, namespace: NAMESPACE, observer: { redisMayLose() {} }, jumps: [] };
+    const world = { servers, namespace: NAMESPACE, jumps: [] };
     const storm = new Storm(crew, world, { verbose });
     const { faults } = availableFaults({ topology: "single", only, has: {} });
     await storm.run(

@@ -24,6 +24,7 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", {
     gaps: 0,
     overlaps: 0,
     limits: 0,
+    frozen: 0,
     pending: 0,
     early: 0,
     counters: 0,
@@ -39,6 +40,7 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", {
   });
   expect(report.occurrences).toBeGreaterThan(500);
   expect(report.runsAtLimit).toBeGreaterThan(10);
+  expect(report.frozenSkips).toBeGreaterThan(10);
   expect(report.effectiveFaults).toBeGreaterThan(5);
   const controls = Object.entries(report.controls as Record<string, { caught: boolean }>);
   expect(controls.map(([name, { caught }]) => [name, caught])).toEqual([
@@ -46,6 +48,8 @@ test("a short battery: nothing twice, nothing missing, and the controls fail", {
     ["fence removed", true],
     ["WATCH/MULTI", true],
     ["overlap guard removed", true],
+    ["freeze check removed", true],
+    ["writes lost", true],
     ["limit removed", true],
   ]);
   expect(code).toBe(0);

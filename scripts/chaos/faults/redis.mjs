@@ -40,14 +40,12 @@ export const redisFaults = [
     kind: "Redis kill -9 and restart",
     scope: "redis",
     topologies: ["single"],
-    async run({ servers, observer, dice, nodes }) {
+    async run({ servers, dice, nodes }) {
       const { redis } = servers;
       const critical = nodes.filter((node) => !node.down && !node.frozen && node.where().critical).length;
-      observer.redisMayLose(true);
       await redis.kill();
       await pause(dice() * 400);
       await redis.start();
-      observer.redisMayLose(false);
       return { effective: true, note: `${critical} nodes half way`, healed: true };
     },
   },
