@@ -33,6 +33,7 @@ const LONG = [
   "test/chaos/*.test.ts",
   "test/deploy/alerts.test.ts",
   "test/packages/{bundles,consumers}.test.ts",
+  "apps/console/test/e2e/*.test.ts",
   "apps/scheduler/test/{exactly-once,outages}.test.ts",
   "packages/sdk/test/worker/{crash,frozen}.test.ts",
   "packages/scheduler/test/{model,simulation}/*.test.ts",

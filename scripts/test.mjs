@@ -1,5 +1,6 @@
 // npm test and npm run test:long (--long): set-up, then vitest. Further arguments are vitest's.
 import { join } from "node:path";
+import { chromiumBinary } from "./lib/chromium.mjs";
 import { main, stateDir } from "./lib/project.mjs";
 import { redisBinary } from "./lib/redis-binary.mjs";
 import { runTool } from "./lib/run.mjs";
@@ -22,7 +23,13 @@ await main(async () => {
       ...(report ? ["--reporter=default", "--reporter=json", `--outputFile.json=${reportFile}`] : []),
     ],
     // The tests start and kill servers of their own: never on the Redis that we were pointed at.
-    { env: { CARILLON_REDIS_SERVER: await redisBinary(), REDIS_URL: undefined } },
+    {
+      env: {
+        CARILLON_REDIS_SERVER: await redisBinary(),
+        CARILLON_CHROMIUM: isLong ? await chromiumBinary() : undefined,
+        REDIS_URL: undefined,
+      },
+    },
   );
   return code;
 });

@@ -75,7 +75,7 @@ async function main(): Promise<void> {
   const shownUrl = withoutPassword(redisUrl);
   const cli = cliCommand(shownUrl);
   view.start({ namespace, consoleUrl: signInUrl, redisUrl: shownUrl, cli }, processes, tally);
-  view.say("demo", `Bull Board: ${signInUrl}`);
+  view.say("demo", `Console: ${signInUrl}`);
   view.say("demo", `CLI: ${cli}`);
   keepTally();
   listenToKeys();

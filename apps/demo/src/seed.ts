@@ -54,5 +54,55 @@ export async function seed(
       }),
     );
   }
+  puts.push(...toBeFound(client, types));
   return Promise.all(puts);
+}
+
+/** Troubles that the console's start page shows, each a real one. They are made once: what is mended stays mended. */
+function toBeFound(client: Client, types: ReturnType<typeof demoTypes>): Promise<PutResult>[] {
+  const { httpCheck, warehouse, tenantDigest } = types;
+  const once = async (put: Promise<PutResult>, make: (made: PutResult) => Promise<unknown>) => {
+    const made = await put;
+    if (made.outcome === "created") await make(made);
+    return made;
+  };
+  return [
+    client.put(httpCheck, {
+      id: "partner-check",
+      schedule: { every: "30s" },
+      // The port "discard", where nothing answers.
+      payload: { url: "http://127.0.0.1:9/health" },
+      description: "Fails: the partner's server is down",
+    }),
+    client.put({
+      id: "invoices",
+      owner: "acme",
+      type: "pdf-render",
+      queue: "billing",
+      schedule: { cron: "* * * * *" },
+      payload: { tenant: "acme" },
+      description: "Waits: no worker knows its type",
+    }),
+    once(
+      client.put(warehouse, {
+        id: "warehouse",
+        schedule: { every: "20s" },
+        overlap: "queue-one",
+        payload: {},
+        description: "Late: its queue is paused",
+      }),
+      () => client.queues.pause("reports", { note: "the warehouse is moving", by: "ops" }),
+    ),
+    once(
+      client.put(tenantDigest, {
+        id: "export",
+        owner: "globex",
+        schedule: { calendar: "Mon..Fri *-*-* 06:00", timezone: "America/New_York" },
+        payload: { tenant: "globex" },
+        tags: ["tenant"],
+        description: "Paused, with a note",
+      }),
+      ({ task }) => client.pause(task, { note: "globex migrates its data until Friday", by: "ops" }),
+    ),
+  ];
 }

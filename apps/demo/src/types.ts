@@ -101,6 +101,16 @@ export function demoTypes({ client, connection, folder }: Surroundings) {
     },
   });
 
+  /** Counts the lines of all digests, as a warehouse would. */
+  const warehouse = defineTask("warehouse", {
+    queue: "reports",
+    payload: z.object({}),
+    async handler() {
+      const files = await listFiles(join(folder, "digests"), 1_000);
+      return { digests: files.length, bytes: files.reduce((sum, { size }) => sum + size, 0) };
+    },
+  });
+
   const welcome = defineTask("welcome", {
     queue: "ops",
     payload: z.object({ started: z.number() }),
@@ -111,7 +121,7 @@ export function demoTypes({ client, connection, folder }: Surroundings) {
     },
   });
 
-  return { diskUsage, redisCheck, httpCheck, backup, tenantDigest, welcome };
+  return { diskUsage, redisCheck, httpCheck, backup, tenantDigest, warehouse, welcome };
 }
 
 function percent(share: number): string {

@@ -107,7 +107,7 @@ export class View {
   #draw(heading: Heading, processes: readonly Managed[], tally: Tally): void {
     const lines = [
       `${BOLD}Carillon${END}  namespace ${heading.namespace}  ${DIM}${heading.redisUrl}${END}`,
-      `Bull Board  ${BOLD}${heading.consoleUrl}${END}`,
+      `Console     ${BOLD}${heading.consoleUrl}${END}`,
       `CLI         ${heading.cli}`,
       "",
     ];

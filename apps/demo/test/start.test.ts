@@ -35,7 +35,7 @@ afterAll(async () => {
 it("the demo shows claims and runs, and Ctrl-C ends all its processes", async () => {
   await eventually(() => expect(output).toMatch(/node-\d +claimed +system\/console-check/));
   await eventually(() => expect(output).toMatch(/worker-\d +succeeded +system\/console-check/));
-  const address = /Bull Board: (\S+)/.exec(output)?.[1] as string;
+  const address = /Console: (\S+)/.exec(output)?.[1] as string;
   const { origin } = new URL(address);
   expect((await fetch(`${origin}/health`)).status).toBe(200);
   const ask = /CLI: npx carillon (.+)/.exec(output)?.[1]?.split(" ") as string[];

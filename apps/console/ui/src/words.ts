@@ -118,6 +118,8 @@ export const words = {
     chips: {
       all: "All",
       failing: "Failing",
+      overdue: "Overdue",
+      neverRan: "Never ran",
       paused: "Paused",
       scheduled: "Scheduled",
       finished: "Finished",
@@ -126,12 +128,13 @@ export const words = {
     tag: "Tag",
     queue: "Queue",
     sort: "Order",
-    sorts: { name: "By name", next: "By next time" },
+    sorts: { name: "By name", next: "By next time", last: "By last run" },
     columns: {
       task: "Task",
       schedule: "Schedule",
       next: "Next",
       last: "Last run",
+      ticks: "Last 30",
       state: "State",
     },
     none: "No task matches.",

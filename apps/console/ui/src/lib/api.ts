@@ -1,7 +1,8 @@
 /** Root of the console's addresses: `/`, or the base path it is mounted at. */
 export const ROOT = new URL(document.baseURI).pathname;
 
-export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+/** Parameters of an address; a list repeats its parameter. */
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
 /** A refusal by the API. `message` contains field and remedy. */
 export class ApiError extends Error {
@@ -43,7 +44,9 @@ export async function api<T>(method: string, path: string, { query, body, signal
 
 export function apiAddress(path: string, query: Query = {}): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
-  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  const search = new URLSearchParams(
+    given.flatMap(([name, value]) => [value].flat().map((one) => [name, String(one)])),
+  );
   return `${ROOT}api/v1${path}${search.size > 0 ? `?${search}` : ""}`;
 }
 
@@ -68,7 +71,8 @@ export function taskPath({ queue, owner, id }: Named): string {
 }
 
 export function runPath(id: string): string {
-  return `/runs/${encodeURIComponent(id)}`;
+  // As the router reads it, which decodes no `%40`.
+  return `/runs/${encodeURIComponent(id).replace("%40", "@")}`;
 }
 
 /** `owner/id`, or the id alone for the default owner. */

@@ -3,7 +3,7 @@ import type { Draft } from "../lib/definition.js";
 import type { Preview, PreviewTime } from "../lib/preview.js";
 import { useAsk } from "../lib/query.js";
 import { fullTime, LOCAL_ZONE } from "../lib/time.js";
-import { ErrorNote, Panel } from "../parts/page.js";
+import { ErrorNote, Panel, Scroll } from "../parts/page.js";
 import { words } from "../words.js";
 
 const w = words.edit;
@@ -69,7 +69,7 @@ function useLater<Value>(value: Value): Value {
 function Times({ next, timezone }: Pick<Preview, "next" | "timezone">) {
   const zones = [...new Set([timezone, LOCAL_ZONE, "UTC"])];
   return (
-    <div className="scroll">
+    <Scroll label={w.preview}>
       <table className="plain">
         <thead>
           <tr>
@@ -93,7 +93,7 @@ function Times({ next, timezone }: Pick<Preview, "next" | "timezone">) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 
@@ -124,7 +124,7 @@ function Diff({ before, after }: { before: Preview; after: Preview }) {
   const [old, now] = [of(before), of(after)];
   const all = [...new Set([...old.keys(), ...now.keys()])].sort((a, b) => a - b);
   return (
-    <div className="scroll">
+    <Scroll label={w.preview}>
       <table className="plain diff">
         <caption>{w.diff([...old.keys()].filter((at) => now.has(at)).length)}</caption>
         <thead>
@@ -160,6 +160,6 @@ function Diff({ before, after }: { before: Preview; after: Preview }) {
           })}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }

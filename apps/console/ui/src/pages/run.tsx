@@ -7,7 +7,7 @@ import type { PageProps } from "../lib/page-props.js";
 import { useAct, useGet } from "../lib/query.js";
 import { duration, useNow } from "../lib/time.js";
 import { notify } from "../parts/notices.js";
-import { Loaded, PageHead, Panel } from "../parts/page.js";
+import { ErrorText, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, RunBadge } from "../parts/state.js";
 import { Time } from "../parts/time.js";
 import { words } from "../words.js";
@@ -41,7 +41,7 @@ export default function RunPage({ params }: PageProps) {
             {run.error === undefined ? null : (
               <Panel title={w.error}>
                 <div className="body">
-                  <pre className="error">{run.error}</pre>
+                  <ErrorText text={run.error} />
                 </div>
               </Panel>
             )}

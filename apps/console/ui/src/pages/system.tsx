@@ -7,7 +7,7 @@ import { useAct, useGet } from "../lib/query.js";
 import { duration } from "../lib/time.js";
 import { Confirm, Field } from "../parts/confirm.js";
 import { notify } from "../parts/notices.js";
-import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Empty, Loaded, PageHead, Panel, Scroll } from "../parts/page.js";
 import { Badge, type Tone } from "../parts/state.js";
 import { Relative } from "../parts/time.js";
 import { words } from "../words.js";
@@ -57,7 +57,7 @@ function Head({ of }: { of: readonly string[] }) {
 function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
   if (nodes.length === 0) return <Empty>{w.noNodes}</Empty>;
   return (
-    <div className="scroll">
+    <Scroll label={w.nodes}>
       <table className="plain">
         <Head of={w.nodeColumns} />
         <tbody>
@@ -86,14 +86,14 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 
 function Workers({ workers }: { workers: readonly WorkerView[] }) {
   if (workers.length === 0) return <Empty>{w.noWorkers}</Empty>;
   return (
-    <div className="scroll">
+    <Scroll label={w.workers}>
       <table className="plain">
         <Head of={w.workerColumns} />
         <tbody>
@@ -124,7 +124,7 @@ function Workers({ workers }: { workers: readonly WorkerView[] }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </Scroll>
   );
 }
 
@@ -136,7 +136,7 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
   });
   if (queues.length === 0) return <Empty>{words.now.noQueues}</Empty>;
   return (
-    <div className="scroll">
+    <Scroll label={words.now.queues}>
       <table className="plain">
         <Head of={act ? [...w.queueColumns, w.actions] : w.queueColumns} />
         <tbody>
@@ -181,7 +181,7 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
         </tbody>
       </table>
       {pausing === undefined ? null : <PauseQueue name={pausing} onClose={() => setPausing(undefined)} />}
-    </div>
+    </Scroll>
   );
 }
 

@@ -1,7 +1,7 @@
 import type { LedgerEntry, Run, Task, TaskRevision, TaskStats } from "@carillon/sdk";
 import { useState } from "react";
 import { Link } from "wouter";
-import { api, taskPath } from "../lib/api.js";
+import { api, runPath, taskPath } from "../lib/api.js";
 import { definitionOf } from "../lib/definition.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useGet } from "../lib/query.js";
@@ -117,7 +117,7 @@ export function Skips({ task }: Props) {
               </>
             )}
             {decisions > 1 ? <span className="soft">{w.times(decisions)}</span> : null}
-            {run === undefined ? null : <Link href={`/runs/${encodeURIComponent(run)}`}>{w.inTheWay}</Link>}
+            {run === undefined ? null : <Link href={runPath(run)}>{w.inTheWay}</Link>}
             <Link className="end" href={`${taskPath(task)}?explain=${to}`}>
               {words.explain.title}
             </Link>

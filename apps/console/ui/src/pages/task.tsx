@@ -1,4 +1,4 @@
-import type { LedgerEntry, Run, Task } from "@carillon/sdk";
+import type { Task, Tick, TickStrip } from "@carillon/sdk";
 import { useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { api, type Named, shortName, taskPath } from "../lib/api.js";
@@ -8,17 +8,17 @@ import type { Preview } from "../lib/preview.js";
 import { useAct, useAsk, useGet } from "../lib/query.js";
 import { Explain } from "../parts/explain.js";
 import { notify } from "../parts/notices.js";
-import { Loaded, PageHead, Panel } from "../parts/page.js";
+import { ErrorText, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge, TaskBadge } from "../parts/state.js";
-import { TickTrack, ticksOf } from "../parts/ticks.js";
+import { TickTrack } from "../parts/ticks.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
 import { type Action, TaskDialog } from "./task-actions.js";
 import { Definition, Figures, Revisions, Runs, Skips } from "./task-parts.js";
 import "./task.css";
 
-/** Runs on the track, and coming times. */
-const TRACK = { runs: 40, planned: 10 };
+/** Decided occurrences on the track, and coming ones. */
+const TRACK = { decided: 40, planned: 10 };
 
 /** One task: when it runs, why it did or did not, and what one can do about it. */
 export default function TaskPage({ params }: PageProps) {
@@ -147,7 +147,7 @@ function Facts({ task }: { task: Task }) {
             </div>
           )}
         </dl>
-        {lastStatus?.error === undefined ? null : <pre className="error">{lastStatus.error}</pre>}
+        {lastStatus?.error === undefined ? null : <ErrorText text={lastStatus.error} />}
         <p className="inline small soft">
           {task.type} · <Link href={`/tasks?queue=${encodeURIComponent(task.queue)}`}>{task.queue}</Link> ·{" "}
           <Link href={`/tasks?owner=${encodeURIComponent(task.owner)}`}>{task.owner}</Link>
@@ -166,8 +166,11 @@ function Ticks({ task }: { task: Task }) {
   const [params, setParams] = useSearchParams();
   const asked = Number(params.get("explain") ?? Number.NaN);
   const at = Number.isSafeInteger(asked) ? asked : undefined;
-  const runs = useGet<{ runs: Run[] }>(`${taskPath(task)}/runs`, { limit: TRACK.runs });
-  const ledger = useGet<{ ledger: LedgerEntry[] }>(`${taskPath(task)}/ledger`);
+  const { queue, owner, id } = task;
+  const past = useGet<{ tasks: TickStrip[] }>("/ticks", {
+    task: [`${queue}/${owner}/${id}`],
+    limit: TRACK.decided,
+  });
   const planned = usePlanned(task);
   const pick = (to: number) =>
     setParams(
@@ -181,9 +184,9 @@ function Ticks({ task }: { task: Task }) {
   return (
     <Panel title={words.task.ticks}>
       <div className="body stack">
-        <Loaded of={runs}>
-          {({ runs }) => (
-            <TickTrack ticks={ticksOf(runs, ledger.data?.ledger ?? [], planned)} onPick={pick} picked={at} />
+        <Loaded of={past}>
+          {({ tasks }) => (
+            <TickTrack ticks={[...(tasks[0]?.ticks ?? []), ...planned]} onPick={pick} picked={at} />
           )}
         </Loaded>
         <Explain task={task} at={at} onPick={pick} />
@@ -193,12 +196,13 @@ function Ticks({ task }: { task: Task }) {
 }
 
 /** The next times by the server's engine; none while it is paused or finished. */
-function usePlanned(task: Task): readonly number[] {
+function usePlanned(task: Task): readonly Tick[] {
   const { owner, id, schedule, state, nextExecution } = task;
   const body = { schedule, owner, id, count: TRACK.planned };
   const preview = useAsk<Preview>("/validate", body, {
     enabled: state === "scheduled",
     since: nextExecution,
   });
-  return state === "scheduled" ? (preview.data?.next.map(({ due, nominal }) => due ?? nominal) ?? []) : [];
+  if (state !== "scheduled" || !preview.data) return [];
+  return preview.data.next.map(({ nominal }) => ({ nominal, state: "planned" }));
 }

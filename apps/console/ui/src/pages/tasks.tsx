@@ -1,16 +1,16 @@
-import type { Task } from "@carillon/sdk";
+import type { Task, TaskCounts } from "@carillon/sdk";
 import { useCallback, useEffect, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useKeys } from "../lib/keys.js";
 import { useMe } from "../lib/me.js";
-import { useGetPages } from "../lib/query.js";
+import { useGet, useGetPages } from "../lib/query.js";
 import { Empty, Loaded, PageHead } from "../parts/page.js";
 import { OutcomeBadge, TaskBadge } from "../parts/state.js";
+import { RowStrip } from "../parts/ticks.js";
 import { Relative, Time } from "../parts/time.js";
 import { type Column, VirtualTable } from "../parts/vtable.js";
 import { words } from "../words.js";
-import { FAILED } from "./now.js";
 import { BulkBar, type Target } from "./tasks-bulk.js";
 
 const PAGE = 200;
@@ -18,7 +18,9 @@ const PAGE = 200;
 const MOST = 1_000;
 const CHIPS = {
   all: {},
-  failing: { outcome: FAILED },
+  failing: { failing: "true" },
+  overdue: { overdue: "true" },
+  neverRan: { neverRan: "true" },
   paused: { state: "paused" },
   scheduled: { state: "scheduled" },
   finished: { state: "finished" },
@@ -39,6 +41,12 @@ export default function Tasks() {
   const kept = Object.fromEntries(KEPT.map((name) => [name, params.get(name) ?? undefined]));
   const pages = useGetPages<TaskPage>("/tasks", { ...kept, ...CHIPS[chip], limit: PAGE });
   const { act, define } = useMe();
+  const { queue, owner, tag } = kept;
+  const counts = useGet<TaskCounts>("/tasks/counts", { queue, owner, tag });
+  const counted = (name: Chip) => {
+    const { states, ...others } = counts.data ?? {};
+    return { ...states, ...others }[name];
+  };
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = pages;
   const readMore = useCallback(() => {
     if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
@@ -81,6 +89,7 @@ export default function Tasks() {
                 onClick={() => set("filter", name === "all" ? "" : name)}
               >
                 {words.list.chips[name]}
+                {counted(name) === undefined ? null : ` ${counted(name)?.toLocaleString("en")}`}
               </button>
             ))}
           </div>
@@ -150,9 +159,8 @@ type Selection = ReadonlyMap<string, Named> | typeof ALL;
 
 function targetOf(selected: Selection, { sort: _, ...filter }: Record<string, string | undefined>): Target {
   if (selected === ALL) {
-    const { outcome, ...rest } = filter;
-    const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value));
-    return outcome === undefined ? given : { ...given, outcome: outcome.split(",") };
+    const given = Object.entries(filter).filter(([, value]) => value);
+    return Object.fromEntries(given.map(([name, value]) => [name, value === "true" || value]));
   }
   return { tasks: [...selected.values()].map(({ queue, owner, id }) => ({ queue, owner, id })) };
 }
@@ -252,9 +260,9 @@ const COLUMNS: readonly Column<Task>[] = [
     key: "next",
     head: columns.next,
     width: "minmax(4.8rem, 1fr)",
-    cell: ({ nextExecution }) =>
+    cell: ({ nextExecution, ...task }) =>
       nextExecution === undefined ? (
-        <span className="soft">{words.none}</span>
+        <TaskBadge {...task} />
       ) : (
         <>
           <span className="block">
@@ -285,5 +293,12 @@ const COLUMNS: readonly Column<Task>[] = [
         </>
       ),
   },
-  { key: "state", head: columns.state, width: "6.5rem", cell: (task) => <TaskBadge {...task} /> },
+  {
+    key: "ticks",
+    head: columns.ticks,
+    width: "13.2rem",
+    wide: true,
+    cell: (_, index, rows) => <RowStrip rows={rows} index={index} />,
+  },
+  { key: "state", head: columns.state, width: "6.5rem", wide: true, cell: (task) => <TaskBadge {...task} /> },
 ];

@@ -75,3 +75,23 @@ export function Loaded<T>({ of, children }: { of: Loadable<T>; children: (data: 
 export function Empty({ children }: { children: ReactNode }) {
   return <p className="empty">{children}</p>;
 }
+
+/** Scrolls sideways what is too wide, with the keyboard too. */
+export function Scroll({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it is scrolled with the keyboard
+    <section className="scroll" aria-label={label} tabIndex={0}>
+      {children}
+    </section>
+  );
+}
+
+/** What a handler threw: a text of any length. */
+export function ErrorText({ text }: { text: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a long one is scrolled with the keyboard
+    <pre className="error" tabIndex={0}>
+      {text}
+    </pre>
+  );
+}

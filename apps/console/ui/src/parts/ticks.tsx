@@ -1,38 +1,21 @@
-import type { LedgerEntry, Outcome, Run } from "@carillon/sdk";
+import type { Tick } from "@carillon/sdk";
+import type { Named } from "../lib/api.js";
+import { useGet } from "../lib/query.js";
 import { duration, shortTime, useNow, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 import { type Tone, toneOf } from "./state.js";
+import "./ticks.css";
 
-/** One occurrence: planned, enqueued, or skipped. Times in UTC ms. */
-export interface Tick {
-  readonly nominal: number;
-  readonly state: "planned" | "enqueued" | "skipped";
-  /** When its run began and ended. */
-  readonly started?: number | undefined;
-  readonly finished?: number | undefined;
-  readonly outcome?: Outcome | undefined;
-  /** Why it was skipped. */
-  readonly reason?: string | undefined;
-}
+/** Rows whose strips are read together. */
+const CHUNK = 50;
 
-/** Joins records of runs, the ledger and coming times, in the order of time. */
-export function ticksOf(
-  runs: readonly Run[],
-  ledger: readonly LedgerEntry[],
-  planned: readonly number[],
-): Tick[] {
-  const ran = runs.map(
-    ({ nominal, started, finished, outcome }): Tick => ({
-      ...{ nominal, state: "enqueued", started, finished, outcome },
-    }),
-  );
-  const skipped = ledger.map(({ to, reason }): Tick => ({ nominal: to, state: "skipped", reason }));
-  const since = Math.min(...runs.map(({ nominal }) => nominal), Number.POSITIVE_INFINITY);
-  return [
-    // Older skips than the oldest run shown would leave a gap that looks like nothing happened.
-    ...[...ran, ...skipped.filter(({ nominal }) => runs.length === 0 || nominal >= since)],
-    ...planned.map((nominal): Tick => ({ nominal, state: "planned" })),
-  ].sort((a, b) => a.nominal - b.nominal);
+/** The strip of one row of a list: one call reads those of its neighbours too. */
+export function RowStrip({ rows, index }: { rows: readonly Named[]; index: number }) {
+  const first = index - (index % CHUNK);
+  const names = rows.slice(first, first + CHUNK).map(({ queue, owner, id }) => `${queue}/${owner}/${id}`);
+  const strips = useGet<{ tasks: { ticks: Tick[] }[] }>("/ticks", { task: names, limit: 30 });
+  const ticks = strips.isPlaceholderData ? undefined : strips.data?.tasks[index - first]?.ticks;
+  return ticks === undefined || ticks.length === 0 ? null : <TickStrip ticks={ticks} />;
 }
 
 const toneOfTick = ({ state, outcome, reason }: Tick): Tone =>
@@ -47,7 +30,7 @@ function share({ started, finished }: Tick): number {
 
 export function tickText(tick: Tick, zone: string, now: number): string {
   const at = shortTime(tick.nominal, zone, now);
-  if (tick.state === "planned") return words.ticks.planned(at);
+  if (tick.state === "planned" || tick.state === "held") return words.ticks.planned(at);
   if (tick.state === "skipped") return words.ticks.skipped(at, tick.reason ?? "");
   if (tick.outcome === undefined) return words.ticks.open(at);
   const took =
@@ -65,7 +48,8 @@ function summary(ticks: readonly Tick[]): string {
 }
 
 function kindOf({ state, outcome }: Tick) {
-  if (state !== "enqueued") return state;
+  if (state === "planned" || state === "held") return "planned";
+  if (state === "skipped") return "skipped";
   if (outcome === undefined) return "open";
   const tone = toneOf(outcome);
   return tone === "ok" ? "succeeded" : tone === "bad" ? "failed" : "other";

@@ -6,7 +6,7 @@ export interface Column<Row> {
   readonly head: ReactNode;
   /** CSS width of the column: `8rem`, `minmax(0, 2fr)`. */
   readonly width: string;
-  readonly cell: (row: Row, index: number) => ReactNode;
+  readonly cell: (row: Row, index: number, rows: readonly Row[]) => ReactNode;
   /** Hidden on narrow screens. */
   readonly wide?: boolean;
 }
@@ -65,7 +65,7 @@ export function VirtualTable<Row>({ label, rows, columns, rowKey, height = 48, o
           return (
             <tr className="vrow" key={rowKey(row)} aria-rowindex={index + 2} style={at}>
               {shown.map(({ key, cell }) => (
-                <td key={key}>{cell(row, index)}</td>
+                <td key={key}>{cell(row, index, rows)}</td>
               ))}
             </tr>
           );

@@ -68,7 +68,7 @@ function Shell({ me }: { me: Me }) {
       <a className="skip" href={`${location}#main`} onClick={(event) => focusMain(event, main.current)}>
         {words.shell.skip}
       </a>
-      <div className="side" data-open={menu || undefined}>
+      <aside className="side" aria-label={words.product} data-open={menu || undefined}>
         <Link href="/" className="brand">
           <img src={`${ROOT}carillon.svg`} width="24" height="24" alt="" />
           {words.product}
@@ -79,7 +79,7 @@ function Shell({ me }: { me: Me }) {
           <Settings />
           <a href={`${ROOT}logout`}>{words.shell.signOut}</a>
         </div>
-      </div>
+      </aside>
       <div className="stage">
         <header className="bar">
           <button

@@ -1,0 +1,221 @@
+import { join } from "node:path";
+import { eventually } from "@carillon/testing";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { problems, SCREENSHOTS, startWorld, type World } from "./world.js";
+
+const binary = process.env["CARILLON_CHROMIUM"];
+if (!binary) console.warn("apps/console/test/e2e is skipped: there is no Chromium. Set CARILLON_CHROMIUM.");
+
+describe.skipIf(!binary)("the pages in a browser", () => {
+  let world: World;
+  const put = (id: string, more: object = {}) =>
+    world.client.put({ id, queue: "q", type: "ok", schedule: { every: "1h" }, ...more } as never);
+  const settled = async (id: string) =>
+    eventually(async () => (await world.client.runs.list(id)).some(({ state }) => state === "final"));
+
+  beforeAll(async () => {
+    world = await startWorld(binary!);
+    await put("fine");
+    await put("fails", { type: "bad", description: "<i>one</i> that fails" });
+    await put("slow", { type: "slow" });
+    await put("lonely", { type: "nobody", queue: "alone" });
+    await put("paused", { owner: "acme", tags: ["tenant"] });
+    await world.client.pause("acme/paused", { note: "until <b>Friday</b>" });
+    await world.client.trigger("fails");
+    await world.client.trigger("fine");
+    await Promise.all([settled("fails"), settled("fine")]);
+    await world.client.calendars.put("holidays", ["2030-12-25"]);
+    await world.client.freezes.put({ owner: "globex", reason: "an audit" });
+  });
+  afterAll(() => world?.stop());
+  afterEach(() => expect(problems.splice(0)).toEqual([]));
+
+  test("what failed and why is found from the start page, and markup in an error stays text", async () => {
+    const { page } = await world.as("viewer");
+    const failing = page.locator("section", { has: page.getByRole("heading", { name: "Failing" }) });
+    await failing.getByRole("link", { name: "fails", exact: true }).click();
+    await page.getByRole("heading", { name: "fails" }).waitFor();
+    expect(await page.locator("pre.error").first().textContent()).toContain("<b>the disk</b> is full");
+    expect(await page.locator("main b, main i").count()).toBe(0);
+  });
+
+  test("a calendar task is put with a preview, and fires", async () => {
+    const { page, go } = await world.as("admin");
+    await go("/tasks/new");
+    await page.getByLabel("Id").fill("made-here");
+    await page.getByLabel("Queue").fill("q");
+    await page.getByLabel("Type").fill("ok");
+    await page.getByLabel("Kind").selectOption("calendar");
+    await page.getByLabel("Calendar event", { exact: false }).last().fill("*-*-* *:*:0/2");
+    await page.getByText("every 2 seconds").first().waitFor();
+    expect(await page.locator("table tbody tr").count()).toBe(10);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("heading", { name: "made-here" }).waitFor();
+    await page.locator("main .rows .badge", { hasText: "succeeded" }).first().waitFor({ timeout: 30_000 });
+    await world.client.delete("made-here");
+  });
+
+  test("any place of the track is explained: an empty one too", async () => {
+    const { page, go } = await world.as("viewer");
+    await go("/tasks/q/system/fine");
+    await page.getByLabel("A time", { exact: false }).fill("2020-01-01T00:00:00");
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page.locator(".badge", { hasText: "before the task" }).waitFor();
+    await page.locator(".track svg").click({ position: { x: 200, y: 20 } });
+    await page.locator(".badge", { hasText: /no occurrence|planned|enqueued/ }).waitFor();
+  });
+
+  test("a skipped occurrence says why", async () => {
+    await world.client.trigger("slow");
+    await eventually(async () => (await world.client.get("slow")).openRuns?.running === 1);
+    await world.client.trigger("slow");
+    const { page, go } = await world.as("operator");
+    await go("/tasks/q/system/slow");
+    const skips = page.locator("section", { has: page.getByRole("heading", { name: "Not enqueued" }) });
+    await skips.getByRole("link", { name: "Why?" }).first().click();
+    await page.getByText("an earlier run was not over", { exact: false }).waitFor();
+  });
+
+  test("a run is watched while it prints, and cancelled", async () => {
+    const { page, go } = await world.as("operator");
+    const [run] = await world.client.runs.list("slow");
+    await go(`/runs/${run!.id}`);
+    await page.locator("pre.output", { hasText: "slow work begins" }).waitFor({ timeout: 30_000 });
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.locator("main h1 + .badge", { hasText: "cancelled" }).waitFor({ timeout: 60_000 });
+  });
+
+  test("a task is paused with a note; many are resumed with what they missed", async () => {
+    const { page, go } = await world.as("operator");
+    await go("/tasks/q/system/fine");
+    await page.getByRole("button", { name: "Pause" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("Note").fill("the e2e says so");
+    await dialog.getByRole("button", { name: "Pause" }).click();
+    await page.getByText("the e2e says so").waitFor();
+    await go("/tasks?filter=paused");
+    await page.getByLabel("Select fine").check();
+    await page.locator(".bulk").getByRole("button", { name: "Resume" }).click();
+    await dialog.getByText("This concerns 1 task").waitFor();
+    await dialog.getByRole("combobox").selectOption("catch-up");
+    await dialog.getByRole("button", { name: "Resume" }).click();
+    await page.getByText("1 task resumed.").waitFor();
+    expect((await world.client.get("fine")).state).toBe("scheduled");
+  });
+
+  test("two who edit one task: neither loses what they wrote", async () => {
+    const [one, two] = [await world.as("admin"), await world.as("admin")];
+    for (const { go } of [one, two]) await go("/tasks/q/system/fine/edit");
+    await one.page.getByLabel("Description").fill("by one");
+    await two.page.getByLabel("Description").fill("by two");
+    await one.page.getByRole("button", { name: "Save" }).click();
+    await one.page.getByRole("heading", { name: "fine", exact: true }).waitFor();
+    const conflict = two.page.getByRole("alert");
+    await conflict.getByText("by one").waitFor({ timeout: 20_000 });
+    expect(await conflict.textContent()).toContain("by two");
+    await conflict.getByRole("button", { name: "Store mine over it" }).click();
+    await two.page.getByText("by two").first().waitFor();
+    expect((await world.client.get("fine")).description).toBe("by two");
+  });
+
+  test("a revision is restored", async () => {
+    const { page, go } = await world.as("admin");
+    await go("/tasks/q/system/fine");
+    await page.getByRole("button", { name: "Show or restore" }).first().click();
+    const dialog = page.getByRole("dialog");
+    expect(await dialog.textContent()).toContain("by one");
+    await dialog.getByRole("button", { name: "Put it in force again" }).click();
+    await page.getByText("The revision is in force again.").waitFor();
+    expect((await world.client.get("fine")).description).toBe("by one");
+  });
+
+  test("a backfill counts first, and shows its progress", async () => {
+    await put("past", { schedule: { every: "1m" }, overlap: "allow" });
+    const { page, go } = await world.as("operator", { timezoneId: "UTC" });
+    await go("/tasks/q/system/past");
+    await page.getByRole("button", { name: "Backfill" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByLabel("From", { exact: false }).fill("2024-01-01T00:00:00");
+    await dialog.getByLabel("To, included", { exact: false }).fill("2024-01-01T00:04:00");
+    await dialog.getByRole("button", { name: "Count first" }).click();
+    await dialog.getByText("5 times in this range.").waitFor();
+    await dialog.getByRole("button", { name: "Run 5" }).click();
+    await page.getByText("5 of 5").waitFor({ timeout: 30_000 });
+  });
+
+  test("what a role may not do is not shown, and an address alone does not do it", async () => {
+    const { page, go, context } = await world.as("viewer");
+    await go("/tasks/q/system/fine");
+    expect(await page.locator("main .page-head button, main .page-head a").count()).toBe(0);
+    await go("/tasks");
+    expect(await page.locator("main input[type=checkbox]").count()).toBe(0);
+    await go("/tasks/q/system/fine/edit");
+    await page.getByLabel("Description").fill("by a viewer");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("a viewer may only read", { exact: false }).first().waitFor();
+    const answer = await context.request.post(`${world.url}/api/v1/tasks/q/system/fine/pause`, {
+      headers: { origin: world.url },
+    });
+    expect(answer.status()).toBe(403);
+    const operator = await world.as("operator");
+    await operator.go("/tasks/q/system/fine");
+    expect(await operator.page.getByRole("button", { name: "Delete" }).count()).toBe(0);
+    expect(await operator.page.getByRole("button", { name: "Pause" }).count()).toBe(1);
+  });
+
+  test("the keyboard alone: search, help, rows", async () => {
+    const { page, go } = await world.as("viewer");
+    await go("/");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "hidden" });
+    await page.keyboard.press("g");
+    await page.keyboard.press("t");
+    await page.getByRole("heading", { name: "Tasks" }).waitFor();
+    await page.getByRole("link", { name: "fails", exact: true }).waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    expect(await page.evaluate('document.activeElement.hasAttribute("data-row")')).toBe(true);
+    await page.keyboard.press("Enter");
+    await page.waitForURL("**/tasks/*/*/*");
+    await page.keyboard.press("/");
+    expect(await page.evaluate("document.activeElement.type")).toBe("search");
+  });
+
+  const PAGES = {
+    now: "/",
+    tasks: "/tasks",
+    task: "/tasks/q/system/fails",
+    edit: "/tasks/q/system/fails/edit",
+    new: "/tasks/new",
+    runs: "/runs",
+    freezes: "/freezes",
+    backfills: "/backfills",
+    calendars: "/calendars",
+    system: "/system",
+    changes: "/changes",
+  };
+  const SIZES = { phone: { width: 320, height: 700 }, desktop: { width: 1_280, height: 860 } };
+
+  test.each(["light", "dark"] as const)(
+    "each page, %s: nothing serious by axe, nothing too wide",
+    async (colorScheme) => {
+      for (const [size, viewport] of Object.entries(SIZES)) {
+        const { page, go, axe, context } = await world.as("admin", { colorScheme, viewport });
+        for (const [name, path] of Object.entries(PAGES)) {
+          await go(path);
+          await page.waitForLoadState("networkidle");
+          expect([name, size, await axe()]).toEqual([name, size, []]);
+          const wide = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
+          expect([name, size, wide]).toEqual([name, size, false]);
+          await page.screenshot({
+            path: join(SCREENSHOTS, `${name}-${size}-${colorScheme}.png`),
+            fullPage: true,
+          });
+        }
+        await context.close();
+      }
+    },
+  );
+});
