@@ -5,6 +5,7 @@ import { conditionOptions } from "./commands/conditions.js";
 import { misuse } from "./failure.js";
 import type { Io } from "./io.js";
 import type { Output } from "./output.js";
+import { Progress } from "./progress.js";
 
 /** Options that every command takes, before or after its name. */
 export interface Globals {
@@ -37,6 +38,7 @@ export async function withClient<T>(
   };
   if (!env.REDIS_URL)
     throw misuse("REDIS_URL", "missing.", "Give --redis URL, or set REDIS_URL=redis://localhost:6379.");
+  const progress = new Progress(options.io.stderr);
   // Per try; the store tries four times.
   const client = new sdk.Client({
     ...sdk.readEnvironment(env),
@@ -44,11 +46,13 @@ export async function withClient<T>(
     by: author(given),
     from: `cli ${hostname()}`,
     connectTimeout: 3_000,
+    onProgress: (tasks) => progress.add(tasks),
     ...more,
   });
   try {
     return await use(client);
   } finally {
+    progress.end();
     await client.close();
   }
 }

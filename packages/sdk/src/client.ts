@@ -110,7 +110,7 @@ export class Client {
         readyTimeout: connectTimeout,
       });
     rememberStore(this, this.#store);
-    this.#scope = new Scope(this.#store, owner, by, from);
+    this.#scope = new Scope(this.#store, owner, by, from, options.onProgress);
     this.#writer = new TaskWriter(this.#scope, types, maxPayloadBytes);
     this.runs = new Runs(this.#scope);
     this.backfills = new Backfills(this.#scope);

@@ -131,6 +131,7 @@ export async function* selected(
       );
       for (const one of found) if ("code" in one) refused.add(one);
       yield found.filter((one) => "definition" in one).filter((one) => !state || one.state === state);
+      scope.progress(some.length);
     }
     return;
   }
@@ -140,6 +141,7 @@ export async function* selected(
   do {
     const page = await scope.store.tasks.list(stored, CHUNK, cursor);
     yield page.tasks;
+    scope.progress(page.tasks.length);
     cursor = page.cursor;
   } while (cursor !== undefined);
 }

@@ -21,6 +21,7 @@ const CLIENT_OPTIONS = [
   "maxPayloadBytes",
   "types",
   "connectTimeout",
+  "onProgress",
 ] as const satisfies (keyof ClientOptions)[];
 
 interface CheckedOptions {

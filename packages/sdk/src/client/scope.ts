@@ -15,15 +15,25 @@ export class Scope {
   /** Default author of a change. */
   readonly actor = `client-${hostname().replace(/[^A-Za-z0-9._-]/g, "-")}-${process.pid}`;
 
+  /** Reports tasks that a call for many has done. */
+  readonly progress: (tasks: number) => void;
+
   readonly #by: string;
   readonly #from: string;
 
   /** @param by the default author @param from the kind of program, and its host or its client's address */
-  constructor(store: Store, owner: string | undefined, by = "", from = `sdk ${hostname()}`) {
+  constructor(
+    store: Store,
+    owner: string | undefined,
+    by = "",
+    from = `sdk ${hostname()}`,
+    progress = (_tasks: number): void => {},
+  ) {
     this.store = store;
     this.owner = owner;
     this.#by = by;
     this.#from = from;
+    this.progress = progress;
     this.coverage = new Coverage(store);
   }
 

@@ -46,6 +46,9 @@ import { type Definition, taskView } from "./view.js";
 /** Delay of a run that its owner's limit holds back, in ms: a task can only be put with a time in the future. */
 const PLACE_DELAY = 1_000;
 
+/** Tasks that are stored between two reports of progress. */
+const CHUNK = 1_000;
+
 interface PutHow extends PutOptions {
   readonly by: string;
   readonly once?: boolean | undefined;
@@ -152,14 +155,15 @@ export class TaskWriter {
     const done: [StoredPut, CheckedTask][] = [];
     const warnings = await this.#scope.coverage.warnings(checked.map(({ definition }) => definition));
     for (const [queue, list] of byQueue) {
-      const stored = await this.#scope.store.tasks.put(
-        queue,
-        list.map(({ task }) => task),
-        { by },
-      );
-      for (const [i, { index, task }] of list.entries()) {
-        done.push([stored[i] as StoredPut, task]);
-        results[index] = putView(stored[i] as StoredPut, task, warnings[index]);
+      for (let from = 0; from < list.length; from += CHUNK) {
+        const some = list.slice(from, from + CHUNK);
+        const tasks = some.map(({ task }) => task);
+        const stored = await this.#scope.store.tasks.put(queue, tasks, { by });
+        for (const [i, { index, task }] of some.entries()) {
+          done.push([stored[i] as StoredPut, task]);
+          results[index] = putView(stored[i] as StoredPut, task, warnings[index]);
+        }
+        this.#scope.progress(some.length);
       }
     }
     this.#log(done, by);

@@ -22,6 +22,8 @@ export interface ClientOptions {
   types?: readonly TaskContract[] | undefined;
   /** Longest wait for a connection; default 5 s. */
   connectTimeout?: Duration | undefined;
+  /** Called again and again while a call puts or changes many tasks, with the number done since the time before. */
+  onProgress?: ((tasks: number) => void) | undefined;
 }
 
 /** Something that is valid, but probably not intended. */

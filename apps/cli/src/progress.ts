@@ -1,0 +1,35 @@
+import type { Io } from "./io.js";
+import { duration } from "./times.js";
+
+/** Nothing is shown before this time, in ms, and then at most once in the other. */
+const [AFTER, EVERY] = [1_000, 200];
+
+/** Counts tasks on one line of stderr while a call that changes many runs; only on a terminal. */
+export class Progress {
+  readonly #stderr: Io["stderr"];
+  readonly #now: () => number;
+  readonly #begun: number;
+  #shown = 0;
+  #done = 0;
+
+  constructor(stderr: Io["stderr"], now: () => number = () => performance.now()) {
+    this.#stderr = stderr;
+    this.#now = now;
+    this.#begun = now();
+  }
+
+  add(count: number): void {
+    this.#done += count;
+    const now = this.#now();
+    if (!this.#stderr.isTTY || now - this.#begun < AFTER || now - this.#shown < EVERY) return;
+    this.#shown = now;
+    const seconds = Math.round((now - this.#begun) / 1_000);
+    this.#stderr.write(`\r${this.#done.toLocaleString("en")} tasks in ${duration(seconds * 1_000)}\u001b[K`);
+  }
+
+  /** Clears the line. */
+  end(): void {
+    if (this.#shown > 0) this.#stderr.write("\r\u001b[K");
+    this.#shown = 0;
+  }
+}
