@@ -1,10 +1,11 @@
 // The invariants of the design, from what Redis holds at the end, what was seen of it meanwhile, and what it acknowledged to nodes.
+import { SKIP_REASONS } from "@carillon/core";
 import { compileSchedule, OUTCOMES } from "@carillon/sdk";
 import { heldStill } from "./freezes.mjs";
 import { isBlurred, told, withinLimits } from "./limits.mjs";
 
 /** Reasons of final skips of nominal times, retries aside. */
-const FINAL_SKIPS = new Set(["overlap", "missed", "paused", "excluded", "superseded", "frozen"]);
+const FINAL_SKIPS = new Set(SKIP_REASONS.filter((reason) => !/^(manual|retry)-/.test(reason)));
 
 /**
  * @param {object} known
