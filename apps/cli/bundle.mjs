@@ -1,10 +1,12 @@
 // Makes one file of the command line and all that it imports, a second one of what it imports only when it opens a connection:
 // Node.js needs longer to find and read 500 modules than to run them.
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
+// Chunks are named after their content: earlier ones would stay.
+rmSync(`${here}bundle`, { recursive: true, force: true });
 const { metafile } = await build({
   absWorkingDir: here,
   entryPoints: ["dist/main.js"],

@@ -18,7 +18,19 @@ const MARK_QUEUE = script("mark-queue", {
 const STAMP_QUEUE = script("stamp-queue", { keys: ["queues", "notes"], args: ["queue", "note"] });
 
 const CLEAR_QUEUE = script("clear-queue", {
-  keys: ["tasks", "runs", "alerts", "incidents", "outcomes", "frozen", "held", "skips", "meta", "bull[]", "jobs[]"],
+  keys: [
+    "tasks",
+    "runs",
+    "alerts",
+    "incidents",
+    "outcomes",
+    "frozen",
+    "held",
+    "skips",
+    "meta",
+    "bull[]",
+    "jobs[]",
+  ],
   uses: [BULL],
   answer: answers<0 | 1>(),
 });
