@@ -190,6 +190,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     edit: "/tasks/q/system/fails/edit",
     new: "/tasks/new",
     runs: "/runs",
+    timeline: "/timeline",
     freezes: "/freezes",
     backfills: "/backfills",
     calendars: "/calendars",

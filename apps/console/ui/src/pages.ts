@@ -26,6 +26,10 @@ export const PAGES: readonly Page[] = [
   { path: "/tasks/:queue/:owner/:id", Page: lazy(() => import("./pages/task.js")) },
   { path: "/runs", nav: words.nav.runs, Page: lazy(() => import("./pages/runs.js")) },
   { path: "/runs/:id", Page: lazy(() => import("./pages/run.js")) },
+  {
+    ...{ path: "/timeline", nav: words.nav.timeline, namespace: true },
+    Page: lazy(() => import("./pages/timeline.js")),
+  },
   { path: "/freezes", nav: words.nav.freezes, Page: lazy(() => import("./pages/freezes.js")) },
   { path: "/backfills", nav: words.nav.backfills, Page: lazy(() => import("./pages/backfills.js")) },
   {

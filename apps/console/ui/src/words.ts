@@ -1,12 +1,12 @@
 import type { ItemState, Outcome, TaskState, Trigger, Verdict } from "@carillon/sdk";
+import { count, opsWords } from "./words-ops.js";
 
-/** Every text of the pages: to translate them, replace this file. Texts of the server (errors, explanations) come as they are. */
-
-const count = (n: number, one: string, many: string) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+/** Every text of the pages: to translate them, replace this file and `words-ops.ts`. Texts of the server (errors, explanations) come as they are. */
 
 type TickKind = "succeeded" | "failed" | "skipped" | "other" | "open" | "planned";
 
 export const words = {
+  ...opsWords,
   product: "Carillon",
   loading: "Loading…",
   close: "Close",

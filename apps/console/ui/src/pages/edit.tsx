@@ -1,6 +1,6 @@
 import type { PutResult, Task } from "@carillon/sdk";
 import { useState } from "react";
-import { Link, useLocation } from "wouter";
+import { Link, useLocation, useSearchParams } from "wouter";
 import { ApiError, api, type Named, shortName, taskPath } from "../lib/api.js";
 import { type Draft, definitionOf } from "../lib/definition.js";
 import type { PageProps } from "../lib/page-props.js";
@@ -33,7 +33,8 @@ function EditStored({ name }: { name: Named }) {
 /** @param latest the task as it is stored now; it may be a newer one than was read at first */
 function Editor({ latest }: { latest?: Task }) {
   const [base, setBase] = useState(latest);
-  const [text, setText] = useState(() => pretty(latest ? definitionOf(latest) : NEW));
+  const jitter = useSearchParams()[0].get("jitter");
+  const [text, setText] = useState(() => pretty(latest ? proposed(definitionOf(latest), jitter) : NEW));
   const [asJson, setAsJson] = useState(false);
   const [, navigate] = useLocation();
   const draft = parse(text);
@@ -162,6 +163,11 @@ function Conflict({ theirs, mine, onMine, onTheirs }: ConflictProps) {
       </div>
     </section>
   );
+}
+
+/** The definition with the jitter that the address proposes; nothing is stored before it is saved. */
+function proposed(draft: Draft, jitter: string | null): Draft {
+  return jitter === null ? draft : { ...draft, schedule: { ...(draft["schedule"] as Draft), jitter } };
 }
 
 function pretty(draft: Draft): string {

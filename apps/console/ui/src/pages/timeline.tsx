@@ -1,0 +1,188 @@
+import type { BusyStep, Contributor, Load } from "@carillon/sdk";
+import { useState } from "react";
+import { Link, useSearchParams } from "wouter";
+import { type Named, shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import { useGet } from "../lib/query.js";
+import { useZone } from "../lib/time.js";
+import { HeatMap } from "../parts/heat-map.js";
+import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Relative, Time } from "../parts/time.js";
+import { words } from "../words.js";
+
+const w = words.timeline;
+const NAMES = ["owner", "queue", "tag"] as const;
+const MINUTE = 60_000;
+
+/** What starts in the next 24 hours, minute by minute, and where tasks crowd. */
+export default function Timeline() {
+  const [params, setParams] = useSearchParams();
+  const [picked, setPicked] = useState<number | undefined>();
+  const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
+  const load = useGet<Load>("/load", { ...given, step: "1m" }, { refresh: MINUTE });
+  return (
+    <>
+      <PageHead title={w.title} />
+      <div className="stack">
+        <Panel
+          title={w.map}
+          end={
+            <form
+              className="filters"
+              key={params.toString()}
+              onSubmit={(event) => {
+                event.preventDefault();
+                const typed = [...new FormData(event.currentTarget)].filter(([, value]) => value !== "");
+                setParams(new URLSearchParams(typed as [string, string][]));
+              }}
+            >
+              {NAMES.map((name) => (
+                <input
+                  key={name}
+                  name={name}
+                  className="input"
+                  size={9}
+                  maxLength={128}
+                  aria-label={w.filters[name]}
+                  placeholder={w.filters[name]}
+                  defaultValue={given[name] ?? ""}
+                />
+              ))}
+              <button type="submit" className="button">
+                {w.filter}
+              </button>
+            </form>
+          }
+        >
+          <Loaded of={load}>
+            {(load) =>
+              load.total === 0 ? (
+                <Empty>{w.none}</Empty>
+              ) : (
+                <>
+                  <HeatMap load={load} picked={picked} onPick={setPicked} />
+                  <Picker onPick={setPicked} />
+                </>
+              )
+            }
+          </Loaded>
+        </Panel>
+        {picked === undefined ? null : <Minute at={picked} filter={given} />}
+        {load.data && load.data.total > 0 ? (
+          <Panel title={w.busiest}>
+            <Steps steps={load.data.busiest} />
+          </Panel>
+        ) : null}
+      </div>
+    </>
+  );
+}
+
+/** Names a minute from the keyboard. */
+function Picker({ onPick }: { onPick: (at: number) => void }) {
+  const zone = useZone();
+  return (
+    <form
+      className="body inline"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const typed = String(new FormData(event.currentTarget).get("minute"));
+        onPick(Date.parse(zone === "UTC" ? `${typed}Z` : typed));
+      }}
+    >
+      <span className="soft">{w.pick}</span>
+      <input
+        className="input"
+        name="minute"
+        type="datetime-local"
+        required
+        aria-label={w.minute(zone)}
+        title={w.minute(zone)}
+      />
+      <button type="submit" className="button">
+        {w.show}
+      </button>
+    </form>
+  );
+}
+
+/** The minute that was picked. */
+function Minute({ at, filter }: { at: number; filter: Record<string, string | undefined> }) {
+  const query = { ...filter, from: at, to: at + MINUTE, step: "1m" };
+  const load = useGet<Load>("/load", query, { refresh: false });
+  return (
+    <section aria-live="polite">
+      <Panel title={<Time at={at} />}>
+        <Loaded of={load}>
+          {({ busiest }) => (busiest.length === 0 ? <Empty>{w.starts(0)}</Empty> : <Steps steps={busiest} />)}
+        </Loaded>
+      </Panel>
+    </section>
+  );
+}
+
+/** Minutes with the instants at which most of their tasks meet. */
+function Steps({ steps }: { steps: readonly BusyStep[] }) {
+  return (
+    <ul className="rows">
+      {steps.map(({ at, count, collisions }) => (
+        <li key={at}>
+          <strong>
+            <Time at={at} />
+          </strong>
+          <span>{w.starts(count)}</span>
+          <span className="end soft">
+            <Relative at={at} />
+          </span>
+          <div className="wide stack">
+            {collisions.length === 0 ? <p className="soft">{w.apart}</p> : null}
+            {collisions.map((collision) => (
+              <div key={collision.at}>
+                <h3>
+                  <Time at={collision.at} />: {w.meet(collision.count)}
+                </h3>
+                <ul className="stack">
+                  {collision.schedules.map((one) => (
+                    <Crowd key={`${one.humanized} ${taskPath(one.sample[0] as Named)}`} of={one} />
+                  ))}
+                </ul>
+              </div>
+            ))}
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Tasks with one schedule, and the jitter that would spread them. */
+function Crowd({ of: { humanized, tasks, sample, jitter } }: { of: Contributor }) {
+  const { define } = useMe();
+  const offered = define && jitter !== undefined ? jitter : undefined;
+  return (
+    <li>
+      <span className="soft">
+        {words.tasks(tasks)}, {humanized}.
+      </span>{" "}
+      {jitter === undefined ? null : <span>{w.jitter(jitter)}</span>}
+      <ul className="inline">
+        {sample.map((task) => (
+          <li key={taskPath(task)} className="any">
+            <Link
+              href={
+                offered === undefined
+                  ? taskPath(task)
+                  : `${taskPath(task)}/edit?jitter=${encodeURIComponent(offered)}`
+              }
+              data-row
+              {...(offered === undefined ? {} : { "aria-label": w.withJitter(shortName(task), offered) })}
+            >
+              {shortName(task)}
+            </Link>
+          </li>
+        ))}
+        {tasks > sample.length ? <li className="soft">{w.others(tasks - sample.length)}</li> : null}
+      </ul>
+    </li>
+  );
+}

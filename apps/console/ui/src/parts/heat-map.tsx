@@ -1,0 +1,133 @@
+import type { Load } from "@carillon/sdk";
+import { shortTime, useNow, useZone } from "../lib/time.js";
+import { words } from "../words.js";
+import { Scroll } from "./page.js";
+import "./heat-map.css";
+
+const w = words.timeline;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+/** Shades of a minute with starts; none has no shade. */
+const LEVELS = 5;
+
+interface Props {
+  /** In steps of a minute. */
+  load: Load;
+  /** Called with the start of a minute. */
+  onPick: (at: number) => void;
+  picked: number | undefined;
+}
+
+/** Load by minute: a row is an hour, with its sum in figures; the shade of a cell is its number of starts. */
+export function HeatMap({ load: { from, counts, total, tasks, busiest }, onPick, picked }: Props) {
+  const zone = useZone();
+  const now = useNow();
+  const first = Math.floor(from / HOUR) * HOUR;
+  const rows = Math.ceil((from + counts.length * MINUTE - first) / HOUR);
+  const most = busiest[0];
+  const limits = limitsOf(most?.count ?? 0);
+  const cells = counts.map((count, i) => ({ at: from + i * MINUTE, count }));
+  const hours = Array.from({ length: rows }, (_, row) => {
+    const at = first + row * HOUR;
+    const within = cells.filter((cell) => cell.at >= at && cell.at < at + HOUR);
+    return { at, within, sum: within.reduce((sum, { count }) => sum + count, 0) };
+  });
+  const text = [w.total(total, tasks), most && w.most(most.count, shortTime(most.at, zone, now))];
+  return (
+    <div className="body stack">
+      <p>{text.filter(Boolean).join("; ")}</p>
+      <Scroll label={w.map}>
+        <table className="heat">
+          <thead>
+            <tr className="small soft">
+              <th scope="col">{w.hour}</th>
+              <th scope="col" className="minutes">
+                <span>:00</span>
+                <span>:15</span>
+                <span>:30</span>
+                <span>:45</span>
+              </th>
+              <th scope="col" className="right">
+                {w.sum}
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {hours.map(({ at, within, sum }) => (
+              <tr key={at}>
+                <th scope="row" className="small nowrap">
+                  {shortTime(at, zone, now).slice(-5)}
+                </th>
+                <td>
+                  {/* biome-ignore lint/a11y/useKeyWithClickEvents: the form below it does the same from the keyboard */}
+                  <svg
+                    viewBox="0 0 60 1"
+                    preserveAspectRatio="none"
+                    role="img"
+                    aria-label={w.cell(shortTime(at, zone, now), sum)}
+                    onClick={(event) => {
+                      const { left, width } = event.currentTarget.getBoundingClientRect();
+                      const minute = Math.floor(((event.clientX - left) / width) * 60);
+                      if (within.some((cell) => cell.at === at + minute * MINUTE))
+                        onPick(at + minute * MINUTE);
+                    }}
+                  >
+                    {within.map((cell) => (
+                      <rect
+                        key={cell.at}
+                        data-level={levelOf(cell.count, limits)}
+                        data-picked={cell.at === picked || undefined}
+                        x={(cell.at - at) / MINUTE}
+                        y="0"
+                        width="1"
+                        height="1"
+                      >
+                        <title>{w.cell(shortTime(cell.at, zone, now), cell.count)}</title>
+                      </rect>
+                    ))}
+                  </svg>
+                </td>
+                <td className="small right">{sum.toLocaleString("en")}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scroll>
+      <Scale limits={limits} />
+    </div>
+  );
+}
+
+/** Shades and their numbers. */
+function Scale({ limits }: { limits: readonly number[] }) {
+  const shown = [0, ...limits];
+  return (
+    <p className="inline small soft">
+      {w.scale}:
+      {shown.map((limit, level) => {
+        const least = level === 0 ? 0 : (shown[level - 1] ?? 0) + 1;
+        if (least > limit) return null;
+        return (
+          <span key={limit} className="inline">
+            <svg className="heat-key" viewBox="0 0 1 1" aria-hidden="true">
+              <rect data-level={level === 0 ? 0 : levelOf(limit, limits)} width="1" height="1" />
+            </svg>
+            {least === limit ? limit : `${least}–${limit}`}
+          </span>
+        );
+      })}
+    </p>
+  );
+}
+
+/** Largest count of each shade, on a logarithmic scale, so that a peak does not hide the rest. */
+function limitsOf(most: number): number[] {
+  const limits = Array.from({ length: LEVELS }, (_, i) => Math.round(most ** ((i + 1) / LEVELS)));
+  return [...new Set(limits)].filter((limit) => limit > 0);
+}
+
+/** The darkest shade is the most, however few shades there are. */
+function levelOf(count: number, limits: readonly number[]): number {
+  if (count === 0) return 0;
+  return LEVELS - (limits.length - 1 - limits.findIndex((limit) => count <= limit));
+}
