@@ -143,6 +143,24 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.getByText("5 of 5").waitFor({ timeout: 30_000 });
   });
 
+  test("a plan says what paused tasks owe, and all of it runs at a rate", async () => {
+    await put("owes", { owner: "initech", schedule: { every: "1s" } });
+    await world.client.pause("initech/owes", { note: "INC-43" });
+    await eventually(async () => (await world.client.resumePlan({ owner: "initech" })).owed.count > 2);
+    const { page, go } = await world.as("operator");
+    await go("/resume?owner=initech&note=INC-43");
+    await page.getByRole("cell", { name: "run once" }).waitFor();
+    await page.getByLabel("Times that passed meanwhile").selectOption("all");
+    await page.getByLabel("Starts a minute", { exact: false }).fill("6000");
+    await page.getByText("6,000 a minute", { exact: false }).waitFor();
+    await page.getByRole("button", { name: "Resume 1 task" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
+    await page.getByText("1 task resumed.").waitFor();
+    expect((await world.client.get("initech/owes")).state).toBe("scheduled");
+    expect(await world.client.backfills.list({ owner: "initech" })).toHaveLength(1);
+    await world.client.delete("initech/owes");
+  });
+
   test("what a role may not do is not shown, and an address alone does not do it", async () => {
     const { page, go, context } = await world.as("viewer");
     await go("/tasks/q/system/fine");
@@ -192,9 +210,11 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     runs: "/runs",
     timeline: "/timeline",
     freezes: "/freezes",
+    resume: "/resume?owner=acme",
     backfills: "/backfills",
     calendars: "/calendars",
     system: "/system",
+    doctor: "/doctor",
     changes: "/changes",
   };
   const SIZES = { phone: { width: 320, height: 700 }, desktop: { width: 1_280, height: 860 } };

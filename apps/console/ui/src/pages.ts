@@ -31,6 +31,7 @@ export const PAGES: readonly Page[] = [
     Page: lazy(() => import("./pages/timeline.js")),
   },
   { path: "/freezes", nav: words.nav.freezes, Page: lazy(() => import("./pages/freezes.js")) },
+  { path: "/resume", Page: lazy(() => import("./pages/resume.js")) },
   { path: "/backfills", nav: words.nav.backfills, Page: lazy(() => import("./pages/backfills.js")) },
   {
     ...{ path: "/calendars", nav: words.nav.calendars, namespace: true },
@@ -39,6 +40,10 @@ export const PAGES: readonly Page[] = [
   {
     ...{ path: "/system", nav: words.nav.system, gap: true, namespace: true },
     Page: lazy(() => import("./pages/system.js")),
+  },
+  {
+    ...{ path: "/doctor", nav: words.nav.doctor, namespace: true },
+    Page: lazy(() => import("./pages/doctor.js")),
   },
   { path: "/changes", nav: words.nav.changes, Page: lazy(() => import("./pages/changes.js")) },
 ];

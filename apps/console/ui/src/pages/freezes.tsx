@@ -1,5 +1,6 @@
 import type { FreezeView } from "@carillon/sdk";
 import { useState } from "react";
+import { Link } from "wouter";
 import { api } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useAct, useGet } from "../lib/query.js";
@@ -23,9 +24,14 @@ export default function Freezes() {
     <>
       <PageHead title={w.title}>
         {act ? (
-          <button type="button" className="button" onClick={() => setNew(true)}>
-            {w.freeze}
-          </button>
+          <>
+            <Link className="button" href="/resume">
+              {words.resumePage.title}
+            </Link>
+            <button type="button" className="button" onClick={() => setNew(true)}>
+              {w.freeze}
+            </button>
+          </>
         ) : null}
       </PageHead>
       <Panel title={w.list}>

@@ -1,0 +1,94 @@
+import type { Diagnosis, Finding } from "@carillon/sdk";
+import { Link } from "wouter";
+import { shortName, taskPath } from "../lib/api.js";
+import { useGet } from "../lib/query.js";
+import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Badge, type Tone } from "../parts/state.js";
+import { words } from "../words.js";
+
+const w = words.doctor;
+const TONES: Record<Diagnosis["state"], Tone> = { healthy: "ok", warnings: "warn", errors: "bad" };
+/** It reads up to 2,000 tasks. */
+const REFRESH_MS = 60_000;
+
+/** Faults of the whole namespace: what is wrong, what was seen, what to do. */
+export default function Doctor() {
+  const doctor = useGet<Diagnosis>("/doctor", {}, { refresh: REFRESH_MS });
+  const { data } = doctor;
+  return (
+    <>
+      <PageHead
+        title={w.title}
+        badge={data === undefined ? null : <Badge tone={TONES[data.state]}>{w.states[data.state]}</Badge>}
+      >
+        <button
+          type="button"
+          className="button"
+          disabled={doctor.isFetching}
+          onClick={() => void doctor.refetch()}
+        >
+          {w.again}
+        </button>
+      </PageHead>
+      <Loaded of={doctor}>
+        {({ findings, tasks, skipped }) => (
+          <div className="stack">
+            <p className="soft">{w.read(tasks.read, tasks.of)}</p>
+            {findings.length === 0 ? (
+              <Panel title={w.findings}>
+                <Empty>{w.none}</Empty>
+              </Panel>
+            ) : null}
+            {(["error", "warning"] as const).map((severity) => (
+              <Findings
+                key={severity}
+                severity={severity}
+                findings={findings.filter((one) => one.severity === severity)}
+              />
+            ))}
+            {skipped.length === 0 ? null : (
+              <Panel title={w.skipped}>
+                <ul className="rows">
+                  {skipped.map((why) => (
+                    <li key={why} className="any">
+                      {why}
+                    </li>
+                  ))}
+                </ul>
+              </Panel>
+            )}
+          </div>
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+function Findings({ severity, findings }: { severity: Finding["severity"]; findings: readonly Finding[] }) {
+  if (findings.length === 0) return null;
+  return (
+    <Panel title={w.severities[severity](findings.length)}>
+      <ul className="rows">
+        {findings.map(({ code, message, remedy, queue, task }) => (
+          <li key={`${code} ${message}`}>
+            <Badge tone={severity === "error" ? "bad" : "warn"}>{code}</Badge>
+            {task === undefined ? null : (
+              <Link href={taskPath(task)} className="any" data-row>
+                {shortName(task)}
+              </Link>
+            )}
+            {queue === undefined || task !== undefined ? null : (
+              <Link href={`/tasks?queue=${encodeURIComponent(queue)}`} className="any" data-row>
+                {w.queue(queue)}
+              </Link>
+            )}
+            <p className="wide any">{message}</p>
+            <p className="wide any">
+              <strong>{w.remedy}</strong> {remedy}
+            </p>
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}

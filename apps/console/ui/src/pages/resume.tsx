@@ -1,0 +1,233 @@
+import type { BulkResult, ResumePlan } from "@carillon/sdk";
+import { useState } from "react";
+import { Link, useSearchParams } from "wouter";
+import { api, shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import { useAct, useAsk } from "../lib/query.js";
+import { duration } from "../lib/time.js";
+import { Confirm, Field, Select } from "../parts/confirm.js";
+import { notify } from "../parts/notices.js";
+import { Empty, Loaded, PageHead, Panel, Scroll } from "../parts/page.js";
+import { Time } from "../parts/time.js";
+import { words } from "../words.js";
+
+const w = words.resumePage;
+const NAMES = ["owner", "tag", "queue", "note"] as const;
+const POLICIES = ["all", "one", "skip"] as const;
+const MINUTE = 60_000;
+
+type Scope = Readonly<Record<string, string>>;
+
+/** After an incident: what paused tasks owe, what each choice starts, and the resume of all of them. */
+export default function Resume() {
+  const { act, wide } = useMe();
+  const [params, setParams] = useSearchParams();
+  const scope: Scope = Object.fromEntries(
+    NAMES.flatMap((name) => {
+      const value = params.get(name);
+      return value ? [[name, value]] : [];
+    }),
+  );
+  // A note narrows: the API wants tasks to be selected. A bound token selects its owner.
+  const isScoped = !wide || ["owner", "tag", "queue"].some((name) => name in scope);
+  return (
+    <>
+      <PageHead title={w.title} />
+      {act ? (
+        <div className="stack">
+          <Panel title={w.which}>
+            <form
+              className="body filters"
+              key={params.toString()}
+              onSubmit={(event) => {
+                event.preventDefault();
+                const typed = [...new FormData(event.currentTarget)].filter(([, value]) => value !== "");
+                setParams(new URLSearchParams(typed as [string, string][]));
+              }}
+            >
+              {NAMES.map((name) => (
+                <input
+                  key={name}
+                  name={name}
+                  className="input"
+                  maxLength={name === "note" ? 500 : 128}
+                  aria-label={w.filters[name]}
+                  placeholder={w.filters[name]}
+                  defaultValue={scope[name] ?? ""}
+                />
+              ))}
+              <button type="submit" className="button">
+                {w.plan}
+              </button>
+            </form>
+          </Panel>
+          {isScoped ? <Plan key={params.toString()} scope={scope} /> : <Empty>{w.hint}</Empty>}
+        </div>
+      ) : (
+        <Empty>{w.notAllowed}</Empty>
+      )}
+    </>
+  );
+}
+
+function Plan({ scope }: { scope: Scope }) {
+  const plan = useAsk<ResumePlan>("/tasks/resume", { ...scope, plan: true });
+  return (
+    <Loaded of={plan}>
+      {(plan) =>
+        plan.tasks === 0 ? (
+          <Empty>{w.none}</Empty>
+        ) : (
+          <>
+            <Owed plan={plan} />
+            <Choice scope={scope} plan={plan} />
+          </>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function Owed({ plan: { tasks, owed, policies, most, unpaused, frozen, held } }: { plan: ResumePlan }) {
+  const notes = [
+    unpaused.tasks > 0 && w.unpaused(unpaused.tasks),
+    frozen.count > 0 && w.frozen(frozen),
+    held > 0 && w.held(held),
+  ].filter((note) => note !== false);
+  return (
+    <Panel title={w.owed}>
+      <div className="body stack">
+        <p>{w.sum(tasks, owed)}</p>
+        <h3>{w.byPolicy}</h3>
+        <dl className="figures">
+          {POLICIES.map((name) => (
+            <div key={name}>
+              <dt>
+                {w.policies[name]} ({words.tasks(policies[name].tasks)})
+              </dt>
+              <dd>{w.count(policies[name])}</dd>
+            </div>
+          ))}
+        </dl>
+        {notes.map((note) => (
+          <p key={note} className="note" data-tone="warn">
+            {note}
+          </p>
+        ))}
+      </div>
+      {most.length === 0 ? null : (
+        <Scroll label={w.most}>
+          <table className="plain">
+            <thead>
+              <tr>
+                {w.columns.map((name) => (
+                  <th key={name} scope="col">
+                    {name}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {most.map((task) => (
+                <tr key={taskPath(task)}>
+                  <td className="nowrap">
+                    <Link href={taskPath(task)} data-row>
+                      {shortName(task)}
+                    </Link>
+                  </td>
+                  <td>{w.count(task.owed)}</td>
+                  <td>{w.policies[task.catchUp]}</td>
+                  <td>
+                    <Time at={task.from} />
+                  </td>
+                  <td>
+                    <Time at={task.to} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </Scroll>
+      )}
+    </Panel>
+  );
+}
+
+/** Each choice with the load that it makes. */
+function Choice({ scope, plan }: { scope: Scope; plan: ResumePlan }) {
+  const [from, setFrom] = useState<keyof ResumePlan["starts"]>("now");
+  const [rate, setRate] = useState("60");
+  const [asks, setAsks] = useState(false);
+  const paced = from === "all" || (from === "latest" && rate !== "");
+  const perMinute = Number(rate);
+  const { count } = plan.starts[from];
+  const isRate = !paced || (perMinute > 0 && perMinute <= 60_000);
+  const load = paced && isRate ? w.paced(perMinute, duration((count / perMinute) * MINUTE)) : w.atOnce;
+  const act = useAct(
+    () =>
+      api<BulkResult>("POST", "/tasks/resume", {
+        body: { ...scope, from, ...(paced ? { perMinute } : {}) },
+      }),
+    {
+      quiet: true,
+      onDone: ({ count, refused }) => {
+        setAsks(false);
+        notify("ok", words.bulk.done.resume(count));
+        if (refused.count > 0)
+          notify("bad", words.bulk.refused(refused.count, refused.sample[0]?.message ?? ""));
+      },
+    },
+  );
+  return (
+    <Panel title={w.choose}>
+      <form
+        className="body form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setAsks(true);
+        }}
+      >
+        <Field label={w.from}>
+          <Select value={from} options={w.choices(plan.starts)} onSet={setFrom} />
+        </Field>
+        {from === "all" || from === "latest" ? (
+          <Field label={w.rate} {...(from === "latest" ? { hint: w.rateHint } : {})}>
+            <input
+              className="input"
+              type="number"
+              min="0.001"
+              max="60000"
+              step="any"
+              required={from === "all"}
+              value={rate}
+              onChange={(event) => setRate(event.target.value)}
+            />
+          </Field>
+        ) : null}
+        <p className="note" role="status">
+          <strong>{w.starts(plan.starts[from])}</strong>
+          {count === 0 ? null : <span>{load}</span>}
+        </p>
+        <div className="actions">
+          <button type="submit" className="button main" disabled={!isRate}>
+            {w.go(plan.tasks)}
+          </button>
+        </div>
+      </form>
+      {asks ? (
+        <Confirm
+          title={w.go(plan.tasks)}
+          act={words.task.resume}
+          busy={act.isPending}
+          error={act.error}
+          onAct={() => act.mutate(undefined)}
+          onClose={() => setAsks(false)}
+        >
+          <p>
+            {w.starts(plan.starts[from])} {count === 0 ? "" : load}
+          </p>
+        </Confirm>
+      ) : null}
+    </Panel>
+  );
+}
