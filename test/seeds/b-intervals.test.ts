@@ -1,6 +1,6 @@
 import { type Context, defineTask, TimeLimitError } from "@carillon/sdk";
 import type { TestKit } from "@carillon/testing";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { anything, Stand } from "./harness.js";
 
 const stand = Stand.use();
@@ -222,7 +222,7 @@ describe("B5 an owner's tasks go with the owner", () => {
     expect(await ours()).not.toEqual([]);
     expect(await kit.client.deleteAll({ owner: "acme" })).toMatchObject({ count: 1 });
     await kit.advance("1h");
-    expect(await ours()).toEqual([]);
+    await vi.waitFor(async () => expect(await ours()).toEqual([]));
     expect(await stand.queue("bells").getJobCounts("waiting", "active", "delayed", "failed")).toEqual({
       waiting: 0,
       active: 0,

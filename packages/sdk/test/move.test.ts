@@ -119,7 +119,7 @@ describe("a move to another queue", () => {
       await put("t");
       await kit.advance("150s");
       const { tasks, moves } = kit.store;
-      const owners = { hold: moves, put: tasks, adopt: moves, delete: tasks, end: moves } as Record<
+      const owners = { hold: moves, put: tasks, adopt: moves, delete: tasks, end: moves } as unknown as Record<
         string,
         never
       >;

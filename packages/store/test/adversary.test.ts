@@ -38,8 +38,8 @@ onEveryEngine("interleavings", (connection) => {
     await bench.clock.advance(10_000);
     await bench.claim("t", "d"); // 40: beside the run of 30
     expect(await bench.store.runs.ledger(bench.name("t"))).toMatchObject([
-      { reason: "overlap", from: START + 40_000, to: START + 40_000, decisions: 1 },
-      { reason: "overlap", from: START + 20_000, to: START + 20_000, decisions: 1 },
+      { reason: "behind", from: START + 40_000, to: START + 40_000, decisions: 1 },
+      { reason: "behind", from: START + 20_000, to: START + 20_000, decisions: 1 },
     ]);
     expect(await decided(bench, "t", 10_000)).toEqual([10, 20, 30, 40]);
   });

@@ -134,7 +134,7 @@ describe("a lost answer", () => {
       if (key.endsWith(":stalled-check")) continue;
       if (key.endsWith(":completed")) state[key] = (value as string[])[0];
       else if (key.endsWith(":queues")) state[key] = Object.keys(value as object);
-      else if (key.endsWith(":events"))
+      else if (key.endsWith(":events") || key.endsWith("~skips"))
         state[key] = (value as [string, string[]][]).map(([, fields]) => fields);
       else if (key.includes(":bells:t@")) {
         const { processedOn: _, finishedOn: __, ...rest } = value as Record<string, string>;

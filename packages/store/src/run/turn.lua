@@ -125,5 +125,10 @@ for n = 1, tonumber(A.take) do
 end
 bullLeave(#took > 0)
 if next(ended) then afterEnds() else wakeForMoved() end
-redis.call("SET", K.turn, A.number .. " " .. letters .. record, "PX", 2 * A.lock)
+-- Ends that come again are known by their fences, so only takes, and jobs that ended without their runs, need a record.
+if record == "" and not string.find(letters, "E", 1, true) then
+  redis.call("UNLINK", K.turn)
+else
+  redis.call("SET", K.turn, A.number .. " " .. letters .. record, "PX", 2 * A.lock)
+end
 return answer()
