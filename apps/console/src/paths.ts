@@ -95,7 +95,7 @@ const OWNED: readonly RegExp[] = [
   /^\/api\/v1\/freezes(\/[^/]+)?$/,
   /^\/api\/v1\/alerts(\/undelivered|\/test|\/silences(\/[^/]+)?)?$/,
   /^\/api\/v1\/runs(\/[^/]+(\/(items|retry-items|cancel))?)?$/,
-  /^\/api\/v1\/(stats|upcoming|forecast|validate|journal|status|changes|me)$/,
+  /^\/api\/v1\/(stats|upcoming|forecast|validate|journal|status|changes|me|openapi\.json)$/,
   ...PAGE_PATHS.map((path) => new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`)),
 ];
 

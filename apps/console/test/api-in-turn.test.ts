@@ -76,7 +76,7 @@ test("what waits for its turn is not computed for somebody who has left", async 
   const gate = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const take = inTurn()(async (req) => {
+  const take = inTurn()(async (req, _res: Response) => {
     computed.push(req.url);
     await gate;
   });

@@ -4,9 +4,13 @@ import { Client, connect } from "@carillon/sdk";
 import { Store } from "@carillon/sdk/internal";
 import { eventually, type RedisCluster, type RedisServer, startCluster, startRedis } from "@carillon/testing";
 import { pino } from "pino";
+import { openApi } from "../src/api/openapi.js";
+import { apiRouter } from "../src/api/router.js";
 import { type AppOptions, createApp } from "../src/app.js";
 import type { Board } from "../src/board.js";
+import { Redactor } from "../src/redact.js";
 import { consoleServer } from "../src/server.js";
+import { Conformance } from "./conformance.js";
 
 export const ADMIN = "the-token-of-an-admin";
 export const OPERATOR = "the-token-of-an-operator";
@@ -19,7 +23,7 @@ export interface Console {
   url: string;
   /** What it logged, as text. */
   log(): string;
-  /** Answers without following redirects. */
+  /** Answers without following redirects. What the API answers must be as its OpenAPI document says. */
   ask(path: string, init?: RequestInit): Promise<Response>;
   /** As a program with the token of an admin; a body is sent as JSON. */
   admin(method: string, path: string, body?: unknown): Promise<{ status: number; body: Answer }>;
@@ -81,7 +85,16 @@ async function startOn(
   const url = `http://127.0.0.1:${await listen(server)}`;
   await eventually(() => connection.status === "ready");
   await eventually(() => client.queues.names());
-  const ask: Console["ask"] = (path, init) => fetch(url + path, { redirect: "manual", ...init });
+  const conformance = new Conformance(openApi(apiRouter(store, new Redactor([]))));
+  const ask: Console["ask"] = async (path, init) => {
+    const response = await fetch(url + path, { redirect: "manual", ...init });
+    const [, route] = /^\/api\/v1(\/[^?]*)/.exec(path) ?? [];
+    if (route !== undefined) {
+      const sent = response.ok && typeof init?.body === "string" ? JSON.parse(init.body) : undefined;
+      await conformance.check(init?.method ?? "GET", route, sent, response);
+    }
+    return response;
+  };
   const call = async (method: string, path: string, body: unknown, more: Record<string, string>) => {
     const response = await ask(path, {
       method,

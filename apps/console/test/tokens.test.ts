@@ -195,6 +195,7 @@ describe("a token that is bound to owners", () => {
     const { body } = await call(secret, "GET", "/tasks");
     expect(body["tasks"]).toMatchObject([{ owner: "acme", id: "of-acme" }]);
     const task = { id: "new", queue: "q", type: "t", schedule: { every: "1h" } };
+    expect((await call(secret, "GET", "/openapi.json")).status).toBe(200);
     expect((await call(secret, "POST", "/tasks", task)).body).toMatchObject({ task: { owner: "acme" } });
     for (const [method, path, given] of [
       ["GET", "/tasks?owner=beta", undefined],

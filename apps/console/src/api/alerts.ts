@@ -1,5 +1,6 @@
 import { ALERT_KINDS, type SilenceInput } from "@carillon/sdk";
 import { z } from "zod";
+import { ALERTS, SILENCE as SILENCE_ANSWER, SILENCES, TESTED, UNDELIVERED } from "./answers.js";
 import { ALERTS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 
@@ -17,13 +18,17 @@ const DESTINATION = z.strictObject({ url: text, email: text });
 
 /** Alerts that were delivered or wait, tests of destinations, and silences. */
 export const alertEndpoints = {
-  list: endpoint({ query: ALERTS_QUERY }, async ({ client, query }) => ok(await client.alerts.list(query))),
-  undelivered: endpoint({}, async ({ client }) => ok(await client.alerts.undelivered())),
-  test: endpoint({ body: DESTINATION }, async ({ client, body }) => {
+  list: endpoint({ query: ALERTS_QUERY, answer: ALERTS }, async ({ client, query }) =>
+    ok(await client.alerts.list(query)),
+  ),
+  undelivered: endpoint({ answer: UNDELIVERED }, async ({ client }) => ok(await client.alerts.undelivered())),
+  test: endpoint({ body: DESTINATION, answer: TESTED, status: [202] }, async ({ client, body }) => {
     return { status: 202, body: await client.alerts.test(body) };
   }),
-  silences: endpoint({}, async ({ client }) => ok({ silences: await client.alerts.silences() })),
-  silence: endpoint({ body: SILENCE }, async ({ client, body }) => {
+  silences: endpoint({ answer: SILENCES }, async ({ client }) =>
+    ok({ silences: await client.alerts.silences() }),
+  ),
+  silence: endpoint({ body: SILENCE, answer: SILENCE_ANSWER, status: [201] }, async ({ client, body }) => {
     return { status: 201, body: await client.alerts.silence(body satisfies SilenceInput) };
   }),
   unsilence: endpoint({}, async ({ client, path }) => {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { API_PATH } from "../paths.js";
+import { BACKFILL as BACKFILL_ANSWER, BACKFILLS, CHANGED, STARTED, STARTED_ALL } from "./answers.js";
 import { apart, FILTER } from "./many.js";
 import { BACKFILLS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
@@ -27,22 +28,24 @@ const MANY = z.strictObject({ ...FILTER, ...RANGE, perMinute: z.number("not a nu
 
 /** Past occurrences of a task that are run. */
 export const backfillEndpoints = {
-  add: endpoint({ body: BACKFILL }, async (asked) => {
+  add: endpoint({ body: BACKFILL, answer: STARTED, status: [200, 202] }, async (asked) => {
     const put = await asked.client.backfills.start(taskOf(asked), asked.body);
     // Only counted, or there is nothing to do.
     if (put.id === undefined) return ok(put);
     return { status: 202, location: `${API_PATH}/backfills/${put.id}`, body: put };
   }),
-  addAll: endpoint({ body: MANY }, async ({ client, body }) => {
+  addAll: endpoint({ body: MANY, answer: STARTED_ALL, status: [200, 202] }, async ({ client, body }) => {
     const { filter, how } = apart(body);
     const started = await client.backfills.startAll(filter, how);
     return { status: started.batch === undefined ? 200 : 202, body: started };
   }),
-  list: endpoint({ query: BACKFILLS_QUERY }, async ({ client, query }) =>
+  list: endpoint({ query: BACKFILLS_QUERY, answer: BACKFILLS }, async ({ client, query }) =>
     ok({ backfills: await client.backfills.list(query) }),
   ),
-  get: endpoint({}, async ({ client, path }) => ok(await client.backfills.get(path["id"]!))),
-  cancel: endpoint({}, async ({ client, path }) =>
+  get: endpoint({ answer: BACKFILL_ANSWER }, async ({ client, path }) =>
+    ok(await client.backfills.get(path["id"]!)),
+  ),
+  cancel: endpoint({ answer: CHANGED }, async ({ client, path }) =>
     ok({ changed: await client.backfills.cancel(path["id"]!) }),
   ),
 };

@@ -1,8 +1,9 @@
 import { CarillonError } from "@carillon/sdk";
+import { z } from "zod";
 import { clientFor } from "./clients.js";
 import { readAs } from "./fault.js";
 import { EVENTS_QUERY } from "./query.js";
-import type { Endpoint } from "./route.js";
+import { type Call, type Endpoint, NOTHING } from "./route.js";
 
 /** A stream ends after this many ms, and the browser comes back: a token that was revoked is refused then. */
 const LIFE = 5 * 60_000;
@@ -14,7 +15,7 @@ const MOST = 500;
 /** What happens, as server-sent events, until the client leaves. Resumes after `Last-Event-ID`. */
 export function eventsEndpoint(): Endpoint {
   let open = 0;
-  return async (req, res) => {
+  const call: Call = async (req, res) => {
     const client = clientFor(req, res);
     readAs(EVENTS_QUERY, { ...req.query });
     if (open >= MOST) {
@@ -54,4 +55,10 @@ export function eventsEndpoint(): Endpoint {
       if (res.headersSent) res.end();
     }
   };
+  return Object.assign(call, {
+    described: {
+      ...{ query: EVENTS_QUERY, body: NOTHING, answer: z.string(), status: [200] },
+      type: "text/event-stream",
+    },
+  });
 }

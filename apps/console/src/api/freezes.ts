@@ -1,5 +1,6 @@
 import type { FreezeInput } from "@carillon/sdk";
 import { z } from "zod";
+import { FREEZE as FREEZE_ANSWER, FREEZES } from "./answers.js";
 import { endpoint, ok } from "./route.js";
 
 const text = z.string("not a text").exactOptional();
@@ -18,9 +19,9 @@ const FREEZE = z.strictObject({
 
 /** Freezes: pauses of an owner, a tag, a queue, or all tasks. */
 export const freezeEndpoints = {
-  list: endpoint({}, async ({ client }) => ok({ freezes: await client.freezes.list() })),
+  list: endpoint({ answer: FREEZES }, async ({ client }) => ok({ freezes: await client.freezes.list() })),
   // The client checks the schedule itself.
-  add: endpoint({ body: FREEZE }, async ({ client, body }) => {
+  add: endpoint({ body: FREEZE, answer: FREEZE_ANSWER, status: [201] }, async ({ client, body }) => {
     return { status: 201, body: await client.freezes.put(body as unknown as FreezeInput) };
   }),
   remove: endpoint({}, async ({ client, path }) => {

@@ -1,3 +1,4 @@
+import { EXPLANATION, LOAD, STATS, STATS_OF_ALL, STRIPS, TICKS, UPCOMING } from "./answers.js";
 import {
   EXPLAIN_QUERY,
   FORECAST_QUERY,
@@ -12,24 +13,26 @@ import { taskOf } from "./tasks.js";
 
 /** Past decisions and runs of a task, and coming occurrences. */
 export const insightEndpoints = {
-  stats: endpoint({}, async (asked) => ok(await asked.client.runs.stats(taskOf(asked)))),
-  statsOfAll: endpoint({ query: LIST_QUERY }, async ({ client, query }) =>
+  stats: endpoint({ answer: STATS }, async (asked) => ok(await asked.client.runs.stats(taskOf(asked)))),
+  statsOfAll: endpoint({ query: LIST_QUERY, answer: STATS_OF_ALL }, async ({ client, query }) =>
     ok(await client.runs.statsOfAll(query)),
   ),
-  explain: endpoint({ query: EXPLAIN_QUERY }, async (asked) =>
+  explain: endpoint({ query: EXPLAIN_QUERY, answer: EXPLANATION }, async (asked) =>
     ok(await asked.client.explain(taskOf(asked), asked.query.time)),
   ),
-  ticks: endpoint({ query: TICKS_QUERY }, async (asked) =>
+  ticks: endpoint({ query: TICKS_QUERY, answer: TICKS }, async (asked) =>
     ok(await asked.client.ticks(taskOf(asked), asked.query)),
   ),
-  strips: endpoint({ query: STRIPS_QUERY }, async ({ client, query: { task, ...how } }) =>
+  strips: endpoint({ query: STRIPS_QUERY, answer: STRIPS }, async ({ client, query: { task, ...how } }) =>
     ok({ tasks: await client.lastTicks(task, how) }),
   ),
-  upcoming: endpoint({ query: UPCOMING_QUERY }, async ({ client, query }) =>
+  upcoming: endpoint({ query: UPCOMING_QUERY, answer: UPCOMING }, async ({ client, query }) =>
     ok({ upcoming: await client.upNext(query) }),
   ),
-  forecast: endpoint({ query: FORECAST_QUERY }, async ({ client, query }) =>
+  forecast: endpoint({ query: FORECAST_QUERY, answer: UPCOMING }, async ({ client, query }) =>
     ok({ upcoming: await client.forecast(query) }),
   ),
-  load: endpoint({ query: LOAD_QUERY }, async ({ client, query }) => ok(await client.load(query))),
+  load: endpoint({ query: LOAD_QUERY, answer: LOAD }, async ({ client, query }) =>
+    ok(await client.load(query)),
+  ),
 };

@@ -1,5 +1,6 @@
 import { CarillonError, OUTCOMES, TASK_STATES, type TaskRef } from "@carillon/sdk";
 import { z } from "zod";
+import { BULK, CANCELLED, RESUMED } from "./answers.js";
 import { endpoint, ok } from "./route.js";
 import { PAUSE, TRIGGER, text } from "./verbs.js";
 
@@ -55,13 +56,13 @@ const RESUME_MANY = z.strictObject({
 /** A change of all tasks that match. Each answers with their number and a sample; so does a dry run. */
 export const manyEndpoints = {
   pause: endpoint(
-    { body: z.strictObject({ ...FILTER, ...PAUSE.shape, dryRun: flag }) },
+    { body: z.strictObject({ ...FILTER, ...PAUSE.shape, dryRun: flag }), answer: BULK },
     async ({ client, body }) => {
       const { filter, how } = apart(body);
       return ok(await client.pauseAll(filter, how));
     },
   ),
-  resume: endpoint({ body: RESUME_MANY }, async ({ client, body }) => {
+  resume: endpoint({ body: RESUME_MANY, answer: RESUMED }, async ({ client, body }) => {
     const { filter, how } = apart(body);
     const { note, pausedBy, plan, ...rest } = how;
     const paused = { ...filter, note, pausedBy };
@@ -75,26 +76,32 @@ export const manyEndpoints = {
     return ok(await client.resumePlan(paused));
   }),
   trigger: endpoint(
-    { body: z.strictObject({ ...FILTER, ...TRIGGER.shape, dryRun: flag }) },
+    { body: z.strictObject({ ...FILTER, ...TRIGGER.shape, dryRun: flag }), answer: BULK },
     async ({ client, body }) => {
       const { filter, how } = apart(body);
       return ok(await client.triggerAll(filter, how));
     },
   ),
   tag: endpoint(
-    { body: z.strictObject({ ...FILTER, add: tags, remove: tags, dryRun: flag }) },
+    { body: z.strictObject({ ...FILTER, add: tags, remove: tags, dryRun: flag }), answer: BULK },
     async ({ client, body }) => {
       const { filter, how } = apart(body);
       const { add, remove, ...rest } = how;
       return ok(await client.tagAll(filter, { add, remove }, rest));
     },
   ),
-  remove: endpoint({ body: z.strictObject({ ...FILTER, dryRun: flag }) }, async ({ client, body }) => {
-    const { filter, how } = apart(body);
-    return ok(await client.deleteAll(filter, how));
-  }),
-  cancel: endpoint({ body: z.strictObject({ ...FILTER, dryRun: flag }) }, async ({ client, body }) => {
-    const { filter, how } = apart(body);
-    return ok(await client.runs.cancelAll(filter, how));
-  }),
+  remove: endpoint(
+    { body: z.strictObject({ ...FILTER, dryRun: flag }), answer: BULK },
+    async ({ client, body }) => {
+      const { filter, how } = apart(body);
+      return ok(await client.deleteAll(filter, how));
+    },
+  ),
+  cancel: endpoint(
+    { body: z.strictObject({ ...FILTER, dryRun: flag }), answer: CANCELLED },
+    async ({ client, body }) => {
+      const { filter, how } = apart(body);
+      return ok(await client.runs.cancelAll(filter, how));
+    },
+  ),
 };

@@ -2,6 +2,17 @@ import type { DefaultsScope, QuotaInput, QuotaScope } from "@carillon/sdk";
 import { z } from "zod";
 import { version } from "../command-line.js";
 import { BOARD_PATH } from "../paths.js";
+import {
+  CHANGED,
+  DEFAULTS,
+  DIAGNOSIS,
+  ME,
+  NODES,
+  QUOTAS,
+  STATUS,
+  TYPES as TYPES_ANSWER,
+  WORKERS,
+} from "./answers.js";
 import { endpoint, ok } from "./route.js";
 
 const POLICIES = z.strictObject({ policies: z.looseObject({}).nullable() });
@@ -15,7 +26,7 @@ const TYPES = z.strictObject({ types: z.array(z.string("not a text"), "not a lis
 
 /** The status of the namespace, its nodes, workers and task types. */
 export const namespaceEndpoints = {
-  me: endpoint({}, async ({ client, identity: { name, role, owners } }) =>
+  me: endpoint({ answer: ME }, async ({ client, identity: { name, role, owners } }) =>
     ok({
       ...{ name, role, owners },
       namespace: client.namespace,
@@ -24,21 +35,23 @@ export const namespaceEndpoints = {
       now: await client.serverTime(),
     }),
   ),
-  status: endpoint({}, async ({ client }) => ok(await client.status())),
-  doctor: endpoint({}, async ({ client }) => ok(await client.doctor())),
-  nodes: endpoint({}, async ({ client }) => ok({ nodes: await client.nodes.list() })),
-  defaults: endpoint({}, async ({ client }) => ok({ defaults: await client.defaults.list() })),
-  setDefaults: endpoint({ body: POLICIES }, async ({ client, path, body }) =>
+  status: endpoint({ answer: STATUS }, async ({ client }) => ok(await client.status())),
+  doctor: endpoint({ answer: DIAGNOSIS }, async ({ client }) => ok(await client.doctor())),
+  nodes: endpoint({ answer: NODES }, async ({ client }) => ok({ nodes: await client.nodes.list() })),
+  defaults: endpoint({ answer: DEFAULTS }, async ({ client }) =>
+    ok({ defaults: await client.defaults.list() }),
+  ),
+  setDefaults: endpoint({ body: POLICIES, answer: CHANGED }, async ({ client, path, body }) =>
     ok({ changed: await client.defaults.set(path["scope"] as DefaultsScope, body.policies) }),
   ),
-  quotas: endpoint({}, async ({ client }) => ok({ quotas: await client.quotas.list() })),
+  quotas: endpoint({ answer: QUOTAS }, async ({ client }) => ok({ quotas: await client.quotas.list() })),
   // An empty quota is none.
-  setQuota: endpoint({ body: QUOTA }, async ({ client, path, body }) =>
+  setQuota: endpoint({ body: QUOTA, answer: CHANGED }, async ({ client, path, body }) =>
     ok({ changed: await client.quotas.set(path["scope"] as QuotaScope, body as QuotaInput) }),
   ),
-  workers: endpoint({}, async ({ client }) => ok({ workers: await client.workers.list() })),
-  types: endpoint({}, async ({ client }) => ok({ types: await client.types.list() })),
-  allowTypes: endpoint({ body: TYPES }, async ({ client, body: { types } }) => {
+  workers: endpoint({ answer: WORKERS }, async ({ client }) => ok({ workers: await client.workers.list() })),
+  types: endpoint({ answer: TYPES_ANSWER }, async ({ client }) => ok({ types: await client.types.list() })),
+  allowTypes: endpoint({ body: TYPES, answer: TYPES_ANSWER }, async ({ client, body: { types } }) => {
     await client.types.allow(types);
     return ok({ types: await client.types.list() });
   }),

@@ -10,42 +10,53 @@ import {
 import { z } from "zod";
 
 const text = z.string({ error: ({ input }) => (input === undefined ? "missing" : "given more than once") });
-const number = text.regex(/^\d{1,15}$/, "not a whole number").transform(Number);
+// `meta` is for the OpenAPI document, where `undefined` removes what the schema of the text says.
+const number = text
+  .regex(/^\d{1,15}$/, "not a whole number")
+  .transform(Number)
+  .meta({ type: "integer", pattern: undefined });
 const oneOf = <Word extends string>(words: readonly Word[]) =>
-  text.refine(
-    (word): word is Word => (words as readonly string[]).includes(word),
-    `not one of ${words.join(", ")}`,
-  );
+  text
+    .refine(
+      (word): word is Word => (words as readonly string[]).includes(word),
+      `not one of ${words.join(", ")}`,
+    )
+    .meta({ enum: [...words] });
 
 /** One outcome or several: `a,b`, or the parameter repeated. */
-const outcomes = z.preprocess(
-  (value) => (Array.isArray(value) ? value.join() : value),
-  text.transform((words, context) => {
-    const outcomes = words.split(",");
-    if (outcomes.every(isOutcome)) return outcomes;
-    context.addIssue(`not one of ${OUTCOMES.join(", ")}, nor several with commas`);
-    return z.NEVER;
-  }),
-);
+const outcomes = z
+  .preprocess(
+    (value) => (Array.isArray(value) ? value.join() : value),
+    text.transform((words, context) => {
+      const outcomes = words.split(",");
+      if (outcomes.every(isOutcome)) return outcomes;
+      context.addIssue(`not one of ${OUTCOMES.join(", ")}, nor several with commas`);
+      return z.NEVER;
+    }),
+  )
+  .meta({ type: "array", items: { type: "string", enum: [...OUTCOMES] } });
 
 function isOutcome(word: string): word is Outcome {
   return (OUTCOMES as readonly string[]).includes(word);
 }
 
 /** UTC ms, or ISO 8601, which people paste. */
-const time = text.transform((word, context) => {
-  try {
-    return parseInstant(/^\d{1,15}$/.test(word) ? Number(word) : word, "time");
-  } catch {
-    context.addIssue(
-      "not a time: give UTC milliseconds, or ISO 8601 with Z or an offset, whose + is %2B in an address",
-    );
-    return z.NEVER;
-  }
-});
+const time = text
+  .transform((word, context) => {
+    try {
+      return parseInstant(/^\d{1,15}$/.test(word) ? Number(word) : word, "time");
+    } catch {
+      context.addIssue(
+        "not a time: give UTC milliseconds, or ISO 8601 with Z or an offset, whose + is %2B in an address",
+      );
+      return z.NEVER;
+    }
+  })
+  .meta({ description: "UTC milliseconds, or ISO 8601 with Z or an offset." });
 
 const flag = oneOf(["true", "false"])
   .transform((value) => value === "true")
+  .meta({ type: "boolean", enum: undefined })
   .optional();
 
 /** The query parameters. The client checks bounds, names and cursors. */
@@ -81,6 +92,7 @@ export const ITEMS_QUERY = z.strictObject({
   status: text
     .transform((words) => words.split(","))
     .pipe(z.array(oneOf(ITEM_STATES)))
+    .meta({ description: `Several between commas: ${ITEM_STATES.join(", ")}.` })
     .exactOptional(),
   limit: number.exactOptional(),
   cursor: text.exactOptional(),
@@ -109,12 +121,14 @@ const tasks = z.preprocess(
   (value) => (typeof value === "string" ? [value] : value),
   z
     .array(
-      text.transform((word, context) => {
-        const [queue = "", owner = "", id = "", ...more] = word.split("/");
-        if (id !== "" && more.length === 0) return { queue, owner, id };
-        context.addIssue("not queue/owner/id");
-        return z.NEVER;
-      }),
+      text
+        .transform((word, context) => {
+          const [queue = "", owner = "", id = "", ...more] = word.split("/");
+          if (id !== "" && more.length === 0) return { queue, owner, id };
+          context.addIssue("not queue/owner/id");
+          return z.NEVER;
+        })
+        .meta({ description: "queue/owner/id" }),
       "missing",
     )
     .max(200, "more than 200"),

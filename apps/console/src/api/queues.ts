@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { CHANGED, COUNT, LIMITS, QUEUES } from "./answers.js";
 import { endpoint, ok } from "./route.js";
 import { PAUSE } from "./verbs.js";
 
@@ -6,18 +7,20 @@ const LIMIT = z.strictObject({ runs: z.number("not a number, or null").nullable(
 
 /** Queues as a whole. */
 export const queueEndpoints = {
-  list: endpoint({}, async ({ client }) => ok({ queues: await client.queues.list() })),
-  pause: endpoint({ body: PAUSE }, async ({ client, path, body }) =>
+  list: endpoint({ answer: QUEUES }, async ({ client }) => ok({ queues: await client.queues.list() })),
+  pause: endpoint({ body: PAUSE, answer: CHANGED }, async ({ client, path, body }) =>
     ok({ changed: await client.queues.pause(path["queue"]!, body) }),
   ),
-  resume: endpoint({}, async ({ client, path }) =>
+  resume: endpoint({ answer: CHANGED }, async ({ client, path }) =>
     ok({ changed: await client.queues.resume(path["queue"]!) }),
   ),
-  limits: endpoint({}, async ({ client, path }) =>
+  limits: endpoint({ answer: LIMITS }, async ({ client, path }) =>
     ok({ limits: await client.queues.limits(path["queue"]!) }),
   ),
-  setLimit: endpoint({ body: LIMIT }, async ({ client, path, body }) =>
+  setLimit: endpoint({ body: LIMIT, answer: CHANGED }, async ({ client, path, body }) =>
     ok({ changed: await client.queues.setLimit(path["queue"]!, path["owner"]!, body.runs) }),
   ),
-  remove: endpoint({}, async ({ client, path }) => ok({ count: await client.queues.delete(path["queue"]!) })),
+  remove: endpoint({ answer: COUNT }, async ({ client, path }) =>
+    ok({ count: await client.queues.delete(path["queue"]!) }),
+  ),
 };

@@ -27,23 +27,48 @@ export interface Asked<Query = unknown, Body = unknown> {
   readonly identity: Pick<Identity, "name" | "role" | "owners">;
 }
 
+/** What the OpenAPI document says of an endpoint. */
+export interface Described {
+  readonly query: z.ZodObject;
+  readonly body: z.ZodType;
+  /** Shape of the answer; undefined: it has no body. */
+  readonly answer: z.ZodType | undefined;
+  /** Its status if the call succeeds: one of these. */
+  readonly status: readonly number[];
+  /** Media type of the answer. Default JSON. */
+  readonly type?: string;
+}
+
 /** Reads a request, and answers it or rejects. */
-export type Endpoint = (req: Request, res: Response) => Promise<void>;
+export type Call = (req: Request, res: Response) => Promise<void>;
+
+export interface Endpoint extends Call {
+  readonly described: Described;
+}
 
 export const ok = (body: unknown): Reply => ({ status: 200, body });
 
-const NOTHING = z.strictObject({});
+export const NOTHING = z.strictObject({});
 
-/** One method of one path. A query or a body that it does not describe is refused, unless it is empty. */
+/**
+ * One method of one path. A query or a body that it does not describe is refused, unless it is empty.
+ * @param schemas `checked` describes a body that the client checks. `answer` and `status` (204 without an answer, else 200) describe the
+ *   answer, and are not checked here.
+ */
 export function endpoint<
   Query extends z.ZodObject = typeof NOTHING,
   Body extends z.ZodObject | z.ZodUnknown = typeof NOTHING,
 >(
-  schemas: { query?: Query; body?: Body },
+  schemas: Partial<Pick<Described, "answer" | "status">> & {
+    query?: Query;
+    body?: Body;
+    checked?: z.ZodType;
+  },
   answer: (asked: Asked<z.output<Query>, z.output<Body>>) => Promise<Reply>,
 ): Endpoint {
-  const { query = NOTHING, body = NOTHING } = schemas;
-  return async (req, res) => {
+  const { query = NOTHING, body = NOTHING, checked = body, answer: shape } = schemas;
+  const { status = [shape === undefined ? 204 : 200] } = schemas;
+  const call: Call = async (req, res) => {
     const client = clientFor(req, res);
     // A token that is bound to owners names one here: the client is bound to it.
     const { owner, ...rest } = req.query;
@@ -61,6 +86,7 @@ export function endpoint<
     if (reply.body === undefined) res.end();
     else res.json(identity.role === "viewer" ? hostsOnly(reply.body) : reply.body);
   };
+  return Object.assign(call, { described: { query, body: checked, answer: shape, status } });
 }
 
 const METHODS = ["get", "post", "put", "delete"] as const;

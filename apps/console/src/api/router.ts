@@ -12,6 +12,7 @@ import { insightEndpoints as insight } from "./insight.js";
 import { changesEndpoint, journalEndpoint } from "./journal.js";
 import { manyEndpoints as many } from "./many.js";
 import { namespaceEndpoints as namespace } from "./namespace.js";
+import { openApiEndpoint } from "./openapi.js";
 import { queueEndpoints as queues } from "./queues.js";
 import { route } from "./route.js";
 import { runEndpoints as runs } from "./runs.js";
@@ -28,6 +29,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   const turn = inTurn();
 
   router.use(clientsOf(store));
+  route(router, "/openapi.json", { get: openApiEndpoint(router) });
   route(router, "/me", { get: namespace.me });
   route(router, "/tasks", { get: tasks.list, post: tasks.add });
   route(router, "/tasks/counts", { get: tasks.counts });

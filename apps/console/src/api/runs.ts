@@ -1,18 +1,21 @@
+import { CHANGED, ITEMS, RETRIED_ITEMS, RUN_DETAILS, RUNNING } from "./answers.js";
 import { ITEMS_QUERY, RUNNING_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 
 /** The runs that are under way; and one run, in any queue. Its id contains an `@`, which a path may contain as it is, or as `%40`. */
 export const runEndpoints = {
-  list: endpoint({ query: RUNNING_QUERY }, async ({ client, query }) =>
+  list: endpoint({ query: RUNNING_QUERY, answer: RUNNING }, async ({ client, query }) =>
     ok({ runs: await client.runs.list(query) }),
   ),
-  get: endpoint({}, async ({ client, path }) => ok(await client.runs.get(path["id"]!))),
-  items: endpoint({ query: ITEMS_QUERY }, async ({ client, path, query }) =>
+  get: endpoint({ answer: RUN_DETAILS }, async ({ client, path }) => ok(await client.runs.get(path["id"]!))),
+  items: endpoint({ query: ITEMS_QUERY, answer: ITEMS }, async ({ client, path, query }) =>
     ok(await client.runs.items(path["id"]!, query)),
   ),
-  retryItems: endpoint({}, async ({ client, path }) => ({
+  retryItems: endpoint({ answer: RETRIED_ITEMS, status: [202] }, async ({ client, path }) => ({
     status: 202,
     body: await client.runs.retryItems(path["id"]!),
   })),
-  cancel: endpoint({}, async ({ client, path }) => ok({ changed: await client.runs.cancel(path["id"]!) })),
+  cancel: endpoint({ answer: CHANGED }, async ({ client, path }) =>
+    ok({ changed: await client.runs.cancel(path["id"]!) }),
+  ),
 };

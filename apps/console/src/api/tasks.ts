@@ -2,6 +2,7 @@ import { CarillonError, type Client, type PutOptions, type TaskInput, type TaskN
 import { z } from "zod";
 import { API_PATH } from "../paths.js";
 import type { Redactor } from "../redact.js";
+import { COUNTS, NAMED_TASK_INPUT, PUT, REVISIONS, TASK, TASK_INPUT, TASKS } from "./answers.js";
 import { COUNTS_QUERY, LIST_QUERY, PUT_QUERY } from "./query.js";
 import { type Asked, endpoint, ok, type Reply } from "./route.js";
 
@@ -17,17 +18,25 @@ export function taskEndpoints(redactor: Redactor) {
     return { status: done.outcome === "created" ? 201 : 200, location: locationOf(done.task), body: done };
   };
   return {
-    list: endpoint({ query: LIST_QUERY }, async ({ client, query }) => ok(await client.list(query))),
-    counts: endpoint({ query: COUNTS_QUERY }, async ({ client, query }) => ok(await client.counts(query))),
-    add: endpoint({ query: PUT_QUERY, body: z.unknown() }, ({ client, body, query }) =>
-      put(client, body, query),
+    list: endpoint({ query: LIST_QUERY, answer: TASKS }, async ({ client, query }) =>
+      ok(await client.list(query)),
     ),
-    get: endpoint({}, async (asked) => ok(await asked.client.get(taskOf(asked)))),
-    put: endpoint({ query: PUT_QUERY, body: z.unknown() }, (asked) =>
-      put(asked.client, named(asked.body, taskOf(asked)), asked.query),
+    counts: endpoint({ query: COUNTS_QUERY, answer: COUNTS }, async ({ client, query }) =>
+      ok(await client.counts(query)),
     ),
-    revisions: endpoint({}, async (asked) => ok({ revisions: await asked.client.revisions(taskOf(asked)) })),
-    restore: endpoint({ body: RESTORE }, async (asked) =>
+    add: endpoint(
+      { query: PUT_QUERY, body: z.unknown(), checked: TASK_INPUT, answer: PUT, status: [200, 201] },
+      ({ client, body, query }) => put(client, body, query),
+    ),
+    get: endpoint({ answer: TASK }, async (asked) => ok(await asked.client.get(taskOf(asked)))),
+    put: endpoint(
+      { query: PUT_QUERY, body: z.unknown(), checked: NAMED_TASK_INPUT, answer: PUT, status: [200, 201] },
+      (asked) => put(asked.client, named(asked.body, taskOf(asked)), asked.query),
+    ),
+    revisions: endpoint({ answer: REVISIONS }, async (asked) =>
+      ok({ revisions: await asked.client.revisions(taskOf(asked)) }),
+    ),
+    restore: endpoint({ body: RESTORE, answer: PUT }, async (asked) =>
       ok(await asked.client.restore(taskOf(asked), asked.body.number)),
     ),
     remove: endpoint({}, async (asked) => {

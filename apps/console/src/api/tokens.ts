@@ -1,5 +1,6 @@
 import type { TokenInput } from "@carillon/sdk";
 import { z } from "zod";
+import { CREATED_TOKEN, TOKENS } from "./answers.js";
 import { endpoint, ok } from "./route.js";
 
 const text = z.string("not a text");
@@ -12,9 +13,9 @@ const TOKEN = z.strictObject({
 
 /** Named tokens. The guard lets only admins in. */
 export const tokenEndpoints = {
-  list: endpoint({}, async ({ client }) => ok({ tokens: await client.tokens.list() })),
+  list: endpoint({ answer: TOKENS }, async ({ client }) => ok({ tokens: await client.tokens.list() })),
   // The client checks the role.
-  add: endpoint({ body: TOKEN }, async ({ client, body }) => {
+  add: endpoint({ body: TOKEN, answer: CREATED_TOKEN, status: [201] }, async ({ client, body }) => {
     return { status: 201, body: await client.tokens.create(body as TokenInput) };
   }),
   remove: endpoint({}, async ({ client, path }) => {

@@ -11,6 +11,7 @@ import {
 import type { Store } from "@carillon/sdk/internal";
 import { z } from "zod";
 import type { Redactor } from "../redact.js";
+import { VALIDATED } from "./answers.js";
 import { nextTimes } from "./next-times.js";
 import { endpoint, ok } from "./route.js";
 
@@ -33,7 +34,7 @@ const VALIDATE = z.strictObject({
 
 /** Checks a task or a schedule as a put does, and computes its next times; stores nothing. */
 export function validateEndpoint(store: Store, redactor: Redactor) {
-  return endpoint({ body: VALIDATE }, async ({ client, body }) => {
+  return endpoint({ body: VALIDATE, answer: VALIDATED }, async ({ client, body }) => {
     redactor.refuseShown((body.task as Partial<TaskInput> | null | undefined)?.payload);
     const { schedule, seed, warnings } = await check(client, body);
     const now = await client.serverTime();

@@ -1,5 +1,6 @@
 import { CarillonError, type MoveOptions, taskSchema } from "@carillon/sdk";
 import { z } from "zod";
+import { CHANGED, LEDGER, MOVED, RUNS, TRIGGERED } from "./answers.js";
 import { RUNS_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 import { taskOf } from "./tasks.js";
@@ -30,25 +31,27 @@ const MOVE = z.strictObject({
 
 /** Actions on a task other than changes of its definition, and its runs and statistics. */
 export const verbEndpoints = {
-  pause: endpoint({ body: PAUSE_ONE }, async (asked) =>
+  pause: endpoint({ body: PAUSE_ONE, answer: CHANGED }, async (asked) =>
     ok({ changed: await asked.client.pause(taskOf(asked), asked.body) }),
   ),
-  resume: endpoint({ body: RESUME }, async (asked) =>
+  resume: endpoint({ body: RESUME, answer: CHANGED }, async (asked) =>
     ok({ changed: await asked.client.resume(taskOf(asked), asked.body) }),
   ),
-  trigger: endpoint({ body: TRIGGER }, async (asked) => {
+  trigger: endpoint({ body: TRIGGER, answer: TRIGGERED, status: [202] }, async (asked) => {
     const triggered = await asked.client.trigger(taskOf(asked), asked.body);
     if (triggered.outcome !== "skipped") return { status: 202, body: triggered };
     throw new CarillonError(triggered.code, "an earlier run of the task has not ended.", {
       remedy: 'Wait for it, or send {"overlap":"allow"}.',
     });
   }),
-  move: endpoint({ body: MOVE }, async (asked) => {
+  move: endpoint({ body: MOVE, answer: MOVED }, async (asked) => {
     const { queue, ...how } = asked.body;
     return ok(await asked.client.move(taskOf(asked), queue, how as MoveOptions));
   }),
-  runs: endpoint({ query: RUNS_QUERY }, async (asked) =>
+  runs: endpoint({ query: RUNS_QUERY, answer: RUNS }, async (asked) =>
     ok({ runs: await asked.client.runs.list(taskOf(asked), asked.query) }),
   ),
-  ledger: endpoint({}, async (asked) => ok({ ledger: await asked.client.runs.ledger(taskOf(asked)) })),
+  ledger: endpoint({ answer: LEDGER }, async (asked) =>
+    ok({ ledger: await asked.client.runs.ledger(taskOf(asked)) }),
+  ),
 };

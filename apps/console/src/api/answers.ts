@@ -1,0 +1,388 @@
+import {
+  ALERT_KINDS,
+  CHANGE_KINDS,
+  ERROR_CODES,
+  ITEM_STATES,
+  OUTCOMES,
+  TASK_STATES,
+  taskSchema,
+} from "@carillon/sdk";
+import { z } from "zod";
+
+/** Shapes of the API's answers, for its OpenAPI document. Objects may have more fields; `id` names a schema in the document. */
+const text = z.string();
+const flag = z.boolean();
+const json = z.unknown();
+const count = z.number().meta({ type: "integer" });
+const time = z.number().meta({ id: "Time", type: "integer", description: "UTC milliseconds." });
+const list = z.array;
+
+/** An object with fields that are always there, and others that may be missing. */
+function object(always: z.ZodRawShape, maybe: z.ZodRawShape = {}) {
+  return z.object({ ...always, ...z.object(maybe).partial().shape });
+}
+
+const outcome = z.enum(OUTCOMES).meta({ id: "Outcome" });
+const outcomes = z.partialRecord(z.enum(OUTCOMES), count).meta({ id: "Outcomes" });
+const taskState = z.enum(TASK_STATES).meta({ id: "TaskState" });
+const runState = z.enum(["queued", "running", "terminating", "final"]).meta({ id: "RunState" });
+const alertKind = z.enum(ALERT_KINDS).meta({ id: "AlertKind" });
+const catchUp = taskSchema.shape.catchUp.unwrap();
+const range = object({ from: time, to: time });
+const pause = object({}, { at: time, by: text, note: text }).meta({ id: "Pause" });
+const taskName = object({ queue: text, owner: text, id: text }).meta({ id: "TaskName" });
+const warnings = list(object({ code: text, message: text, remedy: text }).meta({ id: "Warning" }));
+const page = { cursor: text };
+
+export const ERROR = object({
+  error: object({ code: z.enum(ERROR_CODES), message: text }, { field: text, remedy: text }),
+}).meta({ id: "Error" });
+
+/** A task as a put takes it: the client checks it. */
+export const TASK_INPUT = taskSchema.meta({ id: "TaskInput" });
+/** The same in a path that names the task. */
+export const NAMED_TASK_INPUT = taskSchema.partial({ queue: true, owner: true, id: true });
+
+export const TASK = object(
+  {
+    ...taskSchema.pick({ id: true, queue: true, type: true, schedule: true }).shape,
+    owner: text,
+    state: taskState,
+    humanized: text,
+    pending: list(object({ key: text, nominal: time, due: time, trigger: text })),
+    generation: count,
+    fired: count,
+    created: time,
+    updated: time,
+  },
+  {
+    ...taskSchema.omit({ id: true, queue: true, type: true, schedule: true, owner: true, enabled: true })
+      .shape,
+    nextExecution: time,
+    cursor: time,
+    nominal: time,
+    due: time,
+    revision: text,
+    paused: pause,
+    lastStatus: object(
+      { run: text },
+      { executedAt: time, finishedAt: time, node: text, outcome, error: text, result: json },
+    ),
+    openRuns: object({ queued: count, running: count }),
+    displayState: z.enum(["SCHEDULED", "STARTING", "TERMINATING", "DISABLED"]),
+    createdBy: text,
+    updatedBy: text,
+  },
+).meta({ id: "Task" });
+export const TASKS = object({ tasks: list(TASK) }, page);
+export const COUNTS = object({
+  all: count,
+  states: z.partialRecord(z.enum(TASK_STATES), count),
+  outcomes,
+  ...{ failing: count, overdue: count, neverRan: count },
+});
+const putOutcome = z.enum(["created", "updated", "unchanged"]);
+export const PUT = object(
+  { task: taskName, outcome: putOutcome, state: taskState, humanized: text, warnings },
+  { nextExecution: time },
+).meta({ id: "PutResult" });
+export const REVISIONS = object({
+  revisions: list(object({ number: count, until: time, definition: TASK_INPUT }, { by: text })),
+});
+export const MOVED = object({ task: taskName, changed: flag });
+export const CHANGED = object({ changed: flag });
+export const COUNT = object({ count });
+export const TRIGGERED = object(
+  { outcome: z.enum(["enqueued", "queued"]), key: text, warnings },
+  { run: text, enqueued: time },
+);
+
+const refusal = object({ task: z.union([text, object({ id: text })]), code: text, message: text });
+const refused = object({ count, sample: list(refusal) }).meta({ id: "Refused" });
+const sampled = taskName.extend({ paused: pause.optional() });
+export const BULK = object({ count, sample: list(sampled), refused }).meta({ id: "BulkResult" });
+export const CANCELLED = object({
+  ...{ count, tasks: count, refused },
+  sample: list(object({ run: text, task: taskName, state: runState })),
+});
+const counted = object({ count, exact: flag }).meta({ id: "Counted" });
+const owed = counted.extend({ tasks: count }).meta({ id: "OwedCount" });
+const plan = object({
+  ...{ tasks: count, held: count, refused, owed, unpaused: owed },
+  policies: z.record(catchUp, owed),
+  starts: z.record(z.enum(["now", "latest", "catch-up", "all"]), counted),
+  most: list(taskName.extend({ catchUp, owed: counted, from: time, to: time })),
+  frozen: owed.extend({ from: time.optional(), to: time.optional() }),
+}).meta({ id: "ResumePlan" });
+export const RESUMED = z.union([BULK.extend({ batch: text.optional() }), plan]);
+
+const RUN = object(
+  {
+    ...{ id: text, task: taskName, type: text, state: runState, key: text, trigger: text, node: text },
+    ...{ nominal: time, due: time, enqueued: time, attempts: count },
+  },
+  {
+    outcome,
+    missed: range,
+    cancel: object({ at: time, by: text }),
+    ...{ itemsOf: text, by: text, worker: text, host: text, error: text },
+    ...{ started: time, finished: time, notBefore: time },
+    ...{ lateMs: count, waitMs: count, maxAttempts: count, crashes: count, pid: count },
+    ...{ checkpoint: json, result: json },
+  },
+).meta({ id: "Run" });
+export const RUNS = object({ runs: list(RUN) }, page);
+export const RUNNING = object({
+  runs: list(RUN.extend({ runningMs: count, usualMs: count.optional() })),
+});
+export const RUN_DETAILS = RUN.extend({
+  attemptList: list(object({ attempt: count, started: time, worker: text, pid: count, host: text })),
+  output: list(object({ attempt: count, text, cut: flag })),
+});
+export const ITEMS = object(
+  {
+    items: list(
+      object(
+        {
+          ...{ index: count, status: z.enum(ITEM_STATES), data: json },
+          ...{ planned: time, attempts: count, maxAttempts: count },
+        },
+        {
+          ...{ started: time, finished: time, worker: text, pid: count },
+          ...{ result: json, output: text, error: text },
+        },
+      ),
+    ),
+  },
+  page,
+);
+export const RETRIED_ITEMS = object({ run: text, enqueued: time });
+export const LEDGER = object({
+  ledger: list(
+    object(
+      { reason: text, from: time, to: time, decisions: count, at: time, by: text },
+      { run: text, note: text },
+    ),
+  ),
+});
+
+const stats = object(
+  {
+    ...{ runs: count, outcomes, open: count, successes: count, failures: count, attempts: count },
+    ...{ consecutiveFailures: count, incidents: list(alertKind) },
+    ...{ successMs: z.number(), failureMs: z.number() },
+  },
+  {
+    ...{ crashes: count, consecutiveCrashes: count, successRate: z.number() },
+    ...{ lastStart: time, lastFinish: time, lastSuccess: time, lastChecked: time },
+    ...{ lastOutcome: outcome, lastRun: text },
+    ...{ lastMs: z.number(), lastLateMs: z.number(), lastWaitMs: z.number(), usualMs: z.number() },
+  },
+).meta({ id: "Stats" });
+export const STATS = stats;
+export const STATS_OF_ALL = object(
+  { tasks: list(stats.extend({ task: taskName, state: taskState, nextExecution: time.optional() })) },
+  page,
+);
+export const EXPLANATION = object(
+  {
+    ...{ task: text, time, summary: text },
+    verdict: z.enum([
+      "enqueued",
+      "skipped",
+      "waiting",
+      "due",
+      "planned",
+      "held",
+      "no-occurrence",
+      "before-task",
+      "expired",
+    ]),
+    events: list(object({ what: text, text }, { at: time, run: text, by: text })),
+  },
+  { hold: text, nearest: object({}, { before: time, after: time }) },
+);
+const tick = object(
+  { nominal: time, state: z.enum(["enqueued", "skipped", "waiting", "due", "held", "planned"]) },
+  {
+    ...{ until: time, decisions: count, due: time, reason: text, note: text, run: text, trigger: text },
+    ...{ runState, outcome, enqueued: time, started: time, finished: time },
+    ...{ durationMs: count, lateMs: count },
+  },
+).meta({ id: "Tick" });
+export const TICKS = object({ ticks: list(tick), now: time }, { next: time });
+export const STRIPS = object({ tasks: list(object({ task: taskName, ticks: list(tick) })) });
+export const UPCOMING = object({
+  upcoming: list(
+    object(
+      { task: taskName, nominal: time, due: time },
+      { frozen: object({ id: text }, { until: time, by: text, reason: text }) },
+    ),
+  ),
+});
+const collision = object({
+  ...{ at: time, count },
+  schedules: list(object({ humanized: text, tasks: count, sample: list(taskName) }, { jitter: text })),
+});
+export const LOAD = object({
+  ...{ from: time, step: count, counts: list(count), total: count, tasks: count },
+  busiest: list(object({ at: time, count, collisions: list(collision) })),
+});
+export const VALIDATED = object({
+  ...{ schedule: taskSchema.shape.schedule, canonical: text, humanized: text, warnings, timezone: text },
+  next: list(object({ nominal: time, notes: list(object({ code: text, text })) }, { due: time })),
+  excluded: list(object({ nominal: time, by: text })),
+  exhausted: flag,
+});
+export const CHANGES = object(
+  {
+    changes: list(
+      object(
+        { id: text, at: time, kind: z.enum(CHANGE_KINDS), from: text, scope: z.record(text, text) },
+        {
+          ...{ by: text, count, sample: list(taskName) },
+          ...{ before: z.looseObject({}), after: z.looseObject({}), details: z.looseObject({}) },
+        },
+      ),
+    ),
+  },
+  page,
+);
+
+const backfill = object(
+  {
+    ...{ id: text, task: taskName, state: z.enum(["running", "done", "cancelled"]), by: text },
+    ...{ from: time, to: time, at: time, created: time },
+    ...{ total: count, enqueued: count, skipped: count, every: count },
+  },
+  { taskCreated: time, overlap: text, batch: text },
+).meta({ id: "Backfill" });
+export const BACKFILL = backfill;
+export const BACKFILLS = object({ backfills: list(backfill) });
+export const STARTED = object({ total: count }, { id: text });
+export const STARTED_ALL = object(
+  { count, total: count, sample: list(taskName.extend({ total: count })), refused },
+  { batch: text },
+);
+
+export const ME = object(
+  {
+    ...{ name: text, role: z.enum(["viewer", "operator", "admin"]) },
+    ...{ namespace: text, version: text, now: time },
+  },
+  { owners: list(text), bullBoard: text },
+);
+const queueState = { paused: pause, waiting: count, active: count, oldestWaitingMs: count, workers: count };
+export const STATUS = object(
+  {
+    ...{ state: z.enum(["on-time", "behind", "stopped"]), behind: count },
+    reasons: list(
+      object(
+        { code: text, message: text, remedy: text },
+        { queue: text, type: text, owner: text, since: time },
+      ),
+    ),
+    queues: list(object({ name: text, behind: count }, queueState)),
+    nodes: object({ alive: count, ready: count }),
+    workers: object({ alive: count }),
+  },
+  { since: time, at: time },
+);
+export const DIAGNOSIS = object({
+  state: z.enum(["healthy", "warnings", "errors"]),
+  findings: list(
+    object(
+      { code: text, severity: z.enum(["error", "warning"]), message: text, remedy: text },
+      { queue: text, task: taskName },
+    ),
+  ),
+  tasks: object({ read: count, of: count }),
+  skipped: list(text),
+});
+const process = { id: text, host: text, pid: count, started: time, beat: time, every: count, alive: flag };
+export const NODES = object({
+  nodes: list(
+    object(
+      {
+        ...{ ...process, version: text, tzdata: text, clockOffset: z.number(), ready: flag },
+        state: z.enum(["ready", "not-ready", "silent", "dead"]),
+      },
+      { onAlert: flag, why: text },
+    ),
+  ),
+});
+export const WORKERS = object({
+  workers: list(
+    object(
+      {
+        ...{
+          ...process,
+          queues: list(text),
+          types: list(text),
+          versions: z.record(text, text),
+          stopping: flag,
+        },
+        state: z.enum(["ready", "stopping", "silent", "dead"]),
+        runs: list(object({ run: text, queue: text, task: text })),
+      },
+      { running: count },
+    ),
+  ),
+});
+export const QUEUES = object({
+  queues: list(object({ name: text, tasks: count }, { ...queueState, outcomes })),
+});
+export const LIMITS = object({ limits: z.record(text, count) });
+export const DEFAULTS = object({ defaults: z.record(text, z.looseObject({})) });
+export const QUOTAS = object({
+  quotas: list(object({ scope: text }, { tasks: count, interval: count, waiting: count })),
+});
+export const TYPES = object({ types: list(text) });
+
+const alert = object(
+  { kind: alertKind, at: time },
+  {
+    ...{ task: taskName, code: text, queue: text, type: text, run: text, error: text, message: text },
+    ended: list(alertKind),
+  },
+).meta({ id: "Alert" });
+export const ALERTS = object(
+  { alerts: list(alert.extend({ recorded: time, to: list(text), silenced: text.optional() })) },
+  page,
+);
+export const UNDELIVERED = object({
+  alerts: list(alert),
+  deliveries: list(
+    object(
+      {
+        ...{ id: text, owner: text, to: text, at: time, kinds: list(text) },
+        state: z.enum(["collecting", "waiting", "failed"]),
+      },
+      { error: text },
+    ),
+  ),
+});
+export const TESTED = object({ run: text });
+export const SILENCE = object(
+  { id: text, until: time, created: time },
+  { owner: text, task: text, queue: text, kind: alertKind, all: flag, reason: text, by: text },
+).meta({ id: "Silence" });
+export const SILENCES = object({ silences: list(SILENCE) });
+export const FREEZE = object(
+  { id: text, from: time, created: time, active: flag },
+  {
+    ...{ owner: text, tag: text, queue: text, all: flag, reason: text, by: text },
+    ...{ until: time, activeUntil: time, schedule: z.looseObject({}), length: count },
+  },
+).meta({ id: "Freeze" });
+export const FREEZES = object({ freezes: list(FREEZE) });
+const token = object(
+  { name: text, role: text, created: time, expired: flag },
+  { owners: list(text), createdBy: text, expires: time },
+).meta({ id: "Token" });
+export const TOKENS = object({ tokens: list(token) });
+export const CREATED_TOKEN = object({ token, secret: text });
+const calendar = { name: text, revision: count, updated: time, by: text };
+export const CALENDARS = object({ calendars: list(object({ ...calendar, entries: count, tasks: count })) });
+export const CALENDAR = object({ ...calendar, entries: list(text) });
+export const PUT_CALENDAR = object({ name: text, outcome: putOutcome, revision: count, replanned: count });
