@@ -15,6 +15,7 @@ export const PAGE_PATHS = [
   "/runs/:id",
   "/freezes",
   "/resume",
+  "/alerts",
   "/system",
   "/calendars",
   "/calendars/:name",

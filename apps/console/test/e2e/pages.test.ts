@@ -161,6 +161,27 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await world.client.delete("initech/owes");
   });
 
+  test("alerts are silenced and let go, by those who may", async () => {
+    const viewer = await world.as("viewer");
+    await viewer.go("/alerts");
+    expect(await viewer.page.locator("main button").count()).toBe(0);
+    const { page, go } = await world.as("operator", { timezoneId: "UTC" });
+    await go("/alerts");
+    await page.getByRole("button", { name: "Silence" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("textbox", { name: "Task" }).fill("fails");
+    await dialog.getByLabel("Until", { exact: false }).fill("2040-01-01T00:00");
+    await dialog.getByRole("button", { name: "Silence" }).click();
+    const row = page.locator("main li", { hasText: "Task fails" });
+    await row.waitFor();
+    expect(await world.client.alerts.silences()).toMatchObject([
+      { task: "fails", until: Date.UTC(2040, 0), by: "operator" },
+    ]);
+    await row.getByRole("button", { name: "End" }).click();
+    await row.waitFor({ state: "detached" });
+    expect(await world.client.alerts.silences()).toEqual([]);
+  });
+
   test("what a role may not do is not shown, and an address alone does not do it", async () => {
     const { page, go, context } = await world.as("viewer");
     await go("/tasks/q/system/fine");
@@ -211,6 +232,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     timeline: "/timeline",
     freezes: "/freezes",
     resume: "/resume?owner=acme",
+    alerts: "/alerts",
     backfills: "/backfills",
     calendars: "/calendars",
     system: "/system",

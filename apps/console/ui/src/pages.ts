@@ -32,6 +32,7 @@ export const PAGES: readonly Page[] = [
   },
   { path: "/freezes", nav: words.nav.freezes, Page: lazy(() => import("./pages/freezes.js")) },
   { path: "/resume", Page: lazy(() => import("./pages/resume.js")) },
+  { path: "/alerts", nav: words.nav.alerts, Page: lazy(() => import("./pages/alerts.js")) },
   { path: "/backfills", nav: words.nav.backfills, Page: lazy(() => import("./pages/backfills.js")) },
   {
     ...{ path: "/calendars", nav: words.nav.calendars, namespace: true },

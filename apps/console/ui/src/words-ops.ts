@@ -93,7 +93,7 @@ export const opsWords = {
   },
   alerts: {
     title: "Alerts",
-    list: "The last 10,000",
+    list: "The last 10,000 alerts",
     none: "No alert matches.",
     more: "Older alerts",
     kind: "Kind",
@@ -112,10 +112,11 @@ export const opsWords = {
     namespace: "all tasks",
     ends: (kinds: string) => `ends: ${kinds}`,
     run: "Run",
-    sentTo: (to: string) => `Sent to ${to}.`,
+    sentTo: (to: string) => `To ${to}.`,
     programs: "programs that listen, no address",
     silenced: "Not sent: silenced.",
     undelivered: "Not delivered",
+    about: (kinds: string) => `alerts: ${kinds}`,
     allDelivered: "Nothing waits.",
     states: { collecting: "collected", waiting: "waits", failed: "failed" } satisfies Record<
       Delivery["state"],

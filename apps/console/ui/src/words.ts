@@ -60,6 +60,7 @@ export const words = {
     runs: "Runs",
     timeline: "Timeline",
     freezes: "Freezes",
+    alerts: "Alerts",
     system: "Nodes and queues",
     calendars: "Calendars",
     backfills: "Backfills",

@@ -1,0 +1,145 @@
+import type { AlertKind, Silence, SilenceScope } from "@carillon/sdk";
+import { useState } from "react";
+import { useLocation } from "wouter";
+import { api, runPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import { useAct } from "../lib/query.js";
+import { useZone } from "../lib/time.js";
+import { Confirm, Field, Select } from "../parts/confirm.js";
+import { notify } from "../parts/notices.js";
+import { words } from "../words.js";
+
+const w = words.alerts;
+
+export function silenceText({ all, owner, task, queue, kind }: SilenceScope): string {
+  if (all) return w.scopes.all;
+  const given = { owner, task, queue, kind: kind && w.kinds[kind] };
+  const named = (["owner", "task", "queue", "kind"] as const).filter((name) => given[name] !== undefined);
+  return named.map((name) => `${w.scopes[name]} ${given[name]}`).join(", ");
+}
+
+/** Keeps alerts from being delivered; they are recorded all the same. */
+export function NewSilence({ onClose }: { onClose: () => void }) {
+  const { wide } = useMe();
+  const zone = useZone();
+  const [scope, setScope] = useState<keyof typeof w.scopes>("task");
+  const [name, setName] = useState("");
+  const [owner, setOwner] = useState("");
+  const [kind, setKind] = useState<AlertKind>("failed");
+  const [until, setUntil] = useState("");
+  const [reason, setReason] = useState("");
+  const { all, ...named } = w.scopes;
+  const what = scope === "all" ? { all: true } : { [scope]: scope === "kind" ? kind : name };
+  const act = useAct(
+    () =>
+      api<Silence>("POST", "/alerts/silences", {
+        body: {
+          ...what,
+          ...(scope === "task" && owner && { owner }),
+          until: new Date(zone === "UTC" ? `${until}Z` : until).toISOString(),
+          ...(reason && { reason }),
+        },
+      }),
+    {
+      quiet: true,
+      onDone: () => {
+        onClose();
+        notify("ok", w.holds);
+      },
+    },
+  );
+  const text = (label: string, value: string, onSet: (to: string) => void, required = true) => (
+    <Field label={label}>
+      <input
+        className="input"
+        required={required}
+        maxLength={128}
+        value={value}
+        onChange={(event) => onSet(event.target.value)}
+      />
+    </Field>
+  );
+  return (
+    <Confirm
+      title={w.silenceTitle}
+      act={w.silence}
+      busy={act.isPending}
+      error={act.error}
+      onAct={() => act.mutate(undefined)}
+      onClose={onClose}
+    >
+      <p>{w.silenceHint}</p>
+      <Field label={w.scope}>
+        <Select
+          value={scope}
+          options={wide ? { ...named, all } : (named as typeof w.scopes)}
+          onSet={setScope}
+        />
+      </Field>
+      {scope === "task" ? text(w.scopes.owner, owner, setOwner, false) : null}
+      {scope === "kind" ? (
+        <Field label={w.kind}>
+          <Select value={kind} options={w.kinds} onSet={setKind} />
+        </Field>
+      ) : null}
+      {scope === "all" || scope === "kind" ? null : text(w.scopes[scope], name, setName)}
+      <Field label={w.untilField(zone)}>
+        <input
+          className="input"
+          type="datetime-local"
+          required
+          value={until}
+          onChange={(event) => setUntil(event.target.value)}
+        />
+      </Field>
+      <Field label={w.reason}>
+        <input
+          className="input"
+          maxLength={500}
+          value={reason}
+          onChange={(event) => setReason(event.target.value)}
+        />
+      </Field>
+    </Confirm>
+  );
+}
+
+/** Sends one alert to a destination; its run tells whether it arrived. */
+export function TestAlert({ onClose }: { onClose: () => void }) {
+  const [, navigate] = useLocation();
+  const [by, setBy] = useState<keyof typeof w.destinations>("url");
+  const [to, setTo] = useState("");
+  const act = useAct(() => api<{ run: string }>("POST", "/alerts/test", { body: { [by]: to } }), {
+    quiet: true,
+    onDone: ({ run }) => {
+      onClose();
+      notify("ok", w.tested);
+      navigate(runPath(run));
+    },
+  });
+  return (
+    <Confirm
+      title={w.testTitle}
+      act={w.test}
+      busy={act.isPending}
+      error={act.error}
+      onAct={() => act.mutate(undefined)}
+      onClose={onClose}
+    >
+      <p>{w.testHint}</p>
+      <Field label={w.destination}>
+        <Select value={by} options={w.destinations} onSet={setBy} />
+      </Field>
+      <Field label={w.destinations[by]}>
+        <input
+          className="input"
+          type={by}
+          required
+          maxLength={2_000}
+          value={to}
+          onChange={(event) => setTo(event.target.value)}
+        />
+      </Field>
+    </Confirm>
+  );
+}

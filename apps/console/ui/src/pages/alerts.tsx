@@ -1,0 +1,197 @@
+import type { AlertKind, AlertRecord, Delivery, Silence, Undelivered } from "@carillon/sdk";
+import { useState } from "react";
+import { Link, useSearchParams } from "wouter";
+import { api, runPath, shortName, taskPath } from "../lib/api.js";
+import { useMe } from "../lib/me.js";
+import { useAct, useGet, useGetPages } from "../lib/query.js";
+import { Select } from "../parts/confirm.js";
+import { notify } from "../parts/notices.js";
+import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
+import { Badge, type Tone } from "../parts/state.js";
+import { Relative, Time } from "../parts/time.js";
+import { words } from "../words.js";
+import { NewSilence, silenceText, TestAlert } from "./alerts-dialogs.js";
+
+const w = words.alerts;
+const TONES: Record<Delivery["state"], Tone> = { collecting: "none", waiting: "warn", failed: "bad" };
+
+interface Page {
+  alerts: AlertRecord[];
+  cursor?: string;
+}
+
+/** Alerts that were sent, those that nobody has got, and silences. */
+export default function Alerts() {
+  const { act } = useMe();
+  const silences = useGet<{ silences: Silence[] }>("/alerts/silences");
+  const undelivered = useGet<Undelivered>("/alerts/undelivered");
+  const [dialog, setDialog] = useState<"silence" | "test" | undefined>();
+  const close = () => setDialog(undefined);
+  return (
+    <>
+      <PageHead title={w.title}>
+        {act ? (
+          <>
+            <button type="button" className="button" onClick={() => setDialog("test")}>
+              {w.test}
+            </button>
+            <button type="button" className="button" onClick={() => setDialog("silence")}>
+              {w.silence}
+            </button>
+          </>
+        ) : null}
+      </PageHead>
+      <div className="stack">
+        <Panel title={w.undelivered}>
+          <Loaded of={undelivered}>{(waiting) => <Waiting of={waiting} />}</Loaded>
+        </Panel>
+        <Panel title={w.silences}>
+          <Loaded of={silences}>{({ silences }) => <Silences silences={silences} />}</Loaded>
+        </Panel>
+        <Log />
+      </div>
+      {dialog === "silence" ? <NewSilence onClose={close} /> : null}
+      {dialog === "test" ? <TestAlert onClose={close} /> : null}
+    </>
+  );
+}
+
+/** Alerts that wait for a node, and deliveries that wait for a worker or failed. */
+function Waiting({ of: { alerts, deliveries } }: { of: Undelivered }) {
+  if (alerts.length + deliveries.length === 0) return <Empty>{w.allDelivered}</Empty>;
+  return (
+    <ul className="rows">
+      {deliveries.map(({ id, owner, to, state, at, kinds, error }) => (
+        <li key={`${owner}/${id}`}>
+          <Badge tone={TONES[state]}>{w.states[state]}</Badge>
+          <span className="any">{to}</span>
+          <span className="soft">{w.about(kinds.map(kindText).join(", "))}</span>
+          <span className="end soft">
+            <Relative at={at} />
+          </span>
+          {error === undefined ? null : <span className="wide any">{error}</span>}
+        </li>
+      ))}
+      {alerts.map((alert, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: an alert has no id
+        <li key={`${alert.at} ${i}`}>
+          <Badge tone="warn">{w.waitsForNode}</Badge>
+          <About alert={alert} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Silences({ silences }: { silences: readonly Silence[] }) {
+  const { act } = useMe();
+  const end = useAct((id: string) => api("DELETE", `/alerts/silences/${encodeURIComponent(id)}`), {
+    onDone: () => notify("ok", w.ended),
+  });
+  if (silences.length === 0) return <Empty>{w.noSilence}</Empty>;
+  return (
+    <ul className="rows">
+      {silences.map((silence) => (
+        <li key={silence.id}>
+          <strong className="any">{silenceText(silence)}</strong>
+          <span className="soft">
+            {words.task.until} <Time at={silence.until} /> (<Relative at={silence.until} />)
+            {silence.by === undefined ? "" : ` · ${silence.by}`}
+          </span>
+          {act ? (
+            <button type="button" className="button end" onClick={() => end.mutate(silence.id)}>
+              {w.end}
+            </button>
+          ) : null}
+          {silence.reason === undefined ? null : <span className="wide any">{silence.reason}</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The last alerts, newest first. */
+function Log() {
+  const [params, setParams] = useSearchParams();
+  const kind = params.get("kind") ?? "";
+  const pages = useGetPages<Page>("/alerts", { kind, limit: 50 });
+  return (
+    <Panel
+      title={w.list}
+      end={
+        // biome-ignore lint/a11y/noLabelWithoutControl: the control is the child
+        <label className="inline">
+          <span>{w.kind}</span>
+          <Select
+            value={kind as AlertKind | ""}
+            options={{ "": words.all, ...w.kinds }}
+            onSet={(to) => setParams(to === "" ? {} : { kind: to })}
+          />
+        </label>
+      }
+    >
+      <Loaded of={pages}>
+        {({ pages: read }) => {
+          const alerts = read.flatMap(({ alerts }) => alerts);
+          return (
+            <>
+              {alerts.length === 0 ? <Empty>{w.none}</Empty> : null}
+              <ul className="rows">
+                {alerts.map((alert, i) => (
+                  // biome-ignore lint/suspicious/noArrayIndexKey: an alert has no id
+                  <li key={`${alert.recorded} ${i}`}>
+                    <About alert={alert} />
+                    <span className="wide soft any">
+                      {alert.silenced === undefined
+                        ? w.sentTo(alert.to.length === 0 ? w.programs : alert.to.join(", "))
+                        : w.silenced}
+                    </span>
+                  </li>
+                ))}
+              </ul>
+              {pages.hasNextPage ? (
+                <p className="body">
+                  <button type="button" className="button plain" onClick={() => void pages.fetchNextPage()}>
+                    {w.more}
+                  </button>
+                </p>
+              ) : null}
+            </>
+          );
+        }}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function About({
+  alert: { kind, task, queue, run, at, error, message, ended },
+}: {
+  alert: Undelivered["alerts"][number];
+}) {
+  // The page of the run has all of an error.
+  const text = (error ?? message)?.split("\n", 1)[0];
+  return (
+    <>
+      <Badge tone={kind === "recovered" ? "ok" : "bad"}>{kindText(kind)}</Badge>
+      {task === undefined ? (
+        <span className="any">{queue === undefined ? w.namespace : `${w.scopes.queue} ${queue}`}</span>
+      ) : (
+        <Link href={taskPath(task)} className="any" data-row>
+          {shortName(task)}
+        </Link>
+      )}
+      {ended === undefined ? null : <span className="soft">{w.ends(ended.map(kindText).join(", "))}</span>}
+      {run === undefined ? null : <Link href={runPath(run)}>{w.run}</Link>}
+      <span className="end soft">
+        <Relative at={at} /> · <Time at={at} />
+      </span>
+      {text === undefined ? null : <span className="wide any">{text}</span>}
+    </>
+  );
+}
+
+/** A newer version may have kinds that this one does not know. */
+function kindText(kind: string): string {
+  return (w.kinds as Record<string, string>)[kind] ?? kind;
+}
