@@ -67,7 +67,9 @@ const NAMES_NOTHING = new Set(
 );
 /** Paths for a token that is bound to owners; it is refused everywhere else, Bull Board and paths of tomorrow included. */
 const OWNED = [
-  ...["", "/pause", "/resume", "/trigger", "/tag", "/delete"].map((rest) => `/api/v1/tasks${rest}`),
+  ...["", "/counts", "/pause", "/resume", "/trigger", "/tag", "/delete"].map(
+    (rest) => `/api/v1/tasks${rest}`,
+  ),
   ...[
     "",
     "/pause",
@@ -80,7 +82,7 @@ const OWNED = [
     "/ledger",
     "/stats",
   ].map((rest) => `/api/v1/tasks/q/system/a${rest}`),
-  ...["explain", "backfills"].map((rest) => `/api/v1/tasks/q/system/a/${rest}`),
+  ...["explain", "ticks", "backfills"].map((rest) => `/api/v1/tasks/q/system/a/${rest}`),
   ...[
     "backfills",
     "backfills/a",
@@ -94,6 +96,8 @@ const OWNED = [
     "runs/a/retry-items",
   ],
   "me",
+  "openapi.json",
+  "ticks",
   ...["runs/a/cancel", "stats", "upcoming", "forecast", "validate", "journal", "status", "changes"],
   ...PAGES,
 ].map((path) => (path.startsWith("/") ? path : `/api/v1/${path}`));
@@ -184,7 +188,9 @@ async function tryAll(
       asked.map((what) => console_.ask(path, { method: what.split(" ")[0] as string, headers })),
     );
     for (const [i, answer] of given.entries()) {
-      await answer.arrayBuffer();
+      // A stream of events does not end by itself.
+      if (answer.headers.get("content-type")?.startsWith("text/event-stream")) await answer.body?.cancel();
+      else await answer.arrayBuffer();
       answers.set(asked[i] as string, answer);
     }
   }
@@ -307,7 +313,8 @@ describe("each method of each route", () => {
     expect(
       ofOthers.filter(([, { status }]) => status !== 403 && status !== 405).map(([what]) => what),
     ).toEqual([]);
-    for (const path of OWNED) {
+    // The document of the API is the same for all.
+    for (const path of OWNED.filter((path) => !path.endsWith("/openapi.json"))) {
       const text = await (await console_.ask(path, { headers: acme as Headers })).text();
       expect([path, text.includes("of-others")]).toEqual([path, false]);
       expect([path, text]).toEqual([path, expect.not.stringContaining('"system"')]);

@@ -244,7 +244,9 @@ describe("a foreign job", () => {
     }, PATIENCE);
     expect(done).toEqual([]);
     // A worker forgets its newest turn once it has nothing to do.
-    await vi.waitFor(async () => expect((await stand.admin.keys("*~*")).sort()).toEqual(before), PATIENCE);
+    await vi.waitFor(async () => expect((await stand.admin.keys("*~*")).sort()).toEqual(before), {
+      timeout: 60_000,
+    });
 
     const triggered = await client.trigger("a");
     if (triggered.outcome !== "enqueued") throw new Error(triggered.outcome);

@@ -222,7 +222,7 @@ describe("B5 an owner's tasks go with the owner", () => {
     expect(await ours()).not.toEqual([]);
     expect(await kit.client.deleteAll({ owner: "acme" })).toMatchObject({ count: 1 });
     await kit.advance("1h");
-    await vi.waitFor(async () => expect(await ours()).toEqual([]));
+    await vi.waitFor(async () => expect(await ours()).toEqual([]), { timeout: 60_000 });
     expect(await stand.queue("bells").getJobCounts("waiting", "active", "delayed", "failed")).toEqual({
       waiting: 0,
       active: 0,

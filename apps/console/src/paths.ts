@@ -89,14 +89,14 @@ export function isForAdmins(req: Request): boolean {
  * tasks of others. All other paths concern the whole namespace.
  */
 const OWNED: readonly RegExp[] = [
-  /^\/api\/v1\/tasks(\/(pause|resume|trigger|tag|delete))?$/,
+  /^\/api\/v1\/tasks(\/(counts|pause|resume|trigger|tag|delete))?$/,
   /^\/api\/v1\/tasks(\/[^/]+){3}$/,
-  /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|move|trigger|runs|revisions|restore|ledger|stats|explain|backfills)$/,
+  /^\/api\/v1\/tasks(\/[^/]+){3}\/(pause|resume|move|trigger|runs|revisions|restore|ledger|stats|explain|ticks|backfills)$/,
   /^\/api\/v1\/backfills(\/[^/]+)?$/,
   /^\/api\/v1\/freezes(\/[^/]+)?$/,
   /^\/api\/v1\/alerts(\/undelivered|\/test|\/silences(\/[^/]+)?)?$/,
   /^\/api\/v1\/runs(\/[^/]+(\/(items|retry-items|cancel))?)?$/,
-  /^\/api\/v1\/(stats|upcoming|forecast|validate|journal|status|changes|me|openapi\.json)$/,
+  /^\/api\/v1\/(stats|ticks|upcoming|forecast|validate|journal|status|changes|me|openapi\.json)$/,
   ...PAGE_PATHS.map((path) => new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`)),
 ];
 
