@@ -38,7 +38,7 @@ export interface World extends Console {
 }
 
 /** A page of a person who is signed in. */
-export interface Visit {
+interface Visit {
   readonly page: Page;
   readonly context: BrowserContext;
   /** Opens an address of the console, and waits until it shows data. */
