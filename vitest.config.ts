@@ -82,7 +82,7 @@ export default defineConfig({
         test: {
           ...{ name: "long", include: [...LONG, ...BOTH], provide: { battery: "long" } },
           // Chaos and benches need the cores.
-          ...{ maxWorkers: 3, sequence: { groupOrder: 1 } },
+          ...{ maxWorkers: 2, testTimeout: 1_200_000, sequence: { groupOrder: 1 } },
         },
       },
     ],

@@ -18,7 +18,7 @@ export interface EventuallyOptions {
  */
 export async function eventually<T>(
   fn: () => T | Promise<T>,
-  { timeoutMs = 60_000, intervalMs = 20 }: EventuallyOptions = {},
+  { timeoutMs = 180_000, intervalMs = 20 }: EventuallyOptions = {},
 ): Promise<Exclude<T, false>> {
   const deadline = now() + timeoutMs;
   for (;;) {
