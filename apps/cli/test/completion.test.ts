@@ -4,7 +4,7 @@ import { carillon } from "./helpers.js";
 
 const script = async (shell: string) => (await carillon(["completion", shell])).stdout;
 
-/** What bash completes the last word to. */
+/** Bash's completions of the last word. */
 async function completed(...words: string[]): Promise<string[]> {
   const ask = `COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _carillon; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const text = `${await script("bash")}${ask}`;

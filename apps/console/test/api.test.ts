@@ -97,7 +97,7 @@ describe("one call each", () => {
     const reading = (async () => {
       for await (const part of response.body ?? []) text += Buffer.from(part as Uint8Array).toString();
     })().catch(() => {});
-    // What happened before is not known here.
+    // Earlier events are not known here.
     await eventually(() => /^id: \w+-\S+\nevent: reset\ndata: \{"kind":"reset"\}$/m.test(text));
     await api("POST", "/tasks", full);
     await eventually(() => /\nevent: changed\ndata: .*"change":"put".*"id":"nightly"/.test(text));

@@ -12,7 +12,7 @@ const BEAT = 20_000;
 /** Streams of this process; further ones are refused. */
 const MOST = 500;
 
-/** What happens, as server-sent events, until the client leaves. Resumes after `Last-Event-ID`. */
+/** Streams events as server-sent events, until the client leaves. Resumes after `Last-Event-ID`. */
 export function eventsEndpoint(): Endpoint {
   let open = 0;
   const call: Call = async (req, res) => {

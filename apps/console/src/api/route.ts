@@ -27,7 +27,7 @@ export interface Asked<Query = unknown, Body = unknown> {
   readonly identity: Pick<Identity, "name" | "role" | "owners">;
 }
 
-/** What the OpenAPI document says of an endpoint. */
+/** Description of an endpoint in the OpenAPI document. */
 export interface Described {
   readonly query: z.ZodObject;
   readonly body: z.ZodType;

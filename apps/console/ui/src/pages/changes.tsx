@@ -15,7 +15,7 @@ interface Page {
   cursor?: string;
 }
 
-/** Who changed what, newest first. */
+/** Changes with their authors, newest first. */
 export default function Changes() {
   const [params, setParams] = useSearchParams();
   const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));

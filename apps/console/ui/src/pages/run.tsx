@@ -164,7 +164,7 @@ function Waterfall({ run }: { run: RunDetails }) {
   );
 }
 
-/** What the attempts printed; follows the end while the run is open. */
+/** Output of the attempts; follows the end while the run is open. */
 function Output({ run }: { run: RunDetails }) {
   const end = useRef<HTMLPreElement>(null);
   const text = run.output.map(({ text }) => text).join("");

@@ -23,7 +23,7 @@ interface Page {
   cursor?: string;
 }
 
-/** What runs now, and all ends, newest first. */
+/** Runs under way, and ended runs, newest first. */
 export default function Runs() {
   const [params, setParams] = useSearchParams();
   const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;

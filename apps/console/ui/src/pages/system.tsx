@@ -17,7 +17,7 @@ const TONES: Record<NodeState | WorkerState, Tone> = {
   ...{ ready: "ok", "not-ready": "warn", stopping: "warn", silent: "bad", dead: "bad" },
 };
 
-/** Who is alive, and what waits for them. */
+/** Nodes and workers alive, and the jobs that wait. */
 export default function System() {
   const nodes = useGet<{ nodes: NodeView[] }>("/nodes");
   const workers = useGet<{ workers: WorkerView[] }>("/workers");

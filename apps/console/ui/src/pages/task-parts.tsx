@@ -99,7 +99,7 @@ function Figure({ name, value, as }: FigureProps) {
   );
 }
 
-/** What was not enqueued, and why. */
+/** Occurrences that were not enqueued, with reasons. */
 export function Skips({ task }: Props) {
   const ledger = useGet<{ ledger: LedgerEntry[] }>(`${taskPath(task)}/ledger`);
   const entries = ledger.data?.ledger ?? [];

@@ -22,7 +22,7 @@ interface Props {
   onClear: () => void;
 }
 
-/** What can be done with the selected tasks. */
+/** Actions for the selected tasks. */
 export function BulkBar({ target, text, onClear }: Props) {
   const { act, define } = useMe();
   const [verb, setVerb] = useState<Verb | undefined>();

@@ -14,7 +14,7 @@ const w = words.timeline;
 const NAMES = ["owner", "queue", "tag"] as const;
 const MINUTE = 60_000;
 
-/** What starts in the next 24 hours, minute by minute, and where tasks crowd. */
+/** Occurrences of the next 24 hours, minute by minute, and where tasks crowd. */
 export default function Timeline() {
   const [params, setParams] = useSearchParams();
   const [picked, setPicked] = useState<number | undefined>();
