@@ -27,8 +27,8 @@ test("every route is in it, with each of its methods", async () => {
   const { paths } = await served();
   const source = await readFile(new URL("../src/api/router.ts", import.meta.url), "utf8");
   const routes = [...source.matchAll(/route\(router, (?:"(.*?)"|`(.*?)`|(task))/g)].map((match) =>
-    (match[1] ?? match[2] ?? "${task}")
-      .replace("${task}", "/tasks/:queue/:owner/:id")
+    (match[1] ?? match[2] ?? "TASK")
+      .replace(/TASK|\$\{task\}/, "/tasks/:queue/:owner/:id")
       .replace(/:(\w+)/g, "{$1}"),
   );
   expect(Object.keys(paths)).toEqual(routes);

@@ -119,10 +119,13 @@ describe("a move to another queue", () => {
       await put("t");
       await kit.advance("150s");
       const { tasks, moves } = kit.store;
-      const owners = { hold: moves, put: tasks, adopt: moves, delete: tasks, end: moves } as unknown as Record<
-        string,
-        never
-      >;
+      const owners = {
+        hold: moves,
+        put: tasks,
+        adopt: moves,
+        delete: tasks,
+        end: moves,
+      } as unknown as Record<string, never>;
       let dead = false;
       const undo = STEPS.map((name) => {
         const owner = owners[name] as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;

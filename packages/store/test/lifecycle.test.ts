@@ -298,7 +298,9 @@ onEveryEngine("pause, resume, trigger, delete", (connection) => {
     });
 
     function pickOwn(all: Record<string, unknown>): Record<string, unknown> {
-      return Object.fromEntries(Object.entries(all).filter(([key]) => !key.includes("}:bells:") && !key.endsWith("~skips")));
+      return Object.fromEntries(
+        Object.entries(all).filter(([key]) => !key.includes("}:bells:") && !key.endsWith("~skips")),
+      );
     }
 
     it("leaves a job that a worker holds to the reconciler", async () => {
