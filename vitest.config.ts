@@ -20,22 +20,24 @@ const ISOLATED = ["**/*.isolated.test.ts"];
 
 /** Short in `npm test`, and in full in `npm run test:long`. */
 const BOTH = [
-  "test/seeds/b-mid-claim.test.ts",
+  "test/seeds/{b-mid-claim,d-records}.test.ts",
   "test/seeds/e-items.test.ts",
   "packages/core/test/schedule/cron-parser.test.ts",
 ];
-/** Only in `npm run test:long`: real processes under faults and in each topology, random histories, benches, packed packages. */
+/** Only in `npm run test:long`: real processes under faults and in each topology, random histories, benches, packed packages, pages. */
 const LONG = [
   "test/bench/*.test.ts",
-  "test/seeds/{a,c}-nodes.test.ts",
+  "test/seeds/{a-nodes,c-nodes,d-crashes}.test.ts",
+  "test/security/logs.test.ts",
   "test/stories/plain-workers.test.ts",
   "test/topologies/*.test.ts",
   "test/chaos/*.test.ts",
   "test/deploy/alerts.test.ts",
   "test/packages/{bundles,consumers}.test.ts",
   "apps/console/test/e2e/*.test.ts",
-  "apps/scheduler/test/{exactly-once,outages}.test.ts",
-  "packages/sdk/test/worker/{crash,frozen}.test.ts",
+  "apps/console/test/main.test.ts",
+  "apps/scheduler/test/{exactly-once,outages,process}.test.ts",
+  "packages/sdk/test/worker/{crash,frozen,refused,stop-without-redis}.test.ts",
   "packages/scheduler/test/{model,simulation}/*.test.ts",
 ];
 
@@ -46,7 +48,8 @@ const SLOWEST = [
   "test/seeds/a-nodes",
   "test/seeds/c-nodes",
   "test/seeds/d-",
-  "scheduler/test/process",
+  "scheduler/test/simulation/simulation",
+  "console/test/e2e",
 ];
 
 class SlowestFirst extends BaseSequencer {

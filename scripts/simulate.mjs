@@ -34,7 +34,7 @@ await main(async () => {
         CARILLON_REDIS_SERVER: await redisBinary(),
         REDIS_URL: undefined,
         CARILLON_SIMULATE_REPORT: "1",
-        CARILLON_SIMULATE_SEEDS: values.seeds,
+        CARILLON_SIMULATE_SEEDS: values.seeds ?? "1000",
         CARILLON_SIMULATE_FROM: values.from,
         CARILLON_SIMULATE_SEED: values.seed,
       },

@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 const SCHEDULER = fileURLToPath(new URL("../../apps/scheduler/dist/main.js", import.meta.url));
-const CLI = fileURLToPath(new URL("../../apps/cli/dist/main.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../../apps/cli/bin/carillon.js", import.meta.url));
 
 /** Nodes that run. They end with this program, also where it gives up. */
 const running = new Set();

@@ -124,7 +124,7 @@ export class Site {
   }
 
   async tryCli(args: readonly string[], input = "", env = this.#env.app): Promise<Ended> {
-    return new Program("apps/cli/dist/main.js", ["--json", ...args], env).toItsEnd(input);
+    return new Program("apps/cli/bin/carillon.js", ["--json", ...args], env).toItsEnd(input);
   }
 
   async console(path: string, console = this.#console): Promise<unknown> {

@@ -151,7 +151,7 @@ test("a wrong password is told of, and never told", async () => {
     const told = programs.map(({ said }) => JSON.stringify(said).includes("WRONGPASS"));
     expect(told).toEqual([true, true]);
   }, PATIENCE);
-  const { stderr } = await new Program("apps/cli/dist/main.js", ["list"], wrong).toItsEnd();
+  const { stderr } = await new Program("apps/cli/bin/carillon.js", ["list"], wrong).toItsEnd();
   expect(stderr).toContain("REDIS_AUTH");
   for (const program of programs) program.signal("SIGTERM");
   const ends = await Promise.all(programs.map(({ ended }) => ended));

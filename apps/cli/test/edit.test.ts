@@ -156,7 +156,7 @@ describe("edit in an editor", () => {
   });
 
   it("is refused if others have changed the task meanwhile", async () => {
-    const put = `'${process.execPath}' '${join(import.meta.dirname, "../dist/main.js")}' edit nightly --set priority=9`;
+    const put = `'${process.execPath}' '${join(import.meta.dirname, "../bin/carillon.js")}' edit nightly --set priority=9`;
     const { code, stderr } = await edit(`${put} >/dev/null; sed -i 's/"0 3 /"0 5 /' "$1"`, ["--json"]);
     expect(code).toBe(5);
     const { error } = JSON.parse(stderr);

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import type { Io } from "../src/io.js";
 import { run } from "../src/program.js";
 
-export const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
+export const MAIN = fileURLToPath(new URL("../bin/carillon.js", import.meta.url));
 
 export interface Ended {
   code: number | null;

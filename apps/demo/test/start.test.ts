@@ -5,7 +5,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, it } from "vitest";
 
 const MAIN = fileURLToPath(new URL("../dist/main.js", import.meta.url));
-const CLI = fileURLToPath(new URL("../../cli/dist/main.js", import.meta.url));
+const CLI = fileURLToPath(new URL("../../cli/bin/carillon.js", import.meta.url));
 
 let redis: RedisServer;
 let demo: ChildProcess;
