@@ -1,4 +1,4 @@
-import { hostname } from "node:os";
+import { hostname, userInfo } from "node:os";
 import type { Client, TaskRef } from "@carillon/sdk";
 import { type Command, InvalidArgumentError } from "commander";
 import { conditionOptions } from "./commands/conditions.js";
@@ -59,7 +59,17 @@ export async function withClient<T>(
 
 /** The user of this machine, as the author of changes. */
 function author(env: Io["env"]): string {
-  return `${env.USER || env.LOGNAME || "unknown"}@${hostname()}`.slice(0, 500);
+  return `${env.USER || env.LOGNAME || systemUser()}@${hostname()}`.slice(0, 500);
+}
+
+/** Services and containers often have no USER. */
+function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // The process runs as a number that no user has.
+    return "unknown";
+  }
 }
 
 /** `[owner/]id` and the queue. */

@@ -18,40 +18,44 @@ export interface MomentOptions {
   readonly now: number;
   /** The argument, for errors. */
   readonly field: string;
+  /** Also takes durations, `2h`: before now, or from now on. */
+  readonly duration?: "before" | "from";
 }
 
 const DAY = 86_400_000;
 const DAYS: Readonly<Record<string, number>> = { yesterday: -1, today: 0, tomorrow: 1 };
 const WALL =
   /^(?:(today|yesterday|tomorrow|\d{4}-\d{2}-\d{2})(?:[T ]+|$))?(\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)?$/i;
+const DURATION = /^(\d+(ms|[wdhms]))+$|^P[\dT]/;
 const FORMS =
   "ISO 8601 with Z or an offset, epoch milliseconds, or a time in the zone: 09:00, yesterday 09:00, 2026-01-31 09:00.";
 
 /**
  * Reads a time: ISO 8601 with an offset, epoch ms, `now`, or a local time in the zone: `09:00`, `yesterday 09:00`,
- * `2026-01-31 09:00`, `2026-01-31`.
+ * `2026-01-31 09:00`, `2026-01-31`. With `options.duration`, also a duration.
  *
- * @throws `INVALID_OPTION`, `INVALID_TIMEZONE`
+ * @throws `INVALID_OPTION`, `INVALID_TIMEZONE`, `INVALID_DURATION`
  */
 export function readMoment(sdk: typeof Sdk, text: string, options: MomentOptions): Moment {
   assertZone(sdk, options.zone);
   const trimmed = text.trim();
   if (trimmed.toLowerCase() === "now") return { time: options.now };
+  if (options.duration !== undefined && DURATION.test(trimmed)) {
+    const ms = sdk.parseDuration(trimmed, options.field);
+    // An end in whole seconds reads better, and none is too early.
+    const end = Math.ceil((options.now + ms) / 1_000) * 1_000;
+    return { time: options.duration === "before" ? options.now - ms : end };
+  }
   const [matched, day, clock] = WALL.exec(trimmed) ?? [];
   if (matched) return readWall(sdk, day?.toLowerCase(), clock, options);
   const time = /^\d{12,15}$/.test(trimmed) ? Number(trimmed) : parseInstant(trimmed);
-  if (time === undefined) throw misuse(options.field, "not a time.", `Give ${FORMS}`);
+  if (time === undefined) throw misuse(options.field, "not a time.", `Give ${formsOf(options)}`);
   return { time };
 }
 
-/** A duration before now, `2h`, or a time. @throws `INVALID_DURATION`, and as `readMoment` */
-export function readSince(sdk: typeof Sdk, text: string, options: MomentOptions): number {
-  if (/^(\d+(ms|[wdhms]))+$|^P[\dT]/.test(text)) return options.now - sdk.parseDuration(text, options.field);
-  try {
-    return readMoment(sdk, text, options).time;
-  } catch {
-    throw misuse(options.field, "not a time.", `Give a duration before now, 2h; or ${FORMS}`);
-  }
+function formsOf({ duration }: MomentOptions): string {
+  if (duration === undefined) return FORMS;
+  return `a duration ${duration === "before" ? "before now" : "from now"}, 2h; or ${FORMS}`;
 }
 
 /** The time zone of a schedule; UTC if it has none, or several. */

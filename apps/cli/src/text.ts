@@ -13,6 +13,10 @@ export function cut(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
+export function sentenceCase(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
 /** A warning of a put as one line. */
 export function warningText({ code, message, remedy }: Warning): string {
   return `${message} ${remedy} [${code}]`;

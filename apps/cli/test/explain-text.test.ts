@@ -11,6 +11,7 @@ const node: NodeView = {
     pid: 812,
     version: "0",
     tzdata: "",
+    bullmq: "6.0.0",
     clockOffset: 0,
     alive: true,
     ready: true,

@@ -157,6 +157,7 @@ describe("resume --plan", () => {
     );
     expect(stdout).toMatch(/\nsystem\/x +bar +5 +all /);
     expect(await json(plan)).toMatchObject({ tasks: 1, starts: { all: { count: 5, exact: true } } });
+    expect(await json(["resume", "--plan"])).toMatchObject({ tasks: 1, owed: { count: 5 } });
     expect((await refusal(["resume", "x", "--from", "all"])).message).toMatch(/^perMinute: missing/);
     const done = await cli(["resume", "x", "--from", "all", "--rate", "10"]);
     expect(done.stdout).toMatch(/^resumed 1 task\nwhat they owe runs as backfills: batch b-\w{12}\n$/);
@@ -213,6 +214,15 @@ describe("freeze", () => {
     expect((await cli(["freezes"])).stdout).toMatch(
       new RegExp(`${id} +owner acme +yes +until .* ann +INC-43`),
     );
+    const listed = await cli(["list", "--owner", "acme"]);
+    expect(listed.stdout).toMatch(/acme\/b +\S+ +paused /);
+    expect(listed.stdout).toMatch(/acme\/c +\S+ +frozen /);
+    expect(listed.stderr).toMatch(
+      new RegExp(
+        `^carillon: frozen: owner acme, until 2099.*, by ann: INC-43 \\(carillon unfreeze ${id}\\)\n$`,
+      ),
+    );
+    expect((await cli(["show", "acme/c", "-q", "foo"])).stdout).toMatch(/\nfrozen +owner acme, until 2099/);
     expect((await cli(["trigger", "c", "--owner", "acme"])).code).toBe(5);
     expect((await cli(["trigger", "c", "--owner", "acme", "--force"])).code).toBe(0);
     expect((await cli(["unfreeze", id])).stdout).toBe(`lifted ${id}\n`);

@@ -1,6 +1,6 @@
 import * as sdk from "@carillon/sdk";
 import { describe, expect, it } from "vitest";
-import { readMoment, readSince, zoneOfSchedule } from "../src/moment.js";
+import { readMoment, zoneOfSchedule } from "../src/moment.js";
 
 const now = Date.parse("2026-11-21T12:00:00Z");
 const read = (text: string, zone = "Europe/Berlin") => {
@@ -73,15 +73,29 @@ describe("a time argument", () => {
   });
 });
 
-describe("a distance back", () => {
-  const since = (text: string) => readSince(sdk, text, { zone: "UTC", now, field: "since" });
+describe("a time that may be a duration", () => {
+  const options = { zone: "UTC", now, field: "since" };
+  const since = (text: string) => readMoment(sdk, text, { ...options, duration: "before" }).time;
 
-  it("is a duration or a time", () => {
+  it("is a duration before now, or a time", () => {
     expect(since("2h")).toBe(now - 7_200_000);
     expect(since("1d12h")).toBe(now - 36 * 3_600_000);
     expect(since("PT5M")).toBe(now - 300_000);
     expect(since("yesterday")).toBe(Date.parse("2026-11-20T00:00:00Z"));
     expect(since("2026-11-01T00:00:00Z")).toBe(Date.parse("2026-11-01T00:00:00Z"));
+  });
+
+  it("is a duration from now on, to the next full second", () => {
+    const until = (text: string, at: number) =>
+      readMoment(sdk, text, { ...options, now: at, duration: "from" }).time;
+    expect(until("2h", now)).toBe(now + 7_200_000);
+    expect(until("2h", now + 1)).toBe(now + 7_201_000);
+    expect(until("yesterday", now)).toBe(Date.parse("2026-11-20T00:00:00Z"));
+  });
+
+  it("is refused with the forms that it takes", () => {
+    expect(() => since("soon")).toThrow(/Give a duration before now, 2h; or ISO 8601/);
+    expect(() => readMoment(sdk, "2h", options)).toThrow(/Give ISO 8601/);
   });
 
   it.each(["2 h", "2x", "0s", "soon"])("is not %j", (text) => expect(() => since(text)).toThrow(/^since: /));

@@ -50,7 +50,16 @@ describe("queues", () => {
 describe("status", () => {
   const beat = async (ready: boolean) => {
     const { registry } = storeOf(bench.client);
-    const node = { host: "h", pid: 1, version: "1", started: 1, every: 600_000, tzdata: "t", clockOffset: 0 };
+    const node = {
+      host: "h",
+      pid: 1,
+      version: "1",
+      started: 1,
+      every: 600_000,
+      tzdata: "t",
+      bullmq: "6.0.0",
+      clockOffset: 0,
+    };
     await registry.beat({ ...node, id: "n", beat: await storeOf(bench.client).serverTime(), ready });
   };
 
@@ -70,7 +79,7 @@ describe("status", () => {
     const behind = await cli(["status"]);
     expect(behind.code).toBe(1);
     expect(behind.stdout).toMatch(
-      /^5 h \d+ min behind\n\nthe queue bar .* \[OVERDUE\] since .*\(5 h \d+ min ago\)\n/,
+      /^5 h \d+ min behind\n\nThe queue bar .* \[OVERDUE\] since .*\(5 h \d+ min ago\)\n/,
     );
     expect(behind.stdout).toMatch(/^bar +5 h \d+ min +no +0 +- +0 +0$/m);
     await bench.client.queues.pause("bar", { by: "ann", note: "de\nploy" });

@@ -196,6 +196,20 @@ describe("journal", () => {
     expect(people.stderr).toMatch(/^There may be more: --cursor \S+\n$/);
   });
 
+  it("counts failures by task and error", async () => {
+    const [first, last] = [await runOf("bad"), await runOf("bad")];
+    const [since, until] = await Promise.all([first, last].map((id) => bench.client.runs.get(id)));
+    const { groups } = await json(["journal", "bad", "--failures", "--group", "-n", "2"]);
+    expect(groups).toEqual([
+      {
+        ...{ runs: 2, task: { queue: "reports", owner: "system", id: "bad" }, outcome: "failed" },
+        ...{ error: "Error: no paper", run: last, first: since?.finished, last: until?.finished },
+      },
+    ]);
+    const { stdout } = await cli(["journal", "--failures", "--group"]);
+    expect(stdout).toMatch(/^RUNS +LAST +FIRST +QUEUE +TASK +OUTCOME +ERROR +LAST RUN\n/);
+  });
+
   it("filters by node, worker and time", async () => {
     const id = await runOf("good");
     const { worker: name = "", finished = 0 } = await bench.client.runs.get(id);

@@ -438,6 +438,7 @@ describe("the namespace", () => {
       beat: now,
       every: 5_000,
       tzdata: "",
+      bullmq: "6.0.0",
       clockOffset: 0,
       ready: true,
     };

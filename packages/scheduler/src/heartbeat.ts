@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { Heartbeat, type NodeInfo, type Store, VERSION } from "@carillon/store";
+import { bullVersion, Heartbeat, type NodeInfo, type Store, VERSION } from "@carillon/store";
 import { AlertWatch } from "./alerts/alert-watch.js";
 import type { ServerClock } from "./loop/server-clock.js";
 import type { Settings } from "./options.js";
@@ -27,6 +27,7 @@ export function nodeHeartbeat(
       host: hostname(),
       pid: process.pid,
       version: VERSION,
+      bullmq: bullVersion(),
       started,
       beat: now,
       every,

@@ -28,7 +28,7 @@ export function idsOf(count: number): string[] {
 /** What a node says of itself; its last heartbeat was at the epoch. */
 export function nodeInfo(id: string, more: Partial<NodeInfo> = {}): NodeInfo {
   const running = { id, host: "h", pid: 1, version: "1", started: 0, beat: 0, every: 10_000, ready: true };
-  return { ...running, tzdata: "x", clockOffset: 0, ...more };
+  return { ...running, tzdata: "x", bullmq: "6.0.0", clockOffset: 0, ...more };
 }
 
 /** The parts of a node that claim. */

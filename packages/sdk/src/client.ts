@@ -16,7 +16,8 @@ import { deleteAll, pauseAll, type TagChange, tagAll, triggerAll } from "./clien
 import { Calendars } from "./client/calendars.js";
 import { Changes } from "./client/changes.js";
 import { Defaults } from "./client/defaults.js";
-import { type Diagnosis, doctor } from "./client/doctor.js";
+import { doctor } from "./client/doctor.js";
+import type { Diagnosis } from "./client/doctor-finding.js";
 import { type EventsOptions, type LiveEvent, liveEvents } from "./client/events.js";
 import { type Explanation, explain } from "./client/explain.js";
 import { Freezes } from "./client/freezes.js";

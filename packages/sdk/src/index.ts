@@ -104,7 +104,7 @@ export type { CancelledRun, CancelResult } from "./client/cancel-all.js";
 export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope } from "./client/change.js";
 export type { Change, ChangeFilter, ChangePage, Changes } from "./client/changes.js";
 export type { Defaults } from "./client/defaults.js";
-export type { Diagnosis, Finding, Severity } from "./client/doctor.js";
+export type { Diagnosis, Finding, Severity } from "./client/doctor-finding.js";
 export type { EventsOptions, LiveEvent } from "./client/events.js";
 export type { ExplainedEvent, Explanation, Verdict } from "./client/explain.js";
 export type { FreezeInput, Freezes, FreezeView } from "./client/freezes.js";

@@ -558,6 +558,7 @@ onEveryEngine("the client", (connection) => {
       started: 1,
       every: 5_000,
       tzdata: "2026a",
+      bullmq: "6.0.0",
       clockOffset: 0,
       ready: true,
     };

@@ -1,8 +1,9 @@
-import { Client, type Finding } from "@carillon/sdk";
+import { Client, defineTask, type Finding, Worker } from "@carillon/sdk";
 import { bullVersion, Store, VERSION } from "@carillon/store";
 import { internalsOf } from "@carillon/store/internal";
-import { type RedisServer, startRedis } from "@carillon/testing";
+import { eventually, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
+import { z } from "zod";
 
 const QUEUE = "bells";
 const NODE = {
@@ -12,6 +13,7 @@ const NODE = {
   started: 1,
   every: 600_000,
   tzdata: "2026a",
+  bullmq: bullVersion(),
   clockOffset: 0,
 };
 const WORKER = {
@@ -83,6 +85,12 @@ const FAULTS: [what: string, code: string, Finding["severity"], plant: () => Pro
   ["Redis refuses writes", "REDIS_UNAVAILABLE", "error", () => set("min-replicas-to-write", "1", "0")],
   ["no node is alive", "NO_NODE", "error", () => store.registry.removeNode("n")],
   ["no node is ready", "NODES_NOT_READY", "error", () => node("n", { ready: false, why: "a reason" })],
+  [
+    "one of two nodes does not claim",
+    "NODE_NOT_READY",
+    "warning",
+    () => node("m", { ready: false, why: "Redis refused the user carillon-node." }),
+  ],
   ["two versions run", "VERSION_SKEW", "warning", () => node("m", { version: "9.9.9" })],
   [
     "two versions of BullMQ run",
@@ -90,6 +98,7 @@ const FAULTS: [what: string, code: string, Finding["severity"], plant: () => Pro
     "warning",
     () => worker("v", { versions: { ...WORKER.versions, bullmq: "1.0.0" } }),
   ],
+  ["a node has another BullMQ", "BULLMQ_SKEW", "warning", () => node("m", { bullmq: "1.0.0" })],
   ["time zone data differ", "TZDATA_SKEW", "warning", () => node("m", { tzdata: "2020a" })],
   ["a clock is ahead", "CLOCK", "warning", () => node("m", { clockOffset: 5_000 })],
   ["a clock is behind", "CLOCK", "warning", () => node("m", { clockOffset: -5_000 })],
@@ -163,6 +172,42 @@ it.each(FAULTS)("finds that %s", async (_, code, severity, plant) => {
   }
 });
 
+it("finds a run that goes on for longer than the interval of its task", async () => {
+  await client.put(task("a", { schedule: { every: "1m" } }));
+  await client.trigger("a");
+  let end: (result: object) => void = () => {};
+  const over = new Promise<object>((resolve) => {
+    end = resolve;
+  });
+  const worker = new Worker({
+    connection: redis.url,
+    types: [
+      defineTask("ring", {
+        queue: QUEUE,
+        payload: z.object({}),
+        handler: () => over,
+      }),
+    ],
+  });
+  await worker.start();
+  const [run] = await eventually(async () => {
+    const runs = await client.runs.list({ state: "running" });
+    expect(runs).toHaveLength(1);
+    return runs;
+  });
+  const { client: link } = internalsOf(store).link;
+  await link.hset(keys().run(run?.id ?? ""), "started", (await store.serverTime()) - 90_000);
+  const { findings } = await client.doctor();
+  expect(findings).toMatchObject([
+    { code: "RUN_TOO_LONG", remedy: expect.stringContaining(`carillon cancel ${run?.id}`) },
+  ]);
+  expect(findings[0]?.message).toMatch(
+    /^system\/a: Its present run has taken 1m3\ds, and it is due every 1m\.$/,
+  );
+  end({});
+  await worker.stop();
+});
+
 it("reads a part of many tasks, and says so; a bound client is refused", async () => {
   const names = Array.from({ length: 5_000 }, (_, i) => [0, `system/t${i}`]).flat();
   await internalsOf(store).link.client.zadd(keys().tasks, ...(names as [number, string]));
@@ -170,4 +215,18 @@ it("reads a part of many tasks, and says so; a bound client is refused", async (
   expect(tasks).toEqual({ read: 1, of: 5_001 });
   expect(findings).toMatchObject([{ code: "ORPHAN", message: expect.stringMatching(/^999 names/) }]);
   await expect(new Client({ store, owner: "acme" }).doctor()).rejects.toMatchObject({ code: "FORBIDDEN" });
+});
+
+// The last test: Redis keeps the backlog for an hour.
+it("finds that a replica has left", async () => {
+  await admin("CONFIG", "SET", "repl-diskless-sync-delay", "0");
+  const replica = await startRedis({ config: { replicaof: ["127.0.0.1", redis.port] } });
+  const replication = (text: string) =>
+    eventually(async () => expect((await store.info())[0]).toContain(text));
+  await replication("state=online");
+  await replica.stop();
+  await replication("connected_slaves:0");
+  expect((await client.doctor()).findings).toMatchObject([
+    { code: "REPLICA", severity: "warning", message: expect.stringContaining("has none now") },
+  ]);
 });

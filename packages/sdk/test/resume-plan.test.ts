@@ -198,7 +198,7 @@ describe("a resume with a plan", () => {
     await kit.client.pause("t");
     const call = kit.client.resumeAll({ queue: QUEUE }, options as never);
     await expect(call).rejects.toMatchObject({ code: "INVALID_OPTION", field });
-    await expect(kit.client.resumePlan({})).rejects.toMatchObject({ code: "INVALID_OPTION" });
+    await expect(kit.client.resumeAll({})).rejects.toMatchObject({ code: "INVALID_OPTION" });
     expect((await kit.client.get("t")).state).toBe("paused");
   });
 });

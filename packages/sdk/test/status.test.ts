@@ -5,7 +5,16 @@ import { freePort, type RedisServer, startRedis } from "@carillon/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from "vitest";
 
 const QUEUE = "bells";
-const NODE = { host: "h", pid: 1, version: "1", started: 1, every: 600_000, tzdata: "2026a", clockOffset: 0 };
+const NODE = {
+  host: "h",
+  pid: 1,
+  version: "1",
+  started: 1,
+  every: 600_000,
+  tzdata: "2026a",
+  bullmq: "6.0.0",
+  clockOffset: 0,
+};
 const WORKER = {
   ...{ host: "h", pid: 1, started: 1, every: 600_000, stopping: false, running: 0, runs: [] },
   versions: { carillon: "1", bullmq: "1", node: "1" },
@@ -85,10 +94,16 @@ it("is stopped without a live node, or if none is ready, and says why", async ()
 });
 
 it("is stopped if Redis refuses writes, or does not answer", async () => {
+  await put("t");
+  await client.trigger("t");
   await internalsOf(store).link.client.call("CONFIG", "SET", "min-replicas-to-write", "1");
   const { state, reasons } = await client.status();
+  // Nodes and workers cannot report then: none counts as missing.
   expect([state, codes(reasons)]).toEqual(["stopped", ["REDIS_UNAVAILABLE"]]);
-  expect(reasons[0]?.message).toContain("too few replicas");
+  expect(reasons[0]).toMatchObject({
+    message: "Redis accepts no writes: too few replicas are connected.",
+    remedy: expect.stringContaining("min-replicas-to-write"),
+  });
   const connection = `redis://127.0.0.1:${await freePort()}`;
   await using away = new Client({ connection, connectTimeout: 200 });
   expect(await away.status()).toMatchObject({ state: "stopped", reasons: [{ code: "REDIS_UNAVAILABLE" }] });

@@ -47,6 +47,8 @@ export interface NodeInfo {
   host: string;
   pid: number;
   version: string;
+  /** The version of BullMQ. */
+  bullmq: string;
   started: number;
   /** The last heartbeat. */
   beat: number;

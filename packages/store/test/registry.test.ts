@@ -96,6 +96,7 @@ onEveryEngine("the registry of queues", (connection) => {
       beat: 2,
       every: 5_000,
       tzdata: "2026a",
+      bullmq: "6.0.0",
       clockOffset: 0,
       ready: true,
     };
@@ -130,7 +131,16 @@ onEveryEngine("the registry of queues", (connection) => {
   });
 
   function nodeThatBeat(beat: number): NodeInfo {
-    const told = { id: "n1", host: "h", pid: 1, version: "1", started: 1, tzdata: "2026a", clockOffset: 0 };
+    const told = {
+      id: "n1",
+      host: "h",
+      pid: 1,
+      version: "1",
+      started: 1,
+      tzdata: "2026a",
+      bullmq: "6.0.0",
+      clockOffset: 0,
+    };
     return { ...told, every: 5_000, ready: true, beat };
   }
 

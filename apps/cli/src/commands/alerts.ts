@@ -96,7 +96,7 @@ export const registerAlerts: Register = (program, out) => {
     .option("-q, --queue <queue>", "alerts of this queue")
     .option("--kind <kind>", "alerts of this kind, and of its end")
     .option("--all", "every alert of the namespace")
-    .requiredOption("--until <time>", "end: ISO 8601, 14:00, tomorrow 09:00")
+    .requiredOption("--until <time>", "end: 2h from now, or a time: ISO 8601, 14:00, tomorrow 09:00")
     .option("--reason <text>", "why")
     .option("--by <name>", "who")
     .action(async (_: unknown, command) => {
@@ -108,7 +108,9 @@ export const registerAlerts: Register = (program, out) => {
       const sdk = await import("@carillon/sdk");
       const made = await withClient(options, async (client) => {
         const now = await client.serverTime();
-        const { time } = readMoment(sdk, options.until, { zone: HERE, now, field: "--until" });
+        const { time } = readMoment(sdk, options.until, {
+          ...{ zone: HERE, now, field: "--until", duration: "from" },
+        });
         const owner = named ?? options.owner;
         return client.alerts.silence({
           owner,

@@ -39,8 +39,11 @@ export const registerBackfill: Register = (program, out) => {
       "Runs past occurrences of a task, again or for the first time, in order, under its overlap policy or another.\n" +
         "A scheduler node runs it; the schedule continues at the same time. Of many tasks, --rate spreads all occurrences evenly.",
     )
-    .option("--from <time>", "the first nominal time: ISO 8601, yesterday, '2026-01-31 09:00'")
-    .option("--to <time>", "the last nominal time, as --from, or now")
+    .option(
+      "--from <time>",
+      "the first nominal time: 2h before now, or ISO 8601, yesterday, '2026-01-31 09:00'",
+    )
+    .option("--to <time>", "the last nominal time, as --from; default now")
     .option("-z, --timezone <zone>", "zone of times without an offset; default: the schedule's")
     .addOption(new Option("--overlap <policy>", "instead of the task's policy").choices(OVERLAPS))
     .option("--every <duration>", "at most one occurrence in this time; default: as fast as possible")
@@ -122,15 +125,15 @@ async function begin(
   );
 }
 
-function assertRange({ from, to }: BackfillOptions): void {
-  if (from === undefined || to === undefined)
-    throw misuse(from === undefined ? "from" : "to", "missing.", "Give --from TIME and --to TIME.");
+function assertRange({ from }: BackfillOptions): void {
+  if (from === undefined)
+    throw misuse("from", "missing.", "Give --from TIME, and --to TIME unless it is now.");
 }
 
 /** @param schedule whose clock times without an offset are read on; default UTC */
 async function rangeOf(
   client: Client,
-  { timezone, from = "", to = "" }: BackfillOptions,
+  { timezone, from = "", to = "now" }: BackfillOptions,
   out: Output,
   schedule?: Task["schedule"],
 ): Promise<{ from: number; to: number }> {
@@ -138,7 +141,7 @@ async function rangeOf(
   const now = await client.serverTime();
   const zone = timezone ?? (schedule ? zoneOfSchedule(sdk, schedule) : "UTC");
   const read = (text: string, field: string) => {
-    const moment = readMoment(sdk, text, { zone, now, field });
+    const moment = readMoment(sdk, text, { zone, now, field, duration: "before" });
     if (moment.note) out.note(`${field}: ${moment.note}`);
     return moment.time;
   };

@@ -1,6 +1,6 @@
 import type { Change } from "@carillon/sdk";
 import { type Globals, limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
-import { readSince } from "../moment.js";
+import { readMoment } from "../moment.js";
 import { printable } from "../text.js";
 import { HERE, when } from "../times.js";
 
@@ -34,7 +34,10 @@ export const registerChanges: Register = (program, out) => {
         const ref = task === undefined ? undefined : taskRef(task, queue, owner);
         if (since === undefined) return client.changes.list({ task: ref, by, limit, cursor });
         const sdk = await import("@carillon/sdk");
-        const from = readSince(sdk, since, { zone: HERE, now: await client.serverTime(), field: "since" });
+        const now = await client.serverTime();
+        const { time: from } = readMoment(sdk, since, {
+          ...{ zone: HERE, now, field: "since", duration: "before" },
+        });
         return client.changes.list({ task: ref, by, since: from, limit, cursor });
       });
       if (options.json) return out.json(page);
@@ -48,7 +51,7 @@ function changeText(change: Change): string {
   const { at, kind, by, from, before = {}, after = {}, details = {}, sample = [] } = change;
   const more = Object.entries(details).map(([name, value]) => `${name} ${JSON.stringify(value)}`);
   const lines = [
-    `${when(at)}  ${kind} ${subject(change)}  by ${by ?? "-"} (${from})${more.length > 0 ? `  ${more.join(", ")}` : ""}`,
+    `${when(Math.floor(at / 1_000) * 1_000)}  ${kind} ${subject(change)}  by ${by ?? "-"} (${from})${more.length > 0 ? `  ${more.join(", ")}` : ""}`,
     ...sample.map(({ queue, owner, id }) => `    ${queue} ${owner}/${id}`),
     ...[...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((field) => [
       ...(before[field] === undefined ? [] : [`  - ${field}: ${JSON.stringify(before[field])}`]),

@@ -2,7 +2,7 @@ import type { Diagnosis, Finding } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import type { Output } from "../output.js";
-import { printable } from "../text.js";
+import { printable, sentenceCase } from "../text.js";
 
 const EXIT_BY_STATE: Record<Diagnosis["state"], ExitCode> = {
   healthy: EXIT.ok,
@@ -31,8 +31,8 @@ export const registerDoctor: Register = (program, out) => {
 };
 
 function page({ state, findings, tasks, skipped }: Diagnosis, { paint }: Pick<Output, "paint">): string {
-  const about = ({ severity, code, message, remedy }: Finding) =>
-    `${paint(severity === "error" ? "red" : "yellow", severity)}: ${printable(`${message} [${code}]`)}\n  ${printable(remedy)}\n\n`;
+  const about = ({ severity, code, message, remedy, task }: Finding) =>
+    `${paint(severity === "error" ? "red" : "yellow", severity)}: ${printable(`${task === undefined ? sentenceCase(message) : message} [${code}]`)}\n  ${printable(remedy)}\n\n`;
   return [
     ...findings.map(about),
     state === "healthy" ? `${paint("green", "healthy")}; ` : "",

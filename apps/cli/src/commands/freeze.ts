@@ -1,9 +1,9 @@
-import type { FreezeView } from "@carillon/sdk";
+import type { FreezeView, Task } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
 import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
-import { duration, when } from "../times.js";
+import { duration, LONG_TIMES, type TimeTexts } from "../times.js";
 
 interface FreezeOptions extends Globals {
   tag?: string;
@@ -30,7 +30,7 @@ export const registerFreeze: Register = (program, out) => {
     .option("--tag <tag>", "only tasks with this tag")
     .option("--queue <queue>", "only tasks of this queue")
     .option("--all", "every task of the namespace")
-    .option("--from <time>", "begin: ISO 8601, 14:00, tomorrow 09:00; default now")
+    .option("--from <time>", "begin: 2h from now, or a time: ISO 8601, 14:00, tomorrow 09:00; default now")
     .option("--until <time>", "end, as --from; default: until it is lifted")
     .option("-z, --timezone <zone>", "zone of times without an offset, and of windows", "UTC")
     .option("--cron <expression>", "begin of recurring windows; with --for")
@@ -45,7 +45,7 @@ export const registerFreeze: Register = (program, out) => {
       const frozen = await withClient(options, async (client) => {
         const now = await client.serverTime();
         const time = (text: string | undefined, field: string) =>
-          text === undefined ? undefined : readMoment(sdk, text, { zone, now, field }).time;
+          text === undefined ? undefined : readMoment(sdk, text, { zone, now, field, duration: "from" }).time;
         const windows = {
           ...(cron !== undefined && { cron, timezone: zone }),
           ...(calendar !== undefined && { calendar, timezone: zone }),
@@ -89,12 +89,36 @@ export const registerUnfreeze: Register = (program, out) => {
     });
 };
 
+/** The freeze that holds a task now. */
+export function freezeOf(
+  freezes: readonly FreezeView[],
+  { owner, queue, tags }: Pick<Task, "owner" | "queue" | "tags">,
+): FreezeView | undefined {
+  return freezes.find(
+    (one) =>
+      one.active &&
+      (one.owner ?? owner) === owner &&
+      (one.queue ?? queue) === queue &&
+      (one.tag === undefined || tags.includes(one.tag)),
+  );
+}
+
+/** A freeze in one line: `owner acme, until 14:00 in 2 h, by ann: INC-43`. */
+export function freezeText(freeze: FreezeView, times?: TimeTexts): string {
+  const { by, reason } = freeze;
+  const who = by === undefined ? "" : `, by ${by}`;
+  return `${scopeOf(freeze)}, ${timesOf(freeze, times)}${who}${reason === undefined ? "" : `: ${reason}`}`;
+}
+
 function scopeOf({ owner, tag, queue }: FreezeView): string {
   const parts = Object.entries({ owner, tag, queue }).filter(([, value]) => value !== undefined);
   return parts.length === 0 ? "all" : parts.map(([field, value]) => `${field} ${value}`).join(", ");
 }
 
-function timesOf({ from, until, schedule, length, active, activeUntil }: FreezeView): string {
+function timesOf(
+  { from, until, schedule, length, active, activeUntil }: FreezeView,
+  { when }: TimeTexts = LONG_TIMES,
+): string {
   if (schedule !== undefined) {
     const now = activeUntil === undefined ? "" : `, now until ${when(activeUntil)}`;
     const begin = "cron" in schedule ? schedule.cron : "calendar" in schedule ? schedule.calendar : "";
@@ -110,5 +134,5 @@ const COLUMNS: Column<FreezeView>[] = [
   { title: "ACTIVE", value: ({ active }) => (active ? "yes" : "no") },
   { title: "TIMES", value: timesOf },
   { title: "BY", value: ({ by }) => by ?? "-" },
-  { title: "REASON", value: ({ reason }) => reason ?? "-" },
+  { title: "REASON", value: ({ reason }) => reason ?? "-", least: 12 },
 ];

@@ -1,11 +1,11 @@
 import type { JournalFilter, Outcome, TaskRef } from "@carillon/sdk";
 import { type Globals, limitOf, type Register, taskRef, wholeNumber, withClient } from "../command.js";
 import { misuse } from "../failure.js";
-import { type MomentOptions, readSince } from "../moment.js";
+import { type MomentOptions, readMoment } from "../moment.js";
 import { table } from "../table.js";
 import { HERE } from "../times.js";
 import { outcomeOption, outcomesOf } from "./outcomes.js";
-import { JOURNAL_COLUMNS } from "./run-columns.js";
+import { GROUP_COLUMNS, groupRuns, JOURNAL_COLUMNS } from "./run-columns.js";
 
 interface JournalOptions extends Globals {
   queue?: string;
@@ -16,6 +16,7 @@ interface JournalOptions extends Globals {
   until?: string;
   count?: number;
   cursor?: string;
+  group?: boolean;
 }
 
 export const registerJournal: Register = (program, out) => {
@@ -35,6 +36,7 @@ export const registerJournal: Register = (program, out) => {
     .option("--until <time>", "that ended until then")
     .option("-n, --count <n>", "at most 1,000; default 100", wholeNumber)
     .option("--cursor <cursor>", "of the page before")
+    .option("--group", "count the runs by task, outcome and error: what failed, how often, and since when")
     .action(async (task: string | undefined, _: unknown, command) => {
       const options: JournalOptions = command.optsWithGlobals();
       const { queue, owner } = options;
@@ -43,9 +45,15 @@ export const registerJournal: Register = (program, out) => {
         const filter = await filterOf(options, () => client.serverTime());
         return client.runs.journal({ ...filter, task: ref });
       });
-      if (options.json) return out.json(page);
       const { runs, cursor } = page;
-      await out.write(runs.length ? table(JOURNAL_COLUMNS, runs, out) : "No runs.\n");
+      if (options.group) {
+        const groups = groupRuns(runs);
+        if (options.json) return out.json({ groups, cursor });
+        await out.write(groups.length ? table(GROUP_COLUMNS, groups, out) : "No runs.\n");
+      } else {
+        if (options.json) return out.json(page);
+        await out.write(runs.length ? table(JOURNAL_COLUMNS, runs, out) : "No runs.\n");
+      }
       if (cursor) out.stderr.write(`There may be more: --cursor ${cursor}\n`);
     });
 };
@@ -55,12 +63,20 @@ async function filterOf(
   time: () => Promise<number>,
 ): Promise<JournalFilter> {
   const outcome = outcomesOf(given.outcome, "failures", given.failures);
-  const filter = { queue, outcome, node, limit: limitOf(count, 1_000), cursor };
+  const filter = {
+    queue,
+    outcome,
+    node,
+    limit: limitOf(count, 1_000) ?? (given.group ? 1_000 : undefined),
+    cursor,
+  };
   if (since === undefined && until === undefined) return filter;
   const sdk = await import("@carillon/sdk");
   const now = await time();
   const read = (text: string | undefined, field: MomentOptions["field"]) =>
-    text === undefined ? undefined : readSince(sdk, text, { zone: HERE, now, field });
+    text === undefined
+      ? undefined
+      : readMoment(sdk, text, { zone: HERE, now, field, duration: "before" }).time;
   const [from, to] = [read(since, "since"), read(until, "until")];
   if (from !== undefined && to !== undefined && from > to) {
     throw misuse("since", "after --until.", "Give the earlier time first.");

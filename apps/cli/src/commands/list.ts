@@ -1,8 +1,9 @@
-import type { Task } from "@carillon/sdk";
+import type { Client, FreezeView, ListOptions, Task } from "@carillon/sdk";
 import type { Register } from "../command.js";
 import type { Column } from "../table.js";
 import { cut } from "../text.js";
 import { relative } from "../times.js";
+import { freezeOf, freezeText } from "./freeze.js";
 import { GOOD } from "./run-columns.js";
 import { type PageOptions, pageOptions, printPages } from "./task-pages.js";
 
@@ -16,7 +17,24 @@ export const registerList: Register = (program, out) => {
     .option("-q, --queue <queue>", "of this queue");
   pageOptions(command).action(async (_: unknown, command) => {
     const options: PageOptions = command.optsWithGlobals();
-    await printPages(options, COLUMNS, (client, filter) => client.list(filter), out);
+    let freezes: readonly FreezeView[] | undefined;
+    const holding = new Set<FreezeView>();
+    const read = async (client: Client, filter: ListOptions) => {
+      if (!options.json) freezes ??= await client.freezes.list();
+      const page = await client.list(filter);
+      for (const task of page.tasks) {
+        const freeze = freezeOf(freezes ?? [], task);
+        if (freeze) holding.add(freeze);
+      }
+      return page;
+    };
+    await printPages(
+      options,
+      columnsOf((task) => freezeOf(freezes ?? [], task) !== undefined),
+      read,
+      out,
+    );
+    for (const freeze of holding) out.note(`frozen: ${freezeText(freeze)} (carillon unfreeze ${freeze.id})`);
   });
 };
 
@@ -24,26 +42,39 @@ const COLOURS = {
   scheduled: "green",
   running: "green",
   queued: "green",
+  frozen: "yellow",
   paused: "yellow",
   finished: "dim",
 } as const;
 
 /** A task without further times may have an open run, which is more useful to show. */
-function stateText({ state, openRuns }: Task): keyof typeof COLOURS {
+function stateText({ state, openRuns }: Task, frozen: boolean): keyof typeof COLOURS {
+  if (frozen && state === "scheduled") return "frozen";
   if (openRuns === undefined || state === "paused") return state;
   if (openRuns.running > 0) return "running";
   return state === "finished" ? "queued" : state;
 }
 
-const COLUMNS: Column<Task>[] = [
-  { title: "QUEUE", value: (task) => task.queue, rank: 1, least: 8 },
-  { title: "TASK", value: (task) => `${task.owner}/${task.id}` },
-  { title: "TYPE", value: (task) => task.type, rank: 2, least: 8 },
-  { title: "STATE", value: stateText, colour: (task) => COLOURS[stateText(task)] },
-  { title: "LAST", value: lastRun, colour: lastColour, least: 9 },
-  { title: "SCHEDULE", value: (task) => cut(task.humanized, 50), rank: 3, least: 16 },
-  { title: "NEXT", value: (task, { when }) => when(task.nextExecution) },
-];
+/** The origin of intervals that name none. */
+const USUAL_ORIGIN = ", counted from the Unix epoch";
+
+function columnsOf(isFrozen: (task: Task) => boolean): Column<Task>[] {
+  const state = (task: Task) => stateText(task, isFrozen(task));
+  return [
+    { title: "QUEUE", value: (task) => task.queue, rank: 1, least: 8 },
+    { title: "TASK", value: (task) => `${task.owner}/${task.id}` },
+    { title: "TYPE", value: (task) => task.type, rank: 2, least: 8 },
+    { title: "STATE", value: state, colour: (task) => COLOURS[state(task)] },
+    { title: "LAST", value: lastRun, colour: lastColour, least: 9 },
+    {
+      title: "SCHEDULE",
+      value: ({ humanized }) => cut(humanized.replace(USUAL_ORIGIN, ""), 50),
+      rank: 3,
+      least: 16,
+    },
+    { title: "NEXT", value: (task, { when }) => when(task.nextExecution) },
+  ];
+}
 
 function lastRun({ lastStatus }: Task): string {
   if (lastStatus === undefined) return "-";

@@ -1,10 +1,10 @@
 import type { Load, LoadOptions } from "@carillon/sdk";
 import type { Globals, Register } from "../command.js";
 import { withClient } from "../command.js";
-import { readSince } from "../moment.js";
+import { readMoment } from "../moment.js";
 import type { Output } from "../output.js";
 import { printable } from "../text.js";
-import { HERE, LONG_TIMES, localIso } from "../times.js";
+import { HERE, localIso, wallText } from "../times.js";
 
 interface LoadCommandOptions extends Globals {
   queue?: string;
@@ -26,8 +26,8 @@ export const registerLoad: Register = (program, out) => {
         "--owner narrows it to one owner.",
     )
     .option("--step <duration>", "of one line: 1h, 1m", "1h")
-    .option("--from <time>", "ISO 8601, 09:00, tomorrow; default now")
-    .option("--to <time>", "default 24 hours later; at most 2,000 steps")
+    .option("--from <time>", "2h from now, or a time: ISO 8601, 09:00, tomorrow; default now")
+    .option("--to <time>", "as --from; default 24 hours later; at most 2,000 steps")
     .option("-q, --queue <queue>", "of this queue")
     .option("-t, --tag <tag>", "with this tag")
     .action(async (_: unknown, command) => {
@@ -36,7 +36,9 @@ export const registerLoad: Register = (program, out) => {
       const found = await withClient(options, async (client) => {
         const now = await client.serverTime();
         const read = (text: string | undefined, field: "from" | "to") =>
-          text === undefined ? undefined : readSince(sdk, text, { zone: HERE, now, field });
+          text === undefined
+            ? undefined
+            : readMoment(sdk, text, { zone: HERE, now, field, duration: "from" }).time;
         const { step, queue, tag, owner } = options;
         const asked: LoadOptions = { step, queue, tag, owner };
         return client.load({ ...asked, from: read(options.from, "from"), to: read(options.to, "to") });
@@ -65,7 +67,7 @@ function collisions({ busiest }: Load, out: Output): string {
     .sort((a, b) => b.count - a.count)
     .slice(0, 5)
     .flatMap(({ at, count, schedules }) => [
-      out.paint("bold", `\n${LONG_TIMES.at(at)}: ${count} tasks meet`),
+      out.paint("bold", `\n${wallText(at, HERE)}: ${count} tasks meet`),
       ...schedules.slice(0, 3).map(({ humanized, tasks, sample, jitter }) => {
         const [first] = sample;
         const name = first ? `${first.owner}/${first.id}` : "";

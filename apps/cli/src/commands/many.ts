@@ -25,6 +25,8 @@ export interface Deed<Row = BulkSample, Answer extends Result<Row> = Result<Row>
   /** Its subjects. Default: tasks. */
   readonly noun?: string;
   readonly columns?: readonly Column<Row>[];
+  /** Conditions besides the usual ones; `act` knows them. */
+  readonly conditions?: Readonly<Record<string, string>>;
   /** Further lines about the answer. */
   readonly more?: (answer: Answer) => string;
 }
@@ -41,11 +43,11 @@ export function onlyTask(tasks: readonly string[], options: Named): string | und
   return tasks.length === 1 && !options.dryRun ? tasks[0] : undefined;
 }
 
-/** Names, or conditions. @throws `INVALID_OPTION` if there is neither */
-export function selectionOf(tasks: readonly string[], options: Named): BulkFilter {
+/** Names, or conditions. @param more further conditions of the command @throws `INVALID_OPTION` if there is neither */
+export function selectionOf(tasks: readonly string[], options: Named, more: object = {}): BulkFilter {
   const named = tasks.map((task) => taskRef(task, options.queue, options.owner));
   const filter: BulkFilter = named.length > 0 ? { tasks: named } : conditionsOf(options);
-  if (Object.values(filter).some((value) => value !== undefined)) return filter;
+  if (Object.values({ ...filter, ...more }).some((value) => value !== undefined)) return filter;
   throw misuse("TASK", "missing.", "Give tasks; or --owner, --tag, --queue or --failing, and --all.");
 }
 
@@ -57,8 +59,8 @@ export async function doToMany<Row = BulkSample, Answer extends Result<Row> = Re
   out: Output,
 ): Promise<void> {
   const { all, dryRun = false, json } = options;
-  const filter = selectionOf(tasks, options);
-  const given = Object.entries(filter).filter(([, value]) => value !== undefined);
+  const filter = selectionOf(tasks, options, deed.conditions);
+  const given = Object.entries({ ...filter, ...deed.conditions }).filter(([, value]) => value !== undefined);
   const result = await withClient(options, async (client) => {
     if (all || dryRun || filter.tasks) return deed.act(client, filter, dryRun);
     const whose = given.map(([kind, value]) => `${kind} ${String(value)}`).join(", ");

@@ -5,6 +5,7 @@ import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { duration, utcIso } from "../times.js";
+import { type Conditions, conditionsOf } from "./conditions.js";
 import { given } from "./given.js";
 import { doToMany, type Named, onlyTask, selectionOf } from "./many.js";
 
@@ -41,12 +42,16 @@ export const registerResume: Register = (program, out) => {
       const { from = "now", rate: perMinute, plan } = options;
       const paused = given({ note: options.note, pausedBy: options.pausedBy });
       const task = onlyTask(tasks, options);
-      if (plan) return showPlan({ ...selectionOf(tasks, options), ...paused }, options, out);
+      if (plan) {
+        const selected = tasks.length > 0 ? selectionOf(tasks, options) : conditionsOf(options);
+        return showPlan({ ...selected, ...paused }, options, out);
+      }
       if (task === undefined || from === "latest" || from === "all" || perMinute !== undefined) {
         return doToMany<BulkSample, ResumeAllResult>(
           {
             verb: "resume",
             past: "resumed",
+            conditions: paused,
             act: (client, filter, dryRun) =>
               client.resumeAll(
                 { ...filter, ...paused },
@@ -88,10 +93,19 @@ async function showPlan(filter: BulkFilter, options: ResumeOptions, out: Output)
     );
   if (frozen.tasks > 0 && frozen.from !== undefined && frozen.to !== undefined)
     lines.push(
-      `freezes skipped ${occurrences(frozen)} of ${counted(frozen.tasks, "task")} in the last day; to run them: carillon backfill --only frozen --from ${utcIso(frozen.from)} --to ${utcIso(frozen.to)}\n`,
+      `freezes skipped ${occurrences(frozen)} of ${counted(frozen.tasks, "task")} in the last day; to run them: carillon backfill --all${scopeOf(options)} --only frozen --from ${utcIso(frozen.from)} --to ${utcIso(frozen.to)} --rate 60\n`,
     );
   if (held > 0) lines.push(`a freeze holds ${counted(held, "task")} now, also once resumed\n`);
   await out.write(lines.join(""));
+}
+
+/** The options that select the same tasks in another command. */
+function scopeOf({ owner, queue, tag }: Conditions): string {
+  const given = Object.entries({ owner, queue, tag }).filter(([, value]) => value !== undefined);
+  // Only a plan may be of the whole namespace.
+  return given.length === 0
+    ? " --owner OWNER"
+    : given.map(([field, value]) => ` --${field} ${value}`).join("");
 }
 
 interface Choice {

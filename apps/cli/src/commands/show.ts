@@ -1,9 +1,10 @@
-import type { Client, LedgerEntry, Task, TaskStats } from "@carillon/sdk";
+import type { Client, FreezeView, LedgerEntry, Task, TaskStats } from "@carillon/sdk";
 import { type Globals, type Register, taskCommand, taskRef, withClient } from "../command.js";
 import type { Output } from "../output.js";
 import { type Column, table } from "../table.js";
 import { cut, facts } from "../text.js";
 import { duration, relative, when } from "../times.js";
+import { freezeOf, freezeText } from "./freeze.js";
 import { policyFacts } from "./policies-text.js";
 import { statsLine } from "./stats-text.js";
 
@@ -18,6 +19,7 @@ interface Whole {
   readonly task: Task;
   readonly stats: TaskStats;
   readonly ledger: readonly LedgerEntry[];
+  readonly freeze: FreezeView | undefined;
 }
 
 export const registerShow: Register = (program, out) => {
@@ -26,8 +28,8 @@ export const registerShow: Register = (program, out) => {
       const options: Globals & { queue?: string } = command.optsWithGlobals();
       const whole = await withClient(options, (client) => ask(client, task, options));
       if (!options.json) return out.write(describe(whole, out));
-      const { task: found, ...more } = whole;
-      await out.json({ ...found, ...more });
+      const { task: found, stats, ledger } = whole;
+      await out.json({ ...found, stats, ledger });
     },
   );
 };
@@ -39,11 +41,15 @@ async function ask(
 ): Promise<Whole> {
   const task = await client.get(taskRef(text, queue, owner));
   const name = { queue: task.queue, owner: task.owner, id: task.id };
-  const [stats, ledger] = await Promise.all([client.runs.stats(name), client.runs.ledger(name)]);
-  return { task, stats, ledger };
+  const [stats, ledger, freezes] = await Promise.all([
+    client.runs.stats(name),
+    client.runs.ledger(name),
+    client.freezes.list(),
+  ]);
+  return { task, stats, ledger, freeze: freezeOf(freezes, task) };
 }
 
-function describe({ task, stats, ledger }: Whole, out: Output): string {
+function describe({ task, stats, ledger, freeze }: Whole, out: Output): string {
   const { paused, pending } = task;
   const note = paused?.note ? `: ${paused.note}` : "";
   const head = facts(
@@ -54,6 +60,7 @@ function describe({ task, stats, ledger }: Whole, out: Output): string {
       ["description", task.description],
       ["state", stateText(task)],
       ["paused", paused && `${when(paused.at)}${byText(paused.by)}${note}`],
+      ["frozen", freeze && freezeText(freeze)],
       ["schedule", task.humanized],
       ["definition", JSON.stringify(task.schedule)],
       ["next", when(task.nextExecution)],

@@ -5,7 +5,7 @@ import { GOOD } from "./run-columns.js";
 
 /** Columns for the statistics of many tasks. */
 export const STATS_COLUMNS: readonly Column<TaskStatsRow>[] = [
-  { title: "QUEUE", value: ({ task }) => task.queue, rank: 2, least: 8 },
+  { title: "QUEUE", value: ({ task }) => task.queue, rank: 4, least: 8 },
   { title: "TASK", value: ({ task }) => `${task.owner}/${task.id}` },
   {
     title: "LAST",
@@ -18,11 +18,11 @@ export const STATS_COLUMNS: readonly Column<TaskStatsRow>[] = [
     title: "TOOK",
     right: true,
     value: ({ lastMs }) => (lastMs === undefined ? "-" : duration(lastMs)),
-    rank: 4,
+    rank: 6,
   },
-  { title: "LATE", right: true, value: ({ lastLateMs }) => short(lastLateMs), rank: 5 },
-  { title: "WAIT", right: true, value: ({ lastWaitMs }) => short(lastWaitMs), rank: 5 },
-  { title: "RUNS", right: true, value: ({ runs }) => String(runs), rank: 3 },
+  { title: "LATE", right: true, value: ({ lastLateMs }) => short(lastLateMs), rank: 2 },
+  { title: "WAIT", right: true, value: ({ lastWaitMs }) => short(lastWaitMs), rank: 3 },
+  { title: "RUNS", right: true, value: ({ runs }) => String(runs), rank: 5 },
   { title: "WENT WELL", right: true, value: (stats) => shareOf(stats) ?? "-" },
   {
     title: "FAILED IN A ROW",

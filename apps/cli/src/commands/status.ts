@@ -3,7 +3,7 @@ import type { QueueStatus, Status, StatusReason, StatusState } from "@carillon/s
 import { type Globals, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import { type Column, type Screen, table } from "../table.js";
-import { printable } from "../text.js";
+import { printable, sentenceCase } from "../text.js";
 import { duration, when } from "../times.js";
 
 interface StatusOptions extends Globals {
@@ -78,7 +78,7 @@ function headline({ state, behind, reasons }: Status): string {
 }
 
 function sentence({ code, message, since }: StatusReason, now: number | undefined): string {
-  return `${message} [${code}]${since === undefined ? "" : ` since ${when(since, now)}`}`;
+  return `${sentenceCase(message)} [${code}]${since === undefined ? "" : ` since ${when(Math.floor(since / 1_000) * 1_000, now)}`}`;
 }
 
 function counted(ready: number, alive: number, what: string): string {

@@ -8,7 +8,7 @@ import {
   wholeNumber,
   withClient,
 } from "../command.js";
-import { readSince } from "../moment.js";
+import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import type { Colour } from "../text.js";
 import { duration, HERE } from "../times.js";
@@ -22,6 +22,8 @@ interface TickCommandOptions extends Globals {
 }
 
 const HOUR = 3_600_000;
+/** Planned occurrences that are shown unless `--until` asks for more: the past matters most. */
+const PLANNED = 10;
 
 export const registerTicks: Register = (program, out) => {
   taskCommand(program, "ticks", "each occurrence of a task: skipped, run, or planned")
@@ -29,7 +31,10 @@ export const registerTicks: Register = (program, out) => {
       "Lists the occurrences of a task in order: those that were skipped and why, those that ran and how, and those to come.",
     )
     .option("--since <time>", "2h before now, or a time: ISO 8601, 09:00, yesterday; default 1d")
-    .option("--until <time>", "a time: ISO 8601, 09:00, tomorrow; default 2 hours from now")
+    .option(
+      "--until <time>",
+      "2h from now, or a time: ISO 8601, 09:00, tomorrow; default 2h, and at most ten that are planned",
+    )
     .option("-n, --count <n>", "at most 1,000; default 500", wholeNumber)
     .action(async (task: string, _: unknown, command) => {
       const options: TickCommandOptions = command.optsWithGlobals();
@@ -37,18 +42,23 @@ export const registerTicks: Register = (program, out) => {
       const sdk = await import("@carillon/sdk");
       const found = await withClient(options, async (client) => {
         const now = await client.serverTime();
-        const read = (text: string, field: "since" | "until") =>
-          readSince(sdk, text, { zone: HERE, now, field });
+        const read = (text: string, field: string, duration: "before" | "from") =>
+          readMoment(sdk, text, { zone: HERE, now, field, duration }).time;
         const range: TickOptions = {
-          from: read(since, "since"),
-          to: until === undefined ? now + 2 * HOUR : read(until, "until"),
+          from: read(since, "since", "before"),
+          to: until === undefined ? now + 2 * HOUR : read(until, "until", "from"),
           limit: limitOf(count, 1_000),
         };
         return client.ticks(taskRef(task, queue, owner), range);
       });
       if (options.json) return out.json(found);
-      await out.write(found.ticks.length > 0 ? table(COLUMNS, found.ticks, out) : "No occurrences.\n");
-      if (found.next !== undefined) out.note(`there are more: --since ${new Date(found.next).toISOString()}`);
+      const planned = found.ticks.findIndex(({ state }) => state === "planned");
+      const shown = found.ticks.slice(0, until === undefined && planned >= 0 ? planned + PLANNED : undefined);
+      const more = found.ticks.length - shown.length;
+      await out.write(shown.length > 0 ? table(COLUMNS, shown, out) : "No occurrences.\n");
+      if (more > 0) await out.write(`… and ${more} more planned; --until shows them\n`);
+      else if (found.next !== undefined)
+        out.note(`there are more: --since ${new Date(found.next).toISOString()}`);
     });
 };
 
@@ -77,5 +87,7 @@ function stateColour({ state, outcome }: Tick): Colour | undefined {
 
 function whyText({ reason, note, until, decisions }: Tick): string {
   const range = until === undefined ? "" : `${decisions ?? ""} until ${new Date(until).toISOString()}`;
-  return [reason, note, range].filter(Boolean).join(", ");
+  // Notes of freezes say "frozen by …" themselves.
+  const why = reason !== undefined && note?.startsWith(reason) ? [note] : [reason, note];
+  return [...why, range].filter(Boolean).join(", ");
 }

@@ -1,10 +1,9 @@
 import type { Token, TokenRole } from "@carillon/sdk";
 import { type Globals, type Register, withClient } from "../command.js";
-import { misuse } from "../failure.js";
 import { readMoment } from "../moment.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
-import { HERE, when } from "../times.js";
+import { HERE } from "../times.js";
 
 interface CreateOptions extends Globals {
   role: string;
@@ -43,7 +42,9 @@ export const registerTokens: Register = (program, out) => {
       const { role, by } = options;
       const sdk = await import("@carillon/sdk");
       const created = await withClient(options, async (client) => {
-        const expires = readEnd(sdk, options.expires, await client.serverTime());
+        const now = await client.serverTime();
+        const at = { zone: HERE, now, field: "--expires", duration: "from" } as const;
+        const expires = options.expires === undefined ? undefined : readMoment(sdk, options.expires, at).time;
         return client.tokens.create({
           name,
           role: role as TokenRole,
@@ -69,17 +70,6 @@ export const registerTokens: Register = (program, out) => {
     });
 };
 
-/** A duration from now, or a time. */
-function readEnd(sdk: typeof import("@carillon/sdk"), text: string | undefined, now: number) {
-  if (text === undefined) return undefined;
-  if (/^(\d+(ms|[wdhms]))+$|^P[\dT]/.test(text)) return now + sdk.parseDuration(text, "--expires");
-  try {
-    return readMoment(sdk, text, { zone: HERE, now, field: "--expires" }).time;
-  } catch {
-    throw misuse("--expires", "not a time.", "Give a duration from now, 90d, or a time: 2027-01-31.");
-  }
-}
-
 const COLUMNS: Column<Token>[] = [
   { title: "NAME", value: ({ name }) => name },
   { title: "ROLE", value: ({ role }) => role },
@@ -88,7 +78,7 @@ const COLUMNS: Column<Token>[] = [
   { title: "BY", value: ({ createdBy }) => createdBy ?? "-" },
   {
     title: "EXPIRES",
-    value: ({ expires, expired }) =>
+    value: ({ expires, expired }, { when }) =>
       expires === undefined ? "never" : `${expired ? "expired " : ""}${when(expires)}`,
   },
 ];

@@ -304,7 +304,7 @@ export const NODES = object({
   nodes: list(
     object(
       {
-        ...{ ...process, version: text, tzdata: text, clockOffset: z.number(), ready: flag },
+        ...{ ...process, version: text, bullmq: text, tzdata: text, clockOffset: z.number(), ready: flag },
         state: z.enum(["ready", "not-ready", "silent", "dead"]),
       },
       { onAlert: flag, why: text },

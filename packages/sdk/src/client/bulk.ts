@@ -165,12 +165,15 @@ async function inOrder<One>(calls: readonly Promise<One>[]) {
 /**
  * A filter with the bound owner.
  *
+ * @param more further fields, each of which is a condition too
+ * @param may `any`: all tasks of the namespace too, for calls that change nothing
  * @throws `INVALID_OPTION` for a filter without any condition: nobody means all tasks of a namespace by accident
  */
 export function checkedFilter<Filter extends BulkFilter>(
   scope: Scope,
   filter: Filter,
   more: (keyof Filter & string)[] = [],
+  may?: "any",
 ): Filter {
   assertOptions(filter, [...FILTER_FIELDS, "tasks", ...more]);
   const { tasks } = filter;
@@ -186,12 +189,10 @@ export function checkedFilter<Filter extends BulkFilter>(
     return filter;
   }
   const bound = scope.bind(filter);
-  const selects = FILTER_FIELDS.some(
-    (field) => !["state", "deliveries"].includes(field) && Boolean(bound[field]),
-  );
-  if (selects) return bound;
+  const conditions = Object.entries(bound).filter(([field]) => field !== "state" && field !== "deliveries");
+  if (may === "any" || conditions.some(([, value]) => Boolean(value))) return bound;
   throw new CarillonError("INVALID_OPTION", "no condition selects tasks.", {
-    remedy: "Select tasks by an owner, a tag, a queue, a text or an outcome, or by name.",
+    remedy: `Select tasks by an owner, a tag, a queue, a text or an outcome, or by name${more.length > 0 ? `; or by ${more.join(" or ")}` : ""}.`,
   });
 }
 

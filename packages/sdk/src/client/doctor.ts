@@ -1,43 +1,10 @@
 import { ALERTS_QUEUE, type TaskName } from "@carillon/core";
 import { formatDuration, parseLocalName, type TaskSchedule } from "@carillon/core/internal";
-import {
-  ALERT_TYPE,
-  gapText,
-  isAlive,
-  type NodeInfo,
-  type StoredTask,
-  status,
-  VERSION,
-  type WorkerInfo,
-} from "@carillon/store";
+import { ALERT_TYPE, gapText, isAlive, type StoredTask, status } from "@carillon/store";
+import { clocks, notReady, redisFindings, skews } from "./doctor-environment.js";
+import { type Diagnosis, type Finding, span } from "./doctor-finding.js";
 import type { Runs } from "./runs.js";
 import type { Scope } from "./scope.js";
-
-/** `error`: work is lost, wrong or not done; `warning`: it may be. */
-export type Severity = "error" | "warning";
-
-/** A fault that `client.doctor()` found. */
-export interface Finding {
-  /** A code of `client.status()`, or of a check of its own. */
-  readonly code: string;
-  readonly severity: Severity;
-  /** What is wrong, with what was seen. */
-  readonly message: string;
-  readonly remedy: string;
-  readonly queue?: string | undefined;
-  readonly task?: TaskName | undefined;
-}
-
-/** The answer of `client.doctor()`. */
-export interface Diagnosis {
-  readonly state: "healthy" | "warnings" | "errors";
-  /** Errors first. */
-  readonly findings: readonly Finding[];
-  /** Tasks that were read, of all: at most 2,000, in each queue half of them the first by name, half the next due. */
-  readonly tasks: { readonly read: number; readonly of: number };
-  /** Checks that could not be made, and why. */
-  readonly skipped: readonly string[];
-}
 
 /** Tasks that are read in all. */
 const SAMPLE = 2_000;
@@ -47,8 +14,6 @@ const TIMED = 200;
 const NAMED = 5;
 /** Tasks due at one instant that are a herd, and the rate to spread them to, per second. */
 const [HERD, SPREAD] = [100, 20];
-/** Clock offset in ms from which a node's logs mislead. */
-const CLOCK = 1_000;
 /** A first occurrence may be this late, in ms. */
 const PATIENCE = 60_000;
 /** Codes of the status that somebody asked for, or that pass. */
@@ -63,7 +28,7 @@ interface Sampled {
 }
 
 /** Examines a namespace: reads a bounded number of keys and changes nothing. */
-export async function doctor(scope: Scope, runs: Pick<Runs, "stats">): Promise<Diagnosis> {
+export async function doctor(scope: Scope, runs: Pick<Runs, "stats" | "list">): Promise<Diagnosis> {
   scope.assertUnbound();
   const { store } = scope;
   const { reasons, at } = await status(scope);
@@ -92,6 +57,7 @@ export async function doctor(scope: Scope, runs: Pick<Runs, "stats">): Promise<D
     ...(infos ?? []).flatMap(redisFindings),
     ...skews(alive.nodes, alive.workers),
     ...clocks(alive.nodes),
+    ...notReady(alive.nodes, at),
     ...(await uncovered(scope, tasks, new Set(found.map(({ queue }) => queue)))),
     ...neverRan(tasks, schedules, at),
     ...(await tooLong(tasks, schedules, runs, at)),
@@ -137,89 +103,6 @@ async function sample({ store }: Scope, queue: string, size: number): Promise<Sa
     orphans: locals.filter((_, i) => read[i] === undefined),
     total,
   };
-}
-
-function redisFindings(info: string): Finding[] {
-  const field = (name: string) => new RegExp(`^${name}:(.*?)\r?$`, "m").exec(info)?.[1];
-  const number = (name: string) => Number(field(name) ?? 0);
-  const found: Finding[] = [];
-  const add = (severity: Severity, code: string, message: string, remedy: string) =>
-    found.push({ code, severity, message, remedy });
-  if (field("aof_enabled") === "0")
-    add(
-      "error",
-      "AOF_OFF",
-      "Redis has aof_enabled:0: a restart loses acknowledged writes.",
-      "Set appendonly yes.",
-    );
-  for (const name of ["aof_last_write_status", "aof_last_bgrewrite_status", "rdb_last_bgsave_status"]) {
-    if (field(name) === "err")
-      add("error", "PERSISTENCE_FAILS", `Redis has ${name}:err.`, "Check its disk and its log.");
-  }
-  const policy = field("maxmemory_policy");
-  if (policy !== undefined && policy !== "noeviction")
-    add(
-      "error",
-      "EVICTION",
-      `Redis has maxmemory_policy:${policy}: it may drop tasks and jobs.`,
-      "Set maxmemory-policy noeviction.",
-    );
-  const [used, most] = [number("used_memory"), number("maxmemory")];
-  if (most > 0 && used > 0.8 * most)
-    add(
-      used > most ? "error" : "warning",
-      "MEMORY",
-      `Redis uses ${Math.round((100 * used) / most)}% of its maxmemory; at 100% it refuses writes.`,
-      "Raise maxmemory, or keep fewer runs: retention.",
-    );
-  for (const [, name, state] of info.matchAll(/^(slave\d+):.*state=(\w+)/gm)) {
-    if (state !== "online")
-      add(
-        "warning",
-        "REPLICA",
-        `The replica ${name} is in state ${state}.`,
-        "Check the replica and its link.",
-      );
-  }
-  if (field("role") === "slave")
-    add("error", "REPLICA", "This Redis is a replica: it refuses writes.", "Connect to the master.");
-  return found;
-}
-
-/** Processes that run different versions; during a rolling deploy that is as it should be. */
-function skews(nodes: readonly NodeInfo[], workers: readonly WorkerInfo[]): Finding[] {
-  const versions = {
-    VERSION_SKEW: [
-      "Carillon",
-      [...nodes.map(({ version }) => version), ...workers.map(({ versions }) => versions.carillon), VERSION],
-    ],
-    BULLMQ_SKEW: ["BullMQ", workers.map(({ versions }) => versions.bullmq)],
-    TZDATA_SKEW: ["time zone data", nodes.map(({ tzdata }) => tzdata)],
-  } as const;
-  return Object.entries(versions).flatMap(([code, [what, all]]) => {
-    const different = [...new Set(all)].sort();
-    if (different.length < 2) return [];
-    const message = `Processes that are alive have different versions of ${what}: ${different.join(", ")}.`;
-    return [
-      {
-        code,
-        severity: "warning" as const,
-        message,
-        remedy: "Finish the deploy, so that all have the newest.",
-      },
-    ];
-  });
-}
-
-function clocks(nodes: readonly NodeInfo[]): Finding[] {
-  return nodes
-    .filter(({ clockOffset }) => Math.abs(clockOffset) > CLOCK)
-    .map(({ id, clockOffset }) => ({
-      code: "CLOCK",
-      severity: "warning" as const,
-      message: `The clock of node ${id} is ${formatDuration(Math.abs(Math.round(clockOffset)))} ${clockOffset > 0 ? "ahead of" : "behind"} Redis.`,
-      remedy: "Synchronise the clocks of that host and of Redis (NTP).",
-    }));
 }
 
 /** Types and alerts that no worker handles, whether jobs wait for one yet or not. @param known queues of findings before */
@@ -286,26 +169,43 @@ function neverRan(tasks: readonly StoredTask[], schedules: Schedules, now: numbe
 async function tooLong(
   tasks: readonly StoredTask[],
   schedules: Schedules,
-  runs: Pick<Runs, "stats">,
+  runs: Pick<Runs, "stats" | "list">,
   now: number,
 ): Promise<Finding[]> {
-  const ran = tasks.filter((task) => task.fired > 0 && schedules.has(task)).slice(0, TIMED);
-  const longest = await Promise.all(ran.map((task) => runs.stats(nameOf(task)).catch(() => undefined)));
-  const gaps = ran.map((task) => {
-    const schedule = schedules.get(task) as TaskSchedule;
-    if (schedule.delay !== undefined) return Number.POSITIVE_INFINITY;
-    const first = schedule.next(now);
-    const second = first === undefined ? undefined : schedule.next(first);
-    return first === undefined || second === undefined ? Number.POSITIVE_INFINITY : second - first;
-  });
-  const tooSlow = ran.filter((_, i) => (longest[i]?.lastMs ?? 0) > (gaps[i] as number));
-  return named("RUN_TOO_LONG", tooSlow, (task) => {
-    const i = ran.indexOf(task);
+  const under = new Map(
+    (await runs.list({ state: "running", limit: TIMED })).map((run) => [textOf(run.task), run] as const),
+  );
+  const isUnderWay = (task: StoredTask) => under.has(textOf(nameOf(task)));
+  const ran = tasks
+    .filter((task) => (task.fired > 0 || isUnderWay(task)) && schedules.has(task))
+    .sort((a, b) => Number(isUnderWay(b)) - Number(isUnderWay(a)))
+    .slice(0, TIMED);
+  const timed = await Promise.all(
+    ran.map(async (task) => {
+      const run = under.get(textOf(nameOf(task)));
+      const last = (await runs.stats(nameOf(task)).catch(() => undefined))?.lastMs ?? 0;
+      const present = run !== undefined && run.runningMs > last;
+      const gap = intervalOf(schedules.get(task) as TaskSchedule, now);
+      return { task, gap, took: present ? run.runningMs : last, run: present ? run.id : undefined };
+    }),
+  );
+  const tooSlow = new Map(timed.filter(({ gap, took }) => took > gap).map((one) => [one.task, one]));
+  return named("RUN_TOO_LONG", [...tooSlow.keys()], (task) => {
+    const { took, gap, run } = tooSlow.get(task) ?? { took: 0, gap: 0 };
+    const fix = "Give it a longer interval or a time limit, or make the run shorter.";
     return {
-      message: `Its last run took ${formatDuration(longest[i]?.lastMs ?? 0)}, and it is due every ${formatDuration(gaps[i] as number)}.`,
-      remedy: "Give it a longer interval or a time limit, or make the run shorter.",
+      message: `Its ${run === undefined ? "last run took" : "present run has taken"} ${span(took)}, and it is due every ${span(gap)}.`,
+      remedy: run === undefined ? fix : `If it hangs: carillon cancel ${run}. ${fix}`,
     };
   });
+}
+
+/** Between the next two occurrences, in ms. */
+function intervalOf(schedule: TaskSchedule, now: number): number {
+  if (schedule.delay !== undefined) return Number.POSITIVE_INFINITY;
+  const first = schedule.next(now);
+  const second = first === undefined ? undefined : schedule.next(first);
+  return first === undefined || second === undefined ? Number.POSITIVE_INFINITY : second - first;
 }
 
 /** Many tasks that are due at one instant. */
@@ -339,6 +239,10 @@ function orphans({ queue, orphans: names }: Sampled): Finding[] {
       queue,
     },
   ];
+}
+
+function textOf({ queue, owner, id }: TaskName): string {
+  return `${queue} ${owner}/${id}`;
 }
 
 function nameOf({ definition: { queue, owner, id } }: StoredTask): TaskName {

@@ -320,7 +320,8 @@ async function skipEvent(store: Store, queue: string, entry: LedgerEntry): Promi
     return { at, what: "skipped", text: `its retry was given up (${reason})${range}` };
   }
   const what = ofRetry ? "gave up its retry" : "skipped it";
-  const why = note === undefined ? reason : `${reason}: ${note}`;
+  // Notes of freezes say "frozen by …" themselves.
+  const why = note === undefined ? reason : note.startsWith(`${reason} `) ? note : `${reason}: ${note}`;
   const text = `${by === "-" ? "a client" : by} ${what} (${why})${range}${way}`;
   return { at, what: "skipped", text, by, ...(run === undefined ? {} : { run }) };
 }

@@ -47,7 +47,7 @@ const [MOST_LISTED, SAMPLE] = [10, 10];
 
 /** @throws `INVALID_OPTION` */
 export async function resumePlan(scope: Scope, filter: ResumeFilter): Promise<ResumePlan> {
-  const { note, pausedBy, ...checked } = checkedFilter(scope, filter, ["note", "pausedBy"]);
+  const { note, pausedBy, ...checked } = checkedFilter(scope, filter, ["note", "pausedBy"], "any");
   const { store } = scope;
   const [now, freezes] = await Promise.all([
     store.freezes.time(),

@@ -104,7 +104,9 @@ async function readStatus(scope: StatusScope): Promise<Status> {
   ]);
   const connected = await store.queues.workers(names);
   const read = await Promise.all(names.map((name) => readQueue(scope, name, connected?.get(name), now)));
-  const gaps = await scope.coverage.gaps(read.flatMap(({ works }) => works));
+  // Workers cannot report either while Redis refuses writes: they are not missing.
+  const works = refused.length > 0 ? [] : read.flatMap((one) => one.works);
+  const gaps = await scope.coverage.gaps(works);
   const views = nodes.map((node) => nodeView(node, now));
   const alive = views.filter((node) => node.alive);
   const ready = alive.filter((node) => node.ready);
@@ -200,8 +202,10 @@ async function refusedWrites({ store }: StatusScope): Promise<StatusReason[]> {
 }
 
 function redisReason(error: unknown): StatusReason {
-  const { code, message, remedy = "See the log of Redis." } = redisError(error);
-  return { code: code as StatusCode, message, remedy };
+  const { code, message, remedy } = redisError(error);
+  // The message of an error ends with its remedy.
+  const what = remedy === undefined ? message : message.replace(` ${remedy}`, "");
+  return { code: code as StatusCode, message: what, remedy: remedy ?? "See the log of Redis." };
 }
 
 /** @param beats the last one of each dead node */

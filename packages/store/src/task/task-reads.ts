@@ -68,7 +68,7 @@ export class TaskReads {
     if (queue === undefined) {
       const where = ref.queue === undefined ? "" : ` in queue ${ref.queue}`;
       throw new CarillonError("TASK_NOT_FOUND", `there is no task ${local}${where}.`, {
-        remedy: "List the tasks to find its name.",
+        remedy: `It may have another owner or queue: list the tasks with the search text ${ref.id}.`,
       });
     }
     return { queue, owner: ref.owner, id: ref.id };
