@@ -1,16 +1,15 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
 import { Scheduler } from "@carillon/scheduler";
 import { type AnyTaskType, type Context, defineTask, Worker } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, chromium, type Page } from "playwright-core";
 import { z } from "zod";
 import { ADMIN, type Console, OPERATOR, startConsole, VIEWER } from "../harness.js";
+import { MARKED_TYPE } from "./markup.js";
 
 const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {}, fatal() {} };
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-export const SCREENSHOTS = fileURLToPath(new URL("../../../../.carillon/screenshots/", import.meta.url));
 const TOKENS = { admin: ADMIN, operator: OPERATOR, viewer: VIEWER };
 const payload = z.object({});
 
@@ -30,36 +29,48 @@ const TYPES: readonly AnyTaskType[] = [
       await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     },
   }),
+  MARKED_TYPE,
 ];
 
 export interface World extends Console {
-  /** Signs in with a new browser context. */
-  as(role: keyof typeof TOKENS, options?: Parameters<Browser["newContext"]>[0]): Promise<Visit>;
+  /** The page of somebody with that role: signed in once, and used by all tests. `again`: a second window of the same person. */
+  as(role: keyof typeof TOKENS, again?: "again"): Promise<Visit>;
 }
 
-/** A page of a person who is signed in. */
-interface Visit {
+/** A page of a person who is signed in. Its time zone is UTC. */
+export interface Visit {
   readonly page: Page;
-  readonly context: BrowserContext;
   /** Opens an address of the console, and waits until it shows data. */
   go(path: string): Promise<void>;
+  /** Shows the open page in another width or theme. */
+  show(look: { size: keyof typeof SIZES; colorScheme: "light" | "dark" }): Promise<void>;
   /** Serious findings of axe on the page as it is. */
   axe(): Promise<string[]>;
 }
 
+export const SIZES = { phone: { width: 320, height: 700 }, desktop: { width: 1_280, height: 860 } };
+
 /** A console with a node, a worker and a browser. */
 export async function startWorld(binary: string): Promise<World> {
-  mkdirSync(SCREENSHOTS, { recursive: true });
   const console_ = await startConsole();
   const common = { connection: console_.redis.url, namespace: console_.client.namespace, logger: SILENT };
   const scheduler = new Scheduler({ ...common, nodeId: "node-1", unsafeRedis: "warn" } as never);
   const worker = new Worker({ ...common, types: TYPES, concurrency: 20 } as never);
-  await Promise.all([scheduler.start(), worker.start()]);
-  const browser = await chromium.launch({ executablePath: binary, args: ["--no-sandbox"] });
+  const [browser] = await Promise.all([
+    chromium.launch({ executablePath: binary, args: ["--no-sandbox", "--disable-gpu"] }),
+    scheduler.start(),
+    worker.start(),
+  ]);
   await eventually(async () => (await console_.client.nodes.list()).some(({ ready }) => ready));
+  const people = new Map<string, Promise<Visit>>();
   return {
     ...console_,
-    as: (role, options) => visit(browser, console_.url, TOKENS[role], options),
+    as(role, again) {
+      const who = `${role} ${again}`;
+      const known = people.get(who) ?? visit(browser, console_.url, TOKENS[role]);
+      people.set(who, known);
+      return known;
+    },
     async stop() {
       await browser.close();
       await Promise.all([scheduler.stop(), worker.stop()]);
@@ -72,17 +83,13 @@ export async function startWorld(binary: string): Promise<World> {
 const FINDINGS = `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => JSON.stringify(
   violations.filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => id + ": " + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(" | "))))`;
+const AXE_TEXT = readFileSync(AXE, "utf8");
 
-/** Problems of pages that must not be there: violations of the CSP, and uncaught errors. */
+/** Problems of pages that must not be there: violations of the CSP, uncaught errors, and dialogs, which only injected script opens. */
 export const problems: string[] = [];
 
-async function visit(
-  browser: Browser,
-  url: string,
-  token: string,
-  options: Parameters<Browser["newContext"]>[0],
-): Promise<Visit> {
-  const context = await browser.newContext(options);
+async function visit(browser: Browser, url: string, token: string): Promise<Visit> {
+  const context = await browser.newContext({ timezoneId: "UTC", reducedMotion: "reduce" });
   await context.exposeFunction("reportViolation", (what: string) => void problems.push(what));
   await context.addInitScript({
     content: `document.addEventListener("securitypolicyviolation", (event) => {
@@ -92,27 +99,37 @@ async function visit(
   context.setDefaultTimeout(15_000);
   const page = await context.newPage();
   page.on("pageerror", (error) => void problems.push(`${page.url()}: ${error.message}`));
+  page.on("dialog", (dialog) => {
+    problems.push(`${page.url()}: a dialog with ${dialog.message()}`);
+    void dialog.dismiss();
+  });
   await page.goto(`${url}/`);
   await page.getByLabel("Token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Now" }).waitFor();
+  const session = await context.newCDPSession(page);
   return {
-    ...{ page, context },
+    page,
     async go(path) {
       await page.goto(url + path);
       await page.locator("main h1").waitFor();
-      await eventually(async () => (await page.locator("main .loading").count()) === 0);
+      await page.locator("main .loading").first().waitFor({ state: "detached" });
+    },
+    async show({ size, colorScheme }) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize(SIZES[size]);
+      // Layout and what the page does about it.
+      await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
     },
     async axe() {
-      // As a script of its own world, it is no business of the page's CSP.
-      const session = await context.newCDPSession(page);
-      await session.send("Runtime.evaluate", { expression: readFileSync(AXE, "utf8") });
-      const { result } = await session.send("Runtime.evaluate", {
+      // As a script of the protocol, it is no business of the page's CSP.
+      const { result } = await session.send("Runtime.evaluate", { expression: "typeof axe" });
+      if (result.value === "undefined") await session.send("Runtime.evaluate", { expression: AXE_TEXT });
+      const { result: found } = await session.send("Runtime.evaluate", {
         expression: FINDINGS,
         ...{ awaitPromise: true, returnByValue: true },
       });
-      await session.detach();
-      return JSON.parse(String(result.value)) as string[];
+      return JSON.parse(String(found.value)) as string[];
     },
   };
 }

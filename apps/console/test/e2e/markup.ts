@@ -1,0 +1,71 @@
+import type { Client, Context } from "@carillon/sdk";
+import { defineTask } from "@carillon/sdk";
+import { eventually } from "@carillon/testing";
+import type { Page } from "playwright-core";
+import { z } from "zod";
+
+/** A name of everything that has one. The API refuses markup in names, so `disguise` puts it there on the way to the page. */
+export const MARK = "in-disguise";
+const MARKUP =
+  `<img src=x data-injected onerror="alert(1)"><script data-injected>alert(2)</script>` +
+  `<a data-injected href="javascript:alert(3)">'"</a>`;
+
+/** Prints markup; returns it if the payload says so, otherwise throws it. */
+export const MARKED_TYPE = defineTask(MARK, {
+  queue: MARK,
+  payload: z.object({ text: z.string(), ends: z.string() }),
+  async handler({ text, ends }: { text: string; ends: string }, { log }: Context) {
+    log(text);
+    if (ends === "well") return { [text]: text };
+    throw new Error(text);
+  },
+});
+
+/** Stores markup wherever somebody can write text. @returns addresses of pages that show it */
+export async function storeMarkup(client: Client): Promise<Record<string, string>> {
+  const name = { queue: MARK, owner: MARK, id: MARK };
+  const put = (ends: string) =>
+    client.put({
+      ...{ ...name, type: MARK, tags: [MARK], schedule: { cron: "0 0 1 1 *", except: [{ named: MARK }] } },
+      ...{ description: `${ends}: ${MARKUP}`, payload: { text: MARKUP, ends } },
+    });
+  await client.calendars.put(MARK, ["2030-12-25"]);
+  const runs: string[] = [];
+  for (const ends of ["well", "badly"]) {
+    await put(ends);
+    const { run } = (await client.trigger(name)) as { run: string };
+    await eventually(async () => (await client.runs.get(run)).state === "final");
+    runs.push(run);
+  }
+  await client.pause(name, { note: MARKUP });
+  await client.queues.pause(MARK, { note: MARKUP });
+  await client.freezes.put({ owner: MARK, reason: MARKUP });
+  await client.alerts.silence({ owner: MARK, reason: MARKUP, until: Date.now() + 3_600_000 });
+  return {
+    markedTask: `/tasks/${MARK}/${MARK}/${MARK}`,
+    markedEdit: `/tasks/${MARK}/${MARK}/${MARK}/edit`,
+    ...{ returned: `/runs/${runs[0]}`, threw: `/runs/${runs[1]}` },
+    search: `/tasks?search=${encodeURIComponent(MARKUP)}`,
+  };
+}
+
+/** Puts markup in place of `MARK` into each answer of the API. @returns what the open page makes of it */
+export async function disguise(page: Page): Promise<() => Promise<{ injected: unknown; shown: boolean }>> {
+  const quoted = JSON.stringify(MARKUP).slice(1, -1);
+  await page.route(/\/api\/v1\/(?!events)/, async (route) => {
+    const request = route.request();
+    const back = (text: string) =>
+      text.replaceAll(encodeURIComponent(MARKUP), MARK).replaceAll(quoted, MARK).replaceAll(MARKUP, MARK);
+    const url = back(request.url());
+    const postData = request.postData();
+    const response = await route.fetch({ url, ...(postData === null ? {} : { postData: back(postData) }) });
+    await route.fulfill({ response, body: (await response.text()).replaceAll(MARK, quoted) });
+  });
+  return async () => ({
+    injected: await page.locator("[data-injected]").count(),
+    shown: (await page.evaluate(
+      `(document.body.innerText + [...document.querySelectorAll("input, textarea")].map(({ value }) => value))
+        .includes("data-injected onerror")`,
+    )) as boolean,
+  });
+}
