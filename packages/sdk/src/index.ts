@@ -119,6 +119,7 @@ export type { OwedCount, OwedTask, ResumePlan } from "./client/resume-plan.js";
 export type { RunningFilter, RunningRun } from "./client/running.js";
 export type { ItemFilter, ItemPage, RunDetails, Runs } from "./client/runs.js";
 export type { StatsPage, TaskStats, TaskStatsRow } from "./client/stats.js";
+export type { Percentiles, RunSummary, SummaryOptions } from "./client/summary.js";
 export type { TaskCounts } from "./client/task-reader.js";
 export type { TaskTypes } from "./client/task-types.js";
 export type { Tick, TickList, TickOptions, TickState, TickStrip } from "./client/ticks.js";

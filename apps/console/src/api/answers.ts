@@ -135,6 +135,11 @@ export const RUNS = object({ runs: list(RUN) }, page);
 export const RUNNING = object({
   runs: list(RUN.extend({ runningMs: count, usualMs: count.optional() })),
 });
+const percentiles = object({ p50: count, p95: count, p99: count, max: count });
+export const SUMMARY = object(
+  { from: time, to: time, ended: count, read: count, outcomes },
+  { lateMs: percentiles, waitMs: percentiles, durationMs: percentiles },
+);
 export const RUN_DETAILS = RUN.extend({
   attemptList: list(object({ attempt: count, started: time, worker: text, pid: count, host: text })),
   output: list(object({ attempt: count, text, cut: flag })),

@@ -104,6 +104,8 @@ export const RUNNING_QUERY = z.strictObject({
   limit: number.exactOptional(),
 });
 
+export const SUMMARY_QUERY = z.strictObject({ within: number.exactOptional() });
+
 export const BACKFILLS_QUERY = z.strictObject({
   queue: text.exactOptional(),
   owner: text.exactOptional(),

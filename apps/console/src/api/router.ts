@@ -55,6 +55,7 @@ export function apiRouter(store: Store, redactor: Redactor): Router {
   route(router, "/backfills/:id", { get: backfills.get, delete: backfills.cancel });
   route(router, "/runs", { get: runs.list });
   route(router, "/runs/cancel", { post: many.cancel });
+  route(router, "/runs/summary", { get: runs.summary });
   route(router, "/runs/:id", { get: runs.get });
   route(router, "/runs/:id/items", { get: runs.items });
   route(router, "/runs/:id/retry-items", { post: runs.retryItems });

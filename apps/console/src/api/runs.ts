@@ -1,11 +1,14 @@
-import { CHANGED, ITEMS, RETRIED_ITEMS, RUN_DETAILS, RUNNING } from "./answers.js";
-import { ITEMS_QUERY, RUNNING_QUERY } from "./query.js";
+import { CHANGED, ITEMS, RETRIED_ITEMS, RUN_DETAILS, RUNNING, SUMMARY } from "./answers.js";
+import { ITEMS_QUERY, RUNNING_QUERY, SUMMARY_QUERY } from "./query.js";
 import { endpoint, ok } from "./route.js";
 
 /** The runs that are under way; and one run, in any queue. Its id contains an `@`, which a path may contain as it is, or as `%40`. */
 export const runEndpoints = {
   list: endpoint({ query: RUNNING_QUERY, answer: RUNNING }, async ({ client, query }) =>
     ok({ runs: await client.runs.list(query) }),
+  ),
+  summary: endpoint({ query: SUMMARY_QUERY, answer: SUMMARY }, async ({ client, query }) =>
+    ok(await client.runs.summary(query)),
   ),
   get: endpoint({ answer: RUN_DETAILS }, async ({ client, path }) => ok(await client.runs.get(path["id"]!))),
   items: endpoint({ query: ITEMS_QUERY, answer: ITEMS }, async ({ client, path, query }) =>

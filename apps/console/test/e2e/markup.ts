@@ -52,10 +52,15 @@ export async function storeMarkup(client: Client): Promise<Record<string, string
 /** Puts markup in place of `MARK` into each answer of the API. @returns what the open page makes of it */
 export async function disguise(page: Page): Promise<() => Promise<{ injected: unknown; shown: boolean }>> {
   const quoted = JSON.stringify(MARKUP).slice(1, -1);
+  const forms = [
+    encodeURIComponent(MARKUP),
+    new URLSearchParams({ "": MARKUP }).toString().slice(1),
+    quoted,
+    MARKUP,
+  ];
   await page.route(/\/api\/v1\/(?!events)/, async (route) => {
     const request = route.request();
-    const back = (text: string) =>
-      text.replaceAll(encodeURIComponent(MARKUP), MARK).replaceAll(quoted, MARK).replaceAll(MARKUP, MARK);
+    const back = (text: string) => forms.reduce((all, form) => all.replaceAll(form, MARK), text);
     const url = back(request.url());
     const postData = request.postData();
     const response = await route.fetch({ url, ...(postData === null ? {} : { postData: back(postData) }) });

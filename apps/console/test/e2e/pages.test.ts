@@ -88,6 +88,32 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await page.locator(".badge", { hasText: /no occurrence|planned|enqueued/ }).waitFor();
   });
 
+  test("the keyboard goes from tick to tick, and the range is moved", async () => {
+    const { page, go } = await world.as("viewer");
+    await go("/tasks/q/system/fails");
+    const track = page.getByRole("slider");
+    await track.focus();
+    await page.keyboard.press("Home");
+    await page.locator(".badge", { hasText: "enqueued" }).waitFor();
+    expect(await track.getAttribute("aria-valuetext")).toContain("failed");
+    await page.keyboard.press("ArrowRight");
+    await page.locator(".badge", { hasText: "planned" }).waitFor();
+    await page.getByRole("button", { name: "Earlier" }).click();
+    await page.getByRole("button", { name: "Around now" }).click();
+    expect(new URL(page.url()).searchParams.has("from")).toBe(false);
+  });
+
+  test("a change by others is shown as it happens, without polling", async () => {
+    const { page, go } = await world.as("viewer");
+    await go("/tasks/q/system/fine");
+    await page.locator(".live[data-live=true]").waitFor();
+    await world.client.pause("fine", { note: "from elsewhere" });
+    // Shown data are polled once a minute while events arrive, which is longer than this waits.
+    await page.getByText("from elsewhere").waitFor();
+    await world.client.resume("fine");
+    await page.getByText("from elsewhere").waitFor({ state: "detached" });
+  });
+
   test("a skipped occurrence says why", async () => {
     await world.client.trigger("slow");
     await eventually(async () => (await world.client.get("slow")).openRuns?.running === 1);

@@ -16,6 +16,7 @@ import { type JournalFilter, type JournalPage, journal, journalWindow } from "./
 import { assertRunning, type RunningFilter, type RunningRun, running } from "./running.js";
 import type { Scope } from "./scope.js";
 import { type StatsPage, statsView, type TaskStats } from "./stats.js";
+import { type RunSummary, type SummaryOptions, summarize } from "./summary.js";
 import { listStats } from "./task-reader.js";
 import type { AuthorOptions, ListOptions } from "./types.js";
 
@@ -186,6 +187,16 @@ export class Runs {
     const { store, owner } = this.#scope;
     const task = filter.task === undefined ? undefined : await this.#scope.locate(filter.task);
     return journal(store, { ...filter, limit, task, owner }, window);
+  }
+
+  /**
+   * What ended in the last hour, or in another recent time: how many runs with which outcomes, and how late they were. At most the newest
+   * 1,000 are read, whatever their number.
+   *
+   * @throws `INVALID_OPTION`
+   */
+  async summary(options: SummaryOptions = {}): Promise<RunSummary> {
+    return summarize(this.#scope, options);
   }
 
   /** The occurrences of a task that were not enqueued, and why; newest first. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */

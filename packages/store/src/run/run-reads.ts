@@ -7,7 +7,7 @@ import { FACTS } from "../script/facts.js";
 import { noHash } from "../task/errors.js";
 import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun } from "./codec.js";
 import { decodeLedger, type LedgerEntry } from "./ledger.js";
-import { type Recent, readRecent } from "./recent.js";
+import { type Recent, readBriefly, readRecent } from "./recent.js";
 
 /** Runs read, or cancelled, at once. */
 const AT_ONCE = 500;
@@ -170,6 +170,17 @@ export class RunReads {
       client.zrevrangebyscore(journal, window.to, window.from, "WITHSCORES", "LIMIT", offset, limit),
     );
     return scored(flat);
+  }
+
+  /** How many runs of a queue ended in this time, both ends included. */
+  async countEnded(queue: string, { from, to }: { from: number; to: number }): Promise<number> {
+    return this.#link.ask((client) => client.zcount(this.#keys.queue(queue).journal, from, to));
+  }
+
+  /** Runs without results and errors: one round trip. Those whose records are gone are left out. */
+  async brief(queue: string, ids: readonly string[]): Promise<Run[]> {
+    const runs = await readBriefly(this.#link, this.#keys.queue(queue), queue, ids);
+    return runs.filter((run) => run !== undefined);
   }
 
   /** Number of ended runs of a queue, by outcome. */

@@ -42,8 +42,17 @@ export async function api<T>(method: string, path: string, { query, body, signal
   throw new ApiError(response.status, (parsed as { error?: object } | undefined)?.error ?? {});
 }
 
+let bound: string | undefined;
+
+/** For a token that is bound to several owners: the one whose tasks are shown. */
+export function bindTo(owner: string | undefined): void {
+  bound = owner;
+}
+
 export function apiAddress(path: string, query: Query = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
+  const given = Object.entries({ owner: bound, ...query }).filter(
+    ([, value]) => value !== undefined && value !== "",
+  );
   const search = new URLSearchParams(
     given.flatMap(([name, value]) => [value].flat().map((one) => [name, String(one)])),
   );

@@ -8,15 +8,13 @@ import {
 } from "@tanstack/react-query";
 import { notify } from "../parts/notices.js";
 import { ApiError, api, type Query } from "./api.js";
-
-/** How often shown data are read again, in ms. */
-const REFRESH_MS = 5_000;
+import { pollInterval, useLive } from "./live.js";
 
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 1_000,
-      refetchInterval: REFRESH_MS,
+      refetchInterval: pollInterval,
       retry: (failures, error) => failures < 2 && !(error instanceof ApiError && error.status < 500),
     },
   },
@@ -24,18 +22,27 @@ export const queryClient = new QueryClient({
 
 export interface GetOptions {
   enabled?: boolean;
-  /** In ms; `false`: read once. */
+  /** Reads at this interval in ms and not because of events; `false`: reads once. */
   refresh?: number | false;
+  /** Reads at least that often, in ms: the answer changes with time alone. */
+  every?: number;
 }
 
-/** Reads one address of the API, and again every few seconds while it is shown. Old data stay until new ones are there. */
-export function useGet<T>(path: string, query: Query = {}, { enabled = true, refresh }: GetOptions = {}) {
+/** Reads one address of the API, and again when events concern it, and now and then. Old data stay until new ones are there. */
+export function useGet<T>(
+  path: string,
+  query: Query = {},
+  { enabled = true, refresh, every }: GetOptions = {},
+) {
+  // The interval is another one as soon as events arrive.
+  useLive();
   return useQuery<T, Error>({
     queryKey: [path, query],
     queryFn: ({ signal }) => api<T>("GET", path, { query, signal }),
     placeholderData: keepPreviousData,
     enabled,
-    ...(refresh === undefined ? {} : { refetchInterval: refresh }),
+    ...(refresh === undefined ? {} : { refetchInterval: refresh, meta: { live: false } }),
+    ...(every === undefined ? {} : { refetchInterval: every }),
   });
 }
 
@@ -46,6 +53,7 @@ export function useAsk<T>(path: string, body: unknown, { enabled = true, since }
     queryFn: ({ signal }) => api<T>("POST", path, { body, signal }),
     placeholderData: keepPreviousData,
     refetchInterval: false,
+    meta: { live: false },
     retry: false,
     enabled,
   });

@@ -1,4 +1,15 @@
-import type { QueueView, Run, Status, StatusReason, Task, Upcoming } from "@carillon/sdk";
+import type {
+  Outcome,
+  Percentiles,
+  QueueView,
+  RunningRun,
+  RunSummary,
+  Status,
+  StatusReason,
+  Task,
+  TaskCounts,
+  Upcoming,
+} from "@carillon/sdk";
 import { Link } from "wouter";
 import { runPath, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
@@ -9,20 +20,28 @@ import { Badge, OutcomeBadge, type Tone } from "../parts/state.js";
 import { Relative } from "../parts/time.js";
 import { words } from "../words.js";
 
+const w = words.now;
 const SHOWN = 8;
 export const FAILED = "failed,timed-out,crashed,lost";
 const TONES: Record<Status["state"], Tone> = { "on-time": "ok", behind: "warn", stopped: "bad" };
+
+/** What changes with time alone is read that often, in ms. */
+const OFTEN = 10_000;
+/** A run is long from this many times its usual duration on, and if it is longer than that by this many ms. */
+const LONG = { times: 2, ms: 5_000 };
 
 /** The start: what needs somebody, then what goes on. */
 export function Now() {
   const me = useMe();
   return (
     <>
-      <PageHead title={words.now.title} />
+      <PageHead title={w.title} />
       <div className="stack">
         <Truth />
+        <LastHour />
         <div className="panels">
           <Failing />
+          <Overdue />
           <Running />
           <Next />
           <Paused />
@@ -35,20 +54,16 @@ export function Now() {
 
 /** The one line of truth, and each reason why it is not "on time". */
 function Truth() {
-  const status = useGet<Status>("/status");
+  const status = useGet<Status>("/status", {}, { every: OFTEN });
   return (
     <Loaded of={status}>
       {({ state, behind, nodes, workers, reasons }) => (
         <div className="note" data-tone={TONES[state]}>
           <p>
             <strong>
-              {state === "on-time"
-                ? words.now.onTime
-                : state === "behind"
-                  ? words.now.behind(duration(behind))
-                  : words.now.stopped}
+              {state === "on-time" ? w.onTime : state === "behind" ? w.behind(duration(behind)) : w.stopped}
             </strong>{" "}
-            <span className="soft">{words.now.counts(nodes.alive, nodes.ready, workers.alive)}</span>
+            <span className="soft">{w.counts(nodes.alive, nodes.ready, workers.alive)}</span>
           </p>
           {reasons.length === 0 ? null : (
             <ul className="stack">
@@ -81,11 +96,11 @@ function Reason({ reason: { message, remedy, since } }: { reason: StatusReason }
 function Failing() {
   const tasks = useGet<{ tasks: Task[] }>("/tasks", { outcome: FAILED, limit: SHOWN });
   return (
-    <Panel title={words.now.failing} end={<Link href="/tasks?filter=failing">{words.more}</Link>}>
+    <Panel title={w.failing} end={<Link href="/tasks?filter=failing">{words.more}</Link>}>
       <Loaded of={tasks}>
         {({ tasks }) =>
           tasks.length === 0 ? (
-            <Empty>{words.now.noneFailing}</Empty>
+            <Empty>{w.noneFailing}</Empty>
           ) : (
             <ul className="rows">
               {tasks.map((task) => (
@@ -114,14 +129,103 @@ function Failing() {
   );
 }
 
-function Running() {
-  const runs = useGet<{ runs: Run[] }>("/runs", { state: "running", limit: SHOWN });
+/** Figures of the last hour, and how many tasks each filter of the list finds. */
+function LastHour() {
+  const summary = useGet<RunSummary>("/runs/summary", {}, { every: 6 * OFTEN });
+  const counts = useGet<TaskCounts>("/tasks/counts", {}, { every: OFTEN });
   return (
-    <Panel title={words.now.running} end={<Link href="/runs">{words.more}</Link>}>
+    <Loaded of={summary}>
+      {({ ended, outcomes, lateMs, waitMs, durationMs, read }) => (
+        <section className="panel" aria-label={w.lastHour}>
+          <dl className="figures body">
+            <Figure name={w.ended} value={ended.toLocaleString("en")}>
+              {FAILED.split(",").some((one) => outcomes[one as Outcome])
+                ? w.failed(FAILED.split(",").reduce((sum, one) => sum + (outcomes[one as Outcome] ?? 0), 0))
+                : null}
+            </Figure>
+            <Spread name={w.late} of={lateMs} />
+            <Spread name={w.waited} of={waitMs} />
+            <Spread name={w.took} of={durationMs} />
+            {counts.data === undefined ? null : (
+              <Figure name={w.tasks} value={counts.data.all.toLocaleString("en")}>
+                {w.states(counts.data.states.paused, counts.data.overdue)}
+              </Figure>
+            )}
+          </dl>
+          {read < ended ? <p className="body small soft">{w.sampled(read)}</p> : null}
+        </section>
+      )}
+    </Loaded>
+  );
+}
+
+function Figure({ name, value, children }: { name: string; value: string; children?: React.ReactNode }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        {value}
+        {children ? <span className="block soft small">{children}</span> : null}
+      </dd>
+    </div>
+  );
+}
+
+/** The middle, and the tail below it. */
+function Spread({ name, of }: { name: string; of: Percentiles | undefined }) {
+  if (of === undefined) return null;
+  return (
+    <Figure name={name} value={duration(of.p50)}>
+      {w.tail(duration(of.p99))}
+    </Figure>
+  );
+}
+
+/** Due, and claimed by no node. */
+function Overdue() {
+  const tasks = useGet<{ tasks: Task[] }>(
+    "/tasks",
+    { overdue: true, sort: "next", limit: SHOWN },
+    { every: OFTEN },
+  );
+  if (tasks.data?.tasks.length === 0) return null;
+  return (
+    <Panel title={w.overdue} end={<Link href="/tasks?filter=overdue&sort=next">{words.more}</Link>}>
+      <Loaded of={tasks}>
+        {({ tasks }) => (
+          <ul className="rows">
+            {tasks.map((task) => (
+              <li key={taskPath(task)}>
+                <Link href={taskPath(task)} data-row>
+                  {shortName(task)}
+                </Link>
+                <span className="soft small">{task.queue}</span>
+                {task.nextExecution === undefined ? null : (
+                  <span className="end soft">
+                    {w.due} <Relative at={task.nextExecution} />
+                  </span>
+                )}
+              </li>
+            ))}
+          </ul>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function isLong({ runningMs, usualMs }: RunningRun): boolean {
+  return usualMs !== undefined && runningMs > Math.max(LONG.times * usualMs, usualMs + LONG.ms);
+}
+
+function Running() {
+  const runs = useGet<{ runs: RunningRun[] }>("/runs", { state: "running", limit: SHOWN }, { every: OFTEN });
+  return (
+    <Panel title={w.running} end={<Link href="/runs">{words.more}</Link>}>
       <Loaded of={runs}>
         {({ runs }) =>
           runs.length === 0 ? (
-            <Empty>{words.now.noneRunning}</Empty>
+            <Empty>{w.noneRunning}</Empty>
           ) : (
             <ul className="rows">
               {runs.map((run) => (
@@ -129,9 +233,11 @@ function Running() {
                   <Link href={runPath(run.id)} data-row>
                     {shortName(run.task)}
                   </Link>
+                  {isLong(run) ? <Badge tone="warn">{w.long}</Badge> : null}
                   <span className="soft small">{run.host ?? run.worker}</span>
                   <span className="end soft">
                     <Relative at={run.started ?? run.enqueued} />
+                    {run.usualMs === undefined ? "" : ` (${words.runs_.usually(duration(run.usualMs))})`}
                   </span>
                 </li>
               ))}
@@ -146,11 +252,11 @@ function Running() {
 function Next() {
   const upcoming = useGet<{ upcoming: Upcoming[] }>("/upcoming", { limit: SHOWN });
   return (
-    <Panel title={words.now.next} end={<Link href="/tasks?sort=next">{words.more}</Link>}>
+    <Panel title={w.next} end={<Link href="/tasks?sort=next">{words.more}</Link>}>
       <Loaded of={upcoming}>
         {({ upcoming }) =>
           upcoming.length === 0 ? (
-            <Empty>{words.now.noneNext}</Empty>
+            <Empty>{w.noneNext}</Empty>
           ) : (
             <ul className="rows">
               {upcoming.map(({ task, due }) => (
@@ -174,11 +280,11 @@ function Next() {
 function Paused() {
   const tasks = useGet<{ tasks: Task[] }>("/tasks", { state: "paused", limit: SHOWN });
   return (
-    <Panel title={words.now.paused} end={<Link href="/tasks?filter=paused">{words.more}</Link>}>
+    <Panel title={w.paused} end={<Link href="/tasks?filter=paused">{words.more}</Link>}>
       <Loaded of={tasks}>
         {({ tasks }) =>
           tasks.length === 0 ? (
-            <Empty>{words.now.nonePaused}</Empty>
+            <Empty>{w.nonePaused}</Empty>
           ) : (
             <ul className="rows">
               {tasks.map((task) => (
@@ -186,9 +292,7 @@ function Paused() {
                   <Link href={taskPath(task)} data-row>
                     {shortName(task)}
                   </Link>
-                  {task.paused?.by ? (
-                    <span className="soft">{words.now.pausedBy(task.paused.by)}</span>
-                  ) : null}
+                  {task.paused?.by ? <span className="soft">{w.pausedBy(task.paused.by)}</span> : null}
                   {task.paused ? (
                     <span className="end soft">
                       <Relative at={task.paused.at} />
@@ -208,11 +312,11 @@ function Paused() {
 function Queues() {
   const queues = useGet<{ queues: QueueView[] }>("/queues");
   return (
-    <Panel title={words.now.queues} end={<Link href="/system">{words.more}</Link>}>
+    <Panel title={w.queues} end={<Link href="/system">{words.more}</Link>}>
       <Loaded of={queues}>
         {({ queues }) =>
           queues.length === 0 ? (
-            <Empty>{words.now.noQueues}</Empty>
+            <Empty>{w.noQueues}</Empty>
           ) : (
             <ul className="rows">
               {queues.slice(0, SHOWN).map(({ name, paused, waiting = 0, active = 0, oldestWaitingMs }) => (
@@ -220,10 +324,10 @@ function Queues() {
                   <Link href={`/tasks?queue=${encodeURIComponent(name)}`} data-row>
                     {name}
                   </Link>
-                  {paused ? <Badge tone="warn">{words.now.queuePaused}</Badge> : null}
+                  {paused ? <Badge tone="warn">{w.queuePaused}</Badge> : null}
                   <span className="end soft">
-                    {words.now.waiting(waiting)}, {words.now.active(active)}
-                    {oldestWaitingMs === undefined ? "" : `, ${words.now.oldest(duration(oldestWaitingMs))}`}
+                    {w.waiting(waiting)}, {w.active(active)}
+                    {oldestWaitingMs === undefined ? "" : `, ${w.oldest(duration(oldestWaitingMs))}`}
                   </span>
                 </li>
               ))}

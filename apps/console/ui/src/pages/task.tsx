@@ -1,24 +1,19 @@
-import type { Task, Tick, TickStrip } from "@carillon/sdk";
+import type { Task } from "@carillon/sdk";
 import { useState } from "react";
-import { Link, useSearchParams } from "wouter";
+import { Link } from "wouter";
 import { api, type Named, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import type { PageProps } from "../lib/page-props.js";
-import type { Preview } from "../lib/preview.js";
-import { useAct, useAsk, useGet } from "../lib/query.js";
-import { Explain } from "../parts/explain.js";
+import { useAct, useGet } from "../lib/query.js";
 import { notify } from "../parts/notices.js";
-import { ErrorText, Loaded, PageHead, Panel } from "../parts/page.js";
+import { ErrorText, Loaded, PageHead } from "../parts/page.js";
 import { Badge, TaskBadge } from "../parts/state.js";
-import { TickTrack } from "../parts/ticks.js";
 import { Relative, Time } from "../parts/time.js";
 import { words } from "../words.js";
 import { type Action, TaskDialog } from "./task-actions.js";
 import { Definition, Figures, Revisions, Runs, Skips } from "./task-parts.js";
+import { Track } from "./task-track.js";
 import "./task.css";
-
-/** Decided occurrences on the track, and coming ones. */
-const TRACK = { decided: 40, planned: 10 };
 
 /** One task: when it runs, why it did or did not, and what one can do about it. */
 export default function TaskPage({ params }: PageProps) {
@@ -34,7 +29,7 @@ export default function TaskPage({ params }: PageProps) {
           </PageHead>
           <div className="stack">
             <Facts task={task} />
-            <Ticks task={task} />
+            <Track task={task} />
             <div className="panels">
               <Runs task={task} />
               <Figures task={task} />
@@ -160,49 +155,4 @@ function Facts({ task }: { task: Task }) {
       </div>
     </section>
   );
-}
-
-function Ticks({ task }: { task: Task }) {
-  const [params, setParams] = useSearchParams();
-  const asked = Number(params.get("explain") ?? Number.NaN);
-  const at = Number.isSafeInteger(asked) ? asked : undefined;
-  const { queue, owner, id } = task;
-  const past = useGet<{ tasks: TickStrip[] }>("/ticks", {
-    task: [`${queue}/${owner}/${id}`],
-    limit: TRACK.decided,
-  });
-  const planned = usePlanned(task);
-  const pick = (to: number) =>
-    setParams(
-      (was) => {
-        const now = new URLSearchParams(was);
-        now.set("explain", String(to));
-        return now;
-      },
-      { replace: true },
-    );
-  return (
-    <Panel title={words.task.ticks}>
-      <div className="body stack">
-        <Loaded of={past}>
-          {({ tasks }) => (
-            <TickTrack ticks={[...(tasks[0]?.ticks ?? []), ...planned]} onPick={pick} picked={at} />
-          )}
-        </Loaded>
-        <Explain task={task} at={at} onPick={pick} />
-      </div>
-    </Panel>
-  );
-}
-
-/** The next times by the server's engine; none while it is paused or finished. */
-function usePlanned(task: Task): readonly Tick[] {
-  const { owner, id, schedule, state, nextExecution } = task;
-  const body = { schedule, owner, id, count: TRACK.planned };
-  const preview = useAsk<Preview>("/validate", body, {
-    enabled: state === "scheduled",
-    since: nextExecution,
-  });
-  if (state !== "scheduled" || !preview.data) return [];
-  return preview.data.next.map(({ nominal }) => ({ nominal, state: "planned" }));
 }

@@ -1,7 +1,7 @@
 import type { Tick } from "@carillon/sdk";
 import type { Named } from "../lib/api.js";
 import { useGet } from "../lib/query.js";
-import { duration, shortTime, useNow, useZone } from "../lib/time.js";
+import { duration, shortTime } from "../lib/time.js";
 import { words } from "../words.js";
 import { type Tone, toneOf } from "./state.js";
 import "./ticks.css";
@@ -18,11 +18,11 @@ export function RowStrip({ rows, index }: { rows: readonly Named[]; index: numbe
   return ticks === undefined || ticks.length === 0 ? null : <TickStrip ticks={ticks} />;
 }
 
-const toneOfTick = ({ state, outcome, reason }: Tick): Tone =>
+export const toneOfTick = ({ state, outcome, reason }: Tick): Tone =>
   state === "skipped" || reason !== undefined ? "skip" : outcome === undefined ? "run" : toneOf(outcome);
 
 /** Height by duration, on a logarithmic scale from 10 ms to 1 h; what did not run has the least. */
-function share({ started, finished }: Tick): number {
+export function share({ started, finished }: Tick): number {
   if (started === undefined || finished === undefined) return 0.25;
   const ms = Math.max(10, finished - started);
   return 0.25 + 0.75 * Math.min(1, Math.log10(ms / 10) / Math.log10(360_000));
@@ -41,7 +41,7 @@ export function tickText(tick: Tick, zone: string, now: number): string {
 }
 
 /** Text alternative of a strip. */
-function summary(ticks: readonly Tick[]): string {
+export function summary(ticks: readonly Tick[]): string {
   const counts = { succeeded: 0, failed: 0, skipped: 0, other: 0, open: 0, planned: 0 };
   for (const tick of ticks) counts[kindOf(tick)] += 1;
   return words.ticks.summary(counts);
@@ -79,82 +79,5 @@ export function TickStrip({ ticks }: { ticks: readonly Tick[] }) {
         );
       })}
     </svg>
-  );
-}
-
-const TRACK = { width: 1_000, height: 84, base: 62 };
-
-interface TrackProps {
-  ticks: readonly Tick[];
-  /** Called with the time of a tick, or of an empty place. */
-  onPick: (at: number) => void;
-  picked: number | undefined;
-}
-
-/** Ticks on a line of time, planned against actual around now. Any place of it can be asked about. */
-export function TickTrack({ ticks, onPick, picked }: TrackProps) {
-  const zone = useZone();
-  const now = useNow();
-  const { width, height, base } = TRACK;
-  const times = [...ticks.map(({ nominal }) => nominal), now];
-  const [first, last] = [Math.min(...times), Math.max(...times)];
-  const margin = Math.max(1_000, (last - first) * 0.02);
-  const [from, to] = [first - margin, last + margin];
-  const x = (at: number) => ((at - from) / (to - from)) * width;
-  return (
-    <div className="track">
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the form below it does the same from the keyboard */}
-      <svg
-        viewBox={`0 0 ${width} ${height}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={summary(ticks)}
-        onClick={(event) => {
-          const { left, width: shown } = event.currentTarget.getBoundingClientRect();
-          const at = from + ((event.clientX - left) / shown) * (to - from);
-          // A click near a tick means the tick.
-          const near = ticks.reduce<Tick | undefined>(
-            (best, tick) =>
-              best && Math.abs(best.nominal - at) <= Math.abs(tick.nominal - at) ? best : tick,
-            undefined,
-          );
-          const reach = ((to - from) / shown) * 6;
-          onPick(
-            near && Math.abs(near.nominal - at) <= reach ? near.nominal : Math.round(at / 1_000) * 1_000,
-          );
-        }}
-      >
-        <line className="axis" x1="0" x2={width} y1={base} y2={base} />
-        {ticks.map((tick, i) => {
-          const tall = Math.round(share(tick) * (base - 10));
-          const at = x(tick.nominal);
-          return (
-            // biome-ignore lint/suspicious/noArrayIndexKey: two ticks may have one time
-            <g key={`${tick.nominal} ${i}`} data-tone={toneOfTick(tick)} data-state={tick.state}>
-              <title>{tickText(tick, zone, now)}</title>
-              {tick.started === undefined ? null : (
-                <line
-                  className="ran"
-                  x1={x(tick.started)}
-                  x2={Math.max(x(tick.finished ?? now), x(tick.started) + 2)}
-                  y1={base + 8}
-                  y2={base + 8}
-                />
-              )}
-              <rect x={at - 2.5} y={base - tall} width="5" height={tall} />
-            </g>
-          );
-        })}
-        {picked === undefined ? null : (
-          <line className="picked" x1={x(picked)} x2={x(picked)} y1="0" y2={height} />
-        )}
-        <line className="now" x1={x(now)} x2={x(now)} y1="0" y2={height} />
-      </svg>
-      <p className="ends small soft">
-        <span>{shortTime(first, zone, now)}</span>
-        <span>{words.ticks.legend}</span>
-        <span>{shortTime(last, zone, now)}</span>
-      </p>
-    </div>
   );
 }

@@ -1,7 +1,9 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { Component, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
-import { ROOT } from "../lib/api.js";
+import { bindTo, ROOT } from "../lib/api.js";
 import { moveRow, useKeys } from "../lib/keys.js";
+import { startLive, useLive } from "../lib/live.js";
 import { type Me, MeContext } from "../lib/me.js";
 import { useGet } from "../lib/query.js";
 import { setServerTime } from "../lib/time.js";
@@ -19,16 +21,22 @@ const GO: Readonly<Record<string, string>> = { n: "/", t: "/tasks", r: "/runs" }
 
 export function App() {
   const me = useGet<Me>("/me", {}, { refresh: 60_000 });
+  const client = useQueryClient();
   useEffect(() => {
     if (me.data) setServerTime(me.data.now);
   }, [me.data]);
+  const isKnown = me.data !== undefined;
+  useEffect(() => (isKnown ? startLive(client) : undefined), [isKnown, client]);
   return (
     <Loaded of={me}>
-      {(known) => (
-        <MeContext value={known}>
-          <Shell me={known} />
-        </MeContext>
-      )}
+      {(known) => {
+        bindTo(ownerOf(known.owners));
+        return (
+          <MeContext value={known}>
+            <Shell me={known} />
+          </MeContext>
+        );
+      }}
     </Loaded>
   );
 }
@@ -37,6 +45,7 @@ function Shell({ me }: { me: Me }) {
   const [helps, setHelps] = useState(false);
   const [menu, setMenu] = useState(false);
   const [location, navigate] = useLocation();
+  const live = useLive();
   const main = useRef<HTMLElement>(null);
   const went = useRef(0);
   useKeys({
@@ -91,9 +100,17 @@ function Shell({ me }: { me: Me }) {
             {words.shell.menu}
           </button>
           <Search />
+          <Owner me={me} />
+          <span
+            className="live small soft end"
+            data-live={live}
+            title={words.shell.liveHints[String(live) as "true"]}
+          >
+            {live ? words.shell.live : words.shell.polls}
+          </span>
           <button
             type="button"
-            className="button icon end"
+            className="button icon"
             aria-label={words.shell.help}
             title={words.shell.help}
             onClick={() => setHelps(true)}
@@ -122,6 +139,34 @@ function Shell({ me }: { me: Me }) {
       <Notices />
     </div>
   );
+}
+
+/** Whose tasks are shown, for a token that is bound to several owners. */
+function Owner({ me: { owners = [] } }: { me: Me }) {
+  if (owners.length < 2) return null;
+  return (
+    <select
+      className="input owner"
+      aria-label={words.list.owner}
+      value={ownerOf(owners)}
+      onChange={(event) => {
+        sessionStorage.setItem(OWNER_KEY, event.target.value);
+        window.location.reload();
+      }}
+    >
+      {owners.map((owner) => (
+        <option key={owner}>{owner}</option>
+      ))}
+    </select>
+  );
+}
+
+const OWNER_KEY = "carillon-owner";
+
+/** The owner chosen in this tab; none if there is no choice. */
+function ownerOf(owners: readonly string[] = []): string | undefined {
+  const chosen = sessionStorage.getItem(OWNER_KEY) ?? "";
+  return owners.length < 2 ? undefined : owners.includes(chosen) ? chosen : owners[0];
 }
 
 function focusMain(event: React.MouseEvent, main: HTMLElement | null): void {

@@ -1,0 +1,148 @@
+import type { LiveEvent } from "@carillon/sdk";
+import type { Query as AnyQuery, QueryClient } from "@tanstack/react-query";
+import { useSyncExternalStore } from "react";
+import { apiAddress, taskPath } from "./api.js";
+
+/*
+ * Reads shown data again when the server's events say that they changed. Polling goes on: rarely while events come, more often otherwise.
+ */
+
+// biome-ignore lint/suspicious/noExplicitAny: a query of any data
+type Query = AnyQuery<any, any, any, any>;
+
+const KINDS = ["run-started", "run-ended", "skipped", "changed", "node-up", "node-gone", "reset"] as const;
+type Kind = (typeof KINDS)[number];
+
+/** How often shown data are read without an event, in ms: with a stream of events, and without one. */
+const POLL_MS = { live: 60_000, alone: 5_000 };
+/** Shortest age at which data are read again because of events, in ms: those of one task or run, and lists. */
+const LEAST_MS = { one: 800, list: 3_000 };
+/** After a refusal, in ms. Browsers come back by themselves only after a lost connection. */
+const RETRY_MS = 10_000;
+
+const OF_RUNS = /^\/(tasks|runs|journal|status|upcoming|ticks|stats|queues|backfills|alerts|recent)(\/|$)/;
+const OF_NODES = /^\/(nodes|workers|status)$/;
+
+let live = false;
+const listeners = new Set<() => void>();
+
+function setLive(to: boolean): void {
+  live = to;
+  for (const listener of listeners) listener();
+}
+
+/** Whether events arrive. */
+export function useLive(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => live,
+  );
+}
+
+/** A list of which more pages are read stays as it is while it is shown. */
+const MOST_PAGES = 3;
+
+function isDeep({ state }: Query): boolean {
+  return ((state.data as { pages?: unknown[] } | undefined)?.pages?.length ?? 0) > MOST_PAGES;
+}
+
+/** When data that events concern are read without one. */
+export function pollInterval(query: Query): number | false {
+  return isDeep(query) ? false : live ? POLL_MS.live : POLL_MS.alone;
+}
+
+/** Whether data of this path may have changed. */
+export function concerns(path: string, event: Pick<LiveEvent, "kind"> & Partial<LiveEvent>): boolean {
+  if (event.kind === "reset") return true;
+  if (event.kind === "node-up" || event.kind === "node-gone") return OF_NODES.test(path);
+  if (event.kind === "changed") return path !== "/me";
+  if (!OF_RUNS.test(path)) return false;
+  const { task, run } = event as { task?: Parameters<typeof taskPath>[0]; run?: string };
+  if (/^\/runs\/./.test(path)) return run !== undefined && decodeURIComponent(path).includes(run);
+  if (isOne(path)) return task !== undefined && `${path}/`.startsWith(`${taskPath(task)}/`);
+  return true;
+}
+
+/** Data of one task or run, not a list. */
+function isOne(path: string): boolean {
+  return /^\/(runs\/.|tasks\/[^/]+\/[^/]+\/.)/.test(path);
+}
+
+/**
+ * Listens while the page is shown: a browser opens few connections to one server, and hidden tabs would use them up.
+ *
+ * @returns ends it
+ */
+export function startLive(client: QueryClient): () => void {
+  let source: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let retry: ReturnType<typeof setTimeout> | undefined;
+  const due = new Map<Query, number>();
+
+  const flush = () => {
+    timer = undefined;
+    const now = Date.now();
+    for (const [query, at] of due) {
+      if (at > now) continue;
+      due.delete(query);
+      if (query.isActive()) void client.invalidateQueries({ queryKey: query.queryKey, exact: true });
+    }
+    plan();
+  };
+  const plan = () => {
+    if (timer !== undefined || due.size === 0) return;
+    timer = setTimeout(flush, Math.max(100, Math.min(...due.values()) - Date.now()));
+  };
+  const mark = (event: Parameters<typeof concerns>[1]) => {
+    for (const query of client.getQueryCache().findAll({ type: "active" })) {
+      const path = String(query.queryKey[0]);
+      if (due.has(query) || query.meta?.["live"] === false || isDeep(query) || !concerns(path, event))
+        continue;
+      due.set(query, query.state.dataUpdatedAt + (isOne(path) ? LEAST_MS.one : LEAST_MS.list));
+    }
+    plan();
+  };
+  const open = () => {
+    if (source || document.hidden) return;
+    source = new EventSource(apiAddress("/events"));
+    source.onopen = () => setLive(true);
+    source.onerror = () => {
+      setLive(false);
+      if (source?.readyState !== EventSource.CLOSED) return;
+      source = undefined;
+      retry = setTimeout(open, RETRY_MS);
+    };
+    for (const kind of KINDS) {
+      source.addEventListener(kind, ({ data }: MessageEvent<string>) => mark(read(kind, data)));
+    }
+  };
+  const shut = () => {
+    source?.close();
+    source = undefined;
+    setLive(false);
+  };
+  const turn = () => {
+    if (document.hidden) return shut();
+    open();
+    mark({ kind: "reset" });
+  };
+  document.addEventListener("visibilitychange", turn);
+  open();
+  return () => {
+    document.removeEventListener("visibilitychange", turn);
+    clearTimeout(timer);
+    clearTimeout(retry);
+    shut();
+  };
+}
+
+function read(kind: Kind, data: string): Parameters<typeof concerns>[1] {
+  try {
+    return { ...(JSON.parse(data) as object), kind };
+  } catch {
+    return { kind: "reset" };
+  }
+}

@@ -1,0 +1,174 @@
+import type { Task, Tick, TickList, TickStrip } from "@carillon/sdk";
+import { lazy, Suspense } from "react";
+import { useSearchParams } from "wouter";
+import { taskPath } from "../lib/api.js";
+import { useGet } from "../lib/query.js";
+import { duration, useNow } from "../lib/time.js";
+import { Explain } from "../parts/explain.js";
+import { Empty, Loaded, Panel } from "../parts/page.js";
+import { type Range, TickTrack } from "../parts/tick-track.js";
+import { words } from "../words.js";
+
+const DurationPlot = lazy(() => import("../parts/duration-plot.js"));
+
+const w = words.task;
+/** Decided occurrences that are shown at first, and the most that one range shows. */
+const TICKS = { first: 40, most: 500 };
+const HOUR = 3_600_000;
+const LEAST_MS = 10_000;
+
+/** Planned and actual times on a line, each of which can be explained, and how long the runs took. */
+export function Track({ task }: { task: Task }) {
+  const [params, setParams] = useSearchParams();
+  const around = useAround(task);
+  const [from, to, at] = ["from", "to", "explain"].map((name) => whole(params.get(name)));
+  const range = from !== undefined && to !== undefined && to > from ? { from, to } : around;
+  const ticks = useGet<TickList>(
+    `${taskPath(task)}/ticks`,
+    { ...range, limit: TICKS.most },
+    { enabled: range !== undefined },
+  );
+  const set = (changes: Record<string, number | undefined>) =>
+    setParams(
+      (was) => {
+        const now = new URLSearchParams(was);
+        for (const [name, value] of Object.entries(changes)) {
+          if (value === undefined) now.delete(name);
+          else now.set(name, String(Math.round(value)));
+        }
+        return now;
+      },
+      { replace: true },
+    );
+  const pick = (explain: number) => set({ explain });
+  return (
+    <>
+      <Panel
+        title={w.ticks}
+        end={
+          range === undefined ? null : <Moves range={range} at={at} onMove={set} isMoved={range !== around} />
+        }
+      >
+        <div className="body stack">
+          <Loaded of={ticks}>
+            {({ ticks, next }) => (
+              <>
+                <TickTrack ticks={ticks} range={range} onPick={pick} picked={at} />
+                {next === undefined ? null : <p className="small soft">{w.tooMany(TICKS.most)}</p>}
+              </>
+            )}
+          </Loaded>
+          <Explain task={task} at={at} onPick={pick} />
+        </div>
+      </Panel>
+      {ticks.data === undefined ? null : <Durations ticks={ticks.data.ticks} />}
+    </>
+  );
+}
+
+interface MovesProps {
+  range: Range;
+  at: number | undefined;
+  isMoved: boolean;
+  onMove: (to: { from: number | undefined; to: number | undefined }) => void;
+}
+
+/** Another range: earlier, later, narrower around what is explained, wider, or around now again. */
+function Moves({ range: { from, to }, at, isMoved, onMove }: MovesProps) {
+  const length = to - from;
+  const middle = at !== undefined && at >= from && at <= to ? at : (from + to) / 2;
+  const zoom = (by: number) => {
+    const half = Math.max(LEAST_MS, length * by) / 2;
+    onMove({ from: Math.max(0, middle - half), to: middle + half });
+  };
+  const shift = (by: number) => onMove({ from: Math.max(0, from + by * length), to: to + by * length });
+  const buttons = {
+    earlier: () => shift(-0.5),
+    later: () => shift(0.5),
+    closer: () => zoom(0.5),
+    wider: () => zoom(2),
+  };
+  return (
+    <div className="inline">
+      {isMoved ? (
+        <button
+          type="button"
+          className="button plain"
+          onClick={() => onMove({ from: undefined, to: undefined })}
+        >
+          {w.moves.now}
+        </button>
+      ) : null}
+      {(Object.keys(buttons) as (keyof typeof buttons)[]).map((name) => (
+        <button
+          key={name}
+          type="button"
+          className="button icon"
+          aria-label={w.moves[name].text}
+          title={w.moves[name].text}
+          onClick={buttons[name]}
+        >
+          {w.moves[name].sign}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** The last ticks, now, and the next one. It moves in steps, so that it is not read again each second. */
+function useAround(task: Task): Range | undefined {
+  const { queue, owner, id, nextExecution } = task;
+  const now = useNow();
+  const strip = useGet<{ tasks: TickStrip[] }>("/ticks", {
+    task: [`${queue}/${owner}/${id}`],
+    limit: TICKS.first,
+  });
+  if (strip.data === undefined && !strip.error) return undefined;
+  const first = strip.data?.tasks[0]?.ticks[0]?.nominal ?? now - HOUR;
+  const back = Math.max(LEAST_MS, now - first);
+  const ahead = Math.max(back / 4, 1.2 * ((nextExecution ?? now) - now));
+  // A power of two of seconds is stable while the times go on.
+  const step = 1_000 * 2 ** Math.max(0, Math.round(Math.log2((back + ahead) / 16_000)));
+  return {
+    from: Math.max(0, Math.floor((now - 1.04 * back) / step) * step),
+    to: Math.ceil((now + ahead) / step) * step,
+  };
+}
+
+/** How long the runs of the range took. */
+function Durations({ ticks }: { ticks: readonly Tick[] }) {
+  const runs = ticks.flatMap(({ nominal, started, durationMs, outcome }) =>
+    durationMs === undefined ? [] : [{ at: started ?? nominal, ms: durationMs, outcome }],
+  );
+  if (runs.length < 2) return null;
+  const sorted = runs.map(({ ms }) => ms).sort((a, b) => a - b);
+  const rank = (share: number) => sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
+  const figures = [
+    [w.middle, rank(0.5)],
+    [w.p95, rank(0.95)],
+    [w.longest, rank(1)],
+  ] as const;
+  const text = figures.map(([name, ms]) => `${name}: ${duration(ms)}`).join(", ");
+  return (
+    <Panel title={w.durations} end={<span className="soft small">{words.runs(runs.length)}</span>}>
+      <div className="body stack">
+        <dl className="figures">
+          {figures.map(([name, ms]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{duration(ms)}</dd>
+            </div>
+          ))}
+        </dl>
+        <Suspense fallback={<Empty>{words.loading}</Empty>}>
+          <DurationPlot runs={runs} label={text} />
+        </Suspense>
+      </div>
+    </Panel>
+  );
+}
+
+function whole(text: string | null): number | undefined {
+  const value = Number(text ?? Number.NaN);
+  return Number.isSafeInteger(value) ? value : undefined;
+}

@@ -1,0 +1,79 @@
+import type { Outcome } from "@carillon/sdk";
+import { useEffect, useRef } from "react";
+import UPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { duration, fullTime, useZone } from "../lib/time.js";
+import { words } from "../words.js";
+import { toneOf } from "./state.js";
+
+interface Props {
+  runs: readonly { readonly at: number; readonly ms: number; readonly outcome: Outcome | undefined }[];
+  /** Text alternative. */
+  label: string;
+}
+
+const HEIGHT = 180;
+
+/** Durations of runs by their start, on a logarithmic scale. Those that failed are a row of their own. */
+export default function DurationPlot({ runs, label }: Props) {
+  const place = useRef<HTMLDivElement>(null);
+  const zone = useZone();
+  useEffect(() => {
+    const parent = place.current;
+    if (!parent) return;
+    const colour = (name: string) => getComputedStyle(parent).getPropertyValue(name);
+    // `light-dark()` is only resolved in a property that takes colours.
+    const probe = document.createElement("i");
+    parent.append(probe);
+    const resolved = (name: string) => {
+      probe.style.color = colour(name);
+      return getComputedStyle(probe).color;
+    };
+    const [ok, bad, ink, line] = ["--ok", "--bad", "--ink-soft", "--line"].map(resolved) as [
+      ...[string, string, string, string],
+    ];
+    probe.remove();
+    const sorted = [...runs].sort((a, b) => a.at - b.at);
+    const values = (isBad: boolean) =>
+      sorted.map(({ ms, outcome }) => ((toneOf(outcome) === "bad") === isBad ? Math.max(1, ms) : null));
+    const points = (name: string, stroke: string) => ({
+      ...{ label: name, stroke, width: 0, paths: () => null },
+      points: { show: true, size: 5, fill: stroke, width: 0 },
+      value: (_: unknown, ms: number | null) => (ms === null ? words.none : duration(ms)),
+    });
+    const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+    const plot = new UPlot(
+      {
+        ...{ width: parent.clientWidth, height: HEIGHT },
+        tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), zone),
+        scales: { y: { distr: 3 } },
+        axes: [
+          axis,
+          { ...axis, size: 64, values: (_, splits) => splits.map((ms) => (isRound(ms) ? duration(ms) : "")) },
+        ],
+        series: [
+          {
+            label: words.task.startedAt,
+            value: (_, at) => (at === null ? words.none : fullTime(at * 1_000, zone)),
+          },
+          points(words.task.ended, ok),
+          points(words.task.failed, bad),
+        ],
+      },
+      [sorted.map(({ at }) => at / 1_000), values(false), values(true)],
+      parent,
+    );
+    const resize = new ResizeObserver(() => plot.setSize({ width: parent.clientWidth, height: HEIGHT }));
+    resize.observe(parent);
+    return () => {
+      resize.disconnect();
+      plot.destroy();
+    };
+  }, [runs, zone]);
+  return <div ref={place} role="img" aria-label={label} className="plot" />;
+}
+
+/** Whether a power of ten: labels of a logarithmic scale. */
+function isRound(ms: number | null): boolean {
+  return ms !== null && Math.abs(Math.log10(ms) - Math.round(Math.log10(ms))) < 1e-6;
+}
