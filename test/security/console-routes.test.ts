@@ -98,7 +98,17 @@ const OWNED = [
   "me",
   "openapi.json",
   "ticks",
-  ...["runs/a/cancel", "stats", "upcoming", "forecast", "validate", "journal", "status", "changes"],
+  ...[
+    "runs/summary",
+    "runs/a/cancel",
+    "stats",
+    "upcoming",
+    "forecast",
+    "validate",
+    "journal",
+    "status",
+    "changes",
+  ],
   ...PAGES,
 ].map((path) => (path.startsWith("/") ? path : `/api/v1/${path}`));
 /** Paths for an admin only, to read too. */
