@@ -268,6 +268,42 @@ onEveryEngine("a turn", (connection) => {
     await own.close();
   });
 
+  it("leaves the end of all but plain jobs to BullMQ, and their runs as they are", async () => {
+    const own = await Bench.open(connection());
+    const { job, run } = internalsOf(own.store).keys.queue(QUEUE);
+    const { link } = internalsOf(own.store);
+    const ways: Record<string, (key: string) => Promise<unknown>> = {
+      "has a parent": (key) => link.ask((client) => client.hset(key, "parentKey", "another", "parent", "{}")),
+      "has a deduplication id": (key) => link.ask((client) => client.hset(key, "deid", "d")),
+      "has children": (key) => link.ask((client) => client.sadd(`${key}:dependencies`, "child")),
+      "has failed children": (key) => link.ask((client) => client.zadd(`${key}:unsuccessful`, 1, "child")),
+      "is locked by another": (key) => link.ask((client) => client.set(`${key}:lock`, "another's")),
+      "is not locked": (key) => link.ask((client) => client.del(`${key}:lock`)),
+      "is not active": (key) =>
+        link.ask((client) => client.lrem(`${key.replace(/[^:]+$/, "")}active`, 1, key.replace(/^.*:/, ""))),
+      "is missing": (key) => link.ask((client) => client.del(key)),
+    };
+    await add(own, Object.keys(ways).length);
+    const [lane] = own.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 }) as [TurnLane];
+    const { jobs } = await lane.next(20)([]);
+    for (const [i, act] of Object.values(ways).entries()) await act(job(jobs[i]?.[0] as string));
+    const ends = jobs.map(([id, token, , start]) => ({
+      ...{ name: own.name("p0"), run: id, token, fence: Number(start?.[1]), outcome: "succeeded" as const },
+      ...{ made: 0, trace: 0, result: 1 },
+    }));
+    const before = await own.dump();
+    const { words } = await lane.next(0)(ends);
+    expect(Object.keys(ways).map((way, i) => [way, words[i]])).toEqual(
+      Object.keys(ways).map((way) => [way, "ASK"]),
+    );
+    const without = (dump: Record<string, unknown>) =>
+      Object.entries(dump).filter(([key]) => !/:(~turn:.*|meta|events)$/.test(key));
+    expect(without(await own.dump())).toEqual(without(before));
+    for (const { run: id } of ends)
+      expect(await link.ask((client) => client.hget(run(id), "state"))).toBe("running");
+    await own.close();
+  });
+
   it("leaves the start of all but plain runs to others", async () => {
     const own = await Bench.open(connection());
     const { job, run } = internalsOf(own.store).keys.queue(QUEUE);

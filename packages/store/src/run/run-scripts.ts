@@ -1,7 +1,8 @@
 import type { Json, Outcome, TaskName } from "@carillon/core";
 import {
   BULL,
-  BULL_TURN,
+  BULL_END,
+  BULL_TAKE,
   CANCEL,
   CLEAR,
   EACH,
@@ -145,7 +146,7 @@ export const TURN = script("turn", {
     args: [...RUN_ITEM.args, "token", "fence", "outcome", "made", "trace", "value", "result"],
     packed: true,
   },
-  uses: [START, BULL_TURN, TRIED],
+  uses: [START, BULL_END, BULL_TAKE, TRIED],
   answer:
     answers<
       [

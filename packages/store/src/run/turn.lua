@@ -29,7 +29,7 @@ local function endRun(run)
     was = { was[5], was[6], was[7], was[8] },
     survived = true,
     job = function()
-      run.ended = bullEnd(run.id, run.token, run.value) == 0
+      run.ended = bullEnd(run.id, run.token, run.value)
       return run.ended
     end,
   })
@@ -43,11 +43,10 @@ local function fromItem(item)
   return run
 end
 
-local function startRun(id, hash)
-  local job = {}
-  for i = 1, #hash, 2 do job[hash[i]] = hash[i + 1] end
+-- `has`: fields of its job.
+local function startRun(id, has)
   -- It was tried before, by any worker, or is to fail.
-  if job.atm or job.stc or job.defa or job.stacktrace then return nil end
+  if has.atm or has.stc or has.defa or has.stacktrace then return nil end
   local key = ours(F.keys.run, id)
   local was = readStart(key)
   local name = was[15] and string.match(was[15], "^%S+")
@@ -103,6 +102,7 @@ for item in eachItem do
   if failed then word = run.ended and "ENDED" or "ASK" end
   letters = letters .. LETTERS[word]
 end
+bullEnded()
 
 local record = ""
 for n = 1, tonumber(A.take) do
@@ -119,11 +119,12 @@ for n = 1, tonumber(A.take) do
     limit, delay, held = got[1][3], got[1][4], got[2] and 0 or 1
     break
   end
-  local start = tried(startRun, id, job)
+  local start = tried(startRun, id, bullPlaces)
   took[n] = { id, tokenOf(n), job, start }
   record = record .. " " .. id .. " " .. (start and whole(start[2]) or "-")
 end
-bullLeave(#took > 0)
+bullLeave()
+bullDrained(#took > 0)
 if next(ended) then afterEnds() else wakeForMoved() end
 -- Ends that come again are known by their fences, so only takes, and jobs that ended without their runs, need a record.
 if record == "" and not string.find(letters, "E", 1, true) then

@@ -1,4 +1,4 @@
-import { bullTurnLua } from "../bull/bull-turn.js";
+import { bullTakeLua } from "../bull/bull-turn.js";
 import { bullAddLua, bullPauseLua, bullPromoteLua, bullRemoveLua } from "../bull/bullmq.js";
 import { library, madeLibrary } from "./script.js";
 
@@ -31,7 +31,8 @@ export const REOPEN = library("reopen", [RUN]);
 export const SWEEP = library("sweep", [RUN, TRIED, library("bulk", [BULL])]);
 export const START = library("start", [RUN]);
 export const EACH = library("each", [RUN, TRIED]);
-export const BULL_TURN = madeLibrary("bull-turn", bullTurnLua, [BULL]);
+export const BULL_END = library("bull-end", [RUN]);
+export const BULL_TAKE = madeLibrary("bull-take", bullTakeLua, [RUN]);
 export const QUOTA = library("quota", [KEYS, BULL]);
 export const RECKON = library("reckon", [OPEN, BULL]);
 const BULL_ADD = madeLibrary("bull-add", bullAddLua);

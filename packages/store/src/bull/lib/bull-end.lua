@@ -1,0 +1,51 @@
+-- Jobs that complete, as BullMQ's moveToFinished leaves them. Only plain jobs: one with a parent, children or a deduplication id is left to
+-- BullMQ. What goes to the same key for all jobs is written once, by `bullEnded`. A.clock: the worker's time (ms).
+
+local BULL_EVENTS = bullKey("events")
+local bullLocks, bullIds, bullScores = {}, {}, {}
+
+-- Before the first write. Fails if a key that all jobs share holds something else.
+local function bullBegin()
+  redis.call("ZCARD", bullKey("completed"))
+  redis.call("SCARD", bullKey("stalled"))
+  local meta = bullKey("meta")
+  local most = redis.call("HGET", meta, "opts.maxLenEvents")
+  if not most then
+    most = "10000"
+    redis.call("HSET", meta, "opts.maxLenEvents", most)
+  end
+  redis.call("XTRIM", BULL_EVENTS, "MAXLEN", "~", most)
+end
+
+-- Returns whether the job has ended; if not, nothing of it was written.
+local function bullEnd(id, token, value)
+  local key = bullKey(id)
+  local lock = key .. ":lock"
+  local added, made, parent, parentKey, deduplicated = unpack(redis.call("HMGET", key, "timestamp", "atm", "parent", "parentKey",
+    "deid"))
+  if not added or parent or parentKey or deduplicated or redis.call("GET", lock) ~= token then return false end
+  if redis.call("EXISTS", key .. ":dependencies", key .. ":unsuccessful") > 0 then return false end
+  if #bullIds == 0 then bullBegin() end
+  if redis.call("LREM", bullKey("active"), -1, id) == 0 then return false end
+  redis.call("HSET", key, "atm", whole((tonumber(made) or 0) + 1), "returnvalue", value, "finishedOn", A.clock)
+  redis.call("XADD", BULL_EVENTS, "*", "event", "completed", "jobId", id, "returnvalue", value, "prev", "active")
+  bullLocks[#bullLocks + 1] = lock
+  bullIds[#bullIds + 1] = id
+  add(bullScores, A.clock, id)
+  return true
+end
+
+-- After the last end.
+local function bullEnded()
+  if #bullIds == 0 then return end
+  redis.call("ZADD", bullKey("completed"), unpack(bullScores))
+  redis.call("SREM", bullKey("stalled"), unpack(bullIds))
+  redis.call("DEL", unpack(bullLocks))
+end
+
+-- After the takes. BullMQ adds the event if no job is left.
+local function bullDrained(took)
+  if #bullIds == 0 or took then return end
+  if redis.call("EXISTS", bullKey("wait"), bullKey("active"), bullKey("prioritized")) > 0 then return end
+  redis.call("XADD", BULL_EVENTS, "*", "event", "drained")
+end
