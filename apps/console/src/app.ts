@@ -1,13 +1,15 @@
-import type { Client } from "@carillon/sdk";
+import type { Client, Logger } from "@carillon/sdk";
 import type { Store } from "@carillon/sdk/internal";
-import express, { type Express } from "express";
-import type { Logger } from "pino";
+import { Hono } from "hono";
+import { audit, roleAllows } from "./access.js";
 import { apiRouter } from "./api/router.js";
 import { Auth, FailureLimiter, type Tokens } from "./auth.js";
 import { Board, type Connection } from "./board.js";
-import { errorHandler, RequestError, refuse } from "./errors.js";
-import { Guard, identityOf } from "./guard.js";
+import { type Ctx, type Env, json, pathReader, type Site } from "./context.js";
+import { errorHandler, notFound, refuse } from "./errors.js";
+import { Guard } from "./guard.js";
 import { KEPT_FOR_AN_HOUR, sameOrigin, securityHeaders } from "./headers.js";
+import { identifyBy, type OwnAuth } from "./identity.js";
 import { LOGIN_STYLE, LOGO } from "./pages.js";
 import { API_PATH, BOARD_PATH, PAGE_PATHS } from "./paths.js";
 import { Redactor } from "./redact.js";
@@ -18,10 +20,12 @@ export interface AppOptions {
   /** Uses `store`. The caller closes it. */
   client: Client;
   store: Store;
-  /** For BullMQ's queues; `connect(spec, "safe")`. The caller closes it. */
-  connection: Connection;
+  /** For BullMQ's queues; of the profile "safe". The caller closes it. Undefined: without Bull Board. */
+  connection: Connection | undefined;
   logger: Logger;
-  tokens: Tokens;
+  auth: Tokens | OwnAuth;
+  /** Where it is mounted, for example `/ops/carillon`; default "": at the root. */
+  basePath?: string | undefined;
   /** Fields of payloads whose values are hidden from everyone; default none. */
   redact?: readonly string[] | undefined;
   /** How often the list of queues is read, in ms; default 3,000. */
@@ -30,67 +34,73 @@ export interface AppOptions {
   trustedProxies?: number | undefined;
   /** Default: 10 wrong tokens per minute and address are answered at once. */
   limiter?: FailureLimiter | undefined;
+  /** Ends open streams. */
+  closing?: AbortSignal | undefined;
 }
 
-/** Creates the console's app, which does not listen yet. A request passes the handlers in the order of these lines. */
-export function createApp(options: AppOptions): { app: Express; board: Board } {
-  const {
-    client,
-    store,
-    connection,
-    logger,
-    tokens,
-    redact = [],
-    refreshEvery,
-    trustedProxies = 0,
-    limiter = new FailureLimiter(),
-  } = options;
+/** Creates the console's app. A request passes the handlers in the order of these lines. */
+export function createApp(options: AppOptions): { app: Hono<Env>; board: Board } {
+  const { client, store, connection, logger, auth, basePath = "", redact = [] } = options;
   const redactor = new Redactor(redact);
-  const board = new Board({ client, store, connection, logger, redactor, refreshEvery });
-  const auth = new Auth({ tokens, namespace: client.namespace, store });
-  const guard = new Guard({ auth, store, limiter, logger });
-  const ui = new Ui("");
-  const app = express();
-  app.disable("x-powered-by");
-  app.set("trust proxy", trustedProxies);
-  app.set("query parser", "simple");
-  app.set("json replacer", redactor.replacer);
+  const site: Site = {
+    basePath,
+    trustedProxies: options.trustedProxies ?? 0,
+    replacer: redactor.replacer,
+    bullBoard: connection !== undefined,
+    signsIn: typeof auth !== "function",
+    closing: options.closing ?? new AbortController().signal,
+  };
+  const { refreshEvery } = options;
+  const board = new Board({ client, store, connection, logger, redactor, site, refreshEvery });
+  const ui = new Ui(basePath);
+  const app = new Hono<Env>({ getPath: pathReader(basePath) });
+  app.notFound(notFound);
+  app.onError(errorHandler(logger));
 
+  app.use(async (c, next) => {
+    c.set("site", site);
+    await next();
+  });
   app.use(securityHeaders);
-  app.get("/health", (_req, res) => void res.json({ status: "ok" }));
-  app.get("/ready", (_req, res) => {
+  app.get("/health", (c) => json(c, { status: "ok" }));
+  app.get("/ready", (c) => {
     const { problem, writeProblem } = board;
-    if (problem) res.status(503).json({ status: "unavailable", code: problem.code });
-    else if (writeProblem) res.status(503).json({ status: "read-only", code: writeProblem.code });
-    else res.json({ status: "ready" });
+    if (problem) return json(c, { status: "unavailable", code: problem.code }, 503);
+    if (writeProblem) return json(c, { status: "read-only", code: writeProblem.code }, 503);
+    return json(c, { status: "ready" });
   });
-  app.get("/carillon.svg", (_req, res) => {
-    res.set("Cache-Control", KEPT_FOR_AN_HOUR).type("svg").send(LOGO);
-  });
-  app.get("/login.css", (_req, res) => {
-    res.set("Cache-Control", KEPT_FOR_AN_HOUR).type("css").send(LOGIN_STYLE);
-  });
+  app.get("/carillon.svg", file("image/svg+xml", LOGO));
+  app.get("/login.css", file("text/css; charset=utf-8", LOGIN_STYLE));
   app.get("/assets/:file", ui.asset);
 
   app.use(sameOrigin);
-  app.post("/login", express.urlencoded({ extended: false, limit: "4kb" }), guard.form);
-  app.get("/logout", guard.signOut);
-  app.use(guard.link, guard.identify, guard.roleAllows, guard.audit);
+  if (typeof auth === "function") app.use(identifyBy(auth, logger));
+  else {
+    const limiter = options.limiter ?? new FailureLimiter();
+    const tokens = new Auth({ tokens: auth, namespace: client.namespace, store });
+    const guard = new Guard({ auth: tokens, store, limiter, logger });
+    app.post("/login", guard.form);
+    app.get("/logout", guard.signOut);
+    app.use(guard.link);
+    app.use(guard.identify);
+  }
+  app.use(roleAllows);
+  app.use(audit(logger));
 
-  app.use(API_PATH, apiRouter(store, redactor));
-  app.get(PAGE_PATHS, ui.page);
-  app.use(`${BOARD_PATH}/api`, (_req, res, next) => {
-    const { problem } = board;
-    if (problem) refuse(res, problem);
-    else next();
-  });
-  app.use(BOARD_PATH, (req, res, next) => {
-    const { name, role } = identityOf(res);
-    author.run(name, () => board.router(role)(req, res, next));
-  });
-  app.use(() => {
-    throw new RequestError(404, "this path does not exist.", { field: "path" });
-  });
-  app.use(errorHandler(logger));
+  app.route(API_PATH, apiRouter(store, redactor));
+  for (const path of PAGE_PATHS) app.get(path, ui.page);
+  app.all(`${BOARD_PATH}/*`, (c) => toBoard(c, board));
   return { app, board };
+}
+
+function file(type: string, text: string) {
+  return (c: Ctx) => c.body(text, 200, { "Content-Type": type, "Cache-Control": KEPT_FOR_AN_HOUR });
+}
+
+function toBoard(c: Ctx, board: Board): Response | Promise<Response> {
+  const { name, role } = c.var.identity;
+  const app = board.app(role);
+  if (!app) return notFound();
+  if (c.req.path.startsWith(`${BOARD_PATH}/api`) && board.problem) return refuse(c, board.problem);
+  return author.run(name, () => app.fetch(c.req.raw, c.env));
 }

@@ -31,12 +31,13 @@ const MAX_TOKENS = 10;
 const TOKEN = /^[\x21-\x7e]{16,512}$/;
 const WANTED = "a token must be 16 to 512 visible ASCII characters without spaces";
 
-const tokens = z.preprocess(
-  optional,
-  list
-    .refine((given) => given.length <= MAX_TOKENS, `more than ${MAX_TOKENS} tokens`)
-    .refine((given) => given.every((token) => TOKEN.test(token)), WANTED),
-);
+/** Tokens of one role. */
+export const tokensOfRole = z
+  .array(z.string("not a text"), "not a list of tokens")
+  .max(MAX_TOKENS, `more than ${MAX_TOKENS} tokens`)
+  .refine((given) => given.every((token) => TOKEN.test(token)), WANTED);
+
+const tokens = z.preprocess(optional, list.pipe(tokensOfRole));
 
 const MAX_FIELDS = 100;
 /** A name, or several with dots between. */
@@ -105,13 +106,8 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     throw refused(String(issue?.path[0]), issue?.message ?? parsed.error.message);
   }
   const given = parsed.data;
-  // If two roles had the same token, its role would be ambiguous.
-  const all = TOKENS.flatMap((variable) => given[variable].map((token) => ({ variable, token })));
-  for (const [i, { variable, token }] of all.entries()) {
-    const other = all.slice(0, i).find((one) => one.token === token);
-    if (other?.variable === variable) throw refused(variable, "contains a token twice");
-    if (other) throw refused(variable, `contains a token of ${other.variable}`);
-  }
+  const repeated = repeatedToken(TOKENS.map((variable) => [variable, given[variable]]));
+  if (repeated) throw refused(repeated.field, repeated.what);
   return {
     ...shared,
     host: given.CARILLON_HOST,
@@ -125,6 +121,20 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     redact: given.CARILLON_REDACT,
     trustedProxies: given.CARILLON_TRUSTED_PROXIES,
   };
+}
+
+/** Finds a token that is given twice: if two roles had it, its role would be ambiguous. */
+export function repeatedToken(fields: readonly (readonly [field: string, tokens: readonly string[]])[]) {
+  const seen = new Map<string, string>();
+  for (const [field, tokens] of fields) {
+    for (const token of tokens) {
+      const other = seen.get(token);
+      if (other === field) return { field, what: "contains a token twice" };
+      if (other !== undefined) return { field, what: `contains a token of ${other}` };
+      seen.set(token, field);
+    }
+  }
+  return undefined;
 }
 
 /** Error of `listen`: the port is taken or not permitted, or the address does not exist. */

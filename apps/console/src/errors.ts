@@ -1,6 +1,6 @@
-import { CarillonError, type ErrorCode, isCarillonError, redisError } from "@carillon/sdk";
-import type { NextFunction, Request, Response } from "express";
-import { type Logger, stdSerializers } from "pino";
+import { CarillonError, type ErrorCode, isCarillonError, type Logger, redisError } from "@carillon/sdk";
+import { stdSerializers } from "pino";
+import { type Ctx, json } from "./context.js";
 import { isBoard } from "./paths.js";
 import { refusedByBull } from "./refusals.js";
 
@@ -36,7 +36,7 @@ export function boardErrorBody(error: CarillonError): BoardErrorBody {
   return { error: { key: BOARD_KEYS[error.code] ?? error.code, ...error.toJSON() }, message: error.message };
 }
 
-/** Converts any thrown value to an error with a code; errors of Express, BullMQ and Redis have none. */
+/** Converts any thrown value to an error with a code; errors of Hono, BullMQ and Redis have none. */
 export function coded(error: unknown): CarillonError {
   if (isCarillonError(error)) return error;
   const refused = refusedByBull(error);
@@ -65,9 +65,8 @@ export function unreachable(cause?: unknown): CarillonError {
   });
 }
 
-export function refuse(res: Response, error: CarillonError): void {
-  const body = isBoard(res.req) ? boardErrorBody(error) : { error: error.toJSON() };
-  res.status(error.statusCode).json(body);
+export function refuse(c: Ctx, error: CarillonError): Response {
+  return json(c, isBoard(c) ? boardErrorBody(error) : { error: error.toJSON() }, error.statusCode);
 }
 
 /** Logs only message, stack and code of an error: one of ioredis holds its command, and so data of jobs. */
@@ -78,15 +77,15 @@ export function logFailure(logger: Logger, thrown: unknown): void {
   logger.error({ err: Object.assign(new Error(message), { stack, code }) }, "a request failed");
 }
 
-/** Express recognises an error handler by its four parameters. */
+/** Answers a request whose handler threw. */
 export function errorHandler(logger: Logger) {
-  return (thrown: unknown, _req: Request, res: Response, next: NextFunction): void => {
-    if (res.headersSent) {
-      next(thrown);
-      return;
-    }
+  return (thrown: Error, c: Ctx): Response => {
     const error = coded(thrown);
     if (error.code === "INTERNAL") logFailure(logger, thrown);
-    refuse(res, error);
+    return refuse(c, error);
   };
+}
+
+export function notFound(): never {
+  throw new RequestError(404, "this path does not exist.", { field: "path" });
 }

@@ -1,13 +1,11 @@
 #!/usr/bin/env node
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { hostname } from "node:os";
-import { CarillonError, Client, connect, isCarillonError } from "@carillon/sdk";
-import { Store } from "@carillon/sdk/internal";
-import { type Logger, pino } from "pino";
-import { createApp } from "./app.js";
+import { CarillonError, Client, isCarillonError } from "@carillon/sdk";
+import { pino } from "pino";
 import { newToken } from "./auth.js";
 import { answerTo } from "./command-line.js";
+import { createConsole } from "./create.js";
 import { type Config, cannotListen, readConfig } from "./environment.js";
 import { EXIT } from "./exit-codes.js";
 import { consoleServer } from "./server.js";
@@ -20,24 +18,22 @@ const UNWRITTEN_LOG = 64 * 1024;
 async function main(config: Config): Promise<void> {
   const logger = pino({ name: "carillon-console", level: config.logLevel }, standardOutput());
   const made = config.tokens.admin.length === 0 ? newToken() : undefined;
-  const tokens = made === undefined ? config.tokens : { ...config.tokens, admin: [made] };
-  const { client, store, connection } = open(config);
-  watch(connection, logger);
-  const { app, board } = createApp({ ...config, tokens, client, store, connection, logger });
+  const auth = made === undefined ? config.tokens : { ...config.tokens, admin: [made] };
+  const { redact, trustedProxies } = config;
+  const client = open(config);
+  const console_ = createConsole({ client, auth, logger, redact, trustedProxies });
 
-  const server = consoleServer(app);
+  const server = consoleServer(console_.handler);
   const { port } = await listen(server, config);
   const url = `http://${urlHost(config.host)}:${port}`;
   logger.info({ port, url }, "listening");
   if (made !== undefined) logger.info({ url: `${url}/?token=${made}` }, "sign in");
-  board.start();
 
   await signal();
   logger.info("stopping");
   await closeServer(server); // first: requests under way still need Redis
-  await board.close();
-  await store.close();
-  connection.disconnect();
+  await console_.close();
+  await client.close();
   logger.info("stopped");
   process.exit(); // a call that waits for Redis holds the process for seconds more
 }
@@ -50,35 +46,15 @@ function standardOutput() {
   return pino.destination({ dest: 1, sync: true, maxLength: UNWRITTEN_LOG }).on("error", () => {});
 }
 
-/** Opens store and client without waiting for Redis. @throws `INVALID_OPTION` for an invalid URL */
-function open({ connection, namespace }: Config) {
+/** Opens a client without waiting for Redis. @throws `INVALID_OPTION` for an invalid URL */
+function open({ connection, namespace }: Config): Client {
   try {
-    // An edit here puts the stored payload back, which passed the limit of the client that stored it.
-    const store = new Store({ connection, namespace });
-    const client = new Client({
-      store,
-      from: `board ${hostname()}`,
-      maxPayloadBytes: Number.MAX_SAFE_INTEGER,
-    });
-    return { client, store, connection: connect(connection, "safe") };
+    return new Client({ connection, namespace });
   } catch (error) {
     if (!isCarillonError(error, "INVALID_OPTION") || error.field !== "connection") throw error;
     const remedy = error.remedy ?? "";
     throw new CarillonError("INVALID_OPTION", "not a Redis URL.", { field: "REDIS_URL", remedy });
   }
-}
-
-/** Logs one line when Redis is lost and one when it is back, however many attempts lie between. */
-function watch(connection: ReturnType<typeof connect>, logger: Logger): void {
-  let down = false;
-  connection.on("error", (error: Error) => {
-    if (!down) logger.error({ error: error.message }, "Redis cannot be reached; trying again");
-    down = true;
-  });
-  connection.on("ready", () => {
-    if (down) logger.info("Redis is back");
-    down = false;
-  });
 }
 
 /** @throws `INVALID_OPTION` if the port is taken, or the address does not exist */

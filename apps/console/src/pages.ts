@@ -27,24 +27,26 @@ small { display: block; margin-top: 1rem; color: #5b6b72 }
 }`;
 
 export interface LoginPage {
-  /** Path of this console to go to afterwards. */
+  /** Where the console is mounted. */
+  base: string;
+  /** Path below `base` to go to afterwards. */
   next: string;
   problem?: string;
   /** Already filled in. */
   token?: string;
 }
 
-export function loginPage({ next, problem, token }: LoginPage): string {
+export function loginPage({ base, next, problem, token }: LoginPage): string {
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex"><title>Sign in · Carillon</title>
-<link rel="icon" type="image/svg+xml" href="/carillon.svg">
-<link rel="stylesheet" href="/login.css"></head>
+<link rel="icon" type="image/svg+xml" href="${base}/carillon.svg">
+<link rel="stylesheet" href="${base}/login.css"></head>
 <body><main>
-<h1><img src="/carillon.svg" width="32" height="32" alt="">Carillon</h1>
+<h1><img src="${base}/carillon.svg" width="32" height="32" alt="">Carillon</h1>
 ${problem === undefined ? "" : `<p role="alert" id="problem">${escapeHtml(problem)}</p>`}
-<form method="post" action="/login">
+<form method="post" action="${base}/login">
 <input type="hidden" name="next" value="${escapeHtml(next)}">
 <label for="token">Token</label>
 <input id="token" name="token" type="password" required autofocus autocomplete="current-password"${

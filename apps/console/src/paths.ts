@@ -1,4 +1,4 @@
-import type { Request } from "express";
+import type { Ctx } from "./context.js";
 
 export const BOARD_PATH = "/queues";
 export const API_PATH = "/api/v1";
@@ -24,33 +24,34 @@ export const PAGE_PATHS = [
   "/doctor",
 ];
 
-/** Path of the whole address, also inside a router. */
-function pathOf(req: Request): string {
-  return req.baseUrl + req.path;
-}
+/** What the console itself answers: a base path must differ, or its own address could not be told from it. */
+export const OWN_PATHS = [
+  ...["/api", API_PATH, BOARD_PATH, `${BOARD_PATH}/api`, "/assets", "/login", "/logout", "/health", "/ready"],
+  ...PAGE_PATHS,
+];
 
 /** Bull Board's page, a call by it, or one of its files. */
-export function isBoard(req: Request): boolean {
-  return pathOf(req) === BOARD_PATH || pathOf(req).startsWith(`${BOARD_PATH}/`);
+export function isBoard({ req }: Ctx): boolean {
+  return req.path === BOARD_PATH || req.path.startsWith(`${BOARD_PATH}/`);
 }
 
-/** Whether it is a path of our API; ignores case, as Express does. */
-export function isApi(req: Request): boolean {
-  return /^\/api(\/|$)/i.test(pathOf(req));
+/** Whether it is a path of our API, in any case of letters. */
+export function isApi({ req }: Ctx): boolean {
+  return /^\/api(\/|$)/i.test(req.path);
 }
 
 /** Whether programs call it, so that errors must not be pages. */
-export function isForPrograms(req: Request): boolean {
-  return isApi(req) || /^\/queues\/api(\/|$)/.test(pathOf(req));
+export function isForPrograms(c: Ctx): boolean {
+  return isApi(c) || /^\/queues\/api(\/|$)/.test(c.req.path);
 }
 
-export function isRead(req: Request): boolean {
+export function isRead({ req }: Ctx): boolean {
   return req.method === "GET" || req.method === "HEAD";
 }
 
 /** Whether it changes nothing; a query that needs a body is a POST. */
-export function onlyAsks(req: Request): boolean {
-  return isRead(req) || (req.method === "POST" && pathOf(req) === `${API_PATH}/validate`);
+export function onlyAsks(c: Ctx): boolean {
+  return isRead(c) || (c.req.method === "POST" && c.req.path === `${API_PATH}/validate`);
 }
 
 /**
@@ -74,14 +75,14 @@ const ACTS: readonly RegExp[] = [
 ];
 
 /** Whether it triggers, pauses, freezes, silences, resumes, cancels, retries or backfills. */
-export function onlyActs(req: Request): boolean {
-  const asked = `${req.method} ${pathOf(req)}`;
+export function onlyActs({ req }: Ctx): boolean {
+  const asked = `${req.method} ${req.path}`;
   return ACTS.some((path) => path.test(asked));
 }
 
-/** Reads and changes that only an admin may do; ignores case, as Express does where it mounts the API. */
-export function isForAdmins(req: Request): boolean {
-  return /^\/api\/v1\/tokens(\/|$)/i.test(pathOf(req));
+/** Reads and changes that only an admin may do. */
+export function isForAdmins({ req }: Ctx): boolean {
+  return /^\/api\/v1\/tokens(\/|$)/i.test(req.path);
 }
 
 /**
@@ -101,6 +102,6 @@ const OWNED: readonly RegExp[] = [
 ];
 
 /** Whether a token that is bound to owners may ask for it. */
-export function isOwned(req: Request): boolean {
-  return OWNED.some((path) => path.test(pathOf(req)));
+export function isOwned({ req }: Ctx): boolean {
+  return OWNED.some((path) => path.test(req.path));
 }

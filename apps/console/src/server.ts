@@ -1,4 +1,30 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import { RequestError } from "./errors.js";
+
+type Fetch = (request: Request, env: { incoming: IncomingMessage }) => Response | Promise<Response>;
+
+/** A handler of Node's HTTP server, and of Express, for a function that answers requests. */
+export function nodeHandler(fetch: Fetch): (req: IncomingMessage, res: ServerResponse) => Promise<void> {
+  return getRequestListener((request, env) => fetch(request, env as { incoming: IncomingMessage }), {
+    // For requests without a Host, as those of HTTP/1.0.
+    hostname: "localhost",
+    overrideGlobalObjects: false,
+    errorHandler: unreadable,
+  });
+}
+
+/** For a Host or a path that are no parts of a URL: `fetch` answers all other errors. */
+function unreadable(cause: unknown): Response {
+  const error = new RequestError(400, "Host or path are not valid.", { field: "request", cause });
+  return Response.json({ error: error.toJSON() }, { status: error.statusCode });
+}
 
 export interface ServerLimits {
   /** How long a request may take to arrive, its body included, in ms; default 30 s. */

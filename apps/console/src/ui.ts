@@ -2,7 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import type { RequestHandler } from "express";
+import { accepts } from "hono/accepts";
+import type { Ctx, Middleware } from "./context.js";
 import { RequestError } from "./errors.js";
 import { KEPT_FOR_EVER } from "./headers.js";
 
@@ -16,8 +17,8 @@ const TYPES: Readonly<Record<string, string>> = {
 
 interface Asset {
   readonly type: string;
-  readonly raw: Buffer;
-  readonly zipped: Buffer;
+  readonly raw: Uint8Array<ArrayBuffer>;
+  readonly zipped: Uint8Array<ArrayBuffer>;
 }
 
 /** Serves the pages: one document for each of their addresses, and its scripts and styles, which anyone may read. */
@@ -36,17 +37,17 @@ export class Ui {
     return this.#read;
   }
 
-  readonly page: RequestHandler = (_req, res) => {
-    res.type("html").send(this.#files.document);
-  };
+  readonly page = (c: Ctx): Response => c.html(this.#files.document);
 
-  readonly asset: RequestHandler<{ file: string }> = (req, res, next) => {
-    const asset = this.#files.assets.get(req.params.file);
+  readonly asset: Middleware = async (c, next) => {
+    const asset = this.#files.assets.get(c.req.param("file") ?? "");
     // As for every unknown address: whoever is not signed in learns nothing.
     if (!asset) return next();
-    res.set({ "Content-Type": asset.type, "Cache-Control": KEPT_FOR_EVER, Vary: "Accept-Encoding" });
-    if (req.acceptsEncodings("gzip") === "gzip") res.set("Content-Encoding", "gzip").end(asset.zipped);
-    else res.end(asset.raw);
+    const supports = ["gzip", "identity"];
+    const encoding = accepts(c, { header: "Accept-Encoding", supports, default: "identity" });
+    const headers = { "Content-Type": asset.type, "Cache-Control": KEPT_FOR_EVER, Vary: "Accept-Encoding" };
+    if (encoding === "identity") return c.body(asset.raw, 200, headers);
+    return c.body(asset.zipped, 200, { ...headers, "Content-Encoding": encoding });
   };
 }
 

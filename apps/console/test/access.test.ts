@@ -438,7 +438,7 @@ describe("an operator", () => {
   });
 
   test("is one only where there is a token for it", async () => {
-    const alone = await startConsole({ tokens: { admin: [ADMIN] } });
+    const alone = await startConsole({ auth: { admin: [ADMIN] } });
     const answer = await alone.ask(JOBS, { headers: bearer(OPERATOR) });
     expect(answer.status).toBe(401);
     await alone.stop();

@@ -1,8 +1,8 @@
 import { Client } from "@carillon/sdk";
 import { eventually } from "@carillon/testing";
-import type { Request, Response } from "express";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { inTurn } from "../src/api/in-turn.js";
+import type { Ctx } from "../src/context.js";
 import { ADMIN, type Console, startConsole, VIEWER } from "./harness.js";
 
 const SCHEDULE = { schedule: { every: "1h" } };
@@ -76,19 +76,20 @@ test("what waits for its turn is not computed for somebody who has left", async 
   const gate = new Promise<void>((resolve) => {
     end = resolve;
   });
-  const take = inTurn()(async (req, _res: Response) => {
+  const take = inTurn()(async ({ req }) => {
     computed.push(req.url);
     await gate;
+    return new Response();
   });
-  const credential = {};
-  const res = () => ({ locals: { identity: { credential } }, destroyed: false }) as unknown as Response;
-  const left = res();
-  const asked = [
-    take({ url: "first" } as Request, res()),
-    take({ url: "left" } as Request, left),
-    take({ url: "last" } as Request, res()),
-  ];
-  left.destroyed = true;
+  const ask = (url: string, signal = new AbortController().signal) =>
+    take({
+      req: { url, raw: { signal } },
+      var: { identity: {} },
+      body: () => new Response(),
+    } as unknown as Ctx);
+  const left = new AbortController();
+  const asked = [ask("first"), ask("left", left.signal), ask("last")];
+  left.abort();
   end();
   await Promise.all(asked);
   expect(computed).toEqual(["first", "last"]);

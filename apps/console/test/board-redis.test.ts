@@ -61,7 +61,16 @@ test("a console that may only look is ready, and asks once whether it may write"
   const store = new Store({ connection: url, namespace: "console-test" });
   const client = new Client({ store });
   const logger = pino({ level: "silent" });
-  const board = new Board({ client, store, connection: redis, logger, redactor: new Redactor([]) });
+  const { signal: closing } = new AbortController();
+  const site = {
+    basePath: "",
+    trustedProxies: 0,
+    replacer: undefined,
+    bullBoard: true,
+    signsIn: true,
+    closing,
+  };
+  const board = new Board({ client, store, connection: redis, logger, redactor: new Redactor([]), site });
   await redis.call("ACL", "LOG", "RESET");
   for (let i = 0; i < 3; i++) await board.refresh();
   expect([board.problem, board.writeProblem]).toEqual([undefined, undefined]);

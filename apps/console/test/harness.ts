@@ -9,12 +9,14 @@ import { apiRouter } from "../src/api/router.js";
 import { type AppOptions, createApp } from "../src/app.js";
 import type { Board } from "../src/board.js";
 import { Redactor } from "../src/redact.js";
-import { consoleServer } from "../src/server.js";
+import { consoleServer, nodeHandler } from "../src/server.js";
 import { Conformance } from "./conformance.js";
 
 export const ADMIN = "the-token-of-an-admin";
 export const OPERATOR = "the-token-of-an-operator";
 export const VIEWER = "the-token-of-a-viewer";
+
+export const SILENT = { debug() {}, info() {}, warn() {}, error() {} };
 
 export interface Console {
   redis: RedisServer;
@@ -77,11 +79,11 @@ async function startOn(
     store,
     connection,
     logger,
-    tokens: { admin: [ADMIN], operator: [OPERATOR], viewer: [VIEWER] },
+    auth: { admin: [ADMIN], operator: [OPERATOR], viewer: [VIEWER] },
     refreshEvery: 50,
     ...options,
   });
-  const server = consoleServer(app);
+  const server = consoleServer(nodeHandler(app.fetch));
   const url = `http://127.0.0.1:${await listen(server)}`;
   await eventually(() => connection.status === "ready");
   await eventually(() => client.queues.names());

@@ -2,11 +2,11 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { eventually } from "@carillon/testing";
-import express from "express";
+import { Hono } from "hono";
 import { afterEach, expect, test } from "vitest";
-import { jsonBody } from "../src/api/body.js";
-import { errorHandler } from "../src/errors.js";
-import { consoleServer } from "../src/server.js";
+import { jsonBody, readBody } from "../src/api/body.js";
+import type { Env } from "../src/context.js";
+import { consoleServer, nodeHandler } from "../src/server.js";
 
 let server: Server;
 const sockets: Socket[] = [];
@@ -17,12 +17,12 @@ afterEach(() => {
 });
 
 async function serve(limits?: Parameters<typeof consoleServer>[1]): Promise<void> {
-  const app = express();
-  app.post("/json", jsonBody, (_req, res) => void res.json({}));
-  app.post("/login", express.urlencoded({ extended: false }), (_req, res) => void res.json({}));
-  app.get("/", (_req, res) => void res.json({}));
-  app.use(errorHandler({ error: () => {} } as never));
-  server = consoleServer(app, limits);
+  const app = new Hono<Env>();
+  app.post("/json", jsonBody, (c) => c.json({}));
+  app.post("/login", async (c) => c.json((await readBody(c, 100)).length));
+  app.get("/", (c) => c.json({}));
+  app.onError((error, c) => c.text(error.message, 400));
+  server = consoleServer(nodeHandler(app.fetch), limits);
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
 }

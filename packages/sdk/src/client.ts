@@ -132,6 +132,11 @@ export class Client {
     return this.#store.namespace;
   }
 
+  /** The owner that it is bound to, if any. */
+  get owner(): string | undefined {
+    return this.#scope.owner;
+  }
+
   /** The time of Redis, which all times of Carillon are based on, in UTC ms. @throws `REDIS_UNAVAILABLE` */
   async serverTime(): Promise<number> {
     return this.#store.serverTime();

@@ -4,7 +4,7 @@
  * @packageDocumentation
  */
 export { nearest, nearestRemedy } from "@carillon/core/internal";
-export { Store, type StoredToken, TOKEN_ROLES } from "@carillon/store";
+export { defaultLogger, Store, type StoredToken, TOKEN_ROLES } from "@carillon/store";
 export { internalsOf, storeOf } from "@carillon/store/internal";
 export type { WorkerClock } from "./worker/clock.js";
 export { type WorkerSeams, withWorkerSeams } from "./worker/seams.js";

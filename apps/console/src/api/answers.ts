@@ -273,7 +273,7 @@ export const STARTED_ALL = object(
 export const ME = object(
   {
     ...{ name: text, role: z.enum(["viewer", "operator", "admin"]) },
-    ...{ namespace: text, version: text, now: time },
+    ...{ namespace: text, version: text, now: time, signsIn: z.boolean() },
   },
   { owners: list(text), bullBoard: text },
 );

@@ -1,8 +1,7 @@
 import { hostname } from "node:os";
 import { CarillonError, Client } from "@carillon/sdk";
 import type { Store } from "@carillon/sdk/internal";
-import type { Request, RequestHandler, Response } from "express";
-import { identityOf } from "../guard.js";
+import { type Ctx, type Middleware, queryOf } from "../context.js";
 
 /** Clients that are kept: a request may name ever new tokens. */
 const KEPT = 1_000;
@@ -11,7 +10,7 @@ const KEPT = 1_000;
  * Gives requests the client of their token: it records the token's name as the author, and is bound to an owner if the token is. So no
  * route needs a check of its own.
  */
-export function clientsOf(store: Store): RequestHandler {
+export function clientsOf(store: Store): Middleware {
   const kept = new Map<string, Client>();
   const from = `api ${hostname()}`;
   const clientOf = (by: string, owner: string | undefined): Client => {
@@ -22,23 +21,23 @@ export function clientsOf(store: Store): RequestHandler {
     kept.set(key, client);
     return client;
   };
-  return (_req, res, next) => {
-    res.locals["clientOf"] = clientOf;
-    next();
+  return async (c, next) => {
+    c.set("clientOf", clientOf);
+    await next();
   };
 }
 
 /** The client for a request whose body has been read. @throws `FORBIDDEN`, `INVALID_OPTION` of the field `owner` */
-export function clientFor(req: Request, res: Response): Client {
-  const { name, owners } = identityOf(res);
-  return res.locals["clientOf"](name, owners && ownerOf(req, owners)) as Client;
+export function clientFor(c: Ctx): Client {
+  const { name, owners } = c.var.identity;
+  return c.var.clientOf(name, owners && ownerOf(c, owners));
 }
 
 /** The owner that a request names, in its path, query or body, or the token's only one. */
-function ownerOf(req: Request, owners: readonly string[]): string {
-  const body = req.body as { owner?: unknown } | null | undefined;
+function ownerOf(c: Ctx, owners: readonly string[]): string {
+  const body = c.var.body as { owner?: unknown } | undefined;
   const [only] = owners.length === 1 ? owners : [];
-  const owner = req.params["owner"] ?? req.query["owner"] ?? body?.owner ?? only;
+  const owner = c.req.param("owner") ?? queryOf(c)["owner"] ?? body?.owner ?? only;
   if (owner === undefined)
     throw new CarillonError("INVALID_OPTION", "missing; the token is bound to several owners.", {
       field: "owner",

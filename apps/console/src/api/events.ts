@@ -1,5 +1,7 @@
-import { CarillonError } from "@carillon/sdk";
+import { CarillonError, type Client } from "@carillon/sdk";
+import { type SSEStreamingApi, streamSSE } from "hono/streaming";
 import { z } from "zod";
+import { type Ctx, queryOf } from "../context.js";
 import { clientFor } from "./clients.js";
 import { readAs } from "./fault.js";
 import { EVENTS_QUERY } from "./query.js";
@@ -11,49 +13,31 @@ const LIFE = 5 * 60_000;
 const BEAT = 20_000;
 /** Streams of this process; further ones are refused. */
 const MOST = 500;
+const TYPE = "text/event-stream; charset=utf-8";
 
-/** Streams events as server-sent events, until the client leaves. Resumes after `Last-Event-ID`. */
+/** Streams events as server-sent events, until the client leaves or the console closes. Resumes after `Last-Event-ID`. */
 export function eventsEndpoint(): Endpoint {
   let open = 0;
-  const call: Call = async (req, res) => {
-    const client = clientFor(req, res);
-    readAs(EVENTS_QUERY, { ...req.query });
+  const call: Call = async (c) => {
+    const client = clientFor(c);
+    const { owner: _, ...asked } = queryOf(c);
+    readAs(EVENTS_QUERY, asked);
     if (open >= MOST) {
-      res.set("Retry-After", "10");
+      c.header("Retry-After", "10");
       throw new CarillonError("RATE_LIMITED", `more than ${MOST} streams of events are open.`, {
         remedy: "Close some, or ask another console.",
       });
     }
-    const ends = new AbortController();
-    const end = () => ends.abort();
-    const life = setTimeout(end, LIFE);
-    const beat = setInterval(() => res.write(":\n\n"), BEAT);
-    res.on("close", end);
+    c.header("X-Accel-Buffering", "no");
+    if (c.req.method === "HEAD") return c.body(null, 200, { "Content-Type": TYPE });
     open += 1;
-    try {
-      const events = client.events({ after: req.get("last-event-id"), signal: ends.signal });
-      res.set({
-        "Content-Type": "text/event-stream",
-        "Cache-Control": "no-store",
-        "X-Accel-Buffering": "no",
-      });
-      res.write("retry: 2000\n\n");
-      if (req.method === "HEAD") return;
-      for await (const { id, ...event } of events) {
-        // A client that does not read is ended, not buffered for.
-        if (!res.write(`id: ${id}\nevent: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`)) {
-          if (res.writableLength > 1_000_000) break;
-        }
-      }
-    } catch (error) {
-      // Once it has begun, a stream can only end: the browser comes back.
-      if (!res.headersSent) throw error;
-    } finally {
+    const ended = () => {
       open -= 1;
-      clearTimeout(life);
-      clearInterval(beat);
-      if (res.headersSent) res.end();
-    }
+    };
+    const answer = streamSSE(c, (stream) => tell(c, client, stream).finally(ended));
+    answer.headers.set("Content-Type", TYPE);
+    answer.headers.set("Cache-Control", "no-store");
+    return answer;
   };
   return Object.assign(call, {
     described: {
@@ -61,4 +45,29 @@ export function eventsEndpoint(): Endpoint {
       type: "text/event-stream",
     },
   });
+}
+
+/** Never throws: once it has begun, a stream can only end, and the browser comes back. */
+async function tell(c: Ctx, client: Client, stream: SSEStreamingApi): Promise<void> {
+  const ends = new AbortController();
+  const end = () => stream.abort();
+  stream.onAbort(() => ends.abort());
+  const { closing } = c.var.site;
+  closing.addEventListener("abort", end, { once: true });
+  const life = setTimeout(end, LIFE);
+  const beat = setInterval(() => void stream.write(":\n\n"), BEAT);
+  try {
+    const events = client.events({ after: c.req.header("last-event-id"), signal: ends.signal });
+    await stream.write("retry: 2000\n\n");
+    // Waits for a client that reads slowly: the events that it misses meanwhile are a `reset`.
+    for await (const { id, ...event } of events) {
+      await stream.write(`id: ${id}\nevent: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`);
+    }
+  } catch {
+    // Redis is away.
+  } finally {
+    closing.removeEventListener("abort", end);
+    clearTimeout(life);
+    clearInterval(beat);
+  }
 }

@@ -2,19 +2,23 @@ import { CarillonError } from "@carillon/sdk";
 import { nearestRemedy } from "@carillon/sdk/internal";
 import type { z } from "zod";
 
-/** Parses a query or a body by its schema. @throws `INVALID_OPTION`, naming the field */
-export function readAs<Schema extends z.ZodObject>(schema: Schema, input: unknown): z.output<Schema> {
+/** Parses a query or a body by its schema. @param within field that holds the input @throws `INVALID_OPTION`, naming the field */
+export function readAs<Schema extends z.ZodObject>(
+  schema: Schema,
+  input: unknown,
+  within?: string,
+): z.output<Schema> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0]!;
   if (issue.code === "unrecognized_keys") {
     const unknown = String(issue.keys[0]).slice(0, 100);
     throw new CarillonError("INVALID_OPTION", "there is no such option.", {
-      field: unknown,
+      field: within === undefined ? unknown : `${within}.${unknown}`,
       remedy: nearestRemedy(unknown, Object.keys(schema.shape)),
     });
   }
-  const field = fieldOf(issue);
+  const field = [within, fieldOf(issue)].filter(Boolean).join(".");
   throw new CarillonError("INVALID_OPTION", `${issue.message}.`, field === "" ? {} : { field });
 }
 

@@ -1,5 +1,4 @@
 import { CarillonError } from "@carillon/sdk";
-import { identityOf } from "../guard.js";
 import type { Call } from "./route.js";
 
 /** Most calls of one token that may wait; further ones are refused. */
@@ -17,25 +16,28 @@ interface Line {
 export function inTurn(): <Wrapped extends Call>(endpoint: Wrapped) => Wrapped {
   const lines = new Map<string, Line>();
   return (endpoint) => {
-    const call: Call = async (req, res) => {
-      const { digest } = identityOf(res).credential;
-      const line = lines.get(digest) ?? { length: 0, last: Promise.resolve() };
-      lines.set(digest, line);
+    const call: Call = async (c) => {
+      const { key } = c.var.identity;
+      const line = lines.get(key) ?? { length: 0, last: Promise.resolve() };
+      lines.set(key, line);
       if (line.length > MOST) {
-        res.set("Retry-After", String(RETRY_AFTER));
+        c.header("Retry-After", String(RETRY_AFTER));
         throw new CarillonError("RATE_LIMITED", "too many requests that compute times are waiting.", {
           remedy: "Calls with one token run one at a time: wait for the answers.",
         });
       }
       line.length += 1;
       const ended = line.last
-        .then(() => (res.destroyed ? undefined : endpoint(req, res)))
+        .then(() => (c.req.raw.signal.aborted ? c.body(null, 400) : endpoint(c)))
         .finally(() => {
           line.length -= 1;
-          if (line.length === 0) lines.delete(digest);
+          if (line.length === 0) lines.delete(key);
         });
-      line.last = ended.catch(() => {});
-      await ended;
+      line.last = ended.then(
+        () => {},
+        () => {},
+      );
+      return ended;
     };
     // With its description.
     return Object.assign(call, endpoint);

@@ -26,12 +26,13 @@ const TYPES = z.strictObject({ types: z.array(z.string("not a text"), "not a lis
 
 /** The status of the namespace, its nodes, workers and task types. */
 export const namespaceEndpoints = {
-  me: endpoint({ answer: ME }, async ({ client, identity: { name, role, owners } }) =>
+  me: endpoint({ answer: ME }, async ({ client, site, identity: { name, role, owners } }) =>
     ok({
       ...{ name, role, owners },
       namespace: client.namespace,
       version: version(),
-      ...(owners === undefined && { bullBoard: `${BOARD_PATH.slice(1)}/` }),
+      ...(owners === undefined && site.bullBoard && { bullBoard: `${BOARD_PATH.slice(1)}/` }),
+      signsIn: site.signsIn,
       now: await client.serverTime(),
     }),
   ),

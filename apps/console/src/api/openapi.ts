@@ -1,15 +1,16 @@
 import { STATUS_CODES } from "node:http";
 import { CarillonError, ERROR_CODES } from "@carillon/sdk";
-import type { Router } from "express";
+import type { Hono } from "hono";
 import { z } from "zod";
 import { version } from "../command-line.js";
+import type { Env } from "../context.js";
 import { ERROR, TASK_INPUT } from "./answers.js";
 import { type Described, type Endpoint, endpoint, NOTHING, ok } from "./route.js";
 
 type Json = Record<string, unknown>;
 
 /** The OpenAPI 3.1 document of a router and its schemas, made when it is first asked for. */
-export function openApiEndpoint(router: Router): Endpoint {
+export function openApiEndpoint(router: Pick<Hono<Env>, "routes">): Endpoint {
   let document: Json | undefined;
   return endpoint({ answer: z.looseObject({}) }, async () => {
     document ??= openApi(router);
@@ -17,19 +18,17 @@ export function openApiEndpoint(router: Router): Endpoint {
   });
 }
 
-export function openApi(router: Router): Json {
+export function openApi(router: Pick<Hono<Env>, "routes">): Json {
   const schemas = new Schemas();
   const error = schemas.add(ERROR);
   schemas.add(TASK_INPUT);
   const paths: Record<string, Json> = {};
-  for (const { route } of router.stack) {
-    if (!route) continue;
-    const path = route.path.replace(/:(\w+)/g, "{$1}");
-    const operations = route.stack.flatMap(({ method, handle }) => {
-      const { described } = handle as Partial<Endpoint>;
-      return described ? [[method, operation(method, path, described, schemas)] as const] : [];
-    });
-    paths[path] = Object.fromEntries(operations);
+  for (const { path: template, method, handler } of router.routes) {
+    const { described } = handler as Partial<Endpoint>;
+    if (!described) continue;
+    const path = template.replace(/:(\w+)/g, "{$1}");
+    const name = method.toLowerCase();
+    paths[path] = { ...paths[path], [name]: operation(name, path, described, schemas) };
   }
   return {
     openapi: "3.1.0",

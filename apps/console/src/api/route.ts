@@ -1,8 +1,8 @@
 import type { Client } from "@carillon/sdk";
-import type { Request, Response, Router } from "express";
+import type { Hono } from "hono";
 import { z } from "zod";
+import { type Ctx, type Env, json, type Person, queryOf, type Site } from "../context.js";
 import { RequestError } from "../errors.js";
-import { type Identity, identityOf } from "../guard.js";
 import { hostsOnly } from "../redact.js";
 import { jsonBody } from "./body.js";
 import { clientFor } from "./clients.js";
@@ -24,7 +24,8 @@ export interface Asked<Query = unknown, Body = unknown> {
   readonly query: Query;
   readonly body: Body;
   /** Who asks. */
-  readonly identity: Pick<Identity, "name" | "role" | "owners">;
+  readonly identity: Person;
+  readonly site: Site;
 }
 
 /** Description of an endpoint in the OpenAPI document. */
@@ -40,7 +41,7 @@ export interface Described {
 }
 
 /** Reads a request, and answers it or rejects. */
-export type Call = (req: Request, res: Response) => Promise<void>;
+export type Call = (c: Ctx) => Promise<Response>;
 
 export interface Endpoint extends Call {
   readonly described: Described;
@@ -68,23 +69,20 @@ export function endpoint<
 ): Endpoint {
   const { query = NOTHING, body = NOTHING, checked = body, answer: shape } = schemas;
   const { status = [shape === undefined ? 204 : 200] } = schemas;
-  const call: Call = async (req, res) => {
-    const client = clientFor(req, res);
+  const call: Call = async (c) => {
+    const client = clientFor(c);
     // A token that is bound to owners names one here: the client is bound to it.
-    const { owner, ...rest } = req.query;
-    const identity = identityOf(res);
-    const asked = identity.owners ? rest : req.query;
+    const { owner, ...rest } = queryOf(c);
+    const { identity, site } = c.var;
     const reply = await answer({
-      client,
-      identity,
-      path: req.params as Record<string, string>,
-      query: readAs(query, { ...asked }) as z.output<Query>,
-      body: (body instanceof z.ZodObject ? readAs(body, req.body ?? {}) : req.body) as z.output<Body>,
+      ...{ client, identity, site },
+      path: c.req.param() as Record<string, string>,
+      query: readAs(query, identity.owners ? rest : queryOf(c)) as z.output<Query>,
+      body: (body instanceof z.ZodObject ? readAs(body, c.var.body ?? {}) : c.var.body) as z.output<Body>,
     });
-    if (reply.location !== undefined) res.location(reply.location);
-    res.status(reply.status);
-    if (reply.body === undefined) res.end();
-    else res.json(identity.role === "viewer" ? hostsOnly(reply.body) : reply.body);
+    if (reply.location !== undefined) c.header("Location", site.basePath + reply.location);
+    if (reply.body === undefined) return c.body(null, reply.status as 204);
+    return json(c, identity.role === "viewer" ? hostsOnly(reply.body) : reply.body, reply.status);
   };
   return Object.assign(call, { described: { query, body: checked, answer: shape, status } });
 }
@@ -93,19 +91,18 @@ const METHODS = ["get", "post", "put", "delete"] as const;
 
 /** Registers the methods of one path; other methods are refused with the list of these. */
 export function route(
-  router: Router,
+  router: Hono<Env>,
   path: string,
   handlers: Partial<Record<(typeof METHODS)[number], Endpoint>>,
 ): void {
-  const at = router.route(path);
   const known = METHODS.filter((method) => handlers[method] !== undefined);
-  for (const method of known) at[method](jsonBody, handlers[method]!);
+  for (const method of known) router[method](path, jsonBody, handlers[method]!);
   const allow = known
     .flatMap((method) => (method === "get" ? ["GET", "HEAD"] : [method.toUpperCase()]))
     .join(", ");
-  at.all((req, res) => {
-    res.set("Allow", allow);
-    throw new RequestError(405, `this path does not support ${req.method}.`, {
+  router.all(path, (c) => {
+    c.header("Allow", allow);
+    throw new RequestError(405, `this path does not support ${c.req.method}.`, {
       field: "method",
       remedy: `Use ${allow}.`,
     });

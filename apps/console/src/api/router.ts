@@ -1,5 +1,6 @@
 import type { Store } from "@carillon/sdk/internal";
-import { Router } from "express";
+import { Hono } from "hono";
+import type { Env } from "../context.js";
 import type { Redactor } from "../redact.js";
 import { alertEndpoints as alerts } from "./alerts.js";
 import { backfillEndpoints as backfills } from "./backfills.js";
@@ -22,8 +23,8 @@ import { validateEndpoint } from "./validate.js";
 import { verbEndpoints as verbs } from "./verbs.js";
 
 /** The HTTP API with all its paths. Requests are authorised before they get here. */
-export function apiRouter(store: Store, redactor: Redactor): Router {
-  const router = Router({ caseSensitive: true, strict: true });
+export function apiRouter(store: Store, redactor: Redactor): Hono<Env> {
+  const router = new Hono<Env>();
   const tasks = taskEndpoints(redactor);
   const task = "/tasks/:queue/:owner/:id";
   const turn = inTurn();

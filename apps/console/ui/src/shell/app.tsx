@@ -86,7 +86,7 @@ function Shell({ me }: { me: Me }) {
         <div className="foot">
           <p className="small soft any">{words.shell.signedIn(me.name, me.namespace)}</p>
           <Settings />
-          <a href={`${ROOT}logout`}>{words.shell.signOut}</a>
+          {me.signsIn ? <a href={`${ROOT}logout`}>{words.shell.signOut}</a> : null}
         </div>
       </aside>
       <div className="stage">
