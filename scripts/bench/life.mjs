@@ -18,7 +18,7 @@ const options = readOptions(
       busy: [2, 0],
       concurrency: 50,
     },
-    ...{ full: [200, 20], spread: [1_000, 40] },
+    ...{ full: [200, 20], nodes: [3, 1], spread: [1_000, 40] },
   },
   ["only"],
 );
@@ -26,7 +26,7 @@ const EACH_SECOND = { cron: "* * * * * *", timezone: "UTC" };
 let redis;
 
 /** Parts with their sides: what makes the tasks due, and works them. */
-const FULL = { nodes: 3, workers: 3, tasks: options.full };
+const FULL = { nodes: options.nodes, workers: options.nodes, tasks: options.full };
 const SPREAD = { nodes: 1, workers: 2, tasks: options.spread };
 const offset = (i) => Math.floor((i * 1000) / SPREAD.tasks);
 const full = {

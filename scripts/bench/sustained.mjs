@@ -14,8 +14,8 @@ import { startServer } from "./lib/server.mjs";
 
 const options = readOptions(
   {
-    ...{ limit: [60, 4], from: [200, 40], factor: 1.5, steps: [12, 1], refine: [2, 0], tries: 2 },
-    ...{ seconds: [10, 1], warmup: [5, 2], period: 0, nodes: 3, workers: 3 },
+    ...{ limit: [60, 4], from: [200, 40], factor: 1.5, steps: [12, 1], refine: [2, 0], tries: [2, 1] },
+    ...{ seconds: [10, 1], warmup: [5, 2], period: 0, nodes: [3, 1], workers: [3, 1] },
   },
   ["chart", "zones"],
 );
