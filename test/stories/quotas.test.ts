@@ -35,6 +35,10 @@ describe("a quota", () => {
     });
     expect(await kit.client.count()).toBe(2);
     await expect(kit.client.enqueue(ring, {}, { owner: "gamma" })).resolves.toBeDefined();
+    await kit.client.quotas.set("all", { tasks: 3 });
+    const moved = kit.client.move({ owner: "acme", id: "a" }, "elsewhere");
+    await expect(moved).resolves.toMatchObject({ changed: true });
+    expect(await kit.client.count()).toBe(3);
   });
 
   it("of the interval refuses a closer schedule, and thins out a stored one with each skip in the ledger", async () => {

@@ -1,4 +1,4 @@
-import type { Pending } from "./decide.js";
+import type { Pending } from "./decision.js";
 import { tokenOf } from "./job.js";
 import { afterFailure, type Policies } from "./policies.js";
 import { isFailure, type Outcome } from "./run.js";

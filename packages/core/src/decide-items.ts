@@ -1,4 +1,4 @@
-import type { Decision, DueTask, Enqueue } from "./decide.js";
+import type { Decision, DueTask, Enqueue } from "./decision.js";
 import type { Run } from "./run.js";
 
 /**

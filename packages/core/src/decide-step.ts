@@ -1,12 +1,5 @@
-import {
-  counted,
-  type Decision,
-  type DueTask,
-  type Enqueue,
-  type OverlapAnswer,
-  overlapAnswer,
-  skip,
-} from "./decide.js";
+import type { Decision, DueTask, Enqueue } from "./decision.js";
+import { counted, type OverlapAnswer, overlapAnswer, skip } from "./overlap.js";
 import type { OverlapPolicy } from "./policies.js";
 import type { TaskSchedule } from "./task-schedule.js";
 

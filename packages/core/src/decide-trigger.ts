@@ -1,4 +1,5 @@
-import { counted, type Decision, type DueTask, type Enqueue, settleOverlap } from "./decide.js";
+import type { Decision, DueTask, Enqueue } from "./decision.js";
+import { counted, settleOverlap } from "./overlap.js";
 import type { OverlapPolicy } from "./policies.js";
 
 /** Decides a manual occurrence, now. The schedule is unchanged, unless its next time depends on an occurrence that is superseded. */

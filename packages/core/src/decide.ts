@@ -1,123 +1,12 @@
-import { type Freeze, type Frozen, frozenAt, frozenText } from "./freeze.js";
+import type { Decision, DueTask, Enqueue, Pending, Skipped } from "./decision.js";
+import { type Frozen, frozenAt, frozenText } from "./freeze.js";
 import type { Trigger } from "./job.js";
-import type { CatchUpPolicy, OverlapPolicy, Policies } from "./policies.js";
+import { counted, forbidden, settleOverlap, withoutRetries } from "./overlap.js";
 import { parseDuration } from "./schedule/index.js";
 import type { Slot, TaskSchedule } from "./task-schedule.js";
 
 /** With catch-up `skip`, a single occurrence that is later than this counts as missed. Milliseconds. */
 export const DEFAULT_CATCH_UP_GRACE = 60_000;
-/**
- * With overlap `skip`, an occurrence waits for a run that workers were slow to begin, if that run is no later than this. A run that is later
- * waits for workers that are missing, not slow: it does the work of those after it. Milliseconds.
- */
-export const BEHIND_AT_MOST = 5_000;
-/** Most occurrences that may wait under `queue-all`. */
-export const DEFAULT_MAX_QUEUED = 100;
-
-export const SKIP_REASONS = [
-  "manual-overlap",
-  "manual-superseded",
-  "overlap",
-  "behind",
-  "missed",
-  "paused",
-  "excluded",
-  "frozen",
-  "quota",
-  "superseded",
-  "retry-superseded",
-] as const;
-/**
- * Why an occurrence was skipped. `behind`: as `overlap`, but workers had not begun the run in the way, or only just; `frozen`: a freeze held its task;
- * `quota`: a quota of its owner or of the namespace was used up; `manual-overlap`: the overlap policy refused a manual trigger;
- * `superseded`: another occurrence took its place; `retry-superseded`: the next occurrence came before the retry of a failed run.
- */
-export type SkipReason = (typeof SKIP_REASONS)[number];
-
-/** An occurrence that waits, for the end of a run or for its own time. Stored with the task. */
-export interface Pending {
-  /** The occurrence's idempotency key. */
-  readonly key: string;
-  readonly nominal: number;
-  readonly due: number;
-  readonly trigger: Trigger;
-  readonly missed?: { readonly from: number; readonly to: number };
-  /** The run whose failed items this occurrence does again. */
-  readonly itemsOf?: string;
-  /** Earliest time at which it may be enqueued. Undefined: as soon as no run blocks it. */
-  readonly at?: number;
-  /** Overrides the task's policy. */
-  readonly overlap?: OverlapPolicy;
-  /** The name of the requester, if one was given. */
-  readonly by?: string;
-}
-
-/** A run that is not over. Times in UTC ms. */
-export interface RunInWay {
-  readonly nominal: number;
-  /** Undefined: no worker has begun it. */
-  readonly begun: number | undefined;
-}
-
-/** A due task as a claim sees it. Times in UTC ms of Redis time. */
-export interface DueTask {
-  /** The schedule's next time; undefined if none is left, or if it follows the end of a run. */
-  readonly slot: Slot | undefined;
-  readonly overlap: OverlapPolicy;
-  readonly catchUp: CatchUpPolicy;
-  readonly policies: Pick<Policies, "maxQueued" | "catchUpLimits">;
-  readonly schedule: TaskSchedule;
-  /** Number of occurrences of the schedule that were enqueued before. */
-  readonly fired: number;
-  /** Whether an earlier run's job is not finished, by the job's own state. */
-  readonly running: boolean;
-  /** That run, if it is known when it began. */
-  readonly inWay?: RunInWay | undefined;
-  readonly pending: readonly Pending[];
-  /** The freezes whose scope the task is in. Default: none. */
-  readonly freezes?: readonly Freeze[];
-  /** The quotas that bind it. `full`: as many jobs wait as may. Default: none. */
-  readonly quota?: { readonly interval: number; readonly full: boolean };
-  /** Whether its schedule names a single time. */
-  readonly once?: boolean;
-  /** Returns the idempotency key of a nominal time. */
-  readonly keyOf: (nominal: number) => string;
-}
-
-/** Consecutive nominal times that were passed over, both ends included. */
-export interface Skipped {
-  readonly reason: SkipReason;
-  readonly from: number;
-  readonly to: number;
-  /** Text that the ledger keeps with it. */
-  readonly note?: string;
-}
-
-/** The next time of a task, or a delay in ms after the end of the run that is being enqueued. */
-export type Next = Slot | { readonly afterFinish: number };
-
-/** An occurrence that becomes a job. */
-export type Enqueue = Omit<Pending, "at" | "overlap">;
-
-/**
- * The decision about a due task: at most one occurrence is enqueued, or kept for later; all others between the old cursor
- * and the new one are skipped, each with its reason.
- */
-export interface Decision {
-  readonly enqueue?: Enqueue;
-  readonly skipped: readonly Skipped[];
-  /** The last nominal time that is now decided; undefined if unchanged. */
-  readonly cursor?: number;
-  /** `kept` if unchanged; undefined if the schedule has no time left. */
-  readonly next: Next | "kept" | undefined;
-  /** Occurrences that wait from now on. */
-  readonly pending: readonly Pending[];
-  /** Cancel the runs that block the occurrence. */
-  readonly cancel?: true;
-  /** A freeze holds due occurrences: they are checked again at its end, or when it is lifted. */
-  readonly frozen?: Frozen;
-}
-
 /**
  * The claim's decision. Pure: every node decides the same for the same task at the same time. Pending occurrences that are ready come
  * first, then the schedule. Retries are an exception: they give way to a due time of the schedule, even if that is skipped.
@@ -304,73 +193,6 @@ function scheduled(task: DueTask, { nominal, due }: Slot, trigger: Trigger): Enq
   return { key: task.keyOf(nominal), nominal, due, trigger };
 }
 
-/** Enqueues an occurrence, or applies its overlap policy if a run is not final. */
-export function settleOverlap(
-  task: DueTask,
-  enqueue: Enqueue,
-  rest: Pick<Decision, "skipped" | "next">,
-  now: number,
-  override: { overlap?: OverlapPolicy } = {},
-): Decision {
-  const policy = override.overlap ?? task.overlap;
-  const { others, outdated } =
-    enqueue.trigger === "manual" ? { others: task.pending, outdated: [] } : withoutRetries(task);
-  const skipped = [...rest.skipped, ...outdated];
-  const cursor = enqueue.nominal;
-  const answer = (pending: readonly Pending[], more: Partial<Decision> = {}): Decision => {
-    const gone = rest.next !== "kept" && task.schedule.spent(task.fired + counted([enqueue, ...others]));
-    const next = more.enqueue || pending.length > others.length ? (gone ? undefined : rest.next) : rest.next;
-    return { skipped, cursor, ...more, next, pending };
-  };
-  const asked = overlapAnswer(policy, task.running);
-  if (asked === "start") return answer(others, { enqueue });
-
-  const waiting = others.filter(({ at }) => at === undefined);
-  const full = policy === "queue-all" ? (task.policies.maxQueued ?? DEFAULT_MAX_QUEUED) : 1;
-  if (asked === "cancel") {
-    const replaced = waiting.map((one) =>
-      skip(one.trigger === "manual" ? "manual-superseded" : "superseded", one),
-    );
-    const kept = others.filter((one) => !waiting.includes(one));
-    return answer([...kept, { ...enqueue, ...override }], {
-      skipped: [...skipped, ...replaced],
-      cancel: true,
-    });
-  }
-  const behind = enqueue.trigger !== "manual" && isBehind(task.inWay, enqueue.nominal, now);
-  const recent = now - (task.inWay?.nominal ?? now) <= BEHIND_AT_MOST;
-  const late = asked === "skip" && behind && recent && task.catchUp !== "skip";
-  if ((asked === "skip" && !late) || waiting.length >= full) {
-    const reason = enqueue.trigger === "manual" ? "manual-overlap" : behind ? "behind" : "overlap";
-    return answer(others, { skipped: [...skipped, skip(reason, enqueue)] });
-  }
-  return answer([...others, { ...enqueue, ...override }]);
-}
-
-/** Whether workers were slow: nobody has begun the run in the way, or so late that it had less than half of the time between the two. */
-function isBehind(run: RunInWay | undefined, nominal: number, now: number): boolean {
-  if (run === undefined) return false;
-  return run.begun === undefined || now - run.begun < (nominal - run.nominal) / 2;
-}
-
-export function skip(reason: SkipReason, { nominal }: Pick<Pending, "nominal">): Skipped {
-  return { reason, from: nominal, to: nominal };
-}
-
-/** Number of these that count towards `maxRuns`: occurrences of the schedule, not retries or manual triggers. */
-export function counted(occurrences: readonly Pick<Pending, "trigger">[]): number {
-  return occurrences.filter(({ trigger }) => ["schedule", "catch-up", "backfill"].includes(trigger)).length;
-}
-
-/** Drops pending retries, because the next occurrence takes their place. */
-function withoutRetries({ pending }: DueTask): { others: readonly Pending[]; outdated: Skipped[] } {
-  const retries = pending.filter(({ trigger }) => trigger === "retry");
-  return {
-    others: pending.filter((one) => !retries.includes(one)),
-    outdated: retries.map((one) => skip("retry-superseded", one)),
-  };
-}
-
 function passOver(task: DueTask, skipped: readonly Skipped[]): Decision {
   const cursor = (skipped.at(-1) as Skipped).to;
   const { others, outdated } = withoutRetries(task);
@@ -380,20 +202,6 @@ function passOver(task: DueTask, skipped: readonly Skipped[]): Decision {
     next: task.schedule.slotAfter(cursor),
     pending: others,
   };
-}
-
-/** Whether an occurrence may not start while a run is not final. */
-export function forbidden(overlap: OverlapPolicy, running: boolean): boolean {
-  return running && overlap !== "allow";
-}
-
-/** `wait`: the occurrence starts after the run that blocks it; `cancel`: it also cancels that run. */
-export type OverlapAnswer = "start" | "skip" | "wait" | "cancel";
-
-export function overlapAnswer(policy: OverlapPolicy, running: boolean): OverlapAnswer {
-  if (!forbidden(policy, running)) return "start";
-  if (policy === "skip") return "skip";
-  return policy === "cancel-running" ? "cancel" : "wait";
 }
 
 /**

@@ -1,7 +1,7 @@
 // The public API. internal.ts has everything else, for our own packages.
 
 export type { AlertDestination, Silence, SilenceScope } from "./alerts.js";
-export { type Next, SKIP_REASONS, type SkipReason } from "./decide.js";
+export { type Next, SKIP_REASONS, type SkipReason } from "./decision.js";
 export type { DefaultsScope } from "./defaults.js";
 export {
   CarillonError,

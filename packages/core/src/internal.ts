@@ -5,6 +5,8 @@
  */
 export * from "./alerts.js";
 export * from "./decide.js";
+export * from "./decision.js";
+export * from "./overlap.js";
 export * from "./decide-end.js";
 export * from "./decide-items.js";
 export * from "./decide-step.js";
