@@ -115,7 +115,7 @@ describe("text that is not a name", () => {
       ],
       ["a type that is allowed", () => client.types.allow([name])],
       ["a filter", () => client.list({ tag: name })],
-      ["many", () => client.pauseAll({ owner: name })],
+      ["many", () => client.bulk.pause({ owner: name })],
       ["a task", () => client.get({ id: name, queue: QUEUE })],
       ["a task to run", () => client.trigger({ id: "a", queue: name })],
       ["a task to delete", () => client.delete({ id: "a", owner: name, queue: QUEUE })],

@@ -92,8 +92,8 @@ describe("A10 owners are shut off from each other", () => {
       code: "FORBIDDEN",
       field: "owner",
     });
-    await expect(acme.deleteAll({ owner: "beta" })).rejects.toMatchObject({ code: "FORBIDDEN" });
-    expect(await acme.deleteAll({ queue: "bells" })).toMatchObject({ count: 1 });
+    await expect(acme.bulk.delete({ owner: "beta" })).rejects.toMatchObject({ code: "FORBIDDEN" });
+    expect(await acme.bulk.delete({ queue: "bells" })).toMatchObject({ count: 1 });
     expect(await all.get("beta/only")).toEqual(before);
     expect((await all.list({ owner: "beta" })).tasks).toHaveLength(2);
   });
@@ -108,7 +108,7 @@ describe("A10 owners are shut off from each other", () => {
     await expect(acme.backfills.cancel(id as string)).rejects.toMatchObject(missing);
     await expect(acme.queues.delete("bells")).rejects.toMatchObject({ code: "FORBIDDEN", field: "owner" });
     await expect(acme.queues.outcomes("bells")).rejects.toMatchObject({ code: "FORBIDDEN", field: "owner" });
-    await expect(acme.pauseAll({ queue: "bells", owner: "beta" })).rejects.toMatchObject({
+    await expect(acme.bulk.pause({ queue: "bells", owner: "beta" })).rejects.toMatchObject({
       code: "FORBIDDEN",
     });
     expect(await beta.backfills.get(id as string)).toMatchObject({

@@ -148,7 +148,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     for (const from of ["catch-up", "now"] as const)
       await kit.client.put(failsAtOne, { ...hourly, id: from });
     await kit.advanceTo(START + HOUR + 60_000);
-    await kit.client.pauseAll({ queue: "bells" });
+    await kit.client.bulk.pause({ queue: "bells" });
     await kit.advanceTo(START + 4 * HOUR + 60_000);
     for (const from of ["catch-up", "now"] as const) await kit.client.resume(from, { from });
     await kit.advanceTo(START + 5 * HOUR);

@@ -74,7 +74,7 @@ it("no key of ours or of BullMQ is left when all tasks are deleted and the nodes
   await client.backfills.start("ok-1", { from: now - 3_600_000, to: now - 3_500_000, every: "1s" });
   await eventually(() => expect(runs).toBeGreaterThan(60));
 
-  for (const queue of await client.queues.names()) await client.deleteAll({ queue });
+  for (const queue of await client.queues.names()) await client.bulk.delete({ queue });
   await worker.stop();
   await client.calendars.delete("holidays");
   await client.tokens.revoke("ci");
@@ -82,7 +82,7 @@ it("no key of ours or of BullMQ is left when all tasks are deleted and the nodes
   // Runs that were under way, and the webhooks of what failed until the end, go while a node is there.
   await eventually(
     async () => {
-      for (const queue of await client.queues.names()) await client.deleteAll({ queue });
+      for (const queue of await client.queues.names()) await client.bulk.delete({ queue });
       expect((await admin.keys("*")).filter(ours).sort()).toEqual([
         "{carillon}:alerts",
         "{carillon}:changes",

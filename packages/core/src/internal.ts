@@ -5,12 +5,11 @@
  */
 export * from "./alerts.js";
 export * from "./decide.js";
-export * from "./decision.js";
-export * from "./overlap.js";
 export * from "./decide-end.js";
 export * from "./decide-items.js";
 export * from "./decide-step.js";
 export * from "./decide-trigger.js";
+export * from "./decision.js";
 export * from "./defaults.js";
 export * from "./errors.js";
 export * from "./freeze.js";
@@ -19,6 +18,7 @@ export * from "./json.js";
 export * from "./names.js";
 export * from "./nearest.js";
 export * from "./options.js";
+export * from "./overlap.js";
 export * from "./policies.js";
 export * from "./quota.js";
 export * from "./run.js";

@@ -1,12 +1,4 @@
-import {
-  type Decision,
-  type DueTask,
-  type Enqueue,
-  type Pending,
-  type RunInWay,
-  type Skipped,
-  type SkipReason,
-} from "./decision.js";
+import type { Decision, DueTask, Enqueue, Pending, RunInWay, Skipped, SkipReason } from "./decision.js";
 import type { OverlapPolicy } from "./policies.js";
 
 /**

@@ -1,35 +1,25 @@
-import {
-  CarillonError,
-  type Duration,
-  type TaskInput,
-  type TaskName,
-  type TaskRef,
-  type TriggerOptions,
-} from "@carillon/core";
-import { assertOptions, durationOption, MAX_DURATION } from "@carillon/core/internal";
+import type { TaskInput, TaskName, TaskRef, TriggerOptions } from "@carillon/core";
 import { type ConnectionSpec, type Status, Store, status } from "@carillon/store";
 import { rememberStore } from "@carillon/store/internal";
 import { Alerts } from "./client/alerts.js";
 import { Backfills } from "./client/backfills.js";
-import type { BulkFilter, BulkOptions, BulkResult, ResumeFilter } from "./client/bulk.js";
-import { deleteAll, pauseAll, type TagChange, tagAll, triggerAll } from "./client/bulk-actions.js";
+import { BulkCalls } from "./client/bulk-calls.js";
 import { Calendars } from "./client/calendars.js";
 import { Changes } from "./client/changes.js";
 import { Defaults } from "./client/defaults.js";
 import { doctor } from "./client/doctor.js";
 import type { Diagnosis } from "./client/doctor-finding.js";
 import { type EventsOptions, type LiveEvent, liveEvents } from "./client/events.js";
-import { type Explanation, explain } from "./client/explain.js";
+import { type Explanation, explainAt } from "./client/explain.js";
 import { Freezes } from "./client/freezes.js";
-import { isTyped, notFound, wholeNumber } from "./client/input.js";
+import { isTyped } from "./client/input.js";
 import { type Load, type LoadOptions, load } from "./client/load.js";
 import { type MoveOptions, type MoveResult, move } from "./client/move.js";
 import { Nodes } from "./client/nodes.js";
 import { checkedOptions } from "./client/options.js";
 import { Queues } from "./client/queues.js";
 import { QuotaSettings } from "./client/quotas.js";
-import { type ResumeAllOptions, type ResumeAllResult, resumeAll } from "./client/resume-all.js";
-import { type ResumePlan, resumePlan } from "./client/resume-plan.js";
+import { restore, revisionsOf } from "./client/revisions.js";
 import { Runs } from "./client/runs.js";
 import { Scope } from "./client/scope.js";
 import { deleteTask, pause, resume, trigger } from "./client/task-actions.js";
@@ -52,11 +42,16 @@ import type {
   TaskPage,
   TriggerResult,
 } from "./client/types.js";
-import { forecast, type Upcoming, upNext } from "./client/up-next.js";
-import type { Validation } from "./client/validation.js";
-import { type Definition, revisionView, type Task, type TaskRevision } from "./client/view.js";
+import {
+  type ForecastOptions,
+  forecast,
+  type Upcoming,
+  type UpNextOptions,
+  upNext,
+} from "./client/up-next.js";
+import type { ValidateOptions, Validation } from "./client/validation.js";
+import type { Definition, Task, TaskRevision } from "./client/view.js";
 import { Workers } from "./client/workers.js";
-import { roundedInstant } from "./instant.js";
 import { type TaskContract, type TypedTask, task as typedTask } from "./task-type.js";
 
 /**
@@ -69,6 +64,8 @@ import { type TaskContract, type TypedTask, task as typedTask } from "./task-typ
  * const [last] = await client.runs.list("nightly", { limit: 1 });
  */
 export class Client {
+  /** Changes of many tasks at once: pause, resume, trigger, tag, delete. */
+  readonly bulk: BulkCalls;
   /** Runs and their records, and skipped occurrences. */
   readonly runs: Runs;
   /** Runs of past occurrences. */
@@ -113,6 +110,7 @@ export class Client {
     rememberStore(this, this.#store);
     this.#scope = new Scope(this.#store, owner, by, from, options.onProgress);
     this.#writer = new TaskWriter(this.#scope, types, maxPayloadBytes);
+    this.bulk = new BulkCalls(this.#scope, this.#writer);
     this.runs = new Runs(this.#scope);
     this.backfills = new Backfills(this.#scope);
     this.calendars = new Calendars(this.#scope);
@@ -195,16 +193,8 @@ export class Client {
     return this.#writer.update(ref, change, options);
   }
 
-  /**
-   * Checks a task as a put does, and explains its schedule; stores nothing.
-   *
-   * @param options `from` epoch ms, default now by Redis; `count` of next times, default 5, at most 1,000
-   * @throws as `put`
-   */
-  async validate(
-    task: TaskInput,
-    options: { from?: number | undefined; count?: number | undefined } = {},
-  ): Promise<Validation> {
+  /** Checks a task as a put does, and explains its schedule; stores nothing. @throws as `put` */
+  async validate(task: TaskInput, options: ValidateOptions = {}): Promise<Validation> {
     return this.#writer.validate(task, options);
   }
 
@@ -220,8 +210,7 @@ export class Client {
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`
    */
   async revisions(ref: TaskRef): Promise<TaskRevision[]> {
-    const name = await this.#scope.locate(ref);
-    return (await this.#store.tasks.revisions(name)).map(revisionView);
+    return revisionsOf(this.#scope, ref);
   }
 
   /**
@@ -231,16 +220,7 @@ export class Client {
    * @throws `REVISION_NOT_FOUND`, as `update`
    */
   async restore(ref: TaskRef, number: number, options: AuthorOptions = {}): Promise<PutResult> {
-    wholeNumber(number, "number", 1, Number.MAX_SAFE_INTEGER);
-    const name = await this.#scope.locate(ref);
-    const found = (await this.#store.tasks.revisions(name)).find((one) => one.number === number);
-    if (!found) {
-      throw new CarillonError("REVISION_NOT_FOUND", `the task has no revision ${number}.`, {
-        field: "number",
-        remedy: "List its revisions: the last 20 are kept.",
-      });
-    }
-    return this.#writer.update(name, () => revisionView(found).definition, options);
+    return restore(this.#scope, this.#writer, { ref, number }, options);
   }
 
   /** A page of tasks in the order of queue, owner, id. @throws `INVALID_OPTION`, `INVALID_NAME` */
@@ -282,15 +262,6 @@ export class Client {
   }
 
   /**
-   * Deletes all tasks that match, with their records; those of an owner with the deliveries of its alerts, unless `deliveries` is false.
-   *
-   * @throws `INVALID_OPTION`
-   */
-  async deleteAll(filter: BulkFilter, options: BulkOptions & DeleteOptions = {}): Promise<BulkResult> {
-    return deleteAll(this.#scope, filter, options);
-  }
-
-  /**
    * Holds a task's future occurrences, and its runs that wait after a crash. Other queued runs go on, unless `cancelQueued` cancels them.
    * Returns false if it was paused already.
    *
@@ -300,40 +271,9 @@ export class Client {
     return pause(this.#scope, ref, options);
   }
 
-  /** Pauses all scheduled tasks that match. @throws `INVALID_OPTION` */
-  async pauseAll(
-    filter: BulkFilter,
-    options: BulkOptions & Omit<PauseOptions, "cancelQueued"> = {},
-  ): Promise<BulkResult> {
-    return pauseAll(this.#scope, filter, options);
-  }
-
   /** Lets a paused task go on. Returns false if it was not paused. @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK` */
   async resume(ref: TaskRef, options: ResumeOptions = {}): Promise<boolean> {
     return resume(this.#scope, ref, options);
-  }
-
-  /**
-   * Resumes all paused tasks that match; with `note` or `pausedBy`, only those that were paused with this note or by this
-   * name, so that nobody else's pause is undone. `from: "latest"` and `"all"` run what the tasks owe as backfills, at a pace.
-   *
-   * @throws `INVALID_OPTION`
-   */
-  async resumeAll(
-    filter: ResumeFilter,
-    options: BulkOptions & ResumeAllOptions = {},
-  ): Promise<ResumeAllResult> {
-    return resumeAll(this.#scope, filter, options);
-  }
-
-  /**
-   * The occurrences that the paused tasks that match owe, and how many each choice of `resumeAll` would start. Counts at most 250,000 times of
-   * schedules; beyond, counts are lower bounds (`exact: false`).
-   *
-   * @throws `INVALID_OPTION`
-   */
-  async resumePlan(filter: ResumeFilter): Promise<ResumePlan> {
-    return resumePlan(this.#scope, filter);
   }
 
   /**
@@ -343,30 +283,6 @@ export class Client {
    */
   async trigger(ref: TaskRef, options: TriggerOptions = {}): Promise<TriggerResult> {
     return trigger(this.#scope, ref, options);
-  }
-
-  /**
-   * Runs all tasks that match now, at once. Those that their overlap policy, a freeze or a limit holds back are `refused`, each by itself.
-   *
-   * @throws `INVALID_OPTION`
-   */
-  async triggerAll(filter: BulkFilter, options: BulkOptions & TriggerOptions = {}): Promise<BulkResult> {
-    return triggerAll(this.#scope, filter, options);
-  }
-
-  /**
-   * Adds tags to all tasks that match, and removes others; tasks that have them so already are not counted.
-   *
-   * @example
-   * await client.tagAll({ owner: "acme" }, { add: ["billing"], remove: ["trial"] }, { dryRun: true });
-   * @throws `INVALID_OPTION`, `INVALID_NAME`
-   */
-  async tagAll(
-    filter: BulkFilter,
-    change: TagChange,
-    options: BulkOptions & AuthorOptions = {},
-  ): Promise<BulkResult> {
-    return tagAll(this.#scope, this.#writer, filter, change, options);
   }
 
   /** Runs a task type once, now or later, with a checked payload. The one-off task is deleted after its run. */
@@ -385,11 +301,7 @@ export class Client {
    * @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION`
    */
   async explain(ref: TaskRef, time: string | number | Date): Promise<Explanation> {
-    const at = roundedInstant(time, "time");
-    const name = await this.#scope.locate(ref);
-    const stored = await this.#store.tasks.get(name);
-    if (!stored) throw notFound(name);
-    return explain(this.#store, stored, at);
+    return explainAt(this.#scope, ref, time);
   }
 
   /**
@@ -435,13 +347,8 @@ export class Client {
   }
 
   /** The tasks that are acted on next, earliest first; 20 unless `limit` (at most 1,000) says otherwise. @throws `INVALID_OPTION` */
-  async upNext(
-    options: { queue?: string | undefined; limit?: number | undefined } = {},
-  ): Promise<Upcoming[]> {
-    assertOptions(options, ["queue", "limit"]);
-    const limit = wholeNumber(options.limit ?? 20, "limit", 1, 1_000);
-    const queues = await this.#scope.queuesOf(options.queue);
-    return upNext(this.#store, queues, limit, this.#scope.owner);
+  async upNext(options: UpNextOptions = {}): Promise<Upcoming[]> {
+    return upNext(this.#scope, options);
   }
 
   /**
@@ -450,17 +357,8 @@ export class Client {
    *
    * @throws `INVALID_OPTION`, also if it takes more than 250,000 steps of schedules: ask for a shorter time, or for fewer
    */
-  async forecast(options: {
-    within: Duration;
-    queue?: string | undefined;
-    limit?: number | undefined;
-  }): Promise<Upcoming[]> {
-    assertOptions(options, ["within", "queue", "limit"]);
-    const limit = wholeNumber(options.limit ?? 1_000, "limit", 1, 100_000);
-    const within = durationOption(options.within ?? "", "within", 1, MAX_DURATION);
-    const queues = await this.#scope.queuesOf(options.queue);
-    const now = queues[0] === undefined ? 0 : await this.#store.tasks.time(queues[0]);
-    return forecast(this.#store, queues, { now, until: now + within }, limit, this.#scope.owner);
+  async forecast(options: ForecastOptions): Promise<Upcoming[]> {
+    return forecast(this.#scope, options);
   }
 
   /**

@@ -99,6 +99,7 @@ export type {
   ResumeFilter,
 } from "./client/bulk.js";
 export type { TagChange } from "./client/bulk-actions.js";
+export type { BulkCalls } from "./client/bulk-calls.js";
 export type { Calendars, CalendarView, PutCalendarResult } from "./client/calendars.js";
 export type { CancelledRun, CancelResult } from "./client/cancel-all.js";
 export { CHANGE_KINDS, type ChangeFacts, type ChangeKind, type ChangeScope } from "./client/change.js";
@@ -125,8 +126,8 @@ export type { TaskTypes } from "./client/task-types.js";
 export type { Tick, TickList, TickOptions, TickState, TickStrip } from "./client/ticks.js";
 export type { Token, TokenInput, Tokens } from "./client/tokens.js";
 export type * from "./client/types.js";
-export type { Upcoming } from "./client/up-next.js";
-export type { Validation } from "./client/validation.js";
+export type { ForecastOptions, Upcoming, UpNextOptions } from "./client/up-next.js";
+export type { ValidateOptions, Validation } from "./client/validation.js";
 export {
   type Definition,
   type DisplayState,

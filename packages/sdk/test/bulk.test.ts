@@ -37,15 +37,15 @@ describe("bulk calls", () => {
     for (const id of "abc") await put(id);
     await put("d", { owner: "acme", queue: "other" });
     const tasks = ["a", "acme/d", "none", { queue: QUEUE, id: "c" }];
-    const paused = await kit.client.pauseAll({ tasks }, { note: "x" });
+    const paused = await kit.client.bulk.pause({ tasks }, { note: "x" });
     expect(paused).toMatchObject({
       ...{ count: 3, sample: [{ id: "a" }, { id: "d", owner: "acme" }, { id: "c" }] },
       refused: { count: 1, sample: [{ task: "none", code: "TASK_NOT_FOUND" }] },
     });
     expect(ids((await kit.client.list({ state: "paused" })).tasks)).toBe("acd");
-    expect(await kit.client.resumeAll({ tasks: ["b", "c"], note: "x" })).toMatchObject({ count: 1 });
+    expect(await kit.client.bulk.resume({ tasks: ["b", "c"], note: "x" })).toMatchObject({ count: 1 });
     const bound = new Client({ store: kit.store, owner: "acme" });
-    expect(await bound.deleteAll({ tasks: ["d", "system/a"] })).toMatchObject({
+    expect(await bound.bulk.delete({ tasks: ["d", "system/a"] })).toMatchObject({
       ...{ count: 1, refused: { count: 1, sample: [{ task: "system/a", code: "TASK_NOT_FOUND" }] } },
     });
     expect(await kit.client.count()).toBe(3);
@@ -56,14 +56,16 @@ describe("bulk calls", () => {
     for (const id of ["bad", "worse"]) await put(id, { type: "fail", schedule: { at: START + 3_600_000 } });
     await put("later", { schedule: { at: START + 7_200_000 } });
     await kit.advance("1h");
-    expect(await kit.client.pauseAll({ outcome: "succeeded" }, { dryRun: true })).toMatchObject({
+    expect(await kit.client.bulk.pause({ outcome: "succeeded" }, { dryRun: true })).toMatchObject({
       ...{ count: 1, sample: [{ id: "good" }], refused: none },
     });
-    expect(await kit.client.deleteAll({ queue: QUEUE, state: "finished" }, { dryRun: true })).toMatchObject({
-      ...{ count: 2, sample: [{ id: "bad" }, { id: "worse" }] },
-    });
-    expect(await kit.client.pauseAll({ queue: QUEUE, state: "finished" })).toMatchObject({ count: 0 });
-    expect(await kit.client.deleteAll({ outcome: ["failed", "crashed"] })).toMatchObject({ count: 2 });
+    expect(await kit.client.bulk.delete({ queue: QUEUE, state: "finished" }, { dryRun: true })).toMatchObject(
+      {
+        ...{ count: 2, sample: [{ id: "bad" }, { id: "worse" }] },
+      },
+    );
+    expect(await kit.client.bulk.pause({ queue: QUEUE, state: "finished" })).toMatchObject({ count: 0 });
+    expect(await kit.client.bulk.delete({ outcome: ["failed", "crashed"] })).toMatchObject({ count: 2 });
     expect(await kit.client.count()).toBe(2);
   });
 
@@ -72,10 +74,10 @@ describe("bulk calls", () => {
     await kit.worker.pause();
     await kit.client.trigger("busy");
     await kit.client.freezes.put({ tag: "held" });
-    const dry = await kit.client.triggerAll({ queue: QUEUE }, { dryRun: true, by: "ann" });
+    const dry = await kit.client.bulk.trigger({ queue: QUEUE }, { dryRun: true, by: "ann" });
     expect(dry).toMatchObject({ count: 3, refused: none });
     expect(await kit.client.runs.list("free")).toEqual([]);
-    expect(await kit.client.triggerAll({ queue: QUEUE }, { by: "ann" })).toMatchObject({
+    expect(await kit.client.bulk.trigger({ queue: QUEUE }, { by: "ann" })).toMatchObject({
       count: 1,
       sample: [{ id: "free" }],
       refused: {
@@ -86,7 +88,7 @@ describe("bulk calls", () => {
         ],
       },
     });
-    expect(await kit.client.triggerAll({ queue: QUEUE }, { overlap: "allow", force: true })).toMatchObject({
+    expect(await kit.client.bulk.trigger({ queue: QUEUE }, { overlap: "allow", force: true })).toMatchObject({
       ...{ count: 3, refused: none },
     });
     const { changes } = await kit.client.changes.list();
@@ -100,11 +102,11 @@ describe("bulk calls", () => {
     await kit.advance("1h");
     const delivery = { owner: "acme", deliveries: true };
     expect((await kit.client.list(delivery)).tasks).toHaveLength(2);
-    expect(await kit.client.triggerAll({ owner: "acme" }, { dryRun: true })).toMatchObject({ count: 1 });
-    expect(await kit.client.tagAll({ owner: "acme" }, { add: ["x"] }, { dryRun: true })).toMatchObject({
+    expect(await kit.client.bulk.trigger({ owner: "acme" }, { dryRun: true })).toMatchObject({ count: 1 });
+    expect(await kit.client.bulk.tag({ owner: "acme" }, { add: ["x"] }, { dryRun: true })).toMatchObject({
       count: 1,
     });
-    expect(await kit.client.deleteAll({ owner: "acme" })).toMatchObject({ count: 2 });
+    expect(await kit.client.bulk.delete({ owner: "acme" })).toMatchObject({ count: 2 });
     expect((await kit.client.list(delivery)).tasks).toEqual([]);
   });
 
@@ -113,18 +115,18 @@ describe("bulk calls", () => {
     await put("b", { tags: ["ops", "new"] });
     await kit.client.enqueue(ring, {}, { id: "c", delay: "1h" });
     const change = { add: ["new"], remove: ["old"] };
-    const dry = await kit.client.tagAll({ queue: QUEUE }, change, { dryRun: true });
+    const dry = await kit.client.bulk.tag({ queue: QUEUE }, change, { dryRun: true });
     expect([dry.count, ids(dry.sample)]).toEqual([2, "ac"]);
     const due = (await kit.client.get("a")).due;
-    expect(await kit.client.tagAll({ queue: QUEUE }, change, { by: "ann" })).toEqual(dry);
-    expect(await kit.client.tagAll({ queue: QUEUE }, change)).toMatchObject({ count: 0 });
+    expect(await kit.client.bulk.tag({ queue: QUEUE }, change, { by: "ann" })).toEqual(dry);
+    expect(await kit.client.bulk.tag({ queue: QUEUE }, change)).toMatchObject({ count: 0 });
     expect(await kit.client.get("a")).toMatchObject({ tags: ["new", "ops"], due, updatedBy: "ann" });
     expect(ids((await kit.client.list({ tag: "new" })).tasks)).toBe("abc");
     expect((await kit.client.changes.list()).changes[0]).toMatchObject({
       ...{ kind: "put", by: "ann", count: 2, details: { add: ["new"], remove: ["old"] } },
     });
     const many = Array.from({ length: 31 }, (_, n) => `t${n}`);
-    expect(await kit.client.tagAll({ tasks: ["a", "c"] }, { add: many })).toMatchObject({
+    expect(await kit.client.bulk.tag({ tasks: ["a", "c"] }, { add: many })).toMatchObject({
       ...{ count: 1, sample: [{ id: "c" }], refused: { count: 1, sample: [{ code: "INVALID_NAME" }] } },
     });
   });
@@ -160,9 +162,9 @@ describe("bulk calls", () => {
       if (name.id === "b") throw Object.assign(new Error("down"), { code: "DOWN" });
       return pause.call(tasks, name, ...rest);
     };
-    await expect(kit.client.pauseAll({ tasks: ["a"] })).resolves.toMatchObject({ count: 1 });
+    await expect(kit.client.bulk.pause({ tasks: ["a"] })).resolves.toMatchObject({ count: 1 });
     await kit.client.resume("a");
-    const first = kit.client.pauseAll({ tasks: [...Array.from({ length: 100 }, () => "a"), "b"] });
+    const first = kit.client.bulk.pause({ tasks: [...Array.from({ length: 100 }, () => "a"), "b"] });
     await expect(first).rejects.toThrow("down");
     expect((await kit.client.changes.list()).changes[0]).toMatchObject({ kind: "pause", count: 1 });
   });
@@ -179,9 +181,9 @@ describe("bulk calls", () => {
   ])("refuse %j", async (filter, field) => {
     await put("a");
     for (const call of [
-      kit.client.pauseAll(filter as object),
-      kit.client.triggerAll(filter as object),
-      kit.client.tagAll(filter as object, { add: ["x"] }),
+      kit.client.bulk.pause(filter as object),
+      kit.client.bulk.trigger(filter as object),
+      kit.client.bulk.tag(filter as object, { add: ["x"] }),
       kit.client.runs.cancelAll(filter as object),
     ])
       await expect(call).rejects.toMatchObject({
@@ -189,9 +191,9 @@ describe("bulk calls", () => {
         ...(field && { field }),
       });
     const tasks = Array.from({ length: 1_001 }, () => "a");
-    await expect(kit.client.pauseAll({ tasks })).rejects.toMatchObject({ field: "tasks" });
+    await expect(kit.client.bulk.pause({ tasks })).rejects.toMatchObject({ field: "tasks" });
     for (const change of [{}, { add: "x" }, { add: ["a b"] }, { plus: ["x"] }])
-      await expect(kit.client.tagAll({ queue: QUEUE }, change as object)).rejects.toThrow();
+      await expect(kit.client.bulk.tag({ queue: QUEUE }, change as object)).rejects.toThrow();
     expect(await kit.client.get("a")).toMatchObject({ state: "scheduled", tags: [] });
     expect(await kit.client.runs.list("a")).toEqual([]);
   });

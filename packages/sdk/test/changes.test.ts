@@ -133,8 +133,8 @@ describe("the change log", () => {
     const many = Array.from({ length: 30 }, (_, i) => task(`t${i}`, { owner: "acme" }));
     await ann.putMany(many);
     await ann.putMany(many);
-    await ann.pauseAll({ owner: "acme" }, { note: "incident", dryRun: true });
-    await ann.pauseAll({ owner: "acme" }, { note: "incident" });
+    await ann.bulk.pause({ owner: "acme" }, { note: "incident", dryRun: true });
+    await ann.bulk.pause({ owner: "acme" }, { note: "incident" });
     const { changes } = await kit.client.changes.list({ task: "acme/t29" });
     expect(changes).toMatchObject([
       { kind: "pause", by: "ann", scope: { owner: "acme" }, count: 30, details: { note: "incident" } },

@@ -83,7 +83,7 @@ onEveryEngine("the client", (connection) => {
     expect(await ids({ deliveries: true })).toEqual(["t", "alert-1"]);
     expect(await ids({ queue: "carillon-alerts" })).toEqual(["alert-1"]);
     // Deliveries belong to the owner and are deleted with the owner's tasks.
-    expect(await client.deleteAll({ owner: "acme" })).toMatchObject({ count: 2 });
+    expect(await client.bulk.delete({ owner: "acme" })).toMatchObject({ count: 2 });
   });
 
   it("puts a typed task: the type names queue and handler, its schema checks the payload", async () => {
@@ -133,10 +133,12 @@ onEveryEngine("the client", (connection) => {
     expect(await client.runs.cancel(run, { by: text })).toBe(true);
     expect(await client.upNext({ queue: text, limit: number })).toHaveLength(1);
     expect(await client.forecast({ within: "2h", queue: text, limit: number })).not.toHaveLength(0);
-    expect(await client.pauseAll({ queue: name.queue, tag: text }, { note: text, by: text })).toMatchObject({
-      count: 1,
-    });
-    expect(await client.resumeAll({ queue: name.queue }, { from: undefined, by: text })).toMatchObject({
+    expect(await client.bulk.pause({ queue: name.queue, tag: text }, { note: text, by: text })).toMatchObject(
+      {
+        count: 1,
+      },
+    );
+    expect(await client.bulk.resume({ queue: name.queue }, { from: undefined, by: text })).toMatchObject({
       count: 1,
     });
     expect(await client.calendars.put("days", ["2026-12-25"], { by: text })).toMatchObject({

@@ -39,9 +39,9 @@ describe("the forecast", () => {
     list.map(({ task, nominal, due }) => `${task.id} of ${minutes(nominal)} at ${minutes(due)}`);
   /** As if no node had been alive: nothing is decided, and all is owed. */
   async function owing(during: string): Promise<void> {
-    await kit.client.pauseAll({ queue: QUEUE });
+    await kit.client.bulk.pause({ queue: QUEUE });
     await kit.advance(during);
-    await kit.client.resumeAll({ queue: QUEUE }, { from: "catch-up" });
+    await kit.client.bulk.resume({ queue: QUEUE }, { from: "catch-up" });
   }
   async function happened(within: string): Promise<string[]> {
     const since = kit.now;

@@ -230,9 +230,9 @@ describe("the outlook of a client", () => {
   ];
   it.each(BACKLOG)("counts %s of a backlog towards maxRuns", async (_what, rest, maxRuns, last) => {
     await put("t", "fine", { overlap: "allow", schedule: { every: "10m", maxRuns }, ...rest });
-    await kit.client.pauseAll({ queue: QUEUE });
+    await kit.client.bulk.pause({ queue: QUEUE });
     await kit.advance("45m");
-    await kit.client.resumeAll({ queue: QUEUE }, { from: "catch-up" });
+    await kit.client.bulk.resume({ queue: QUEUE }, { from: "catch-up" });
     expect([await verdict(10), await verdict(20), await verdict(40)]).toEqual(["due", "due", "due"]);
     expect([await verdict(last), await verdict(last + 10)]).toEqual(["planned", "no-occurrence"]);
     await kit.advance("2h");

@@ -53,7 +53,7 @@ export const registerResume: Register = (program, out) => {
             past: "resumed",
             conditions: paused,
             act: (client, filter, dryRun) =>
-              client.resumeAll(
+              client.bulk.resume(
                 { ...filter, ...paused },
                 { from, perMinute, ...given({ by: options.by }), dryRun },
               ),
@@ -78,7 +78,7 @@ export const registerResume: Register = (program, out) => {
 };
 
 async function showPlan(filter: BulkFilter, options: ResumeOptions, out: Output): Promise<void> {
-  const plan = await withClient(options, (client) => client.resumePlan(filter));
+  const plan = await withClient(options, (client) => client.bulk.resumePlan(filter));
   if (options.json) return out.json(plan);
   const { tasks, owed, most, unpaused, frozen, held } = plan;
   const lines = [`${counted(tasks, "paused task")}; ${owed.tasks} of them owe ${occurrences(owed)}\n`];

@@ -28,7 +28,8 @@ export const registerRm: Register = (program, out) => {
         const deed: Deed = {
           verb: "rm",
           past: "deleted",
-          act: (client, filter, dryRun) => client.deleteAll(filter, { ...given({ by: options.by }), dryRun }),
+          act: (client, filter, dryRun) =>
+            client.bulk.delete(filter, { ...given({ by: options.by }), dryRun }),
         };
         return doToMany(deed, tasks, options, out);
       }
@@ -54,7 +55,7 @@ export const registerPause: Register = (program, out) => {
         const deed: Deed = {
           verb: "pause",
           past: "paused",
-          act: (client, filter, dryRun) => client.pauseAll(filter, { ...why, dryRun }),
+          act: (client, filter, dryRun) => client.bulk.pause(filter, { ...why, dryRun }),
         };
         return doToMany(deed, tasks, options, out);
       }
@@ -86,7 +87,7 @@ export const registerTrigger: Register = (program, out) => {
         const deed: Deed = {
           verb: "trigger",
           past: "triggered",
-          act: (client, filter, dryRun) => client.triggerAll(filter, { overlap, by, force, dryRun }),
+          act: (client, filter, dryRun) => client.bulk.trigger(filter, { overlap, by, force, dryRun }),
         };
         return doToMany(deed, tasks, options, out);
       }
@@ -112,7 +113,7 @@ export const registerTag: Register = (program, out) => {
       const deed: Deed = {
         verb: "tag",
         past: "tagged",
-        act: (client, filter, dryRun) => client.tagAll(filter, { add, remove }, { by, dryRun }),
+        act: (client, filter, dryRun) => client.bulk.tag(filter, { add, remove }, { by, dryRun }),
       };
       await doToMany(deed, tasks, options, out);
     });

@@ -59,27 +59,27 @@ export const manyEndpoints = {
     { body: z.strictObject({ ...FILTER, ...PAUSE.shape, dryRun: flag }), answer: BULK },
     async ({ client, body }) => {
       const { filter, how } = apart(body);
-      return ok(await client.pauseAll(filter, how));
+      return ok(await client.bulk.pause(filter, how));
     },
   ),
   resume: endpoint({ body: RESUME_MANY, answer: RESUMED }, async ({ client, body }) => {
     const { filter, how } = apart(body);
     const { note, pausedBy, plan, ...rest } = how;
     const paused = { ...filter, note, pausedBy };
-    if (!plan) return ok(await client.resumeAll(paused, rest));
+    if (!plan) return ok(await client.bulk.resume(paused, rest));
     const [other] = Object.keys(rest);
     if (other !== undefined)
       throw new CarillonError("INVALID_OPTION", "given with plan.", {
         field: other,
         remedy: "Leave it out.",
       });
-    return ok(await client.resumePlan(paused));
+    return ok(await client.bulk.resumePlan(paused));
   }),
   trigger: endpoint(
     { body: z.strictObject({ ...FILTER, ...TRIGGER.shape, dryRun: flag }), answer: BULK },
     async ({ client, body }) => {
       const { filter, how } = apart(body);
-      return ok(await client.triggerAll(filter, how));
+      return ok(await client.bulk.trigger(filter, how));
     },
   ),
   tag: endpoint(
@@ -87,14 +87,14 @@ export const manyEndpoints = {
     async ({ client, body }) => {
       const { filter, how } = apart(body);
       const { add, remove, ...rest } = how;
-      return ok(await client.tagAll(filter, { add, remove }, rest));
+      return ok(await client.bulk.tag(filter, { add, remove }, rest));
     },
   ),
   remove: endpoint(
     { body: z.strictObject({ ...FILTER, dryRun: flag }), answer: BULK },
     async ({ client, body }) => {
       const { filter, how } = apart(body);
-      return ok(await client.deleteAll(filter, how));
+      return ok(await client.bulk.delete(filter, how));
     },
   ),
   cancel: endpoint(

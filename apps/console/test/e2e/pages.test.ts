@@ -195,7 +195,7 @@ describe.skipIf(!binary)("the pages in a browser", () => {
   test("a plan says what paused tasks owe, and all of it runs at a rate", async () => {
     await put("owes", { owner: "initech", schedule: { every: "1s" } });
     await world.client.pause("initech/owes", { note: "INC-43" });
-    await eventually(async () => (await world.client.resumePlan({ owner: "initech" })).owed.count > 2);
+    await eventually(async () => (await world.client.bulk.resumePlan({ owner: "initech" })).owed.count > 2);
     const { page, go } = await world.as("operator");
     await go("/resume?owner=initech&note=INC-43");
     await page.getByRole("cell", { name: "run once" }).waitFor();

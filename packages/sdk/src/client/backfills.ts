@@ -30,7 +30,7 @@ export interface BackfillListOptions {
   readonly queue?: string | undefined;
   readonly owner?: string | undefined;
   readonly state?: Backfill["state"] | undefined;
-  /** Those that one call of `startAll` or `resumeAll` started. */
+  /** Those that one call of `startAll` or `client.bulk.resume` started. */
   readonly batch?: string | undefined;
   /** At most this many; default 100, at most 1,000. */
   readonly limit?: number | undefined;

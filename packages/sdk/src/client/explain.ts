@@ -1,4 +1,11 @@
-import { previewSchedule, type Run, type SkipReason, seedOf, type TaskDefinition } from "@carillon/core";
+import {
+  previewSchedule,
+  type Run,
+  type SkipReason,
+  seedOf,
+  type TaskDefinition,
+  type TaskRef,
+} from "@carillon/core";
 import {
   calendarsOf,
   counted,
@@ -19,7 +26,10 @@ import {
   type Store,
   type StoredTask,
 } from "@carillon/store";
+import { roundedInstant } from "../instant.js";
+import { notFound } from "./input.js";
 import { holdOf } from "./queues.js";
+import type { Scope } from "./scope.js";
 import { TimeSlice } from "./time-slice.js";
 
 /** The state of an occurrence, in one word. */
@@ -66,7 +76,20 @@ const LATE = 1_000;
 const ALL = 100_000;
 
 /** Everything known about one occurrence, from run records, the ledger and the task itself. */
-export async function explain(store: Store, stored: StoredTask, time: number): Promise<Explanation> {
+/** @throws `TASK_NOT_FOUND`, `AMBIGUOUS_TASK`, `INVALID_OPTION` */
+export async function explainAt(
+  scope: Scope,
+  ref: TaskRef,
+  time: string | number | Date,
+): Promise<Explanation> {
+  const at = roundedInstant(time, "time");
+  const name = await scope.locate(ref);
+  const stored = await scope.store.tasks.get(name);
+  if (!stored) throw notFound(name);
+  return explain(scope.store, stored, at);
+}
+
+async function explain(store: Store, stored: StoredTask, time: number): Promise<Explanation> {
   const { definition } = stored;
   const name = { queue: definition.queue, owner: definition.owner, id: definition.id };
   await store.calendars.refresh();

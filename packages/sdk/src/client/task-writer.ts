@@ -40,7 +40,7 @@ import { assertQuotas } from "./quotas.js";
 import type { Scope } from "./scope.js";
 import type { AuthorOptions, EnqueueOptions, EnqueueResult, PutOptions, PutResult } from "./types.js";
 import { assertChange, update } from "./update.js";
-import { type Validation, validationOf } from "./validation.js";
+import { type ValidateOptions, type Validation, validationOf } from "./validation.js";
 import { type Definition, taskView } from "./view.js";
 
 /** Delay of a run that its owner's limit holds back, in ms: a task can only be put with a time in the future. */
@@ -207,10 +207,7 @@ export class TaskWriter {
     return checked.map((task) => ({ ...task, definition: withDefaults(task.definition, defaults) }));
   }
 
-  async validate(
-    task: TaskInput,
-    options: { from?: number | undefined; count?: number | undefined },
-  ): Promise<Validation> {
+  async validate(task: TaskInput, options: ValidateOptions): Promise<Validation> {
     assertOptions(options, ["from", "count"]);
     const count = wholeNumber(options.count ?? 5, "count", 0, 1_000);
     if (options.from !== undefined && !Number.isFinite(options.from))

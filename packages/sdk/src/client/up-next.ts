@@ -1,14 +1,19 @@
-import { CarillonError, isCarillonError, type TaskName } from "@carillon/core";
+import { CarillonError, type Duration, isCarillonError, type TaskName } from "@carillon/core";
 import {
+  assertOptions,
   covers,
+  durationOption,
   type Freeze,
   type Frozen,
   frozenAt,
+  MAX_DURATION,
   parseLocalName,
   scheduleSteps,
 } from "@carillon/core/internal";
 import { nextOf, type Store, type StoredTask } from "@carillon/store";
 import { foresee } from "./forecast.js";
+import { wholeNumber } from "./input.js";
+import type { Scope } from "./scope.js";
 import { TimeSlice } from "./time-slice.js";
 
 /** An occurrence to come. Times in UTC ms. */
@@ -20,18 +25,26 @@ export interface Upcoming {
   readonly frozen?: Frozen;
 }
 
+export interface UpNextOptions {
+  queue?: string | undefined;
+  limit?: number | undefined;
+}
+
+export interface ForecastOptions extends UpNextOptions {
+  within: Duration;
+}
+
 /** Tasks read at a time. */
 const PAGE = 500;
 /** Tasks of a queue that are read for one answer. */
 const MOST_READ = 100_000;
 
-/** The tasks that are acted on next, earliest first. */
-export async function upNext(
-  store: Store,
-  queues: readonly string[],
-  limit: number,
-  owner: string | undefined,
-): Promise<Upcoming[]> {
+/** The tasks that are acted on next, earliest first. @throws `INVALID_OPTION` */
+export async function upNext(scope: Scope, options: UpNextOptions): Promise<Upcoming[]> {
+  assertOptions(options, ["queue", "limit"]);
+  const limit = wholeNumber(options.limit ?? 20, "limit", 1, 1_000);
+  const queues = await scope.queuesOf(options.queue);
+  const { store, owner } = scope;
   const freezes = await store.freezes.list();
   const now = freezes.length === 0 ? 0 : await store.freezes.time();
   return widening(limit, async (most) => {
@@ -53,19 +66,20 @@ function frozenBy(freezes: readonly Freeze[], { definition }: StoredTask, at: nu
 }
 
 /**
- * Each occurrence that is enqueued from `now` to `until`, by the current schedules, earliest first; also what is tried again, or was
- * asked for, by then, and now what is owed, as far as the catch-up policy keeps it. What a freeze skips, or holds beyond `until`, is
+ * Each occurrence that is enqueued from now until `within` is over, by the current schedules, earliest first; also what is tried again, or was
+ * asked for, by then, and now what is owed, as far as the catch-up policy keeps it. What a freeze skips, or holds beyond that, is
  * marked. A fixed delay after finish is foreseen as if runs took no time. With more than `limit`: the earliest of all tasks.
  *
  * @throws `INVALID_OPTION` if the forecast takes too many steps
  */
-export async function forecast(
-  store: Store,
-  queues: readonly string[],
-  { now, until }: { now: number; until: number },
-  limit: number,
-  owner: string | undefined,
-): Promise<Upcoming[]> {
+export async function forecast(scope: Scope, options: ForecastOptions): Promise<Upcoming[]> {
+  assertOptions(options, ["within", "queue", "limit"]);
+  const limit = wholeNumber(options.limit ?? 1_000, "limit", 1, 100_000);
+  const within = durationOption(options.within ?? "", "within", 1, MAX_DURATION);
+  const queues = await scope.queuesOf(options.queue);
+  const { store, owner } = scope;
+  const now = queues[0] === undefined ? 0 : await store.tasks.time(queues[0]);
+  const until = now + within;
   const [freezes] = await Promise.all([store.freezes.list(), store.calendars.refresh()]);
   const slice = new TimeSlice();
   return widening(limit, async (most) => {

@@ -8,6 +8,13 @@ import {
 import { type Slot, scheduleSteps, type TaskSchedule } from "@carillon/core/internal";
 import type { Warning } from "./types.js";
 
+export interface ValidateOptions {
+  /** Times after this one, epoch ms. Default: now, by Redis. */
+  readonly from?: number | undefined;
+  /** Number of next times. Default 5, at most 1,000. */
+  readonly count?: number | undefined;
+}
+
 /** Description of a task's schedule. Times in UTC ms. */
 export interface Validation {
   /** Normalised, as it would be stored. */
