@@ -15,7 +15,8 @@ local LETTERS = { OK = "O", ASK = "A", ENDED = "E" }
 local WORDS = { O = "OK", A = "ASK", E = "ENDED" }
 
 local function endRun(run)
-  local was = redis.call("HMGET", run.key, "state", "fence", "cancel", "outcome", "started", "reopened", "notBefore", "attempts")
+  local was = redis.call("HMGET", run.key, "state", "fence", "cancel", "outcome", "started", "reopened", "notBefore", "attempts",
+    "place")
   if was[1] == "final" then
     return was[2] == run.fence and was[4] == run.outcome and jobState(run.job) ~= "live" and "OK" or "ASK"
   end
@@ -26,7 +27,7 @@ local function endRun(run)
   run.ended = false
   local ended = finish(run, run.outcome, now, {
     says = says,
-    was = { was[5], was[6], was[7], was[8] },
+    was = { was[5], was[6], was[7], was[8], was[9] },
     survived = true,
     job = function()
       run.ended = bullEnd(run.id, run.token, run.value)
@@ -90,9 +91,6 @@ if number == A.number then
   return answer()
 end
 
--- Fails here if they hold something else.
-redis.call("ZCARD", K.journal)
-redis.call("ZCARD", K.runs)
 redis.call("SET", K.turn, A.number .. " ", "PX", 2 * A.lock)
 
 for item in eachItem do

@@ -42,8 +42,11 @@ local function counts(owner)
   return most and (most[owner] or most[F.anyOwner])
 end
 
+-- The run's record says that it holds a place: most runs hold none, and need not leave it.
 local function takePlace(owner, run, now)
-  if counts(owner) then redis.call("ZADD", ours(F.keys.places, owner), now, run) end
+  if not counts(owner) then return end
+  redis.call("ZADD", ours(F.keys.places, owner), now, run)
+  redis.call("HSET", ours(F.keys.run, run), "place", "1")
 end
 
 local function waitForPlace(owner, shard, name, nominal)
@@ -54,13 +57,13 @@ local function waitNoMore(owner, shard, name)
   if limitOf(owner) then redis.call("ZREM", ours(F.keys.waiting, owner), shard .. " " .. name) end
 end
 
--- Leaves a run's place, and calls `wake(shard, name)` for as many of the tasks that wait as there are places. Places are left without a
+-- Leaves a run's place, if it may hold one, and calls `wake(shard, name)` for as many of the tasks that wait as there are places. Places are left without a
 -- limit too: it may come back while other runs that counted are open.
 local WOKEN = 16
-local function leavePlace(name, run, wake)
+local function leavePlace(name, run, held, wake)
   local owner = ownerOf(name)
   local places, waiting = ours(F.keys.places, owner), ours(F.keys.waiting, owner)
-  if LEAVING then redis.call("ZREM", places, run) end
+  if LEAVING and held then redis.call("ZREM", places, run) end
   local limit = limitOf(owner)
   if not limit or not WAKING then return end
   for _ = 1, math.min(limit - redis.call("ZCARD", places), WOKEN) do

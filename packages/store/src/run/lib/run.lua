@@ -20,7 +20,27 @@ local function whole(n)
   return text
 end
 
--- Records that this script has deleted.
+-- What ends change in the indexes that all tasks of a queue share: score by member, false if it is removed. `afterEnds` writes all of it.
+local journal, runChecks = {}, {}
+local function updateIndex(key, changes)
+  local added, removed = {}, {}
+  for member, score in pairs(changes) do
+    if score then add(added, score, member) else removed[#removed + 1] = member end
+  end
+  if #added > 0 then redis.call("ZADD", key, unpack(added)) end
+  if #removed > 0 then redis.call("ZREM", key, unpack(removed)) end
+end
+
+-- Fails, before anything is written, if these indexes hold something else.
+local indexesChecked = false
+local function checkIndexes()
+  if indexesChecked then return end
+  redis.call("ZCARD", K.journal)
+  redis.call("ZCARD", K.runs)
+  indexesChecked = true
+end
+
+-- Records that this script has deleted. `set`: that still lists them, nil none.
 local forgotten = 0
 local function forget(set, ids)
   if #ids == 0 then return end
@@ -31,20 +51,24 @@ local function forget(set, ids)
   end
   -- Not DEL: a record may have 10,000 items.
   redis.call("UNLINK", unpack(keys))
-  redis.call("ZREM", set, unpack(ids))
-  redis.call("ZREM", K.journal, unpack(ids))
+  if set then redis.call("ZREM", set, unpack(ids)) end
+  for _, id in ipairs(ids) do journal[id] = false end
 end
 
 -- Keeps the newest of each kind, and none that is too old. Deletes at most EXCESS_AT_MOST records beyond the limit per run that ends, in
--- case the limit was lowered.
+-- case the limit was lowered. `before`: how many there were before this run.
 local EXCESS_AT_MOST = 500
-local function prune(set, size, most, age, now)
-  if size == 0 then return end
-  -- Records over the age limit and records over the count limit both start at the oldest.
-  local ids = redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. whole(now - age), "LIMIT", 0, 100)
-  local excess = math.min(size - most, EXCESS_AT_MOST)
-  if excess > #ids then ids = redis.call("ZRANGE", set, 0, excess - 1) end
-  forget(set, ids)
+local function prune(set, before, size, most, age, now)
+  if before == 0 and size <= most then return end
+  local oldest = now - age
+  if size > most then
+    local ids, popped = {}, redis.call("ZPOPMIN", set, math.min(size - most, EXCESS_AT_MOST))
+    for i = 1, #popped, 2 do ids[#ids + 1] = popped[i] end
+    forget(nil, ids)
+    -- All others are newer.
+    if tonumber(popped[#popped]) >= oldest then return end
+  end
+  forget(set, redis.call("ZRANGEBYSCORE", set, "-inf", "(" .. whole(oldest), "LIMIT", 0, 100))
 end
 
 -- How many successes and failures are kept, and for how long each. `given`: the task's `keep`.
@@ -130,12 +154,19 @@ local function counted(run, outcome, now, started, reopened, survived)
   return set, noStart, was[7], was[8]
 end
 
+-- Tasks whose last run has ended in this script, by its outcome: changes of the set of that outcome.
+local lasts = {}
+local function moveIn(outcome, name, score)
+  lasts[outcome] = lasts[outcome] or {}
+  lasts[outcome][name] = score
+end
+
 -- Moves the task in the sets by outcome of its last run. `before`: that outcome until now.
 local function moveLast(run, before, outcome, now, started)
   local nothing = outcome == "nothing-to-do"
   if nothing and before or outcome == "dropped" or outcome == "cancelled" and not started then return end
-  if not nothing and before ~= outcome then redis.call("ZREM", ours(F.keys.lastOutcome, before or "nothing-to-do"), run.name) end
-  redis.call("ZADD", ours(F.keys.lastOutcome, outcome), whole(0 - now), run.name)
+  if not nothing and before ~= outcome then moveIn(before or "nothing-to-do", run.name, false) end
+  moveIn(outcome, run.name, whole(0 - now))
 end
 
 -- From so many successes on, their mean is the usual duration.
@@ -172,8 +203,8 @@ end
 local ended = {}
 
 -- Leaves the run's place in the limit of its owner: what waits for one is due by its hash.
-local function leave(run, now)
-  leavePlace(run.name, run.id, function(shard, name)
+local function leave(run, held, now)
+  leavePlace(run.name, run.id, held, function(shard, name)
     recheck({ task = ours(F.keys.task, name), name = name, shard = shard, due = ours(F.keys.due, shard) }, now)
   end)
 end
@@ -183,9 +214,10 @@ end
 --
 -- `more`, as far as there is any: `error`; `says`, what else the run's record says of its end, fields and values; `stamps`,
 -- what its job says of it if no worker of ours did; `survived` (see `count`); `retried`: a retry takes the place of the next time; `was`: started,
--- reopened, notBefore and attempts of its record, if they are read already; `job`: ends the run's job with it: called before anything is
+-- reopened, notBefore, attempts and place of its record, if they are read already; `job`: ends the run's job with it: called before anything is
 -- written, and if it returns false nothing is. Returns whether the run has ended.
 local function finish(run, outcome, now, more)
+  checkIndexes()
   local nowText = whole(now)
   local gen, keep, expect, state, wait, pending, once, open, watch = unpack(redis.call("HMGET", run.task, "gen", "keep", "expect",
     "state", "wait", "pending", "once", "open", "watch"))
@@ -195,12 +227,12 @@ local function finish(run, outcome, now, more)
     redis.call("UNLINK", run.key, ours(F.keys.output, run.id), ours(F.keys.items, run.id))
     removeOpen(open, run.task, run.open, run.id)
     redis.call("ZADD", K.runs, nowText, run.id)
-    leave(run, now)
+    leave(run, true, now)
     rearmAndWake(F.parts.runs, K.runs)
     wakeForMoved()
     return true
   end
-  local was = more.was or redis.call("HMGET", run.key, "started", "reopened", "notBefore", "attempts")
+  local was = more.was or redis.call("HMGET", run.key, "started", "reopened", "notBefore", "attempts", "place")
   local kept = { history = redis.call("ZCARD", run.history), failures = redis.call("ZCARD", run.failures) }
   local says, stamps = more.says or {}, more.stamps or {}
   local started = was[1] or stamps.started
@@ -222,14 +254,13 @@ local function finish(run, outcome, now, more)
   local sum, took = timeTaken(outcome, now, started, was[2])
   if sum then ended[sum] = (ended[sum] or 0) + took end
   local failed = F.failures[outcome]
-  local set = failed and "failures" or "history"
-  kept[set] = kept[set] + redis.call("ZADD", run[set], nowText, run.id)
-  redis.call("ZADD", K.journal, nowText, run.id)
+  journal[run.id] = nowText
+  local added = redis.call("ZADD", failed and run.failures or run.history, nowText, run.id)
   local successes, failures, successesFor, failuresFor = keepOf(keep)
-  prune(run.history, kept.history, successes, successesFor, now)
-  prune(run.failures, kept.failures, failures, failuresFor, now)
+  prune(run.history, kept.history, kept.history + (failed and 0 or added), successes, successesFor, now)
+  prune(run.failures, kept.failures, kept.failures + (failed and added or 0), failures, failuresFor, now)
   local over = now + (failed and A.failedJobs or A.completedJobs)
-  redis.call("ZADD", K.runs, whole(over), run.id)
+  runChecks[run.id] = whole(over)
   -- A one-off task is deleted with its run, by the run's record; if that is not kept, nobody else would know.
   if once and redis.call("EXISTS", run.key) == 0 then lingerUntil(run, over) end
   if expect and F.successes[outcome] and state == "scheduled" then expectBy(run, now + expect) end
@@ -244,7 +275,7 @@ local function finish(run, outcome, now, more)
     end
   end
   if awaited == run.id or pending then recheck(run, now) end
-  leave(run, now)
+  leave(run, was[5], now)
   if failed then
     local kind = outcome == "crashed" and "crashed" or "failed"
     incident({ kind = kind, task = run.name, at = now, run = run.id, error = more.error or "" })
@@ -263,10 +294,13 @@ local function finish(run, outcome, now, more)
   return true
 end
 
--- Adds the ends to the queue's counts, and sets the times of the parts in `next`.
+-- Adds the ends to the queue's counts and indexes, and sets the times of the parts in `next`.
 local function afterEnds()
   -- No run fails to end because it cannot be counted.
   for outcome, times in pairs(ended) do redis.pcall("HINCRBY", K.outcomes, outcome, times) end
+  updateIndex(K.journal, journal)
+  updateIndex(K.runs, runChecks)
+  for outcome, changes in pairs(lasts) do tried(updateIndex, ours(F.keys.lastOutcome, outcome), changes) end
   rearm(F.parts.runs, K.runs)
   wakeForMoved()
 end
