@@ -142,7 +142,7 @@ const FAULTS: [what: string, code: string, Finding["severity"], plant: () => Pro
       await client.put(task("a", { schedule: { every: "1m" } }));
       await field("a", "fired", 1);
       const { client: link } = internalsOf(store).link;
-      await link.hset(keys().stats("system/a"), "lastMs", 90_000, "lastStart", Date.now() - 90_000);
+      await link.hset(keys().stats("system/a"), "ends", `0 succeeded ${Date.now()} 90000 - -`);
     },
   ],
   [

@@ -118,22 +118,28 @@ onEveryEngine("foreign data in place of one task's keys", (connection) => {
   });
 
   it.each([
-    ["statistics", () => keys().stats("system/b")],
-    ["history", () => keys().history("system/b")],
-    ["failures", () => keys().failures("system/b")],
-  ])("in place of its %s makes the end of its run fail, with nothing recorded", async (_what, key) => {
-    await bench.put({ id: "b" });
-    const answer = await bench.trigger("b", "a");
-    const run = answer.outcome === "enqueued" ? answer.run : "";
-    const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
-    const started = await bench.store.runs.start(bench.name("b"), run, by);
-    const fence = started.word === "OK" ? started.fence : 0;
-    await write(key());
-    const before = await bench.dump();
-    const settled = bench.store.runs.settle(bench.name("b"), run, { fence, made: 0, outcome: "succeeded" });
-    await expect(settled).rejects.toMatchObject({ code: "REDIS_ERROR" });
-    expect(await bench.dump()).toEqual(before);
-  });
+    ["statistics", "succeeded", () => keys().stats("system/b")],
+    ["history", "succeeded", () => keys().history("system/b")],
+    // Looked at only if a run has failed.
+    ["failures", "failed", () => keys().failures("system/b")],
+    ["queue's journal", "succeeded", () => keys().journal],
+    ["queue's checks of runs", "succeeded", () => keys().runs],
+  ] as const)(
+    "in place of its %s makes the end of its run fail, with nothing recorded",
+    async (_what, outcome, key) => {
+      await bench.put({ id: "b" });
+      const answer = await bench.trigger("b", "a");
+      const run = answer.outcome === "enqueued" ? answer.run : "";
+      const by = { worker: "w", pid: 1, host: "h", attempt: 1, made: 0 };
+      const started = await bench.store.runs.start(bench.name("b"), run, by);
+      const fence = started.word === "OK" ? started.fence : 0;
+      await write(key());
+      const before = await bench.dump();
+      const settled = bench.store.runs.settle(bench.name("b"), run, { fence, made: 0, outcome });
+      await expect(settled).rejects.toMatchObject({ code: "REDIS_ERROR" });
+      expect(await bench.dump()).toEqual(before);
+    },
+  );
 
   describe("after a change of a calendar", () => {
     async function change(entries: readonly string[]): Promise<number> {

@@ -131,7 +131,10 @@ onEveryEngine("list and locate", (connection) => {
     await seed();
     const { keys, link } = internalsOf(bench.store);
     const ended = async (queue: string, local: string, lastOutcome: string) => {
-      await link.client.hset(keys.queue(queue).stats(local), { lastOutcome, [lastOutcome]: 2 });
+      await link.client.hset(keys.queue(queue).stats(local), {
+        ends: `3 ${lastOutcome} - - - -`,
+        [lastOutcome]: "2 7",
+      });
       await link.client.zadd(keys.queue(queue).lastOutcome(lastOutcome), -1, local);
     };
     await ended("alpha", "b/x", "failed");
@@ -152,8 +155,8 @@ onEveryEngine("list and locate", (connection) => {
       return { queue, owner, id };
     });
     expect(await bench.store.runs.manyStats(names)).toEqual([
-      { stored: { lastOutcome: "crashed", crashed: "2" }, open: 2 },
-      { stored: { lastOutcome: "failed", failed: "2" }, open: 1 },
+      { stored: { consecutiveFailures: "3", lastOutcome: "crashed", crashed: "2", failureMs: "7" }, open: 2 },
+      { stored: { consecutiveFailures: "3", lastOutcome: "failed", failed: "2", failureMs: "7" }, open: 1 },
       { stored: {}, open: 0 },
       { stored: {}, open: 0 },
     ]);

@@ -7,7 +7,7 @@ import {
   type TaskName,
   type Trigger,
 } from "@carillon/core";
-import { delaysOf, occurrenceKey, parseLocalName } from "@carillon/core/internal";
+import { delaysOf, FAILURES, occurrenceKey, parseLocalName, SUCCESSES } from "@carillon/core/internal";
 
 /** Details of a run that are known when it is enqueued, packed into one field: it never changes afterwards. */
 export interface RunDetails {
@@ -148,6 +148,37 @@ export function decodeAttempts(hash: Record<string, string>): Attempt[] {
       return { attempt: Number(field.slice(2)), started: Number(started), worker, pid: Number(pid), host };
     })
     .sort((x, y) => x.attempt - y.attempt);
+}
+
+/** Words of a field of a task's statistics; "-" is none. */
+function words(text: string | undefined, names: readonly string[]): Record<string, string> {
+  const found = text?.split(" ") ?? [];
+  return Object.fromEntries(
+    names.flatMap((name, i) => {
+      const word = found[i] ?? "-";
+      return word === "-" ? [] : [[name, word]];
+    }),
+  );
+}
+
+/** A task's statistics, each by its own name: lib/stats.lua says how they are stored. */
+export function decodeStats(hash: Readonly<Record<string, string>>): Record<string, string> {
+  const { starts, ends, fence: _, ...rest } = hash;
+  const sums = { successMs: SUCCESSES, failureMs: FAILURES };
+  const times = Object.entries(sums).flatMap(([sum, outcomes]) => {
+    const of = [...outcomes].flatMap((outcome) => words(rest[outcome], ["n", "ms"])["ms"] ?? []);
+    return of.length === 0 ? [] : [[sum, String(of.reduce((total, ms) => total + Number(ms), 0))]];
+  });
+  const counts = OUTCOMES.flatMap((outcome) => {
+    const { n } = words(rest[outcome], ["n"]);
+    return n === undefined ? [] : [[outcome, n]];
+  });
+  return {
+    ...rest,
+    ...words(starts, ["attempts", "crashes", "consecutiveCrashes", "lastStart"]),
+    ...words(ends, ["consecutiveFailures", "lastOutcome", "lastFinish", "lastMs", "lastSuccess"]),
+    ...Object.fromEntries([...counts, ...times]),
+  };
 }
 
 /** Number of ended runs by outcome, from fields that are named after outcomes. */

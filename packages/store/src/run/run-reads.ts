@@ -5,7 +5,7 @@ import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
 import { noHash } from "../task/errors.js";
-import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun } from "./codec.js";
+import { type Attempt, decodeAttempts, decodeOutcomes, decodeRun, decodeStats } from "./codec.js";
 import { decodeLedger, type LedgerEntry } from "./ledger.js";
 import { type Recent, readBriefly, readRecent } from "./recent.js";
 
@@ -198,13 +198,13 @@ export class RunReads {
     return { successMs: Number(success ?? 0), failureMs: Number(failure ?? 0) };
   }
 
-  /** A task's statistics as stored. */
+  /** A task's statistics. */
   async stats(name: TaskName): Promise<Record<string, string>> {
     const keys = this.#keys.queue(name.queue);
-    return this.#link.ask((client) => client.hgetall(keys.stats(localName(name))));
+    return decodeStats(await this.#link.ask((client) => client.hgetall(keys.stats(localName(name)))));
   }
 
-  /** The statistics of tasks as stored, and how many runs of each are not final: one round trip for each of their queues. */
+  /** The statistics of tasks, and how many runs of each are not final: one round trip for each of their queues. */
   async manyStats(names: readonly TaskName[]): Promise<StoredStats[]> {
     return this.#inQueues(names, (queue, locals) => this.#statsIn(queue, locals));
   }
@@ -220,7 +220,7 @@ export class RunReads {
     return locals.map((_, i) => {
       const [[error, hash] = [], [, named] = [], [, size] = []] = replies.slice(3 * i, 3 * i + 3);
       const stored = error ? noHash(error) : (hash as Record<string, string>);
-      return { stored, open: named === FACTS.inSet ? Number(size) || 0 : named ? 1 : 0 };
+      return { stored: decodeStats(stored), open: named === FACTS.inSet ? Number(size) || 0 : named ? 1 : 0 };
     });
   }
 

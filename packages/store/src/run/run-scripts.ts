@@ -10,6 +10,7 @@ import {
   NEXT,
   REOPEN,
   START,
+  STATS,
   SWEEP,
   TRIED,
 } from "../script/libraries.js";
@@ -179,6 +180,7 @@ export const RECONCILE = script("reconcile", {
 
 export const READ_SETTLE = script("read-settle", {
   keys: ["run", "task", "stats"],
+  uses: [STATS],
   answer: answers<[now: number, task: string[], failures: string, details: string]>(),
 });
 

@@ -30,7 +30,7 @@ local function settle(run)
   local after = run.following ~= "" and cjson.decode(run.following)
   if after then
     local gen = redis.call("HGET", run.task, "gen")
-    local failures = redis.call("HGET", run.stats, "consecutiveFailures") or "0"
+    local failures = failuresInARow(run.stats)
     if gen and (gen ~= after.generation or failures ~= after.failures) then return "STALE" end
   end
 
@@ -38,8 +38,8 @@ local function settle(run)
   local survived = was[1] ~= "queued" and outcome ~= "crashed" and outcome ~= "lost"
   if outcome == "" then
     if survived and redis.call("EXISTS", run.task) == 1 then
-      redis.call("HINCRBY", run.stats, "crashes", -1)
-      redis.call("HSET", run.stats, "consecutiveCrashes", 0)
+      local attempts, crashes, _, starts = readStarts(redis.call("HGET", run.stats, "starts"))
+      redis.call("HSET", run.stats, "starts", attempts .. " " .. whole(crashes - 1) .. " 0" .. starts)
     end
     if error ~= "" then
       redis.call("HSET", run.key, "state", "queued", "error", error)

@@ -72,8 +72,8 @@ local function start(run)
     return { "WAIT", wait, now }
   end
   local gap = string.match(details, '"minGap":(%d+)')
-  local stats = readStarts(run.stats)
-  local last = stats[1]
+  local stats = readStatsForStart(run.stats)
+  local last = string.match(stats[2] or "", "^%S+ %S+ %S+ (%d+)")
   if gap and last and not was[7] and now < last + gap then
     finish(run, "dropped", now, { says = { "made", made, "error", "started " .. (now - last) .. " ms after the run before" } })
     return { "DROPPED" }

@@ -57,7 +57,7 @@ local function startRun(id, has)
     key = key, task = ours(F.keys.task, name), stats = ours(F.keys.stats, name), worker = A.worker, pid = A.pid, host = A.host, own = "1",
   }
   if redis.call("EXISTS", run.task) == 0 then return nil end
-  return begin(run, was, "0", readStarts(run.stats), now)
+  return begin(run, was, "0", readStatsForStart(run.stats), now)
 end
 
 local function tokenOf(n) return A.token .. ":" .. n end
@@ -119,7 +119,7 @@ for n = 1, tonumber(A.take) do
   end
   local start = tried(startRun, id, bullPlaces)
   took[n] = { id, tokenOf(n), job, start }
-  record = record .. " " .. id .. " " .. (start and whole(start[2]) or "-")
+  record = record .. " " .. id .. " " .. (start and start[2] or "-")
 end
 bullLeave()
 bullDrained(#took > 0)

@@ -70,7 +70,6 @@ export const FACTS = {
     "updated",
     "createdBy",
     "updatedBy",
-    "fence",
     "fired",
     "wait",
     "pending",

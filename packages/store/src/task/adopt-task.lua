@@ -3,7 +3,7 @@
 -- A.fields: of the hash, not the definition's; A.gen: generation of the other task; A.moving: the mark, with it; A.stats: fields and values;
 -- A.ledger, A.revisions: their entries, newest first
 -- Returns: "OK" | "MISSING" | "TAKEN" (it is another task, which has run or decided something)
-local TIMES = { "cursor", "nominal", "due", "fired", "pending", "fence", "wait", "pausedAt", "pausedBy", "pauseNote", "createdBy", "updatedBy" }
+local TIMES = { "cursor", "nominal", "due", "fired", "pending", "wait", "pausedAt", "pausedBy", "pauseNote", "createdBy", "updatedBy" }
 local gen, moving, cursor, fired, open, state = unpack(redis.call("HMGET", K.task, "gen", "moving", "cursor", "fired", "open", "state"))
 if not gen then return "MISSING" end
 if state == "scheduled" or (open or "") ~= "" or not moving and (cursor or fired) then return "TAKEN" end
@@ -19,7 +19,7 @@ redis.call("DEL", K.stats, K.ledger, K.revisions)
 if #A.stats > 0 then redis.call("HSET", K.stats, unpack(A.stats)) end
 if #A.ledger > 0 then redis.call("RPUSH", K.ledger, unpack(A.ledger)) end
 if #A.revisions > 0 then redis.call("RPUSH", K.revisions, unpack(A.revisions)) end
-local outcome, finished = unpack(redis.call("HMGET", K.stats, "lastOutcome", "lastFinish"))
-if outcome then redis.call("ZADD", ours(F.keys.lastOutcome, outcome), string.format("%.0f", 0 - (tonumber(finished) or now)), A.name) end
+local outcome, finished = lastOutcomeOf(K.stats)
+if outcome then redis.call("ZADD", ours(F.keys.lastOutcome, outcome), string.format("%.0f", 0 - (finished or now)), A.name) end
 wakeForMoved()
 return "OK"

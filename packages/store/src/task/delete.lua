@@ -18,7 +18,7 @@ end
 -- With its type, which may be another one than its hash says if that is corrupt.
 local named = redis.call("ZRANGEBYLEX", K.tasks, "[" .. A.name, "(" .. A.name .. "!")
 if redis.call("EXISTS", K.task, K.ledger, K.stats) == 0 and #named == 0 then return 0 end
-local lastOutcome = unpack(redis.pcall("HMGET", K.stats, "lastOutcome"))
+local lastOutcome = tried(lastOutcomeOf, K.stats)
 -- First what may fail: while the task is there, it can be done again. Corrupt data in place of the sets is deleted too.
 for i, set in ipairs({ K.open, K.history, K.failures }) do
   if redis.call("EXISTS", set) == 1 then

@@ -3,7 +3,7 @@ import { localName, shardOf } from "@carillon/core/internal";
 import type { NamespaceKeys } from "../keys.js";
 import type { Link } from "../redis/link.js";
 import { FACTS } from "../script/facts.js";
-import { TASK } from "../script/libraries.js";
+import { STATS, TASK } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import type { StoredTask } from "./codec.js";
@@ -18,7 +18,7 @@ const HOLD_TASK = script("hold-task", {
 const ADOPT_TASK = script("adopt-task", {
   keys: ["task", "due", "next", "expected", "runs", "stats", "ledger", "revisions"],
   args: ["name", "shard", "gen", "moving", "fields[]", "stats[]", "ledger[]", "revisions[]"],
-  uses: [TASK],
+  uses: [TASK, STATS],
   answer: answers<"OK" | "MISSING" | "TAKEN">(),
 });
 

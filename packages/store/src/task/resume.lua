@@ -18,7 +18,8 @@ if A.passedFrom ~= "" then
   record(K.ledger, "paused", A.passedFrom, A.passedTo, now, A.by, "-", cursor, note or nil)
 end
 -- The cause of its failures may be fixed: their count restarts.
-if redis.call("EXISTS", K.stats) == 1 then redis.call("HSET", K.stats, "consecutiveFailures", 0) end
+local ends = redis.call("HGET", K.stats, "ends")
+if ends then redis.call("HSET", K.stats, "ends", (string.gsub(ends, "^%S+", "0"))) end
 local task = { task = K.task, name = A.name, shard = A.shard, due = K.due }
 moveTask(task, readTask(task), now, { state = A.state, nominal = A.nominal, due = A.due, cursor = A.passedTo })
 wakeForMoved()

@@ -7,7 +7,7 @@ import type { OptimisticWrites } from "../optimistic.js";
 import type { Link } from "../redis/link.js";
 import type { Registry } from "../registry.js";
 import { FACTS } from "../script/facts.js";
-import { BULL, BULL_PROMOTE, LEDGER, OPEN, TASK } from "../script/libraries.js";
+import { BULL, BULL_PROMOTE, LEDGER, OPEN, STATS, TASK, TRIED } from "../script/libraries.js";
 import { answers, script } from "../script/script.js";
 import type { Scripts } from "../script/scripts.js";
 import { clearDeletedRuns } from "./deleted-runs.js";
@@ -62,7 +62,7 @@ const DELETE = script("delete", {
     "left[]",
   ],
   args: ["name", "shard", "finished", "gen", "marks[]"],
-  uses: [TASK, OPEN],
+  uses: [TASK, OPEN, STATS, TRIED],
   answer: answers<0 | 1>(),
 });
 

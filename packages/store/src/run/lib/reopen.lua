@@ -1,9 +1,9 @@
 -- Reopens a final run: removes its end and the fields that led to it. Its task must exist.
 local function reopen(run, outcome, now)
-  redis.call("HINCRBY", run.stats, outcome, -1)
   local finished, started, reopened = unpack(redis.call("HMGET", run.key, "finished", "started", "reopened"))
-  local sum, took = timeTaken(outcome, tonumber(finished) or now, started, reopened)
-  if sum then redis.call("HINCRBY", run.stats, sum, whole(0 - took)) end
+  local _, took = timeTaken(outcome, tonumber(finished) or now, started, reopened)
+  local times, ms = readCount(redis.call("HGET", run.stats, outcome))
+  redis.call("HSET", run.stats, outcome, whole(times - 1) .. " " .. whole(ms - (took or 0)))
   redis.call("HSET", run.key, "reopened", now)
   redis.call("HDEL", run.key, "outcome", "finished", "error", "result", "made", "trace", "cancel", "crashed", "crashes",
     "again")

@@ -81,12 +81,12 @@ local function keepOf(given)
   return unpack(keep)
 end
 
--- Starts of runs that may turn out to have had nothing to do, newest first, and the last start before them: `lastStart`, then `starts`.
--- Overlapping runs can make many: at most STARTS are kept, the newest ones and the oldest.
+-- Starts of runs that may turn out to have had nothing to do, newest first, and the last start before them. Overlapping runs can make many:
+-- at most STARTS are kept, the newest ones and the oldest.
 local STARTS = 16
-local function startsOf(last, before)
-  local starts = { last or nil }
-  for start in string.gmatch(before or "", "%d+") do starts[#starts + 1] = start end
+local function startsOf(words)
+  local starts = {}
+  for start in string.gmatch(words, "%d+") do starts[#starts + 1] = start end
   if #starts > STARTS then table.remove(starts, #starts - 1) end
   return starts
 end
@@ -112,46 +112,41 @@ local function timeTaken(outcome, now, started, reopened)
   if sum and started then return sum, math.max(0, now - math.max(started, reopened or started)) end
 end
 
--- Statistics of the run's task with its end: the fields to set, whether no start is left, the kinds of its open incidents, if there are
--- any, and the outcome of the last run until now. `survived`: an attempt counts as a crash until its end takes that back. Reads only.
+-- Statistics of the run's task with its end: the fields to set, the kinds of its open incidents, if there are any, the outcome of the last
+-- run until now, and whether a run has failed. `survived`: an attempt counts as a crash until its end takes that back. Reads only.
 local function counted(run, outcome, now, started, reopened, survived)
-  local failed, nothing = F.failures[outcome], outcome == "nothing-to-do"
-  local sum, took = timeTaken(outcome, now, started, reopened)
-  local was = redis.call("HMGET", run.stats, outcome, "consecutiveFailures", sum or "", "lastStart", "starts", "crashes",
-    "incidents", "lastOutcome")
-  local set, noStart = { outcome, whole((tonumber(was[1]) or 0) + 1) }, false
-  if started and was[4] then
+  local failed, nothing, nowText = F.failures[outcome], outcome == "nothing-to-do", whole(now)
+  local _, took = timeTaken(outcome, now, started, reopened)
+  local was = redis.call("HMGET", run.stats, "starts", "ends", outcome, "incidents")
+  local times, ms = readCount(was[3])
+  local set = { outcome, whole(times + 1) .. " " .. whole(ms + (took or 0)) }
+  if was[1] and (started or survived) then
+    local attempts, crashes, inARow, starts = readStarts(was[1])
+    if survived then crashes, inARow = whole(crashes - 1), "0" end
     -- If it had nothing to do, the last start is the one before.
-    local starts = startsOf(was[4], was[5])
-    local left = startsAfter(starts, started, nothing)
-    noStart = #left == 0
-    if not noStart and #left < #starts then
-      add(set, "lastStart", left[1])
-      add(set, "starts", table.concat(left, " ", 2))
+    if started and (nothing or starts ~= " " .. started) then
+      starts = table.concat(startsAfter(startsOf(starts), started, nothing), " ")
+      if starts ~= "" then starts = " " .. starts end
     end
+    add(set, "starts", attempts .. " " .. crashes .. " " .. inARow .. starts)
   end
-  local nowText = whole(now)
+  local inARow, last, finished, lastMs, success, hasFailed = readEnds(was[2])
+  local before = last ~= "-" and last or nil
   if nothing then
     add(set, "lastChecked", nowText)
   elseif outcome ~= "dropped" and (started or outcome ~= "cancelled") then
     -- A run that never started is not the last run.
     add(set, "lastRun", run.id)
-    add(set, "lastFinish", nowText)
-    add(set, "lastOutcome", outcome)
-    add(set, "lastMs", started and whole(math.max(0, now - math.max(started, reopened or started))) or "")
+    last, finished, lastMs = outcome, nowText, started and whole(math.max(0, now - math.max(started, reopened or started))) or "-"
   end
   if failed then
-    add(set, "consecutiveFailures", whole((tonumber(was[2]) or 0) + 1))
+    inARow, hasFailed = whole(inARow + 1), "1"
   elseif F.successes[outcome] then
-    add(set, "consecutiveFailures", "0")
-    if not nothing then add(set, "lastSuccess", nowText) end
+    inARow = "0"
+    if not nothing then success = nowText end
   end
-  if sum then add(set, sum, whole((tonumber(was[3]) or 0) + took)) end
-  if survived then
-    add(set, "crashes", whole((tonumber(was[6]) or 0) - 1))
-    add(set, "consecutiveCrashes", "0")
-  end
-  return set, noStart, was[7], was[8]
+  add(set, "ends", table.concat({ inARow, last, finished, lastMs, success, hasFailed }, " "))
+  return set, was[4], before, hasFailed == "1"
 end
 
 -- Tasks whose last run has ended in this script, by its outcome: changes of the set of that outcome.
@@ -184,9 +179,12 @@ local function watchOf(run, watch)
   local from = (trigger == "retry" or trigger == "backfill") and enqueued or due
   local percent = string.match(most, "^(%d+)%%$")
   if percent then
-    local was = redis.call("HMGET", run.stats, "successMs", "succeeded", "quota", "nothing-to-do")
-    local times = (tonumber(was[2]) or 0) + (tonumber(was[3]) or 0) + (tonumber(was[4]) or 0)
-    most = times >= USUAL and tonumber(was[1] or 0) / times * percent / 100
+    local times, ms = 0, 0
+    for _, field in ipairs(redis.call("HMGET", run.stats, "succeeded", "quota", "nothing-to-do")) do
+      local more, longer = readCount(field)
+      times, ms = times + more, ms + longer
+    end
+    most = times >= USUAL and ms / times * percent / 100
   end
   return from and tonumber(within) and from + tonumber(within), tonumber(most or nil)
 end
@@ -233,17 +231,16 @@ local function finish(run, outcome, now, more)
     return true
   end
   local was = more.was or redis.call("HMGET", run.key, "started", "reopened", "notBefore", "attempts", "place")
-  local kept = { history = redis.call("ZCARD", run.history), failures = redis.call("ZCARD", run.failures) }
   local says, stamps = more.says or {}, more.stamps or {}
   local started = was[1] or stamps.started
   local lateAt, most
   -- Before this run counts among the usual ones.
   if watch then lateAt, most = watchOf(run, watch) end
-  local counts, noStart, incidents, before = counted(run, outcome, now, started, was[2], more.survived)
+  local counts, incidents, before, hasFailed = counted(run, outcome, now, started, was[2], more.survived)
+  local succeededBefore, failedBefore = redis.call("ZCARD", run.history), hasFailed and redis.call("ZCARD", run.failures) or 0
   -- If corrupt data is in the way, the reads have failed by now, and nothing is half done.
   if more.job and not more.job() then return false end
   redis.call("HSET", run.stats, unpack(counts))
-  if noStart then redis.call("HDEL", run.stats, "lastStart", "starts") end
   moveLast(run, before, outcome, now, started)
   if started and not was[1] then add(says, "started", started) end
   if stamps.attempts and not was[4] then add(says, "attempts", stamps.attempts) end
@@ -257,8 +254,8 @@ local function finish(run, outcome, now, more)
   journal[run.id] = nowText
   local added = redis.call("ZADD", failed and run.failures or run.history, nowText, run.id)
   local successes, failures, successesFor, failuresFor = keepOf(keep)
-  prune(run.history, kept.history, kept.history + (failed and 0 or added), successes, successesFor, now)
-  prune(run.failures, kept.failures, kept.failures + (failed and added or 0), failures, failuresFor, now)
+  prune(run.history, succeededBefore, succeededBefore + (failed and 0 or added), successes, successesFor, now)
+  prune(run.failures, failedBefore, failedBefore + (failed and added or 0), failures, failuresFor, now)
   local over = now + (failed and A.failedJobs or A.completedJobs)
   runChecks[run.id] = whole(over)
   -- A one-off task is deleted with its run, by the run's record; if that is not kept, nobody else would know.

@@ -7,34 +7,30 @@ local function readStart(runKey)
     "fence", "crashes", "trace", "again", "crashed", "of")
 end
 
-local function readStarts(statsKey)
-  return redis.call("HMGET", statsKey, "lastStart", "attempts", "crashes", "consecutiveCrashes", "checkpoint", "starts")
-end
+-- Fields of its task's statistics, in the order of `stats`.
+local function readStatsForStart(statsKey) return redis.call("HMGET", statsKey, "fence", "starts", "checkpoint") end
 
--- `made`: attempts that BullMQ counts as made; `stats`: what readStarts read. Returns the answer of start-run.lua.
+-- `made`: attempts that BullMQ counts as made. Returns the answer of start-run.lua.
 local function begin(run, was, made, stats, now)
-  local fence = redis.call("HINCRBY", run.task, "fence", 1)
-  if fence == 1 then
-    -- From the clock on, as the generation: a task that was deleted and put again goes on above its old fences.
-    fence = nowMicros()
-    redis.call("HSET", run.task, "fence", fence)
-  end
-  local last = stats[1]
-  local function grown(n, by) return whole((tonumber(stats[n]) or 0) + by) end
+  -- From the clock on, as the generation: a task that was deleted and put again goes on above its old fences.
+  local fence = tonumber(stats[1]) and whole(stats[1] + 1) or nowMicros()
+  local nowText = whole(now)
   local before = tonumber(was[9]) or 0
   -- A plain worker may have made attempts that only BullMQ counts.
   local attempt = math.max(before + (was[13] and 0 or 1), tonumber(made) + 1)
-  local counts, fields = {}, {}
+  local attempts, crashes, inARow, starts = readStarts(stats[2])
+  local fields = {}
   if not was[7] then
-    add(fields, "started", whole(now))
-    counts = last and { "lastStart", whole(now), "starts", table.concat(startsOf(last, stats[6]), " ") } or { "lastStart", whole(now) }
+    add(fields, "started", nowText)
+    starts = " " .. nowText .. (starts == "" and "" or " " .. table.concat(startsOf(starts), " "))
   end
-  redis.call("HSET", run.stats, "attempts", grown(2, attempt > before and 1 or 0), "crashes", grown(3, 1),
-    "consecutiveCrashes", grown(4, 1), unpack(counts))
+  if attempt > before then attempts = whole(attempts + 1) end
+  redis.call("HSET", run.stats, "fence", fence, "starts",
+    attempts .. " " .. whole(crashes + 1) .. " " .. whole(inARow + 1) .. starts)
   if was[6] or was[13] then redis.call("HDEL", run.key, "notBefore", "again") end
   -- `a:<attempt>`: since when, and the worker's own number. The newest attempt's worker is in fields of its own, and moves here at the
   -- next start.
-  local since = whole(now)
+  local since = nowText
   if before > 0 then
     local newest = redis.call("HMGET", run.key, "a:" .. before, "worker", "pid", "host")
     local began, number = string.match(newest[1] or "", "^(%d+) (%d+)$")
@@ -48,5 +44,5 @@ local function begin(run, was, made, stats, now)
   add(fields, "attempts", whole(attempt))
   redis.call("HSET", run.key, "state", "running", "fence", fence, "worker", run.worker, "pid", run.pid, "host", run.host,
     unpack(fields))
-  return { "OK", fence, now, was[5], stats[5] or "", tonumber(was[11] or 0), attempt, attempt == before and 1 or 0 }
+  return { "OK", fence, now, was[5], stats[3] or "", tonumber(was[11] or 0), attempt, attempt == before and 1 or 0 }
 end
