@@ -77,7 +77,7 @@ local bullPack = { unpack = function(given) return given end }
 `;
 
 /**
- * - `bullTake(token)`: takes the next job, if there is one. Returns what BullMQ's script does, and whether it looked for one.
+ * - `bullTake(token)`: takes the next job, if there is one. Returns what BullMQ's script does; `bullAsked`: whether it looked for one.
  * - `bullLeave()`: after the last of them.
  *
  * A: `clock` (of the worker, ms), `lock` (how long one lasts, ms), `worker` (its name).
@@ -103,7 +103,7 @@ ${body}
   end
   bullTake = function(token)
     opts.token, bullAsked = token, false
-    return bullTakeNext({ BULL, A.clock, opts }), bullAsked
+    return bullTakeNext({ BULL, A.clock, opts })
   end
 end
 local function bullLeave()

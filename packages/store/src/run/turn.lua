@@ -14,23 +14,23 @@ local now = nowMs()
 local LETTERS = { OK = "O", ASK = "A", ENDED = "E" }
 local WORDS = { O = "OK", A = "ASK", E = "ENDED" }
 
-local function endRun(run)
-  local was = redis.call("HMGET", run.key, "state", "fence", "cancel", "outcome", "started", "reopened", "notBefore", "attempts",
-    "place")
+local function endRun(item, run)
+  local was = redis.call("HMGET", run.key, "state", "fence", "cancel", "started", "reopened", "attempts", "place")
   if was[1] == "final" then
-    return was[2] == run.fence and was[4] == run.outcome and jobState(run.job) ~= "live" and "OK" or "ASK"
+    local same = was[2] == item.fence and redis.call("HGET", run.key, "outcome") == item.outcome
+    return same and jobState(run.job) ~= "live" and "OK" or "ASK"
   end
-  if not was[1] or was[1] == "queued" or was[2] ~= run.fence or was[3] then return "ASK" end
-  local says = { "made", run.made }
-  if run.trace ~= "" then add(says, "trace", run.trace) end
-  if run.result ~= "" then add(says, "result", run.result == "=" and run.value or run.result) end
+  if not was[1] or was[1] == "queued" or was[2] ~= item.fence or was[3] then return "ASK" end
+  local says = { "made", item.made }
+  if item.trace ~= "" then add(says, "trace", item.trace) end
+  if item.result ~= "" then add(says, "result", item.result == "=" and item.value or item.result) end
   run.ended = false
-  local ended = finish(run, run.outcome, now, {
+  local ended = finish(run, item.outcome, now, {
     says = says,
-    was = { was[5], was[6], was[7], was[8], was[9] },
+    was = { was[4], was[5], nil, was[6], was[7] },
     survived = true,
     job = function()
-      run.ended = bullEnd(run.id, run.token, run.value)
+      run.ended = bullEnd(run.id, item.token, item.value)
       return run.ended
     end,
   })
@@ -40,24 +40,29 @@ end
 local function fromItem(item)
   local run = runOf(item.id, item.name)
   run.shard, run.due = item.shard, ours(F.keys.due, item.shard)
-  for _, field in ipairs({ "token", "fence", "outcome", "made", "trace", "value", "result" }) do run[field] = item[field] end
   return run
 end
+
+-- Fields of a run's record until somebody starts it, or asks for its cancel.
+local AS_ENQUEUED = { state = true, of = true, info = true, node = true, type = true, place = true }
 
 -- `has`: fields of its job.
 local function startRun(id, has)
   -- It was tried before, by any worker, or is to fail.
   if has.atm or has.stc or has.defa or has.stacktrace then return nil end
-  local key = ours(F.keys.run, id)
-  local was = readStart(key)
-  local name = was[15] and string.match(was[15], "^%S+")
-  local plain = name and was[1] == "queued" and not (was[4] or was[6] or was[9] or was[14])
-  if not plain or string.find(was[5], '"minGap":', 1, true) then return nil end
+  local key, record = ours(F.keys.run, id), {}
+  local flat = redis.call("HGETALL", key)
+  for i = 1, #flat, 2 do
+    if not AS_ENQUEUED[flat[i]] then return nil end
+    record[flat[i]] = flat[i + 1]
+  end
+  local name = record.of and string.match(record.of, "^%S+")
+  if not name or record.state ~= "queued" or string.find(record.info, '"minGap":', 1, true) then return nil end
   local run = {
     key = key, task = ours(F.keys.task, name), stats = ours(F.keys.stats, name), worker = A.worker, pid = A.pid, host = A.host, own = "1",
   }
   if redis.call("EXISTS", run.task) == 0 then return nil end
-  return begin(run, was, "0", readStatsForStart(run.stats), now)
+  return begin(run, { [5] = record.info }, "0", readStatsForStart(run.stats), now)
 end
 
 local function tokenOf(n) return A.token .. ":" .. n end
@@ -96,7 +101,7 @@ redis.call("SET", K.turn, A.number .. " ", "PX", 2 * A.lock)
 for item in eachItem do
   local run = fromItem(item)
   local word, failed = "ASK", nil
-  if forgotten < EXCESS_AT_MOST then word, failed = tried(endRun, run) end
+  if forgotten < EXCESS_AT_MOST then word, failed = tried(endRun, item, run) end
   if failed then word = run.ended and "ENDED" or "ASK" end
   letters = letters .. LETTERS[word]
 end
@@ -104,17 +109,14 @@ bullEnded()
 
 local record = ""
 for n = 1, tonumber(A.take) do
-  local got, failed = tried(function()
-    local next, asked = bullTake(tokenOf(n))
-    return { next, asked }
-  end)
+  local got, failed = tried(bullTake, tokenOf(n))
   if failed then
     failure = failed
     break
   end
-  local job, id = got[1][1], got[1][2]
+  local job, id = got[1], got[2]
   if type(job) ~= "table" then
-    limit, delay, held = got[1][3], got[1][4], got[2] and 0 or 1
+    limit, delay, held = got[3], got[4], bullAsked and 0 or 1
     break
   end
   local start = tried(startRun, id, bullPlaces)

@@ -3,13 +3,15 @@
 -- A: how long jobs stay (completedJobs, failedJobs, ms), and the default retention of runs (successes, failures,
 -- successesFor, failuresFor).
 
--- A run that is known only by its id. It has no due index: its end must not move its task there.
+-- A run that is known only by its id. It has no due index: its end must not move its task there. Keys that few runs need are made when they
+-- are first read.
+local RARE = { open = F.keys.open, failures = F.keys.failures, ledger = F.keys.ledger }
+local KEYED = { __index = function(run, field) return RARE[field] and ours(RARE[field], run.name) end }
 local function runOf(id, name)
-  return {
+  return setmetatable({
     id = id, name = name, key = ours(F.keys.run, id), job = bullKey(id), task = ours(F.keys.task, name),
-    open = ours(F.keys.open, name), history = ours(F.keys.history, name), failures = ours(F.keys.failures, name),
-    stats = ours(F.keys.stats, name), ledger = ours(F.keys.ledger, name),
-  }
+    history = ours(F.keys.history, name), stats = ours(F.keys.stats, name),
+  }, KEYED)
 end
 
 -- Whole numbers as text, each made once: Redis would make it again for each command, and at several times the cost.
@@ -113,10 +115,10 @@ local function timeTaken(outcome, now, started, reopened)
 end
 
 -- Statistics of the run's task with its end: the fields to set, the kinds of its open incidents, if there are any, the outcome of the last
--- run until now, and whether a run has failed. `survived`: an attempt counts as a crash until its end takes that back. Reads only.
+-- run until now, whether a run has failed, and the sum that the run's time goes into, and that time. `survived`: an attempt counts as a crash until its end takes that back. Reads only.
 local function counted(run, outcome, now, started, reopened, survived)
   local failed, nothing, nowText = F.failures[outcome], outcome == "nothing-to-do", whole(now)
-  local _, took = timeTaken(outcome, now, started, reopened)
+  local sum, took = timeTaken(outcome, now, started, reopened)
   local was = redis.call("HMGET", run.stats, "starts", "ends", outcome, "incidents")
   local times, ms = readCount(was[3])
   local set = { outcome, whole(times + 1) .. " " .. whole(ms + (took or 0)) }
@@ -146,7 +148,7 @@ local function counted(run, outcome, now, started, reopened, survived)
     if not nothing then success = nowText end
   end
   add(set, "ends", table.concat({ inARow, last, finished, lastMs, success, hasFailed }, " "))
-  return set, was[4], before, hasFailed == "1"
+  return set, was[4], before, hasFailed == "1", sum, took
 end
 
 -- Tasks whose last run has ended in this script, by its outcome: changes of the set of that outcome.
@@ -202,6 +204,7 @@ local ended = {}
 
 -- Leaves the run's place in the limit of its owner: what waits for one is due by its hash.
 local function leave(run, held, now)
+  if not held and not limitOf(ownerOf(run.name)) then return end
   leavePlace(run.name, run.id, held, function(shard, name)
     recheck({ task = ours(F.keys.task, name), name = name, shard = shard, due = ours(F.keys.due, shard) }, now)
   end)
@@ -236,7 +239,7 @@ local function finish(run, outcome, now, more)
   local lateAt, most
   -- Before this run counts among the usual ones.
   if watch then lateAt, most = watchOf(run, watch) end
-  local counts, incidents, before, hasFailed = counted(run, outcome, now, started, was[2], more.survived)
+  local counts, incidents, before, hasFailed, sum, took = counted(run, outcome, now, started, was[2], more.survived)
   local succeededBefore, failedBefore = redis.call("ZCARD", run.history), hasFailed and redis.call("ZCARD", run.failures) or 0
   -- If corrupt data is in the way, the reads have failed by now, and nothing is half done.
   if more.job and not more.job() then return false end
@@ -248,7 +251,6 @@ local function finish(run, outcome, now, more)
   if was[3] then redis.call("HDEL", run.key, "notBefore") end
   removeOpen(open, run.task, run.open, run.id)
   ended[outcome] = (ended[outcome] or 0) + 1
-  local sum, took = timeTaken(outcome, now, started, was[2])
   if sum then ended[sum] = (ended[sum] or 0) + took end
   local failed = F.failures[outcome]
   journal[run.id] = nowText
@@ -261,7 +263,8 @@ local function finish(run, outcome, now, more)
   -- A one-off task is deleted with its run, by the run's record; if that is not kept, nobody else would know.
   if once and redis.call("EXISTS", run.key) == 0 then lingerUntil(run, over) end
   if expect and F.successes[outcome] and state == "scheduled" then expectBy(run, now + expect) end
-  local awaited, delay = string.match(wait or "", "^(%S+) (%d+)$")
+  local awaited, delay
+  if wait then awaited, delay = string.match(wait, "^(%S+) (%d+)$") end
   if awaited == run.id then
     redis.call("HDEL", run.task, "wait")
     -- Whoever read the task while it waited must not write that it has no next time.
