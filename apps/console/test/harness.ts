@@ -1,4 +1,4 @@
-import type { Server } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Client, connect } from "@carillon/sdk";
 import { Store } from "@carillon/sdk/internal";
@@ -25,7 +25,10 @@ export interface Console {
   url: string;
   /** What it logged, as text. */
   log(): string;
-  /** Answers without following redirects. What the API answers must be as its OpenAPI document says. */
+  /**
+   * Answers in this process, which takes half the time; requests to `url` come through a server. What the API answers must be as its
+   * OpenAPI document says.
+   */
   ask(path: string, init?: RequestInit): Promise<Response>;
   /** As a program with the token of an admin; a body is sent as JSON. */
   admin(method: string, path: string, body?: unknown): Promise<{ status: number; body: Answer }>;
@@ -87,9 +90,10 @@ async function startOn(
   const url = `http://127.0.0.1:${await listen(server)}`;
   await eventually(() => connection.status === "ready");
   await eventually(() => client.queues.names());
+  const incoming = { socket: { remoteAddress: "127.0.0.1" } } as IncomingMessage;
   const conformance = new Conformance(openApi(apiRouter(store, new Redactor([]))));
   const ask: Console["ask"] = async (path, init) => {
-    const response = await fetch(url + path, { redirect: "manual", ...init });
+    const response = await app.fetch(new Request(url + path, init), { incoming });
     const [, route] = /^\/api\/v1(\/[^?]*)/.exec(path) ?? [];
     if (route !== undefined) {
       const sent = response.ok && typeof init?.body === "string" ? JSON.parse(init.body) : undefined;
