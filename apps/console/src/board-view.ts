@@ -149,7 +149,10 @@ function uiConfig(role: Role, { basePath, signsIn }: Site): UIConfig {
     boardLogo: { path: `${basePath}/carillon.svg`, width: 28, height: 28 },
     favIcon: { default: `${basePath}/carillon.svg`, alternative: `${basePath}/carillon.svg` },
     hideDocsLink: true,
-    miscLinks: signsIn ? [{ text: "Sign out", url: `${basePath}/logout` }] : [],
+    miscLinks: [
+      { text: "Tasks", url: `${basePath}/tasks` },
+      ...(signsIn ? [{ text: "Sign out", url: `${basePath}/logout` }] : []),
+    ],
     theme: { light: FONTS, dark: FONTS },
     ...(role === "admin"
       ? {}

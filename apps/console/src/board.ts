@@ -31,6 +31,7 @@ export class Board {
   readonly #connection: Connection | undefined;
   readonly #logger: Logger;
   readonly #redactor: Redactor;
+  readonly #basePath: string;
   readonly #refreshEvery: number;
   readonly #views: Record<Role, View> | undefined;
   readonly #queues = new Map<string, { queue: Queue; adapters: Record<Role, TaskAdapter> }>();
@@ -49,6 +50,7 @@ export class Board {
     this.#connection = connection;
     this.#logger = logger;
     this.#redactor = redactor;
+    this.#basePath = site.basePath;
     this.#refreshEvery = refreshEvery;
     this.#views = connection && forEachRole((role) => boardView(role, site, logger));
   }
@@ -135,7 +137,7 @@ export class Board {
       throw error;
     }
     const adapters = forEachRole(
-      (role) => new TaskAdapter(queue, this.#client, this.#store, this.#redactor, role),
+      (role) => new TaskAdapter(queue, this.#client, this.#store, this.#redactor, role, this.#basePath),
     );
     this.#queues.set(name, { queue, adapters });
     this.#showInOrder();

@@ -49,9 +49,14 @@ export function isRead({ req }: Ctx): boolean {
   return req.method === "GET" || req.method === "HEAD";
 }
 
-/** Whether it changes nothing; a query that needs a body is a POST. */
+export const RESUME_PATH = `${API_PATH}/tasks/resume`;
+
+/** Whether it changes nothing; a query that needs a body is a POST. Where to resume is a question too, the body says so: it has been read. */
 export function onlyAsks(c: Ctx): boolean {
-  return isRead(c) || (c.req.method === "POST" && c.req.path === `${API_PATH}/validate`);
+  const { method, path } = c.req;
+  if (isRead(c) || (method === "POST" && path === `${API_PATH}/validate`)) return true;
+  const isPlan = (c.var.body as { plan?: unknown } | undefined)?.plan === true;
+  return isPlan && method === "POST" && path === RESUME_PATH;
 }
 
 /**
@@ -97,7 +102,7 @@ const OWNED: readonly RegExp[] = [
   /^\/api\/v1\/freezes(\/[^/]+)?$/,
   /^\/api\/v1\/alerts(\/undelivered|\/test|\/silences(\/[^/]+)?)?$/,
   /^\/api\/v1\/runs(\/[^/]+(\/(items|retry-items|cancel))?)?$/,
-  /^\/api\/v1\/(stats|ticks|upcoming|forecast|validate|journal|status|changes|me|openapi\.json)$/,
+  /^\/api\/v1\/(stats|ticks|upcoming|forecast|load|events|validate|journal|status|changes|me|openapi\.json)$/,
   ...PAGE_PATHS.map((path) => new RegExp(`^${path.replace(/:\w+/g, "[^/]+")}$`)),
 ];
 

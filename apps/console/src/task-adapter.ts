@@ -2,11 +2,13 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { BullMQAdapter } from "@bull-board/api/bullMQAdapter";
 import type {
   AppJobScheduler,
+  ExternalJobUrl,
   JobCleanStatus,
   JobSchedulerRepeatOptions,
   JobSchedulerUpdateResult,
   JobStatus,
   QueueJob,
+  QueueJobJson,
   QueueJobOptions,
 } from "@bull-board/api/typings/app";
 import {
@@ -61,8 +63,11 @@ export class TaskAdapter extends BullMQAdapter {
   readonly #redactor: Redactor;
   #tasks = 0;
 
-  constructor(queue: Queue, client: Client, store: Store, redactor: Redactor, role: Role) {
-    super(queue, { readOnlyMode: role === "viewer" });
+  constructor(queue: Queue, client: Client, store: Store, redactor: Redactor, role: Role, basePath: string) {
+    super(queue, {
+      readOnlyMode: role === "viewer",
+      externalJobUrl: (job) => linkOf(job, basePath) as ExternalJobUrl,
+    });
     this.#queue = queue;
     this.#client = client;
     this.#store = store;
@@ -215,6 +220,14 @@ export class TaskAdapter extends BullMQAdapter {
     const slash = id.indexOf("/");
     return slash < 0 ? { queue, id } : { queue, owner: id.slice(0, slash), id: id.slice(slash + 1) };
   }
+}
+
+/** From a job that is a run to the run's page. Undefined for other jobs. */
+function linkOf({ id, data }: QueueJobJson, basePath: string): ExternalJobUrl | undefined {
+  if (Object(data).occurrence === undefined) return undefined;
+  // The page's router decodes no `%40`.
+  const run = encodeURIComponent(String(id)).replace("%40", "@");
+  return { displayText: "Run", href: `${basePath}/runs/${run}` };
 }
 
 /** Ignores a queue that was just deleted but is still shown, so that the others are paused with it. */

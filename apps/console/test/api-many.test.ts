@@ -89,6 +89,13 @@ describe("many tasks at once", () => {
       expect([refused.status, refused.body.error?.field]).toEqual([400, field]);
     }
     expect(await named("paused")).toBe("ab");
+    const viewer = { authorization: `Bearer ${VIEWER}` };
+    const plan = await api("POST", "/tasks/resume", { tag: "ops", plan: true }, viewer);
+    expect([plan.status, plan.body]).toMatchObject([200, { tasks: 2 }]);
+    for (const more of [{}, { plan: false }, { plan: "true" }, { dryRun: true }]) {
+      expect((await api("POST", "/tasks/resume", { tag: "ops", ...more }, viewer)).status).toBe(403);
+    }
+    expect((await api("POST", "/tasks/pause", { tag: "ops", plan: true }, viewer)).status).toBe(403);
     const resumed = await api("POST", "/tasks/resume", { tag: "ops", from: "all", perMinute: 10 });
     expect(resumed.body).toMatchObject({ count: 2, refused: { count: 0 } });
     expect(await named("paused")).toBe("");
@@ -428,6 +435,33 @@ test("default policies are set, listed and removed, and not by a viewer", async 
   expect((await set(null, { authorization: `Bearer ${VIEWER}` })).status).toBe(403);
   expect((await set(null)).body).toEqual({ changed: true });
   expect((await api("GET", "/defaults")).body).toEqual({ defaults: {} });
+});
+
+test("quotas are set, listed, obeyed and removed, and not by an operator", async () => {
+  const set = (quota: object, headers?: Record<string, string>) =>
+    api("PUT", "/quotas/owner:small", quota, headers);
+  expect((await set({ tasks: 0, interval: "1m" })).body).toEqual({ changed: true });
+  expect((await api("GET", "/quotas")).body).toEqual({
+    quotas: [{ scope: "owner:small", tasks: 0, interval: 60_000 }],
+  });
+  const put = await api("PUT", "/tasks/q/small/x", { type: "t", schedule: { every: "1h" } });
+  expect([put.status, put.body.error?.code]).toEqual([409, "QUOTA_TASKS"]);
+  expect((await set({ tasks: -1 })).body.error).toMatchObject({ code: "INVALID_OPTION", field: "tasks" });
+  expect((await set({ jobs: 1 })).body.error).toMatchObject({ field: "jobs" });
+  expect((await set({}, { authorization: `Bearer ${OPERATOR}` })).status).toBe(403);
+  expect((await set({})).body).toEqual({ changed: true });
+  expect((await api("GET", "/quotas")).body).toEqual({ quotas: [] });
+});
+
+test("the doctor says what is wrong, to a viewer too, and changes nothing", async () => {
+  const viewer = { authorization: `Bearer ${VIEWER}` };
+  const { status, body } = await api("GET", "/doctor", undefined, viewer);
+  expect([status, body["state"]]).toEqual([200, "errors"]);
+  // Nobody runs a node here.
+  expect(body["findings"]).toContainEqual(
+    expect.objectContaining({ code: "NO_NODE", severity: "error", remedy: expect.any(String) }),
+  );
+  expect((await api("POST", "/doctor", {})).status).toBe(405);
 });
 
 test.each([

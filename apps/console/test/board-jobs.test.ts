@@ -41,6 +41,21 @@ test("a job cannot be added under a word of BullMQ's, which would brick the queu
   expect((await add("mine")).status).toBe(200);
 });
 
+test("a run's job leads to the page of the run, and another job nowhere", async () => {
+  await add("not-a-run");
+  const urlOf = async (id: string) => {
+    const { job } = (await console_.admin("GET", `${JOBS}/${encodeURIComponent(id)}`)).body;
+    return (job as { externalUrl?: object } | undefined)?.externalUrl;
+  };
+  const run = await trigger("a");
+  const { href } = (await urlOf(run)) as { href: string };
+  expect(href).toMatch(/^\/runs\/[^/]*@/);
+  expect(decodeURIComponent(href)).toBe(`/runs/${run}`);
+  const headers = { authorization: "Bearer the-token-of-an-admin" };
+  expect((await console_.ask(`/api/v1${href}`, { headers })).status).toBe(200);
+  expect(await urlOf("not-a-run")).toBeUndefined();
+});
+
 test("BullMQ's own keys are no jobs: they can be neither read nor removed as such", async () => {
   for (const key of keys) {
     const read = await console_.admin("GET", `/queues/api/queues/q/${key}`);

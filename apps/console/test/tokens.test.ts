@@ -241,6 +241,34 @@ describe("a token that is bound to owners", () => {
     expect(new Set(changes.map(({ scope }) => scope.owner))).toEqual(new Set(["acme"]));
   });
 
+  test("hears of no event of others, and counts none of their load", async () => {
+    const secret = await create({ role: "viewer", owners: ["acme"] });
+    expect((await call(secret, "GET", "/load")).body).toMatchObject({ tasks: 1, total: 24 });
+    expect(await codeOf(secret, "GET", "/load?owner=beta")).toEqual([403, "FORBIDDEN"]);
+    const leaves = new AbortController();
+    const heard = async (token: string) => {
+      const stream = await console_.ask("/api/v1/events", { headers: bearer(token), signal: leaves.signal });
+      const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
+      let text = (await reader.read()).value ?? "";
+      return async (last: string) => {
+        while (!text.includes(last)) text += (await reader.read()).value ?? last;
+        return text;
+      };
+    };
+    const [all, own] = [await heard(ADMIN), await heard(secret)];
+    // A change, a run and a skip of others, and only then one of its own.
+    const ref = { owner: "beta", id: "of-beta" };
+    await console_.client.pause(ref, { note: "secret of beta" });
+    await console_.client.resume(ref);
+    await console_.client.trigger(ref);
+    await console_.client.trigger(ref);
+    await all('"beta"');
+    await console_.client.pause({ owner: "acme", id: "of-acme" });
+    expect(await own('"acme"')).not.toMatch(/beta|skipped|run-/);
+    expect(await all('"acme"')).toMatch(/"change":"pause".*"beta"/);
+    leaves.abort();
+  });
+
   test("with several, names one of them where the path does not", async () => {
     const secret = await create({ role: "admin", owners: ["acme", "beta"] });
     const { status, body } = await call(secret, "GET", "/tasks");

@@ -326,6 +326,30 @@ describe("the outlook of a client", () => {
       });
     });
 
+    it("leaves out what freezes skip, and counts what they hold when they end", async () => {
+      await many(2, { cron: "0 * * * *" }, { tags: ["billing"] });
+      await many(3, { cron: "5 * * * *" });
+      await many(1, { every: "1h", jitter: "10m" }, { owner: "acme" });
+      await many(4, { at: "2026-01-01T01:30:00Z" }, { tags: ["billing"] });
+      await many(1, { cron: "15 * * * *", maxRuns: 2 }, { tags: ["billing"] });
+      const [from, until] = [START + HOUR, START + 2.5 * HOUR];
+      const { id } = await kit.client.freezes.put({ tag: "billing", from, until });
+      await kit.client.freezes.put({ owner: "acme", from: START + 3 * HOUR });
+      const load = await kit.client.load({ to: START + 5 * HOUR });
+      const upcoming = (await kit.client.forecast({ within: "5h", limit: 1_000 })).filter(
+        ({ due, frozen }) => due < START + 5 * HOUR && !frozen,
+      );
+      const wanted = new Array(5).fill(0);
+      for (const { due } of upcoming) wanted[Math.floor((due - START) / HOUR)] += 1;
+      expect([load.counts, load.total, load.tasks]).toEqual([wanted, upcoming.length, 11]);
+      // Of two tasks at 01:00 and 02:00, of one at 01:15 and 02:15, and of acme after 03:00.
+      expect(load.frozen).toBe(4 + 2 + 2);
+      const there = load.busiest.flatMap(({ collisions }) => collisions).find(({ at }) => at === until);
+      expect(there).toMatchObject({ count: 4, schedules: [{ tasks: 4 }] });
+      await kit.client.freezes.delete(id);
+      expect((await kit.client.load({ to: START + 5 * HOUR })).frozen).toBe(2);
+    });
+
     it("names the instants at which most tasks meet, and a jitter for them", async () => {
       await many(40, { cron: "0 3 * * *" });
       await many(5, { cron: "0 */3 * * *" });

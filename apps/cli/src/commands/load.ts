@@ -45,6 +45,7 @@ export const registerLoad: Register = (program, out) => {
       });
       if (options.json) return out.json(found);
       await out.write(found.total > 0 ? histogram(found) + collisions(found, out) : "Nothing is planned.\n");
+      if (found.frozen > 0) await out.write(`Freezes hold ${found.frozen} more.\n`);
     });
 };
 

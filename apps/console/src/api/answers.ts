@@ -230,7 +230,7 @@ const collision = object({
   schedules: list(object({ humanized: text, tasks: count, sample: list(taskName) }, { jitter: text })),
 });
 export const LOAD = object({
-  ...{ from: time, step: count, counts: list(count), total: count, tasks: count },
+  ...{ from: time, step: count, counts: list(count), total: count, frozen: count, tasks: count },
   busiest: list(object({ at: time, count, collisions: list(collision) })),
 });
 export const VALIDATED = object({

@@ -6,8 +6,9 @@ const MAX_BODY_BYTES = 512 * 1024;
 /** Otherwise bytes that are not UTF-8 would be stored as replacement characters. */
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Reads a body, which must be JSON. Without one, `c.var.body` is undefined. Errors never quote the body. */
+/** Reads a body, once, which must be JSON. Without one, `c.var.body` is undefined. Errors never quote the body. */
 export const jsonBody: Middleware = async (c, next) => {
+  if (c.var.body !== undefined) return next();
   const bytes = await readBody(c, MAX_BODY_BYTES);
   if (bytes.length > 0) {
     const text = textOf(c, bytes);

@@ -10,8 +10,11 @@ import {
   assertName,
   assertOptions,
   canonicalSchedule,
+  covers,
   delayOf,
   durationOption,
+  type Freeze,
+  frozenAt,
   jitterOf,
   scheduleSteps,
   usesSeed,
@@ -42,6 +45,8 @@ export interface Load {
   /** Occurrences in each step. */
   readonly counts: number[];
   readonly total: number;
+  /** Occurrences that a freeze skips, or holds beyond the end: they are not counted. */
+  readonly frozen: number;
   /** Scheduled tasks that were counted. */
   readonly tasks: number;
   /** The five busiest steps, busiest first. */
@@ -82,6 +87,8 @@ interface Group {
   readonly first: number | undefined;
   /** Most times of each; undefined: any number. */
   readonly left: number | undefined;
+  /** Those that hold these tasks at some time. */
+  readonly freezes: readonly Freeze[];
   readonly names: TaskName[];
 }
 
@@ -117,7 +124,7 @@ export async function load(scope: Scope, options: LoadOptions): Promise<Load> {
   if (size > MOST_STEPS)
     throw fault("step", `more than ${MOST_STEPS} steps.`, "Give a longer step, or a shorter time.");
   await store.calendars.refresh();
-  const work = new Work(store, { from, start, end, step, size });
+  const work = new Work(store, await store.freezes.list(), { from, start, end, step, size });
   for (const name of queues) {
     for await (const plans of store.tasks.plans({ queue: name, owner, tag })) work.add(name, plans);
   }
@@ -137,31 +144,36 @@ interface Range {
 
 class Work {
   readonly #store: Store;
+  readonly #freezes: readonly Freeze[];
   readonly #range: Range;
   readonly #groups = new Map<string, Group>();
   readonly #traits = new Map<Schedule, { seeded: boolean; apart: boolean }>();
   readonly #slice = new TimeSlice(MOST_WORK);
   #tasks = 0;
+  #frozen = 0;
   #exact = MOST_EXACT;
 
-  constructor(store: Store, range: Range) {
+  constructor(store: Store, freezes: readonly Freeze[], range: Range) {
     this.#store = store;
+    this.#freezes = freezes;
     this.#range = range;
   }
 
   /** Adds tasks of one queue. Corrupt or foreign ones are left out. */
   add(queue: string, plans: readonly Plan[]): void {
-    for (const { owner, id, schedule, scheduleJson, nominal, fired } of plans) {
+    for (const { owner, id, tags, schedule, scheduleJson, nominal, fired } of plans) {
       try {
         const { seeded: isSeeded, apart } = this.#traitsOf(schedule);
         const seeded = isSeeded ? canonicalSchedule(schedule, seedOf({ owner, id })) : "";
         const { maxRuns } = schedule;
         const first = apart ? nominal : undefined;
         const left = maxRuns === undefined ? undefined : Math.max(0, maxRuns - fired);
-        const key = isSeeded || apart ? `${scheduleJson}\n${seeded}\n${first}\n${left}` : scheduleJson;
+        const freezes = this.#freezes.filter((one) => covers(one, { owner, queue, tags }));
+        const frozen = freezes.map((one) => one.id).join();
+        const key = [scheduleJson, frozen, ...(isSeeded || apart ? [seeded, first, left] : [])].join("\n");
         let group = this.#groups.get(key);
         if (!group) {
-          group = { schedule, json: scheduleJson, first, left, names: [] };
+          group = { schedule, json: scheduleJson, first, left, freezes, names: [] };
           this.#groups.set(key, group);
         }
         group.names.push({ queue, owner, id });
@@ -200,6 +212,7 @@ class Work {
       step,
       counts: whole,
       total: whole.reduce((sum, count) => sum + count, 0),
+      frozen: Math.round(this.#frozen),
       tasks: this.#tasks,
       busiest: found,
     };
@@ -208,7 +221,12 @@ class Work {
   async #spread(group: Group, counts: number[]): Promise<void> {
     const { from, start, end, step } = this.#range;
     const { schedule, names } = group;
-    const add = (at: number, count: number) => {
+    const add = (due: number, count: number) => {
+      const at = releaseOf(group, due, end);
+      if (at === undefined) {
+        this.#frozen += count;
+        return;
+      }
       const i = Math.floor((at - from) / step);
       if (i < counts.length) counts[i] = (counts[i] ?? 0) + count;
     };
@@ -230,19 +248,21 @@ class Work {
     }
   }
 
-  /** Times of a group from `start` to before `end`, each with a function for the one that follows. */
+  /** Times of a group from `start` to before `end`, frozen ones too, each with a function for the one that follows. */
   async *#times(
-    { schedule, json, first, left = Number.POSITIVE_INFINITY, names }: Group,
+    group: Group,
     start: number,
     end: number,
   ): AsyncGenerator<[at: number, following: () => number | undefined]> {
+    const { schedule, json, first, left = Number.POSITIVE_INFINITY, freezes, names } = group;
     const seed = seedOf(names[0] as TaskName);
     const steps = scheduleSteps(schedule);
     const compiled = this.#store.calendars.schedules.compiled(schedule, seed, json);
     const after = first === undefined ? start - 1 : first - 1;
     let at = first !== undefined && delayOf(schedule) !== undefined ? first : compiled.next(after);
-    for (let n = 0; at !== undefined && at < end && n < left; n++) {
+    for (let n = 0; at !== undefined && at < end && n < left; ) {
       const here = at;
+      if (!frozenAt(freezes, at)) n += 1;
       if (at >= start) yield [at, () => compiled.next(here)];
       if (this.#slice.took(steps) && !(await this.#slice.next()))
         throw fault(
@@ -260,7 +280,11 @@ class Work {
     const met = new Map<number, Group[]>();
     for (const group of this.#groups.values()) {
       if (group.schedule.jitter !== undefined) continue;
-      for await (const [time] of this.#times(group, Math.max(at, start), Math.min(at + step, end))) {
+      // A freeze may hold single times of earlier steps until this one.
+      const first = isSingle(group) && group.freezes.length > 0 ? start : Math.max(at, start);
+      for await (const [due] of this.#times(group, first, Math.min(at + step, end))) {
+        const time = releaseOf(group, due, end);
+        if (time === undefined || time < at || time >= at + step) continue;
         const there = met.get(time);
         if (there) there.push(group);
         else met.set(time, [group]);
@@ -296,6 +320,22 @@ class Work {
       ...(jitter !== undefined && { jitter }),
     };
   }
+}
+
+function isSingle({ schedule }: Group): boolean {
+  return "at" in schedule;
+}
+
+/** The time at which what is due then is enqueued. A freeze holds single times until it ends, and skips others: undefined, also beyond `end`. */
+function releaseOf(group: Group, due: number, end: number): number | undefined {
+  let frozen = frozenAt(group.freezes, due);
+  let at = due;
+  while (frozen) {
+    if (!isSingle(group) || frozen.until === undefined || frozen.until >= end) return undefined;
+    at = frozen.until;
+    frozen = frozenAt(group.freezes, at);
+  }
+  return at;
 }
 
 /** Jitters of one group and time that are computed if there are too many for all. */

@@ -9,6 +9,7 @@ import * as read from "./stored-fields.js";
 export interface Plan {
   readonly owner: string;
   readonly id: string;
+  readonly tags: readonly string[];
   readonly schedule: Schedule;
   readonly scheduleJson: string;
   /** The next nominal time, UTC ms. */
@@ -17,7 +18,7 @@ export interface Plan {
   readonly fired: number;
 }
 
-const FIELDS = ["state", "nominal", "fired", "schedule", "schedule:1"];
+const FIELDS = ["state", "nominal", "fired", "tags", "schedule", "schedule:1"];
 /** Further parts of a long schedule, which few tasks have. */
 const MORE = ["schedule:2", "schedule:3", "schedule:4", "schedule:5"];
 
@@ -44,6 +45,7 @@ export async function readPlans(
       return [
         {
           ...parseLocalName(local),
+          tags: hash.get("tags")?.split(",") ?? [],
           schedule,
           scheduleJson,
           nominal: nominal === undefined ? undefined : Number(nominal),
