@@ -69,7 +69,11 @@ const MEMBERS: Record<string, { sha1: string; review: string }> = {
   processJob: {
     sha1: "28dc4360f57383f8f4c4435aa4afb611cf74d5d1",
     review:
-      "that it keeps the job's lock, calls `processFn`, and ends the job by `handleCompleted` or `handleFailed`; that `fetchNextCallback` decides whether it takes another",
+      "that it keeps the job's lock, fails a deferred failure without a handler, calls `callProcessJob`, and ends the job by `handleCompleted` or `handleFailed`; that `fetchNextCallback` decides whether it takes another",
+  },
+  callProcessJob: {
+    sha1: "a6967fab0c07f6d3b0856f889536c64a71a7b117",
+    review: "that processJob asks it for what a job's handler returns",
   },
   nextJobFromJobData: {
     sha1: "f60ec63b5e36007b3021cfdc0bd96408eda2184f",

@@ -15,6 +15,8 @@ export interface Active {
   readonly box: TimeBox;
   /** Undefined: none is kept. */
   readonly output: Output | undefined;
+  /** The newest save of its output, until it is answered. */
+  saving?: Promise<void> | undefined;
   /** Its code has ended, and its end is being recorded. */
   ending?: boolean;
 }

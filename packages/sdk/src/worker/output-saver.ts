@@ -5,8 +5,6 @@ import type { Active, ActiveJobs } from "./active.js";
 export class OutputSaver {
   readonly #store: Store;
   readonly #logger: Logger;
-  /** The save of each attempt that is not answered yet. */
-  readonly #underWay = new WeakMap<Active, Promise<void>>();
 
   constructor(store: Store, logger: Logger) {
     this.#store = store;
@@ -15,16 +13,11 @@ export class OutputSaver {
 
   /** Saves one at a time: a resend after a lost reply would overwrite a later save. */
   async save(active: Active): Promise<void> {
-    const before = this.#underWay.get(active);
+    const before = active.saving;
     const saved = before ? before.then(() => this.#save(active)) : this.#save(active);
-    this.#underWay.set(active, saved);
+    active.saving = saved;
     await saved;
-    if (this.#underWay.get(active) === saved) this.#underWay.delete(active);
-  }
-
-  /** Resolves when no save of this attempt is under way: the next one is then sent at once. */
-  async idle(active: Active): Promise<void> {
-    await this.#underWay.get(active);
+    if (active.saving === saved) active.saving = undefined;
   }
 
   async #save({ queue, run, attempt, output }: Active): Promise<void> {

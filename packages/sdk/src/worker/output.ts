@@ -43,6 +43,10 @@ export class Output {
     }
   }
 
+  get unsaved(): boolean {
+    return this.#unsaved;
+  }
+
   /** Returns the output to save, or undefined if there is none since the last call. */
   take(): { text: string; cut: boolean } | undefined {
     if (!this.#unsaved) return undefined;

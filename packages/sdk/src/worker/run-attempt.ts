@@ -206,8 +206,8 @@ export class RunAttempt {
     const end = { fence: this.#fence, made: this.taken.job.attemptsMade, outcome, error, result, nextAt };
     for (let tries = 1; ; tries++) {
       // Saves the last output first, so that listeners of the end can read it.
-      await outputs.idle(this.#active);
-      const saved = outputs.save(this.#active);
+      if (this.#active.saving) await this.#active.saving;
+      const saved = this.output.unsaved ? outputs.save(this.#active) : undefined;
       try {
         const both = withJob && nextAt === undefined && outcome !== undefined && !isFailure(outcome);
         if (
@@ -223,7 +223,7 @@ export class RunAttempt {
         if (over || !failsForAll(failure)) return undefined;
         await pauseAfter(tries);
       } finally {
-        await saved;
+        if (saved) await saved;
       }
     }
   }

@@ -73,29 +73,30 @@ export class TimeBox {
   }
 
   /** Does the work within these bounds; never rejects. Its result after a hard end is ignored. */
-  async run<T>(bounds: Bounds, work: () => Promise<T>): Promise<Ended<T>> {
-    this.#bounds = bounds;
-    const { limit } = bounds;
-    const stuck = new Promise<Ended<T>>((resolve) => {
-      this.#graceOver = (error) => resolve({ how: "stuck", error });
+  run<T>(bounds: Bounds, work: () => Promise<T>): Promise<Ended<T>> {
+    return new Promise((resolve) => {
+      this.#bounds = bounds;
+      const stuck = (error: StuckError) => end({ how: "stuck", error });
+      const end = (ended: Ended<T>) => {
+        if (this.#graceOver !== stuck) return;
+        for (const takeBack of this.#timers?.splice(0) ?? []) takeBack();
+        this.#graceOver = undefined;
+        resolve(ended);
+      };
+      this.#graceOver = stuck;
+      const { limit } = bounds;
+      if (limit !== undefined) {
+        this.#deadline = this.#clock.now() + limit;
+        this.#later(limit, () => this.#timeOut(limit));
+      }
+      // It may have been cancelled, or lost, before it began.
+      if (this.told.has("cancelled")) this.#beginGrace(this.#onTerminating);
+      if (this.told.has("lost")) this.#beginGrace();
+      work().then(
+        (value) => end({ how: "returned", value }),
+        (error: unknown) => end({ how: "threw", error }),
+      );
     });
-    if (limit !== undefined) {
-      this.#deadline = this.#clock.now() + limit;
-      this.#later(limit, () => this.#timeOut(limit));
-    }
-    // It may have been cancelled, or lost, before it began.
-    if (this.told.has("cancelled")) this.#beginGrace(this.#onTerminating);
-    if (this.told.has("lost")) this.#beginGrace();
-    const ended = work().then(
-      (value): Ended<T> => ({ how: "returned", value }),
-      (error: unknown): Ended<T> => ({ how: "threw", error }),
-    );
-    try {
-      return await Promise.race([ended, stuck]);
-    } finally {
-      for (const takeBack of this.#timers?.splice(0) ?? []) takeBack();
-      this.#graceOver = undefined;
-    }
   }
 
   #timeOut(limit: number): void {

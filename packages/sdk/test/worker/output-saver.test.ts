@@ -37,7 +37,7 @@ it("a save that is sent again after a lost answer does not overwrite a later one
 
   output.write("log", "three");
   const third = saver.save(active);
-  await saver.idle(active);
+  await active.saving;
   expect(await bench.output(run)).toMatchObject([{ text: "log one\nlog two\nlog three\n" }]);
   await third;
   await store.close();

@@ -40,6 +40,8 @@ export class TurnWorker extends PatientWorker {
   readonly #taken = new Map<Job, Turn>();
   /** Jobs that have ended with their runs, and whose handler has not returned yet. */
   readonly #ended = new Set<Job>();
+  /** What handlers have returned of jobs that BullMQ ends. */
+  readonly #worked = new Map<Job, Promise<unknown>>();
   readonly #abandoned = new AbortController();
   /** Ends that no turn has yet. */
   #ends: PendingEnd[] = [];
@@ -186,10 +188,11 @@ export class TurnWorker extends PatientWorker {
   async #work(id: string, token: string, hash: string[], start: StartReply | undefined): Promise<void> {
     this.#open += 1;
     this.#places += 1;
-    const job = await this.#jobOf(id, token, hash, start);
+    const made = this.#jobOf(id, token, hash, start !== undefined);
+    const job = made instanceof Promise ? await made : made;
     if (job) {
       this.#taken.set(job, this.#turnFor(job, token, hash, start));
-      await this.processJob(job, token, NO_NEXT).catch((error) => this.emit("error", error));
+      await this.#process(job, token).catch((error) => this.emit("error", error));
       this.#taken.delete(job);
     }
     if (!job || !this.#ended.delete(job)) this.#places -= 1;
@@ -197,22 +200,34 @@ export class TurnWorker extends PatientWorker {
     this.#arm();
   }
 
-  async #jobOf(
-    id: string,
-    token: string,
-    hash: string[],
-    start: StartReply | undefined,
-  ): Promise<Job | undefined> {
+  /** Works on a job. BullMQ ends it, unless it has ended with its run. */
+  async #process(job: Job, token: string): Promise<void> {
+    // BullMQ fails it without asking us.
+    if (job.deferredFailure) return void (await this.processJob(job, token, NO_NEXT));
+    this.lockManager.trackJob(String(job.id), token, Date.now());
+    const worked = Promise.resolve(this.processFn(job, token));
+    await worked.catch(() => {});
+    if (this.#ended.has(job)) return;
+    this.#worked.set(job, worked);
+    await this.processJob(job, token, NO_NEXT).finally(() => this.#worked.delete(job));
+  }
+
+  protected override callProcessJob(...of: Parameters<PatientWorker["callProcessJob"]>): Promise<unknown> {
+    return this.#worked.get(of[0]) ?? super.callProcessJob(...of);
+  }
+
+  #jobOf(id: string, token: string, hash: string[], isStarted: boolean): Promise<Job | undefined> | Job {
     const [data] = raw2NextJobData([hash, id, 0, 0]);
     // BullMQ also keeps its own schedules going here, of jobs that are none of ours.
-    if (!start) return this.nextJobFromJobData(data, id, token);
+    if (!isStarted) return this.nextJobFromJobData(data, id, token);
     const job = this.createJob(data, id);
     job.token = token;
     return job;
   }
 
   #turnFor(job: Job, token: string, hash: string[], start: StartReply | undefined): Turn {
-    const trace = Buffer.byteLength(fieldOf(hash, "stacktrace") ?? "");
+    // A run that a turn starts has never failed.
+    const trace = start ? 0 : Buffer.byteLength(fieldOf(hash, "stacktrace") ?? "");
     return { start, end: (end) => this.#end(job, { ...end, token, trace }) };
   }
 
@@ -255,20 +270,6 @@ export class TurnWorker extends PatientWorker {
     this.#rests = false;
     this.#empty = false;
     this.#arm();
-  }
-
-  protected override async handleCompleted(
-    ...of: Parameters<PatientWorker["handleCompleted"]>
-  ): Promise<Job> {
-    const [result, job] = of;
-    if (!this.#ended.has(job)) return super.handleCompleted(...of);
-    this.emit("completed", job, result, "active");
-    return undefined as unknown as Job;
-  }
-
-  protected override async handleFailed(...of: Parameters<PatientWorker["handleFailed"]>): Promise<Job> {
-    const [, job] = of;
-    return this.#ended.has(job) ? (undefined as unknown as Job) : super.handleFailed(...of);
   }
 
   override async pause(doNotWaitActive?: boolean): Promise<void> {
