@@ -60,7 +60,7 @@ for (let round = -1; round < ROUNDS; round++) {
     entries,
     scripts: entries.filter(({ command }) => command.startsWith("eval")).length,
   }));
-  // Whoever locks, reads and commits, and releases.
+  // The winner locks, reads, commits and releases: it ran the most scripts.
   each.sort((a, b) => b.scripts - a.scripts);
   const [winner, ...losers] = each;
   if (round >= 0) {

@@ -59,7 +59,7 @@ export class Freezer {
       ...(ends && { until: Math.round(now + ms) }),
     });
     const mono = monotonic();
-    // What was enqueued within this millisecond may have come before it.
+    // Runs enqueued within this millisecond may have come before it.
     const freeze = { id, scope, from: (await this.#client.serverTime()) + 1, to: until, mono };
     await pause(ms);
     freeze.to = Math.min(until, await this.#client.serverTime());

@@ -56,7 +56,7 @@ export async function watchMulti(servers, namespace, queue) {
   const other = optimisticNode(servers.url, namespace, "other");
   const jobs = async () => Number(await servers.admin.llen(`{${namespace}:${queue}}:${queue}:wait`));
   try {
-    // Whatever is due now is done: the next claim is of a time that both have yet to see.
+    // Claims all that is due now, so that the next claim is of a time that neither has seen.
     await other.tick();
     const before = await jobs();
     const withheld = proxy.withhold("question", "$5\r\nmulti\r\n");

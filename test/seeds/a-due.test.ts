@@ -11,7 +11,7 @@ const at = (seconds: number) => START + seconds * 1_000;
 const bell = { id: "t", type: "ring", queue: "bells" };
 
 describe("A1 the periodic part only submits", () => {
-  test("workers off: the due job waits in the queue until one comes", async () => {
+  test("without workers the due job waits in the queue", async () => {
     const kit = await stand.kit({ worker: false });
     const queue = stand.queue("bells");
     await kit.client.put({ ...bell, schedule: { every: "1m" }, payload: { loud: true } });
@@ -34,7 +34,7 @@ describe("A1 the periodic part only submits", () => {
     expect(await queue.getJobCounts("waiting", "completed")).toEqual({ waiting: 0, completed: 1 });
   });
 
-  test("a worker that is busy does not hold up the next task", async () => {
+  test("a busy worker does not hold up the next task", async () => {
     const long = defineTask("long", { queue: "bells", payload: anything, handler: () => kit.sleep("1h") });
     const kit = await stand.kit({ types: [long], concurrency: 1 });
     await kit.client.put(long, { id: "a", schedule: { at: at(10) }, payload: {} });
@@ -46,7 +46,7 @@ describe("A1 the periodic part only submits", () => {
 });
 
 describe("A2 what is due fires, the earliest first", () => {
-  test("due exactly now fires, one millisecond before it does not", async () => {
+  test("a task fires at its due time, not one millisecond before", async () => {
     const kit = await stand.kit({ worker: false });
     await kit.client.put({ ...bell, schedule: { at: at(60) } });
     await kit.advanceTo(at(60) - 1);
@@ -55,7 +55,7 @@ describe("A2 what is due fires, the earliest first", () => {
     await kit.expect("t").firedAt(["01:00"]).state("finished");
   });
 
-  test("of those that are enabled the earliest goes first", async () => {
+  test("the earliest enabled task fires first", async () => {
     const kit = await stand.kit({ worker: false });
     const due: [id: string, seconds: number][] = [
       ["c", 30],
@@ -73,7 +73,7 @@ describe("A2 what is due fires, the earliest first", () => {
     await kit.expect("off").fired(0).state("paused");
   });
 
-  test("eight tasks due 2 ms apart while no node lives: enqueued in that order", async () => {
+  test("eight tasks that fell due 2 ms apart without a node are enqueued in that order", async () => {
     const client = stand.client();
     const start = (await stand.time()) + 2_000;
     // Their names have nothing to do with their times, nor have the shards that these lead to.
@@ -154,7 +154,7 @@ describe("A4 a run still going skips the next occurrence, and due moves on", () 
 });
 
 describe("A5 times missed while every node was down collapse into one", () => {
-  test("five intervals without a node: one run, and the schedule goes on", async () => {
+  test("five intervals without a node give one run, and the schedule goes on", async () => {
     const { redis, namespace } = stand;
     const { store, clock } = await virtualStore({
       connection: redis.url,
@@ -201,7 +201,7 @@ describe("A5 times missed while every node was down collapse into one", () => {
 });
 
 describe("A8 a task is paused and resumed", () => {
-  test("toggle and count", async () => {
+  test("pauses and resumes are counted", async () => {
     const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
     const kit = await stand.kit({ types: [ring] });
     await kit.client.put(ring, { id: "t", schedule: { every: "1m" }, payload: {} });
@@ -228,7 +228,7 @@ describe("A8 a task is paused and resumed", () => {
       .outcome("succeeded");
   });
 
-  test("a put does not resume; a task may begin paused", async () => {
+  test("a put does not resume a task, and can put it paused", async () => {
     const kit = await stand.kit({ worker: false });
     await kit.client.put({ ...bell, schedule: { every: "1m" }, enabled: false });
     await kit.client.put({ ...bell, schedule: { every: "2m" } });
@@ -241,7 +241,7 @@ describe("A8 a task is paused and resumed", () => {
 });
 
 describe("A9 a task runs once now", () => {
-  test("scheduled or paused: recorded as manual, and its due time is as before", async () => {
+  test("a trigger is recorded as manual and leaves the due time, scheduled or paused", async () => {
     const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
     const kit = await stand.kit({ types: [ring] });
     await kit.client.put(ring, { id: "t", schedule: { every: "1h" }, payload: {} });
@@ -277,7 +277,7 @@ describe("A9 a task runs once now", () => {
 });
 
 describe("A14 a finished one-off never fires again", () => {
-  test("times that are all past are stored finished, with a warning", async () => {
+  test("a task whose times are all past is stored finished, with a warning", async () => {
     const kit = await stand.kit({ worker: false, nodes: 2 });
     const past = { at: { at: "2025-12-31T23:59:59Z" }, calendar: { calendar: "2019-*-10,20 12:00" } };
     for (const [id, schedule] of Object.entries(past)) {
@@ -292,7 +292,7 @@ describe("A14 a finished one-off never fires again", () => {
     expect(await kit.client.upNext()).toEqual([]);
   });
 
-  test("one that has fired stays finished, also when it is put again", async () => {
+  test("a task that has fired stays finished, even if it is put again", async () => {
     const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
     const kit = await stand.kit({ types: [ring], nodes: 2 });
     const put = () => kit.client.put(ring, { id: "t", schedule: { at: at(60) }, payload: {} });

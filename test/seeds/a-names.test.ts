@@ -22,7 +22,7 @@ describe("A10 owners are shut off from each other", () => {
     return { all, acme, beta, run: triggered.run };
   }
 
-  test("both have a task of the same id, and each sees its own", async () => {
+  test("two owners with a task of the same id see their own", async () => {
     const { all, acme, beta } = await twoOwners();
     expect(await acme.get("t")).toMatchObject({ owner: "acme", payload: { whose: "acme" } });
     expect(await beta.get("t")).toMatchObject({ owner: "beta", payload: { whose: "beta" } });
@@ -48,7 +48,7 @@ describe("A10 owners are shut off from each other", () => {
     for (const owner of owners) await kit.expect(`${owner}/t`).firedAt(["01:00"]);
   });
 
-  test("a crowd of another's tasks does not hide one's own from what comes next", async () => {
+  test("many tasks of another owner do not hide one's own from upnext", async () => {
     const [acme, all] = [stand.client({ owner: "acme" }), stand.client()];
     const now = await stand.time();
     await acme.put({ ...bell, id: "own", schedule: { at: now + 3_600_000 } });
@@ -65,7 +65,7 @@ describe("A10 owners are shut off from each other", () => {
     expect(names(await acme.forecast({ within: "2h", limit: 20 }))).toEqual(["acme/own"]);
   });
 
-  test("what is another's is not found, whatever is asked of it", async () => {
+  test("a task of another owner is not found by any call", async () => {
     const { all, acme, run } = await twoOwners();
     const before = await all.get("beta/only");
     const acts: ((ref: string | { id: string; owner: string; queue: string }) => Promise<unknown>)[] = [
@@ -98,7 +98,7 @@ describe("A10 owners are shut off from each other", () => {
     expect((await all.list({ owner: "beta" })).tasks).toHaveLength(2);
   });
 
-  test("a backfill of another's is not found, and no queue is a bound client's to delete", async () => {
+  test("a bound client finds no backfill of another owner, and deletes no queue", async () => {
     const { all, acme, beta } = await twoOwners();
     const range = { from: "2024-01-01T00:00:00Z", to: "2024-01-01T02:00:00Z" };
     const { id, total } = await beta.backfills.start("only", range);
@@ -119,7 +119,7 @@ describe("A10 owners are shut off from each other", () => {
     expect(await all.count()).toBe(3);
   });
 
-  test("the journal tells a bound client of its own runs only", async () => {
+  test("the journal of a bound client has its own runs only", async () => {
     const ring = defineTask("ring", { queue: "bells", payload: anything, handler: () => {} });
     const kit = await stand.kit({ types: [ring] });
     for (const owner of ["acme", "beta"]) {
@@ -132,7 +132,7 @@ describe("A10 owners are shut off from each other", () => {
     expect(owners).toEqual(["acme", "acme"]);
   });
 
-  test("a bound client counts its own tasks, and names the queues that have any", async () => {
+  test("a bound client counts its own tasks, and lists only their queues", async () => {
     const { all, acme, beta } = await twoOwners();
     await beta.put({ ...bell, queue: "gongs" });
     // Names around the owner's, in the order of the index.
@@ -156,7 +156,7 @@ describe("A10 owners are shut off from each other", () => {
     expect(await other.count()).toBe(0);
   });
 
-  test("the command line, bound to an owner, does not find another's", async () => {
+  test("the bound command line does not find another owner's tasks", async () => {
     await twoOwners();
     const own = await stand.carillon(["show", "t", "--owner", "acme", "--json"]);
     expect(own.code).toBe(0);
@@ -184,7 +184,7 @@ describe("A11 one task per owner and id, put atomically", () => {
     expect(await clients[0]?.upNext()).toHaveLength(1);
   });
 
-  test("ten parallel puts of different definitions: one of them, whole, and one due time", async () => {
+  test("ten parallel puts of different definitions store one of them, whole, with one due time", async () => {
     const clients = Array.from({ length: 10 }, () => stand.client({ owner: "acme" }));
     const versions = clients.map((_, n) => ({
       ...bell,
@@ -224,7 +224,7 @@ describe("A12 subject, submitter, group, priority and payload are kept and hande
     payload: { bells: ["Marie", "Emmanuel"], times: 12, soft: false, note: null, "Ü ": "✓" },
   };
 
-  test("read back from the task, the job, the handler and the command line", async () => {
+  test("the task, the job, the handler and the command line have them", async () => {
     const heard: unknown[] = [];
     const ring = defineTask("ring", {
       queue: "bells",
@@ -253,7 +253,7 @@ describe("A12 subject, submitter, group, priority and payload are kept and hande
     expect(heard).toEqual([{ ...references, payload }]);
   });
 
-  test("a higher priority is done first", async () => {
+  test("a higher priority runs first", async () => {
     const done: string[] = [];
     const ring = defineTask("ring", {
       queue: "bells",

@@ -148,7 +148,7 @@ describe("A13 a schedule is checked without storing it", () => {
     }
   });
 
-  test("carillon next, as people read it", async () => {
+  test("carillon next prints text for people", async () => {
     const [vector] = VECTORS as [Vector];
     const { code, stdout } = await stand.carillon([
       ...["next", vector.expr, "--timezone", "Europe/Berlin", "--from", vector.from, "--count", "2"],
@@ -160,7 +160,7 @@ describe("A13 a schedule is checked without storing it", () => {
     expect(stdout).toMatch(/2026-03-30T07:00:00Z +2026-03-30T09:00:00\+02:00/);
   });
 
-  test("carillon next refuses what is none, with a code", async () => {
+  test("carillon next refuses an invalid schedule, with a code", async () => {
     const lines = REFUSED.map(([syntax, expr, timezone]) => JSON.stringify({ syntax, expr, timezone }));
     const { stdout } = await stand.carillon(["next", "--batch"], lines.join("\n"));
     const codes = stdout
@@ -199,7 +199,7 @@ describe("A13 a schedule is checked without storing it", () => {
     }
   });
 
-  test("the HTTP API says the same, and nothing is stored", async () => {
+  test("the HTTP API says the same, and stores nothing", async () => {
     const token = "a-token-for-this-test";
     const console = stand.program("apps/console/dist/main.js", {
       ...{ CARILLON_CONSOLE_PORT: "0", CARILLON_TOKEN: token },

@@ -21,7 +21,7 @@ describe("A3 five nodes share the work", () => {
     expect(await client.runs.ledger(id)).toEqual([]);
   }
 
-  test("100 occurrences: 100 jobs of 100 nominal times", async () => {
+  test("100 occurrences become 100 jobs of 100 nominal times", async () => {
     const kit = await stand.kit({ nodes: 5, worker: false });
     await kit.client.put(hundred);
     await kit.advance("10s");
@@ -29,7 +29,7 @@ describe("A3 five nodes share the work", () => {
     await kit.expect("t").fired(100).state("finished");
   });
 
-  test("the same with five processes that race for each of them, without any mutex", async () => {
+  test("the same holds for five racing processes without a mutex", async () => {
     const env = { CARILLON_TEST_ONLY_SABOTAGE: "mutex" };
     const nodes = Array.from({ length: 5 }, (_, n) => stand.node({ ...env, CARILLON_NODE_ID: `n${n}` }));
     await Promise.all(nodes.map((node) => node.running()));
@@ -81,7 +81,7 @@ describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
     return stand.admin.pttl(mark ?? "");
   }
 
-  test("before Redis heard of it: another node does it within the mutex TTL, and does not spin meanwhile", async () => {
+  test("killed before its commit, another node commits within the mutex TTL, without spinning", async () => {
     const { victim, heir, heirs, client, nominal } = await midClaim("question");
     expect(await runs(client)).toEqual([]);
     const left = await leaseLeft();
@@ -102,7 +102,7 @@ describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
     expect(await client.get("t")).toMatchObject({ state: "finished" });
   });
 
-  test("after Redis had done it: nobody does it again", async () => {
+  test("killed after its commit, nobody repeats it", async () => {
     const { victim, heir, client, nominal } = await midClaim("answer");
     await eventually(async () => expect(await runs(client)).toEqual([{ node: "victim", nominal }]), PATIENCE);
     heir.signal("SIGCONT");
@@ -118,7 +118,7 @@ describe("A6 a node that is killed in mid-claim leaves no mark behind", () => {
     expect(await stand.queue("bells").getWaitingCount()).toBe(2);
   });
 
-  test("the only node: started again, it is not kept from its work by its own mark", async () => {
+  test("the only node, started again, is not blocked by its own mutex", async () => {
     const wire = await stand.wire();
     const victim = await node("n", { REDIS_URL: wire.url });
     const client = stand.client();
@@ -161,7 +161,7 @@ describe("A7 one timer to the next due time", () => {
     return run?.enqueued ?? 0;
   }
 
-  test("a task due in 2 s, put from elsewhere, runs in time", async () => {
+  test("a task due in 2 s, put by another process, runs in time", async () => {
     const client = stand.client();
     const node = await stand.node().running();
     const at = await putFromElsewhere();
@@ -172,7 +172,7 @@ describe("A7 one timer to the next due time", () => {
     expect(complaints(node)).toEqual([]);
   });
 
-  test("the message is dropped: it runs all the same, at the next reread", async () => {
+  test("it runs at the next reread if the message is lost", async () => {
     const wire = await stand.wire();
     const client = stand.client();
     wire.silence(`{${stand.namespace}}:wake`);
@@ -184,7 +184,7 @@ describe("A7 one timer to the next due time", () => {
     expect(enqueued).toBeLessThan(at + SOON);
   });
 
-  test("until then it asks Redis nothing, whatever number of tasks waits", async () => {
+  test("until then it sends Redis nothing, whatever the number of tasks", async () => {
     const [wire, client] = [await stand.wire(), stand.client()];
     const later = (await stand.time()) + 3_600_000;
     const waiting = Array.from({ length: 100 }, (_, n) => ({

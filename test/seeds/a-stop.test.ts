@@ -6,7 +6,7 @@ const stand = Stand.use({ appendonly: true });
 const bell = { type: "ring", queue: "bells", schedule: { every: "1h" } };
 
 describe("A16 a worker told to stop lets the running job end well", () => {
-  test("SIGTERM while a job runs: it ends, its run succeeded, and no other job is taken", async () => {
+  test("SIGTERM lets the running job succeed, and takes no other", async () => {
     const client = stand.client();
     const queue = stand.queue("bells");
     const worker = stand.program("test/seeds/worker.mjs");
@@ -50,7 +50,7 @@ describe("A16 a worker told to stop lets the running job end well", () => {
     );
   });
 
-  test("a node that is told to stop hands over: another one goes on where it was", async () => {
+  test("a stopped node hands over to another", async () => {
     const client = stand.client();
     const [first, second] = [
       stand.node({ CARILLON_NODE_ID: "first" }),

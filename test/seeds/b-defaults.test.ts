@@ -18,7 +18,7 @@ describe("B7 a default time box of half the interval, with a tolerance of 5 s", 
     return { kit, put };
   };
 
-  it("a task that says nothing ends at half its interval", async () => {
+  it("a task without a time box ends at half its interval", async () => {
     const { kit, put } = await withBoxes(async ({ signal }) => {
       await kit.sleep("1h", { signal }).catch(() => {});
       signal.throwIfAborted();
@@ -30,7 +30,7 @@ describe("B7 a default time box of half the interval, with a tolerance of 5 s", 
     expect((run?.finished ?? 0) - (run?.started ?? 0)).toBe(30_000);
   });
 
-  it("interval halved: no run is dropped, and one that is early by more than 5 s is", async () => {
+  it("with a halved interval no run is dropped, except one that is early by more than 5 s", async () => {
     const { kit, put } = await withBoxes(async () => {});
     await put("t", "60s");
     await kit.advance("3m");

@@ -64,7 +64,7 @@ describe("B2 a run that starts too soon after the last one is dropped", () => {
 });
 
 describe("B3 the last run is counted from its start, and kept when it failed", () => {
-  test("a failing run: the last run is its start", async () => {
+  test("the last run of a failing task is its start", async () => {
     const kit = await everyMinute(["00:45", "01:30", "02:35"], async (kit) => {
       await kit.sleep("10s");
       throw new Error("the mailbox is full");
@@ -134,7 +134,7 @@ describe("B4 a time box of half the interval", () => {
     });
   });
 
-  test("one that is interrupted, or does not stop, is no quota but timed out", async () => {
+  test("a run that is interrupted, or does not stop, is timed out, not quota", async () => {
     const reasons: unknown[] = [];
     const kit = await boxed(async (kit, { signal, occurrence }) => {
       signal.addEventListener("abort", () => reasons.push(signal.reason));
@@ -185,7 +185,7 @@ describe("B5 an owner's tasks go with the owner", () => {
     for (const id of ["a", "b", "c"]) await kit.expect(`acme/${id}`).firedFor(["03:00"]).state("scheduled");
   });
 
-  test("they are deleted together, and what they had in the queues does nothing", async () => {
+  test("they are deleted together, and their queued jobs do nothing", async () => {
     const { kit, handled } = await twoOwners();
     await kit.advance("1m");
     const [bells, mail] = [stand.queue("bells"), stand.queue("mail")];
@@ -210,7 +210,7 @@ describe("B5 an owner's tasks go with the owner", () => {
     expect(new Set(handled)).toEqual(new Set(["beta/a"]));
   });
 
-  test("what was running when they were deleted leaves nothing behind", async () => {
+  test("runs under way at the deletion leave nothing behind", async () => {
     const slow = defineTask("slow", { queue: "bells", payload: anything, handler: () => kit.sleep("30s") });
     const kit = await stand.kit({ types: [slow] });
     await kit.client.put(slow, { owner: "acme", id: "a", schedule: { every: "1m" }, payload: {} });
@@ -260,7 +260,7 @@ describe("B6 an interval is positive, and creating a task twice leaves one", () 
     expect(await stand.client().count()).toBe(0);
   });
 
-  test("created twice: one task, and the second time nothing changes", async () => {
+  test("created twice is one task, and the second put changes nothing", async () => {
     const client = stand.client();
     const put = () => client.put({ ...task, schedule: { every: "20s" } });
     expect(await put()).toMatchObject({ outcome: "created" });

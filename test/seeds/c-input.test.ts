@@ -65,7 +65,7 @@ describe("C9 a stored HTTP request is sent, and only to addresses that are allow
     return done as Run;
   }
 
-  it("method, URL, headers and body arrive; the expected status is a success, its answer the result", async () => {
+  it("method, URL, headers and body arrive; the expected status is a success with the answer as result", async () => {
     const { url, host, received } = await target((_request, response) =>
       response.writeHead(202).end("queued"),
     );
@@ -104,16 +104,19 @@ describe("C9 a stored HTTP request is sent, and only to addresses that are allow
     ["nothing", []],
     ["another address", ["10.0.0.0/8"]],
     ["another port", ["127.0.0.1:1"]],
-  ])("a private address that is not on the list is refused, unsent: allowed is %s", async (_, allow) => {
-    const { url, connections } = await target();
-    const done = await run(allow, { url });
-    expect(done).toMatchObject({ outcome: "failed", attempts: 1 });
-    expect(done.error).toContain("127.0.0.1");
-    expect(done.error).toContain("nothing was sent");
-    expect(connections()).toBe(0);
-  });
+  ])(
+    "a private address that is not allowed is refused without a request: allowed is %s",
+    async (_, allow) => {
+      const { url, connections } = await target();
+      const done = await run(allow, { url });
+      expect(done).toMatchObject({ outcome: "failed", attempts: 1 });
+      expect(done.error).toContain("127.0.0.1");
+      expect(done.error).toContain("nothing was sent");
+      expect(connections()).toBe(0);
+    },
+  );
 
-  it("a name that leads to a private address is refused as well", async () => {
+  it("a name that resolves to a private address is refused", async () => {
     const { url, connections } = await target();
     const done = await run([], { url: url.replace("127.0.0.1", "localhost") });
     expect(done).toMatchObject({ outcome: "failed" });
@@ -121,7 +124,7 @@ describe("C9 a stored HTTP request is sent, and only to addresses that are allow
     expect(connections()).toBe(0);
   });
 
-  it("an answer that leads there is not followed", async () => {
+  it("a redirect to one is not followed", async () => {
     const secret = await target();
     const { url, host } = await target((_request, response) =>
       response.writeHead(302, { Location: secret.url }).end(),

@@ -63,7 +63,7 @@ describe("C3 a timestamp runs once, whatever the number of nodes, and its task i
     return { at, client, late, queue };
   }
 
-  it("two nodes, the commits of one held until the other has committed: 1 run each", async () => {
+  it("two nodes that commit one after the other make 1 run each", async () => {
     const ran = await work();
     const { at, client, late, queue } = await collide("");
     await late.says({ msg: "claim refused", status: "STALE" });
@@ -81,14 +81,14 @@ describe("C3 a timestamp runs once, whatever the number of nodes, and its task i
     }
   }, 120_000);
 
-  it("the same without mutex and generation check: more than 1 run, so this is a race", async () => {
+  it("without mutex and generation check there is more than 1 run", async () => {
     const { queue } = await collide("mutex,fence");
     await eventually(async () => {
       expect(await queue.getJobCountByTypes()).toBeGreaterThan(100);
     }, PATIENCE);
   }, 120_000);
 
-  it("and never again", async () => {
+  it("it never runs again", async () => {
     const type = defineTask("work", { queue: "bells", payload: anything, handler: () => {} });
     const kit = await stand.kit({ types: [type], nodes: 2 });
     const schedule = { at: "2026-02-01T00:00:00+01:00" };
@@ -101,7 +101,7 @@ describe("C3 a timestamp runs once, whatever the number of nodes, and its task i
 describe("C6 a task two months away neither fires early nor is forgotten", () => {
   const SIXTY = 60 * DAY;
 
-  it("in virtual time: at its moment, and not before", async () => {
+  it("in virtual time it fires at its moment, not before", async () => {
     const type = defineTask("work", { queue: "bells", payload: anything, handler: () => {} });
     const kit = await stand.kit({ types: [type], nodes: 2 });
     const [first, due] = [kit.now, kit.now + SIXTY];
@@ -120,7 +120,7 @@ describe("C6 a task two months away neither fires early nor is forgotten", () =>
     await kit.expect("again").ranAt([due, due + SIXTY, due + 2 * SIXTY]);
   });
 
-  it("a real node waits for it without a timer that overflows, and hears when it comes nearer", async () => {
+  it("a real node waits without a timer overflow, and notices an earlier time", async () => {
     const ran = await work();
     const client = stand.client();
     const put = (at: number) => client.put({ id: "t", type: "work", queue: "bells", schedule: { at } });
@@ -150,7 +150,7 @@ describe("C6 a task two months away neither fires early nor is forgotten", () =>
 });
 
 describe("C7 a mutex whose lease ran out cannot be freed by its old holder", () => {
-  it("its release comes late: the new holder's lock stays", async () => {
+  it("a late release leaves the new holder's lock", async () => {
     const wire = await stand.wire();
     const client = stand.client();
     await client.put({
@@ -244,7 +244,7 @@ describe("C8 nodes with wrong clocks agree: one run for each of 20 occurrences",
     120_000,
   );
 
-  it("nodes skewed by -10 min, +10 min and +1 h, and one that is right and dies", async () => {
+  it("nodes skewed by -10 min, +10 min and +1 h, and a correct one that dies", async () => {
     const OFFSETS = [0, -600_000, 600_000, 3_600_000];
     const ran = await work();
     const nodes = await Promise.all(OFFSETS.map((ms) => skewed(ms)));

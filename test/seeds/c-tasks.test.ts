@@ -103,7 +103,7 @@ describe("C1 tasks are added, listed, updated, removed, validated and journalled
 });
 
 describe("C2 plain words and the next execution are computed when asked for, never stored", () => {
-  it("the raw Redis hash has neither", async () => {
+  it("the Redis hash has neither", async () => {
     const client = stand.client();
     const key = internalsOf(storeOf(client)).keys.queue("reports").task("system/nightly");
     await client.put({ ...TASK, schedule: NIGHTLY });
@@ -124,7 +124,7 @@ describe("C2 plain words and the next execution are computed when asked for, nev
     expect(JSON.parse(hash.schedule ?? "")).toEqual(NIGHTLY);
   });
 
-  it("they follow from what is stored, at once", async () => {
+  it("they follow the stored task at once", async () => {
     const client = stand.client();
     const key = internalsOf(storeOf(client)).keys.queue("reports").task("system/nightly");
     await client.put({ ...TASK, schedule: NIGHTLY });
@@ -170,7 +170,7 @@ describe("C11 plain words and the next execution are in the answers of validate,
 });
 
 describe("C4 the last status of a task is told and cannot be written", () => {
-  it("when, where, error or result", async () => {
+  it("it has time, place, error and result", async () => {
     let bad = true;
     const type = defineTask("report", {
       queue: "reports",
@@ -208,7 +208,7 @@ describe("C4 the last status of a task is told and cannot be written", () => {
     expect(fine).not.toHaveProperty("error");
   });
 
-  it("writing it is refused, by SDK, HTTP and CLI, and nothing changes", async () => {
+  it("writing it is refused by SDK, HTTP and CLI", async () => {
     const lastStatus = { executedAt: 0, node: "mine", outcome: "succeeded", result: "forged" };
     const forged = { ...TASK, schedule: { every: "1h" }, lastStatus };
     const refused = { code: "INVALID_TASK", field: "lastStatus" };
@@ -236,7 +236,7 @@ describe("C4 the last status of a task is told and cannot be written", () => {
 });
 
 describe("C5 the journal filters by task, node, time and outcome, in pages", () => {
-  it("each filter, and all together", async () => {
+  it("each filter works, and all together", async () => {
     const type = defineTask("report", {
       queue: "reports",
       payload: anything,
@@ -298,7 +298,7 @@ describe("C5 the journal filters by task, node, time and outcome, in pages", () 
     expect(paged).toEqual(all.map(({ id }) => id));
   });
 
-  it("by the worker that did it", async () => {
+  it("it filters by worker", async () => {
     const client = stand.client();
     await client.put({ ...TASK, schedule: { every: "1h" } });
     const run = await runOnce(client, stand.redis.url);

@@ -34,7 +34,7 @@ describe("D5 a start counts as a crash until its end takes it back", () => {
     await client.put({ ...NAME, type: "work", schedule, crash: { delay: "1ms" }, overlap: "allow" });
   });
 
-  it("a run that ends well is none", async () => {
+  it("a run that succeeds is not a crash", async () => {
     const program = await worker("work");
     for (const n of [1, 2]) {
       await program.says({ settled: await trigger(client), outcome: "succeeded" });
@@ -43,7 +43,7 @@ describe("D5 a start counts as a crash until its end takes it back", () => {
     }
   });
 
-  it("kill -9 of the worker: 1 crash, also when the next attempt has ended well", async () => {
+  it("kill -9 of the worker is 1 crash, even after the next attempt has succeeded", async () => {
     const doomed = await worker("hang");
     const run = await trigger(client);
     await doomed.says({ attempt: 1, run });
@@ -66,7 +66,7 @@ describe("D5 a start counts as a crash until its end takes it back", () => {
 });
 
 describe("D6 after a crash the wait is at least five minutes, stored, and does not slide at restarts", () => {
-  it("worker, node and Redis killed and started again, twice: the next start stays the same", async () => {
+  it("two restarts of worker, node and Redis keep the next start", async () => {
     const client = stand.client();
     await client.put({ ...NAME, type: "work", schedule: { every: "365d" } });
     let node = await stand.node().running();
@@ -113,7 +113,7 @@ describe("D6 after a crash the wait is at least five minutes, stored, and does n
     expect(await client.runs.stats(NAME)).toMatchObject({ attempts: 1, crashes: 1 });
   });
 
-  it("it starts then, however often workers come and go meanwhile", async () => {
+  it("it starts then, whatever happens to workers meanwhile", async () => {
     const starts: number[] = [];
     const type = defineTask("work", {
       queue: "bells",
@@ -143,7 +143,7 @@ describe("D6 after a crash the wait is at least five minutes, stored, and does n
     expect(await kit.client.runs.stats("t")).toMatchObject({ attempts: 2, crashes: 1 });
   });
 
-  it("the wait is the task's to choose", async () => {
+  it("the task can choose the wait", async () => {
     const type = defineTask("work", { queue: "bells", payload: anything, handler: () => kit.sleep("30s") });
     const kit = await stand.kit({ types: [type] });
     const crash = { delay: "2h" };
@@ -187,7 +187,7 @@ describe("D16 a pause holds a crashed run in its wait", () => {
   const run = async () => (await kit.client.runs.list("t"))[0];
   const explained = async () => (await kit.client.explain("t", START)).summary;
 
-  it("pause in the wait: no second start; resume: it starts, and that is one attempt", async () => {
+  it("a pause in the wait stops the second start; the resume starts it, as one attempt", async () => {
     await crashed();
     await kit.client.pause("t", { by: "ann", note: "it kills its workers" });
     const until = (await run())?.notBefore ?? 0;
@@ -208,7 +208,7 @@ describe("D16 a pause holds a crashed run in its wait", () => {
     expect(await kit.client.runs.stats("t")).toMatchObject({ runs: 1, attempts: 2, crashes: 1 });
   });
 
-  it("resume in the wait: it starts when the wait is over, and not before", async () => {
+  it("a resume in the wait starts it when the wait is over, not before", async () => {
     await crashed();
     await kit.client.pause("t");
     await kit.advanceTo("05:00");
@@ -233,7 +233,7 @@ describe("D16 a pause holds a crashed run in its wait", () => {
     expect(starts.map(({ attempt }) => attempt)).toEqual([1, 2, 1]);
   });
 
-  it("real processes: the worker that finds the crash leaves the run alone until the resume", async () => {
+  it("in real processes the worker that finds the crash leaves the run alone until the resume", async () => {
     const client = stand.client();
     await client.put({ ...NAME, type: "work", schedule: { every: "365d" }, crash: { delay: "1ms" } });
     const doomed = await worker("hang");

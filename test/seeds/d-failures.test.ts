@@ -62,7 +62,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     expect(await gaps("t")).toEqual(waits.map((seconds) => seconds * 1_000));
   });
 
-  it("of a fixed schedule, a retry that would pass the next slot gives way to it", async () => {
+  it("a retry of a fixed schedule that would pass the next slot gives way to it", async () => {
     const type = task(() => kit.sleep("2s").then(NO));
     kit = await stand.kit({ types: [type] });
     await kit.client.put(type, {
@@ -143,7 +143,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     expect(await client.get("t")).toMatchObject({ pending: [], nextExecution: START + 5 * HOUR });
   });
 
-  it("a retry that was held by a pause gives way to what a resume owes, and goes where nothing is owed", async () => {
+  it("a retry held by a pause gives way to owed times, and runs if none is owed", async () => {
     kit = await stand.kit({ types: [failsAtOne], start: START });
     for (const from of ["catch-up", "now"] as const)
       await kit.client.put(failsAtOne, { ...hourly, id: from });
@@ -159,7 +159,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
     await kit.expect("now").skipped("retry-superseded", 0).skipped("paused", 3);
   });
 
-  it("a success ends the streak: the next failure waits the first wait again", async () => {
+  it("a success resets the wait of the next failure", async () => {
     let n = 0;
     const type = task(() => {
       n += 1;
@@ -179,7 +179,7 @@ describe("D4 a failure is retried with backoff, capped, and never past the next 
 });
 
 describe("D8 a task is paused after n failures in a row, and starts from zero when resumed", () => {
-  it("paused after n, timeouts among them, with a note; resumed it has n again", async () => {
+  it("it is paused after n, including timeouts, with a note; a resume gives it n again", async () => {
     let n = 0;
     const type = task(({ signal }) => {
       n += 1;
@@ -212,7 +212,7 @@ describe("D8 a task is paused after n failures in a row, and starts from zero wh
     expect(await kit.client.runs.stats("t")).toMatchObject({ consecutiveFailures: 3, failures: 7 });
   });
 
-  it("a run that is over because its workers died is a failure too", async () => {
+  it("a run that ended by crashes is a failure too", async () => {
     const type = task(({ signal }) => kit.sleep("1h", { signal }));
     kit = await stand.kit({ types: [type] });
     await kit.client.put(type, {
@@ -232,7 +232,7 @@ describe("D8 a task is paused after n failures in a row, and starts from zero wh
 });
 
 describe("D9 a run past its time limit is ended and counts as a failure, not a crash", () => {
-  it("failures 1, crashes 0", async () => {
+  it("it counts 1 failure and 0 crashes", async () => {
     const told: unknown[] = [];
     const type = task(async ({ signal }) => {
       signal.addEventListener("abort", () => told.push([kit.now, String(signal.reason)]));
@@ -249,7 +249,7 @@ describe("D9 a run past its time limit is ended and counts as a failure, not a c
     });
   });
 
-  it("a handler that does not listen is given up after its grace", async () => {
+  it("a handler that ignores the signal is given up after its grace", async () => {
     const type = task(() => kit.sleep("10m"));
     kit = await stand.kit({ types: [type] });
     await kit.client.put(type, {

@@ -21,7 +21,7 @@ async function starts(id: string): Promise<number[]> {
 }
 
 describe("D1 drifting interval: the next start is counted from the finish", () => {
-  it("every 2 minutes after a job of 1 minute: starts 3 minutes apart", async () => {
+  it("every 2 minutes after a job of 1 minute starts 3 minutes apart", async () => {
     const type = task(() => kit.sleep("1m"));
     kit = await stand.kit({ types: [type] });
     await kit.client.put(type, { id: "t", schedule: { every: "2m", anchor: "finish" }, payload: {} });
@@ -35,7 +35,7 @@ describe("D1 drifting interval: the next start is counted from the finish", () =
 });
 
 describe("D2 fixed interval: starts lie on origin + k × interval, slots that a run covers are skipped", () => {
-  it("every 15 s, a job of 20 s: starts at 0, 30 and 60", async () => {
+  it("every 15 s with a job of 20 s starts at 0, 30 and 60", async () => {
     const origin = "2026-01-01T00:00:05Z";
     const type = task(() => kit.sleep("20s"));
     kit = await stand.kit({ types: [type] });
@@ -102,7 +102,7 @@ describe("D3 local wall-clock time is kept when summer time comes and goes", () 
 });
 
 describe("D11 tasks change while the nodes run; at one instant the higher priority goes first", () => {
-  it("a schedule that is altered between two runs, and during one, holds from then on", async () => {
+  it("a changed schedule applies from then on, between two runs and during one", async () => {
     const type = task(() => kit.sleep("10s"));
     kit = await stand.kit({ types: [type], nodes: 2 });
     const put = (every: string) => kit.client.put(type, { id: "t", schedule: { every }, payload: {} });
@@ -113,7 +113,7 @@ describe("D11 tasks change while the nodes run; at one instant the higher priori
     await kit.expect("t").ranAt(["01:00", "02:00", "05:00", "10:00", "11:00", "12:00"]);
   });
 
-  it("a priority that is altered holds for the next job", async () => {
+  it("a changed priority applies to the next job", async () => {
     const type = task();
     kit = await stand.kit({ types: [type], worker: false });
     const put = (priority: number) =>
@@ -126,7 +126,7 @@ describe("D11 tasks change while the nodes run; at one instant the higher priori
     expect(seen).toEqual([7, 3]);
   });
 
-  it("high before low at the same instant", async () => {
+  it("high runs before low at the same instant", async () => {
     const order: string[] = [];
     const type = task(({ occurrence }) => void order.push(occurrence.task));
     kit = await stand.kit({ types: [type], concurrency: 1 });
@@ -147,7 +147,7 @@ describe("D11 tasks change while the nodes run; at one instant the higher priori
 });
 
 describe("D12 a handler may say when its task runs next", () => {
-  it("it runs then, once, and its schedule goes on as before", async () => {
+  it("it runs then, once, and its schedule goes on", async () => {
     const type = task(({ runNextAt, occurrence }) => {
       if (occurrence.trigger === "schedule" && kit.now === Date.parse("2026-01-01T01:00:00Z"))
         runNextAt("2026-01-01T01:07:30Z");
@@ -160,7 +160,7 @@ describe("D12 a handler may say when its task runs next", () => {
     expect(runs.map(({ trigger }) => trigger)).toEqual(["schedule", "self", "schedule"]);
   });
 
-  it("of a task that is over otherwise: it lives until then", async () => {
+  it("a task that would be finished stays until then", async () => {
     const type = task(({ runNextAt, occurrence }) => {
       if (occurrence.trigger === "schedule") runNextAt(kit.now + 60_000);
     });
@@ -172,7 +172,7 @@ describe("D12 a handler may say when its task runs next", () => {
     await kit.expect("t").ranAt(["01:00", "02:00"]).state("finished").nextAt(undefined);
   });
 
-  it("one that is past means at once, and each is a run of its own: a key, and another one", async () => {
+  it("a past time means at once, and each run has a key of its own", async () => {
     const keys: string[] = [];
     const type = task(({ runNextAt, occurrence: { trigger, key, nominal } }) => {
       if (trigger === "schedule") return runNextAt("2026-01-01T00:30:00Z");
@@ -195,7 +195,7 @@ describe("D12 a handler may say when its task runs next", () => {
     expect(first).toMatch(new RegExp(`^bells/system/t@self-${asked}\\.[^.@]+$`));
   });
 
-  it("also where many are enqueued together: no two have one key", async () => {
+  it("runs enqueued together have different keys", async () => {
     const keys: string[] = [];
     const type = task(({ runNextAt, occurrence: { trigger, key } }) => {
       if (trigger === "schedule") runNextAt("2026-01-01T00:30:00Z");
@@ -209,7 +209,7 @@ describe("D12 a handler may say when its task runs next", () => {
     expect(new Set(keys).size).toBe(3 * ids.length);
   });
 
-  it("of runs beside each other that ask, the last one counts; the other's is in the ledger", async () => {
+  it("of concurrent runs that ask, the last one counts; the other's time is in the ledger", async () => {
     const type = task(async ({ runNextAt, occurrence: { trigger, nominal } }) => {
       if (trigger !== "schedule") return;
       const minute = (nominal - Date.parse("2026-01-01T00:00:00Z")) / 60_000;

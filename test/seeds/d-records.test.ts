@@ -39,7 +39,7 @@ describe("D7 the statistics of a task add up", () => {
     };
   }
 
-  it("with a run of each outcome, at each moment", async () => {
+  it("with a run of each outcome, they add up at each moment", async () => {
     let calls = 0;
     const started = (context: Context): unknown => {
       calls += 1;
@@ -103,7 +103,7 @@ describe("D7 the statistics of a task add up", () => {
     expect((await kit.client.get("t")).nextExecution).toBe(Date.parse("2026-01-01T00:12:00Z"));
   });
 
-  it("failures and crashes in a row are counted until one goes well", async () => {
+  it("failures and crashes in a row are counted until a success", async () => {
     let n = 0;
     const type = task(({ signal }) => {
       n += 1;
@@ -133,7 +133,7 @@ describe("D7 the statistics of a task add up", () => {
 });
 
 describe("D10 a task's display state goes through SCHEDULED, STARTING, TERMINATING, DISABLED", () => {
-  it("trace", async () => {
+  it("it goes through each of them", async () => {
     const type = task(({ signal }) =>
       kit.sleep("1h", { signal }).catch(() => kit.sleep("5s").then(() => Promise.reject(new Error("late")))),
     );
@@ -175,7 +175,7 @@ describe("D10 a task's display state goes through SCHEDULED, STARTING, TERMINATI
 });
 
 describe("D13 manual runs are in the journal", () => {
-  it("scheduled or paused, with who asked, beside the schedule's own", async () => {
+  it("they are listed with their author, scheduled or paused", async () => {
     const type = task(() => "done");
     kit = await stand.kit({ types: [type] });
     await kit.client.put(type, { id: "t", schedule: { every: "1h" }, payload: {} });
@@ -229,7 +229,7 @@ describe("D14 history is pruned by count and age, per task", () => {
     expect(runs.map(({ nominal }) => (end - nominal) / 240_000)).toEqual(runs.map((_, i) => i));
   });
 
-  it("what is too old goes before the cap is reached", async () => {
+  it("old runs are deleted before the cap is reached", async () => {
     const type = task(() => {});
     kit = await stand.kit({ types: [type] });
     const retention = { successes: 1_000, successesFor: "3h" };
@@ -246,7 +246,7 @@ describe("D15 one call tells the statistics of all tasks, and one all failures o
   const FAILURES = ["failed", "timed-out", "crashed", "lost"] as const;
   const minutes = (n: number) => Date.parse("2026-01-01T00:00:00Z") + n * 60_000;
 
-  it("3 queues, 5 tasks, 4 kinds of failure", async () => {
+  it("they cover 3 queues, 5 tasks and 4 kinds of failure", async () => {
     const type = (queue: string, name: string, handler: (context: Context) => unknown) =>
       defineTask(name, {
         queue,

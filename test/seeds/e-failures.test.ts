@@ -46,7 +46,7 @@ async function receiver(): Promise<{ url: string; host: string; received: Receiv
 }
 
 describe("E7 a failing task says so where tasks are listed, and an alert hook is called once", () => {
-  it("function and signed webhook: once for each series of failures, whatever the number of nodes", async () => {
+  it("function and signed webhook are called once for each series of failures, whatever the number of nodes", async () => {
     const KEY = "a key of more than sixteen characters";
     const { url, host, received } = await receiver();
     const heard: { kind: string; run?: string; error?: string }[] = [];
@@ -112,7 +112,7 @@ describe("E7 a failing task says so where tasks are listed, and an alert hook is
     expect(await stand.queue("carillon-alerts").getCompletedCount()).toBe(3);
   });
 
-  it("in the list the error is plain to see, until a run goes well again", async () => {
+  it("the list shows the error until a run succeeds", async () => {
     let bad = true;
     const type = task(() => (bad ? NO() : "fine"));
     kit = await stand.kit({ types: [type] });
@@ -134,7 +134,7 @@ describe("E7 a failing task says so where tasks are listed, and an alert hook is
     expect(after.bad).not.toHaveProperty("error");
   });
 
-  it("on the command line too", async () => {
+  it("the command line shows it too", async () => {
     const type = task(NO);
     kit = await stand.kit({ types: [type] });
     await kit.client.put(type, { id: "bad", schedule: { every: "1h" }, payload: {} });
@@ -148,7 +148,7 @@ describe("E7 a failing task says so where tasks are listed, and an alert hook is
 describe("E8 retries are counted and limited, back off, and give way to the next occurrence", () => {
   const at = (time: string) => Date.parse(`2026-01-01T${time}Z`);
 
-  it("attempts of a run: counted, limited, each wait twice the one before", async () => {
+  it("attempts of a run are counted and limited, and each wait doubles", async () => {
     const starts: number[] = [];
     const type = task(({ attempt }) => {
       starts.push(kit.now);
@@ -165,7 +165,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     expect((await kit.client.get("t")).retry).toMatchObject({ attempts: 4, backoff: "exponential" });
   });
 
-  it("the limit is the one that the run was enqueued with", async () => {
+  it("the limit is that of the time of enqueueing", async () => {
     kit = await stand.kit({ types: [task(() => kit.sleep("10m").then(NO))] });
     const put = (retry?: { attempts: number }) =>
       kit.client.put({
@@ -184,7 +184,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     expect(second).not.toHaveProperty("maxAttempts");
   });
 
-  it("each child has its own", async () => {
+  it("each child has its own retries", async () => {
     const tries: Record<string, number[]> = { good: [], twice: [], never: [] };
     const type = defineTask("fan-out", {
       queue: "bells",
@@ -210,7 +210,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     });
   });
 
-  it("a retry that would come with the next occurrence or after it: one run, one reason", async () => {
+  it("a retry due with the next occurrence or later is one run, with one reason", async () => {
     const type = task(({ occurrence }) => (occurrence.nominal === at("01:00:00") ? NO() : undefined));
     kit = await stand.kit({ types: [type] });
     const rerun = { delay: "1h", backoff: "fixed", jitter: 0 } as const;
@@ -224,7 +224,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     expect(runs.map(({ trigger }) => trigger)).toEqual(["schedule", "schedule"]);
   });
 
-  it("a retry that is held up until the next occurrence is merged into it", async () => {
+  it("a retry delayed to the next occurrence is merged into it", async () => {
     const type = task(({ occurrence }) => {
       if (occurrence.trigger === "manual") return kit.sleep("31m");
       return occurrence.nominal === at("01:00:00") ? NO() : undefined;
@@ -248,7 +248,7 @@ describe("E8 retries are counted and limited, back off, and give way to the next
     ]);
   });
 
-  it("attempts of a run that reach into the next occurrence: that one is skipped, with its reason", async () => {
+  it("an occurrence during attempts of the run before is skipped, with its reason", async () => {
     const type = task(({ attempt }) => (attempt === 1 ? NO() : undefined));
     kit = await stand.kit({ types: [type] });
     const retry = { attempts: 2, delay: "50m" };

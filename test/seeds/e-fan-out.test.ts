@@ -15,7 +15,7 @@ async function trigger(client: Client, type: string, rest: object = {}): Promise
 }
 
 describe("E1 a task type generates items and processes each in a job of its own, once", () => {
-  it("100 ids: 100 children beside each other, each once; the run is final when they are", async () => {
+  it("100 ids make 100 concurrent children, each once; the run is final when they are", async () => {
     const done: { id: string; key: string; index: number }[] = [];
     let [atOnce, most, generated] = [0, 0, 0];
     let open: () => void = () => {};
@@ -81,7 +81,7 @@ describe("E1 a task type generates items and processes each in a job of its own,
 });
 
 describe("E2 a child job that takes its process down harms no other", () => {
-  it("child 7 exits the process: 99 succeed", async () => {
+  it("99 succeed if child 7 exits the process", async () => {
     const client = stand.client();
     const run = await trigger(client, "fan-out", { crash: { delay: "1ms" } });
     const lives = [];
@@ -110,7 +110,7 @@ describe("E2 a child job that takes its process down harms no other", () => {
     expect(await client.runs.stats("t")).toMatchObject({ runs: 1, failures: 1, open: 0 });
   });
 
-  it("nor does a job in BullMQ's sandbox, with a worker that knows nothing of Carillon", async () => {
+  it("a job in BullMQ's sandbox of a plain worker harms no other", async () => {
     const client = stand.client();
     await stand.node({ CARILLON_UNSAFE_REDIS: "warn" }).running();
     const worker = new BullWorker("bells", new URL("exiting-processor.mjs", import.meta.url), {

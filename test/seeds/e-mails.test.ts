@@ -45,7 +45,7 @@ async function office() {
 }
 
 describe("E13 alerts go to an e-mail address, those of a minute in one mail", () => {
-  it("ten failures: one mail, which names each", async () => {
+  it("ten failures make one mail, which names each", async () => {
     const { kit, put } = await office();
     // Types of our own are always known.
     await kit.client.types.allow(["report"]);
@@ -66,7 +66,7 @@ describe("E13 alerts go to an e-mail address, those of a minute in one mail", ()
     expect(received).toHaveLength(2);
   });
 
-  it("a server that refuses the mail gets it again, with the same id", async () => {
+  it("a refused mail is sent again with the same id", async () => {
     const { kit, put } = await office();
     await put("t");
     refuse = true;

@@ -26,7 +26,7 @@ const TASKS: TaskInput[] = [
 describe("E9 what runs next is listed ahead, and that is what happens", () => {
   const named = ({ task, nominal, due }: Upcoming) => `${due} ${task.id} of ${nominal}`;
 
-  it("the forecast of the next hours equals what then happens", async () => {
+  it("the forecast of the next hours equals the later runs", async () => {
     const types = ["bells", "gongs"].map((queue) => ({ queue }));
     const type = defineTask("work", { queue: "bells", payload: anything, handler: () => {} });
     const kit = await stand.kit({
@@ -47,7 +47,7 @@ describe("E9 what runs next is listed ahead, and that is what happens", () => {
     expect(happened.map(named).sort()).toEqual(forecast.map(named).sort());
   });
 
-  it("the up-next list equals what then happens, in its order", async () => {
+  it("the up-next list equals the later runs, in order", async () => {
     const started: string[] = [];
     const type = defineTask("work", {
       queue: "bells",
@@ -85,7 +85,7 @@ describe("E10 an unknown task type is refused and nothing is stored", () => {
     return Promise.all(keys.map(async (key) => [key, (await stand.admin.dumpBuffer(key))?.toString("hex")]));
   };
 
-  it("by any client, in any way of putting, also from the command line", async () => {
+  it("any client refuses it in each kind of put, and so does the command line", async () => {
     const operator = stand.client();
     await operator.types.allow(["report", "mail"]);
     expect(await operator.types.list()).toEqual(expect.arrayContaining(["report", "mail"]));
@@ -108,7 +108,7 @@ describe("E10 an unknown task type is refused and nothing is stored", () => {
     expect(await everything()).toEqual(before);
   });
 
-  it("of many tasks none is stored where one is of an unknown type", async () => {
+  it("none of many tasks is stored if one has an unknown type", async () => {
     const client = stand.client();
     await client.types.allow(["report"]);
     const before = await everything();
@@ -119,7 +119,7 @@ describe("E10 an unknown task type is refused and nothing is stored", () => {
     expect(await everything()).toEqual(before);
   });
 
-  it("a bound client cannot widen the list; a task of a user can be disabled", async () => {
+  it("a bound client cannot extend the list, and can pause its task", async () => {
     const client = stand.client();
     await client.types.allow(["report"]);
     const user = new Client({ store: storeOf(client), owner: "acme" });

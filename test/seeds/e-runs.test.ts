@@ -45,7 +45,7 @@ describe("E3 a run's record says when it was planned, created, started and finis
     },
   };
 
-  it.each(Object.keys(handlers))("of one that %s", async (what) => {
+  it.each(Object.keys(handlers))("the record of a run that %s", async (what) => {
     const type = task((context) => handlers[what]?.(context));
     kit = await stand.kit({ types: [type] });
     await kit.worker.pause();
@@ -82,7 +82,7 @@ describe("E4 what a handler logs and prints is kept with its attempt, cut to siz
   });
   afterEach(() => vi.restoreAllMocks());
 
-  it("regular and error output and the log, per attempt; of 1 MB the end is kept, and flagged", async () => {
+  it("output, error output and the log are kept per attempt; of 1 MB the end, with a flag", async () => {
     const type = task(async ({ attempt, log }) => {
       log("begun", { attempt });
       console.log("to %s", "out");
@@ -116,7 +116,7 @@ describe("E4 what a handler logs and prints is kept with its attempt, cut to siz
     expect(await stand.admin.hstrlen(key, "2")).toBeLessThan(80 * 1024);
   });
 
-  it("one print of 1 MB is cut as well, and it goes when its run goes", async () => {
+  it("one print of 1 MB is cut too, and is deleted with its run", async () => {
     const type = task(() => console.log("y".repeat(MEGABYTE)));
     kit = await stand.kit({ types: [type] });
     const retention = { successes: 1 };
@@ -178,7 +178,7 @@ describe("E5 nothing to do is an outcome of its own: checked moves on, the last 
 describe("E6 clean runs are deleted when old, failures are kept longer", () => {
   const DAY = 86_400_000;
 
-  it("aged by days: the clean ones go, later the failed ones too", async () => {
+  it("clean runs are deleted after days, failed ones later", async () => {
     const bad = new Set(["03", "05"]);
     const type = task(({ occurrence }) => {
       if (bad.has(new Date(occurrence.nominal).toISOString().slice(8, 10))) throw new Error("no");
@@ -203,7 +203,7 @@ describe("E6 clean runs are deleted when old, failures are kept longer", () => {
     expect(await days()).toEqual([20, 19, 18]);
   });
 
-  it("also of a task that runs no more", async () => {
+  it("runs of a task that runs no more are deleted too", async () => {
     const type = task(({ occurrence }) => {
       if (occurrence.trigger === "manual") throw new Error("no");
     });

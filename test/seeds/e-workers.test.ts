@@ -6,7 +6,7 @@ const stand = Stand.use({ appendonly: true });
 const bell = { type: "ring", queue: "bells", schedule: { every: "1h" }, payload: { n: 1 } };
 
 describe("E12 workers are tracked: a killed one is shown as dead, and a type that none handles is named", () => {
-  test("a worker process tells its host, queues, types and run; killed with SIGKILL, it is dead after three beats", async () => {
+  test("a worker process reports its host, queues, types and run; killed with SIGKILL, it is dead after three beats", async () => {
     const client = stand.client();
     expect(await client.workers.list()).toEqual([]);
     const first = stand.program("test/seeds/worker.mjs", { HEARTBEAT: "100ms" });

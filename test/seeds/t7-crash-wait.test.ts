@@ -9,7 +9,7 @@ let kit: TestKit;
 const FIVE_MINUTES = 300_000;
 
 describe("T7 timeline: a crash, five minutes of waiting, then a success that ends the streak", () => {
-  it("the second attempt starts no sooner, the wait is stored, and the crash stays counted", async () => {
+  it("the second attempt starts no earlier, the wait is stored, and the crash stays counted", async () => {
     const starts: number[] = [];
     const work = defineTask("work", {
       queue: "bells",

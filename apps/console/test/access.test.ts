@@ -70,7 +70,7 @@ describe("without a token", () => {
     expect(page).not.toContain("<script>");
   });
 
-  test("the board's page, whose session is over, is told to be loaded again", async () => {
+  test("the board's page asks to be reloaded after its session ended", async () => {
     const remedy = async (path: string) => ((await (await ask(path)).json()) as Answer).error?.remedy;
     expect(await remedy(JOBS)).toMatch(/^Load the page again/);
     expect(await remedy("/api/v1/tasks")).toMatch(/^Open the console in a browser/);
@@ -85,7 +85,7 @@ describe("without a token", () => {
 });
 
 describe("signing in", () => {
-  test("by link: a cookie that is not the token, and the address without it", async () => {
+  test("by link sets a cookie without the token, and removes the token from the address", async () => {
     const answer = await ask(`/queues/queue/q?status=failed&token=${ADMIN}`, { headers: HTML });
     expect(answer.status).toBe(303);
     expect(answer.headers.get("location")).toBe("/queues/queue/q?status=failed");
@@ -103,7 +103,7 @@ describe("signing in", () => {
     expect(await page.text()).toContain("<title>Carillon</title>");
   });
 
-  test("behind TLS the cookie never travels without it", async () => {
+  test("behind TLS the cookie is sent over TLS only", async () => {
     const behind = async (proto: string) => {
       const answer = await ask(`/?token=${ADMIN}`, { headers: { "x-forwarded-proto": proto } });
       return answer.headers.getSetCookie()[0];
@@ -114,7 +114,7 @@ describe("signing in", () => {
     expect(await behind("http, https")).not.toMatch(/; Secure/);
   });
 
-  test("by form, back to where one came from", async () => {
+  test("by form leads back to the requested page", async () => {
     const answer = await postLogin({ token: VIEWER, next: "/queues/job-schedulers?queueName=q" });
     expect(answer.status).toBe(303);
     expect(answer.headers.get("location")).toBe("/queues/job-schedulers?queueName=q");
@@ -131,7 +131,7 @@ describe("signing in", () => {
     expect((await postLogin({ token: ADMIN, next })).headers.get("location")).toBe("/");
   });
 
-  test("leads to the start where one came from the form itself", async () => {
+  test("leads to the start page from the form itself", async () => {
     const page = await (await ask("/login", { headers: HTML })).text();
     expect(page).toContain('name="next" value="/"');
     for (const next of ["/login", "/login?a", "/logout"]) {
@@ -142,7 +142,7 @@ describe("signing in", () => {
     );
   });
 
-  test("a link cannot lead elsewhere either", async () => {
+  test("by link never leads to another site", async () => {
     const answer = await ask(`//elsewhere.example/?token=${ADMIN}`);
     expect(answer.headers.get("location")).toMatch(/^\/(?!\/)/);
   });
@@ -151,7 +151,7 @@ describe("signing in", () => {
     expect((await ask(path)).status).toBe(401);
   });
 
-  test("with a wrong token: the form again, and no cookie", async () => {
+  test("with a wrong token shows the form again, without a cookie", async () => {
     for (const answer of [
       await postLogin({ token: "wrong" }),
       await ask("/?token=wrong", { headers: HTML }),
@@ -167,14 +167,14 @@ describe("signing in", () => {
     }
   });
 
-  test("by header, for programs; a wrong one opens nothing, even beside a session", async () => {
+  test("by header works for programs; a wrong token opens nothing, even with a session", async () => {
     expect((await ask(JOBS, { headers: bearer(ADMIN) })).status).toBe(200);
     expect((await ask(JOBS, { headers: { authorization: `bearer ${ADMIN}` } })).status).toBe(200);
     const cookie = await signIn(ADMIN);
     expect((await ask(JOBS, { headers: { ...bearer("wrong"), cookie } })).status).toBe(401);
   });
 
-  test("takes no more than a token and where to go from whoever is not signed in", async () => {
+  test("accepts only a token and a destination without a session", async () => {
     expect((await postLogin({ token: "x".repeat(5_000) })).status).toBe(413);
   });
 
@@ -234,7 +234,7 @@ describe("signing out", () => {
     expect((await signOut(`carillon_console-test=admin.zzzzzzzz.x.y`)).headers.getSetCookie()).toEqual([]);
   });
 
-  test("that Redis does not take note of ends it in this browser, and says so", async () => {
+  test("ends the session in this browser if Redis fails, and reports that", async () => {
     const redis = connect(console_.redis.url, "safe");
     await eventually(() => redis.status === "ready");
     const cookie = await signIn(ADMIN);
@@ -270,7 +270,7 @@ describe("wrong tokens", () => {
     ["by form", () => postLogin({ token: "wrong" })],
     ["by link", () => ask("/?token=wrong")],
     ["by header, as a client with yesterday's token does", () => ask(JOBS, { headers: bearer("old") })],
-  ])("%s, in a storm: a right token is taken at once by every door", async (_, send) => {
+  ])("a right token is accepted at once during a flood of wrong ones: %s", async (_, send) => {
     const waiting = await storm(send);
     expect((await ask(JOBS, { headers: bearer(ADMIN) })).status).toBe(200);
     expect((await postLogin({ token: VIEWER })).status).toBe(303);
@@ -279,7 +279,7 @@ describe("wrong tokens", () => {
     await calm(waiting);
   });
 
-  test("are answered late after a few, and while too many wait not even late", async () => {
+  test("are delayed after a few, and refused while too many wait", async () => {
     const send = () => ask(JOBS, { headers: bearer("wrong") });
     const waiting = await storm(send);
     const refused = await Promise.all(Array.from({ length: 50 }, send));
@@ -291,7 +291,7 @@ describe("wrong tokens", () => {
     expect((await send()).status).toBe(401);
   });
 
-  test("that a page of another site makes the browser open do not count", async () => {
+  test("from navigations of another site do not count", async () => {
     for (let i = 0; i < 4 * FAILURES; i++) {
       expect((await ask("/?token=wrong", { headers: FROM_ELSEWHERE })).status).toBe(401);
     }
@@ -301,7 +301,7 @@ describe("wrong tokens", () => {
     expect(endDelays).toEqual([]);
   });
 
-  test("a link on another site's page fills in the form, and the reader signs in", async () => {
+  test("a link on another site only fills in the form", async () => {
     const answer = await ask(`/queues/queue/q?status=failed&token=${ADMIN}"`, { headers: FROM_ELSEWHERE });
     expect([answer.status, answer.headers.getSetCookie()]).toEqual([401, []]);
     const page = await answer.text();
@@ -309,7 +309,7 @@ describe("wrong tokens", () => {
     expect(page).toContain('name="next" value="/queues/queue/q?status=failed"');
   });
 
-  test("in images, frames and scripts of a page of another site are not read", async () => {
+  test("in subresources of another site are ignored", async () => {
     for (const dest of ["image", "iframe", "script", "empty"]) {
       const answer = await ask("/?token=wrong", { headers: { "sec-fetch-dest": dest } });
       expect([dest, answer.status, answer.headers.getSetCookie()]).toEqual([dest, 401, []]);
@@ -320,7 +320,7 @@ describe("wrong tokens", () => {
     }
   });
 
-  test("count for the client's own address behind as many proxies as are trusted", async () => {
+  test("count for the client's address behind the trusted proxies", async () => {
     const limiter = new FailureLimiter({ failures: 1, waiting: 0, now: () => now });
     const send = async (to: Console, forwarded: string) => {
       const headers = { ...bearer("wrong"), "x-forwarded-for": forwarded };
@@ -358,7 +358,7 @@ describe("a viewer", () => {
     }
   });
 
-  test("is told by the board that it is read-only, at the same time as an operator and an admin are not", async () => {
+  test("sees a read-only board, while an operator and an admin do not", async () => {
     await console_.client.put({ id: "a", type: "t", queue: "q", schedule: { every: "1h" } });
     await console_.board.refresh();
     const modes = await Promise.all(
@@ -389,7 +389,7 @@ describe("an operator", () => {
       body: JSON.stringify(body),
     });
 
-  test("runs, pauses, resumes, cancels and backfills what there is, on the board and by the API", async () => {
+  test("runs, pauses, resumes, cancels and backfills, on the board and by the API", async () => {
     const schedule = { every: "1h", start: "2026-01-01T00:00:00Z" };
     await console_.client.put({ id: "a", type: "t", queue: "q", schedule, overlap: "allow" });
     await console_.board.refresh();
@@ -413,7 +413,7 @@ describe("an operator", () => {
     }
   });
 
-  test("defines, edits and removes nothing, and is told whose token it takes", async () => {
+  test("defines, edits and removes nothing; the refusal names the role that may", async () => {
     for (const [method, path] of [
       ["PATCH", a],
       ["PUT", `${a}/remove`],
@@ -437,7 +437,7 @@ describe("an operator", () => {
     expect(error).toMatchObject({ remedy: "Sign in with the token of an operator or an admin." });
   });
 
-  test("is one only where there is a token for it", async () => {
+  test("needs a token of its own", async () => {
     const alone = await startConsole({ auth: { admin: [ADMIN] } });
     const answer = await alone.ask(JOBS, { headers: bearer(OPERATOR) });
     expect(answer.status).toBe(401);
@@ -465,14 +465,14 @@ describe("a write from another site", () => {
     expect((await postLogin({ token: ADMIN }, { origin })).status).toBe(403);
   });
 
-  test("with a session, an Origin must be there; a program with a token needs none", async () => {
+  test("needs an Origin with a session, but not with a token", async () => {
     const cookie = await signIn(ADMIN);
     expect((await ask(PAUSE, { method: "PUT", headers: { cookie } })).status).toBe(403);
     expect((await ask(PAUSE, { method: "PUT", headers: { cookie, origin: console_.url } })).status).toBe(200);
     expect((await ask(PAUSE, { method: "PUT", headers: bearer(ADMIN) })).status).toBe(200);
   });
 
-  test("the name that a proxy was asked by counts as ours", async () => {
+  test("the host name of the proxy counts as ours", async () => {
     const headers = {
       ...bearer(ADMIN),
       origin: "https://console.example",
@@ -495,7 +495,7 @@ describe("a write from another site", () => {
   );
 });
 
-test("a write whose sender leaves before the answer is logged all the same", async () => {
+test("a write is logged even if its sender leaves before the answer", async () => {
   await console_.client.put({ id: "left", type: "t", queue: "q", schedule: { every: "1h" } });
   const redis = connect(console_.redis.url, "safe");
   await eventually(() => redis.status === "ready");
@@ -521,7 +521,7 @@ test("a write whose sender leaves before the answer is logged all the same", asy
   );
 });
 
-test("files are kept for an hour, and no answer that there is none of them", async () => {
+test("files are cached for an hour, missing ones are not", async () => {
   const page = await (await ask("/queues/", { headers: bearer(ADMIN) })).text();
   const script = /src="(static\/js\/main[^"]*)"/.exec(page)?.[1];
   const kept = async (path: string, headers: Record<string, string>) => {
@@ -556,7 +556,7 @@ test("every answer carries the security headers", async () => {
   }
 });
 
-test("the pages: one document behind the sign-in, its files open, a CSP without unsafe-inline", async () => {
+test("the pages are one document behind the sign-in, with open files and a CSP without unsafe-inline", async () => {
   for (const path of ["/", "/tasks", "/tasks/q/acme/a", "/runs/a@b"]) {
     const answer = await ask(path, { headers: { ...HTML, ...bearer(VIEWER) } });
     expect([path, answer.status]).toEqual([path, 200]);
@@ -580,7 +580,7 @@ test("the board's page loads nothing from elsewhere", async () => {
   expect([...page.matchAll(/(?:src|href)="(https?:[^"]*)"/g)].map(([, url]) => url)).toEqual([]);
 });
 
-test("an address with nothing behind it is a coded 404", async () => {
+test("an unknown address is a coded 404", async () => {
   const { status, body } = await console_.admin("GET", "/nothing");
   expect([status, body.error?.code]).toEqual([404, "INVALID_OPTION"]);
 });

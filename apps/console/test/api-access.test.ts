@@ -36,7 +36,7 @@ const validate = (headers: Headers) =>
     headers: { "content-type": "application/json", ...headers },
   });
 
-describe("who may do what: read, write, validate", () => {
+describe("rights to read, write and validate", () => {
   test.each<[string, () => Headers | Promise<Headers>, [number, number, number]]>([
     ["nobody", () => ({}), [401, 401, 401]],
     ["a wrong token", () => bearer("wrong"), [401, 401, 401]],
@@ -98,7 +98,7 @@ describe("who may do what: read, write, validate", () => {
   });
 });
 
-test("too many wrong tokens are refused with the time to wait; the right one is not", async () => {
+test("too many wrong tokens are refused with a waiting time; the right one is not", async () => {
   for (let i = 0; i < 3; i++) expect((await read(bearer("wrong"))).status).toBe(401);
   const refused = await read(bearer("wrong"));
   expect(refused.status).toBe(429);

@@ -29,12 +29,12 @@ function raw(method: string, path: string): Promise<number | undefined> {
   });
 }
 
-test("only an error that nobody expected is a 500", () => {
+test("only an unexpected error is a 500", () => {
   const unexpected = ERROR_CODES.filter((code) => new CarillonError(code, "").statusCode === 500);
   expect(unexpected).toEqual(["INTERNAL"]);
 });
 
-test("such a one stands in the log, with what went wrong", async () => {
+test("an unexpected error is logged with its cause", async () => {
   vi.spyOn(storeOf(console_.client).tasks, "list").mockRejectedValueOnce(
     new TypeError("nobody expected this"),
   );
@@ -92,7 +92,7 @@ describe("bodies", () => {
     expect([status, body.error?.field]).toEqual([415, "Content-Encoding"]);
   });
 
-  test("what is no UTF-8 is refused, not stored as something else", async () => {
+  test("that are not UTF-8 are refused", async () => {
     const body = Buffer.concat([
       Buffer.from('{"payload":{"x":"'),
       Buffer.from([0xff, 0xfe]),
@@ -117,7 +117,7 @@ describe("bodies", () => {
     expect(chunked.status).toBe(413);
   });
 
-  test("just below that reach the payload's own limit", async () => {
+  test("just below that meet the payload's own limit", async () => {
     const { status, body } = await api("POST", "/tasks", { ...task, payload: "x".repeat(300_000) });
     expect([status, body.error?.field]).toEqual([413, "payload"]);
   });
@@ -132,7 +132,7 @@ describe("bodies", () => {
     },
   );
 
-  test.each([[[task]], [[]], [undefined]])("that hold no task are refused: %j", async (body) => {
+  test.each([[[task]], [[]], [undefined]])("without a task are refused: %j", async (body) => {
     for (const [method, path] of [
       ["POST", "/tasks"],
       ["PUT", "/tasks/q/system/a"],
@@ -143,7 +143,7 @@ describe("bodies", () => {
     }
   });
 
-  test("nested very deeply are refused, wherever the depth is", async () => {
+  test("nested very deeply are refused, at any place", async () => {
     const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
     for (const body of [
       deep,
@@ -191,7 +191,7 @@ describe("a task's computed fields are read-only", () => {
     expect(await console_.client.get("a")).toEqual(before);
   });
 
-  test("so is __proto__", async () => {
+  test("__proto__ is refused", async () => {
     const text = JSON.stringify(task).replace("{", '{"__proto__":{"state":"paused"},');
     const { status } = await api("POST", "/tasks", text);
     expect(status).toBe(400);
@@ -256,7 +256,7 @@ describe("parameters", () => {
     ["POST", "/tasks?dry=1", task],
     ["DELETE", "/tasks/q/system/a?force=1", undefined],
     ["POST", "/tasks/q/system/a/pause?note=x", undefined],
-  ])("of a write too: %s %s", async (method, path, body) => {
+  ])("of a write are refused too: %s %s", async (method, path, body) => {
     expect((await api(method, path, body)).status).toBe(400);
     expect((await console_.client.get("a")).state).toBe("scheduled");
   });
@@ -280,12 +280,12 @@ describe("parameters", () => {
     ["/validate", { schedule: task.schedule, count: 0 }, "count"],
     ["/validate", { schedule: task.schedule, from: "now" }, "from"],
     ["/validate", { schedule: task.schedule, from: 1e15 }, "from"],
-  ])("of a body: %s %j", async (path, sent, field) => {
+  ])("of a body are refused: %s %j", async (path, sent, field) => {
     const { status, body } = await api("POST", path, sent);
     expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_OPTION", field]);
   });
 
-  test("a DELETE takes nothing", async () => {
+  test("a DELETE takes no body", async () => {
     const { status } = await api("DELETE", "/tasks/q/system/a", { force: true });
     expect(status).toBe(400);
     expect((await console_.client.get("a")).state).toBe("scheduled");
@@ -305,7 +305,7 @@ describe("names in paths", () => {
     "*",
     "x".repeat(129),
     "a%252Fb",
-  ])("%s is no name", async (odd) => {
+  ])("%s is not a name", async (odd) => {
     for (const path of [`/tasks/${odd}/system/a`, `/tasks/q/${odd}/a`, `/tasks/q/system/${odd}`]) {
       for (const method of ["GET", "DELETE"]) {
         const { status, body } = await api(method, path);
@@ -330,7 +330,7 @@ describe("names in paths", () => {
     },
   );
 
-  test("of dots only are no part of an address, and reach nothing else; a body may hold them", async () => {
+  test("of dots only are refused in an address, but not in a body", async () => {
     await console_.client.put({ ...task, id: ".." });
     expect(await raw("GET", "/api/v1/tasks/q/system/..")).toBe(404);
     expect(await raw("DELETE", "/api/v1/tasks/../system/a")).toBe(404);
@@ -368,7 +368,7 @@ describe("paths and methods", () => {
     ["PATCH", "/calendars/x", "GET, HEAD, PUT, DELETE"],
     ["GET", "/queues/q", "DELETE"],
     ["OPTIONS", "/tasks", "GET, HEAD, POST"],
-  ])("%s %s is told %s", async (method, path, allow) => {
+  ])("%s %s gets the allowed methods %s", async (method, path, allow) => {
     const { status, headers } = await api(method, path);
     expect([status, headers.get("allow")]).toEqual([405, allow]);
   });
@@ -379,7 +379,7 @@ describe("paths and methods", () => {
   });
 });
 
-test("while Redis is away, it is a 503; then it goes on", async () => {
+test("the API answers 503 while Redis is away, and recovers", async () => {
   await console_.redis.kill();
   const { status, body } = await api("GET", "/tasks");
   expect([status, body.error?.code]).toEqual([503, "REDIS_UNAVAILABLE"]);

@@ -35,7 +35,7 @@ const forecast = (token: string) => console_.api("GET", "/forecast?within=1m", u
 const past = { from: "2026-01-01T00:00:00Z", to: "2026-01-01T00:01:00Z", dryRun: true };
 const dryRun = (token: string) => console_.api("POST", "/tasks/q/system/a/backfills", past, by(token));
 
-test("calls that compute go one at a time for each token, and all but a few that wait are refused", async () => {
+test("expensive calls run one at a time for each token; all but a few that wait are refused", async () => {
   holdCalls();
   const statuses: number[] = [];
   const asked = Array.from({ length: PLACES + 9 }, async () => {
@@ -70,7 +70,7 @@ test("a call that fails does not hold up the next", async () => {
   expect(answers.map(({ status }) => status)).toEqual([400, 400, 200]);
 });
 
-test("what waits for its turn is not computed for somebody who has left", async () => {
+test("a waiting call is dropped if its caller has left", async () => {
   const computed: string[] = [];
   let end = () => {};
   const gate = new Promise<void>((resolve) => {

@@ -56,7 +56,7 @@ async function journal(query = ""): Promise<Run[]> {
 
 const named = (found: Run[]) => found.map(({ task }) => `${task.owner}/${task.id}`);
 
-test("one call: what ran, newest first", async () => {
+test("the journal lists runs, newest first", async () => {
   const { status, body } = await console_.api("GET", "/journal");
   expect([status, body]).toEqual([200, { runs }]);
   expect(named(runs)).toEqual(["acme/good", "system/bad", "system/good"]);
@@ -70,7 +70,7 @@ test("one call: what ran, newest first", async () => {
   });
 });
 
-test("of a task, an owner's, a queue", async () => {
+test("the journal of a task, an owner and a queue", async () => {
   expect(named(await journal("?task=good"))).toEqual(["system/good"]);
   expect(named(await journal("?task=good&owner=acme"))).toEqual(["acme/good"]);
   expect(named(await journal("?task=good&queue=reports"))).toEqual(["system/good"]);
@@ -84,7 +84,7 @@ test("of a task, an owner's, a queue", async () => {
   await console_.client.delete({ id: "good", queue: "other" });
 });
 
-test("with an outcome, by a node, in a time", async () => {
+test("the journal filters by outcome, node and time", async () => {
   expect(named(await journal("?outcome=failed"))).toEqual(["system/bad"]);
   expect(await journal("?outcome=lost")).toEqual([]);
   expect(named(await journal("?outcome=failed,lost"))).toEqual(["system/bad"]);
@@ -101,7 +101,7 @@ test("with an outcome, by a node, in a time", async () => {
   expect(turned.body["error"]).toMatchObject({ code: "INVALID_OPTION", field: "from" });
 });
 
-test("in pages", async () => {
+test("the journal has pages", async () => {
   const first = (await console_.api("GET", "/journal?limit=2")).body;
   expect(named(first["runs"] as Run[])).toEqual(["acme/good", "system/bad"]);
   const second = (await console_.api("GET", `/journal?limit=2&cursor=${first["cursor"]}`)).body;

@@ -101,7 +101,7 @@ describe("many tasks at once", () => {
     expect(await named("paused")).toBe("");
   });
 
-  test("one is moved to another queue", async () => {
+  test("one task is moved to another queue", async () => {
     const moved = await api("POST", "/tasks/q/system/a/move", { queue: "other" });
     expect([moved.status, moved.body]).toEqual([
       200,
@@ -194,7 +194,7 @@ describe("many tasks at once", () => {
     ["resume", { tag: "ops", note: "x".repeat(501) }, "INVALID_OPTION", "note"],
     ["resume", { tag: "ops", pausedBy: 1 }, "INVALID_OPTION", "pausedBy"],
     ["pause", { tag: "ops", pausedBy: "ann" }, "INVALID_OPTION", "pausedBy"],
-  ])("%s %j is refused, and nothing is done", async (verb, body, code, field) => {
+  ])("%s %j is refused without any effect", async (verb, body, code, field) => {
     const answer = await api("POST", `/tasks/${verb}`, body);
     expect([answer.status, answer.body.error?.code, answer.body.error?.field]).toEqual([400, code, field]);
     expect([await named(), await named("paused")]).toEqual(["abc", ""]);
@@ -216,7 +216,7 @@ describe("many tasks at once", () => {
   });
 });
 
-describe("what is to come", () => {
+describe("upcoming occurrences", () => {
   beforeEach(async () => {
     await console_.client.putMany([
       task("later", { schedule: { at: SOON + 1_000 } }),
@@ -227,7 +227,7 @@ describe("what is to come", () => {
   const upcoming = async (path: string) => (await api("GET", path)).body["upcoming"] as Upcoming[];
   const ids = (found: Upcoming[]) => found.map((one) => one.task.id);
 
-  test("each task once, earliest first", async () => {
+  test("upnext lists each task once, earliest first", async () => {
     const found = await upcoming("/upcoming");
     expect(ids(found)).toEqual(["often", "first", "later"]);
     expect(found[1]).toEqual({
@@ -239,7 +239,7 @@ describe("what is to come", () => {
     expect(ids(await upcoming("/upcoming?queue=q"))).toEqual(["later"]);
   });
 
-  test("each occurrence within a time", async () => {
+  test("forecast lists each occurrence within a duration", async () => {
     expect(ids(await upcoming("/forecast?within=3h&queue=other"))).toEqual(["first"]);
     const often = await upcoming("/forecast?within=1h&queue=often");
     expect(often).toHaveLength(6);
@@ -269,7 +269,7 @@ describe("backfills", () => {
   const BACKFILLS = "/tasks/q/system/a/backfills";
   beforeEach(() => console_.client.put(task("a")));
 
-  test("are begun, looked at and stopped", async () => {
+  test("are started, read and cancelled", async () => {
     const asked = { from, to, overlap: "queue-all", every: "10s" };
     const put = await api("POST", BACKFILLS, asked);
     const { id } = put.body as { id: string };
@@ -299,7 +299,7 @@ describe("backfills", () => {
     expect((await api("GET", `/backfills/${id}`)).body["state"]).toBe("cancelled");
   });
 
-  test("of many tasks are counted, begun, listed and stopped together", async () => {
+  test("of many tasks are counted, started, listed and cancelled together", async () => {
     await console_.client.put(task("b", { owner: "acme", tags: ["x"] }));
     const dry = await api("POST", "/backfills", { queue: "q", from, to, dryRun: true });
     expect([dry.status, dry.body]).toMatchObject([
@@ -364,7 +364,7 @@ describe("backfills", () => {
     expect([answer.status, answer.body.error?.field]).toEqual([400, field]);
   });
 
-  test("that are not there", async () => {
+  test("that do not exist are refused", async () => {
     const missing = await api("POST", "/tasks/q/system/none/backfills", { from, to });
     expect([missing.status, missing.body.error?.code]).toEqual([404, "TASK_NOT_FOUND"]);
     for (const method of ["GET", "DELETE"]) {
@@ -373,7 +373,7 @@ describe("backfills", () => {
     }
   });
 
-  test("are not for viewers, who may look", async () => {
+  test("can be read by viewers, not started", async () => {
     const viewer = { authorization: `Bearer ${VIEWER}` };
     expect((await api("POST", "/backfills", { queue: "q", from, to, perMinute: 1 }, viewer)).status).toBe(
       403,
@@ -387,7 +387,7 @@ describe("backfills", () => {
 });
 
 describe("task types", () => {
-  test("are any, until only some are allowed", async () => {
+  test("may be any, until some are allowed", async () => {
     expect((await api("GET", "/types")).body).toEqual({ types: [] });
     const put = await api("PUT", "/types", { types: ["report", "t", "t"] });
     expect([put.status, put.body]).toEqual([200, { types: ["report", "t"] }]);
@@ -417,14 +417,14 @@ describe("task types", () => {
     expect((await api("GET", "/types")).body).toEqual({ types: [] });
   });
 
-  test("are not a viewer's to allow", async () => {
+  test("cannot be allowed by a viewer", async () => {
     const viewer = { authorization: `Bearer ${VIEWER}` };
     expect((await api("PUT", "/types", { types: ["x"] }, viewer)).status).toBe(403);
     expect((await api("GET", "/types", undefined, viewer)).body).toEqual({ types: [] });
   });
 });
 
-test("default policies are set, listed and removed, and not by a viewer", async () => {
+test("default policies are set, listed and removed, but not by a viewer", async () => {
   const set = (policies: unknown, headers?: Record<string, string>) =>
     api("PUT", "/defaults/type:t", { policies }, headers);
   expect((await set({ timeLimit: "5m" })).body).toEqual({ changed: true });
@@ -472,12 +472,12 @@ test.each([
   ["POST", "/backfills/x", "GET, HEAD, DELETE"],
   ["POST", "/types", "GET, HEAD, PUT"],
   ["POST", "/forecast", "GET, HEAD"],
-])("%s %s is told %s", async (method, path, allow) => {
+])("%s %s gets the allowed methods %s", async (method, path, allow) => {
   const { status, headers } = await api(method, path);
   expect([status, headers.get("allow")]).toEqual([405, allow]);
 });
 
-test("validate says when a time is due, where a jitter makes that another one", async () => {
+test("validate shows the due time if a jitter changes it", async () => {
   const schedule = { every: "1h", jitter: "10m" };
   const { body } = await api("POST", "/validate", { schedule, id: "a", count: 1 });
   const [next] = body["next"] as { nominal: number; due: number }[];

@@ -8,13 +8,13 @@ const timesOf = (found: Awaited<ReturnType<typeof nextTimes>>) =>
 const UNHURRIED = Number.POSITIVE_INFINITY;
 
 describe("the next times", () => {
-  test("go on from slice to slice without a gap", async () => {
+  test("continue from slice to slice without a gap", async () => {
     const found = await nextTimes({ every: "1m" }, { from: 0, count: 12 }, UNHURRIED);
     expect(timesOf(found)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
     expect(found.exhausted).toBe(false);
   });
 
-  test("say what was excluded between its times, and that nothing follows", async () => {
+  test("name the excluded times between them, and the end", async () => {
     const except = [{ at: at(3) }, { at: at(8) }];
     const end = new Date(at(9)).toISOString();
     const found = await nextTimes({ every: "1m", except, end }, { from: 0, count: 12 }, UNHURRIED);
@@ -23,7 +23,7 @@ describe("the next times", () => {
     expect(found.exhausted).toBe(true);
   });
 
-  test("let others have their turn between slices", async () => {
+  test("yield to others between slices", async () => {
     let turns = 0;
     const count = () => {
       turns += 1;
@@ -35,7 +35,7 @@ describe("the next times", () => {
     expect(turns).toBeGreaterThanOrEqual(9);
   });
 
-  test("name a hundred of what was excluded", async () => {
+  test("name up to a hundred excluded times", async () => {
     const found = await nextTimes(
       { every: "1m", except: [{ every: "2m" }] },
       { from: 0, count: 150 },
@@ -44,7 +44,7 @@ describe("the next times", () => {
     expect([found.times.length, found.excluded.length]).toEqual([150, 100]);
   });
 
-  test("are cut short when the time is up", async () => {
+  test("stop at the time limit", async () => {
     const found = await nextTimes({ every: "1m" }, { from: 0, count: 100 }, 0);
     expect(timesOf(found)).toEqual([1, 2, 3, 4, 5]);
     expect(found.exhausted).toBe(false);

@@ -28,7 +28,7 @@ const paused = async () =>
   );
 
 describe("the API's queues", () => {
-  test("tell tasks, jobs, workers, pauses and the ends of runs", async () => {
+  test("list tasks, jobs, workers, pauses and outcomes", async () => {
     const { outcomes } = internalsOf(storeOf(console_.client)).keys.queue("q");
     await internalsOf(storeOf(console_.client)).link.ask((client) => client.hset(outcomes, "failed", 2));
     await api("POST", "/queues/q/pause", { note: "deploy" });
@@ -95,14 +95,14 @@ describe("Bull Board", () => {
     return { status: answer.status, body: await answer.json() };
   };
 
-  test("pauses all queues but that of the alerts, and says by which role; it resumes all", async () => {
+  test("pauses all queues except that of alerts, with its role as author, and resumes all", async () => {
     expect((await operate("/pause")).status).toBe(200);
     expect(await paused()).toEqual({ q: "operator", r: "operator" });
     expect((await operate("/resume")).status).toBe(200);
     expect(await paused()).toEqual({});
   });
 
-  test("pauses one, and refuses to pause that of the alerts", async () => {
+  test("pauses one queue, but not that of alerts", async () => {
     expect((await operate("/q/pause")).status).toBe(200);
     expect(await paused()).toEqual({ q: "operator" });
     expect((await operate("/q/resume")).status).toBe(200);
@@ -114,7 +114,7 @@ describe("Bull Board", () => {
     expect(await paused()).toEqual({});
   });
 
-  test("pauses the others though one was forgotten a moment ago", async () => {
+  test("pauses the others if one was deleted a moment ago", async () => {
     const refresh = console_.board.refresh.bind(console_.board);
     console_.board.refresh = async () => {};
     await console_.client.delete("of-q");

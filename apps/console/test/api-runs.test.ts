@@ -62,7 +62,7 @@ async function reached(run: string, state: Run["state"]): Promise<string> {
 }
 
 describe("a run", () => {
-  test("is looked at by its id, as it is or encoded", async () => {
+  test("is found by its id, plain or encoded", async () => {
     const run = await reached(await trigger("good"), "final");
     const { status, body } = await api("GET", `/runs/${run}`);
     expect([status, body]).toEqual([200, JSON.parse(JSON.stringify(await console_.client.runs.get(run)))]);
@@ -76,7 +76,7 @@ describe("a run", () => {
     expect((await api("GET", `/runs/${encodeURIComponent(run)}`)).body).toEqual(body);
   });
 
-  test("of a fan-out has items, and those that failed are retried", async () => {
+  test("of a fan-out has items, and its failed ones are retried", async () => {
     await console_.client.put({ id: "mails", type: "mails", queue: "reports", schedule });
     const run = await reached(await trigger("mails"), "final");
     const viewer = { authorization: `Bearer ${VIEWER}` };
@@ -105,7 +105,7 @@ describe("a run", () => {
     expect([none.status, none.body.error?.code]).toEqual([409, "CONFLICT"]);
   });
 
-  test("that runs is listed, and the workers", async () => {
+  test("is listed while it runs, with the workers", async () => {
     const run = await reached(await trigger("long"), "running");
     const { id } = worker;
     const listed = await api("GET", "/runs?state=running&queue=reports&limit=5");
@@ -120,7 +120,7 @@ describe("a run", () => {
     await reached(run, "final");
   });
 
-  test("that runs is cancelled", async () => {
+  test("is cancelled while it runs", async () => {
     const run = await reached(await trigger("long"), "running");
     const cancelled = await api("POST", `/runs/${encodeURIComponent(run)}/cancel`, {});
     expect([cancelled.status, cancelled.body]).toEqual([200, { changed: true }]);
@@ -133,7 +133,7 @@ describe("a run", () => {
     expect([again.status, again.body.error?.code]).toEqual([409, "CONFLICT"]);
   });
 
-  test("that has not started is cancelled, once", async () => {
+  test("is cancelled before it starts, once", async () => {
     const run = await trigger("idle");
     expect((await api("POST", `/runs/${run}/cancel`)).body).toEqual({ changed: true });
     expect((await api("POST", `/runs/${run}/cancel`, {})).body).toEqual({ changed: false });
@@ -174,7 +174,7 @@ describe("a task's statistics", () => {
     expect(body["runs"]).toBeGreaterThan(0);
   });
 
-  test("the last run stands with the task too", async () => {
+  test("the last run is in the task too", async () => {
     const run = await reached(await trigger("good"), "final");
     expect((await api("GET", "/tasks/reports/system/good")).body["lastStatus"]).toMatchObject({
       run,
@@ -192,7 +192,7 @@ describe("a task's statistics", () => {
 describe("explain", () => {
   const EXPLAIN = "/tasks/reports/system/good/explain";
 
-  test("tells what became of an occurrence", async () => {
+  test("describes the fate of an occurrence", async () => {
     const run = await reached(await trigger("good"), "final");
     const { nominal } = await console_.client.runs.get(run);
     const { status, body } = await api("GET", `${EXPLAIN}?time=${nominal}`);
@@ -208,7 +208,7 @@ describe("explain", () => {
     expect((await api("GET", `${EXPLAIN}?time=${east}`)).body).toEqual(body);
   });
 
-  test("names the nearest times where there is none", async () => {
+  test("names the nearest times if the schedule has none", async () => {
     const { body } = await api("GET", `${EXPLAIN}?time=2030-01-01T00:00:00Z`);
     expect(body).toMatchObject({ verdict: "no-occurrence", nearest: { after: Date.parse(schedule.at) } });
   });
@@ -231,7 +231,7 @@ describe("explain", () => {
   });
 });
 
-test.each(["/stats", "/explain?time=1"])("GET %s of a task that is not there", async (path) => {
+test.each(["/stats", "/explain?time=1"])("GET %s of an unknown task is a 404", async (path) => {
   const { status, body } = await api("GET", `/tasks/reports/system/none${path}`);
   expect([status, body.error?.code]).toEqual([404, "TASK_NOT_FOUND"]);
 });

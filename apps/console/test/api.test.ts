@@ -42,7 +42,7 @@ const api: Console["api"] = (...asked) => console_.api(...asked);
 const listed = async (query = "") => (await api("GET", `/tasks${query}`)).body["tasks"] as Task[];
 
 describe("one call each", () => {
-  test("add: created, then unchanged, then updated", async () => {
+  test("puts a task: created, unchanged, updated", async () => {
     const created = await api("POST", "/tasks", full);
     const task = await console_.client.get({ queue: "reports", owner: "tenant-a", id: "nightly" });
     expect([created.status, created.headers.get("location")]).toEqual([201, `/api/v1${NIGHTLY}`]);
@@ -69,7 +69,7 @@ describe("one call each", () => {
     expect(body).not.toHaveProperty("cursor");
   });
 
-  test("list by filters, and count what they find", async () => {
+  test("lists by filters, and counts their results", async () => {
     await api("POST", "/tasks", full);
     await api("POST", "/tasks", minimal("a", { enabled: false }));
     const ids = async (query: string) => (await listed(query)).map(({ id }) => id);
@@ -83,7 +83,7 @@ describe("one call each", () => {
     expect((await api("GET", "/tasks/counts")).body).toMatchObject({ all: 2, states: { paused: 1 } });
   });
 
-  test("events, as they happen", async () => {
+  test("streams events", async () => {
     const leaves = new AbortController();
     const response = await fetch(`${console_.url}/api/v1/events`, {
       headers: { authorization: `Bearer ${ADMIN}`, "last-event-id": "elsewhere-1" },
@@ -106,7 +106,7 @@ describe("one call each", () => {
     expect((await console_.ask("/api/v1/events")).status).toBe(401);
   });
 
-  test("ticks, and strips of them", async () => {
+  test("lists ticks, and strips of them", async () => {
     await api("POST", "/tasks", full);
     const [from, to] = ["2100-01-01T00:00:00Z", "2100-01-02T12:00:00Z"];
     const { status, body } = await api("GET", `${NIGHTLY}/ticks?from=${from}&to=${to}`);
@@ -140,7 +140,7 @@ describe("one call each", () => {
     expect(task["nextExecution"]).toBeTypeOf("number");
   });
 
-  test("put on a condition: what was read is still so", async () => {
+  test("puts a task only in a given revision", async () => {
     await api("PUT", NIGHTLY, full);
     const { revision } = (await api("GET", NIGHTLY)).body as { revision: string };
     const on = (condition: string, priority: number) =>
@@ -168,7 +168,7 @@ describe("one call each", () => {
     expect((await api("DELETE", NIGHTLY)).status).toBe(404);
   });
 
-  test("validate a task: what it means and when it runs; nothing is stored", async () => {
+  test("validates a task and shows its times, and stores nothing", async () => {
     const { status, body } = await api("POST", "/validate", {
       task: { ...full, schedule: { ...full.schedule, cron: " 0  3 * * *" } },
       from: Date.parse("2026-03-28T00:00:00Z"),
@@ -197,7 +197,7 @@ describe("one call each", () => {
 });
 
 describe("tasks", () => {
-  test("a path whose task is not there yet creates it", async () => {
+  test("a PUT to a new path creates a task", async () => {
     const { status, body } = await api("PUT", NIGHTLY, { type: "t", schedule: { every: "1h" } });
     expect([status, body["task"]]).toEqual([201, { queue: "reports", owner: "tenant-a", id: "nightly" }]);
   });
@@ -207,7 +207,7 @@ describe("tasks", () => {
     ["owner", "system"],
     ["id", "daily"],
     ["id", null],
-  ])("a body that says another %s than the path is refused: %j", async (field, value) => {
+  ])("a body with another %s than the path is refused: %j", async (field, value) => {
     const { status, body } = await api("PUT", NIGHTLY, { ...full, [field]: value });
     expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_NAME", field]);
     expect(await listed()).toEqual([]);
@@ -249,7 +249,7 @@ describe("tasks", () => {
     await link.client.hset(key, "v", "1");
   });
 
-  test("say with a warning what was probably not meant", async () => {
+  test("have warnings about probable mistakes", async () => {
     const { body } = await api("POST", "/tasks", minimal("a", { schedule: { at: 0 } }));
     expect(body).toMatchObject({ state: "finished", warnings: [{ code: "NO_NEXT" }] });
     expect(body).not.toHaveProperty("nextExecution");
@@ -263,7 +263,7 @@ describe("validate", () => {
     expect(body["next"]).toEqual([10_000, 20_000, 30_000].map((nominal) => ({ nominal, notes: [] })));
   });
 
-  test("spreads H by owner and id, as the task will", async () => {
+  test("spreads H by owner and id, as the task does", async () => {
     const schedule = { cron: "H H * * *" };
     const nextOf = async (question: object) => {
       const { body } = await api("POST", "/validate", { ...question, count: 1 });
@@ -292,7 +292,7 @@ describe("validate", () => {
     expect([without.status, without.body.error?.code]).toEqual([400, "INVALID_SCHEDULE"]);
   });
 
-  test("reads shared calendars only where they have changed", async () => {
+  test("reads shared calendars only after a change", async () => {
     const { calendars } = storeOf(console_.client);
     const schedule = { cron: "0 9 * * *", except: [{ named: "holidays" }] };
     await api("PUT", "/calendars/holidays", { entries: ["2026-12-25"] });
@@ -305,7 +305,7 @@ describe("validate", () => {
     await api("DELETE", "/calendars/holidays");
   });
 
-  test("tells that nothing is left", async () => {
+  test("reports that no time is left", async () => {
     const over = (await api("POST", "/validate", { schedule: { at: 0 } })).body;
     expect(over).toMatchObject({ next: [], exhausted: true, warnings: [{ code: "NO_NEXT" }] });
     const twice = (await api("POST", "/validate", { schedule: { every: "1m", maxRuns: 2 } })).body;
@@ -327,7 +327,7 @@ describe("validate", () => {
     ["a payload's keys", "INVALID_PAYLOAD", minimal("a", { payload: JSON.parse('{"__proto__":{}}') })],
     ["a payload's size", "PAYLOAD_TOO_LARGE", minimal("a", { payload: "x".repeat(300_000) })],
     ["no object", "INVALID_TASK", []],
-  ])("says what a put says: %s", async (_, code, task) => {
+  ])("answers as a put does: %s", async (_, code, task) => {
     const [asked, put] = await Promise.all([api("POST", "/validate", { task }), api("POST", "/tasks", task)]);
     expect([put.status, put.body.error?.code]).toEqual([code === "PAYLOAD_TOO_LARGE" ? 413 : 400, code]);
     expect([asked.status, asked.body]).toEqual([put.status, put.body]);
@@ -349,7 +349,7 @@ describe("verbs", () => {
     expect((await api("GET", NIGHTLY)).body["state"]).toBe("scheduled");
   });
 
-  test("what a pause passes over is owed only where a resume says so, of one task or of many", async () => {
+  test("times during a pause are owed only if the resume says so, for one task or many", async () => {
     const schedule = { every: "500ms" };
     const ids = ["a", "b", "c", "d"];
     for (const id of ids) await api("POST", "/tasks", minimal(id, { schedule }));
@@ -366,7 +366,7 @@ describe("verbs", () => {
     expect(await Promise.all(ids.map(owed))).toEqual([true, false, true, false]);
   });
 
-  test("pause takes back what waits for a worker, if told so", async () => {
+  test("pause cancels queued runs if asked to", async () => {
     await api("POST", "/tasks", minimal("a"));
     const { run } = (await api("POST", "/tasks/q/system/a/trigger")).body as { run: string };
     await api("POST", "/tasks/q/system/a/pause", { cancelQueued: false });
@@ -381,7 +381,7 @@ describe("verbs", () => {
     expect([status, body.error?.code]).toEqual([409, "CONFLICT"]);
   });
 
-  test("trigger enqueues a run, obeys the overlap policy, and can be told otherwise", async () => {
+  test("trigger enqueues a run under the overlap policy, or another", async () => {
     await api("POST", "/tasks", minimal("a"));
     const first = await api("POST", "/tasks/q/system/a/trigger");
     expect([first.status, first.body["outcome"]]).toEqual([202, "enqueued"]);
@@ -396,7 +396,7 @@ describe("verbs", () => {
     expect(page.map(({ id }) => id)).toEqual([first.body["run"]]);
   });
 
-  test("a trigger may wait for the run before it", async () => {
+  test("a trigger can wait for the run before it", async () => {
     await api("POST", "/tasks", minimal("a", { overlap: "queue-one" }));
     expect((await api("POST", "/tasks/q/system/a/trigger")).body["outcome"]).toBe("enqueued");
     const second = await api("POST", "/tasks/q/system/a/trigger");
@@ -406,7 +406,7 @@ describe("verbs", () => {
     });
   });
 
-  test("the ledger says what was not enqueued, and why", async () => {
+  test("the ledger lists skipped occurrences with their reasons", async () => {
     const put = await api("POST", "/tasks", minimal("a", { schedule: { every: "500ms" } }));
     const due = put.body["nextExecution"] as number;
     expect((await api("GET", "/tasks/q/system/a/ledger")).body).toEqual({ ledger: [] });
@@ -427,7 +427,7 @@ describe("verbs", () => {
 });
 
 describe("the namespace", () => {
-  test("its nodes", async () => {
+  test("lists its nodes", async () => {
     const now = await storeOf(console_.client).serverTime();
     const node = {
       id: "n1",
@@ -453,7 +453,7 @@ describe("the namespace", () => {
     });
   });
 
-  test("its freezes", async () => {
+  test("lists, puts and lifts freezes", async () => {
     const added = await api("POST", "/freezes", { owner: "acme", reason: "INC-43" });
     expect(added).toMatchObject({ status: 201, body: { owner: "acme", active: true } });
     const id = String(added.body["id"]);
@@ -466,7 +466,7 @@ describe("the namespace", () => {
     expect((await api("DELETE", `/freezes/${id}`)).status).toBe(404);
   });
 
-  test("its alerts and silences", async () => {
+  test("lists alerts and silences", async () => {
     expect((await api("GET", "/alerts?kind=failed&limit=5")).body).toMatchObject({ alerts: [] });
     expect((await api("GET", "/alerts?kind=loud")).status).toBe(400);
     expect((await api("GET", "/alerts/undelivered")).body).toEqual({ alerts: [], deliveries: [] });
@@ -494,7 +494,7 @@ describe("the namespace", () => {
     await console_.client.queues.delete("carillon-alerts");
   });
 
-  test("its shared calendars", async () => {
+  test("puts, lists and deletes shared calendars", async () => {
     const put = await api("PUT", "/calendars/holidays", { entries: ["2026-12-25", "*-05-01"] });
     expect([put.status, put.body]).toMatchObject([
       201,

@@ -11,7 +11,7 @@ describe("sessions", () => {
   const open = async (token: string, by = auth) => by.openSession((await by.credential(token))!);
   const roleOf = async (session: string, by = auth) => (await by.session(session))?.credential.role;
 
-  test("hold the role of the token, and end", async () => {
+  test("hold the role of the token, and expire", async () => {
     const session = await open("viewer");
     expect(await roleOf(session)).toBe("viewer");
     now += 12 * 3_600_000 - 1;
@@ -26,7 +26,7 @@ describe("sessions", () => {
     expect(one?.id).not.toBe(other?.id);
   });
 
-  test("cannot be made into another role's, prolonged, shortened or renamed", async () => {
+  test("cannot be changed in role, time or id", async () => {
     const session = await open("viewer");
     const [, expiry, id, mac] = session.split(".");
     const forged = [
@@ -42,14 +42,14 @@ describe("sessions", () => {
     expect(await Promise.all(forged.map((one) => roleOf(one)))).toEqual(forged.map(() => undefined));
   });
 
-  test("hold on another console with the same tokens, and on none with others", async () => {
+  test("are valid on consoles with the same tokens only", async () => {
     const session = await open("admin");
     expect(await roleOf(session, new Auth(options))).toBe("admin");
     expect(await roleOf(session, new Auth({ ...options, tokens: { admin: ["new"] } }))).toBeUndefined();
     expect(await roleOf(session, new Auth({ ...options, namespace: "m" }))).toBeUndefined();
   });
 
-  test("go on while a new token replaces theirs, and end with it", async () => {
+  test("survive a rotation, and end with their token", async () => {
     const session = await open("admin");
     const both = new Auth({ ...options, tokens: { admin: ["new", "admin"] } });
     expect(await roleOf(session, both)).toBe("admin");
@@ -62,7 +62,7 @@ describe("sessions", () => {
     expect(await after.credential("admin")).toBeUndefined();
   });
 
-  test("no token is the start of another, and an absent viewer token opens nothing", async () => {
+  test("no prefix of a token, and no missing token, opens anything", async () => {
     const role = (by: Auth) => async (token: string) => (await by.credential(token))?.role;
     expect(
       await Promise.all(
@@ -82,7 +82,7 @@ describe("the limiter of wrong tokens", () => {
   const isFree = async (limiter: FailureLimiter, address: string) =>
     (await limiter.failed(address)) === "at once";
 
-  test("lets some of an address pass, and gives them back one by one", async () => {
+  test("lets a few of an address pass, and refills one by one", async () => {
     let now = 0;
     const limiter = strict({ failures: 2, windowMs: 100, now: () => now });
     const next = () => isFree(limiter, "10.0.0.1");
@@ -96,7 +96,7 @@ describe("the limiter of wrong tokens", () => {
     expect([await next(), await next(), await next()]).toEqual([true, true, false]);
   });
 
-  test("lets 10 pass, if nothing else is said, and one more every 6 s", async () => {
+  test("lets 10 pass by default, and one more every 6 s", async () => {
     let now = 0;
     const limiter = strict({ now: () => now });
     const free = async (tries: number) => {
@@ -109,7 +109,7 @@ describe("the limiter of wrong tokens", () => {
     expect(await free(20)).toBe(1);
   });
 
-  test("holds back the answers to the others, not more at once than it may", async () => {
+  test("delays the other answers, up to a limit", async () => {
     const ends: (() => void)[] = [];
     const sleep = (ms: number) => {
       expect(ms).toBe(1_000);
@@ -125,7 +125,7 @@ describe("the limiter of wrong tokens", () => {
     expect(await Promise.all(late)).toEqual(["late", "late", "late"]);
   });
 
-  test("takes an IPv6 network for one address", async () => {
+  test("treats an IPv6 network as one address", async () => {
     const limiter = strict({ failures: 1 });
     expect(await isFree(limiter, "2001:db8:1:2::5")).toBe(true);
     expect(await isFree(limiter, "2001:db8:1:2:aaaa:bbbb:cccc:dddd")).toBe(false);
@@ -135,7 +135,7 @@ describe("the limiter of wrong tokens", () => {
     expect(await isFree(limiter, "::ffff:10.0.0.2")).toBe(true);
   });
 
-  test("remembers no more addresses than it may, and little of each", async () => {
+  test("bounds the number of addresses and the memory for each", async () => {
     const limiter = strict({ failures: 1, addresses: 2 });
     for (const address of ["a", "b", "c"]) await limiter.failed(address);
     // Whoever goes on is remembered.

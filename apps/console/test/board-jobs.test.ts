@@ -30,7 +30,7 @@ async function trigger(id: string): Promise<string> {
 const add = (jobId: unknown) =>
   console_.admin("POST", "/queues/api/queues/q/add", { name: "t", data: {}, options: { jobId } });
 
-test("a job cannot be added under a word of BullMQ's, which would brick the queue", async () => {
+test("a job cannot have a key name of BullMQ as its id", async () => {
   expect(keys).toContain("active");
   for (const id of [...keys, "a:b", "12", 12]) {
     const { status, body } = await add(id);
@@ -56,7 +56,7 @@ test("a run's job leads to the page of the run, and another job nowhere", async 
   expect(await urlOf("not-a-run")).toBeUndefined();
 });
 
-test("BullMQ's own keys are no jobs: they can be neither read nor removed as such", async () => {
+test("BullMQ's own keys can be neither read nor removed as jobs", async () => {
   for (const key of keys) {
     const read = await console_.admin("GET", `/queues/api/queues/q/${key}`);
     const removed = await console_.admin("PUT", `/queues/api/queues/q/${key}/clean`);
@@ -65,7 +65,7 @@ test("BullMQ's own keys are no jobs: they can be neither read nor removed as suc
   expect(console_.log()).not.toContain("a request failed");
 });
 
-test("what else BullMQ keeps of a queue and its jobs is no job either", async () => {
+test("other keys of a queue and its jobs are not jobs either", async () => {
   const redis = internalsOf(storeOf(console_.client)).link.client;
   const run = await trigger("a");
   const key = (id: string) => `${PREFIX}:q:${id}`;
@@ -83,7 +83,7 @@ test("what else BullMQ keeps of a queue and its jobs is no job either", async ()
   expect(console_.log()).not.toContain("a request failed");
 });
 
-test("a job that is no JSON leaves the page to the others, and can be removed", async () => {
+test("a job that is not JSON does not break the page, and can be removed", async () => {
   const [run, other] = [await trigger("a"), await trigger("a")];
   const redis = internalsOf(storeOf(console_.client)).link.client;
   for (const [field, text] of [
@@ -105,8 +105,8 @@ test("a job that is no JSON leaves the page to the others, and can be removed", 
   expect(console_.log()).not.toContain("a request failed");
 });
 
-describe("what is refused because of a job as it is", () => {
-  test("is a 409 that says what to do, and no trouble with Redis whatever the job's name", async () => {
+describe("a refusal because of a job's state", () => {
+  test("is a 409 with a remedy, whatever the job's name", async () => {
     await console_.client.put({ id: "connector-sync", type: "t", queue: "q", schedule: { every: "1h" } });
     const run = await trigger("connector-sync");
     const refusals: Array<[string, string, unknown, RegExp]> = [
@@ -135,7 +135,7 @@ describe("what is refused because of a job as it is", () => {
     expect(console_.log()).not.toContain("a request failed");
   });
 
-  test("by a worker that has it", async () => {
+  test("happens while a worker holds the job", async () => {
     const run = await trigger("a");
     const redis = internalsOf(storeOf(console_.client)).link.client;
     await redis.set(`${PREFIX}:q:${run}:lock`, "token");
@@ -150,7 +150,7 @@ describe("what is refused because of a job as it is", () => {
     ]);
   });
 
-  test("by one that works it now, by a scheduler of BullMQ's, by another parent", async () => {
+  test("happens for active, scheduled and foreign children", async () => {
     await console_.client.put({
       id: "b",
       type: "t",
@@ -194,7 +194,7 @@ describe("what is refused because of a job as it is", () => {
     expect(console_.log()).not.toContain("a request failed");
   });
 
-  test("also where it changes while it is asked for", async () => {
+  test("happens if the state changes meanwhile", async () => {
     const queue = new Queue("q", { connection: { url: console_.redis.url }, prefix: PREFIX });
     const job = (await queue.getJob(await trigger("a")))!;
     const said = (asked: Promise<unknown>) => asked.then(() => undefined, coded);
@@ -213,7 +213,7 @@ describe("what is refused because of a job as it is", () => {
     expect(orphan).toMatchObject({ code: "CONFLICT", field: "options.parent" });
   });
 
-  test("is told from what goes wrong inside", () => {
+  test("differs from an internal error", () => {
     for (const wrong of [
       new Error("Job scheduler went wrong"),
       Object.assign(new Error("Unknown code -99 error for a. promote"), { code: -99 }),
@@ -251,13 +251,13 @@ test.each<[string, object]>([
   ["deduplication.ttl", { deduplication: { id: "a", ttl: 1.5 } }],
   ["deduplication.ttl", { deduplication: { id: "a", ttl: "1s" } }],
   ["de", { de: 1 }],
-])("nor with an option that BullMQ's script chokes on, %s: %j", async (field, options) => {
+])("a job cannot be added with an option that breaks BullMQ's script, %s: %j", async (field, options) => {
   const { status, body } = await console_.admin("POST", `${JOBS}/add`, { name: "t", data: {}, options });
   expect([status, body.error?.code, body.error?.field]).toEqual([400, "INVALID_OPTION", `options.${field}`]);
   expect(console_.log()).not.toContain("a request failed");
 });
 
-test("a job can be added with what BullMQ takes, and copied with the options that it is shown with", async () => {
+test("a job can be added with BullMQ's options, and copied with those shown", async () => {
   const options = { delay: 60_000, timestamp: 1, priority: 3, deduplication: { id: "once", ttl: 1 } };
   const added = await console_.admin("POST", `${JOBS}/add`, { name: "t", data: {}, options });
   expect(added.status).toBe(200);
@@ -269,7 +269,7 @@ test("a job can be added with what BullMQ takes, and copied with the options tha
   }
 });
 
-test("only jobs of a status that there is are removed all at once", async () => {
+test("jobs are removed together only by an existing status", async () => {
   for (const word of ["nosuch", "latest", "toString", "stalled", "meta", "a%3Ab"]) {
     const { status, body } = await console_.admin("PUT", `${JOBS}/clean/${word}`);
     expect([word, status, body.error?.code, body.error?.field]).toEqual([
@@ -300,7 +300,7 @@ test.each([
   ["GET", "/queues/api/queues/none/workers", 404, "INVALID_OPTION"],
   ["PUT", "/queues/api/queues/q/retry/active", 400, "INVALID_OPTION"],
   ["PUT", "/queues/api/queues/q/obliterate", 409, "CONFLICT"],
-])("what Bull Board refuses by itself has a code: %s %s", async (method, path, status, code) => {
+])("a refusal by Bull Board has a code: %s %s", async (method, path, status, code) => {
   const answer = await console_.admin(method, path);
   expect([answer.status, answer.body.error?.code]).toEqual([status, code]);
   expect(answer.body.error?.message).toMatch(/^\S.+ .+\.$/);
@@ -315,7 +315,7 @@ test("a job's data may be as large as a payload", async () => {
   expect([status, body.error?.code]).toEqual([413, "PAYLOAD_TOO_LARGE"]);
 });
 
-test("a page holds as many jobs as its settings allow, whatever its address asks for", async () => {
+test("a page has at most the jobs that its settings allow", async () => {
   await console_.client.put({ id: "many", type: "t", queue: "many", schedule: { every: "1h" } });
   const prefix = bullPrefix("console-test", "many");
   const queue = new Queue("many", { connection: { url: console_.redis.url }, prefix });

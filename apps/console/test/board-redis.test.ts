@@ -38,7 +38,7 @@ test("a job that Redis refuses is answered with the reason", async () => {
   await eventually(async () => (await add())[0] === 200);
 });
 
-test("/ready says that Redis accepts no writes, and the board goes on showing", async () => {
+test("/ready reports that Redis accepts no writes, and the board still reads", async () => {
   const ready = async () => {
     await console_.board.refresh();
     const response = await console_.ask("/ready");
@@ -54,7 +54,7 @@ test("/ready says that Redis accepts no writes, and the board goes on showing", 
   expect(await ready()).toEqual([200, { status: "ready" }]);
 });
 
-test("a console that may only look is ready, and asks once whether it may write", async () => {
+test("a console with a read-only user is ready, and checks once whether it may write", async () => {
   const viewer = ["on", ">secret", "~{console-test}:*", "-@all", "+hkeys", "+info", "+select"];
   await redis.call("ACL", "SETUSER", "viewer", ...viewer);
   const url = console_.redis.url.replace("redis://", "redis://viewer:secret@");

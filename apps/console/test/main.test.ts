@@ -64,7 +64,7 @@ test("without a token it makes one and logs the address that signs in", async ()
   expect((await fetch(signIn, { redirect: "manual" })).status).toBe(303);
 });
 
-test("with Redis down it starts, says so, and finds Redis later", async () => {
+test("with Redis down it starts, reports that, and connects later", async () => {
   const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;
   const program = start({ REDIS_URL: url, CARILLON_TOKEN: "a-token-for-this-test" });
@@ -89,7 +89,7 @@ test("with Redis down it starts, says so, and finds Redis later", async () => {
   }
 });
 
-test("a schedule is edited whatever the size of its task's payload", async () => {
+test("a schedule can be edited whatever the size of the payload", async () => {
   const client = new Client({ connection: redis.url, maxPayloadBytes: 1_000_000 });
   await client.put({
     id: "a",
@@ -111,7 +111,7 @@ test("a schedule is edited whatever the size of its task's payload", async () =>
   await client.close();
 });
 
-test.each(["SIGTERM", "SIGINT"] as const)("%s ends it in order", async (signal) => {
+test.each(["SIGTERM", "SIGINT"] as const)("%s stops it cleanly", async (signal) => {
   const program = start({ REDIS_URL: redis.url, CARILLON_TOKEN: "a-token-for-this-test" });
   const { url } = await program.line("listening");
   await fetch(`${url}/health`); // leaves a kept-alive connection behind
@@ -120,7 +120,7 @@ test.each(["SIGTERM", "SIGINT"] as const)("%s ends it in order", async (signal) 
   await program.line("stopped");
 });
 
-test("SIGTERM ends it although nobody reads its log any more", async () => {
+test("SIGTERM stops it even if nobody reads its log", async () => {
   const program = start({ REDIS_URL: redis.url, CARILLON_TOKEN: "a-token-for-this-test" });
   await program.line("the board is ready");
   program.child.stdout?.destroy();
@@ -128,7 +128,7 @@ test("SIGTERM ends it although nobody reads its log any more", async () => {
   expect(await program.exit).toBe(0);
 });
 
-test.runIf(existsSync("/dev/full"))("a log that cannot be written neither ends nor holds it", async () => {
+test.runIf(existsSync("/dev/full"))("a log that cannot be written neither stops nor blocks it", async () => {
   const port = await freePort();
   const child = spawn(process.execPath, [MAIN], {
     env: { PATH: process.env["PATH"], CARILLON_CONSOLE_PORT: String(port), REDIS_URL: redis.url },
@@ -165,7 +165,7 @@ test("a taken port ends it with 2 and one line that says what to do", async () =
   );
 });
 
-test("so does a host that does not exist", async () => {
+test("a host that does not exist ends it with 2", async () => {
   const program = start({ REDIS_URL: redis.url, CARILLON_HOST: "no-such-host.invalid" });
   expect(await program.exit).toBe(2);
   expect(program.stderr()).toMatch(

@@ -208,7 +208,7 @@ describe("with a function that says who asks", () => {
   const OURS = { origin: "https://ops.example" };
   const PAUSE = "/api/v1/tasks/q/acme/a/pause";
 
-  test("nobody else may enter, and there is no sign-in", async () => {
+  test("admits nobody else, and has no sign-in", async () => {
     const nobody = asker(create({ auth }));
     for (const path of ["/", "/api/v1/tasks", "/queues/", "/login", `/?token=${TOKEN}`]) {
       expect([path, (await nobody("GET", path)).status]).toEqual([path, 401]);
@@ -217,7 +217,7 @@ describe("with a function that says who asks", () => {
     expect((await nobody("GET", "/health")).status).toBe(200);
   });
 
-  test("roles hold, and a change has its author", async () => {
+  test("applies roles, and records the author of a change", async () => {
     const ops = create({ auth });
     const viewer = asker(ops, { "x-user": "vera", "x-role": "viewer" });
     expect(JSON.parse((await viewer("GET", "/api/v1/me")).text)).toMatchObject({
@@ -231,7 +231,7 @@ describe("with a function that says who asks", () => {
     expect((await operator("POST", "/api/v1/tasks/q/acme/a/resume", OURS)).status).toBe(200);
   });
 
-  test("owners hold", async () => {
+  test("applies owners", async () => {
     const bound = asker(create({ auth }), { "x-user": "anna", "x-role": "admin", "x-owners": "acme" });
     const { text } = await bound("GET", "/api/v1/tasks");
     expect(text).toContain('"acme"');
@@ -240,7 +240,7 @@ describe("with a function that says who asks", () => {
     expect((await bound("GET", "/queues/")).status).toBe(403);
   });
 
-  test("a write that another site could have caused is refused", async () => {
+  test("refuses a cross-site write", async () => {
     const admin = asker(create({ auth }), { "x-user": "ada", "x-role": "admin" });
     expect((await admin("POST", PAUSE)).status).toBe(403);
     expect((await admin("POST", PAUSE, { origin: "https://evil.example" })).status).toBe(403);
@@ -248,7 +248,7 @@ describe("with a function that says who asks", () => {
     expect((await admin("POST", PAUSE, { authorization: "Bearer x" })).status).toBe(200);
   });
 
-  test.each(["broken", "wrong"])("one that is %s lets nobody in, and only the log says why", async (user) => {
+  test.each(["broken", "wrong"])("admits nobody if it is %s, and logs the reason", async (user) => {
     const lines: unknown[] = [];
     const logger = { ...SILENT, error: (details: object) => void lines.push(details) };
     const answer = await asker(create({ auth, logger }), { "x-user": user })("GET", "/api/v1/tasks");

@@ -62,7 +62,7 @@ describe("a redactor", () => {
     },
   );
 
-  test("shows what is nested deeper than anybody looks as hidden, and goes on", () => {
+  test("hides values nested too deeply", () => {
     const nested = (levels: number) => JSON.parse(`${"[".repeat(levels)}"x"${"]".repeat(levels)}`) as unknown;
     expect(show(["password"], { data: nested(499) })).toEqual({ data: nested(499) });
     for (const levels of [500, 3_000, 50_000]) {
@@ -74,7 +74,7 @@ describe("a redactor", () => {
     }
   });
 
-  test("keeps the revision of a task from which its hidden value could be guessed", () => {
+  test("removes the revision of a task with a hidden value", () => {
     const revision = "Y2wnNmaKIN9ciILiplOjSX";
     const tasks = [{ revision, payload: { pin: "1" } }, { revision, payload: { user: "u" } }, { revision }];
     expect(show(["pin"], { tasks })).toEqual({
@@ -83,12 +83,12 @@ describe("a redactor", () => {
     expect(show([], { tasks })).toEqual({ tasks });
   });
 
-  test("leaves alone what is no payload", () => {
+  test("leaves other fields alone", () => {
     const answer = { id: "a", schedule: { every: "1h" }, token: "t" };
     expect(show(["id", "every", "token"], answer)).toEqual(answer);
   });
 
-  test("refuses what it showed, where it would be stored, and only there", () => {
+  test("refuses to store its own placeholder", () => {
     const redactor = new Redactor(["token", "users.name"]);
     const fields = [
       { token: hidden },
@@ -166,7 +166,7 @@ describe("URLs of alerts", () => {
     await console_.stop();
   });
 
-  test("are hidden from everybody by the name of their field", async () => {
+  test("are hidden from everybody if their field is named", async () => {
     const { console_, shown } = await open(["alerts.url", "payload.url"]);
     for (const token of [VIEWER, OPERATOR, ADMIN]) {
       const texts = await shown(token);
@@ -209,7 +209,7 @@ describe("a console that hides fields", () => {
   const stored = async () => (await console_.client.get("a")).payload;
   const job = async () => ((await queue.getJob(run)) as Job<{ payload: unknown }>).data.payload;
 
-  test("shows them to nobody, by no route", async () => {
+  test("shows them on no route", async () => {
     // As its worker would leave it.
     const { keys, link } = internalsOf(storeOf(console_.client));
     const record = keys.queue("q").run(run);
@@ -250,7 +250,7 @@ describe("a console that hides fields", () => {
     expect([now.status, now.body.job?.data.payload]).toEqual([200, shown]);
   });
 
-  test("what is hidden is not overwritten by what is shown in its place", async () => {
+  test("never overwrites a hidden value with its placeholder", async () => {
     const refusal = { code: "INVALID_PAYLOAD", field: "payload.password", remedy: expect.any(String) };
     const edit = { ...task, payload: { ...shown, user: "bob" } };
     for (const { status, body } of [
@@ -273,7 +273,7 @@ describe("a console that hides fields", () => {
     expect([await stored(), await job()]).toEqual([payload, payload]);
   });
 
-  test("an admin edits all the same: a schedule, another value, a job's data", async () => {
+  test("still lets an admin edit a schedule, another value, a job's data", async () => {
     const at = "/queues/api/queues/q/job-schedulers/system%2Fa";
     expect((await console_.admin("PATCH", at, { every: 60_000 })).status).toBe(204);
     expect(await stored()).toEqual(payload);

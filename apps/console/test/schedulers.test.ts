@@ -73,7 +73,7 @@ describe("the list", () => {
     expect(shown).not.toHaveProperty("lastRun");
   });
 
-  test("tells paused and finished tasks, which have no next run", async () => {
+  test("marks paused and finished tasks, which have no next run", async () => {
     await put(minimal("held"), minimal("over", { schedule: { at: "2020-01-01T00:00:00Z" } }));
     await console_.client.pause("held", { by: "ann", note: "upstream is down" });
     const [held, over] = await schedulers();
@@ -86,7 +86,7 @@ describe("the list", () => {
     expect([held, over].map((one) => one && "next" in one)).toEqual([false, false]);
   });
 
-  test("tells how the last run ended, and how often in a row it failed", async () => {
+  test("shows the last outcome and the failures in a row", async () => {
     await put(minimal("a"));
     const { runs } = storeOf(console_.client);
     const name = { queue: "q", owner: "system", id: "a" };
@@ -112,7 +112,7 @@ describe("the list", () => {
     expect(await shown()).toBe("t · last run succeeded");
   });
 
-  test.each(["en-US", "de-DE"])("asks a true question before it deletes a task (%s)", async (language) => {
+  test.each(["en-US", "de-DE"])("asks before it deletes a task (%s)", async (language) => {
     const texts = await console_.admin("GET", `/queues/static/locales/${language}/messages.json`);
     const { SCHEDULERS } = texts.body as unknown as {
       SCHEDULERS: { TITLE: string; CONFIRM: Record<string, string> };
@@ -123,7 +123,7 @@ describe("the list", () => {
     expect((await console_.admin("GET", "/queues/static/locales/xx/messages.json")).status).toBe(404);
   });
 
-  test("can be of one queue, and is counted by queue", async () => {
+  test("filters and counts by queue", async () => {
     await put(minimal("a"), minimal("b"), minimal("c", { queue: "other" }));
     expect((await schedulers("?queueName=q")).map(({ id }) => id)).toEqual(["system/a", "system/b"]);
     const { queues } = (await console_.admin("GET", "/queues/api/queues")).body;
@@ -133,7 +133,7 @@ describe("the list", () => {
     ]);
   });
 
-  test("is bounded, and the queue says what is missing", async () => {
+  test("is bounded, and says how many tasks are missing", async () => {
     await put(...Array.from({ length: 501 }, (_, i) => minimal(`t${i}`, { queue: "many" })));
     expect(await schedulers("?queueName=many")).toHaveLength(500);
     const queues = async () => (await console_.admin("GET", "/queues/api/queues")).body.queues;
@@ -145,7 +145,7 @@ describe("the list", () => {
     expect([all?.["jobSchedulerCount"], all?.["description"]]).toEqual([500, undefined]);
   });
 
-  test("goes on where others have stored a schedule that cannot be read", async () => {
+  test("skips a stored schedule that cannot be read", async () => {
     const ids = ["end", "start", "at", "any"];
     await put(minimal("a"), ...ids.map((id) => minimal(id)));
     const { keys, link } = internalsOf(storeOf(console_.client));
@@ -166,7 +166,7 @@ describe("the list", () => {
     await Promise.all(ids.map((id) => console_.client.delete(id)));
   });
 
-  test("goes on where a task is deleted while it is read", async () => {
+  test("skips a task that is deleted meanwhile", async () => {
     await put(minimal("a"), minimal("b"));
     const { client } = console_;
     const { list } = client;
@@ -180,7 +180,7 @@ describe("the list", () => {
     expect((await schedulers()).map(({ id }) => id)).toEqual(["system/b"]);
   });
 
-  test("shows of a union what H is for this task, and takes it back", async () => {
+  test("shows the value of H in a union, and accepts it back", async () => {
     const schedule = { any: [{ cron: "H 3 * * *" }, { every: "7h" }] };
     await put(minimal("nightly", { schedule }));
     const [shown] = await schedulers();
@@ -201,7 +201,7 @@ describe("the list", () => {
     expect(await schedulers()).toMatchObject([{ iterationCount: 3 }]);
   });
 
-  test("links the last run to its job, as long as there is one", async () => {
+  test("links the last run to its job while it exists", async () => {
     await put(minimal("a"));
     const triggered = await console_.client.trigger("a");
     const run = triggered.outcome === "enqueued" ? triggered : undefined;
@@ -237,7 +237,7 @@ describe("run now", () => {
     ]);
   });
 
-  test("obeys the overlap policy, and says so", async () => {
+  test("obeys the overlap policy, and reports it", async () => {
     await put(minimal("a", { overlap: "skip" }));
     const run = () => console_.admin("PUT", at("q", "system/a", "/run"));
     expect((await run()).status).toBe(200);
@@ -250,7 +250,7 @@ describe("run now", () => {
     expect(await console_.client.runs.list("a")).toHaveLength(1);
   });
 
-  test("that waits for an earlier run has no job to show, and says so", async () => {
+  test("has no job while an earlier run is open, and reports that", async () => {
     await put(minimal("a", { overlap: "queue-one" }));
     const run = () => console_.admin("PUT", at("q", "system/a", "/run"));
     expect((await run()).status).toBe(200);
@@ -307,7 +307,7 @@ describe("edit", () => {
     expect(after.updatedBy).toBe("admin");
   });
 
-  test("keeps what someone else changes at that moment", async () => {
+  test("keeps a concurrent change", async () => {
     await put(full);
     const edits = Array.from({ length: 5 }, (_, i) =>
       console_.client.update({ owner: "tenant-a", id: "nightly" }, (task) => ({
@@ -328,7 +328,7 @@ describe("edit", () => {
     expect(await console_.client.get("a")).toMatchObject({ schedule: { every: "1m" } });
   });
 
-  test("of another kind keeps its limits, and those that the page shows can be edited", async () => {
+  test("to another kind keeps the limits, and edits those that the page shows", async () => {
     const limits = {
       end: "2099-01-01T00:00:30Z",
       jitter: "30s",
@@ -364,7 +364,7 @@ describe("edit", () => {
     });
   });
 
-  test("a one-off task is moved by its shown text", async () => {
+  test("moves a one-off task by its shown text", async () => {
     await put(minimal("a", { schedule: { at: "2099-01-01T00:00:00Z" } }));
     expect((await console_.admin("PATCH", at("q", "system/a"), { pattern: `at ${FAR}` })).status).toBe(204);
     expect(await console_.client.get("a")).toMatchObject({ schedule: { at: FAR }, due: Date.parse(FAR) });
@@ -391,7 +391,7 @@ describe("edit", () => {
     expect(await console_.client.get("a")).toEqual(before);
   });
 
-  test("tells what is wrong with a pattern", async () => {
+  test("explains a wrong pattern", async () => {
     await put(minimal("a"));
     const { body } = await console_.admin("PATCH", at("q", "system/a"), { pattern: "61 3 * * *" });
     expect(body.error).toMatchObject({
@@ -402,7 +402,7 @@ describe("edit", () => {
   });
 });
 
-describe("what is not there", () => {
+describe("unknown tasks and queues", () => {
   test.each([
     ["PUT", "/run", undefined],
     ["PUT", "/remove", undefined],
@@ -439,7 +439,7 @@ describe("queues", () => {
   const names = async () =>
     (await console_.admin("GET", "/queues/api/queues")).body.queues?.map(({ name }) => name);
 
-  test("come and go with their tasks, without a restart", async () => {
+  test("appear and disappear with their tasks, without a restart", async () => {
     await put(minimal("a"));
     expect(await names()).toEqual(["q"]);
     await put(minimal("b", { queue: "second" }));
@@ -449,7 +449,7 @@ describe("queues", () => {
     expect(await names()).toEqual(["q"]);
   });
 
-  test("looking at a queue writes nothing into Redis", async () => {
+  test("reading a queue writes nothing into Redis", async () => {
     await console_.client.put(minimal("a", { queue: "untouched" }));
     const keys = async () =>
       (await internalsOf(storeOf(console_.client)).link.ask((redis) => redis.keys("*"))).sort();
@@ -462,7 +462,7 @@ describe("queues", () => {
   });
 });
 
-test("Redis may go and come back: an error meanwhile, and no restart after", async () => {
+test("an outage of Redis gives errors, and needs no restart", async () => {
   await put(minimal("a"));
   console_.board.start();
   await eventually(async () => (await console_.ask("/ready")).status === 200);

@@ -59,7 +59,7 @@ test.each([
   expect(await say(sent)).toMatch(/^HTTP\/1\.1 408 /);
 });
 
-test("as much time as it needs, but not for ever, and a bounded number of connections", async () => {
+test("the server has time limits and a limit of connections", async () => {
   await serve();
   expect(server.requestTimeout).toBe(30_000);
   expect(server.headersTimeout).toBeLessThanOrEqual(server.requestTimeout);

@@ -34,7 +34,7 @@ const expire = async (name: string) => {
 };
 
 describe("a named token", () => {
-  test("is made, listed and revoked by an admin, and opens what its role may", async () => {
+  test("is created, listed and revoked by an admin, and has the rights of its role", async () => {
     const made = await console_.api("POST", "/tokens", { name: "ci", role: "operator", owners: ["acme"] });
     expect(made).toMatchObject({ status: 201, body: { token: { name: "ci", createdBy: "admin" } } });
     const secret = String(made.body["secret"]);
@@ -68,7 +68,7 @@ describe("a named token", () => {
     expect((await console_.client.tokens.list()).map(({ name }) => name)).toEqual(["bound"]);
   });
 
-  test("that expired is refused with its own code, by header and by form", async () => {
+  test("is refused with a code of its own once expired, by header and by form", async () => {
     const secret = await create({ expires: Date.now() + 3_600_000 });
     expect((await call(secret, "GET", "/tasks")).status).toBe(200);
     await expire("ci");
@@ -79,7 +79,7 @@ describe("a named token", () => {
     expect(await page.text()).toMatch(/role="alert"[^>]*>the token ci expired at 20/);
   });
 
-  test("whose secret is wrong, or another's, opens nothing", async () => {
+  test("opens nothing with a wrong secret, or another's", async () => {
     const [one, other] = [await create({ name: "one" }), await create({ name: "other" })];
     const swapped = `carillon_one_${other.slice(-43)}`;
     for (const wrong of [
@@ -94,7 +94,7 @@ describe("a named token", () => {
     }
   });
 
-  test("signs in; its session ends with it, with its time, and with another of its name", async () => {
+  test("signs in; its session ends if it is revoked, expires or is replaced", async () => {
     const ends: (() => Promise<unknown>)[] = [
       () => console_.client.tokens.revoke("a.b_c"),
       () => expire("a.b_c"),
@@ -182,7 +182,7 @@ describe("the author of a change", () => {
     ["POST", "/freezes", { owner: "acme", by: "eve" }],
     ["PUT", "/calendars/c", { entries: [], by: "eve" }],
     ["POST", "/tokens", { name: "x", role: "viewer", by: "eve" }],
-  ])("of %s %s cannot be given", async (method, path, body) => {
+  ])("cannot be forged in %s %s", async (method, path, body) => {
     const answer = await console_.api(method, path, body, { "x-by": "eve", by: "eve" });
     expect([answer.status, answer.body.error?.field]).toEqual([400, "by"]);
     expect((await console_.client.changes.list()).changes.filter(({ by }) => by !== undefined)).toEqual([]);
@@ -190,7 +190,7 @@ describe("the author of a change", () => {
 });
 
 describe("a token that is bound to owners", () => {
-  test("sees and touches only their tasks", async () => {
+  test("reads and changes only their tasks", async () => {
     const secret = await create({ role: "admin", owners: ["acme"] });
     const { body } = await call(secret, "GET", "/tasks");
     expect(body["tasks"]).toMatchObject([{ owner: "acme", id: "of-acme" }]);
@@ -222,7 +222,7 @@ describe("a token that is bound to owners", () => {
     expect(left).toEqual(["of-beta", "of-gamma"]);
   });
 
-  test("sees no run, backfill or freeze of others by its id", async () => {
+  test("finds no run, backfill or freeze of others by id", async () => {
     const secret = await create({ role: "admin", owners: ["acme"] });
     const ref = { owner: "beta", id: "of-beta" };
     const triggered = await console_.client.trigger(ref);
@@ -269,7 +269,7 @@ describe("a token that is bound to owners", () => {
     leaves.abort();
   });
 
-  test("with several, names one of them where the path does not", async () => {
+  test("names one of several owners if the path does not", async () => {
     const secret = await create({ role: "admin", owners: ["acme", "beta"] });
     const { status, body } = await call(secret, "GET", "/tasks");
     expect([status, body.error?.field]).toEqual([400, "owner"]);

@@ -60,7 +60,7 @@ export interface DueTask {
   readonly fired: number;
   /** Whether an earlier run's job is not finished, by the job's own state. */
   readonly running: boolean;
-  /** That run, if it is known when it began. */
+  /** The earlier run, if its start is known. */
   readonly inWay?: RunInWay | undefined;
   readonly pending: readonly Pending[];
   /** The freezes whose scope the task is in. Default: none. */

@@ -59,7 +59,7 @@ export function delaysOf(
 }
 
 /**
- * `waiting`: for a worker, also for its next attempt; `cancelled`: its run ended without it, or ended it.
+ * States of one item. `waiting`: it waits for a worker, or for its next attempt; `cancelled`: its run ended before the item did.
  */
 export const ITEM_STATES = ["waiting", "active", "completed", "failed", "cancelled"] as const;
 export type ItemState = (typeof ITEM_STATES)[number];

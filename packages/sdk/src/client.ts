@@ -373,7 +373,7 @@ export class Client {
   }
 
   /**
-   * What happens from now on: runs start and end, occurrences are skipped, tasks change, nodes come and go; within a second or so. A bound
+   * Events from now on: runs start and end, occurrences are skipped, tasks change, nodes come and go; within a second or so. A bound
    * client sees what concerns its owner. Bounded: who reads too slowly, or comes back too late, gets `reset`. All clients of one store
    * share one reader, which asks Redis at most some 20 times a second.
    *

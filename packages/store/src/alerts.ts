@@ -16,7 +16,7 @@ export interface Alert {
   readonly kind: AlertKind;
   /** Absent: it is about the whole namespace. */
   readonly task?: TaskName;
-  /** Of an alert about the namespace: the status code, and the queue and the type that it is about, if it is about any. */
+  /** For an alert about the namespace: the status code, and the queue and the type that it is about, if it is about any. */
   readonly code?: string;
   readonly queue?: string;
   readonly type?: string;

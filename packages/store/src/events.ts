@@ -9,9 +9,9 @@ export interface StreamEntry {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** What happened in a queue, oldest first. */
+/** Events of a queue, oldest first. */
 export interface QueueNews {
-  /** Of BullMQ: the job's id is the run's. */
+  /** BullMQ's events: a job's id is its run's. */
   readonly jobs: StreamEntry[];
   readonly skips: StreamEntry[];
   /** Whether there was more than was read. */

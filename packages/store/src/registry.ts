@@ -169,7 +169,7 @@ export class Registry {
     });
   }
 
-  /** What the namespace says about new definitions, read in one trip: the only types (none: any), default policies, and quotas. */
+  /** Rules of the namespace for new definitions, read in one trip: the only types (none: any), default policies, and quotas. */
   async rules(): Promise<{ types: string[]; defaults: Map<DefaultsScope, Policies>; quotas: Quotas }> {
     const [types, defaults, quotas] = await Promise.all([
       this.types(),

@@ -18,7 +18,7 @@ export interface StoredToken {
   readonly createdBy?: string;
   /** UTC ms; absent: never. */
   readonly expires?: number;
-  /** Of the secret, in hexadecimal digits. */
+  /** Hash of the secret, in hexadecimal digits. */
   readonly sha256: string;
 }
 

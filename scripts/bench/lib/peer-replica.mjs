@@ -17,7 +17,7 @@ const began = (task, due) => add([due, Date.now(), Date.now(), task]);
 const PEERS = { "node-cron": nodeCron, croner, agenda };
 ready(await PEERS[peer]());
 
-/** Whoever sets the key of an occurrence first has it. */
+/** The replica that sets the key of an occurrence first owns it. */
 function locks() {
   const redis = new Redis(url, { maxRetriesPerRequest: null });
   const take = async (key) => (await redis.set(`lock:${key}`, "1", "PX", LOCK_MS, "NX")) === "OK";

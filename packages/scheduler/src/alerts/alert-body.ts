@@ -37,7 +37,7 @@ export async function alertBody(
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
 }
 
-/** Of an alert about the whole namespace. */
+/** The body of an alert about the whole namespace. */
 function bodyOf(
   { namespace }: Store,
   { kind, code, queue, type, at, message, ended }: Alert,

@@ -30,7 +30,7 @@ const PATIENCE = 10_000;
 /** Time during which the alert of a task that only newer nodes can read is left to them, in ms; then `onAlert` is called here. */
 const LEAVE_FOR = 3_600_000;
 
-/** What holds for the deliveries of one turn. */
+/** Facts that are the same for all deliveries of one turn. */
 interface Rules {
   readonly now: number;
   readonly silences: readonly Silence[];

@@ -9,7 +9,7 @@ export interface Finding {
   /** A code of `client.status()`, or of a check of its own. */
   readonly code: string;
   readonly severity: Severity;
-  /** What is wrong, with what was seen. */
+  /** The fault, with its proof. */
   readonly message: string;
   readonly remedy: string;
   readonly queue?: string | undefined;

@@ -58,7 +58,7 @@ type Draft = LiveEvent extends infer Event ? (Event extends unknown ? Omit<Event
 /** The feeds of this process: one for each store, whatever the number of listeners. */
 const FEEDS = new WeakMap<Store, Feed>();
 
-/** What happens from now on. @throws `INVALID_OPTION` */
+/** Events from now on. @throws `INVALID_OPTION` */
 export async function* liveEvents(
   { store, owner }: Scope,
   options: EventsOptions,
@@ -175,7 +175,7 @@ class Feed {
     while (this.#listeners > 0 || performance.now() - this.#quietSince < LINGER) {
       const wait = Math.max(EVERY, EVERY_COMMAND * (1 + 2 * this.#positions.size));
       await new Promise((resolve) => void setTimeout(resolve, wait).unref());
-      // What could not be read is read with the next round: positions move only with what was read.
+      // Entries that could not be read are read in the next round: positions advance only past those that were.
       await this.#read().catch(() => {});
     }
     this.#running = false;

@@ -115,7 +115,7 @@ export async function load(scope: Scope, options: LoadOptions): Promise<Load> {
   const queues = await scope.queuesOf(queue);
   const step = durationOption(options.step ?? "1h", "step", 1_000, 31 * DAY);
   const now = queues[0] === undefined ? 0 : await store.tasks.time(queues[0]);
-  // What is due at this very moment is claimed, or owed.
+  // Occurrences due at this very moment are claimed, or owed.
   const start = options.from === undefined ? now + 1 : roundedInstant(options.from, "from");
   const end = options.to === undefined ? start + DAY : roundedInstant(options.to, "to");
   const from = Math.floor(start / step) * step;

@@ -154,7 +154,7 @@ class Replay {
   async resume(task: StoredTask, name: TaskName, named: string): Promise<boolean> {
     const { tasks, backfills } = this.#scope.store;
     const pace = this.#paces.get(keyOf(name));
-    // What fell due since the count is left to its catch-up policy.
+    // Catch-up policies decide about times that fell due since the count.
     if (!pace) return (await tasks.resume(name, "catch-up", named)) === "OK";
     if (pace.single) return (await tasks.resume(name, "catch-up", named, pace.after)) === "OK";
     if (pace.total > MOST_OWED)

@@ -12,7 +12,7 @@ export interface OwedCount extends Counted {
   readonly tasks: number;
 }
 
-/** What a resume of many tasks would start. */
+/** Runs that a resume of many tasks would start. */
 export interface ResumePlan {
   /** Number of paused tasks that match, whether they owe anything or not. */
   readonly tasks: number;

@@ -190,7 +190,7 @@ export class Runs {
   }
 
   /**
-   * What ended in the last hour, or in another recent time: how many runs with which outcomes, and how late they were. At most the newest
+   * The runs that ended in the last hour, or in another recent time: the number with each outcome, and how late they were. At most the newest
    * 1,000 are read, whatever their number.
    *
    * @throws `INVALID_OPTION`

@@ -4,7 +4,7 @@ import { wholeNumber } from "./input.js";
 import type { Scope } from "./scope.js";
 
 export interface SummaryOptions {
-  /** Of how long a time up to now, in ms; default an hour, at most 7 days. */
+  /** Length of the time up to now, in ms; default an hour, at most 7 days. */
   readonly within?: number | undefined;
 }
 

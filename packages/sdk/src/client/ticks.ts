@@ -17,7 +17,7 @@ import type { Scope } from "./scope.js";
 import { TimeSlice } from "./time-slice.js";
 
 /**
- * What became, or will become, of one nominal time of a task. `held`: the task is paused, or a freeze holds or skips it; `due`: no node has
+ * The fate of one nominal time of a task, past or future. `held`: the task is paused, or a freeze holds or skips it; `due`: no node has
  * claimed it yet; `waiting`: for a run's end, or to be tried again.
  */
 export type TickState = Extract<Verdict, "enqueued" | "skipped" | "waiting" | "due" | "held" | "planned">;
@@ -214,7 +214,7 @@ function runTick(run: Run): Tick {
   };
 }
 
-/** What is to come, as far as it is known now. */
+/** Future occurrences, as far as they are known now. */
 async function plannedTicks(store: Store, task: StoredTask, now: number, window: Window): Promise<Tick[]> {
   const { from, to, most } = window;
   const waiting = task.pending.map(

@@ -77,7 +77,7 @@ local function commitExtras(item, extras, name, cursor)
   for i = 1, #skips, 4 do
     -- A pending occurrence has a time before the cursor, so it never extends a range.
     local waited = waitedUpTo and tonumber(skips[i + 1]) <= waitedUpTo
-    -- What is after the enqueued time does not continue what was before it.
+    -- Skips after the enqueued time do not extend a range from before it.
     if item.run ~= "" and decided and tonumber(item.nominal) > tonumber(decided) and tonumber(skips[i + 1]) > tonumber(item.nominal) then
       decided = item.nominal
     end

@@ -131,7 +131,7 @@ export class TaskListing {
     return totalOf((await Promise.all(rows)).flat());
   }
 
-  /** What the times of the scheduled tasks of a queue depend on, some at a time. */
+  /** The facts that decide the times of a queue's scheduled tasks, some at a time. */
   async *plans(filter: CountFilter & { readonly queue: string }): AsyncGenerator<Plan[]> {
     const keys = this.#keys.queue(filter.queue);
     const known = new Map<string, Schedule>();
@@ -376,7 +376,7 @@ function mostNames({ text, tag }: TaskFilter): number {
   return tag === undefined ? MOST_SEARCHED : MOST_READ_FOR_TEXT;
 }
 
-/** What the task itself tells: it may have changed since the indexes were read. */
+/** Checks the task itself: it may have changed since the indexes were read. */
 function matches({ state, definition }: StoredTask, filter: TaskFilter): boolean {
   if (filter.state !== undefined && state !== filter.state) return false;
   if (filter.owner !== undefined && definition.owner !== filter.owner) return false;

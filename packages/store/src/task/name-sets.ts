@@ -27,7 +27,7 @@ export type TaskOrder = "name" | "next" | "last";
 /** Names that one command handles. */
 export const CHUNK = 1_000;
 
-/** What is in one of these sets, or in none of them. */
+/** Names that are in one of these sets, or in none of them. */
 export interface Condition {
   readonly sets: readonly string[];
   readonly wanted: boolean;
@@ -108,7 +108,7 @@ export function withoutType(name: string): string {
   return space < 0 ? name : name.slice(0, space);
 }
 
-/** What the indexes tell about a filter. */
+/** The part of a filter that indexes answer. */
 export function conditionsOf(keys: QueueKeys, filter: TaskFilter): Condition[] {
   const { state, outcomes, neverRan, dueBefore, tag } = filter;
   const lastOutcomes = OUTCOMES.map((outcome) => keys.lastOutcome(outcome));

@@ -4,7 +4,7 @@ import { CHUNK, type TaskOrder } from "./name-sets.js";
 
 /** A place in a list. */
 export interface Entry {
-  /** What it is ordered by: 0 by name; UTC ms of the next check; minus those of the last run's end. */
+  /** Its place in the order: 0 by name; UTC ms of the next check; minus those of the last run's end. */
   readonly at: number;
   readonly queue: string;
   readonly local: string;

@@ -5,7 +5,7 @@ import type { Link } from "../redis/link.js";
 import { joinLongValues } from "./long-values.js";
 import * as read from "./stored-fields.js";
 
-/** What the times of a scheduled task depend on. */
+/** The facts that decide the times of a scheduled task. */
 export interface Plan {
   readonly owner: string;
   readonly id: string;

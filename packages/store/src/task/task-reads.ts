@@ -94,7 +94,7 @@ export class TaskReads {
     return this.#listing.count(filter, dueBefore);
   }
 
-  /** What the times of the scheduled tasks of a queue depend on, some tasks at a time. */
+  /** The facts that decide the times of a queue's scheduled tasks, some tasks at a time. */
   plans(filter: CountFilter & { readonly queue: string }): AsyncGenerator<Plan[]> {
     return this.#listing.plans(filter);
   }
