@@ -1,4 +1,4 @@
--- Raises alerts about the whole namespace, each once, and one when what it was about is over.
+-- Raises alerts about the whole namespace, each once, and one when its cause is over.
 --
 -- Each: id; lasts: "1" for long enough to raise its alert; alert: as JSON
 local now = nowMs()

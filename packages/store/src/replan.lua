@@ -9,7 +9,7 @@ local now = nowMs()
 local function plan(item)
   local gen, calendars, cursor = unpack(redis.call("HMGET", item.task, "gen", "calendars", "cursor"))
   if gen ~= item.gen then return "STALE" end
-  -- First what fails if corrupt data is in the way: then nothing is half done.
+  -- Commands that fail on corrupt data come first, so that nothing is half done.
   if item.passedFrom ~= "" then
     record(item.ledger, "superseded", item.passedFrom, item.passedTo, now, "replan", "-", cursor)
   end

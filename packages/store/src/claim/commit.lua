@@ -50,7 +50,7 @@ local function check(item, held, extras, guarded, reckoned)
   -- A Redis that lost its last moments counts the same generations again: an earlier decision has another cursor.
   local moved = generation ~= item.generation or (cursor or "") ~= item.from
   if FENCED and (moved or (held and state ~= "scheduled")) then
-    -- This very claim. (Its run may be over, and forgotten; its job stays for longer.)
+    -- A resend of this claim. Its run may be over and deleted; its job stays for longer.
     return item.record and redis.call("EXISTS", item.record, item.job) > 0 and "DONE" or "STALE"
   end
   if outdated then return "STALE" end
@@ -67,7 +67,7 @@ local function check(item, held, extras, guarded, reckoned)
   return nil, named, state
 end
 
--- Writes what only few tasks have: skipped times, fields to remove, a backfill's step.
+-- Writes the parts that few tasks have: skipped times, fields to remove, a backfill's step.
 local function commitExtras(item, extras, name, cursor)
   if extras.backfillSet then redis.call("HSET", item.backfill, unpack(extras.backfillSet)) end
   if extras.remove then redis.call("HDEL", item.task, unpack(extras.remove)) end
@@ -90,7 +90,7 @@ local function commitExtras(item, extras, name, cursor)
   end
 end
 
--- Tasks of which more runs are open than are cancelled here.
+-- Tasks with more open runs than one script cancels.
 local cancelOn = {}
 local function cancelAll(name, ids)
   for i = 1, math.min(#ids, CANCEL_AT_ONCE) do cancelRun(ids[i], ours(F.keys.run, ids[i]), now, node) end
@@ -143,7 +143,7 @@ local function commit(item)
     local failure = enqueue(templates[tonumber(item.template)], run, data, item.job)
     if failure then return "ERROR " .. failure end
   end
-  -- Before the cursor moves.
+  -- Read before the write below moves the cursor.
   local before = item.ledger and redis.call("HGET", item.task, "cursor")
   if extras and extras.cancel then cancelAll(name, openIds(named, item.open, CANCEL_AT_ONCE)) end
   write(item, name, held, extras, run ~= "" and addOpen(named, item.open, run, now), state)

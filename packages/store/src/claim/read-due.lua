@@ -93,7 +93,7 @@ local function choose()
   if #oldest <= limit then return oldest, "0" end
   if passed then return { unpack(oldest, 1, limit) }, "1" end
   oldest = range("ZRANGEBYSCORE", "-inf", by, 0, window)
-  -- If all of it is read ahead, all of it is there in time: none need go before others.
+  -- A look ahead that reads everything needs no fair choice: all of it is ready in time.
   if by > now and #oldest < window then return deal(oldest), "0" end
   local newest = range("ZREVRANGEBYSCORE", by, "-inf", 0, window)
   return merge(deal(oldest), deal(newest)), #oldest == window and "1" or "0"
@@ -109,7 +109,7 @@ local function together()
   return #flat > 0 and byPriority(flat, 1) or flat, "0"
 end
 
--- Those of the names asked for that are still due.
+-- The requested names that are still due.
 local function named()
   local names, due = {}, {}
   for name in string.gmatch(A.names, "%S+") do names[#names + 1] = name end
@@ -134,14 +134,14 @@ local function read(name)
   end
   local said
   if not open or overlap == "allow" and not waits then
-    -- If runs may overlap, or there were none yet, there is nothing to reckon with. (What waits may have a policy of its own.)
+    -- If runs may overlap, or there were none yet, no run can block it. (A pending occurrence may have a policy of its own.)
     said = name .. NOTHING
   else
     local run, here, over = reckon(open, ours(F.keys.open, name), ours(F.keys.history, name), ours(F.keys.failures, name))
     local since = waits and redis.call("ZSCORE", K.due, name) or ""
     said = table.concat({ name, run, here, run ~= "" and begunAt(run) or "", table.concat(over, " "), since, "" }, F.separator)
   end
-  -- In front of the first field: each text that is made on the way costs as much as its length.
+  -- Prepended to the first field, because each intermediate text costs as much as its length.
   task[1] = said .. (task[1] or "")
   return table.concat(task, F.separator)
 end

@@ -15,11 +15,11 @@ if A.finished == "1" then
   local at = redis.call("ZSCORE", K.runs, A.name)
   if at and tonumber(at) > now + F.lookAgain then return 0 end
 end
--- With its type, which may be another one than its hash says if that is corrupt.
+-- The entry has the type, which may differ from the hash if that is corrupt.
 local named = redis.call("ZRANGEBYLEX", K.tasks, "[" .. A.name, "(" .. A.name .. "!")
 if redis.call("EXISTS", K.task, K.ledger, K.stats) == 0 and #named == 0 then return 0 end
 local lastOutcome = tried(lastOutcomeOf, K.stats)
--- First what may fail: while the task is there, it can be done again. Corrupt data in place of the sets is deleted too.
+-- Steps that may fail come first: as long as the task exists, they can be repeated. Corrupt data in place of the sets is deleted too.
 for i, set in ipairs({ K.open, K.history, K.failures }) do
   if redis.call("EXISTS", set) == 1 then
     redis.call("RENAME", set, K.left[i])
@@ -28,7 +28,7 @@ for i, set in ipairs({ K.open, K.history, K.failures }) do
 end
 redis.call("DEL", K.task, K.ledger, K.stats, K.revisions)
 if open and isRun(open) then
-  -- One alone: the set is not ours.
+  -- A single open run is in the hash, so a set of that name is foreign.
   redis.call("DEL", K.left[1])
   redis.call("ZADD", K.left[1], now, open)
   redis.call("ZADD", K.runs, now + CLEAR_AFTER, A.marks[1])
@@ -43,10 +43,10 @@ unindexTask({ task = K.task, name = A.name, shard = A.shard, due = K.due })
 local ending = string.match(A.name, "/.*") .. '"'
 local found = false
 for i, line in ipairs(redis.pcall("LRANGE", K.alerts, 0, 999)) do
-  -- To decode each would take much longer.
+  -- Decodes only lines that may match: decoding all takes much longer.
   local readable, alert = pcall(cjson.decode, string.find(line, ending, 1, true) and line)
   if readable and type(alert) == "table" and alert.task == A.name then
-    -- All are removed together: to search for each takes as long as the list.
+    -- Marks it, to remove all in one pass: LREM for each would search the whole list each time.
     found = true
     redis.pcall("LSET", K.alerts, i - 1, "")
   end

@@ -4,7 +4,7 @@
 -- Returns: { the last name that was checked ("" there are no more), then the names found }
 local names = redis.call("ZRANGEBYLEX", K.tasks, A.from, A.to, "LIMIT", 0, A.read)
 local most, last = tonumber(A.most), #names < tonumber(A.read) and "" or names[#names]
--- One search in one text: to convert and search each name takes several times as long.
+-- Searches one joined text: converting and searching each name takes several times as long.
 local text = string.lower(table.concat(names, "\n"))
 local found, line, ends, from = {}, 1, names[1] and #names[1] or 0, 1
 while true do
@@ -16,6 +16,6 @@ while true do
   end
   found[#found + 1] = names[line]
   if #found == most then return { names[line], unpack(found) } end
-  -- The next line.
+  -- Continues in the next line.
   from = ends + 1
 end

@@ -62,7 +62,7 @@ local function put(item)
   end
   if not gen and redis.call("EXISTS", item.gone) == 1 then return { "LEFT" } end
 
-  -- First what fails if corrupt data is in the way: then nothing is half done.
+  -- Commands that fail on corrupt data come first, so that nothing is half done.
   tryMembership(F.keys.tagged, stored.tags or "", definition.tags or "")
   if fresh then tryMembership(F.keys.planned, stored.calendars or "", definition.calendars or "") end
   if gen and stored.type ~= definition.type then
@@ -94,7 +94,7 @@ local function put(item)
   end
   if fresh and state then redis.call("HDEL", item.task, "wait") end
   setMembership(F.keys.tagged, item.name, stored.tags, definition.tags, 0)
-  -- The calendars are the schedule's: if it is unchanged, the revision it was planned with stands.
+  -- Calendars belong to the schedule: if it is unchanged, the revision that it was planned with stays.
   if fresh then setMembership(F.keys.planned, item.name, stored.calendars, definition.calendars, A.revision) end
   setAuthor(item.task, A.by, not state)
   if definition.priority ~= stored.priority then setPriority(item.name, definition.priority) end

@@ -16,14 +16,14 @@ end
 local function enqueue(template, id, data, jobKey)
   local ok, result = pcall(bullAdd, template, id, data, jobKey)
   if ok and (type(result) ~= "number" or result >= 0) then return nil end
-  -- Lua has no rollback. Whatever the add wrote before it failed, a job without its key is passed over by workers.
-  -- (Only if there is one: a script that has written is let past maxmemory, and the next task would be half done.)
+  -- Lua has no rollback, but workers skip a job without its key: deleting the key undoes a failed add.
+  -- (Only if it exists: after a write, Redis no longer refuses for lack of memory, and the next task would be half done.)
   if redis.call("EXISTS", jobKey) == 1 then redis.pcall("DEL", jobKey) end
   if type(result) == "table" then result = result.err end
   return tostring(result)
 end
 
--- The run's record. If it would not stay small (F.longestSmallValue), and this helps, node and type stand by themselves.
+-- The run's record. If it would not stay small (F.longestSmallValue), and this helps, node and type get fields of their own.
 local function recordRun(runKey, name, enqueued, node, details)
   local of = name .. " " .. enqueued .. " " .. node
   if #of <= F.longestSmallValue and #details <= F.longestSmallValue then

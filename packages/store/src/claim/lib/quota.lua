@@ -19,7 +19,7 @@ local function waitingOf(owner, most)
   return waiting
 end
 
--- The owners among these as many of whose jobs wait as may, separated by spaces. `most`: as stored; `owners`: a set.
+-- The owners among these whose quota of waiting jobs is used up, separated by spaces. `most`: as stored; `owners`: a set.
 local function fullOwners(most, owners)
   if not most then return "" end
   local known, full = cjson.decode(most), {}

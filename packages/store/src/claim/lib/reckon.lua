@@ -44,7 +44,7 @@ local function revived(named, openKey, reckoned, jobs)
     seen[id] = true
     if not at[i] and jobState(jobs[i]) == "live" then return true end
   end
-  -- If there are more than were reckoned with, one at least is not among them.
+  -- More open runs than were reckoned with: at least one is new.
   for _, id in ipairs(openIds(named, openKey, #reckoned)) do
     if not seen[id] then return true end
   end

@@ -31,7 +31,7 @@ local function setCheck(task, at)
   end
 end
 
--- At the end of a script that has moved tasks.
+-- Wakes nodes for all moved tasks; called at the end of a script.
 local function wakeForMoved()
   for shard, due in pairs(moved) do rearmAndWake(shard, due) end
 end
@@ -70,7 +70,7 @@ local function expectNothing(task)
   rearm(F.parts.expected, K.expected)
 end
 
--- A finished task is deleted then.
+-- Sets the time at which a finished task is deleted.
 local function lingerUntil(task, at)
   redis.call("ZADD", K.runs, string.format("%.0f", at), task.name)
   rearm(F.parts.runs, K.runs)
@@ -82,7 +82,7 @@ local function add(list, field, value)
   list[#list + 1] = value
 end
 
--- A change of state is written in two steps, for the first write of a script must be one that Redis refuses when its memory is full.
+-- A change of state is written in two steps, because the first write of a script must be one that Redis refuses when its memory is full.
 -- First the fields of the hash, added to `fields`. `was`: nil for a new task; `how`: `by` and `note` of a pause, `put` (another definition).
 local function addState(was, state, now, fields, how)
   local changed = was ~= state
