@@ -112,7 +112,6 @@ describe("a backfill without a node", () => {
 
   it.each<[string, string[], string]>([
     ["no start", ["a", "--to", "now"], "from"],
-    ["no end", ["a", "--from", "yesterday"], "to"],
     ["a start that is no time", ["a", "--from", "then", "--to", "now"], "from"],
     ["an end before the start", ["a", "--from", "now", "--to", "yesterday"], "from"],
     ["the future", ["a", "--from", "now", "--to", "tomorrow"], "to"],
@@ -122,6 +121,13 @@ describe("a backfill without a node", () => {
   ])("refuses %s with 2", async (_, args, field) => {
     await bench.client.put(task("a"));
     expect(await refusal(["backfill", ...args])).toMatchObject({ exit: 2, field });
+  });
+
+  it("ends now if no end is given", async () => {
+    await bench.client.put({ ...task("a"), schedule: { every: "1h" } });
+    const { code, stdout } = await cli(["backfill", "a", "--from", "yesterday", "--dry-run", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout).total).toBeGreaterThanOrEqual(24);
   });
 
   it("refuses an unknown policy with 2", async () => {
