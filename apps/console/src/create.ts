@@ -8,9 +8,8 @@ import { createApp } from "./app.js";
 import { ROLES, type Tokens } from "./auth.js";
 import type { Connection } from "./board.js";
 import type { Env } from "./context.js";
-import { repeatedToken, tokensOfRole } from "./environment.js";
+import { BASE_PATH, repeatedToken, tokensOfRole } from "./environment.js";
 import type { OwnAuth } from "./identity.js";
-import { OWN_PATHS } from "./paths.js";
 import { nodeHandler } from "./server.js";
 
 export interface ConsoleOptions {
@@ -50,11 +49,7 @@ export interface Console {
 const OPTIONS = z.strictObject({
   client: z.custom<Client>((given) => Object(given) === given && storeOf(given as object), "not a client"),
   auth: z.unknown(),
-  basePath: z
-    .string("not a path")
-    .regex(/^$|^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9._~-]+)+$/, "not a path such as /ops/carillon")
-    .refine((path) => !OWN_PATHS.includes(path), "a path of the console's own")
-    .default(""),
+  basePath: BASE_PATH.default(""),
   bullBoard: z.boolean("not true or false").default(true),
   logger: z.looseObject({}, "not a logger").optional(),
   redact: z.array(z.string("not a text"), "not a list of texts").optional(),

@@ -1,6 +1,7 @@
 import { CarillonError, type Environment, readEnvironment } from "@carillon/sdk";
 import { z } from "zod";
 import type { Role } from "./auth.js";
+import { OWN_PATHS } from "./paths.js";
 
 export interface Config extends Environment {
   host: string;
@@ -9,6 +10,7 @@ export interface Config extends Environment {
   /** Without a token of an admin, one is created at start. */
   tokens: Readonly<Record<Role, readonly string[]>>;
   redact: readonly string[];
+  basePath: string;
   trustedProxies: number;
 }
 
@@ -39,6 +41,13 @@ export const tokensOfRole = z
 
 const tokens = z.preprocess(optional, list.pipe(tokensOfRole));
 
+/** Where the console is mounted; "" at the root. */
+export const BASE_PATH = z
+  .string("not a path")
+  .regex(/^\/?$|^(\/(?!\.{1,2}(\/|$))[A-Za-z0-9._~-]+)+$/, "not a path such as /ops/carillon")
+  .refine((path) => path === "/" || !OWN_PATHS.includes(path), "a path of the console's own")
+  .transform((path) => (path === "/" ? "" : path));
+
 const MAX_FIELDS = 100;
 /** A name, or several with dots between. */
 const FIELD = /^[^\s.]{1,128}(\.[^\s.]{1,128}){0,15}$/;
@@ -60,6 +69,7 @@ const schema = z.object({
       .regex(/^[A-Za-z0-9.:_-]{1,253}$/, "not a host name or address")
       .default("127.0.0.1"),
   ),
+  CARILLON_BASE_PATH: z.preprocess(optional, BASE_PATH.default("")),
   CARILLON_TRUSTED_PROXIES: z.preprocess(
     optional,
     z
@@ -86,6 +96,8 @@ const TOKENS = ["CARILLON_TOKEN", "CARILLON_OPERATOR_TOKEN", "CARILLON_VIEWER_TO
 const REMEDIES: Readonly<Record<string, string>> = {
   CARILLON_CONSOLE_PORT: "Use a number from 0 to 65535; 0 takes any free port.",
   CARILLON_HOST: "Use an address of this machine, for example 127.0.0.1, or 0.0.0.0 for all.",
+  CARILLON_BASE_PATH:
+    "Use the path in the browser's address bar, for example /ops/carillon, or leave it out.",
   CARILLON_TRUSTED_PROXIES:
     "Use the number of your proxies that a request passes, from 0 to 10, for example 1.",
   CARILLON_LOG_LEVEL: `Use one of ${LOG_LEVELS.join(", ")}.`,
@@ -119,6 +131,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       viewer: given.CARILLON_VIEWER_TOKEN,
     },
     redact: given.CARILLON_REDACT,
+    basePath: given.CARILLON_BASE_PATH,
     trustedProxies: given.CARILLON_TRUSTED_PROXIES,
   };
 }

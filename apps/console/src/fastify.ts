@@ -24,9 +24,11 @@ export function fastifyConsole({ handler }: Pick<Console, "handler">): (app: Fas
     // The console reads bodies itself.
     app.removeAllContentTypeParsers();
     app.addContentTypeParser("*", async () => undefined);
-    app.all("/*", (request, reply) => {
-      reply.hijack();
-      return handler(request.raw, reply.raw);
-    });
+    for (const path of ["/", "/*"]) {
+      app.all(path, (request, reply) => {
+        reply.hijack();
+        return handler(request.raw, reply.raw);
+      });
+    }
   };
 }

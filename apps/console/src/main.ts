@@ -19,13 +19,13 @@ async function main(config: Config): Promise<void> {
   const logger = pino({ name: "carillon-console", level: config.logLevel }, standardOutput());
   const made = config.tokens.admin.length === 0 ? newToken() : undefined;
   const auth = made === undefined ? config.tokens : { ...config.tokens, admin: [made] };
-  const { redact, trustedProxies } = config;
+  const { redact, basePath, trustedProxies } = config;
   const client = open(config);
-  const console_ = createConsole({ client, auth, logger, redact, trustedProxies });
+  const console_ = createConsole({ client, auth, logger, basePath, redact, trustedProxies });
 
   const server = consoleServer(console_.handler);
   const { port } = await listen(server, config);
-  const url = `http://${urlHost(config.host)}:${port}`;
+  const url = `http://${urlHost(config.host)}:${port}${basePath}`;
   logger.info({ port, url }, "listening");
   if (made !== undefined) logger.info({ url: `${url}/?token=${made}` }, "sign in");
 

@@ -14,6 +14,7 @@ describe("the environment", () => {
       port: 3000,
       logLevel: "info",
       tokens: { admin: [], operator: [], viewer: [] },
+      basePath: "",
       redact: [],
       trustedProxies: 0,
     });
@@ -28,6 +29,7 @@ describe("the environment", () => {
       CARILLON_CONSOLE_PORT: "",
       CARILLON_HOST: "",
       CARILLON_TRUSTED_PROXIES: "",
+      CARILLON_BASE_PATH: "",
     };
     expect(readConfig({ REDIS_URL, ...empty })).toEqual(readConfig({ REDIS_URL }));
   });
@@ -51,6 +53,8 @@ describe("the environment", () => {
 
   test("takes the number of proxies", () => {
     expect(readConfig({ REDIS_URL, CARILLON_TRUSTED_PROXIES: "2" }).trustedProxies).toBe(2);
+    const basePath = (path: string) => readConfig({ REDIS_URL, CARILLON_BASE_PATH: path }).basePath;
+    expect([basePath("/ops/carillon"), basePath("/")]).toEqual(["/ops/carillon", ""]);
   });
 
   test.each([
@@ -61,6 +65,8 @@ describe("the environment", () => {
     [{ CARILLON_CONSOLE_PORT: "-1" }, "CARILLON_CONSOLE_PORT"],
     [{ CARILLON_CONSOLE_PORT: "3000x" }, "CARILLON_CONSOLE_PORT"],
     [{ CARILLON_HOST: "a b" }, "CARILLON_HOST"],
+    [{ CARILLON_BASE_PATH: "ops" }, "CARILLON_BASE_PATH"],
+    [{ CARILLON_BASE_PATH: "/queues" }, "CARILLON_BASE_PATH"],
     [{ CARILLON_TRUSTED_PROXIES: "true" }, "CARILLON_TRUSTED_PROXIES"],
     [{ CARILLON_TRUSTED_PROXIES: "11" }, "CARILLON_TRUSTED_PROXIES"],
     [{ CARILLON_TRUSTED_PROXIES: "-1" }, "CARILLON_TRUSTED_PROXIES"],

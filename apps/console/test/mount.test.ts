@@ -96,6 +96,7 @@ async function works(origin: string, base: string): Promise<void> {
     fetch(origin + base + path, { redirect: "manual", ...init });
   const closed = await ask("/tasks?filter=failing", { headers: { accept: "text/html" } });
   expect(closed.status).toBe(401);
+  expect((await fetch(origin + base, { headers: { accept: "text/html" } })).status).toBe(401);
   const form = await closed.text();
   expect(form).toContain(`<form method="post" action="${base}/login">`);
   expect(form).toContain('name="next" value="/tasks?filter=failing"');

@@ -35,6 +35,8 @@ export function eventsEndpoint(): Endpoint {
       open -= 1;
     };
     const answer = streamSSE(c, (stream) => tell(c, client, stream).finally(ended));
+    // Headers of HTTP/1.1 only, which the server adds itself.
+    for (const name of ["Connection", "Transfer-Encoding"]) answer.headers.delete(name);
     answer.headers.set("Content-Type", TYPE);
     answer.headers.set("Cache-Control", "no-store");
     return answer;
