@@ -58,6 +58,12 @@ const SHARED = [
   "REDIS_TLS_SERVERNAME",
 ];
 
+/** Read by the console: programs may share one environment. */
+const OTHERS = [
+  ...["CARILLON_CONSOLE_PORT", "CARILLON_TOKEN", "CARILLON_OPERATOR_TOKEN", "CARILLON_VIEWER_TOKEN"],
+  ...["CARILLON_REDACT", "CARILLON_TRUSTED_PROXIES"],
+];
+
 export interface Config extends Environment {
   readonly nodeId: string | undefined;
   /** Tasks with this tag get metrics of their own. Default: no task. */
@@ -140,7 +146,7 @@ function named(own: z.output<typeof variables>): Omit<Config, keyof Environment>
 function unknownVariables(env: Record<string, string | undefined>): Problem[] {
   const known = [...Object.keys(variables.shape), ...SHARED];
   return Object.keys(env)
-    .filter((name) => /^(CARILLON|REDIS_TLS)_/.test(name) && !known.includes(name))
+    .filter((name) => /^(CARILLON|REDIS_TLS)_/.test(name) && ![...known, ...OTHERS].includes(name))
     .map((variable) => {
       const meant = nearest(variable, known);
       return { variable, message: `${variable} is not known here.${meant ? ` Did you mean ${meant}?` : ""}` };

@@ -112,4 +112,9 @@ describe("the environment", () => {
     const hint = meant ? ` Did you mean ${meant}?` : "";
     expect(warnings).toEqual([{ variable, message: `${variable} is not known here.${hint}` }]);
   });
+
+  it("does not warn of the console's variables", () => {
+    const { warnings } = readConfig({ REDIS_URL, CARILLON_CONSOLE_PORT: "3000", CARILLON_TOKEN: "t" });
+    expect(warnings).toEqual([]);
+  });
 });

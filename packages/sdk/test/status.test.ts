@@ -96,6 +96,8 @@ it("is stopped without a live node, or if none is ready, and says why", async ()
 it("is stopped if Redis refuses writes, or does not answer", async () => {
   await put("t");
   await client.trigger("t");
+  await store.registry.removeNode("n");
+  await store.registry.removeWorker("w");
   await internalsOf(store).link.client.call("CONFIG", "SET", "min-replicas-to-write", "1");
   const { state, reasons } = await client.status();
   // Nodes and workers cannot report then: none counts as missing.

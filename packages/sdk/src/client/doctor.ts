@@ -37,6 +37,7 @@ export async function doctor(scope: Scope, runs: Pick<Runs, "stats" | "list">): 
     severity: MILD.has(code) ? ("warning" as const) : ("error" as const),
   }));
   const skipped: string[] = [];
+  const writable = !reasons.some(({ code }) => code.startsWith("REDIS_"));
   if (at === undefined) return diagnosis(found, [], ["all others: Redis does not answer"]);
   const [infos, nodes, workers, queues] = await Promise.all([
     store.info().catch((error: Error) => void skipped.push(`Redis' settings: ${error.message}`)),
@@ -48,6 +49,7 @@ export async function doctor(scope: Scope, runs: Pick<Runs, "stats" | "list">): 
     nodes: nodes.filter((one) => isAlive(one, at)),
     workers: workers.filter((one) => isAlive(one, at)),
   };
+  if (!writable) skipped.push("nodes and workers: they cannot report while Redis refuses writes");
   const samples = await Promise.all(
     queues.map((queue) => sample(scope, queue, Math.ceil(SAMPLE / 2 / queues.length))),
   );
@@ -58,7 +60,7 @@ export async function doctor(scope: Scope, runs: Pick<Runs, "stats" | "list">): 
     ...skews(alive.nodes, alive.workers),
     ...clocks(alive.nodes),
     ...notReady(alive.nodes, at),
-    ...(await uncovered(scope, tasks, new Set(found.map(({ queue }) => queue)))),
+    ...(writable ? await uncovered(scope, tasks, new Set(found.map(({ queue }) => queue))) : []),
     ...neverRan(tasks, schedules, at),
     ...(await tooLong(tasks, schedules, runs, at)),
     ...samples.flatMap(({ queue, tasks: all }) => herds(queue, all)),

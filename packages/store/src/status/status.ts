@@ -104,8 +104,9 @@ async function readStatus(scope: StatusScope): Promise<Status> {
   ]);
   const connected = await store.queues.workers(names);
   const read = await Promise.all(names.map((name) => readQueue(scope, name, connected?.get(name), now)));
-  // Workers cannot report either while Redis refuses writes: they are not missing.
-  const works = refused.length > 0 ? [] : read.flatMap((one) => one.works);
+  // Nodes and workers cannot report while Redis refuses writes: they are not missing.
+  const heard = refused.length === 0;
+  const works = heard ? read.flatMap((one) => one.works) : [];
   const gaps = await scope.coverage.gaps(works);
   const views = nodes.map((node) => nodeView(node, now));
   const alive = views.filter((node) => node.alive);
@@ -114,8 +115,8 @@ async function readStatus(scope: StatusScope): Promise<Status> {
   // In the order of severity.
   const stops = [
     ...refused,
-    ...(alive.length === 0 ? [noNode(views.map(({ beat }) => beat))] : []),
-    ...(alive.length > 0 && ready.length === 0 ? [notReady(alive.map(({ why = "" }) => why))] : []),
+    ...(heard && alive.length === 0 ? [noNode(views.map(({ beat }) => beat))] : []),
+    ...(heard && alive.length > 0 && ready.length === 0 ? [notReady(alive.map(({ why = "" }) => why))] : []),
     ...freezes.flatMap((freeze) => freezeOf(freeze, owner, now)),
     ...read.flatMap(({ queue }) => pauseOf(queue)),
     ...noWorkers([...gaps.values()], read),
