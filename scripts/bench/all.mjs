@@ -16,6 +16,7 @@ const BENCHES = [
   "life",
   "cluster",
   "peers",
+  "console",
 ];
 let failed = 0;
 for (const bench of BENCHES) {

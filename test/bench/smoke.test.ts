@@ -21,6 +21,7 @@ const BANDS: Record<string, Record<string, [least: number, most: number]>> = {
     "share of the occurrences that came, least of all rounds": [1, 1],
     "busiest master's share of the CPU of all, times an even share": [1, 3],
   },
+  console: { "list, p99 ms": [0.1, 5_000], "search, p99 ms": [0.1, 5_000], "ticks, p99 ms": [0.1, 5_000] },
   peers: { "Carillon: share that began exactly once": [0.9, 1] },
 };
 

@@ -273,6 +273,7 @@ describe("a token that is bound to owners", () => {
     const secret = await create({ role: "admin", owners: ["acme", "beta"] });
     const { status, body } = await call(secret, "GET", "/tasks");
     expect([status, body.error?.field]).toEqual([400, "owner"]);
+    expect((await call(secret, "GET", "/me")).body["owners"]).toEqual(["acme", "beta"]);
     for (const owner of ["acme", "beta"]) {
       const listed = await call(secret, "GET", `/tasks?owner=${owner}`);
       expect(listed.body["tasks"]).toMatchObject([{ id: `of-${owner}` }]);

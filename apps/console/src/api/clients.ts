@@ -36,7 +36,8 @@ export function clientFor(c: Ctx): Client {
 /** The owner that a request names, in its path, query or body, or the token's only one. */
 function ownerOf(c: Ctx, owners: readonly string[]): string {
   const body = c.var.body as { owner?: unknown } | undefined;
-  const [only] = owners.length === 1 ? owners : [];
+  // `/me` tells which owners there are.
+  const [only] = owners.length === 1 || c.req.path.endsWith("/me") ? owners : [];
   const owner = c.req.param("owner") ?? queryOf(c)["owner"] ?? body?.owner ?? only;
   if (owner === undefined)
     throw new CarillonError("INVALID_OPTION", "missing; the token is bound to several owners.", {

@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { z } from "zod";
 
 /** A name of everything that has one. The API refuses markup in names, so `disguise` puts it there on the way to the page. */
-export const MARK = "in-disguise";
+const MARK = "in-disguise";
 const MARKUP =
   `<img src=x data-injected onerror="alert(1)"><script data-injected>alert(2)</script>` +
   `<a data-injected href="javascript:alert(3)">'"</a>`;

@@ -48,7 +48,7 @@ export interface Visit {
   axe(): Promise<string[]>;
 }
 
-export const SIZES = { phone: { width: 320, height: 700 }, desktop: { width: 1_280, height: 860 } };
+const SIZES = { phone: { width: 320, height: 700 }, desktop: { width: 1_280, height: 860 } };
 
 /** A console with a node, a worker and a browser. */
 export async function startWorld(binary: string): Promise<World> {

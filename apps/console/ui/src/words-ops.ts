@@ -1,7 +1,5 @@
 import type { AlertKind, Delivery } from "@carillon/sdk";
-
-export const count = (n: number, one: string, many: string) =>
-  `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+import { count } from "./words-count.js";
 
 interface Owed {
   readonly count: number;
@@ -12,7 +10,7 @@ interface Owed {
 const exact = ({ count: n, exact }: Owed) => `${exact ? "" : "at least "}${n.toLocaleString("en")}`;
 const starts = (owed: Owed) => `${exact(owed)} ${owed.count === 1 ? "start" : "starts"}`;
 
-/** Texts of the pages about load, resumes, faults and alerts. */
+/** Texts of the pages about load, resumes, faults, alerts, nodes, freezes, changes, calendars and backfills. */
 export const opsWords = {
   timeline: {
     title: "Timeline",
@@ -141,5 +139,87 @@ export const opsWords = {
     destination: "Destination",
     destinations: { url: "Webhook", email: "E-mail address" },
     tested: "The test is on its way.",
+  },
+  system: {
+    title: "Nodes and queues",
+    nodes: "Nodes",
+    workers: "Workers",
+    noNodes: "No node runs: nothing is scheduled. Start one with carillon-scheduler.",
+    noWorkers: "No worker of the SDK runs. Plain BullMQ workers are counted at the queues.",
+    states: {
+      ready: "ready",
+      "not-ready": "not ready",
+      stopping: "stopping",
+      silent: "silent",
+      dead: "dead",
+    },
+    nodeColumns: ["Node", "State", "Heartbeat", "Started", "Version", "Time zones", "Clock"],
+    workerColumns: ["Worker", "State", "Heartbeat", "Running", "Queues", "Types", "Versions"],
+    queueColumns: ["Queue", "Tasks", "Waiting", "Active", "Oldest waits", "Workers", "Jobs"],
+    actions: "Actions",
+    offset: (ms: number) => `${ms > 0 ? "+" : ""}${ms} ms`,
+    jobs: "Bull Board",
+    resumed: "The queue is resumed.",
+    pauseHint: "Workers take no more jobs from it. Scheduling goes on, and runs wait.",
+  },
+  freezes: {
+    title: "Freezes",
+    list: "Freezes",
+    none: "Nothing is frozen.",
+    freeze: "Freeze",
+    lift: "Lift",
+    holds: "holds",
+    later: "will hold",
+    since: "since",
+    from: "from",
+    untilLifted: "until it is lifted",
+    recurring: (length: string) => `for ${length}, at each time of`,
+    newTitle: "Freeze tasks",
+    hint: "What falls due meanwhile is skipped with the reason frozen. Open runs go on.",
+    scope: "What",
+    scopes: { owner: "Owner", tag: "Tag", queue: "Queue", all: "All tasks" },
+    untilField: (zone: string) => `Until (${zone})`,
+    untilHint: "Empty: until somebody lifts it.",
+    reason: "Reason",
+    frozen: "The freeze holds.",
+    lifted: "The freeze is lifted.",
+    liftTitle: (what: string) => `Lift the freeze: ${what}`,
+    liftHint:
+      "Schedules go on with their next time. Single times, retries and backfills that were held go on now.",
+  },
+  changes: {
+    title: "Changes",
+    list: "The last 10,000",
+    none: "No change matches.",
+    more: "Older changes",
+    nobody: "nobody named",
+    filter: "Filter",
+    filters: { task: "Task id", owner: "Owner", queue: "Queue", by: "By" },
+    fields: (n: number) => count(n, "field", "fields"),
+    columns: ["Field", "Before", "After"],
+  },
+  calendars: {
+    title: "Calendars",
+    list: "Shared calendars",
+    none: "There is no shared calendar. A schedule can except one by its name.",
+    add: "New calendar",
+    name: "Name",
+    entries: (n: number) => count(n, "entry", "entries"),
+    usedBy: (n: number) => `used by ${count(n, "task", "tasks")}`,
+    next: "Excludes next:",
+    entriesField: "Entries",
+    entriesHint: "One a line: a date (2026-12-25) or a calendar event (*-05-01).",
+    stored: (n: number) => `Stored; ${count(n, "task has", "tasks have")} a new next time.`,
+  },
+  backfills: {
+    title: "Backfills",
+    list: "Running, and of the last 7 days",
+    none: "There is none. Start one on the page of a task.",
+    states: { running: "running", done: "done", cancelled: "stopped" },
+    stop: "Stop",
+    progress: (done: number, total: number) =>
+      `${done.toLocaleString("en")} of ${total.toLocaleString("en")}`,
+    parts: (enqueued: number, skipped: number) => `${enqueued} enqueued, ${skipped} skipped`,
+    every: (time: string) => `one every ${time}`,
   },
 };

@@ -21,7 +21,7 @@ redis.call("HSET", K.task, "gen", generation, "state", "finished", "created", no
   unpack(A.fields))
 setAuthor(K.task, A.by, true)
 local type, priority = unpack(redis.call("HMGET", K.task, "type", "priority"))
-redis.call("ZADD", K.tasks, 0, A.name .. " " .. type)
+redis.call("ZADD", K.tasks, 0, indexed(A.name, type))
 redis.call("ZADD", ours(F.keys.inState, "finished"), 0, A.name)
 setPriority(A.name, priority)
 recordRun(K.record, A.name, enqueued, A.node, A.details)

@@ -37,7 +37,7 @@ const FIND_NAMES = script("find-names", {
 /** Names read for one page of a list: a filter that few tasks match must not read all of them. */
 const MOST_READ = 5_000;
 /** The same while names are searched for a text, which costs less. */
-const MOST_SEARCHED = 20_000;
+const MOST_SEARCHED = 16_000;
 /** The same for an order by time, which needs all that match. */
 const MOST_SEARCHED_FOR_TIMES = 40_000;
 /** Tasks read for one page if no index has their types: each task must be read. */

@@ -66,8 +66,8 @@ local function put(item)
   tryMembership(F.keys.tagged, stored.tags or "", definition.tags or "")
   if fresh then tryMembership(F.keys.planned, stored.calendars or "", definition.calendars or "") end
   if gen and stored.type ~= definition.type then
-    redis.call("ZADD", K.tasks, 0, item.name .. " " .. definition.type)
-    redis.call("ZREM", K.tasks, item.name .. " " .. (stored.type or ""))
+    redis.call("ZADD", K.tasks, 0, indexed(item.name, definition.type))
+    redis.call("ZREM", K.tasks, indexed(item.name, stored.type or ""))
   end
   if gen and not stored.once then keepRevision(item.revisions, now, author, stored) end
   if item.passedFrom ~= "" then
@@ -78,7 +78,7 @@ local function put(item)
   else
     gen = nowMicros()
     add(flat, "created", now)
-    redis.call("ZADD", K.tasks, 0, item.name .. " " .. definition.type)
+    redis.call("ZADD", K.tasks, 0, indexed(item.name, definition.type))
   end
   if definition.calendars and fresh then add(flat, "calrev", A.revision) end
   local is = {

@@ -55,7 +55,7 @@ export function pollInterval(query: Query): number | false {
 }
 
 /** Whether data of this path may have changed. */
-export function concerns(path: string, event: Pick<LiveEvent, "kind"> & Partial<LiveEvent>): boolean {
+function concerns(path: string, event: Pick<LiveEvent, "kind"> & Partial<LiveEvent>): boolean {
   if (event.kind === "reset") return true;
   if (event.kind === "node-up" || event.kind === "node-gone") return OF_NODES.test(path);
   if (event.kind === "changed") return path !== "/me";

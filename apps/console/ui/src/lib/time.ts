@@ -29,11 +29,6 @@ export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
 
-/** The same, at this moment. */
-export function serverNow(): number {
-  return Date.now() + offset;
-}
-
 export const LOCAL_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const ZONE_KEY = "carillon-zone";
 let zone = localStorage.getItem(ZONE_KEY) === "UTC" ? "UTC" : LOCAL_ZONE;

@@ -43,7 +43,8 @@ export default function Calendars() {
                     <span>{w.entries(entries)}</span>
                     <span className="soft">{w.usedBy(tasks)}</span>
                     <span className="soft end">
-                      {words.task.updated} <Relative at={updated} /> {by ? words.now.pausedBy(by) : ""}
+                      {words.task.updated} <Relative at={updated} />{" "}
+                      {by && by !== "-" ? words.now.pausedBy(by) : ""}
                     </span>
                     <Excluded name={name} />
                   </li>

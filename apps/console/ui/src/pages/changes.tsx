@@ -100,7 +100,7 @@ function Row({ change: { at, kind, by, from, scope, count, before, after, detail
       {fields.length === 0 ? null : (
         <details className="wide" open={before !== undefined}>
           <summary className="small soft">{w.fields(fields.length)}</summary>
-          <table className="plain small">
+          <table className="plain small stacks">
             <thead>
               <tr>
                 {w.columns.map((name) => (
@@ -114,8 +114,12 @@ function Row({ change: { at, kind, by, from, scope, count, before, after, detail
               {fields.map((field) => (
                 <tr key={field}>
                   <td>{field}</td>
-                  <td className="any mono">{JSON.stringify(before?.[field]) ?? words.none}</td>
-                  <td className="any mono">{JSON.stringify(after?.[field]) ?? words.none}</td>
+                  <td className="any mono" data-name={w.columns[1]}>
+                    {JSON.stringify(before?.[field]) ?? words.none}
+                  </td>
+                  <td className="any mono" data-name={w.columns[2]}>
+                    {JSON.stringify(after?.[field]) ?? words.none}
+                  </td>
                 </tr>
               ))}
             </tbody>

@@ -64,8 +64,8 @@ function Nodes({ nodes }: { nodes: readonly NodeView[] }) {
           {nodes.map(({ id, host, pid, state, why, version, tzdata, clockOffset, beat, started }) => (
             <tr key={id}>
               <td>
-                <strong>{id}</strong>
-                <span className="block soft small">
+                <strong className="nowrap">{id}</strong>
+                <span className="block soft small nowrap">
                   {host} · {pid}
                 </span>
               </td>
@@ -100,8 +100,8 @@ function Workers({ workers }: { workers: readonly WorkerView[] }) {
           {workers.map(({ id, host, pid, state, queues, types, versions, beat, running }) => (
             <tr key={id}>
               <td>
-                <strong>{id}</strong>
-                <span className="block soft small">
+                <strong className="nowrap">{id}</strong>
+                <span className="block soft small nowrap">
                   {host} · {pid}
                 </span>
               </td>
@@ -160,7 +160,9 @@ function Queues({ queues }: { queues: readonly QueueView[] }) {
               <td>{workers ?? words.none}</td>
               <td>
                 {bullBoard === undefined ? null : (
-                  <a href={`${ROOT}${bullBoard}queue/${encodeURIComponent(name)}`}>{w.jobs}</a>
+                  <a className="nowrap" href={`${ROOT}${bullBoard}queue/${encodeURIComponent(name)}`}>
+                    {w.jobs}
+                  </a>
                 )}
               </td>
               {act ? (

@@ -233,7 +233,7 @@ const COLUMNS: readonly Column<Task>[] = [
   {
     key: "task",
     head: columns.task,
-    width: "minmax(7rem, 3fr)",
+    width: "minmax(6.5rem, 3fr)",
     cell: (task) => (
       <>
         <Link href={taskPath(task)} data-row className="cut block strong">
@@ -259,10 +259,13 @@ const COLUMNS: readonly Column<Task>[] = [
   {
     key: "next",
     head: columns.next,
-    width: "minmax(4.8rem, 1fr)",
+    width: "minmax(7.2rem, 1fr)",
     cell: ({ nextExecution, ...task }) =>
       nextExecution === undefined ? (
-        <TaskBadge {...task} />
+        // Wide screens have a column for it.
+        <span className="only-narrow">
+          <TaskBadge {...task} />
+        </span>
       ) : (
         <>
           <span className="block">

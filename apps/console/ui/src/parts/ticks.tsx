@@ -58,7 +58,7 @@ function kindOf({ state, outcome }: Tick) {
 const STRIP = { step: 7, bar: 5, height: 24 };
 
 /** The last ticks, one bar each: height is the duration, colour the outcome, a hollow bar was skipped. */
-export function TickStrip({ ticks }: { ticks: readonly Tick[] }) {
+function TickStrip({ ticks }: { ticks: readonly Tick[] }) {
   const { step, bar, height } = STRIP;
   return (
     <svg className="ticks" role="img" aria-label={summary(ticks)} width={ticks.length * step} height={height}>

@@ -11,6 +11,13 @@
 --
 -- `task`, in all of these: { task = its hash, name, shard, due = the due index of its shard }
 
+-- Entry of a task in the index of all names. Capital letters are followed by a copy in lower case, so that a search need not convert each name.
+local function indexed(name, type)
+  local entry = name .. " " .. type
+  local lower = string.lower(entry)
+  return lower == entry and entry or entry .. " " .. lower
+end
+
 -- Time of the next check of a task; "" none. `due`: of its next occurrence, "" none; `waits`: whether occurrences wait. A task with
 -- pending occurrences is checked now, and postponed again if they must wait.
 local function nextCheck(state, due, waits, now)

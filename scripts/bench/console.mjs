@@ -1,0 +1,270 @@
+// The console beside 100,000 tasks: how long a list, a search and a task's ticks take, when the first page can be used, what 200 browsers
+// that follow events cost Redis and a node, and how much memory the process takes.
+import { spawn } from "node:child_process";
+import { setMaxListeners } from "node:events";
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { Client, defineTask, Worker } from "@carillon/sdk";
+import { z } from "zod";
+import { chromiumBinary } from "../lib/chromium.mjs";
+import { Node, pause } from "../measure/nodes.mjs";
+import { readOptions } from "./lib/options.mjs";
+import { processCpu } from "./lib/process-cpu.mjs";
+import { percentile, print, target } from "./lib/report.mjs";
+import { startServer } from "./lib/server.mjs";
+
+const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {}, fatal() {} };
+const options = readOptions({
+  tasks: [100_000, 2_000],
+  seen: [10_000, 500],
+  calls: [200, 5],
+  listeners: [200, 10],
+  seconds: [20, 2],
+  pages: [5, 1],
+});
+const MAIN = fileURLToPath(new URL("../../apps/console/dist/main.js", import.meta.url));
+const TOKEN = "the-token-of-this-bench";
+/** The console reads events for so long after the last listener, in ms. */
+const LINGER = 35_000;
+const QUEUES = ["mail", "reports", "sync"];
+const namespace = "console-bench";
+const server = await startServer();
+const env = { REDIS_URL: server.url, CARILLON_NAMESPACE: namespace };
+const client = new Client({ connection: server.url, namespace });
+
+await putTasks(0, options.seen);
+const busy = await ranTasks();
+const web = await startConsole();
+const firstPage = await browserTimes();
+await putTasks(options.seen, options.tasks);
+const times = await callTimes();
+const events = await listenerCost();
+const memory = rss(web.pid);
+web.child.kill("SIGTERM");
+
+const api = (name, budget) => target(`${name}, p99 ms`, percentile(times.get(name), 0.99), "<=", budget);
+print(
+  {
+    bench: "console",
+    smoke: options.smoke,
+    redis: await server.version(),
+    targets: [
+      ...["list", "search", "ticks"].map((name) => api(name, 50)),
+      ...(firstPage.length > 0
+        ? [target("first page usable, median ms", percentile(firstPage, 0.5), "<=", 1_000)]
+        : []),
+      target("Redis commands a second for all listeners", events.commands, "<=", 20),
+      target("CPU of a node, times that without listeners", events.node, "<=", 1.5),
+      target("memory of the console, MiB", memory / 2 ** 20, "<=", 150),
+    ],
+    seen: { tasks: options.tasks, "tasks at the first page": options.seen, listeners: options.listeners },
+    table: [...times].map(([name, ms]) => ({
+      call: name,
+      "p50 ms": percentile(ms, 0.5),
+      "p99 ms": percentile(ms, 0.99),
+      "most ms": Math.max(...ms),
+    })),
+  },
+  options.json,
+);
+await client.close();
+await server.stop();
+
+async function putTasks(from, to) {
+  for (let i = from; i < to; i += 10_000) {
+    const length = Math.min(10_000, to - i);
+    await client.putMany(Array.from({ length }, (_, n) => taskOf(i + n)));
+  }
+}
+
+/** One of many, as a platform with tenants has them. */
+function taskOf(n) {
+  return {
+    id: `${["nightly-report", "invoice-run", "sync-contacts", "cleanup"][n % 4]}-${n}`,
+    owner: `tenant-${n % 500}`,
+    type: ["send-mail", "make-report", "sync", "clean"][n % 4],
+    queue: QUEUES[n % 3],
+    tags: [`plan-${n % 3}`],
+    schedule: { cron: `${n % 60} ${n % 24} * * *` },
+    payload: { customer: n },
+  };
+}
+
+/** Tasks with a history. @returns their names */
+async function ranTasks() {
+  const type = defineTask("quick", { queue: "quick", payload: z.object({}), handler: async () => {} });
+  const worker = new Worker({
+    connection: server.url,
+    namespace,
+    types: [type],
+    concurrency: 20,
+    logger: SILENT,
+  });
+  const names = Array.from({ length: 50 }, (_, i) => ({ queue: "quick", owner: "busy", id: `task-${i}` }));
+  await client.putMany(
+    names.map((name) => ({
+      ...name,
+      type: "quick",
+      schedule: { every: "1h" },
+      overlap: "allow",
+      payload: {},
+    })),
+  );
+  await worker.start();
+  const runs = options.smoke ? 3 : 40;
+  for (let n = 0; n < runs; n++) await Promise.all(names.map((name) => client.trigger(name)));
+  for (let ended = 0; ended < runs * names.length; { ended } = await client.runs.summary()) await pause(100);
+  await worker.stop();
+  return names;
+}
+
+async function startConsole() {
+  const child = spawn(process.execPath, ["--max-semi-space-size=4", MAIN], {
+    env: { ...process.env, ...env, CARILLON_CONSOLE_PORT: "0", CARILLON_TOKEN: TOKEN },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  process.once("exit", () => child.kill("SIGKILL"));
+  const url = await new Promise((resolve) => {
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      const read = JSON.parse(line);
+      if (read.url) resolve(read.url);
+    });
+  });
+  return { url, child, pid: child.pid };
+}
+
+/** @returns {Promise<{ ms: number, body: any }>} */
+async function call(path) {
+  const begin = performance.now();
+  const response = await fetch(`${web.url}/api/v1${path}`, { headers: { authorization: `Bearer ${TOKEN}` } });
+  const body = await response.json();
+  if (!response.ok) throw new Error(`${path}: ${JSON.stringify(body)}`);
+  return { ms: performance.now() - begin, body };
+}
+
+/** Each kind of call, one after the other. */
+async function callTimes() {
+  const pick = (list, i) => list[i % list.length];
+  const now = await server.time();
+  const [first, next] = [await call("/tasks?limit=100"), await call("/tasks?limit=100&sort=next")];
+  const cursors = [first, next].map(({ body }) => encodeURIComponent(body.cursor));
+  const lists = [
+    "",
+    `&cursor=${cursors[0]}`,
+    "&sort=next",
+    `&sort=next&cursor=${cursors[1]}`,
+    "&sort=last",
+    "&owner=tenant-77",
+    "&queue=sync",
+    "&tag=plan-1",
+    "&state=scheduled",
+    "&neverRan=true",
+    "&owner=tenant-77&sort=next",
+  ];
+  const searches = [
+    "nightly",
+    "report",
+    "tenant-499",
+    "cleanup-7",
+    "sync-contacts-9",
+    `invoice-run-${options.tasks - 1}`,
+    "there is no such",
+    "q",
+  ];
+  const strips = Array.from({ length: 50 }, (_, i) => `task=quick/busy/task-${i}`).join("&");
+  const kinds = {
+    list: (i) => `/tasks?limit=100${pick(lists, i)}`,
+    search: (i) => `/tasks?limit=100&search=${encodeURIComponent(pick(searches, i))}`,
+    ticks: (i) =>
+      `/tasks/quick/busy/${pick(busy, i).id}/ticks?from=${Math.floor(now - 3_600_000)}&to=${Math.floor(now + 86_400_000)}`,
+    strips: () => `/ticks?limit=30&${strips}`,
+    counts: () => "/tasks/counts",
+    status: () => "/status",
+    summary: () => "/runs/summary",
+    upcoming: () => "/upcoming?limit=8",
+  };
+  const times = new Map();
+  for (const [name, path] of Object.entries(kinds)) {
+    for (let i = 0; i < 20; i++) await call(path(i));
+    const ms = [];
+    for (let i = 0; i < options.calls; i++) ms.push((await call(path(i))).ms);
+    times.set(name, ms);
+  }
+  return times;
+}
+
+/** How long after it is opened the list of tasks shows tasks, in a browser that knows nothing of the console yet. */
+async function browserTimes() {
+  const binary = await chromiumBinary();
+  if (!binary) return [];
+  const { chromium } = await import("playwright-core");
+  const browser = await chromium.launch({ executablePath: binary, args: ["--no-sandbox"] });
+  const times = [];
+  for (let i = 0; i < options.pages; i++) {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(`${web.url}/`);
+    await page.getByLabel("Token").fill(TOKEN);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.locator("main [data-row]").first().waitFor();
+    const cookies = await context.cookies();
+    await context.close();
+    const fresh = await browser.newContext();
+    await fresh.addCookies(cookies);
+    const opened = await fresh.newPage();
+    const begin = performance.now();
+    await opened.goto(`${web.url}/tasks`, { waitUntil: "commit" });
+    await opened.locator("main [data-row]").first().waitFor();
+    times.push(performance.now() - begin);
+    await fresh.close();
+  }
+  await browser.close();
+  return times;
+}
+
+/** Commands of Redis and CPU of a node: without listeners, then with all of them. */
+async function listenerCost() {
+  const node = new Node("node-1", env);
+  await node.running;
+  await pause(2_000);
+  // The browser is gone, and with it, after a while, whoever reads events for it.
+  if (!options.smoke) await pause(LINGER);
+  const quiet = await cost(node.child?.pid);
+  const ends = new AbortController();
+  setMaxListeners(0, ends.signal);
+  const streams = await Promise.all(
+    Array.from({ length: options.listeners }, () =>
+      fetch(`${web.url}/api/v1/events`, {
+        headers: { authorization: `Bearer ${TOKEN}` },
+        signal: ends.signal,
+      }),
+    ),
+  );
+  if (!streams.every(({ ok }) => ok)) throw new Error("a stream of events was refused");
+  for (const { body } of streams) void body?.pipeTo(new WritableStream()).catch(() => {});
+  await pause(2_000);
+  const followed = await cost(node.child?.pid);
+  ends.abort();
+  await node.stop();
+  return {
+    commands: Math.max(0, followed.commands - quiet.commands),
+    // Of what takes next to nothing, the difference is noise.
+    node: (followed.cpu + 0.01) / (quiet.cpu + 0.01),
+  };
+}
+
+/** Per second. */
+async function cost(pid) {
+  const [before, cpu] = [await server.work(), processCpu(pid)];
+  await pause(options.seconds * 1_000);
+  const after = await server.work();
+  return {
+    commands: (after.commands - before.commands) / options.seconds,
+    cpu: (processCpu(pid) - cpu) / options.seconds,
+  };
+}
+
+function rss(pid) {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
+}
