@@ -268,6 +268,21 @@ onEveryEngine("a turn", (connection) => {
     await own.close();
   });
 
+  it.each([0, 1])("does not start a run whose task was deleted, after %d starts", async (starts) => {
+    const own = await Bench.open(connection());
+    await add(own, 2);
+    const [lane] = own.store.runs.lanes(QUEUE, { id: "me", pid: 1, host: "h", lock: 30_000 }) as [TurnLane];
+    const started = async (take: number) =>
+      (await lane.next(take)([])).jobs.map(([, , , start]) => start?.[0]);
+    expect(await started(starts)).toEqual(Array(starts).fill("OK"));
+    // As by a delete whose runs are not cleared yet.
+    const { link, keys } = internalsOf(own.store);
+    const { task, stats } = keys.queue(QUEUE);
+    await link.ask((client) => client.del(task("system/p0"), stats("system/p0")));
+    expect(await started(1)).toEqual([undefined]);
+    await own.close();
+  });
+
   it("leaves the end of all but plain jobs to BullMQ, and their runs as they are", async () => {
     const own = await Bench.open(connection());
     const { job, run } = internalsOf(own.store).keys.queue(QUEUE);

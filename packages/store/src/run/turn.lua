@@ -61,8 +61,10 @@ local function startRun(id, has)
   local run = {
     key = key, task = ours(F.keys.task, name), stats = ours(F.keys.stats, name), worker = A.worker, pid = A.pid, host = A.host, own = "1",
   }
-  if redis.call("EXISTS", run.task) == 0 then return nil end
-  return begin(run, { [5] = record.info }, "0", readStatsForStart(run.stats), now)
+  local stats = readStatsForStart(run.stats)
+  -- Only starts of a task that exists write a fence, and it is deleted with the task.
+  if not stats[1] and redis.call("EXISTS", run.task) == 0 then return nil end
+  return begin(run, { [5] = record.info }, "0", stats, now)
 end
 
 local function tokenOf(n) return A.token .. ":" .. n end
