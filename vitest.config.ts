@@ -38,8 +38,11 @@ const LONG = [
   "apps/console/test/main.test.ts",
   "apps/scheduler/test/{exactly-once,outages,process}.test.ts",
   "packages/sdk/test/worker/{crash,frozen,refused,stop-without-redis}.test.ts",
-  "packages/scheduler/test/{model,simulation}/*.test.ts",
+  "packages/scheduler/test/model/*.test.ts",
+  "packages/scheduler/test/simulation/shares.test.ts",
 ];
+/** As well, but it replaces modules. */
+const LONG_ISOLATED = ["packages/scheduler/test/simulation/simulation.test.ts"];
 
 /** The longest files: started last, they would end long after all others. */
 const SLOWEST = [
@@ -60,6 +63,14 @@ class SlowestFirst extends BaseSequencer {
   }
 }
 
+const long = {
+  provide: { battery: "long" as const },
+  // Chaos and benches need the cores.
+  maxWorkers: 2,
+  testTimeout: 1_200_000,
+  sequence: { groupOrder: 1 },
+};
+
 export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: ["carillon-source", "node"] } },
@@ -77,17 +88,19 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: "shared", include: ALL, exclude: [...LONG, ...ISOLATED], isolate: false },
+        test: {
+          name: "shared",
+          include: ALL,
+          exclude: [...LONG, ...LONG_ISOLATED, ...ISOLATED],
+          isolate: false,
+        },
       },
       { extends: true, test: { name: "isolated", include: ISOLATED } },
       {
         extends: true,
-        test: {
-          ...{ name: "long", include: [...LONG, ...BOTH], provide: { battery: "long" } },
-          // Chaos and benches need the cores.
-          ...{ maxWorkers: 2, testTimeout: 1_200_000, sequence: { groupOrder: 1 } },
-        },
+        test: { ...long, name: "long", include: [...LONG, ...BOTH], isolate: false },
       },
+      { extends: true, test: { ...long, name: "long-isolated", include: LONG_ISOLATED } },
     ],
   },
 });

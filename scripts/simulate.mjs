@@ -24,7 +24,7 @@ await main(async () => {
     "vitest/vitest.mjs",
     [
       "run",
-      "--project=long",
+      "--project=long-isolated",
       "packages/scheduler/test/simulation",
       "--disable-console-intercept",
       "--reporter=dot",

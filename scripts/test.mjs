@@ -9,7 +9,7 @@ import { setUp } from "./lib/setup.mjs";
 await main(async () => {
   const args = process.argv.slice(2).filter((arg) => arg !== "--long");
   const isLong = process.argv.includes("--long");
-  const projects = isLong ? ["long"] : ["shared", "isolated"];
+  const projects = isLong ? ["long", "long-isolated"] : ["shared", "isolated"];
   const reportFile = join(stateDir(), isLong ? "test-long-report.json" : "test-report.json");
   const asksForReport = args.some((arg) => arg.startsWith("--reporter"));
   const report = process.env.CI && !asksForReport;
