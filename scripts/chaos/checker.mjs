@@ -179,11 +179,11 @@ function nothingMissing(found, known, held, { name, hash }, spec, runs) {
 }
 
 /** runs = the sum of their outcomes, as counted and as recorded. */
-function countersAgree(found, held, { name, stats }) {
+function countersAgree(found, held, { name, counts }) {
   const runs = held.runs.filter((run) => run.task === name && run.state === "final");
   for (const outcome of OUTCOMES) {
     const records = runs.filter((run) => run.outcome === outcome).length;
-    const counted = Number(stats[outcome] ?? 0);
+    const counted = counts[outcome] ?? 0;
     if (records !== counted)
       found.counters.push(`${held.queue} ${name}: ${records} ${outcome}, counted ${counted}`);
   }
@@ -193,7 +193,7 @@ function countersAgree(found, held, { name, stats }) {
 function queueCountsAll(found, { queue, outcomes, tasks }) {
   for (const outcome of OUTCOMES) {
     const counted = Number(outcomes[outcome] ?? 0);
-    const ofTasks = [...tasks.values()].reduce((sum, { stats }) => sum + Number(stats[outcome] ?? 0), 0);
+    const ofTasks = [...tasks.values()].reduce((sum, { counts }) => sum + (counts[outcome] ?? 0), 0);
     if (counted < ofTasks) found.counters.push(`${queue}: ${ofTasks} ${outcome}, counted ${counted}`);
   }
 }

@@ -24,6 +24,11 @@ export async function namesOf(admin, ours) {
   return (await admin.zrange(`${ours}tasks`, 0, "-1")).map((member) => member.split(" ")[0]);
 }
 
+/** Number of runs by outcome; such a field of a task's statistics holds "<runs> <their ms>". */
+function countsOf(stats) {
+  return Object.fromEntries(Object.entries(stats).map(([field, text]) => [field, Number.parseInt(text, 10)]));
+}
+
 /** @returns what one queue holds; times are numbers, all else as it is stored */
 export async function readQueue(servers, namespace, queue) {
   const { admin } = servers;
@@ -74,7 +79,7 @@ export async function readQueue(servers, namespace, queue) {
     tasks: new Map(
       names.map((name, i) => [
         name,
-        { name, hash: hashes[i], ledger: ledgers[i].map(ledgerEntry), stats: stats[i] },
+        { name, hash: hashes[i], ledger: ledgers[i].map(ledgerEntry), counts: countsOf(stats[i]) },
       ]),
     ),
     runs: runKeys.map((key, i) => runOf(queue, key.slice(ours.length + 2), runHashes[i])),
