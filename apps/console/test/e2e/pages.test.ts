@@ -11,6 +11,8 @@ const PAGES = {
   now: "/",
   tasks: "/tasks",
   task: "/tasks/q/system/fails",
+  // Runs of the backfill.
+  durations: `/tasks/q/system/past?from=${Date.UTC(2023, 11, 31)}&to=${Date.UTC(2024, 0, 2)}`,
   edit: "/tasks/q/system/fails/edit",
   new: "/tasks/new",
   runs: "/runs",
@@ -25,7 +27,7 @@ const PAGES = {
   changes: "/changes",
 };
 /** Pages on which no text of others is shown. */
-const WITHOUT = ["task", "edit", "new", "timeline", "resume", "backfills"];
+const WITHOUT = ["task", "durations", "edit", "new", "timeline", "resume", "backfills"];
 
 describe.skipIf(!binary)("the pages in a browser", () => {
   let world: World;

@@ -1,5 +1,5 @@
 import type { Task, Tick, TickList, TickStrip } from "@carillon/sdk";
-import { lazy, Suspense } from "react";
+import { lazy, Suspense, useMemo } from "react";
 import { useSearchParams } from "wouter";
 import { taskPath } from "../lib/api.js";
 import { useGet } from "../lib/query.js";
@@ -137,8 +137,13 @@ function useAround(task: Task): Range | undefined {
 
 /** How long the runs of the range took. */
 function Durations({ ticks }: { ticks: readonly Tick[] }) {
-  const runs = ticks.flatMap(({ nominal, started, durationMs, outcome }) =>
-    durationMs === undefined ? [] : [{ at: started ?? nominal, ms: durationMs, outcome }],
+  // The page is rendered each second; the plot is drawn when there are other runs.
+  const runs = useMemo(
+    () =>
+      ticks.flatMap(({ nominal, started, durationMs, outcome }) =>
+        durationMs === undefined ? [] : [{ at: started ?? nominal, ms: durationMs, outcome }],
+      ),
+    [ticks],
   );
   if (runs.length < 2) return null;
   const sorted = runs.map(({ ms }) => ms).sort((a, b) => a - b);

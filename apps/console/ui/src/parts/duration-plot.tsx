@@ -2,7 +2,7 @@ import type { Outcome } from "@carillon/sdk";
 import { useEffect, useRef } from "react";
 import UPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { duration, fullTime, useZone } from "../lib/time.js";
+import { duration, fullTime, shortTime, useZone } from "../lib/time.js";
 import { words } from "../words.js";
 import { toneOf } from "./state.js";
 
@@ -13,6 +13,7 @@ interface Props {
 }
 
 const HEIGHT = 180;
+const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 /** Durations of runs by their start, on a logarithmic scale. Those that failed are a row of their own. */
 export default function DurationPlot({ runs, label }: Props) {
@@ -21,26 +22,26 @@ export default function DurationPlot({ runs, label }: Props) {
   useEffect(() => {
     const parent = place.current;
     if (!parent) return;
-    const colour = (name: string) => getComputedStyle(parent).getPropertyValue(name);
-    // `light-dark()` is only resolved in a property that takes colours.
-    const probe = document.createElement("i");
-    parent.append(probe);
-    const resolved = (name: string) => {
-      probe.style.color = colour(name);
-      return getComputedStyle(probe).color;
+    // `light-dark()` is only resolved in a property that takes colours. Asked at each drawing: the theme may have changed.
+    const resolved = (name: string) => () => {
+      parent.style.color = `var(${name})`;
+      return getComputedStyle(parent).color;
     };
-    const [ok, bad, ink, line] = ["--ok", "--bad", "--ink-soft", "--line"].map(resolved) as [
-      ...[string, string, string, string],
+    const [ok, bad, ink, line] = [
+      resolved("--ok"),
+      resolved("--bad"),
+      resolved("--ink-soft"),
+      resolved("--line"),
     ];
-    probe.remove();
     const sorted = [...runs].sort((a, b) => a.at - b.at);
     const values = (isBad: boolean) =>
       sorted.map(({ ms, outcome }) => ((toneOf(outcome) === "bad") === isBad ? Math.max(1, ms) : null));
-    const points = (name: string, stroke: string) => ({
+    const points = (name: string, stroke: () => string) => ({
       ...{ label: name, stroke, width: 0, paths: () => null },
       points: { show: true, size: 5, fill: stroke, width: 0 },
       value: (_: unknown, ms: number | null) => (ms === null ? words.none : duration(ms)),
     });
+    const today = Date.now();
     const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
     const plot = new UPlot(
       {
@@ -48,7 +49,11 @@ export default function DurationPlot({ runs, label }: Props) {
         tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1_000), zone),
         scales: { y: { distr: 3 } },
         axes: [
-          axis,
+          {
+            ...axis,
+            space: 110,
+            values: (_, splits) => splits.map((at) => shortTime(at * 1_000, zone, today)),
+          },
           { ...axis, size: 64, values: (_, splits) => splits.map((ms) => (isRound(ms) ? duration(ms) : "")) },
         ],
         series: [
@@ -63,10 +68,16 @@ export default function DurationPlot({ runs, label }: Props) {
       [sorted.map(({ at }) => at / 1_000), values(false), values(true)],
       parent,
     );
+    const redraw = () => plot.redraw(false);
     const resize = new ResizeObserver(() => plot.setSize({ width: parent.clientWidth, height: HEIGHT }));
     resize.observe(parent);
+    const theme = new MutationObserver(redraw);
+    theme.observe(document.documentElement, { attributes: true });
+    DARK.addEventListener("change", redraw);
     return () => {
       resize.disconnect();
+      theme.disconnect();
+      DARK.removeEventListener("change", redraw);
       plot.destroy();
     };
   }, [runs, zone]);
