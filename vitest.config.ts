@@ -39,10 +39,9 @@ const LONG = [
   "apps/scheduler/test/{exactly-once,outages,process}.test.ts",
   "packages/sdk/test/worker/{crash,frozen,refused,stop-without-redis}.test.ts",
   "packages/scheduler/test/model/*.test.ts",
-  "packages/scheduler/test/simulation/shares.test.ts",
 ];
-/** As well, but it replaces modules. */
-const LONG_ISOLATED = ["packages/scheduler/test/simulation/simulation.test.ts"];
+/** As well, but it replaces modules, and settings of BullMQ. */
+const LONG_ISOLATED = ["packages/scheduler/test/simulation/*.test.ts"];
 
 /** The longest files: started last, they would end long after all others. */
 const SLOWEST = [
