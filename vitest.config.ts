@@ -64,8 +64,8 @@ class SlowestFirst extends BaseSequencer {
 
 const long = {
   provide: { battery: "long" as const },
-  // Chaos and benches need the cores.
-  maxWorkers: 2,
+  // One fewer: chaos and benches need the cores.
+  maxWorkers: 3,
   testTimeout: 1_200_000,
   sequence: { groupOrder: 1 },
 };

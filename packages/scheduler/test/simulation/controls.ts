@@ -76,7 +76,7 @@ export const CONTROLS: readonly Control[] = [
     rig: watchMulti("text"),
     faults: ["lost", "freezes", "thaw"],
     breaks: /enqueued twice|went back|skipped/,
-    from: 355,
+    from: 697,
   },
 ];
 
