@@ -44,13 +44,11 @@ describe("live events", () => {
     const leaves = new AbortController();
     const left = collect(kit.client, undefined, leaves.signal);
     // The reader has begun when it tells of the first change.
+    let hours = 1;
     await vi.waitFor(
       async () => {
-        await kit.client.put(work, {
-          id: "first",
-          schedule: { every: `${1 + (Date.now() % 50)}h` },
-          payload: {},
-        });
+        hours += 1;
+        await kit.client.put(work, { id: "first", schedule: { every: `${hours}h` }, payload: {} });
         expect(all.seen.length).toBeGreaterThan(0);
       },
       { timeout: 20_000, interval: 300 },
