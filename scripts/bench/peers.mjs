@@ -6,8 +6,10 @@ import { count, startOurs, startPeer, startTheirs, watch } from "./lib/pulse.mjs
 import { percentile, print, target } from "./lib/report.mjs";
 import { startServer } from "./lib/server.mjs";
 
-const numbers = { tasks: [200, 20], seconds: [20, 2], warmup: [5, 2], replicas: [3, 2] };
-const options = readOptions(numbers, ["only"]);
+const options = readOptions(
+  { ...{ tasks: [200, 20], seconds: [20, 2] }, ...{ warmup: [5, 2], replicas: [3, 2] } },
+  ["only"],
+);
 const TASKS = options.tasks;
 const SECONDS = options.seconds;
 const WARMUP = options.warmup;
