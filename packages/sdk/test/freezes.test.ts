@@ -315,6 +315,21 @@ it("an older copy does not replace that of a freeze which was added meanwhile", 
   await bench.close();
 });
 
+it("a freeze that was put and lifted while another process copied does not hold", async () => {
+  const bench = await Bench.open(redis.url);
+  await bench.put({ id: "t" });
+  // The other process has read that the queue has no copy, and the freeze. It is slow to copy it.
+  bench.before("copy-freezes", async () => {
+    await bench.store.freezes.copyTo([QUEUE]);
+    await bench.store.freezes.lift("f");
+  });
+  await bench.store.freezes.put({ ...freeze, from: START });
+  await bench.clock.advance(10_000);
+  await bench.claim("t", "a");
+  expect(await bench.store.runs.list(bench.name("t"), 10)).toHaveLength(1);
+  await bench.close();
+});
+
 it("a trigger that was decided before a planned freeze began is refused if it commits after", async () => {
   const bench = await Bench.open(redis.url);
   await bench.put({ id: "t" });

@@ -100,7 +100,8 @@ export class FreezeRepository {
 
   /**
    * Replaces only the copy that was there before the freezes were read: another process may have made a newer one meanwhile, and a
-   * freeze that was acknowledged must hold.
+   * freeze that was acknowledged must hold. One that came and was lifted meanwhile leaves no copy to differ from, so the revision is
+   * read again.
    */
   async #copy(queue: string): Promise<void> {
     const { frozen, held, next } = this.#keys.queue(queue);
@@ -115,7 +116,7 @@ export class FreezeRepository {
         most: mostOf(quotas),
       };
       const [copied, left] = await this.#scripts.run(COPY_FREEZES, { frozen, held, next }, copy);
-      if (copied === "1" && left === 0) return;
+      if (copied === "1" && left === 0 && (await this.#revision()) === revision) return;
     }
   }
 
@@ -129,6 +130,10 @@ export class FreezeRepository {
     const [copied, at] = await this.#link.ask((client) => client.hmget(frozen, "rev", "at"));
     if ((copied ?? "") !== revision) return false;
     return (await this.#link.ask((client) => client.zcount(held, "-inf", at ?? "+inf"))) === 0;
+  }
+
+  async #revision(): Promise<string> {
+    return (await this.#link.ask((client) => client.hget(this.#keys.freezes, FACTS.revision))) ?? "";
   }
 
   async #queues(): Promise<string[]> {
