@@ -57,6 +57,15 @@ export async function withClient<T>(
   }
 }
 
+/** Says so if nothing is stored in the namespace, and which others this Redis has: its name may be misspelt. */
+export async function noteIfEmpty(client: Client, out: Output): Promise<void> {
+  if (client.owner !== undefined || (await client.queues.names()).length > 0) return;
+  // A user of the shipped ACL may not look at other namespaces.
+  const others = await client.queues.namespaces().catch(() => []);
+  const elsewhere = others.length > 0 ? ` This Redis also has ${others.join(", ")} (--namespace).` : "";
+  out.note(`nothing is stored in the namespace ${client.namespace}.${elsewhere}`);
+}
+
 /** The user of this machine, as the author of changes. */
 function author(env: Io["env"]): string {
   return `${env.USER || env.LOGNAME || systemUser()}@${hostname()}`.slice(0, 500);

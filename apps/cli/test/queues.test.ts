@@ -1,4 +1,5 @@
 import { Readable, Writable } from "node:stream";
+import { Client } from "@carillon/sdk";
 import { internalsOf, storeOf } from "@carillon/sdk/internal";
 import { freePort } from "@carillon/testing";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -29,6 +30,26 @@ describe("queues", () => {
     expect(await json(["queues", "--owner", "acme"])).toEqual({
       queues: [{ name: "bar", tasks: 1, workers: 0 }],
     });
+  });
+
+  it("of an empty namespace: a note names the other namespaces of this Redis, but not to an owner", async () => {
+    await bench.client.put(task("a"));
+    const { stderr } = await cli(["queues"]);
+    expect(stderr).toBe("");
+    const { namespace } = bench;
+    for (const args of [["queues"], ["list"], ["list", "--all"], ["status"], ["doctor"]]) {
+      const typo = await cli([...args, "--namespace", "typo"]);
+      expect(typo.stderr).toMatch(
+        /^carillon: nothing is stored in the namespace typo\. This Redis also has /,
+      );
+      expect(typo.stderr).toMatch(new RegExp(`[ ,]${namespace}[ ,].*\\(--namespace\\)\\.\n$`));
+      const bound = await cli([...args, "--namespace", "typo", "--owner", "acme"]);
+      expect(bound.stderr).not.toContain(namespace);
+      expect((await cli([...args, "--json", "--namespace", "typo"])).stderr).toBe("");
+    }
+    const bound = new Client({ connection: bench.redis.url, owner: "acme" });
+    await expect(bound.queues.namespaces()).rejects.toMatchObject({ code: "FORBIDDEN" });
+    await bound.close();
   });
 
   it("show their pauses with author and reason, and missing workers", async () => {
@@ -65,13 +86,13 @@ describe("status", () => {
 
   it("prints one line and the reasons, with an exit code for each verdict", async () => {
     const stopped = await cli(["status"]);
-    expect(stopped).toMatchObject({ code: 2, stderr: "" });
+    expect(stopped.code).toBe(2);
     expect(stopped.stdout).toMatch(/^stopped: no scheduler node is alive\n\n.*\[NO_NODE\]\n {2}Start one/);
     await beat(true);
-    expect(await cli(["status"])).toEqual({
+    expect(await cli(["status"])).toMatchObject({
       code: 0,
       stdout: "on time\n\n1 node, 0 workers, 0 queues\n",
-      stderr: "",
+      stderr: expect.stringMatching(/^carillon: nothing is stored in the namespace .*\n$/),
     });
     await bench.client.put(task("a"));
     const { link, keys } = internalsOf(storeOf(bench.client));

@@ -1,5 +1,5 @@
 import { CarillonError, DEFAULT_NAMESPACE } from "@carillon/core";
-import { assertName, parseLocalName } from "@carillon/core/internal";
+import { assertName, isName, parseLocalName } from "@carillon/core/internal";
 import { AlertRepository } from "./alerts.js";
 import { BackfillRepository } from "./backfills.js";
 import { obliterate } from "./bull/bullmq.js";
@@ -43,6 +43,9 @@ export interface StoreOptions extends Omit<LinkOptions, "connection"> {
 
 /** Channels of a namespace: due times that came nearer (`queue part at`), and cancelled runs (`queue run`). */
 export type Channel = "wake" | "cancel";
+
+/** Keys that one SCAN reads, and the most calls of it for each server. */
+const [SCANNED, SCANS] = [5_000, 200];
 
 /** All of Carillon's data in Redis, by subject. Uses one connection. */
 export class Store {
@@ -137,9 +140,29 @@ export class Store {
 
   /** Reply to INFO from each master. */
   info(): Promise<string[]> {
+    return this.#masters((server) => server.info());
+  }
+
+  /** The namespaces of this Redis that have queues, among the first million keys or so of each master. */
+  async namespaces(): Promise<string[]> {
+    const found = await this.#masters(async (server) => {
+      const names: string[] = [];
+      let cursor = "0";
+      for (let step = 0; step === 0 || (cursor !== "0" && step < SCANS); step++) {
+        const [next, keys] = await server.scan(cursor, "MATCH", namespaceKeys("*").queues, "COUNT", SCANNED);
+        cursor = next;
+        names.push(...keys.map((key) => key.slice(1, key.indexOf("}"))).filter(isName));
+      }
+      return names;
+    });
+    return [...new Set(found.flat())].sort();
+  }
+
+  #masters<T>(ask: (server: Pick<RedisClient, "info" | "scan">) => Promise<T>): Promise<T[]> {
     return this.#internals.link.ask((client) => {
-      const servers: Pick<RedisClient, "info">[] = "nodes" in client ? client.nodes("master") : [client];
-      return Promise.all(servers.map((server) => server.info()));
+      const servers: Pick<RedisClient, "info" | "scan">[] =
+        "nodes" in client ? client.nodes("master") : [client];
+      return Promise.all(servers.map(ask));
     });
   }
 

@@ -30,6 +30,15 @@ onEveryEngine("the registry of queues", (connection) => {
     expect(await bench.ownKeys()).toEqual([]);
   });
 
+  it("is found in each namespace, whatever server it is on", async () => {
+    const others = await Promise.all(
+      [1, 2, 3].map((n) => Bench.open(connection(), { namespace: `shop-${n}` })),
+    );
+    for (const one of others) await one.put({ id: "t" });
+    expect(await bench.store.namespaces()).toEqual(["shop-1", "shop-2", "shop-3"]);
+    for (const one of others) await one.close();
+  });
+
   it("stays correct while two deletes race two puts of the same name 200 times", async () => {
     for (let i = 0; i < 200; i++) {
       await Promise.all([

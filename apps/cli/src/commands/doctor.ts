@@ -1,5 +1,5 @@
 import type { Diagnosis, Finding } from "@carillon/sdk";
-import { type Globals, type Register, withClient } from "../command.js";
+import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import type { Output } from "../output.js";
 import { printable, sentenceCase } from "../text.js";
@@ -23,7 +23,11 @@ export const registerDoctor: Register = (program, out) => {
     )
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const found = await withClient(options, (client) => client.doctor());
+      const found = await withClient(options, async (client) => {
+        const diagnosis = await client.doctor();
+        if (!options.json && diagnosis.tasks.of === 0) await noteIfEmpty(client, out);
+        return diagnosis;
+      });
       out.exitCode = EXIT_BY_STATE[found.state];
       if (options.json) return out.json(found);
       await out.write(page(found, out));

@@ -1,5 +1,5 @@
 import type { QueueView } from "@carillon/sdk";
-import { type Globals, type Register, withClient } from "../command.js";
+import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
 import { type Column, table } from "../table.js";
 import { printable } from "../text.js";
 import { duration, when } from "../times.js";
@@ -16,7 +16,11 @@ export const registerQueues: Register = (program, out) => {
     )
     .action(async (_: unknown, command) => {
       const options: Globals = command.optsWithGlobals();
-      const queues = await withClient(options, (client) => client.queues.list());
+      const queues = await withClient(options, async (client) => {
+        const list = await client.queues.list();
+        if (!options.json && list.length === 0) await noteIfEmpty(client, out);
+        return list;
+      });
       if (options.json) return out.json({ queues });
       if (queues.length === 0) return out.write("No queues.\n");
       const paused = queues.filter((queue) => queue.paused).map(aboutPause);

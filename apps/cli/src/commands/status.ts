@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { QueueStatus, Status, StatusReason, StatusState } from "@carillon/sdk";
-import { type Globals, type Register, withClient } from "../command.js";
+import { type Globals, noteIfEmpty, type Register, withClient } from "../command.js";
 import { EXIT, type ExitCode } from "../exit-codes.js";
 import { type Column, type Screen, table } from "../table.js";
 import { printable, sentenceCase } from "../text.js";
@@ -43,6 +43,7 @@ export const registerStatus: Register = (program, out) => {
           const status = await client.status();
           out.exitCode = EXIT_BY_STATE[status.state];
           await (options.json ? out.json(status) : out.write(clear + page(status, out)));
+          if (!options.watch && !options.json && status.at !== undefined) await noteIfEmpty(client, out);
           if (!options.watch || out.closed) return;
           await pause(EVERY);
         }

@@ -1,6 +1,6 @@
 import type { Client, ListOptions } from "@carillon/sdk";
 import { type Command, Option } from "commander";
-import { type Globals, wholeNumber, withClient } from "../command.js";
+import { type Globals, noteIfEmpty, wholeNumber, withClient } from "../command.js";
 import { misuse } from "../failure.js";
 import type { Output } from "../output.js";
 import { type Column, type Layout, table } from "../table.js";
@@ -49,10 +49,15 @@ export async function printPages<Row>(
     throw misuse("cursor", "cannot be combined with --all.", "Leave one of the two out.");
   }
   await withClient(options, async (client) => {
+    const none = async () => {
+      await out.write("No tasks.\n");
+      await noteIfEmpty(client, out);
+    };
     if (!options.all) {
       const page = await read(client, filter);
       if (options.json) return out.json(page);
-      await out.write(page.tasks.length ? table(columns, page.tasks, out) : "No tasks.\n");
+      if (page.tasks.length === 0) await none();
+      else await out.write(table(columns, page.tasks, out));
       // Printed apart from the table, so that programs that read the table do not get it.
       if (page.cursor) out.stderr.write(`There may be more: --cursor ${page.cursor}\n`);
       return;
@@ -65,7 +70,7 @@ export async function printPages<Row>(
       if (options.json) await out.write(page.tasks.map((task) => `${JSON.stringify(task)}\n`).join(""));
       else if (page.tasks.length > 0) await out.write(table(columns, page.tasks, out, layout));
     } while (cursor !== undefined && !out.closed);
-    if (!options.json && layout.widths === undefined) await out.write("No tasks.\n");
+    if (!options.json && layout.widths === undefined) await none();
   });
 }
 

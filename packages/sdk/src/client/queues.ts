@@ -66,6 +66,16 @@ export class Queues {
   }
 
   /**
+   * The namespaces of this Redis that have queues, this one included. Reads the names of at most a million keys of each master.
+   *
+   * @throws `FORBIDDEN` for a bound client; `REDIS_AUTH` for a user that may not SCAN, as those of the shipped ACL
+   */
+  async namespaces(): Promise<string[]> {
+    this.#scope.assertUnbound();
+    return this.#scope.store.namespaces();
+  }
+
+  /**
    * Pauses a queue: its workers take no more jobs, and finish those they have. Scheduling goes on: jobs wait, and a task whose overlap policy
    * is `skip` skips occurrences that come due while its run waits. Returns false if the queue is paused already: the first note and name stay.
    *
