@@ -198,6 +198,10 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await put("owes", { owner: "initech", schedule: { every: "1s" } });
     await world.client.pause("initech/owes", { note: "INC-43" });
     await eventually(async () => (await world.client.bulk.resumePlan({ owner: "initech" })).owed.count > 2);
+    const viewer = await world.as("viewer");
+    await viewer.go("/resume?owner=initech&note=INC-43");
+    await viewer.page.getByRole("cell", { name: "run once" }).waitFor();
+    expect(await viewer.page.getByRole("button", { name: "Resume" }).count()).toBe(0);
     const { page, go } = await world.as("operator");
     await go("/resume?owner=initech&note=INC-43");
     await page.getByRole("cell", { name: "run once" }).waitFor();
@@ -251,6 +255,24 @@ describe.skipIf(!binary)("the pages in a browser", () => {
     await operator.go("/tasks/q/system/fine");
     expect(await operator.page.getByRole("button", { name: "Delete" }).count()).toBe(0);
     expect(await operator.page.getByRole("button", { name: "Pause" }).count()).toBe(1);
+  });
+
+  test("a token of two owners sees the load and the changes of one of them, and no other tasks", async () => {
+    await put("theirs", { owner: "umbrella", type: "lonely" });
+    const owners = ["acme", "umbrella"];
+    const { page, go } = await world.as(
+      await world.client.tokens.create({ name: "both", role: "viewer", owners }),
+    );
+    await page.locator(".live[data-live=true]").waitFor();
+    await page.getByRole("combobox", { name: "Owner" }).selectOption("umbrella");
+    await page.getByRole("link", { name: "Timeline" }).click();
+    await page.getByText("24 starts of 1 task", { exact: false }).waitFor();
+    expect(await page.locator("main").textContent()).not.toContain("fails");
+    await go("/tasks");
+    await page.getByRole("link", { name: "umbrella/theirs" }).waitFor();
+    expect(await page.locator("main [data-row]").count()).toBe(1);
+    await world.client.delete("umbrella/theirs");
+    await page.getByText("There are no tasks yet", { exact: false }).waitFor();
   });
 
   test("the keyboard alone: search, help, rows", async () => {

@@ -33,8 +33,11 @@ const TYPES: readonly AnyTaskType[] = [
 ];
 
 export interface World extends Console {
-  /** The page of somebody with that role: signed in once, and used by all tests. `again`: a second window of the same person. */
-  as(role: keyof typeof TOKENS, again?: "again"): Promise<Visit>;
+  /**
+   * The page of somebody with that role, or with a named token: signed in once, and used by all tests. `again`: a second window of the
+   * same person.
+   */
+  as(who: keyof typeof TOKENS | { secret: string }, again?: "again"): Promise<Visit>;
 }
 
 /** A page of a person who is signed in. Its time zone is UTC. */
@@ -65,10 +68,11 @@ export async function startWorld(binary: string): Promise<World> {
   const people = new Map<string, Promise<Visit>>();
   return {
     ...console_,
-    as(role, again) {
-      const who = `${role} ${again}`;
-      const known = people.get(who) ?? visit(browser, console_.url, TOKENS[role]);
-      people.set(who, known);
+    as(who, again) {
+      const token = typeof who === "string" ? TOKENS[who] : who.secret;
+      const window = `${token} ${again}`;
+      const known = people.get(window) ?? visit(browser, console_.url, token);
+      people.set(window, known);
       return known;
     },
     async stop() {

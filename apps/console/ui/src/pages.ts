@@ -26,10 +26,7 @@ export const PAGES: readonly Page[] = [
   { path: "/tasks/:queue/:owner/:id", Page: lazy(() => import("./pages/task.js")) },
   { path: "/runs", nav: words.nav.runs, Page: lazy(() => import("./pages/runs.js")) },
   { path: "/runs/:id", Page: lazy(() => import("./pages/run.js")) },
-  {
-    ...{ path: "/timeline", nav: words.nav.timeline, namespace: true },
-    Page: lazy(() => import("./pages/timeline.js")),
-  },
+  { path: "/timeline", nav: words.nav.timeline, Page: lazy(() => import("./pages/timeline.js")) },
   { path: "/freezes", nav: words.nav.freezes, Page: lazy(() => import("./pages/freezes.js")) },
   { path: "/resume", Page: lazy(() => import("./pages/resume.js")) },
   { path: "/alerts", nav: words.nav.alerts, Page: lazy(() => import("./pages/alerts.js")) },

@@ -42,7 +42,6 @@ export const opsWords = {
     filters: { owner: "Owner", tag: "Tag", queue: "Queue", note: "Note of the pause" },
     plan: "Show the plan",
     hint: "Name an owner, a tag or a queue, and perhaps the note of the pause. You see what the tasks owe, then choose.",
-    notAllowed: "A viewer cannot resume tasks.",
     none: "No paused task matches.",
     owed: "What is owed",
     byPolicy: "By catch-up policy",

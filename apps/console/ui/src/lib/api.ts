@@ -50,7 +50,7 @@ export function bindTo(owner: string | undefined): void {
 }
 
 export function apiAddress(path: string, query: Query = {}): string {
-  const given = Object.entries({ owner: bound, ...query }).filter(
+  const given = Object.entries({ ...query, owner: query["owner"] || bound }).filter(
     ([, value]) => value !== undefined && value !== "",
   );
   const search = new URLSearchParams(

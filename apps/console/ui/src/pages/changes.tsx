@@ -2,6 +2,7 @@ import type { Change, ChangeScope } from "@carillon/sdk";
 import { Link, useSearchParams } from "wouter";
 import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useGetPages } from "../lib/query.js";
+import { Filters } from "../parts/filters.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Badge } from "../parts/state.js";
 import { Relative, Time } from "../parts/time.js";
@@ -17,42 +18,13 @@ interface Page {
 
 /** Changes with their authors, newest first. */
 export default function Changes() {
-  const [params, setParams] = useSearchParams();
+  const [params] = useSearchParams();
   const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
   const pages = useGetPages<Page>("/changes", { ...given, limit: 50 });
   return (
     <>
       <PageHead title={w.title} />
-      <Panel
-        title={w.list}
-        end={
-          <form
-            className="inline"
-            key={params.toString()}
-            onSubmit={(event) => {
-              event.preventDefault();
-              const typed = [...new FormData(event.currentTarget)].filter(([, value]) => value !== "");
-              setParams(new URLSearchParams(typed as [string, string][]));
-            }}
-          >
-            {NAMES.map((name) => (
-              <input
-                key={name}
-                name={name}
-                className="input"
-                size={9}
-                maxLength={500}
-                aria-label={w.filters[name]}
-                placeholder={w.filters[name]}
-                defaultValue={given[name] ?? ""}
-              />
-            ))}
-            <button type="submit" className="button">
-              {w.filter}
-            </button>
-          </form>
-        }
-      >
+      <Panel title={w.list} end={<Filters names={NAMES} labels={w.filters} act={w.filter} />}>
         <Loaded of={pages}>
           {({ pages: read }) => {
             const changes = read.flatMap(({ changes }) => changes);

@@ -23,15 +23,13 @@ export default function Freezes() {
   return (
     <>
       <PageHead title={w.title}>
+        <Link className="button" href="/resume">
+          {words.resumePage.title}
+        </Link>
         {act ? (
-          <>
-            <Link className="button" href="/resume">
-              {words.resumePage.title}
-            </Link>
-            <button type="button" className="button" onClick={() => setNew(true)}>
-              {w.freeze}
-            </button>
-          </>
+          <button type="button" className="button" onClick={() => setNew(true)}>
+            {w.freeze}
+          </button>
         ) : null}
       </PageHead>
       <Panel title={w.list}>

@@ -6,6 +6,7 @@ import { useMe } from "../lib/me.js";
 import { useAct, useAsk } from "../lib/query.js";
 import { duration } from "../lib/time.js";
 import { Confirm, Field, Select } from "../parts/confirm.js";
+import { Filters } from "../parts/filters.js";
 import { notify } from "../parts/notices.js";
 import { Empty, Loaded, PageHead, Panel, Scroll } from "../parts/page.js";
 import { Time } from "../parts/time.js";
@@ -20,8 +21,8 @@ type Scope = Readonly<Record<string, string>>;
 
 /** After an incident: what paused tasks owe, what each choice starts, and the resume of all of them. */
 export default function Resume() {
-  const { act, wide } = useMe();
-  const [params, setParams] = useSearchParams();
+  const { wide } = useMe();
+  const [params] = useSearchParams();
   const scope: Scope = Object.fromEntries(
     NAMES.flatMap((name) => {
       const value = params.get(name);
@@ -33,44 +34,20 @@ export default function Resume() {
   return (
     <>
       <PageHead title={w.title} />
-      {act ? (
-        <div className="stack">
-          <Panel title={w.which}>
-            <form
-              className="body filters"
-              key={params.toString()}
-              onSubmit={(event) => {
-                event.preventDefault();
-                const typed = [...new FormData(event.currentTarget)].filter(([, value]) => value !== "");
-                setParams(new URLSearchParams(typed as [string, string][]));
-              }}
-            >
-              {NAMES.map((name) => (
-                <input
-                  key={name}
-                  name={name}
-                  className="input"
-                  maxLength={name === "note" ? 500 : 128}
-                  aria-label={w.filters[name]}
-                  placeholder={w.filters[name]}
-                  defaultValue={scope[name] ?? ""}
-                />
-              ))}
-              <button type="submit" className="button">
-                {w.plan}
-              </button>
-            </form>
-          </Panel>
-          {isScoped ? <Plan key={params.toString()} scope={scope} /> : <Empty>{w.hint}</Empty>}
-        </div>
-      ) : (
-        <Empty>{w.notAllowed}</Empty>
-      )}
+      <div className="stack">
+        <Panel title={w.which}>
+          <div className="body">
+            <Filters names={NAMES} labels={w.filters} act={w.plan} />
+          </div>
+        </Panel>
+        {isScoped ? <Plan key={params.toString()} scope={scope} /> : <Empty>{w.hint}</Empty>}
+      </div>
     </>
   );
 }
 
 function Plan({ scope }: { scope: Scope }) {
+  const { act } = useMe();
   const plan = useAsk<ResumePlan>("/tasks/resume", { ...scope, plan: true });
   return (
     <Loaded of={plan}>
@@ -80,7 +57,7 @@ function Plan({ scope }: { scope: Scope }) {
         ) : (
           <>
             <Owed plan={plan} />
-            <Choice scope={scope} plan={plan} />
+            {act ? <Choice scope={scope} plan={plan} /> : null}
           </>
         )
       }

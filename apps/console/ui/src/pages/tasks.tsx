@@ -40,7 +40,7 @@ export default function Tasks() {
   const chip = (Object.hasOwn(CHIPS, params.get("filter") ?? "") ? params.get("filter") : "all") as Chip;
   const kept = Object.fromEntries(KEPT.map((name) => [name, params.get(name) ?? undefined]));
   const pages = useGetPages<TaskPage>("/tasks", { ...kept, ...CHIPS[chip], limit: PAGE });
-  const { act, define } = useMe();
+  const { act, define, wide } = useMe();
   const { queue, owner, tag } = kept;
   const counts = useGet<TaskCounts>("/tasks/counts", { queue, owner, tag });
   const counted = (name: Chip) => {
@@ -93,7 +93,7 @@ export default function Tasks() {
               </button>
             ))}
           </div>
-          {(["queue", "owner", "tag"] as const).map((name) => (
+          {(wide ? (["queue", "owner", "tag"] as const) : (["queue", "tag"] as const)).map((name) => (
             <Filter
               key={name}
               label={words.list[name]}

@@ -5,6 +5,7 @@ import { type Named, shortName, taskPath } from "../lib/api.js";
 import { useMe } from "../lib/me.js";
 import { useGet } from "../lib/query.js";
 import { useZone } from "../lib/time.js";
+import { Filters } from "../parts/filters.js";
 import { HeatMap } from "../parts/heat-map.js";
 import { Empty, Loaded, PageHead, Panel } from "../parts/page.js";
 import { Relative, Time } from "../parts/time.js";
@@ -16,7 +17,7 @@ const MINUTE = 60_000;
 
 /** Occurrences of the next 24 hours, minute by minute, and where tasks crowd. */
 export default function Timeline() {
-  const [params, setParams] = useSearchParams();
+  const [params] = useSearchParams();
   const [picked, setPicked] = useState<number | undefined>();
   const given = Object.fromEntries(NAMES.map((name) => [name, params.get(name) ?? undefined]));
   const load = useGet<Load>("/load", { ...given, step: "1m" }, { refresh: MINUTE });
@@ -24,36 +25,7 @@ export default function Timeline() {
     <>
       <PageHead title={w.title} />
       <div className="stack">
-        <Panel
-          title={w.map}
-          end={
-            <form
-              className="filters"
-              key={params.toString()}
-              onSubmit={(event) => {
-                event.preventDefault();
-                const typed = [...new FormData(event.currentTarget)].filter(([, value]) => value !== "");
-                setParams(new URLSearchParams(typed as [string, string][]));
-              }}
-            >
-              {NAMES.map((name) => (
-                <input
-                  key={name}
-                  name={name}
-                  className="input"
-                  size={9}
-                  maxLength={128}
-                  aria-label={w.filters[name]}
-                  placeholder={w.filters[name]}
-                  defaultValue={given[name] ?? ""}
-                />
-              ))}
-              <button type="submit" className="button">
-                {w.filter}
-              </button>
-            </form>
-          }
-        >
+        <Panel title={w.map} end={<Filters names={NAMES} labels={w.filters} act={w.filter} />}>
           <Loaded of={load}>
             {(load) =>
               load.total === 0 ? (

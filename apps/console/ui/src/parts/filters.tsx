@@ -1,0 +1,44 @@
+import { useSearchParams } from "wouter";
+import { useMe } from "../lib/me.js";
+
+interface Props<Name extends string> {
+  names: readonly Name[];
+  labels: Readonly<Record<Name, string>>;
+  /** Text of the button. */
+  act: string;
+}
+
+/** Fields that are kept in the address. A token that is bound to owners has no choice of an owner here. */
+export function Filters<Name extends string>({ names, labels, act }: Props<Name>) {
+  const { wide } = useMe();
+  const [params, setParams] = useSearchParams();
+  return (
+    <form
+      className="filters"
+      key={params.toString()}
+      onSubmit={(event) => {
+        event.preventDefault();
+        const typed = [...new FormData(event.currentTarget)].filter(([, value]) => value !== "");
+        setParams(new URLSearchParams(typed as [string, string][]));
+      }}
+    >
+      {names
+        .filter((name) => wide || name !== "owner")
+        .map((name) => (
+          <input
+            key={name}
+            name={name}
+            className="input"
+            size={9}
+            maxLength={500}
+            aria-label={labels[name]}
+            placeholder={labels[name]}
+            defaultValue={params.get(name) ?? ""}
+          />
+        ))}
+      <button type="submit" className="button">
+        {act}
+      </button>
+    </form>
+  );
+}
