@@ -47,14 +47,6 @@ export function redisFindings(info: string): Finding[] {
         "Check the replica and its link.",
       );
   }
-  // Redis keeps the backlog for an hour after the last replica has left.
-  if (field("role") === "master" && field("connected_slaves") === "0" && field("repl_backlog_active") === "1")
-    add(
-      "warning",
-      "REPLICA",
-      "Redis had a replica within the last hour, and has none now.",
-      "Bring the replica back: without one, the loss of this server is the loss of its data since the last backup.",
-    );
   if (field("role") === "slave")
     add("error", "REPLICA", "This Redis is a replica: it refuses writes.", "Connect to the master.");
   return found;
